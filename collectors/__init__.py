@@ -1,0 +1,1 @@
+"""Wrap a run of a program with the profilers that the machine has."""

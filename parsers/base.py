@@ -1,0 +1,84 @@
+"""What a reader is, and what it is told."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+import pyarrow as pa
+
+HEAD_BYTES = 64 * 1024
+"""How much of a file readers see when they are asked whether they know it."""
+
+
+class Match(IntEnum):
+    """How sure a reader is that a file is in its format."""
+
+    NO = 0
+    MAYBE = 1
+    YES = 2
+
+
+class Progress(Protocol):
+    """Where a reader reports how far it is; the default does nothing, the command line attaches a bar."""
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """``done`` of ``total`` units of ``stage`` are finished; ``total`` is ``None`` where it is not known."""
+
+
+def silent(stage: str, done: int, total: int | None) -> None:  # noqa: ARG001
+    """A :class:`Progress` that tells nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the caller wants from a reader.
+
+    Args:
+        tables: Names of the tables wanted; ``None`` for all. ``run``, ``devices``, ``processes``, ``threads`` and
+            ``notes`` are always given.
+        keep_private: Store command line and host name, which are left out by default.
+        progress: Receives progress.
+    """
+
+    tables: frozenset[str] | None = None
+    keep_private: bool = False
+    progress: Progress = silent
+
+    def wants(self, name: str) -> bool:
+        """Whether table ``name`` is asked for."""
+        return self.tables is None or name in self.tables
+
+
+class Reader(ABC):
+    """Reads one trace format into the tables of :mod:`traceviz.schema`."""
+
+    format: ClassVar[str]
+    """Stable identifier, as ``--format`` takes it and ``run.format`` stores it."""
+    title: ClassVar[str]
+    """Name for people."""
+    suffixes: ClassVar[tuple[str, ...]]
+    """Usual file-name suffixes, for help texts only: identification is by content."""
+
+    @abstractmethod
+    def sniff(self, head: bytes, path: Path) -> Match:
+        """How sure the reader is that it can read ``path``.
+
+        Total: any bytes, never an exception. ``head`` holds the first :data:`HEAD_BYTES` of a file and is empty for
+        a folder.
+        """
+
+    @abstractmethod
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """Yield ``(name, table)`` one at a time, ``notes`` last, so that a caller may let go of each before the next.
+
+        Columns and types are those of the schema; rows need not be sorted.
+
+        Raises:
+            MissingToolError: a program that decodes the format is missing or too old.
+            DamagedTraceError: the file breaks the rules of its format.
+        """

@@ -1,0 +1,250 @@
+"""The report document: what the analyses say, before anybody decides how it looks.
+
+A :class:`Report` is one frozen value. Analyses fill sections with blocks (:class:`Facts`, :class:`Grid`,
+:class:`Bars`, :class:`Timeline`, :class:`Prose`) and rules add findings; a renderer turns it into text.
+Every value carries its base unit (:data:`traceviz.units.Unit`), every fact and column a stable key, so that
+scripts and comparisons join on keys and never on wording.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from traceviz.units import Unit, Value
+
+SCHEMA = "traceviz.report/1"
+
+
+class Severity(StrEnum):
+    """How much a finding or note matters; ordered from least to most by :attr:`rank`."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def rank(self) -> int:
+        """Position from least (0) to most serious."""
+        return list(Severity).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One named value: ``key`` is stable, ``label`` is for people, ``value`` is in base ``unit``."""
+
+    key: str
+    label: str
+    value: Value
+    unit: Unit = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a :class:`Grid`.
+
+    Args:
+        name: Stable key of the column in the JSON report.
+        label: Heading for people.
+        unit: Base unit of the values.
+        importance: 0 is always shown; higher numbers are the first to go where the page is narrow.
+            Columns at 9 are for machines only and never shown in a terminal.
+        bar: Draw the value (a ratio) as a small bar beside it where the medium can.
+    """
+
+    name: str
+    label: str
+    unit: Unit = "text"
+    importance: int = 1
+    bar: bool = False
+
+
+Row = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A short list of named values."""
+
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table: ``rows`` are in the order of ``columns`` and complete; how many are shown is the renderer's choice.
+
+    Args:
+        title: What one row is; may be empty where the section's title says it.
+        fold_below: Pictures may fold trailing rows whose bar column is below this ratio into "other".
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    title: str = ""
+    fold_below: float = 0.0
+
+    def __post_init__(self) -> None:
+        width = len(self.columns)
+        if any(len(row) != width for row in self.rows):
+            raise ValueError(f"every row of grid {self.title!r} needs {width} values")
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One part of a whole: ``value`` in the unit of its :class:`Bars`, ``share`` of the whole 0 to 1."""
+
+    key: str
+    label: str
+    value: Value
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Parts of one whole that add up to it: drawn as a single stacked bar with a legend.
+
+    ``whole`` names the denominator in words, for example ``"time of 57 steady steps"``.
+    """
+
+    title: str
+    whole: str
+    unit: Unit
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One row of a timeline: a ratio 0 to 1 per equal slice of the span, ``None`` where nothing was measured."""
+
+    label: str
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Ratios over time: ``lanes`` share ``start_ns`` to ``end_ns``, cut into equal slices."""
+
+    title: str
+    start_ns: int
+    end_ns: int
+    lanes: tuple[Lane, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """A sentence or a few, for people."""
+
+    text: str
+
+
+Block = Facts | Grid | Bars | Timeline | Prose
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What one analysis has to say. ``slug`` is stable; ``order`` of sections is that of the registry."""
+
+    slug: str
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something worth changing, with the evidence for it.
+
+    Args:
+        code: Code of the rule (:mod:`traceviz.rules`), for ``traceviz explain``.
+        slug: Name of the problem, from the rule.
+        severity: From the share of the run that is at stake.
+        message: One sentence with the figures that matter.
+        evidence: The facts behind the message, with units.
+        advice: What to do, most promising first.
+        cost_ns: Time at stake: an upper bound of what the change can save in this capture.
+        share: ``cost_ns`` as a share of the time that ``share_of`` names.
+    """
+
+    code: str
+    slug: str
+    severity: Severity
+    message: str
+    evidence: tuple[Fact, ...]
+    advice: tuple[str, ...]
+    cost_ns: int
+    share: float | None = None
+    share_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An analysis that could not run: not measured is never the same as fine."""
+
+    slug: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that the reader of the trace dropped, repaired or could not see."""
+
+    code: str
+    severity: Severity
+    message: str
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The first line of the report: ``code`` is stable, ``sentence`` is for people."""
+
+    code: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that traceviz says of one trace."""
+
+    run: tuple[Fact, ...]
+    verdict: Verdict
+    sections: tuple[Section, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[Note, ...] = ()
+    schema: str = field(default=SCHEMA)
+
+    def section(self, slug: str) -> Section:
+        """The section with this slug.
+
+        Raises:
+            KeyError: no such section; :attr:`skipped` may say why.
+        """
+        for section in self.sections:
+            if section.slug == slug:
+                return section
+        raise KeyError(slug)
+
+    def fact(self, slug: str, key: str) -> Value:
+        """The value of fact ``key`` in section ``slug``.
+
+        Raises:
+            KeyError: no such section or fact.
+        """
+        for block in self.section(slug).blocks:
+            if isinstance(block, Facts):
+                for fact in block.facts:
+                    if fact.key == key:
+                        return fact.value
+        raise KeyError(f"{slug}.{key}")
+
+    def rows(self, slug: str) -> list[dict[str, Value]]:
+        """Rows of the first grid of section ``slug``, each as column name to value in base units.
+
+        Raises:
+            KeyError: no such section.
+        """
+        for block in self.section(slug).blocks:
+            if isinstance(block, Grid):
+                names = [column.name for column in block.columns]
+                return [dict(zip(names, row, strict=True)) for row in block.rows]
+        return []

@@ -1,0 +1,358 @@
+"""The data contract: every table that a reader may produce, declared once.
+
+Documentation (``docs/tables.md``), validation (:mod:`traceviz.tables`) and empty tables derive from
+:data:`TABLES`. Conventions that hold for all of them:
+
+* Times are ``int64`` nanoseconds on one clock per trace, zero at the first event. Intervals are half-open,
+  ``[start_ns, start_ns + dur_ns)``. An event that never ended has a null duration, never -1.
+* ``process_id``, ``thread_id``, ``device_id`` are surrogate ids, numbered from 0 in sorted order; the raw pid, tid
+  and device ordinal are columns of their tables.
+* ``correlation_id`` is unique only within a process: join on (``process_id``, ``correlation_id``).
+* Event tables are sorted by ``start_ns``.
+* A table that the capture could not contain is absent; one that it could contain but does not is empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from traceviz.errors import UsageError
+
+SCHEMA_VERSION = 1
+"""Version of this contract, written into every ``manifest.json``."""
+
+TEXT = pa.string()
+NAME = pa.dictionary(pa.int32(), pa.string())
+I16 = pa.int16()
+I32 = pa.int32()
+I64 = pa.int64()
+F64 = pa.float64()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Args:
+        name: Column name.
+        type: Arrow type; :data:`NAME` is a dictionary-encoded string.
+        meaning: What a value means, in one sentence.
+        unit: Unit of the values; empty for names and ids.
+        nullable: Whether a value may be missing, which always means *not known*.
+        joins: ``table.column`` that the values refer to.
+    """
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    unit: str = ""
+    nullable: bool = False
+    joins: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: what a row is, its columns, and whether its rows are events in time."""
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """The Arrow schema of this table."""
+        return pa.schema([pa.field(c.name, c.type, nullable=c.nullable) for c in self.columns])
+
+    @property
+    def is_events(self) -> bool:
+        """Whether rows carry ``start_ns`` and are sorted by it."""
+        return any(column.name == "start_ns" for column in self.columns)
+
+    def empty(self) -> pa.Table:
+        """This table without rows."""
+        return self.arrow.empty_table()
+
+
+START = Column("start_ns", I64, "Begin of the event on the trace's clock.", "ns")
+DURATION = Column("dur_ns", I64, "Duration; null where the end was not recorded.", "ns", nullable=True)
+PROCESS = Column("process_id", I32, "Process that caused the event.", joins="processes.process_id")
+THREAD = Column("thread_id", I32, "Thread on which the event ran.", joins="threads.thread_id")
+DEVICE = Column("device_id", I16, "Device on which the event ran.", joins="devices.device_id")
+STREAM = Column("stream", I64, "Stream (queue) number within its context.", nullable=True)
+CONTEXT = Column("context_id", I32, "CUDA context within its process.", nullable=True)
+CORRELATION = Column(
+    "correlation_id",
+    I64,
+    "Links device work to the API call of the same process that launched it; null where unknown.",
+    nullable=True,
+    joins="cuda_api.correlation_id",
+)
+GRAPH_NODE = Column("graph_node_id", I64, "CUDA graph node that launched this; null outside graphs.", nullable=True)
+BYTES = Column("bytes", I64, "Amount of memory.", "bytes", nullable=True)
+
+_DEVICE_WORK = (START, DURATION, DEVICE, PROCESS, STREAM, CONTEXT, CORRELATION, GRAPH_NODE)
+
+MEMORY_KINDS = ("pageable", "pinned", "device", "array", "managed", "device_static", "managed_static", "unknown")
+"""Values of the memory-kind columns."""
+
+COPY_KINDS = ("h2d", "d2h", "d2d", "p2p", "h2h", "unknown")
+"""Values of ``memcpy.kind``. Copies from and to arrays count as device memory; migrations of unified memory by direction."""
+
+SYNC_KINDS = ("event", "stream_wait_event", "stream", "context", "unknown")
+"""Values of ``sync.kind``."""
+
+API_DOMAINS = ("runtime", "driver")
+"""Values of ``cuda_api.domain``."""
+
+NVTX_KINDS = ("push_pop", "start_end", "mark")
+"""Values of ``nvtx.kind``."""
+
+DEVICE_KINDS = ("gpu", "tpu", "cpu")
+"""Values of ``devices.kind``."""
+
+
+def _dimension(name: str, axis: str, of: str) -> Column:
+    return Column(name, I32, f"{axis} extent of the {of}.", nullable=True)
+
+
+_DECLARED = (
+    Table(
+        "run",
+        "the capture (one row)",
+        (
+            Column("format", TEXT, "Identifier of the source format, for example `nsys`."),
+            Column("producer", TEXT, "Program that recorded the trace."),
+            Column("producer_version", TEXT, "Its version as it states it.", nullable=True),
+            Column("source_schema", TEXT, "Version of the source's own schema.", nullable=True),
+            Column("framework", TEXT, "Framework of the program, where the trace names it.", nullable=True),
+            Column("driver_version", TEXT, "Device driver version.", nullable=True),
+            Column("cuda_version", TEXT, "CUDA version.", nullable=True),
+            Column("host", TEXT, "Host name; stored only on request.", nullable=True),
+            Column("command", TEXT, "Command line; stored only on request.", nullable=True),
+            Column("t0_unix_ns", I64, "Wall-clock time of `start_ns` = 0, since 1970-01-01 UTC.", "ns", nullable=True),
+            Column("span_ns", I64, "From the first event's start to the last event's end.", "ns"),
+            Column("reader", TEXT, "Reader and route that produced the tables."),
+        ),
+    ),
+    Table(
+        "devices",
+        "an accelerator that the trace names or that did work",
+        (
+            Column("device_id", I16, "Surrogate id."),
+            Column("kind", NAME, "gpu, tpu or cpu."),
+            Column("ordinal", I32, "Number by which the program addressed the device.", nullable=True),
+            Column("name", TEXT, "Marketing name.", nullable=True),
+            Column("uuid", TEXT, "Unique id.", nullable=True),
+            Column("compute_capability", TEXT, "CUDA compute capability, for example `8.0`.", nullable=True),
+            Column("sm_count", I32, "Streaming multiprocessors (or cores).", nullable=True),
+            Column("max_threads_per_sm", I32, "Resident threads that one SM can hold.", nullable=True),
+            Column("memory_bytes", I64, "Device memory.", "bytes", nullable=True),
+            Column("memory_bandwidth", I64, "Peak bandwidth of device memory.", "bytes/s", nullable=True),
+            Column("clock_hz", I64, "Peak clock rate.", "Hz", nullable=True),
+        ),
+    ),
+    Table(
+        "processes",
+        "a process that owns at least one event",
+        (
+            Column("process_id", I32, "Surrogate id, in order of pid."),
+            Column("pid", I64, "Process id of the operating system."),
+            Column("name", TEXT, "Program name.", nullable=True),
+            Column("rank", I32, "Rank in the distributed job, where known.", nullable=True),
+        ),
+    ),
+    Table(
+        "threads",
+        "a thread that owns at least one event",
+        (
+            Column("thread_id", I32, "Surrogate id, in order of pid and tid."),
+            PROCESS,
+            Column("tid", I64, "Thread id of the operating system."),
+            Column("name", TEXT, "Thread name.", nullable=True),
+        ),
+    ),
+    Table(
+        "kernels",
+        "one execution of a kernel",
+        (
+            *_DEVICE_WORK,
+            Column("name", NAME, "Demangled name."),
+            _dimension("grid_x", "First", "grid in blocks"),
+            _dimension("grid_y", "Second", "grid in blocks"),
+            _dimension("grid_z", "Third", "grid in blocks"),
+            _dimension("block_x", "First", "block in threads"),
+            _dimension("block_y", "Second", "block in threads"),
+            _dimension("block_z", "Third", "block in threads"),
+            Column("registers_per_thread", I32, "Registers of one thread.", nullable=True),
+            Column("static_shared_bytes", I32, "Static shared memory of a block.", "bytes", nullable=True),
+            Column("dynamic_shared_bytes", I32, "Dynamic shared memory of a block.", "bytes", nullable=True),
+            Column("occupancy", F64, "Theoretical occupancy, where the producer states it.", "ratio", nullable=True),
+        ),
+    ),
+    Table(
+        "memcpy",
+        "one copy on a device",
+        (
+            *_DEVICE_WORK,
+            Column("kind", NAME, "h2d, d2h, d2d, p2p, h2h or unknown."),
+            Column("src_memory", NAME, "Kind of the source memory: " + ", ".join(MEMORY_KINDS) + "."),
+            Column("dst_memory", NAME, "Kind of the destination memory."),
+            BYTES,
+        ),
+    ),
+    Table(
+        "memset",
+        "one fill of device memory",
+        (*_DEVICE_WORK, Column("memory", NAME, "Kind of the memory filled."), BYTES),
+    ),
+    Table(
+        "cuda_api",
+        "one call of the CUDA runtime or driver API",
+        (
+            START,
+            DURATION,
+            PROCESS,
+            THREAD,
+            Column("correlation_id", I64, "Unique within its process; device work refers to it.", nullable=True),
+            Column("name", NAME, "Function name without its `_vNNNN` suffix."),
+            Column("domain", NAME, "runtime or driver."),
+            Column("status", I32, "Return value; 0 is success.", nullable=True),
+        ),
+    ),
+    Table(
+        "sync",
+        "one synchronisation seen by CUPTI",
+        (
+            START,
+            DURATION,
+            Column("device_id", I16, "Device that was waited for.", nullable=True, joins="devices.device_id"),
+            PROCESS,
+            STREAM,
+            CONTEXT,
+            CORRELATION,
+            Column("kind", NAME, "event, stream_wait_event, stream, context or unknown."),
+        ),
+    ),
+    Table(
+        "overhead",
+        "a stretch of time that the profiler itself took",
+        (
+            START,
+            DURATION,
+            Column("process_id", I32, "Process that was held up.", nullable=True, joins="processes.process_id"),
+            Column("thread_id", I32, "Thread that was held up.", nullable=True, joins="threads.thread_id"),
+            Column("name", NAME, "What the profiler did."),
+        ),
+    ),
+    Table(
+        "nvtx",
+        "an NVTX range or mark",
+        (
+            START,
+            DURATION,
+            PROCESS,
+            THREAD,
+            Column("range_id", I64, "Row number of this range, from 0 in order of start."),
+            Column("kind", NAME, "push_pop, start_end or mark."),
+            Column("name", NAME, "Text of the range."),
+            Column("domain", NAME, "NVTX domain; empty for the default domain."),
+            Column("category", NAME, "NVTX category.", nullable=True),
+            Column("depth", I32, "Open push/pop ranges of the same thread around this one.", nullable=True),
+            Column("parent_id", I64, "Innermost push/pop range around this one.", nullable=True, joins="nvtx.range_id"),
+        ),
+    ),
+    Table(
+        "host_ops",
+        "an operation on the host: framework op, tf.data iterator, DataLoader call, Python frame",
+        (
+            START,
+            DURATION,
+            PROCESS,
+            THREAD,
+            Column("op_id", I64, "Row number of this operation, from 0 in order of start."),
+            Column("name", NAME, "Name of the operation."),
+            Column("category", NAME, "op, input, runtime, compile, python or annotation."),
+            Column("depth", I32, "Operations of the same thread around this one.", nullable=True),
+            Column("parent_id", I64, "Innermost operation around this one.", nullable=True, joins="host_ops.op_id"),
+            CORRELATION,
+        ),
+    ),
+    Table(
+        "os_calls",
+        "one call of the operating system's runtime library (read, poll, futex ...)",
+        (START, DURATION, PROCESS, THREAD, Column("name", NAME, "Function name.")),
+    ),
+    Table(
+        "steps",
+        "a training step that the trace itself declares",
+        (
+            START,
+            DURATION,
+            PROCESS,
+            Column("step", I64, "Step number.", nullable=True),
+            Column("name", NAME, "Name of the marker."),
+            Column("marker", NAME, "What declared the step, for example ProfilerStep."),
+        ),
+    ),
+    Table(
+        "memory_events",
+        "one allocation or release of memory",
+        (
+            START,
+            PROCESS,
+            Column("device_id", I16, "Device whose memory it is.", nullable=True, joins="devices.device_id"),
+            CORRELATION,
+            Column("kind", NAME, "alloc or free."),
+            Column("memory", NAME, "Kind of the memory."),
+            Column("pool", NAME, "Allocator or pool.", nullable=True),
+            Column("address", I64, "Address.", nullable=True),
+            BYTES,
+        ),
+    ),
+    Table(
+        "samples",
+        "one value of a time series",
+        (
+            START,
+            Column("device_id", I16, "Device measured.", nullable=True, joins="devices.device_id"),
+            Column("process_id", I32, "Process measured.", nullable=True, joins="processes.process_id"),
+            Column("metric", NAME, "What was measured."),
+            Column("unit", NAME, "Unit of the value."),
+            Column("value", F64, "The value."),
+        ),
+    ),
+    Table(
+        "notes",
+        "something that the reader dropped, repaired or could not see",
+        (
+            Column("code", TEXT, "Stable code."),
+            Column("severity", TEXT, "info, warning or error."),
+            Column("count", I64, "Rows concerned.", nullable=True),
+            Column("message", TEXT, "One sentence for people."),
+        ),
+    ),
+)
+
+TABLES: dict[str, Table] = {table.name: table for table in _DECLARED}
+"""Every table of the contract, by name, in the order of the documentation."""
+
+DEVICE_WORK = ("kernels", "memcpy", "memset")
+"""Tables whose rows keep a device busy."""
+
+REQUIRED = ("run", "devices", "processes", "threads", "notes")
+"""Tables that every trace has."""
+
+
+def table(name: str) -> Table:
+    """The declaration of table ``name``.
+
+    Raises:
+        UsageError: no such table; the error lists those that exist.
+    """
+    try:
+        return TABLES[name]
+    except KeyError:
+        raise UsageError.unknown("table", name, TABLES) from None

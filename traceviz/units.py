@@ -1,0 +1,98 @@
+"""The one place that turns base units into text.
+
+Values travel as integers of nanoseconds, bytes and counts, and as ratios 0 to 1 (see :data:`Unit`);
+only a renderer calls the functions below.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Unit = Literal["ns", "bytes", "bytes/s", "count", "ratio", "number", "factor", "id", "bool", "text"]
+"""Base units of displayed values.
+
+``ns``, ``bytes``, ``bytes/s`` scale with their magnitude; ``count`` gets thousands separators; ``ratio`` is
+0 to 1 and shown in percent; ``factor`` is a speed-up such as 2.5; ``number`` has no unit of its own;
+``id`` is an integer that names something; ``bool`` and ``text`` are shown as they are.
+"""
+
+UNITS: tuple[str, ...] = get_args(Unit)
+
+Value = int | float | str | bool | None
+"""What a displayed value may be; ``None`` means *not measured* and never zero."""
+
+NOT_MEASURED = "-"
+
+_TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+_SIZE_STEPS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
+
+
+def format_value(value: Value, unit: Unit) -> str:
+    """Text for ``value`` given in base ``unit``, at most about nine characters wide.
+
+    Raises:
+        ValueError: ``unit`` is not one of :data:`Unit`.
+    """
+    if unit not in UNITS:
+        raise ValueError(f"unknown unit {unit!r}")
+    if value is None:
+        return NOT_MEASURED
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    return _format_number(value, unit)
+
+
+def _format_number(value: int | float, unit: Unit) -> str:
+    match unit:
+        case "ns":
+            return format_ns(value)
+        case "bytes":
+            return _scaled(value, _SIZE_STEPS)
+        case "bytes/s":
+            return _scaled(value, _SIZE_STEPS) + "/s"
+        case "ratio":
+            return format_ratio(value)
+        case "factor":
+            return f"{value:.2f}×"
+        case "count":
+            return f"{value:,.0f}"
+        case "id":
+            return str(value)
+        case _:
+            return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
+
+
+def format_ns(value: int | float) -> str:
+    """A duration with three significant digits: ``1.23 ms``, ``45.6 s``, ``780 ns``."""
+    return _scaled(value, _TIME_STEPS)
+
+
+def format_ratio(value: float) -> str:
+    """A ratio in percent: ``12.3 %``; what is above zero and below 0.05 % reads ``<0.1 %``."""
+    if 0 < value < 0.0005:
+        return "<0.1 %"
+    return f"{value * 100:.1f} %"
+
+
+def _scaled(value: int | float, steps: tuple[tuple[int, str], ...]) -> str:
+    """``value`` in the largest step that keeps at least one digit before the point."""
+    magnitude = abs(value)
+    for index, (size, name) in enumerate(steps):
+        if magnitude >= size or size == 1:
+            text = _three_digits(value / size, whole=size == 1 and isinstance(value, int))
+            if abs(float(text.replace(",", ""))) >= 1000 and index > 0:  # 999.9 rounds into the next unit
+                size, name = steps[index - 1]
+                text = _three_digits(value / size, whole=False)
+            return f"{text} {name}"
+    raise AssertionError("the last step is 1")
+
+
+def _three_digits(number: float, *, whole: bool) -> str:
+    magnitude = abs(number)
+    if whole or magnitude >= 99.95:
+        return f"{number:,.0f}"
+    if magnitude >= 9.995:
+        return f"{number:.1f}"
+    return f"{number:.2f}"

@@ -1,1 +1,60 @@
-"""x"""
+"""Where did the time go? Reports from profiler traces: a verdict, CUDA time share, input-pipeline bottlenecks.
+
+>>> import traceviz
+>>> tables = traceviz.open("trace.nsys-rep")  # TraceTables: .kernels, .cuda_api, .nvtx ... as polars LazyFrames
+>>> report = traceviz.analyze(tables)         # Report: .verdict, .findings, .sections, .fact(), .rows()
+>>> print(traceviz.to_text(report))
+
+The names below are loaded on first use, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from traceviz.api import AnalysisOptions, RenderOptions, Selection, analyze, convert, report_on, to_text
+    from traceviz.api import open_trace as open
+    from traceviz.errors import TracevizError
+    from traceviz.report import Report
+    from traceviz.tables import TraceTables
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "AnalysisOptions": "traceviz.api",
+    "RenderOptions": "traceviz.api",
+    "Report": "traceviz.report",
+    "Selection": "traceviz.api",
+    "TraceTables": "traceviz.tables",
+    "TracevizError": "traceviz.errors",
+    "analyze": "traceviz.api",
+    "convert": "traceviz.api",
+    "open": "traceviz.api",
+    "report_on": "traceviz.api",
+    "to_text": "traceviz.api",
+}
+
+__all__ = [
+    "AnalysisOptions",
+    "RenderOptions",
+    "Report",
+    "Selection",
+    "TraceTables",
+    "TracevizError",
+    "__version__",
+    "analyze",
+    "convert",
+    "open",
+    "report_on",
+    "to_text",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'traceviz' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), "open_trace" if name == "open" else name)
+    globals()[name] = value
+    return value

@@ -58,8 +58,7 @@ def new_file(path: Path, *, force: bool) -> Iterator[Path]:
         OutputExistsError: ``path`` exists, and ``force`` is false.
         OutputError: the place cannot be written.
     """
-    if path.exists() and not force:
-        raise OutputExistsError.at(path)
+    check_file_free(path, force=force)
     with _explained(path):
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.close(handle)
@@ -71,6 +70,12 @@ def new_file(path: Path, *, force: bool) -> Iterator[Path]:
             temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_file_free(path: Path, *, force: bool) -> None:
+    """Raise :class:`OutputExistsError` where ``path`` exists and may not be replaced."""
+    if path.exists() and not force:
+        raise OutputExistsError.at(path)
 
 
 @contextmanager

@@ -1,18 +1,21 @@
 """One trace as analyses see it: its tables, and the intervals that several of them need, computed once.
 
 Everything here is derived and pure; a property is computed on first use and kept. Device work is the union of
-kernels, copies and fills (DEFINITIONS: "Device use"); a *rank* is a process that owns device work.
+kernels, copies and fills; a *rank* is a process that owns device work.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from traceviz import schema
+from traceviz.analyses import stepping
+from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import Array, IntervalSet, union_all
 from traceviz.tables import TraceTables
 
@@ -30,6 +33,10 @@ class AnalysisOptions:
     input_range: str | None = None
 
 
+NO_THREAD = -1
+"""In place of a thread id where a process has no host events."""
+
+
 class TraceView:
     """A trace with derived intervals.
 
@@ -41,6 +48,8 @@ class TraceView:
     def __init__(self, tables: TraceTables, options: AnalysisOptions | None = None) -> None:
         self.tables = tables
         self.options = options or AnalysisOptions()
+        self.derived: dict[str, Any] = {}
+        """Results that analyses share, by name of the function that computes them."""
 
     @cached_property
     def span_ns(self) -> int:
@@ -60,9 +69,7 @@ class TraceView:
         """Start, end, device and process of all device work: ``start_ns``, ``end_ns``, ``device_id``, ``process_id``."""
         columns = ("start_ns", "dur_ns", "device_id", "process_id")
         work = pl.concat([self.frame(name, *columns) for name in schema.DEVICE_WORK])
-        return work.select(
-            "start_ns", (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("end_ns"), "device_id", "process_id"
-        )
+        return work.select("start_ns", _end(), "device_id", "process_id")
 
     @cached_property
     def has_device_tables(self) -> bool:
@@ -95,10 +102,116 @@ class TraceView:
         """Time of the capture in which no device works for the process; all of it where it owns no device work."""
         return self.rank_busy.get(process_id, IntervalSet.empty()).complement(0, self.span_ns)
 
+    @cached_property
+    def ranges(self) -> pl.DataFrame:
+        """Closed NVTX ranges with names as text, their end, and their place in the nesting; sorted by start."""
+        columns = ("start_ns", "dur_ns", "process_id", "thread_id", "name", "category", "kind", "range_id", "depth", "parent_id")
+        closed = self.frame("nvtx", *columns).filter((pl.col("kind") != "mark") & pl.col("dur_ns").is_not_null())
+        return closed.select(
+            "start_ns",
+            _end(),
+            "process_id",
+            "thread_id",
+            pl.col("name", "category").cast(pl.String),
+            "range_id",
+            "depth",
+            "parent_id",
+        )
+
+    @cached_property
+    def api_names(self) -> dict[ApiKind, list[str]]:
+        """The distinct CUDA API names of the trace by what they do."""
+        groups: dict[ApiKind, list[str]] = {}
+        for name in self.frame("cuda_api", "name")["name"].unique().cast(pl.String):
+            groups.setdefault(api_kind(name), []).append(name)
+        return groups
+
+    def api_calls(self, *kinds: ApiKind) -> pl.DataFrame:
+        """Calls of these kinds: ``start_ns, end_ns, process_id, thread_id, correlation_id, name``."""
+        names = [name for kind in kinds for name in self.api_names.get(kind, [])]
+        if "cuda_api" not in self.tables or not names:
+            return self.frame("cuda_api", *_CALL_COLUMNS).head(0).select(_CALL_VIEW)
+        scan = self.tables.scan("cuda_api").select(_CALL_COLUMNS)
+        return scan.filter(pl.col("name").cast(pl.String).is_in(names)).select(_CALL_VIEW).collect()
+
+    @cached_property
+    def steps(self) -> stepping.Steps:
+        """Training steps: declared, else inferred, else none."""
+        found = stepping.NO_STEPS
+        if "steps" in self.tables and not self.options.step_marker:
+            declared = self.tables.scan("steps").collect()
+            found = stepping.declared_steps(declared) if declared.height else found
+        if found.source == "none" and self.ranges.height:
+            found = stepping.nvtx_steps(self.ranges, self.options.step_marker)
+        if self.options.step_marker:
+            return found  # what the user named is used, or nothing
+        if found.source == "none" and self.ranges.height:
+            found = stepping.nvtx_cycle_steps(self.ranges, self._rank_extents)
+        if found.source == "none" and self.tables.rows("kernels"):
+            kernels = self.frame("kernels", "process_id", "start_ns", "dur_ns", "name")
+            found = stepping.kernel_cycle_steps(kernels.select("process_id", "start_ns", _end(), "name"))
+        return found
+
+    @cached_property
+    def steady(self) -> dict[int, IntervalSet]:
+        """Union of the steady steps of each process that has steps, by ``process_id``."""
+        parts = self.steps.steady.partition_by("process_id", as_dict=True, maintain_order=True)
+        return {int(key[0]): intervals(part) for key, part in parts.items()}
+
+    def judged(self, process_id: int) -> IntervalSet:
+        """The time that findings are judged on: steady steps, else from the first to the last device work."""
+        if process_id in self.steady:
+            return self.steady[process_id]
+        first, last = self._rank_extents.get(process_id, (0, 0))
+        return IntervalSet.span(first, last)
+
+    @property
+    def judged_words(self) -> str:
+        """What :meth:`judged` is, in words."""
+        return "steady step time" if self.steady else "time from first to last device work"
+
+    @cached_property
+    def _rank_extents(self) -> dict[int, tuple[int, int]]:
+        if self.rank_busy:
+            return {rank: (int(busy.starts[0]), int(busy.ends[-1])) for rank, busy in self.rank_busy.items() if len(busy)}
+        return {rank: (0, self.span_ns) for rank in self.ranks}
+
+    def training_thread(self, process_id: int) -> int:
+        """Thread that runs the training loop, or :data:`NO_THREAD`.
+
+        The one that carries the step markers, else the process's first thread (tid = pid) where it has host events,
+        else the one with the most host events.
+        """
+        return self._training_threads.get(process_id, NO_THREAD)
+
+    @cached_property
+    def _training_threads(self) -> dict[int, int]:
+        seen = [
+            self.tables.scan(name).group_by("thread_id").len().collect()
+            for name in ("nvtx", "cuda_api", "os_calls")
+            if name in self.tables
+        ]
+        if not seen:
+            return {}
+        active = pl.concat(seen).group_by("thread_id").agg(pl.col("len").sum())
+        threads = active.join(self.frame("threads", "thread_id", "process_id", "tid"), on="thread_id")
+        threads = threads.join(self.frame("processes", "process_id", "pid"), on="process_id")
+        best = threads.sort((pl.col("tid") == pl.col("pid")), "len", "thread_id", descending=[True, True, False])
+        first = best.unique("process_id", keep="first", maintain_order=True).select("process_id", "thread_id")
+        return {**dict(first.iter_rows()), **self.steps.thread_id}
+
     def _busy_by(self, key: str) -> dict[int, IntervalSet]:
-        work = self.device_work.sort("start_ns")
-        parts = work.partition_by(key, as_dict=True)
-        return {int(k[0]): IntervalSet.of(*bounds(part)) for k, part in sorted(parts.items())}
+        parts = self.device_work.partition_by(key, as_dict=True)
+        return {int(k[0]): intervals(part) for k, part in sorted(parts.items())}
+
+
+def _end() -> pl.Expr:
+    """End of an event; one that never ended ends at its start."""
+    return (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("end_ns")
+
+
+_CALL_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "correlation_id", "name")
+_CALL_VIEW = ("start_ns", _end(), "process_id", "thread_id", "correlation_id", pl.col("name").cast(pl.String))
 
 
 def bounds(frame: pl.DataFrame) -> tuple[Array, Array]:

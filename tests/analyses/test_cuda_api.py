@@ -1,0 +1,112 @@
+"""CUDA API time share: counts, shares, start-up and steady parts, exposure, and what is worth a finding."""
+
+import pytest
+
+from tests.analyses.builders import trace
+from traceviz.analyses.cuda_api import CudaApiAnalysis
+
+ANALYSIS = CudaApiAnalysis()
+STEPS = [(1000 + i * 1000, 1000, f"step {i}") for i in range(5)]
+BUSY = [(1000 + i * 1000, 1000, "k") for i in range(5)]
+
+
+def row(view, name):
+    frame = ANALYSIS.run(view).by_name
+    return next(r for r in frame.iter_rows(named=True) if r["name"] == name)
+
+
+def test_shares_name_their_denominators():
+    view = trace(cuda_api=[(0, 30, "cudaMalloc"), (30, 10, "cudaFree"), (50, 60, "cudaMalloc")], span_ns=200)
+    found = row(view, "cudaMalloc")
+    assert (found["calls"], found["total_ns"], found["share_of_api"], found["share_of_wall"]) == (2, 90, 0.9, 0.45)
+    assert (found["mean_ns"], found["median_ns"], found["min_ns"], found["max_ns"]) == (45, 45, 30, 60)
+    assert found["stddev_ns"] == pytest.approx(21.2132, abs=1e-4)
+
+
+def test_shares_of_all_functions_add_up_to_one():
+    view = trace(cuda_api=[(i * 10, i, name) for i, name in enumerate(["a", "b", "c", "a", "b"])])
+    assert ANALYSIS.run(view).by_name["share_of_api"].sum() == pytest.approx(1)
+
+
+def test_a_call_is_split_at_the_first_steady_step():
+    view = trace(nvtx=STEPS, kernels=BUSY, cuda_api=[(900, 300, "cudaMalloc"), (100, 50, "cudaMalloc")])
+    found = row(view, "cudaMalloc")
+    assert (found["startup_ns"], found["steady_ns"]) == (150, 200)
+
+
+def test_without_steps_start_up_and_steady_are_unknown_rather_than_zero():
+    found = row(trace(cuda_api=[(0, 10, "cudaMalloc")]), "cudaMalloc")
+    assert (found["startup_ns"], found["steady_ns"]) == (None, None)
+
+
+def test_exposed_is_the_part_of_a_call_in_which_no_device_of_the_process_works():
+    view = trace(kernels=[(10, 20, "k"), (50, 10, "k")], cuda_api=[(0, 60, "cudaFree")])
+    assert row(view, "cudaFree")["exposed_ns"] == 30
+
+
+def test_exposure_looks_only_at_the_devices_of_the_calling_process():
+    view = trace(
+        kernels=[(0, 100, "k", {"process_id": 1, "device_id": 1}), (90, 10, "k")],
+        cuda_api=[(0, 50, "cudaFree", {"process_id": 0, "thread_id": 0})],
+    )
+    assert row(view, "cudaFree")["exposed_ns"] == 50
+
+
+def test_driver_calls_inside_runtime_calls_are_reported_as_nested():
+    calls = [(0, 100, "cudaLaunchKernel"), (20, 50, "cuLaunchKernel", {"domain": "driver"}), (200, 10, "cuCtxSynchronize", {"domain": "driver"})]
+    assert ANALYSIS.run(trace(cuda_api=calls)).nested_ns == 50
+
+
+def test_threads_have_their_own_rows():
+    view = trace(cuda_api=[(0, 10, "a"), (0, 30, "a", {"thread_id": 1})])
+    assert ANALYSIS.run(view).by_thread.select("thread_id", "total_ns").rows() == [(1, 30), (0, 10)]
+
+
+def test_allocation_in_steps_that_leaves_the_device_idle_is_a_finding():
+    kernels = [(1000 + i * 1000, 800, "k") for i in range(5)]
+    view = trace(nvtx=STEPS, kernels=kernels, cuda_api=[(1800 + i * 1000, 200, "cudaMalloc") for i in range(5)])
+    (found,) = ANALYSIS.judge(ANALYSIS.run(view))
+    assert (found.code, found.cost_ns, found.share) == ("TV301", 1000, 0.2)
+
+
+@pytest.mark.parametrize("name", ["cuMemAlloc_v2", "cuMemFree_v2", "cudaMallocAsync"])
+def test_allocation_through_other_functions_is_seen_too(name):
+    kernels = [(1000 + i * 1000, 800, "k") for i in range(5)]
+    view = trace(nvtx=STEPS, kernels=kernels, cuda_api=[(1800 + i * 1000, 200, name) for i in range(5)])
+    assert [f.code for f in ANALYSIS.judge(ANALYSIS.run(view))] == ["TV301"]
+
+
+def test_allocation_at_start_up_is_no_finding_however_large():
+    view = trace(nvtx=STEPS, kernels=BUSY, cuda_api=[(0, 1000, "cudaMalloc")])
+    assert ANALYSIS.judge(ANALYSIS.run(view)) == ()
+
+
+def test_allocation_behind_a_busy_device_is_no_finding():
+    view = trace(nvtx=STEPS, kernels=BUSY, cuda_api=[(1100 + i * 1000, 800, "cudaMalloc") for i in range(5)])
+    assert ANALYSIS.judge(ANALYSIS.run(view)) == ()
+
+
+def test_streams_created_in_steps_are_a_finding():
+    kernels = [(1000 + i * 1000, 900, "k") for i in range(5)]
+    calls = [(1900 + i * 1000, 100, "cudaStreamCreateWithFlags") for i in range(5)]
+    (found,) = ANALYSIS.judge(ANALYSIS.run(trace(nvtx=STEPS, kernels=kernels, cuda_api=calls)))
+    assert (found.code, found.cost_ns) == ("TV304", 500)
+
+
+def test_a_wait_that_exposes_the_next_gap_costs_at_most_what_it_waited():
+    kernels = [(1000 + i * 1000, 700, "k") for i in range(5)]
+    waits = [(1500 + i * 1000, 205, "cudaDeviceSynchronize") for i in range(5)]
+    (found,) = ANALYSIS.judge(ANALYSIS.run(trace(nvtx=STEPS, kernels=kernels, cuda_api=waits)))
+    assert (found.code, found.cost_ns) == ("TV203", 5 * 205)
+
+
+def test_a_wait_for_a_busy_device_costs_nothing():
+    waits = [(1100 + i * 1000, 800, "cudaStreamSynchronize") for i in range(5)]
+    assert ANALYSIS.judge(ANALYSIS.run(trace(nvtx=STEPS, kernels=BUSY, cuda_api=waits))) == ()
+
+
+def test_a_gap_spent_loading_is_not_blamed_on_the_wait_before_it():
+    kernels = [(1000 + i * 1000, 600, "k") for i in range(5)]
+    waits = [(1100 + i * 1000, 501, "cudaStreamSynchronize") for i in range(5)]
+    loading = [(1601 + i * 1000, 399, "data loading") for i in range(5)]
+    assert ANALYSIS.judge(ANALYSIS.run(trace(nvtx=STEPS + loading, kernels=kernels, cuda_api=waits))) == ()

@@ -1,0 +1,108 @@
+"""Device use and idle gaps: unions over streams, causes, and busy + idle = span."""
+
+import hypothesis.strategies as st
+from hypothesis import given
+
+from tests.analyses.builders import trace
+from traceviz.analyses.device_use import DeviceUseAnalysis
+from traceviz.analyses.idle_gaps import IdleGapsAnalysis
+from traceviz.report import Skipped
+
+USE, GAPS = DeviceUseAnalysis(), IdleGapsAnalysis(min_gap_ns=0)
+
+
+def test_overlapping_streams_are_busy_once():
+    view = trace(kernels=[(0, 60, "a"), (30, 60, "b", {"stream": 8})], span_ns=200)
+    (device,) = USE.run(view).devices
+    assert (device.busy_ns, device.idle_ns, device.concurrent_ns) == (90, 110, 30)
+
+
+def test_copies_and_fills_keep_a_device_busy():
+    view = trace(kernels=[(0, 10, "a")], memcpy=[(10, 10, "h2d", "pinned", "device", 1)], memset=[(30, 5, 1)], span_ns=50)
+    assert USE.run(view).devices[0].busy_ns == 25
+
+
+def test_utilisation_over_steady_steps_leaves_start_up_out():
+    view = trace(nvtx=[(1000 + i * 100, 100, f"step {i}") for i in range(5)], kernels=[(1000 + i * 100, 90, "k") for i in range(5)])
+    (device,) = USE.run(view).devices
+    assert (device.judged_ns, device.judged_busy_ns, device.span_ns) == (500, 450, 1500)
+
+
+def test_the_timeline_gives_the_share_of_each_slice():
+    view = trace(kernels=[(0, 50, "k"), (100, 25, "k")], span_ns=200)
+    assert DeviceUseAnalysis(slices=4).run(view).devices[0].timeline == (1.0, 0.0, 0.5, 0.0)
+
+
+def test_an_idle_device_with_unexplained_gaps_is_a_finding():
+    view = trace(kernels=[(i * 100, 20, "k") for i in range(10)], cuda_api=[], os_calls=[])
+    (found,) = USE.judge(USE.run(view))
+    assert (found.code, found.cost_ns) == ("TV201", 9 * 80)
+
+
+def test_idle_time_with_a_specific_cause_is_left_to_that_causes_rule():
+    steps = [(i * 100, 100, f"step {i}") for i in range(5)]
+    loads = [(i * 100, 80, "data loading") for i in range(5)]
+    view = trace(nvtx=steps + loads, kernels=[(i * 100 + 80, 20, "k") for i in range(5)])
+    assert USE.judge(USE.run(view)) == ()
+
+
+def test_a_busy_device_raises_nothing():
+    view = trace(kernels=[(i * 100, 95, "k") for i in range(10)])
+    assert USE.judge(USE.run(view)) == ()
+
+
+def test_no_device_work_is_skipped_with_its_reason():
+    assert isinstance(USE.run(trace(kernels=[])), Skipped)
+    assert isinstance(GAPS.run(trace(kernels=[])), Skipped)
+
+
+def test_gaps_take_the_cause_that_covers_most_of_them():
+    view = trace(
+        kernels=[(0, 10, "k"), (110, 10, "k"), (220, 10, "k"), (330, 10, "k")],
+        cuda_api=[(12, 60, "cudaMalloc"), (80, 20, "cudaLaunchKernel"), (125, 90, "cudaDeviceSynchronize")],
+        os_calls=[(240, 80, "poll")],
+    )
+    found = GAPS.run(view)
+    assert [(g.start_ns, g.dur_ns, g.cause) for g in sorted(found.largest, key=lambda g: g.start_ns)] == [
+        (10, 100, "allocation"),
+        (120, 100, "synchronisation"),
+        (230, 100, "host_blocked"),
+    ]
+
+
+def test_time_before_the_first_and_after_the_last_work_is_named_so():
+    found = GAPS.run(trace(kernels=[(50, 10, "k")], span_ns=100))
+    assert found.by_cause == {"before_first_work": (1, 50), "after_last_work": (1, 40)}
+
+
+def test_profiler_overhead_is_a_cause_of_its_own():
+    view = trace(kernels=[(0, 10, "k"), (110, 10, "k")], overhead=[(15, 90, "flush")], cuda_api=[(12, 95, "cudaMalloc")])
+    assert GAPS.run(view).by_cause == {"profiler_overhead": (1, 100)}
+
+
+def test_short_gaps_are_not_counted():
+    view = trace(kernels=[(0, 10, "k"), (9_010, 10, "k"), (30_000, 10, "k")])
+    assert IdleGapsAnalysis().run(view).gaps == 1
+
+
+def test_a_gap_knows_the_innermost_range_around_it():
+    view = trace(nvtx=[(0, 100, "epoch"), (20, 60, "evaluate")], kernels=[(0, 20, "k"), (80, 20, "k")])
+    assert GAPS.run(view).largest[0].range == "evaluate"
+
+
+WORK = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 100)), min_size=1, max_size=12)
+
+
+@given(WORK, st.integers(0, 300))
+def test_busy_and_idle_add_up_to_the_span_and_gaps_are_the_idle_time(work, tail):
+    view = trace(kernels=[(s, d, "k") for s, d in work], span_ns=max(s + d for s, d in work) + tail)
+    (device,) = USE.run(view).devices
+    assert device.busy_ns + device.idle_ns == view.span_ns
+    assert GAPS.run(view).idle_ns == device.idle_ns
+
+
+@given(WORK)
+def test_doubling_all_durations_and_starts_doubles_busy_time(work):
+    once = trace(kernels=[(s, d, "k") for s, d in work])
+    twice = trace(kernels=[(2 * s, 2 * d, "k") for s, d in work])
+    assert 2 * USE.run(once).devices[0].busy_ns == USE.run(twice).devices[0].busy_ns

@@ -1,0 +1,121 @@
+"""The input verdict: thresholds, stages, what it is worth, and no false certainty."""
+
+import pytest
+
+from tests.analyses.builders import trace
+from traceviz.analyses.input_pipeline import InputPipelineAnalysis
+from traceviz.analyses.view import AnalysisOptions
+from traceviz.report import Severity
+
+ANALYSIS = InputPipelineAnalysis()
+
+
+def steps_with_load(load, *, name="data loading", steps=10, **tables):
+    """Steps of 1000 ns that load for ``load`` ns and then compute."""
+    ranges = [(i * 1000, 1000, f"step {i}") for i in range(steps)]
+    loads = [(i * 1000, load, name) for i in range(steps)] if load else []
+    kernels = [(i * 1000 + load, 1000 - load, "sgemm") for i in range(steps)]
+    return trace(nvtx=ranges + loads, kernels=kernels, **tables)
+
+
+@pytest.mark.parametrize(
+    ("load", "verdict"),
+    [
+        (49, "not input-bound"),
+        (50, "moderately input-bound"),
+        (199, "moderately input-bound"),
+        (200, "highly input-bound"),
+        (950, "highly input-bound"),
+    ],
+)
+def test_thresholds_below_at_and_above(load, verdict):
+    assert ANALYSIS.run(steps_with_load(load)).verdict == verdict
+
+
+def test_the_bound_on_the_gain_is_the_step_without_its_wait():
+    result = ANALYSIS.run(steps_with_load(500))
+    assert (result.input_share, result.best_case_speedup) == (0.5, 2.0)
+
+
+def test_the_stage_is_the_outer_range_and_names_what_is_inside_it():
+    inner = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    view = trace(
+        nvtx=[(i * 1000, 1000, f"step {i}") for i in range(5)]
+        + [(i * 1000, 600, "Data loading") for i in range(5)]
+        + [(i * 1000 + 5, 590, inner) for i in range(5)],
+        kernels=[(i * 1000 + 600, 400, "k") for i in range(5)],
+    )
+    stage = ANALYSIS.run(view).stages[0]
+    assert (stage.name, stage.inside, stage.calls, stage.self_ns) == ("Data loading", inner, 5, 3000)
+    assert "num_workers > 0" in stage.advice
+
+
+def test_only_loading_that_the_device_waits_for_counts():
+    view = trace(
+        nvtx=[(i * 1000, 1000, f"step {i}") for i in range(5)] + [(i * 1000, 900, "load batch") for i in range(5)],
+        kernels=[(i * 1000, 980, "k") for i in range(5)],
+    )
+    result = ANALYSIS.run(view)
+    assert (result.verdict, result.wait_ns) == ("not input-bound", 0)
+
+
+def test_exposed_copies_of_input_count_as_input():
+    view = trace(
+        nvtx=[(i * 1000, 1000, f"step {i}") for i in range(5)],
+        memcpy=[(i * 1000, 300, "h2d", "pinned", "device", 1) for i in range(5)],
+        kernels=[(i * 1000 + 300, 700, "k") for i in range(5)],
+    )
+    result = ANALYSIS.run(view)
+    assert (result.verdict, result.input_share, result.stages[0].name) == ("highly input-bound", 0.3, "copy to device")
+
+
+def test_without_ranges_a_waiting_host_is_only_a_suspicion():
+    view = trace(
+        nvtx=[(i * 1000, 1000, f"step {i}") for i in range(5)],
+        kernels=[(i * 1000 + 700, 300, "k") for i in range(5)],
+        os_calls=[(i * 1000, 600, "poll") for i in range(5)],
+    )
+    result = ANALYSIS.run(view)
+    assert result.verdict == "possibly input-bound"
+    assert [(s.name, s.self_ns) for s in result.stages] == [("host blocked in poll", 3000), ("host compute", 500)]
+    (found,) = ANALYSIS.judge(result)
+    assert (found.code, found.cost_ns) == ("TV102", 3500)
+
+
+def test_the_users_input_range_is_believed():
+    view = steps_with_load(0, steps=5)
+    ranges = [(i * 1000, 1000, f"step {i}") for i in range(5)] + [(i * 1000, 400, "grab") for i in range(5)]
+    kernels = [(i * 1000 + 400, 600, "k") for i in range(5)]
+    assert ANALYSIS.run(view).verdict == "not input-bound"
+    options = AnalysisOptions(input_range="^grab$")
+    assert ANALYSIS.run(trace(nvtx=ranges, kernels=kernels, options=options)).verdict == "highly input-bound"
+
+
+def test_no_steps_cannot_be_judged_and_raise_nothing():
+    result = ANALYSIS.run(trace(kernels=[(0, 10, "k")], nvtx=[(0, 5, "data loading")]))
+    assert result.verdict == "cannot judge"
+    assert result.input_share is None
+    assert ANALYSIS.judge(result) == ()
+
+
+def test_a_host_only_capture_without_ranges_cannot_be_judged():
+    view = trace(nvtx=[(i * 100, 100, f"step {i}") for i in range(5)], os_calls=[(0, 400, "poll")])
+    assert ANALYSIS.run(view).verdict == "cannot judge"
+
+
+def test_a_host_only_capture_with_ranges_is_judged_and_says_it_is_a_bound():
+    view = trace(nvtx=[r for i in range(5) for r in ((i * 100, 100, f"step {i}"), (i * 100, 40, "data loading"))])
+    result = ANALYSIS.run(view)
+    assert (result.verdict, result.input_share) == ("highly input-bound", 0.4)
+    assert "upper bound" in str(ANALYSIS.describe(result))
+
+
+def test_a_healthy_loop_raises_nothing():
+    assert ANALYSIS.judge(ANALYSIS.run(steps_with_load(20))) == ()
+
+
+def test_severity_follows_the_share():
+    (moderate,) = ANALYSIS.judge(ANALYSIS.run(steps_with_load(100)))
+    (high,) = ANALYSIS.judge(ANALYSIS.run(steps_with_load(600)))
+    assert (moderate.severity, high.severity) == (Severity.WARNING, Severity.ERROR)
+    assert high.cost_ns == 10 * 600

@@ -1,0 +1,72 @@
+"""Where the time of a step goes: exclusive classes that add up to the step exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.host import CLASSES, LABELS, class_times, measured
+from traceviz.analyses.view import TraceView
+from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """Time per class in nanoseconds over the steady steps of all ranks; ``steps`` is their number."""
+
+    times: dict[str, int]
+    measured: frozenset[str]
+    steps: int
+
+    @property
+    def step_ns(self) -> int:
+        """All steady step time: the sum of the classes."""
+        return sum(self.times.values())
+
+
+@dataclass(frozen=True, slots=True)
+class BreakdownAnalysis(Analysis[Breakdown]):
+    """Exclusive classes of steady step time, by the priority of :data:`traceviz.analyses.host.CLASSES`."""
+
+    slug: ClassVar[str] = "breakdown"
+    title: ClassVar[str] = "Step time breakdown"
+    needs: ClassVar[tuple[str, ...]] = ()
+    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "kernels", "memcpy", "memset", "cuda_api", "os_calls")
+
+    def run(self, trace: TraceView) -> Breakdown | Skipped:
+        """Overlap the classes with the steady steps."""
+        if not trace.steady:
+            return self.skipped("no steps were found, so there is no step time to break down")
+        return Breakdown(class_times(trace, trace.steady), measured(trace), trace.steps.steady.height)
+
+    def describe(self, result: Breakdown) -> Section:
+        """One stacked bar, and the table behind it."""
+        total = result.step_ns
+        shown = [c for c in CLASSES if c.key in result.measured or result.times[c.key]]
+        bars = tuple(Bar(c.key, c.label, result.times[c.key], _share(result.times[c.key], total)) for c in shown)
+        columns = (
+            Column("class", "Class", "text", 0),
+            Column("total_ns", "Total", "ns", 0),
+            Column("share_of_step", "Of step time", "ratio", 0, bar=True),
+            Column("per_step_ns", "Per step", "ns", 1),
+        )
+        rows = tuple(
+            (c.key, result.times[c.key], _share(result.times[c.key], total), round(result.times[c.key] / result.steps))
+            for c in shown
+        )
+        whole = f"time of {result.steps} steady steps"
+        facts = (Fact("basis", "basis", "traceviz"), Fact("step_ns", "steady step time", total, "ns"))
+        blocks: list[Block] = [
+            Facts(facts),
+            Bars("Step time", whole, "ns", bars),
+            Grid(columns, rows, audience="machine"),
+        ]
+        unseen = [LABELS[c.key] for c in CLASSES if c.key not in result.measured and c.key not in {"input_wait"}]
+        if unseen:
+            blocks.append(Prose(f"Not recorded by this capture: {', '.join(unseen)}."))
+        return Section(self.slug, self.title, tuple(blocks))
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0

@@ -1,0 +1,100 @@
+"""What was captured, and whether it can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.view import TraceView, intervals
+from traceviz.report import Fact, Facts, Finding, Section, Severity
+
+SOURCE_WORDS = {
+    "trace": "declared by the trace",
+    "nvtx": "NVTX ranges",
+    "nvtx_cycle": "inferred from repeating NVTX ranges",
+    "kernel_cycle": "inferred from repeating kernels",
+    "none": "none found",
+}
+"""Where steps come from, for people."""
+
+LOSS_CODES = ("diagnostic-error", "dropped-events")
+"""Note codes by which readers say that the profiler itself reported a loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureFacts:
+    """What the capture holds. Times in nanoseconds."""
+
+    span_ns: int
+    devices: int
+    processes: int
+    steps_source: str
+    events: int
+    device_events: int
+    overhead_ns: int
+    losses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Capture(Analysis[CaptureFacts]):
+    """Size of the capture, and what the profiler says went wrong.
+
+    Args:
+        overhead_share: Profiler overhead from this share of the span on is a finding.
+    """
+
+    slug: ClassVar[str] = "capture"
+    title: ClassVar[str] = "Capture"
+    needs: ClassVar[tuple[str, ...]] = ()
+    uses: ClassVar[tuple[str, ...]] = ("kernels", "memcpy", "memset", "cuda_api", "nvtx", "os_calls", "steps", "overhead")
+    rules: ClassVar[tuple[str, ...]] = ("TV901", "TV902")
+
+    overhead_share: float = 0.05
+
+    def run(self, trace: TraceView) -> CaptureFacts:
+        """Count what there is."""
+        tables = trace.tables
+        notes = tables.arrow("notes").to_pylist()
+        rows = {name: tables.rows(name) for name in tables if name not in {"run", "devices", "processes", "threads", "notes"}}
+        return CaptureFacts(
+            span_ns=trace.span_ns,
+            devices=len(trace.device_busy),
+            processes=tables.rows("processes"),
+            steps_source=trace.steps.source,
+            events=sum(rows.values()),
+            device_events=sum(rows.get(name, 0) for name in ("kernels", "memcpy", "memset")),
+            overhead_ns=intervals(trace.frame("overhead", "start_ns", "dur_ns")).total,
+            losses=tuple(note["message"] for note in notes if note["code"] in LOSS_CODES),
+        )
+
+    def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
+        """Losses that the profiler reports, and its own overhead."""
+        found = []
+        if result.losses:
+            evidence = tuple(Fact("message", "profiler", message) for message in result.losses[:3])
+            lost = finding("TV901", "The profiler reports errors or lost events; totals are lower bounds.", evidence, 0, 0, "")
+            found.append(_as_warning(lost))
+        if result.overhead_ns > self.overhead_share * result.span_ns:
+            message = "The profiler itself took {:.1%} of the captured time.".format(result.overhead_ns / result.span_ns)
+            evidence = (Fact("overhead_ns", "profiler overhead", result.overhead_ns, "ns"),)
+            found.append(finding("TV902", message, evidence, result.overhead_ns, result.span_ns, "the captured time"))
+        return tuple(found)
+
+    def describe(self, result: CaptureFacts) -> Section:
+        """Facts only."""
+        facts = (
+            Fact("span_ns", "captured time", result.span_ns, "ns"),
+            Fact("devices", "devices used", result.devices, "count"),
+            Fact("processes", "processes", result.processes, "count"),
+            Fact("steps_source", "steps", SOURCE_WORDS[result.steps_source]),
+            Fact("events", "events", result.events, "count"),
+            Fact("device_events", "device events", result.device_events, "count"),
+            Fact("overhead_ns", "profiler overhead", result.overhead_ns, "ns"),
+        )
+        return Section(self.slug, self.title, (Facts(facts),))
+
+
+def _as_warning(item: Finding) -> Finding:
+    """A loss has no time at stake, and still is worth a warning."""
+    return Finding(item.code, item.slug, Severity.WARNING, item.message, item.evidence, item.advice, 0)

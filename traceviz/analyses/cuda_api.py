@@ -1,0 +1,266 @@
+"""CUDA API time share: which calls take the host's time, and which of that the device had to wait for.
+
+The table that nvprof printed as "API calls", completed by what makes it honest: the share of wall time, the part
+before and after the first steady step, and the *exposed* part, in which no device of the process works. A call that
+only runs at start-up, or behind a busy device, is not a problem however large its share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.host import input_ranges
+from traceviz.analyses.statistics import CALLS, DURATION_COLUMNS, DURATION_NAMES, TOTAL, duration_statistics, rows_of
+from traceviz.analyses.view import TraceView, bounds, intervals
+from traceviz.cuda_names import ApiKind, api_kind
+from traceviz.intervals import Array, IntervalSet
+from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.units import format_ns, format_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class ApiShares:
+    """Calls by name and by thread, with the time that findings weigh.
+
+    Args:
+        by_name: One row per (name, domain), largest first.
+        by_thread: One row per (process, thread).
+        nested_ns: Driver calls that ran inside a runtime call of the same thread: counted in both domains.
+        steady_exposed: Calls and exposed nanoseconds within judged time, by name.
+        judged_ns: The time that findings are judged on, summed over processes.
+        judged_words: That time in words.
+        steps: Number of steady steps; 0 where none were found.
+        exposed_by_wait: Idle time that synchronisation calls expose, see :func:`_sync_idle`.
+    """
+
+    by_name: pl.DataFrame
+    by_thread: pl.DataFrame
+    nested_ns: int
+    steady_exposed: dict[str, tuple[int, int]]
+    judged_ns: int
+    judged_words: str
+    steps: int
+    exposed_by_wait: int
+
+
+@dataclass(frozen=True, slots=True)
+class CudaApiAnalysis(Analysis[ApiShares]):
+    """Time per CUDA API function.
+
+    Args:
+        min_share: Exposed steady time from this share of the judged time on is a finding.
+        fold_below: Rows below this share of API time fold into "other" in pictures, never in data.
+    """
+
+    slug: ClassVar[str] = "cuda_api"
+    title: ClassVar[str] = "CUDA API time share"
+    needs: ClassVar[tuple[str, ...]] = ("cuda_api",)
+    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "kernels", "memcpy", "memset")
+    rules: ClassVar[tuple[str, ...]] = ("TV203", "TV301", "TV304")
+
+    min_share: float = 0.02
+    fold_below: float = 0.01
+
+    def run(self, trace: TraceView) -> ApiShares:
+        """Aggregate the calls."""
+        calls = trace.tables.scan("cuda_api").select(_COLUMNS).collect()
+        timed = _with_parts(trace, calls)
+        by_name = _aggregate(timed, ("name", "domain"), trace.span_ns)
+        by_thread = _aggregate(timed, ("process_id", "thread_id"), trace.span_ns)
+        return ApiShares(
+            by_name=by_name,
+            by_thread=by_thread,
+            nested_ns=_nested(calls),
+            steady_exposed=_steady_exposed(timed) if trace.steps.source != "none" else {},
+            judged_ns=sum(trace.judged(rank).total for rank in trace.ranks),
+            judged_words=trace.judged_words,
+            steps=trace.steps.steady.height,
+            exposed_by_wait=_sync_idle(trace),
+        )
+
+    def judge(self, result: ApiShares) -> tuple[Finding, ...]:
+        """Allocation, stream creation and synchronisation in steady steps that leave the device idle."""
+        if not result.steps:
+            return ()
+        found = [
+            self._of_kind(result, "TV301", "allocation", "Memory is allocated or freed"),
+            self._of_kind(result, "TV304", "stream", "Streams are created or destroyed"),
+            self._sync(result),
+        ]
+        return tuple(item for item in found if item is not None)
+
+    def _of_kind(self, result: ApiShares, code: str, kind: ApiKind, what: str) -> Finding | None:
+        names = {name: entry for name, entry in result.steady_exposed.items() if api_kind(name) == kind}
+        cost = sum(exposed for _, exposed in names.values())
+        if not names or cost < self.min_share * result.judged_ns:
+            return None
+        calls = sum(count for count, _ in names.values())
+        worst = max(names, key=lambda name: names[name][1])
+        message = (
+            f"{what} {calls / result.steps:.1f} times per steady step, and the device is idle for "
+            f"{format_ns(cost)} of it ({format_ratio(cost / result.judged_ns)} of the {result.judged_words})."
+        )
+        evidence = (
+            Fact("calls_per_step", "calls per step", round(calls / result.steps, 2), "number"),
+            Fact("exposed_ns", "exposed time", cost, "ns"),
+            Fact("worst", "largest", worst),
+        )
+        return finding(code, message, evidence, cost, result.judged_ns, result.judged_words)
+
+    def _sync(self, result: ApiShares) -> Finding | None:
+        calls = {name: entry for name, entry in result.steady_exposed.items() if api_kind(name) == "synchronisation"}
+        cost = result.exposed_by_wait
+        if not calls or cost < self.min_share * result.judged_ns:
+            return None
+        count = sum(number for number, _ in calls.values())
+        worst = max(calls, key=lambda name: calls[name])
+        message = (
+            f"The host waits for the device {count / result.steps:.1f} times per steady step (mostly {worst}), and the "
+            f"device then idles: {format_ratio(cost / result.judged_ns)} of the {result.judged_words}."
+        )
+        evidence = (
+            Fact("calls_per_step", "calls per step", round(count / result.steps, 2), "number"),
+            Fact("exposed_ns", "idle until new work arrives", cost, "ns"),
+            Fact("worst", "largest", worst),
+        )
+        return finding("TV203", message, evidence, cost, result.judged_ns, result.judged_words)
+
+    def describe(self, result: ApiShares) -> Section:
+        """The table of functions, and threads for machines."""
+        total = int(result.by_name["total_ns"].sum())
+        facts = [
+            Fact("api_total_ns", "time in API calls, all threads", total, "ns"),
+            Fact("calls", "calls", int(result.by_name["calls"].sum()), "count"),
+            Fact("exposed_ns", "of which with the device idle", int(result.by_name["exposed_ns"].sum()), "ns"),
+        ]
+        if result.nested_ns:
+            facts.append(Fact("nested_ns", "driver calls inside runtime calls", result.nested_ns, "ns"))
+        columns = (
+            Column("name", "Function", "text", 0),
+            Column("domain", "Domain", "text", 6),
+            CALLS,
+            TOTAL,
+            Column("share_of_api", "Of API time", "ratio", 0, bar=True),
+            Column("share_of_wall", "Of wall", "ratio", 3),
+            Column("startup_ns", "Start-up", "ns", 3),
+            Column("steady_ns", "Steady", "ns", 3),
+            Column("exposed_ns", "Exposed", "ns", 1),
+            *DURATION_COLUMNS,
+        )
+        names = ("name", "domain", "calls", "total_ns", "share_of_api", "share_of_wall", "startup_ns", "steady_ns", "exposed_ns")
+        blocks: list[Block] = [
+            Facts(tuple(facts)),
+            Grid(columns, rows_of(result.by_name, (*names, *DURATION_NAMES)), fold_below=self.fold_below),
+            _threads(result.by_thread),
+        ]
+        if not result.steps:
+            blocks.append(Prose("No steps were found, so start-up and steady time are not told apart."))
+        return Section(self.slug, self.title, tuple(blocks))
+
+
+_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "name", "domain")
+
+
+def _with_parts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
+    """``calls`` with the columns ``startup_ns``, ``steady_ns``, ``exposed_ns``, ``judged_exposed_ns``, ``judged``."""
+    starts, ends = bounds(calls)
+    processes = calls["process_id"].to_numpy()
+    startup, exposed, hidden_free, judged = (np.zeros(starts.size, np.int64) for _ in range(4))
+    for process in np.unique(processes):  # once per process
+        own = processes == process
+        begin, finish = starts[own], ends[own]
+        window = trace.judged(int(process))
+        idle = trace.idle_of(int(process)) if int(process) in trace.rank_busy else IntervalSet.empty()
+        startup[own] = _before(begin, finish, window)
+        exposed[own] = idle.overlap(begin, finish)
+        hidden_free[own] = idle.intersect(window).overlap(begin, finish)
+        judged[own] = window.overlap(begin, finish) > 0
+    known = trace.steps.source != "none"
+    nothing = pl.lit(None, pl.Int64)
+    return calls.with_columns(
+        (pl.Series(startup) if known else nothing).alias("startup_ns"),
+        (pl.Series(ends - starts - startup) if known else nothing).alias("steady_ns"),
+        pl.Series("exposed_ns", exposed),
+        pl.Series("judged_exposed_ns", hidden_free),
+        pl.Series("judged", judged),
+    )
+
+
+def _before(starts: Array, ends: Array, window: IntervalSet) -> Array:
+    """The part of each call before ``window`` begins; all of it where the window is empty."""
+    if not len(window):
+        return ends - starts
+    first = window.starts[0]
+    return np.clip(first - starts, 0, ends - starts)
+
+
+def _aggregate(calls: pl.DataFrame, keys: tuple[str, ...], span_ns: int) -> pl.DataFrame:
+    sums = [pl.col(name).sum() if calls[name].null_count() < calls.height else pl.lit(None, pl.Int64).alias(name) for name in ("startup_ns", "steady_ns", "exposed_ns")]
+    frame = calls.group_by(keys).agg(*duration_statistics(), *sums)
+    return frame.with_columns(
+        pl.col("name", "domain").cast(pl.String) if "name" in keys else pl.lit(0).alias("name"),
+        (pl.col("total_ns") / pl.col("total_ns").sum()).fill_nan(0.0).alias("share_of_api"),
+        (pl.col("total_ns") / max(span_ns, 1)).alias("share_of_wall"),
+    ).sort("total_ns", *keys, descending=[True, *[False] * len(keys)])
+
+
+def _nested(calls: pl.DataFrame) -> int:
+    """Time of driver calls inside runtime calls of the same thread."""
+    domains = calls["domain"].cast(pl.String)
+    if domains.n_unique() < 2:
+        return 0
+    total = 0
+    for part in calls.with_columns(domains).partition_by("thread_id"):  # once per thread
+        runtime = IntervalSet.of(*bounds(part.filter(pl.col("domain") == "runtime")))
+        total += int(runtime.overlap(*bounds(part.filter(pl.col("domain") == "driver"))).sum())
+    return total
+
+
+def _steady_exposed(calls: pl.DataFrame) -> dict[str, tuple[int, int]]:
+    """Calls and exposed nanoseconds within judged time, by name."""
+    frame = calls.filter(pl.col("judged") > 0).group_by("name").agg(pl.len(), pl.col("judged_exposed_ns").sum())
+    return {str(name): (int(count), int(exposed)) for name, count, exposed in frame.iter_rows()}
+
+
+def _sync_idle(trace: TraceView) -> int:
+    """Idle time that synchronisation calls expose in judged time.
+
+    A wait for a busy device costs nothing in itself. What it costs is the gap after it: the device has finished, the
+    host wakes up and only then prepares new work. Without the wait the host could have prepared it meanwhile, so at
+    most as much of a gap can be won as the calls that return within it had waited, and nothing of what is spent
+    waiting for input::
+
+        device  |####kernel####|.........gap.........|###
+        host       |---sync-----|  prepare  | launch |        cost = min(gap, sync)
+    """
+    calls = trace.api_calls("synchronisation")
+    total = 0
+    for rank in trace.rank_busy:
+        own = calls.filter(pl.col("process_id") == rank).sort("end_ns")
+        gaps = trace.idle_of(rank).intersect(trace.judged(rank))
+        if not own.height or not len(gaps):
+            continue
+        starts, returns = bounds(own)
+        waited = np.concatenate([[0], np.cumsum(returns - starts)])
+        within = [np.searchsorted(returns, edge, side="right") for edge in (gaps.starts, gaps.ends)]
+        winnable = gaps.durations - intervals(input_ranges(trace, rank)).overlap(gaps.starts, gaps.ends)
+        total += int(np.minimum(winnable, waited[within[1]] - waited[within[0]]).sum())
+    return total
+
+
+def _threads(by_thread: pl.DataFrame) -> Grid:
+    columns = (
+        Column("process", "Process", "id", 0),
+        Column("thread", "Thread", "id", 0),
+        CALLS,
+        TOTAL,
+        Column("share_of_wall", "Of wall", "ratio", 0),
+        Column("exposed_ns", "Exposed", "ns", 1),
+    )
+    names = ("process_id", "thread_id", "calls", "total_ns", "share_of_wall", "exposed_ns")
+    return Grid(columns, rows_of(by_thread, names), "By thread", audience="machine")

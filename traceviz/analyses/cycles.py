@@ -1,0 +1,80 @@
+"""Find the period of a sequence of names: the repeating unit of a training loop that nobody annotated.
+
+A candidate period starts at each occurrence of one *anchor* name. Two periods are alike when they contain the same
+names equally often, which is compared through sums of random 64-bit numbers, one per name::
+
+    names    a b b c | a b b c | a b b c | a b d
+    anchor   ^         ^         ^         ^
+    sums        S1        S1        S1      (open)      3 of 3 periods alike
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from traceviz.intervals import Array
+
+MIN_PERIODS = 3
+"""Fewer alike periods than this are no evidence."""
+MIN_LIKENESS = 0.5
+"""At least this share of the events between the first and last anchor lies in alike periods."""
+MIN_COVERAGE = 0.5
+"""The periods together span at least this share of all events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """A repeating unit.
+
+    Args:
+        anchors: Positions in the sequence at which a unit begins; the last one only ends the unit before it.
+        likeness: Share (0 to 1) of the events between the first and the last anchor that lie in alike units.
+    """
+
+    anchors: Array
+    likeness: float
+
+
+def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike) -> Cycle | None:
+    """The most convincing cycle of a sequence, or ``None``.
+
+    Among anchors of equal likeness the more frequent one wins (one step rather than two), then the one that follows
+    the longest typical pause, since a step begins after the wait for its input.
+
+    Args:
+        codes: Name of each event as a number, in order of time.
+        pauses: Nanoseconds without activity before each event.
+    """
+    sequence = np.ascontiguousarray(codes, dtype=np.int64)
+    waits = np.ascontiguousarray(pauses, dtype=np.int64)
+    if sequence.size <= MIN_PERIODS:
+        return None
+    names, dense = np.unique(sequence, return_inverse=True)
+    tokens = np.random.default_rng(1).integers(1, 2**63, size=names.size, dtype=np.uint64)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(tokens[dense], dtype=np.uint64)])
+    by_name = np.split(np.argsort(dense, kind="stable"), np.cumsum(np.bincount(dense))[:-1])
+    best: tuple[float, int, float, Array] | None = None
+    for anchors in by_name:  # once per distinct name
+        likeness = _likeness(anchors, sums, sequence.size)
+        if likeness < MIN_LIKENESS:
+            continue
+        candidate = (round(likeness, 2), anchors.size, float(np.median(waits[anchors])), anchors)
+        if best is None or candidate[:3] > best[:3]:
+            best = candidate
+    return Cycle(best[3], best[0]) if best else None
+
+
+def _likeness(anchors: Array, sums: npt.NDArray[np.uint64], count: int) -> float:
+    """Share of the events between the first and last anchor that lie in periods alike to the commonest one."""
+    extent = int(anchors[-1] - anchors[0])
+    if anchors.size <= MIN_PERIODS or extent < MIN_COVERAGE * count:
+        return 0.0
+    contents = sums[anchors[1:]] - sums[anchors[:-1]]
+    _, kind, sizes = np.unique(contents, return_inverse=True, return_counts=True)
+    alike = kind == np.argmax(sizes)
+    if alike.sum() < MIN_PERIODS:
+        return 0.0
+    return float(np.diff(anchors)[alike].sum() / extent)

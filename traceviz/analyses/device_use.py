@@ -1,0 +1,164 @@
+"""How much of the time the devices worked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.host import HOST_CLASSES, LABELS, host_classes
+from traceviz.analyses.statistics import ratio
+from traceviz.analyses.view import TraceView, bounds
+from traceviz.intervals import IntervalSet, concurrency
+from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Section, Skipped, Timeline
+from traceviz.units import format_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTime:
+    """One device. Times in nanoseconds; busy is the union over its streams, and busy + idle = span.
+
+    Args:
+        device: Its name for people.
+        judged_ns: Steady step time of the processes that use it, else from its first to its last work.
+        judged_busy_ns: Busy part of that.
+        concurrent_ns: Time with two or more kernels running.
+        timeline: Utilisation per equal slice of the capture.
+    """
+
+    device: str
+    span_ns: int
+    busy_ns: int
+    judged_ns: int
+    judged_busy_ns: int
+    concurrent_ns: int
+    timeline: tuple[float, ...]
+
+    @property
+    def idle_ns(self) -> int:
+        """Time of the capture without work."""
+        return self.span_ns - self.busy_ns
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """All devices that did work, and what the host did while they were idle in the judged time."""
+
+    devices: tuple[DeviceTime, ...]
+    span_ns: int
+    idle_causes: dict[str, int]
+    judged_words: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUseAnalysis(Analysis[DeviceUse]):
+    """Utilisation per device over the capture and over the steady steps.
+
+    Args:
+        idle_share: Idle from this share of the judged time on is a finding,
+        unexplained_share: provided that this share has no more specific cause with a rule of its own.
+        slices: Slices of the timeline.
+    """
+
+    slug: ClassVar[str] = "device_use"
+    title: ClassVar[str] = "Device use"
+    needs: ClassVar[tuple[str, ...]] = ("kernels",)
+    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "memcpy", "memset", "cuda_api", "os_calls")
+    rules: ClassVar[tuple[str, ...]] = ("TV201",)
+
+    idle_share: float = 0.5
+    unexplained_share: float = 0.05
+    slices: int = 60
+
+    def run(self, trace: TraceView) -> DeviceUse | Skipped:
+        """Measure busy time."""
+        if not trace.device_busy:
+            return self.skipped("no device did any work in this capture")
+        names = device_names(trace)
+        devices = tuple(self._device(trace, device, names[device]) for device in trace.device_busy)
+        causes = {c.key: 0 for c in HOST_CLASSES}
+        for rank in trace.ranks:
+            judged = trace.judged(rank)
+            for key in causes:
+                causes[key] += host_classes(trace)[rank].sets[key].intersect(judged).total
+        return DeviceUse(devices, trace.span_ns, causes, trace.judged_words)
+
+    def _device(self, trace: TraceView, device: int, name: str) -> DeviceTime:
+        busy = trace.device_busy[device]
+        work = trace.device_work.filter(pl.col("device_id") == device)
+        judged = IntervalSet.empty().union(*(trace.judged(int(p)) for p in work["process_id"].unique()))
+        edges = np.linspace(0, trace.span_ns, self.slices + 1).astype(np.int64)
+        shares = busy.overlap(edges[:-1], edges[1:]) / np.maximum(np.diff(edges), 1)
+        kernels = trace.frame("kernels", "start_ns", "dur_ns", "device_id").filter(pl.col("device_id") == device)
+        return DeviceTime(
+            device=name,
+            span_ns=trace.span_ns,
+            busy_ns=busy.total,
+            judged_ns=judged.total,
+            judged_busy_ns=busy.intersect(judged).total,
+            concurrent_ns=concurrency(*bounds(kernels), at_least=2).total,
+            timeline=tuple(float(share) for share in shares),
+        )
+
+    def judge(self, result: DeviceUse) -> tuple[Finding, ...]:
+        """TV201 where devices idle for most of the judged time."""
+        judged = sum(d.judged_ns for d in result.devices)
+        idle = judged - sum(d.judged_busy_ns for d in result.devices)
+        unexplained = min(result.idle_causes["host_blocked"] + result.idle_causes["host_compute"], idle)
+        if not judged or idle < self.idle_share * judged or unexplained < self.unexplained_share * judged:
+            return ()
+        cause, cause_ns = max(result.idle_causes.items(), key=lambda item: item[1])
+        whole = sum(result.idle_causes.values()) or 1
+        message = (
+            f"The device is idle in {format_ratio(idle / judged)} of the {result.judged_words}, "
+            f"most of it during: {LABELS[cause]} ({format_ratio(cause_ns / whole)} of the idle time)."
+        )
+        evidence = (
+            Fact("idle_ns", "idle time", idle, "ns"),
+            Fact("judged_ns", result.judged_words, judged, "ns"),
+            Fact("unexplained_ns", "idle without a more specific cause", unexplained, "ns"),
+        )
+        # The parts with a specific cause are the stake of that cause's own rule; only the rest is this rule's.
+        return (finding("TV201", message, evidence, unexplained, judged, result.judged_words),)
+
+    def describe(self, result: DeviceUse) -> Section:
+        """Totals, one row per device, and utilisation over time."""
+        busy, idle = sum(d.busy_ns for d in result.devices), sum(d.idle_ns for d in result.devices)
+        facts = (
+            Fact("busy_ns", "busy, all devices", busy, "ns"),
+            Fact("idle_ns", "idle, all devices", idle, "ns"),
+            Fact("span_ns", "captured time", result.span_ns, "ns"),
+            Fact("utilisation", "utilisation of the captured time", ratio(busy, busy + idle), "ratio"),
+        )
+        columns = (
+            Column("device", "Device", "text", 0),
+            Column("busy_ns", "Busy", "ns", 0),
+            Column("idle_ns", "Idle", "ns", 2),
+            Column("utilisation", "Of captured time", "ratio", 1, bar=True),
+            Column("judged_utilisation", f"Of {_short(result.judged_words)}", "ratio", 0, bar=True),
+            Column("concurrent_ns", "≥ 2 kernels", "ns", 3),
+        )
+        rows = tuple(
+            (d.device, d.busy_ns, d.idle_ns, ratio(d.busy_ns, d.span_ns), ratio(d.judged_busy_ns, d.judged_ns), d.concurrent_ns)
+            for d in result.devices
+        )
+        lanes = tuple(Lane(d.device, d.timeline) for d in result.devices)
+        timeline = Timeline("Utilisation over the capture", 0, result.span_ns, lanes)
+        return Section(self.slug, self.title, (Facts(facts), Grid(columns, rows), timeline))
+
+
+def _short(judged_words: str) -> str:
+    return "steady steps" if judged_words.startswith("steady") else "active time"
+
+
+def device_names(trace: TraceView) -> dict[int, str]:
+    """A name for people of every device in the trace, by ``device_id``: kind, ordinal and product."""
+    names = {}
+    for row in trace.tables.arrow("devices").to_pylist():
+        number = row["ordinal"] if row["ordinal"] is not None else row["device_id"]
+        product = f" {row['name']}" if row["name"] else ""
+        names[int(row["device_id"])] = f"{str(row['kind']).upper()} {number}{product}"
+    return {**{device: f"device {device}" for device in trace.device_busy}, **names}

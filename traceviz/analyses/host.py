@@ -1,0 +1,227 @@
+"""What the host does, and to which single class every nanosecond of a rank belongs.
+
+Each nanosecond belongs to the first class of :data:`CLASSES` that holds, per rank; so the classes of a step add up to
+the step exactly. Device classes come first: while the device computes, nothing that the host does costs time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from traceviz import kernel_names
+from traceviz.analyses.view import TraceView, intervals
+from traceviz.intervals import IntervalSet, exclusive
+
+
+@dataclass(frozen=True, slots=True)
+class StepClass:
+    """One class of step time: stable key, label for people, and what it means."""
+
+    key: str
+    label: str
+    meaning: str
+
+
+CLASSES: tuple[StepClass, ...] = (
+    StepClass("device_compute", "device compute", "a kernel that is not communication runs on any stream"),
+    StepClass("communication", "communication", "a collective runs and no other kernel does"),
+    StepClass("copy_d2h", "copy device to host", "a copy to the host runs and no kernel does"),
+    StepClass("copy_h2d", "copy host to device", "a copy to the device runs and no kernel does"),
+    StepClass("other_device", "other device work", "a fill or a copy within or between devices runs alone"),
+    StepClass("input_wait", "input wait", "device idle, training thread in a data-loading range"),
+    StepClass("synchronisation", "synchronisation", "device idle, a synchronisation or blocking copy call runs"),
+    StepClass("allocation", "allocation", "device idle, memory or a stream is allocated or freed"),
+    StepClass("kernel_launch", "kernel launch", "device idle, a launch call runs or launched work has not begun"),
+    StepClass("compilation", "compilation", "device idle, code is compiled or loaded"),
+    StepClass("host_blocked", "host blocked", "device idle, training thread waits in an operating-system call"),
+    StepClass("host_compute", "host compute", "device idle, none of the above: Python and the framework"),
+)
+"""Classes by priority, highest first."""
+
+HOST_CLASSES = tuple(c for c in CLASSES if c.key not in {"device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"})
+LABELS = {c.key: c.label for c in CLASSES}
+
+INPUT_NAME = (
+    r"(?i)(^|[^a-z])(data[ _-]?load|dataload|data[ _-]?fetch|data[ _-]?read|data[ _-]?wait|(load|fetch|read|get|next)[ _-]?(the[ _-]?)?"
+    r"(next[ _-]?)?(data|batch|input|sample|example|image)|input[ _-]?(pipeline|wait|data|batch)?($|[^a-z])|data($|[^a-z])"
+    r"|prefetch|preprocess|augment|decode[ _-]?(image|jpeg|batch)|iteratorgetnext|iterator::)|dataloader"
+)
+"""Names of ranges or categories in which input is loaded."""
+
+NOT_INPUT_NAME = r"(?i)dataparallel|to[ _-]device|copy|backward|forward|optimizer|aten::|autograd"
+"""Names that look like input and are not."""
+
+BLOCKING_OS_CALLS = (
+    r"^(p?poll|p?select|epoll_p?wait|read|pread(64)?|readv|fread|fgets|recv(from|msg|mmsg)?|accept4?|futex|sem_(timed)?wait|sem_clockwait"
+    r"|pthread_cond_(timed|clock)?wait|pthread_mutex_lock|pthread_rwlock_.*lock|pthread_join|pthread_barrier_wait|nanosleep|clock_nanosleep"
+    r"|usleep|sleep|wait(pid|id|3|4)?|sigwait.*|sigtimedwait|msgrcv|mq_receive|flock|fsync|open(64)?|io_getevents|connect)$"
+)
+"""Operating-system calls in which a thread waits for somebody else."""
+
+
+class HostClasses:
+    """Exclusive classes of one process over the whole capture.
+
+    Args:
+        trace: The trace.
+        process_id: The rank.
+    """
+
+    def __init__(self, trace: TraceView, process_id: int) -> None:
+        self._trace = trace
+        self.process_id = process_id
+
+    @cached_property
+    def sets(self) -> dict[str, IntervalSet]:
+        """Every class of :data:`CLASSES`, by key: disjoint, together the whole capture."""
+        layers = [(c.key, getattr(self, c.key)) for c in CLASSES[:-1]]
+        return exclusive(layers, 0, self._trace.span_ns, CLASSES[-1].key)
+
+    @cached_property
+    def _kernels(self) -> pl.DataFrame:
+        frame = self._own("kernels", "start_ns", "dur_ns", "name").with_columns(pl.col("name").cast(pl.String))
+        unique = frame["name"].unique().to_list()
+        classes = kernel_names.classify(unique)
+        comm = [name for name, found in zip(unique, classes, strict=True) if found.family == "communication"]
+        return frame.with_columns(pl.col("name").is_in(comm).alias("communication"))
+
+    @property
+    def device_compute(self) -> IntervalSet:
+        """Kernels that are not communication."""
+        return intervals(self._kernels.filter(~pl.col("communication")))
+
+    @property
+    def communication(self) -> IntervalSet:
+        """Collectives and point-to-point transfers between devices."""
+        return intervals(self._kernels.filter(pl.col("communication")))
+
+    @property
+    def copy_d2h(self) -> IntervalSet:
+        """Copies to the host."""
+        return self._copies("d2h")
+
+    @property
+    def copy_h2d(self) -> IntervalSet:
+        """Copies to a device."""
+        return self._copies("h2d")
+
+    @property
+    def other_device(self) -> IntervalSet:
+        """All other device work."""
+        return self._trace.rank_busy.get(self.process_id, IntervalSet.empty())
+
+    @cached_property
+    def input_ranges(self) -> pl.DataFrame:
+        """Data-loading ranges on the training thread: rows of :attr:`TraceView.ranges`."""
+        return input_ranges(self._trace, self.process_id)
+
+    @property
+    def input_wait(self) -> IntervalSet:
+        """Time in a data-loading range of the training thread."""
+        return intervals(self.input_ranges)
+
+    @property
+    def synchronisation(self) -> IntervalSet:
+        """Synchronisation and blocking copy calls on any thread."""
+        return intervals(self._calls("synchronisation", "blocking_copy"))
+
+    @property
+    def allocation(self) -> IntervalSet:
+        """Allocation and release of memory and streams on any thread."""
+        return intervals(self._calls("allocation", "stream"))
+
+    @property
+    def kernel_launch(self) -> IntervalSet:
+        """Launch and asynchronous copy calls, and the queue between a launch call and its work."""
+        calls = self._calls("launch", "async_copy")
+        return intervals(calls).union(self._queued(calls))
+
+    @property
+    def compilation(self) -> IntervalSet:
+        """Loading and compiling of device code."""
+        return intervals(self._calls("compilation"))
+
+    @cached_property
+    def blocking_calls(self) -> pl.DataFrame:
+        """Operating-system calls of the training thread in which it waits: ``start_ns, dur_ns, name``."""
+        thread = self._trace.training_thread(self.process_id)
+        frame = self._own("os_calls", "start_ns", "dur_ns", "thread_id", "name").with_columns(pl.col("name").cast(pl.String))
+        return frame.filter((pl.col("thread_id") == thread) & pl.col("name").str.contains(BLOCKING_OS_CALLS))
+
+    @property
+    def host_blocked(self) -> IntervalSet:
+        """Time in :attr:`blocking_calls` without any CUDA call on the training thread."""
+        thread = self._trace.training_thread(self.process_id)
+        calls = self._own("cuda_api", "start_ns", "dur_ns", "thread_id").filter(pl.col("thread_id") == thread)
+        return intervals(self.blocking_calls).subtract(intervals(calls))
+
+    def _queued(self, calls: pl.DataFrame) -> IntervalSet:
+        """From the end of a launch call to the start of its work."""
+        work = [
+            self._own(name, "start_ns", "correlation_id").drop_nulls()
+            for name in ("kernels", "memcpy", "memset")
+            if name in self._trace.tables
+        ]
+        if not work:
+            return IntervalSet.empty()
+        launched = calls.drop_nulls("correlation_id").select(pl.col("end_ns").alias("called_ns"), "correlation_id")
+        pairs = pl.concat(work).join(launched, on="correlation_id")
+        return IntervalSet.of(pairs["called_ns"].to_numpy(), pairs["start_ns"].to_numpy())
+
+    def _calls(self, *kinds: str) -> pl.DataFrame:
+        return self._trace.api_calls(*kinds).filter(pl.col("process_id") == self.process_id)  # type: ignore[arg-type]
+
+    def _copies(self, kind: str) -> IntervalSet:
+        frame = self._own("memcpy", "start_ns", "dur_ns", "kind")
+        return intervals(frame.filter(pl.col("kind").cast(pl.String) == kind))
+
+    def _own(self, table: str, *columns: str) -> pl.DataFrame:
+        frame = self._trace.frame(table, "process_id", *columns)
+        return frame.filter(pl.col("process_id") == self.process_id).select(columns)
+
+
+def input_ranges(trace: TraceView, process_id: int) -> pl.DataFrame:
+    """Data-loading ranges on the training thread of a process: named (or categorised) like it, or as the user says."""
+    thread = trace.training_thread(process_id)
+    own = trace.ranges.filter((pl.col("process_id") == process_id) & (pl.col("thread_id") == thread))
+    pattern = trace.options.input_range
+    if pattern:
+        return own.filter(pl.col("name").str.contains(pattern))
+    named = pl.col("name").str.contains(INPUT_NAME) & ~pl.col("name").str.contains(NOT_INPUT_NAME)
+    filed = pl.col("category").fill_null("").str.contains(INPUT_NAME)
+    return own.filter(named | filed)
+
+
+def host_classes(trace: TraceView) -> dict[int, HostClasses]:
+    """Classes of every rank, computed once per trace."""
+    if trace.derived.get("host_classes") is None:
+        trace.derived["host_classes"] = {rank: HostClasses(trace, rank) for rank in trace.ranks}
+    found: dict[int, HostClasses] = trace.derived["host_classes"]
+    return found
+
+
+def class_times(trace: TraceView, windows: dict[int, IntervalSet]) -> dict[str, int]:
+    """Nanoseconds of each class within ``windows`` (by process), summed over ranks."""
+    totals = dict.fromkeys(LABELS, 0)
+    for rank, window in windows.items():
+        for key, owned in host_classes(trace)[rank].sets.items():
+            totals[key] += int(owned.overlap(window.starts, window.ends).sum())
+    return totals
+
+
+def measured(trace: TraceView) -> frozenset[str]:
+    """Keys of the classes that this capture could see at all."""
+    keys = {"host_compute"}
+    if trace.has_device_tables:
+        keys |= {"device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"}
+    if "cuda_api" in trace.tables:
+        keys |= {"synchronisation", "allocation", "kernel_launch", "compilation"}
+    if "os_calls" in trace.tables:
+        keys.add("host_blocked")
+    if any(len(classes.input_wait) for classes in host_classes(trace).values()):
+        keys.add("input_wait")
+    return frozenset(keys)
+

@@ -1,0 +1,37 @@
+"""Every analysis, in the order of the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.breakdown import BreakdownAnalysis
+from traceviz.analyses.capture import Capture
+from traceviz.analyses.communication import CommunicationAnalysis
+from traceviz.analyses.copies import CopiesAnalysis
+from traceviz.analyses.cuda_api import CudaApiAnalysis
+from traceviz.analyses.device_use import DeviceUseAnalysis
+from traceviz.analyses.idle_gaps import IdleGapsAnalysis
+from traceviz.analyses.input_pipeline import InputPipelineAnalysis
+from traceviz.analyses.kernels import KernelsAnalysis
+from traceviz.analyses.launch import LaunchAnalysis
+from traceviz.analyses.os_calls import OsCallsAnalysis
+from traceviz.analyses.ranges import RangesAnalysis
+from traceviz.analyses.steps import StepAnalysis
+
+ANALYSES: tuple[Analysis[Any], ...] = (
+    Capture(),
+    BreakdownAnalysis(),
+    InputPipelineAnalysis(),
+    StepAnalysis(),
+    CudaApiAnalysis(),
+    KernelsAnalysis(),
+    CopiesAnalysis(),
+    DeviceUseAnalysis(),
+    IdleGapsAnalysis(),
+    LaunchAnalysis(),
+    CommunicationAnalysis(),
+    RangesAnalysis(),
+    OsCallsAnalysis(),
+)
+"""Analyses with their default thresholds."""

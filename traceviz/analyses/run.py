@@ -1,0 +1,106 @@
+"""Run the analyses over a trace and put what they say into one report."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.registry import ANALYSES
+from traceviz.analyses.verdict import verdict
+from traceviz.analyses.view import AnalysisOptions, TraceView
+from traceviz.errors import UsageError
+from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
+from traceviz.tables import TraceTables
+from traceviz.units import Unit
+
+SLUGS: tuple[str, ...] = tuple(analysis.slug for analysis in ANALYSES)
+"""Slugs of all sections, in the order of the report."""
+
+
+def choose(sections: Collection[str] | None) -> tuple[Analysis[Any], ...]:
+    """The analyses of ``sections``, in the order of the report; all of them for ``None``.
+
+    Raises:
+        UsageError: a section does not exist.
+    """
+    for slug in sections or ():
+        if slug not in SLUGS:
+            raise UsageError.unknown("section", slug, SLUGS)
+    return tuple(analysis for analysis in ANALYSES if sections is None or analysis.slug in sections)
+
+
+def tables_for(sections: Collection[str] | None) -> frozenset[str]:
+    """Tables that the analyses of ``sections`` can make use of."""
+    return frozenset(table for analysis in choose(sections) for table in (*analysis.needs, *analysis.uses))
+
+
+def analyze(
+    tables: TraceTables, options: AnalysisOptions | None = None, sections: Collection[str] | None = None
+) -> Report:
+    """Analyse a trace.
+
+    Args:
+        tables: The trace.
+        options: What the user says about the program.
+        sections: Slugs of the sections wanted; ``None`` for all.
+
+    Returns:
+        The report: findings sorted by time at stake, sections in their fixed order, what was skipped with the reason.
+
+    Raises:
+        UsageError: a section does not exist.
+    """
+    trace = TraceView(tables, options)
+    results: dict[str, Any] = {}
+    skipped: list[Skipped] = []
+    described: list[Section] = []
+    findings: list[Finding] = []
+    for analysis in choose(sections):
+        outcome = analysis.missing(trace) or analysis.run(trace)
+        if isinstance(outcome, Skipped):
+            skipped.append(outcome)
+            continue
+        results[analysis.slug] = outcome
+        findings.extend(analysis.judge(outcome))
+        described.append(analysis.describe(outcome))
+    ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
+    return Report(
+        run=_run_facts(tables),
+        verdict=verdict(results, ranked),
+        sections=tuple(described),
+        findings=ranked,
+        skipped=tuple(skipped),
+        notes=_notes(tables),
+    )
+
+
+_RUN_LABELS: dict[str, tuple[str, Unit]] = {
+    "format": ("format", "text"),
+    "producer": ("recorded by", "text"),
+    "producer_version": ("version", "text"),
+    "source_schema": ("schema", "text"),
+    "framework": ("framework", "text"),
+    "driver_version": ("driver", "text"),
+    "cuda_version": ("CUDA", "text"),
+    "host": ("host", "text"),
+    "command": ("command", "text"),
+    "t0_unix_ns": ("start, Unix time in ns", "id"),
+    "span_ns": ("captured time", "ns"),
+    "reader": ("read by", "text"),
+}
+
+
+def _run_facts(tables: TraceTables) -> tuple[Fact, ...]:
+    row = tables.run_facts()
+    facts = [Fact(key, label, row.get(key), unit) for key, (label, unit) in _RUN_LABELS.items()]
+    devices = [d["name"] for d in tables.arrow("devices").to_pylist() if d["name"]]
+    named = [f"{devices.count(name)} × {name}" if devices.count(name) > 1 else name for name in dict.fromkeys(devices)]
+    return (*facts, Fact("devices", "devices", ", ".join(named) or None))
+
+
+def _notes(tables: TraceTables) -> tuple[Note, ...]:
+    return tuple(
+        Note(row["code"], Severity(row["severity"]), row["message"], row["count"])
+        for row in tables.arrow("notes").to_pylist()
+    )

@@ -1,0 +1,57 @@
+"""The first line of the report: one sentence that says where the time went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from traceviz.analyses.breakdown import Breakdown
+from traceviz.analyses.device_use import DeviceUse
+from traceviz.analyses.input_pipeline import InputPipelineResult
+from traceviz.report import Finding, Severity, Verdict
+from traceviz.units import format_ratio
+
+
+def verdict(results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
+    """The verdict from the results of the analyses (by slug) and the findings, worst first."""
+    found = results.get("input_pipeline")
+    if not isinstance(found, InputPipelineResult):
+        return Verdict("partial", " ".join(filter(None, ("Only some sections were analysed; the verdict needs input_pipeline.", _largest(findings)))))
+    code = found.verdict.replace(" ", "-")
+    return Verdict(code, " ".join(part for part in (_input_sentence(found), _device_sentence(results, found, findings)) if part))
+
+
+def _input_sentence(found: InputPipelineResult) -> str:
+    if found.verdict == "cannot judge":
+        return f"Cannot judge the input pipeline: {found.reason}."
+    share = format_ratio(found.at_stake_ns / found.step_ns)
+    stage = found.stages[0].name if found.stages else ""
+    if found.verdict == "not input-bound":
+        return f"Not input-bound: {share} of steady step time waits for input."
+    if found.verdict == "possibly input-bound":
+        return (
+            f"Possibly input-bound: in {share} of steady step time the device is idle and no CUDA call runs, "
+            f"mostly {stage}. No data-loading ranges were recorded to tell."
+        )
+    speedup = found.best_case_speedup
+    best = f"; at best {speedup:.1f}× as fast without the wait" if speedup else ""
+    return f'{found.verdict.capitalize()}: {share} of steady step time waits for input, mostly in "{stage}"{best}.'
+
+
+def _device_sentence(results: dict[str, Any], found: InputPipelineResult, findings: tuple[Finding, ...]) -> str:
+    """What else matters: the largest finding that is not about the input, else how busy the device is."""
+    if found.verdict in {"highly input-bound", "possibly input-bound"}:
+        return ""
+    breakdown, use = results.get("breakdown"), results.get("device_use")
+    busy = ""
+    if isinstance(breakdown, Breakdown) and "device_compute" in breakdown.measured and breakdown.step_ns:
+        busy = f"The device computes in {format_ratio(breakdown.times['device_compute'] / breakdown.step_ns)} of it."
+    elif isinstance(use, DeviceUse):
+        judged = sum(d.judged_ns for d in use.devices) or 1
+        share = format_ratio(sum(d.judged_busy_ns for d in use.devices) / judged)
+        busy = f"The device is busy in {share} of the {use.judged_words}."
+    return " ".join(part for part in (busy, _largest(findings)) if part)
+
+
+def _largest(findings: tuple[Finding, ...]) -> str:
+    worth = [f for f in findings if f.severity is not Severity.INFO and f.cost_ns and f.code not in {"TV101", "TV102"}]
+    return f"Largest problem: {worth[0].slug.replace('-', ' ')} ({format_ratio(worth[0].share or 0)} of the {worth[0].share_of})." if worth else ""

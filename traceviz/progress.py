@@ -1,0 +1,46 @@
+"""A progress bar on stderr for reads that take long enough to be watched."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from traceviz.parsers.base import Progress, silent
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+PATIENCE_S = 0.7
+"""Shorter reads show nothing."""
+
+
+@contextmanager
+def progress_bar(*, enabled: bool) -> Iterator[Progress]:
+    """A :class:`Progress` that draws one bar on stderr and takes it away at the end."""
+    if not enabled:
+        yield silent
+        return
+    from rich.console import Console  # noqa: PLC0415 (only where a bar is drawn)
+    from rich.progress import Progress as RichProgress  # noqa: PLC0415
+
+    bar = RichProgress(console=Console(stderr=True), transient=True)
+    try:
+        yield _Bar(bar)
+    finally:
+        bar.stop()
+
+
+class _Bar:
+    def __init__(self, bar: RichProgress) -> None:
+        self._bar = bar
+        self._begin = time.monotonic()
+        self._task = bar.add_task("reading", total=None)
+        self._started = False
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if not self._started and time.monotonic() - self._begin > PATIENCE_S:
+            self._bar.start()
+            self._started = True
+        self._bar.update(self._task, description=stage, completed=done, total=total)

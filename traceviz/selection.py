@@ -1,0 +1,120 @@
+"""A part of a trace: a time window, one device, one rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.errors import UsageError
+from traceviz.tables import TraceTables
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to keep of a trace.
+
+    Args:
+        start_ns: Begin of the window on the trace's clock; ``None`` for the first event.
+        end_ns: End of the window; ``None`` for the end of the capture.
+        device: Ordinal of the device whose work is kept; calls that launched nothing on it stay.
+        rank: Rank, else number of the process (in order of pid), whose events are kept.
+    """
+
+    start_ns: int | None = None
+    end_ns: int | None = None
+    device: int | None = None
+    rank: int | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is left out."""
+        return self == Selection()
+
+
+def select(tables: TraceTables, selection: Selection) -> TraceTables:
+    """The selected part of a trace.
+
+    Events that reach over an edge of the window are cut there, so that times add up to the window; the clock is
+    shifted so that the window begins at 0.
+
+    Raises:
+        UsageError: the window is empty, or the trace has no such device or rank.
+    """
+    if selection.is_everything:
+        return tables
+    window = _window(tables, selection)
+    devices = None if selection.device is None else _device_ids(tables, selection.device)
+    processes = None if selection.rank is None else _process_ids(tables, selection.rank)
+    kept = {name: _keep(tables, name, window, devices, processes) for name in tables if name not in schema.REQUIRED}
+    run = tables.scan("run").with_columns(
+        pl.lit(window[1] - window[0], pl.Int64).alias("span_ns"),
+        (pl.col("t0_unix_ns") + window[0]).alias("t0_unix_ns"),
+    )
+    return tables.replace({**kept, "run": run.collect().to_arrow(), "notes": _noted(tables, selection)})
+
+
+def _window(tables: TraceTables, selection: Selection) -> tuple[int, int]:
+    span = int(tables.run_facts().get("span_ns") or 0)
+    start = max(selection.start_ns or 0, 0)
+    end = span if selection.end_ns is None else min(selection.end_ns, span)
+    if end <= start:
+        raise UsageError(
+            f"The window from {start / 1e9:g} s to {end / 1e9:g} s is empty.", f"The capture lasts {span / 1e9:g} s."
+        )
+    return start, end
+
+
+def _device_ids(tables: TraceTables, ordinal: int) -> list[int]:
+    devices = tables.arrow("devices").to_pylist()
+    found = [d["device_id"] for d in devices if d["ordinal"] == ordinal]
+    if not found:
+        raise UsageError.unknown("device", str(ordinal), (str(d["ordinal"]) for d in devices))
+    return found
+
+
+def _process_ids(tables: TraceTables, rank: int) -> list[int]:
+    processes = tables.arrow("processes").to_pylist()
+    key = "rank" if any(p["rank"] is not None for p in processes) else "process_id"
+    found = [p["process_id"] for p in processes if p[key] == rank]
+    if not found:
+        raise UsageError.unknown("rank", str(rank), (str(p[key]) for p in processes))
+    return found
+
+
+def _keep(
+    tables: TraceTables, name: str, window: tuple[int, int], devices: list[int] | None, processes: list[int] | None
+) -> pa.Table:
+    columns = {column.name for column in schema.table(name).columns}
+    frame = tables.scan(name)
+    if devices is not None and "device_id" in columns:
+        frame = frame.filter(pl.col("device_id").is_in(devices))
+    if processes is not None and "process_id" in columns:
+        frame = frame.filter(pl.col("process_id").is_in(processes))
+    if "dur_ns" in columns:
+        start, end = pl.col("start_ns"), pl.col("start_ns") + pl.col("dur_ns").fill_null(0)
+        inside = (start < window[1]) & ((end > window[0]) | ((end == start) & (start >= window[0])))
+        first, last = start.clip(*window), end.clip(*window)
+        cut = pl.when(pl.col("dur_ns").is_not_null()).then(last - first).alias("dur_ns")
+        frame = frame.filter(inside).with_columns((first - window[0]).alias("start_ns"), cut)
+    elif "start_ns" in columns:
+        frame = frame.filter(pl.col("start_ns").is_between(*window, closed="left"))
+        frame = frame.with_columns(pl.col("start_ns") - window[0])
+    return frame.collect().to_arrow()
+
+
+def _noted(tables: TraceTables, selection: Selection) -> pa.Table:
+    parts = [
+        f"{label} {value}"
+        for label, value in (
+            ("from", None if selection.start_ns is None else f"{selection.start_ns / 1e9:g} s"),
+            ("to", None if selection.end_ns is None else f"{selection.end_ns / 1e9:g} s"),
+            ("device", selection.device),
+            ("rank", selection.rank),
+        )
+        if value is not None
+    ]
+    row = {"code": "selection", "severity": "info", "count": None, "message": f"Only a part was analysed: {', '.join(parts)}; events that reach over an edge were cut."}
+    return pa.concat_tables([tables.arrow("notes"), pa.Table.from_pylist([row], schema=schema.table("notes").arrow)])

@@ -30,7 +30,7 @@ class Progress(Protocol):
         """``done`` of ``total`` units of ``stage`` are finished; ``total`` is ``None`` where it is not known."""
 
 
-def silent(stage: str, done: int, total: int | None) -> None:  # noqa: ARG001
+def silent(stage: str, done: int, total: int | None) -> None:
     """A :class:`Progress` that tells nobody."""
 
 
@@ -58,7 +58,7 @@ class Reader(ABC):
     """Reads one trace format into the tables of :mod:`traceviz.schema`."""
 
     format: ClassVar[str]
-    """Stable identifier, as ``--format`` takes it and ``run.format`` stores it."""
+    """Stable identifier, as ``--reader`` takes it."""
     title: ClassVar[str]
     """Name for people."""
     suffixes: ClassVar[tuple[str, ...]]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from traceviz.api import AnalysisOptions, RenderOptions, Selection, analyze, convert, report_on, to_text
-    from traceviz.api import open_trace as open
+    from traceviz.api import open_trace as open  # noqa: A004 (traceviz.open, as in gzip.open)
     from traceviz.errors import TracevizError
     from traceviz.report import Report
     from traceviz.tables import TraceTables

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from traceviz import tables as storage
@@ -20,7 +21,7 @@ from traceviz.parsers.base import Progress, ReadOptions, silent
 from traceviz.parsers.registry import identify
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
-from traceviz.report import Report
+from traceviz.report import Fact, Report
 from traceviz.selection import Selection, select
 from traceviz.tables import TraceTables
 
@@ -91,7 +92,8 @@ def report_on(
 ) -> Report:
     """Read a trace and analyse it: :func:`open_trace`, a :class:`Selection`, :func:`analyze`."""
     tables = open_trace(path, reader=reader, tables=tables_for(sections), progress=progress)
-    return analyze(select(tables, selection or Selection()), options, sections)
+    found = analyze(select(tables, selection or Selection()), options, sections)
+    return replace(found, run=(Fact("source", "trace", Path(path).name), *found.run))
 
 
 def to_text(report: Report, name: str = "terminal", options: RenderOptions | None = None) -> str:

@@ -18,7 +18,6 @@ from traceviz import __version__
 from traceviz.errors import NoVerdictError, TracevizError
 
 if TYPE_CHECKING:
-    from traceviz.parsers.base import Progress
     from traceviz.report import Report
 
 PIPED_WIDTH = 100
@@ -52,7 +51,7 @@ def _complain(error: TracevizError) -> None:
             click.echo(f"  {part}", err=True)
 
 
-class _Time(click.ParamType):
+class _Time(click.ParamType[int]):
     """A time on the trace's clock: ``1.5`` or ``1.5s``, ``1500ms``, ``20us``; in nanoseconds."""
 
     name = "time"
@@ -68,7 +67,7 @@ class _Time(click.ParamType):
                     return round(float(text[: len(text) - len(suffix)]) * size)
                 except (ValueError, OverflowError):
                     break
-        self.fail(f"{value!r} is not a time such as 1.5s, 1500ms or 20us", param, ctx)
+        return self.fail(f"{value!r} is not a time such as 1.5s, 1500ms or 20us", param, ctx)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -7,27 +7,26 @@ them misses half the world. Names come without their ``_vNNNN`` suffix; ``_v2``,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Literal
 
-ApiKind = Literal["launch", "async_copy", "blocking_copy", "synchronisation", "allocation", "stream", "compilation", "other"]
+ApiKind = Literal[
+    "launch", "async_copy", "blocking_copy", "synchronisation", "allocation", "stream", "compilation", "other"
+]
+
+_API = r"(cuda|cu|hip)"
 
 _PATTERNS: tuple[tuple[ApiKind, str], ...] = (
-    ("launch", r"(cuda|cu|hip)(Ext)?(Module)?(Launch|GraphLaunch)(?!.*(Attribute|Param|HostFunc))"),
-    ("async_copy", r"(cuda|cu|hip)(Memcpy|Memset|MemPrefetch).*Async"),
-    ("blocking_copy", r"(cuda|cu|hip)(Memcpy|Memset)(?!.*(Async|Node|Params|GetAttribute))"),
-    ("synchronisation", r"(cuda|cu|hip)(DeviceSynchronize|CtxSynchronize|StreamSynchronize|EventSynchronize|ThreadSynchronize)"),
-    (
-        "allocation",
-        r"(cuda|cu|hip)(Malloc|Free|MemAlloc|MemFree|HostAlloc|HostMalloc|HostFree|HostRegister|HostUnregister|MemHostAlloc"
-        r"|MemHostRegister|MemHostUnregister|MemCreate|MemRelease|MemMap|MemUnmap|MemAddressReserve|MemAddressFree|MemSetAccess|ArrayCreate|ArrayDestroy)",
-    ),
-    ("stream", r"(cuda|cu|hip)Stream(Create|Destroy)"),
-    (
-        "compilation",
-        r"(cu|hip)(Module(Load|Unload|GetFunction|GetGlobal)|Library(Load|Unload)|Link|Kernel(GetFunction|SetAttribute))|nvrtc|hiprtc"
-        r"|cudaLibrary(Load|Unload)|cudaGraph(Instantiate|ExecUpdate)|cuGraph(Instantiate|ExecUpdate)|__cudaRegister",
-    ),
+    ("launch", _API + r"(Ext)?(Module)?(Launch|GraphLaunch)(?!.*(Attribute|Param|HostFunc))"),
+    ("async_copy", _API + r"(Memcpy|Memset|MemPrefetch).*Async"),
+    ("blocking_copy", _API + r"(Memcpy|Memset)(?!.*(Async|Node|Params|GetAttribute))"),
+    ("synchronisation", _API + r"(Device|Ctx|Stream|Event|Thread)Synchronize"),
+    ("allocation", _API + r"(Malloc|Free|Mem(Alloc|Free|Create|Release|Map|Unmap|SetAccess|Address(Reserve|Free)))"),
+    ("allocation", _API + r"(Host(Alloc|Malloc|Free|Register|Unregister)|MemHost(Alloc|Register|Unregister))"),
+    ("allocation", _API + r"Array(Create|Destroy)"),
+    ("stream", _API + r"Stream(Create|Destroy)"),
+    ("compilation", r"(cu|hip)Module(Load|Unload|GetFunction|GetGlobal)|(cuda|cu)Library(Load|Unload)|cuLink"),
+    ("compilation", r"cuKernel(GetFunction|SetAttribute)|nvrtc|hiprtc|__cudaRegister"),
+    ("compilation", r"(cuda|cu)Graph(Instantiate|ExecUpdate)"),
 )
 
 _COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
@@ -39,8 +38,3 @@ def api_kind(name: str) -> ApiKind:
         if pattern.match(name):
             return kind
     return "other"
-
-
-def names_of(kind: ApiKind, names: Iterable[str]) -> list[str]:
-    """Those of ``names`` that are of ``kind``."""
-    return [name for name in names if api_kind(name) == kind]

@@ -47,7 +47,9 @@ def check_folder_free(folder: Path, *, force: bool, replaceable: Callable[[Path]
     if not force:
         raise OutputExistsError.at(folder)
     if not folder.is_dir() or not replaceable(folder):
-        raise OutputExistsError(f"{folder} exists and is not a traceviz folder.", "It is not replaced, even with --force.")
+        raise OutputExistsError(
+            f"{folder} exists and is not a traceviz folder.", "It is not replaced, even with --force."
+        )
 
 
 @contextmanager

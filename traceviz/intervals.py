@@ -120,11 +120,8 @@ class IntervalSet:
         moments = _array(times)
         done = np.concatenate([[0], np.cumsum(self.durations)])
         index = np.searchsorted(self.ends, moments, side="right")  # members that ended by then
-        result: Array = done[index]
-        open_ = index < len(self)
-        begun = self.starts[index[open_]]
-        result[open_] += np.maximum(moments[open_] - begun, 0)
-        return result
+        begin_of_next = np.append(self.starts, np.iinfo(np.int64).max)[index]
+        return np.asarray(done[index] + np.where(moments > begin_of_next, moments - begin_of_next, 0))
 
     def overlap(self, starts: npt.ArrayLike, ends: npt.ArrayLike) -> Array:
         """Nanoseconds that each of the intervals ``[starts[i], ends[i])`` shares with this set.

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from traceviz.units import Unit, Value
 
 SCHEMA = "traceviz.report/1"
+
+Audience = Literal["all", "machine"]
+"""Who a block is for: everybody, or only programs that read the JSON report."""
 
 
 class Severity(StrEnum):
@@ -64,9 +68,10 @@ Row = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A short list of named values."""
+    """A short list of named values. For ``audience`` see :class:`Grid`."""
 
     facts: tuple[Fact, ...]
+    audience: Audience = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +81,22 @@ class Grid:
     Args:
         title: What one row is; may be empty where the section's title says it.
         fold_below: Pictures may fold trailing rows whose bar column is below this ratio into "other".
+        audience: ``"machine"`` keeps the grid out of renderings for people (it is too long, and another grid of the
+            section says it better); the JSON report has it.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     title: str = ""
     fold_below: float = 0.0
+    audience: Audience = "all"
 
     def __post_init__(self) -> None:
         width = len(self.columns)
         if any(len(row) != width for row in self.rows):
             raise ValueError(f"every row of grid {self.title!r} needs {width} values")
+        if len({column.name for column in self.columns}) != width:
+            raise ValueError(f"two columns of grid {self.title!r} have the same name")
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ RULES: tuple[Rule, ...] = (
         "The accelerator waits while the host reads, decodes and augments the next batch. No change to the model helps "
         "until this wait is gone.",
         (
-            "Let the input run ahead of training: prefetch in tf.data, more workers and prefetch_factor in a DataLoader.",
+            "Let the input run ahead: prefetch in tf.data, more workers and prefetch_factor in a DataLoader.",
             "Do the slow stage in parallel: num_parallel_calls=AUTOTUNE, num_workers near the number of free cores.",
             "Do it once: cache decoded data in memory or on disk, or preprocess offline.",
             "Move decoding and augmentation to the device (vectorised ops, NVIDIA DALI).",
@@ -95,7 +95,7 @@ RULES: tuple[Rule, ...] = (
         "TV203",
         "synchronisation-exposes-idle",
         "Device-wide, stream or event synchronisation in steady steps, during which the device falls idle.",
-        "The host waits until the device has finished and only then prepares the next work, for which the device waits.",
+        "The host waits until the device has finished, and only then prepares the work that the device waits for.",
         (
             "Read results (loss.item(), numpy(), print) every N steps, not in each.",
             "Replace cudaDeviceSynchronize by an event or stream wait on what is really needed.",
@@ -107,7 +107,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV301",
         "allocation-churn",
-        "Device memory is allocated or freed in steady steps (cudaMalloc, cudaFree, cuMemAlloc ...) while the device is idle.",
+        "Device memory is allocated or freed in steady steps (cudaMalloc, cudaFree, cuMemAlloc ...), the device idle.",
         "cudaMalloc and cudaFree take tens to hundreds of microseconds, and cudaFree waits for the device.",
         (
             "Allocate once and reuse; keep shapes constant, or pad them to a few sizes.",
@@ -123,7 +123,7 @@ RULES: tuple[Rule, ...] = (
         "pageable-copies",
         "Copies between the device and pageable host memory, issued by the runtime or the driver API, that the device "
         "waits for: their time does not overlap compute.",
-        "The driver must stage pageable memory through a pinned buffer: slower, and cudaMemcpyAsync then blocks the host.",
+        "The driver stages pageable memory through a pinned buffer: slower, and cudaMemcpyAsync then blocks the host.",
         (
             "PyTorch: DataLoader(pin_memory=True) and tensor.to(device, non_blocking=True).",
             "CUDA: allocate staging buffers with cudaHostAlloc / cudaMallocHost and reuse them.",
@@ -167,7 +167,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV902",
         "profiler-overhead",
-        "The profiler itself took more than 5 % of the captured time.",
+        "The profiler itself took more than 5 % of the judged time (steady steps, else first to last device work).",
         "Durations of short calls and gaps between them are inflated; compare shares between traces with care.",
         ("Trace fewer event kinds (no CPU sampling, no backtraces), or a shorter window.",),
         "Overhead at start-up, before the first step, does not distort the steps.",

@@ -99,7 +99,7 @@ MEMORY_KINDS = ("pageable", "pinned", "device", "array", "managed", "device_stat
 """Values of the memory-kind columns."""
 
 COPY_KINDS = ("h2d", "d2h", "d2d", "p2p", "h2h", "unknown")
-"""Values of ``memcpy.kind``. Copies from and to arrays count as device memory; migrations of unified memory by direction."""
+"""Values of ``memcpy.kind``. Arrays count as device memory; migrations of unified memory go by their direction."""
 
 SYNC_KINDS = ("event", "stream_wait_event", "stream", "context", "unknown")
 """Values of ``sync.kind``."""

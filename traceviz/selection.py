@@ -116,5 +116,10 @@ def _noted(tables: TraceTables, selection: Selection) -> pa.Table:
         )
         if value is not None
     ]
-    row = {"code": "selection", "severity": "info", "count": None, "message": f"Only a part was analysed: {', '.join(parts)}; events that reach over an edge were cut."}
+    row = {
+        "code": "selection",
+        "severity": "info",
+        "count": None,
+        "message": f"Only a part was analysed: {', '.join(parts)}; events that reach over an edge were cut.",
+    }
     return pa.concat_tables([tables.arrow("notes"), pa.Table.from_pylist([row], schema=schema.table("notes").arrow)])

@@ -47,9 +47,12 @@ class TraceTables:
     """
 
     sources: Mapping[str, Source] = field(repr=False)
+    _frames: dict[str, pl.DataFrame] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        checked = {name: source if isinstance(source, Path) else conform(name, source) for name, source in self.sources.items()}
+        checked = {
+            name: source if isinstance(source, Path) else conform(name, source) for name, source in self.sources.items()
+        }
         for name in schema.REQUIRED:
             checked.setdefault(name, schema.table(name).empty())
         ordered = {name: checked[name] for name in schema.TABLES if name in checked}
@@ -78,9 +81,11 @@ class TraceTables:
         source = self._source(name)
         if isinstance(source, Path):
             return pl.scan_parquet(source)
-        frame = pl.from_arrow(source)
-        assert isinstance(frame, pl.DataFrame)
-        return frame.lazy()
+        if name not in self._frames:  # dictionaries are recoded on the way to polars: once is enough
+            frame = pl.from_arrow(source)
+            assert isinstance(frame, pl.DataFrame)
+            self._frames[name] = frame
+        return self._frames[name].lazy()
 
     def arrow(self, name: str) -> pa.Table:
         """Table ``name`` as an Arrow table with the declared types.
@@ -138,14 +143,14 @@ def conform(name: str, table: pa.Table) -> pa.Table:
     return _sorted_by_start(table) if declared.is_events else table
 
 
-def _cast(name: str, values: pa.ChunkedArray, column: schema.Column) -> pa.ChunkedArray:
+def _cast(name: str, values: pa.ChunkedArray[Any], column: schema.Column) -> pa.ChunkedArray[Any]:
     if values.type.equals(column.type):
         return values
     try:
         if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(values.type):
             return values.cast(pa.string()).dictionary_encode().cast(column.type)
         return values.cast(column.type)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(f"Table {name}: column {column.name} is not {column.type}.", str(error)) from error
 
 
@@ -156,7 +161,9 @@ def _sorted_by_start(table: pa.Table) -> pa.Table:
     return table.take(pc.sort_indices(table, sort_keys=[("start_ns", "ascending")]))
 
 
-def save(tables: TraceTables, folder: Path, *, force: bool = False, provenance: Mapping[str, Any] | None = None) -> None:
+def save(
+    tables: TraceTables, folder: Path, *, force: bool = False, provenance: Mapping[str, Any] | None = None
+) -> None:
     """Write ``tables`` as a traceviz folder: Parquet files and ``manifest.json``.
 
     The folder appears complete or not at all: it is written under a temporary name beside the target and renamed.
@@ -207,7 +214,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DamagedTraceError(
-            f"{folder} has no readable {MANIFEST}.", str(error), "Convert the source again: traceviz convert TRACE -o DIR."
+            f"{folder} has no readable {MANIFEST}.",
+            str(error),
+            "Convert the source again: traceviz convert TRACE -o DIR.",
         ) from error
     if not isinstance(manifest, dict) or manifest.get("kind") != MANIFEST_KIND:
         raise DamagedTraceError(f"{folder / MANIFEST} is not the manifest of a traceviz folder.")
@@ -228,7 +237,10 @@ def load(folder: Path) -> TraceTables:
     """
     manifest = read_manifest(folder)
     sources: dict[str, Source] = {}
-    for name, count in manifest.get("tables", {}).items():
+    counts = manifest.get("tables")
+    if not isinstance(counts, dict) or not set(counts) <= set(schema.TABLES):
+        raise DamagedTraceError(f"{folder / MANIFEST} does not list the tables of a trace.", f"It says: {counts!r}.")
+    for name, count in counts.items():
         path = folder / f"{name}.parquet"
         _check_file(path, name, count)
         sources[name] = path

@@ -44,52 +44,61 @@ def format_value(value: Value, unit: Unit) -> str:
     return _format_number(value, unit)
 
 
-def _format_number(value: int | float, unit: Unit) -> str:
+def _format_number(value: float, unit: Unit) -> str:
     match unit:
         case "ns":
-            return format_ns(value)
+            text = format_ns(value)
         case "bytes":
-            return _scaled(value, _SIZE_STEPS)
+            text = _scaled(value, _SIZE_STEPS)
         case "bytes/s":
-            return _scaled(value, _SIZE_STEPS) + "/s"
+            text = _scaled(value, _SIZE_STEPS) + "/s"
         case "ratio":
-            return format_ratio(value)
+            text = format_ratio(value)
         case "factor":
-            return f"{value:.2f}×"
-        case "count":
-            return f"{value:,.0f}"
+            text = f"{_three_digits(value)}×"
         case "id":
-            return str(value)
+            text = str(value)
         case _:
-            return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
+            text = format_number(value)
+    return text
 
 
-def format_ns(value: int | float) -> str:
+def format_ns(value: float) -> str:
     """A duration with three significant digits: ``1.23 ms``, ``45.6 s``, ``780 ns``."""
     return _scaled(value, _TIME_STEPS)
 
 
+def format_number(value: float) -> str:
+    """A plain number: integers in full with thousands separators, others with three significant digits."""
+    if isinstance(value, int) or value.is_integer() or abs(value) >= 999.5:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
 def format_ratio(value: float) -> str:
-    """A ratio in percent: ``12.3 %``; what is above zero and below 0.05 % reads ``<0.1 %``."""
+    """A ratio in percent: ``12.3 %``; what is not zero and nearer to it than 0.05 % reads ``<0.1 %``, ``>-0.1 %``."""
     if 0 < value < 0.0005:
         return "<0.1 %"
+    if -0.0005 < value < 0:
+        return ">-0.1 %"
     return f"{value * 100:.1f} %"
 
 
-def _scaled(value: int | float, steps: tuple[tuple[int, str], ...]) -> str:
+def _scaled(value: float, steps: tuple[tuple[int, str], ...]) -> str:
     """``value`` in the largest step that keeps at least one digit before the point."""
-    magnitude = abs(value)
-    for index, (size, name) in enumerate(steps):
-        if magnitude >= size or size == 1:
-            text = _three_digits(value / size, whole=size == 1 and isinstance(value, int))
-            if abs(float(text.replace(",", ""))) >= 1000 and index > 0:  # 999.9 rounds into the next unit
-                size, name = steps[index - 1]
-                text = _three_digits(value / size, whole=False)
-            return f"{text} {name}"
-    raise AssertionError("the last step is 1")
+    position = next(index for index, (size, _) in enumerate(steps) if abs(value) >= size or size == 1)
+    text = _in_step(value, steps[position])
+    if position > 0 and abs(float(text.partition(" ")[0].replace(",", ""))) >= 1000:  # 999.95 rounds to 1,000
+        return _in_step(value, steps[position - 1])
+    return text
 
 
-def _three_digits(number: float, *, whole: bool) -> str:
+def _in_step(value: float, step: tuple[int, str]) -> str:
+    size, name = step
+    return f"{_three_digits(value / size, whole=size == 1 and isinstance(value, int))} {name}"
+
+
+def _three_digits(number: float, *, whole: bool = False) -> str:
     magnitude = abs(number)
     if whole or magnitude >= 99.95:
         return f"{number:,.0f}"

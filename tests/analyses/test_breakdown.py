@@ -31,7 +31,12 @@ def test_every_class_gets_its_part_of_a_hand_made_step():
         kernels=[(50, 20, "sgemm"), (65, 15, "ncclDevKernel_AllReduce")],
         memcpy=[(30, 5, "h2d", "pinned", "device", 10), (80, 4, "d2h", "device", "pinned", 10)],
         memset=[(35, 2, 10)],
-        cuda_api=[(40, 3, "cudaMalloc"), (44, 4, "cudaLaunchKernel"), (84, 6, "cudaStreamSynchronize"), (90, 1, "cuModuleLoadData")],
+        cuda_api=[
+            (40, 3, "cudaMalloc"),
+            (44, 4, "cudaLaunchKernel"),
+            (84, 6, "cudaStreamSynchronize"),
+            (90, 1, "cuModuleLoadData"),
+        ],
         os_calls=[(91, 5, "poll")],
     )
     assert times(view) == {
@@ -65,7 +70,10 @@ def test_waiting_for_queued_work_counts_as_launch():
 
 
 def test_the_driver_api_counts_as_the_runtime_api_does():
-    view = loop(kernels=[(90, 10, "k")], cuda_api=[(0, 20, "cuMemAlloc_v2"), (20, 30, "cuMemcpyHtoD_v2"), (50, 40, "cuCtxSynchronize")])
+    view = loop(
+        kernels=[(90, 10, "k")],
+        cuda_api=[(0, 20, "cuMemAlloc_v2"), (20, 30, "cuMemcpyHtoD_v2"), (50, 40, "cuCtxSynchronize")],
+    )
     assert times(view) == {"device_compute": 10, "allocation": 20, "synchronisation": 70}
 
 
@@ -106,7 +114,10 @@ EVENT = st.tuples(st.integers(0, 390), st.integers(0, 200))
 @given(
     kernels=st.lists(EVENT, min_size=1, max_size=8),
     copies=st.lists(EVENT, max_size=4),
-    calls=st.lists(st.tuples(EVENT, st.sampled_from(["cudaMalloc", "cudaLaunchKernel", "cuCtxSynchronize", "cudaEventQuery"])), max_size=8),
+    calls=st.lists(
+        st.tuples(EVENT, st.sampled_from(["cudaMalloc", "cudaLaunchKernel", "cuCtxSynchronize", "cudaEventQuery"])),
+        max_size=8,
+    ),
     loading=st.lists(EVENT, max_size=3),
     os_calls=st.lists(EVENT, max_size=4),
 )
@@ -126,14 +137,41 @@ def test_classes_add_up_to_the_step_whatever_overlaps(kernels, copies, calls, lo
     assert set(sets) == {c.key for c in CLASSES}
 
 
-@pytest.mark.parametrize("name", ["Data loading", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "load_batch", "next batch", "input", "IteratorGetNext", "Iterator::Prefetch", "fetch data", "preprocess", "data"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Data loading",
+        "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+        "load_batch",
+        "next batch",
+        "input",
+        "IteratorGetNext",
+        "Iterator::Prefetch",
+        "fetch data",
+        "preprocess",
+        "data",
+    ],
+)
 def test_input_names_are_recognised(name):
     import polars as pl
 
     assert pl.select(pl.lit(name).str.contains(INPUT_NAME) & ~pl.lit(name).str.contains(NOT_INPUT_NAME)).item()
 
 
-@pytest.mark.parametrize("name", ["Copy to device", "update", "metadata", "aten::data_ptr", "DistributedDataParallel.forward", "Forward pass", "train", "loading weights", "batch 12"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Copy to device",
+        "update",
+        "metadata",
+        "aten::data_ptr",
+        "DistributedDataParallel.forward",
+        "Forward pass",
+        "train",
+        "loading weights",
+        "batch 12",
+    ],
+)
 def test_other_names_are_not_input(name):
     import polars as pl
 

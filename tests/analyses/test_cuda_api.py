@@ -53,7 +53,11 @@ def test_exposure_looks_only_at_the_devices_of_the_calling_process():
 
 
 def test_driver_calls_inside_runtime_calls_are_reported_as_nested():
-    calls = [(0, 100, "cudaLaunchKernel"), (20, 50, "cuLaunchKernel", {"domain": "driver"}), (200, 10, "cuCtxSynchronize", {"domain": "driver"})]
+    calls = [
+        (0, 100, "cudaLaunchKernel"),
+        (20, 50, "cuLaunchKernel", {"domain": "driver"}),
+        (200, 10, "cuCtxSynchronize", {"domain": "driver"}),
+    ]
     assert ANALYSIS.run(trace(cuda_api=calls)).nested_ns == 50
 
 

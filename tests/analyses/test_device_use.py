@@ -18,12 +18,17 @@ def test_overlapping_streams_are_busy_once():
 
 
 def test_copies_and_fills_keep_a_device_busy():
-    view = trace(kernels=[(0, 10, "a")], memcpy=[(10, 10, "h2d", "pinned", "device", 1)], memset=[(30, 5, 1)], span_ns=50)
+    view = trace(
+        kernels=[(0, 10, "a")], memcpy=[(10, 10, "h2d", "pinned", "device", 1)], memset=[(30, 5, 1)], span_ns=50
+    )
     assert USE.run(view).devices[0].busy_ns == 25
 
 
 def test_utilisation_over_steady_steps_leaves_start_up_out():
-    view = trace(nvtx=[(1000 + i * 100, 100, f"step {i}") for i in range(5)], kernels=[(1000 + i * 100, 90, "k") for i in range(5)])
+    view = trace(
+        nvtx=[(1000 + i * 100, 100, f"step {i}") for i in range(5)],
+        kernels=[(1000 + i * 100, 90, "k") for i in range(5)],
+    )
     (device,) = USE.run(view).devices
     assert (device.judged_ns, device.judged_busy_ns, device.span_ns) == (500, 450, 1500)
 
@@ -76,7 +81,9 @@ def test_time_before_the_first_and_after_the_last_work_is_named_so():
 
 
 def test_profiler_overhead_is_a_cause_of_its_own():
-    view = trace(kernels=[(0, 10, "k"), (110, 10, "k")], overhead=[(15, 90, "flush")], cuda_api=[(12, 95, "cudaMalloc")])
+    view = trace(
+        kernels=[(0, 10, "k"), (110, 10, "k")], overhead=[(15, 90, "flush")], cuda_api=[(12, 95, "cudaMalloc")]
+    )
     assert GAPS.run(view).by_cause == {"profiler_overhead": (1, 100)}
 
 

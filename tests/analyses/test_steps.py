@@ -6,8 +6,8 @@ import pytest
 
 from tests.analyses.builders import trace
 from traceviz.analyses.cycles import find_cycle
-from traceviz.analyses.steps import StepAnalysis
 from traceviz.analyses.stepping import STEP_NAME, fold_numbers, warmup_steps
+from traceviz.analyses.steps import StepAnalysis
 from traceviz.analyses.view import AnalysisOptions
 from traceviz.report import Skipped
 
@@ -35,7 +35,9 @@ def test_a_first_step_without_the_wait_that_the_others_include_is_warm_up():
 
 
 def test_a_pause_far_longer_than_the_others_is_in_no_step():
-    ranges = [(i * 100, 99, f"step {i}") for i in range(5)] + [(50_000 + i * 100, 99, f"step {5 + i}") for i in range(5)]
+    ranges = [(i * 100, 99, f"step {i}") for i in range(5)] + [
+        (50_000 + i * 100, 99, f"step {5 + i}") for i in range(5)
+    ]
     view = trace(nvtx=ranges)
     assert view.steps.frame["start_ns"].to_list()[5] == 50_000
     assert sum(end - start for start, end in bounds_of(view)) == 2 * (99 + 4 * 100)
@@ -65,12 +67,16 @@ def test_a_marker_that_matches_nothing_gives_no_steps():
     assert view.steps.source == "none"
 
 
-@pytest.mark.parametrize("name", ["step", "Step 12", "iteration", "train", "batch_3", "ProfilerStep#7", "training step 1", "iter 5"])
+@pytest.mark.parametrize(
+    "name", ["step", "Step 12", "iteration", "train", "batch_3", "ProfilerStep#7", "training step 1", "iter 5"]
+)
 def test_step_like_names_are_recognised(name):
     assert pl.select(pl.lit(name).str.replace_all(r"\d+", "#").str.contains(STEP_NAME)).item()
 
 
-@pytest.mark.parametrize("name", ["Optimizer.step#Adam.step", "stepwise", "Train epoch", "forward", "aten::batch_norm", "data step loader"])
+@pytest.mark.parametrize(
+    "name", ["Optimizer.step#Adam.step", "stepwise", "Train epoch", "forward", "aten::batch_norm", "data step loader"]
+)
 def test_other_names_are_not_steps(name):
     assert not pl.select(pl.lit(name).str.replace_all(r"\d+", "#").str.contains(STEP_NAME)).item()
 

@@ -67,13 +67,14 @@ def severity_of(share: float) -> Severity:
     return Severity.WARNING if share >= WARNING_SHARE else Severity.INFO
 
 
-def finding(
+def finding(  # noqa: PLR0917 (a finding is these six things)
     code: str,
     message: str,
     evidence: tuple[Fact, ...],
     cost_ns: int,
     of_ns: int,
     share_of: str,
+    *,
     advice: tuple[str, ...] | None = None,
 ) -> Finding:
     """A finding of rule ``code`` whose severity follows ``cost_ns / of_ns``.

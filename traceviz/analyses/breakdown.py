@@ -62,7 +62,7 @@ class BreakdownAnalysis(Analysis[Breakdown]):
             Bars("Step time", whole, "ns", bars),
             Grid(columns, rows, audience="machine"),
         ]
-        unseen = [LABELS[c.key] for c in CLASSES if c.key not in result.measured and c.key not in {"input_wait"}]
+        unseen = [LABELS[c.key] for c in CLASSES if c.key not in result.measured and c.key != "input_wait"]
         if unseen:
             blocks.append(Prose(f"Not recorded by this capture: {', '.join(unseen)}."))
         return Section(self.slug, self.title, tuple(blocks))

@@ -7,7 +7,9 @@ from typing import ClassVar
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.view import TraceView, intervals
+from traceviz.intervals import union_all
 from traceviz.report import Fact, Facts, Finding, Section, Severity
+from traceviz.units import format_ratio
 
 SOURCE_WORDS = {
     "trace": "declared by the trace",
@@ -24,7 +26,7 @@ LOSS_CODES = ("diagnostic-error", "dropped-events")
 
 @dataclass(frozen=True, slots=True)
 class CaptureFacts:
-    """What the capture holds. Times in nanoseconds."""
+    """What the capture holds. Times in nanoseconds; ``judged_overhead_ns`` is the profiler's part of ``judged_ns``."""
 
     span_ns: int
     devices: int
@@ -33,6 +35,9 @@ class CaptureFacts:
     events: int
     device_events: int
     overhead_ns: int
+    judged_overhead_ns: int
+    judged_ns: int
+    judged_words: str
     losses: tuple[str, ...]
 
 
@@ -41,13 +46,22 @@ class Capture(Analysis[CaptureFacts]):
     """Size of the capture, and what the profiler says went wrong.
 
     Args:
-        overhead_share: Profiler overhead from this share of the span on is a finding.
+        overhead_share: Profiler overhead above this share of the judged time is a finding; at start-up it is none.
     """
 
     slug: ClassVar[str] = "capture"
     title: ClassVar[str] = "Capture"
     needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = ("kernels", "memcpy", "memset", "cuda_api", "nvtx", "os_calls", "steps", "overhead")
+    uses: ClassVar[tuple[str, ...]] = (
+        "kernels",
+        "memcpy",
+        "memset",
+        "cuda_api",
+        "nvtx",
+        "os_calls",
+        "steps",
+        "overhead",
+    )
     rules: ClassVar[tuple[str, ...]] = ("TV901", "TV902")
 
     overhead_share: float = 0.05
@@ -56,7 +70,13 @@ class Capture(Analysis[CaptureFacts]):
         """Count what there is."""
         tables = trace.tables
         notes = tables.arrow("notes").to_pylist()
-        rows = {name: tables.rows(name) for name in tables if name not in {"run", "devices", "processes", "threads", "notes"}}
+        rows = {
+            name: tables.rows(name)
+            for name in tables
+            if name not in {"run", "devices", "processes", "threads", "notes"}
+        }
+        overhead = intervals(trace.frame("overhead", "start_ns", "dur_ns"))
+        judged = union_all(trace.judged(rank) for rank in trace.ranks)
         return CaptureFacts(
             span_ns=trace.span_ns,
             devices=len(trace.device_busy),
@@ -64,7 +84,10 @@ class Capture(Analysis[CaptureFacts]):
             steps_source=trace.steps.source,
             events=sum(rows.values()),
             device_events=sum(rows.get(name, 0) for name in ("kernels", "memcpy", "memset")),
-            overhead_ns=intervals(trace.frame("overhead", "start_ns", "dur_ns")).total,
+            overhead_ns=overhead.total,
+            judged_overhead_ns=overhead.intersect(judged).total,
+            judged_ns=judged.total,
+            judged_words=trace.judged_words,
             losses=tuple(note["message"] for note in notes if note["code"] in LOSS_CODES),
         )
 
@@ -73,12 +96,15 @@ class Capture(Analysis[CaptureFacts]):
         found = []
         if result.losses:
             evidence = tuple(Fact("message", "profiler", message) for message in result.losses[:3])
-            lost = finding("TV901", "The profiler reports errors or lost events; totals are lower bounds.", evidence, 0, 0, "")
+            lost = finding(
+                "TV901", "The profiler reports errors or lost events; totals are lower bounds.", evidence, 0, 0, ""
+            )
             found.append(_as_warning(lost))
-        if result.overhead_ns > self.overhead_share * result.span_ns:
-            message = "The profiler itself took {:.1%} of the captured time.".format(result.overhead_ns / result.span_ns)
-            evidence = (Fact("overhead_ns", "profiler overhead", result.overhead_ns, "ns"),)
-            found.append(finding("TV902", message, evidence, result.overhead_ns, result.span_ns, "the captured time"))
+        cost, judged = result.judged_overhead_ns, result.judged_ns
+        if cost > self.overhead_share * judged:
+            message = f"The profiler itself took {format_ratio(cost / judged)} of the {result.judged_words}."
+            evidence = (Fact("overhead_ns", "profiler overhead", cost, "ns"),)
+            found.append(finding("TV902", message, evidence, cost, judged, result.judged_words))
         return tuple(found)
 
     def describe(self, result: CaptureFacts) -> Section:

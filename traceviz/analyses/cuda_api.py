@@ -76,7 +76,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             by_name=by_name,
             by_thread=by_thread,
             nested_ns=_nested(calls),
-            steady_exposed=_steady_exposed(timed) if trace.steps.source != "none" else {},
+            steady_exposed=_steady_exposed(trace),
             judged_ns=sum(trace.judged(rank).total for rank in trace.ranks),
             judged_words=trace.judged_words,
             steps=trace.steps.steady.height,
@@ -134,9 +134,9 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         """The table of functions, and threads for machines."""
         total = int(result.by_name["total_ns"].sum())
         facts = [
-            Fact("api_total_ns", "time in API calls, all threads", total, "ns"),
+            Fact("api_total_ns", "time, all threads", total, "ns"),
             Fact("calls", "calls", int(result.by_name["calls"].sum()), "count"),
-            Fact("exposed_ns", "of which with the device idle", int(result.by_name["exposed_ns"].sum()), "ns"),
+            Fact("exposed_ns", "with the device idle", int(result.by_name["exposed_ns"].sum()), "ns"),
         ]
         if result.nested_ns:
             facts.append(Fact("nested_ns", "driver calls inside runtime calls", result.nested_ns, "ns"))
@@ -146,13 +146,23 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             CALLS,
             TOTAL,
             Column("share_of_api", "Of API time", "ratio", 0, bar=True),
-            Column("share_of_wall", "Of wall", "ratio", 3),
+            Column("share_of_wall", "Of wall", "ratio", 4),
             Column("startup_ns", "Start-up", "ns", 3),
-            Column("steady_ns", "Steady", "ns", 3),
+            Column("steady_ns", "Steady", "ns", 2),
             Column("exposed_ns", "Exposed", "ns", 1),
             *DURATION_COLUMNS,
         )
-        names = ("name", "domain", "calls", "total_ns", "share_of_api", "share_of_wall", "startup_ns", "steady_ns", "exposed_ns")
+        names = (
+            "name",
+            "domain",
+            "calls",
+            "total_ns",
+            "share_of_api",
+            "share_of_wall",
+            "startup_ns",
+            "steady_ns",
+            "exposed_ns",
+        )
         blocks: list[Block] = [
             Facts(tuple(facts)),
             Grid(columns, rows_of(result.by_name, (*names, *DURATION_NAMES)), fold_below=self.fold_below),
@@ -167,28 +177,26 @@ _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "name", "domain")
 
 
 def _with_parts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
-    """``calls`` with the columns ``startup_ns``, ``steady_ns``, ``exposed_ns``, ``judged_exposed_ns``, ``judged``."""
+    """``calls`` with the columns ``startup_ns``, ``steady_ns`` and ``exposed_ns``."""
     starts, ends = bounds(calls)
     processes = calls["process_id"].to_numpy()
-    startup, exposed, hidden_free, judged = (np.zeros(starts.size, np.int64) for _ in range(4))
-    for process in np.unique(processes):  # once per process
-        own = processes == process
-        begin, finish = starts[own], ends[own]
-        window = trace.judged(int(process))
-        idle = trace.idle_of(int(process)) if int(process) in trace.rank_busy else IntervalSet.empty()
-        startup[own] = _before(begin, finish, window)
-        exposed[own] = idle.overlap(begin, finish)
-        hidden_free[own] = idle.intersect(window).overlap(begin, finish)
-        judged[own] = window.overlap(begin, finish) > 0
+    startup, exposed = np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64)
+    for process in calls["process_id"].unique():
+        own = slice(None) if calls["process_id"].n_unique() == 1 else processes == process
+        exposed[own] = _idle_of_user(trace, process).overlap(starts[own], ends[own])
+        startup[own] = _before(starts[own], ends[own], trace.judged(process))
     known = trace.steps.source != "none"
     nothing = pl.lit(None, pl.Int64)
     return calls.with_columns(
         (pl.Series(startup) if known else nothing).alias("startup_ns"),
         (pl.Series(ends - starts - startup) if known else nothing).alias("steady_ns"),
         pl.Series("exposed_ns", exposed),
-        pl.Series("judged_exposed_ns", hidden_free),
-        pl.Series("judged", judged),
     )
+
+
+def _idle_of_user(trace: TraceView, process: int) -> IntervalSet:
+    """Idle time of the devices of a process; none where it uses no device, since then nothing waits for it."""
+    return trace.idle_of(process) if process in trace.rank_busy else IntervalSet.empty()
 
 
 def _before(starts: Array, ends: Array, window: IntervalSet) -> Array:
@@ -196,35 +204,54 @@ def _before(starts: Array, ends: Array, window: IntervalSet) -> Array:
     if not len(window):
         return ends - starts
     first = window.starts[0]
-    return np.clip(first - starts, 0, ends - starts)
+    return np.asarray(np.clip(first - starts, 0, ends - starts), dtype=np.int64)
 
 
 def _aggregate(calls: pl.DataFrame, keys: tuple[str, ...], span_ns: int) -> pl.DataFrame:
-    sums = [pl.col(name).sum() if calls[name].null_count() < calls.height else pl.lit(None, pl.Int64).alias(name) for name in ("startup_ns", "steady_ns", "exposed_ns")]
-    frame = calls.group_by(keys).agg(*duration_statistics(), *sums)
+    parts = [_sum_or_unknown(calls[name]) for name in ("startup_ns", "steady_ns", "exposed_ns")]
+    frame = calls.group_by(keys).agg(*duration_statistics(), *parts)
+    words = [pl.col(key).cast(pl.String) for key in keys if key in {"name", "domain"}]
     return frame.with_columns(
-        pl.col("name", "domain").cast(pl.String) if "name" in keys else pl.lit(0).alias("name"),
+        *words,
         (pl.col("total_ns") / pl.col("total_ns").sum()).fill_nan(0.0).alias("share_of_api"),
         (pl.col("total_ns") / max(span_ns, 1)).alias("share_of_wall"),
     ).sort("total_ns", *keys, descending=[True, *[False] * len(keys)])
 
 
+def _sum_or_unknown(column: pl.Series) -> pl.Expr:
+    """The sum of a column, or null where the column is not known at all (polars adds nulls up to 0)."""
+    unknown = column.null_count() == len(column)
+    return (pl.lit(None, pl.Int64) if unknown else pl.col(column.name).sum()).alias(column.name)
+
+
 def _nested(calls: pl.DataFrame) -> int:
     """Time of driver calls inside runtime calls of the same thread."""
-    domains = calls["domain"].cast(pl.String)
-    if domains.n_unique() < 2:
+    if calls["domain"].n_unique() < 2:
         return 0
     total = 0
-    for part in calls.with_columns(domains).partition_by("thread_id"):  # once per thread
-        runtime = IntervalSet.of(*bounds(part.filter(pl.col("domain") == "runtime")))
+    for part in calls.partition_by("thread_id"):
+        runtime = intervals(part.filter(pl.col("domain") == "runtime"))
         total += int(runtime.overlap(*bounds(part.filter(pl.col("domain") == "driver"))).sum())
     return total
 
 
-def _steady_exposed(calls: pl.DataFrame) -> dict[str, tuple[int, int]]:
-    """Calls and exposed nanoseconds within judged time, by name."""
-    frame = calls.filter(pl.col("judged") > 0).group_by("name").agg(pl.len(), pl.col("judged_exposed_ns").sum())
-    return {str(name): (int(count), int(exposed)) for name, count, exposed in frame.iter_rows()}
+JUDGED_KINDS: tuple[ApiKind, ...] = ("allocation", "stream", "synchronisation")
+"""What findings look at."""
+
+
+def _steady_exposed(trace: TraceView) -> dict[str, tuple[int, int]]:
+    """Calls of :data:`JUDGED_KINDS` in steady steps and their exposed nanoseconds there, by name."""
+    calls = trace.api_calls(*JUDGED_KINDS)
+    found: dict[str, tuple[int, int]] = {}
+    for part in calls.partition_by("process_id", "name"):
+        process, name = int(part["process_id"][0]), str(part["name"][0])
+        window = trace.steady.get(process, IntervalSet.empty())
+        count = int(np.count_nonzero(window.overlap(*bounds(part))))
+        exposed = int(_idle_of_user(trace, process).intersect(window).overlap(*bounds(part)).sum())
+        if count:
+            before = found.get(name, (0, 0))
+            found[name] = (before[0] + count, before[1] + exposed)
+    return found
 
 
 def _sync_idle(trace: TraceView) -> int:

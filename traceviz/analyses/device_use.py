@@ -131,7 +131,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             Fact("busy_ns", "busy, all devices", busy, "ns"),
             Fact("idle_ns", "idle, all devices", idle, "ns"),
             Fact("span_ns", "captured time", result.span_ns, "ns"),
-            Fact("utilisation", "utilisation of the captured time", ratio(busy, busy + idle), "ratio"),
+            Fact("utilisation", "utilisation", ratio(busy, busy + idle), "ratio"),
         )
         columns = (
             Column("device", "Device", "text", 0),
@@ -142,7 +142,14 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             Column("concurrent_ns", "≥ 2 kernels", "ns", 3),
         )
         rows = tuple(
-            (d.device, d.busy_ns, d.idle_ns, ratio(d.busy_ns, d.span_ns), ratio(d.judged_busy_ns, d.judged_ns), d.concurrent_ns)
+            (
+                d.device,
+                d.busy_ns,
+                d.idle_ns,
+                ratio(d.busy_ns, d.span_ns),
+                ratio(d.judged_busy_ns, d.judged_ns),
+                d.concurrent_ns,
+            )
             for d in result.devices
         )
         lanes = tuple(Lane(d.device, d.timeline) for d in result.devices)

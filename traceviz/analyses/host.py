@@ -41,12 +41,15 @@ CLASSES: tuple[StepClass, ...] = (
 )
 """Classes by priority, highest first."""
 
-HOST_CLASSES = tuple(c for c in CLASSES if c.key not in {"device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"})
+HOST_CLASSES = tuple(
+    c for c in CLASSES if c.key not in {"device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"}
+)
 LABELS = {c.key: c.label for c in CLASSES}
 
 INPUT_NAME = (
-    r"(?i)(^|[^a-z])(data[ _-]?load|dataload|data[ _-]?fetch|data[ _-]?read|data[ _-]?wait|(load|fetch|read|get|next)[ _-]?(the[ _-]?)?"
-    r"(next[ _-]?)?(data|batch|input|sample|example|image)|input[ _-]?(pipeline|wait|data|batch)?($|[^a-z])|data($|[^a-z])"
+    r"(?i)(^|[^a-z])(data[ _-]?(load|fetch|read|wait)|dataload"
+    r"|(load|fetch|read|get|next)[ _-]?(the[ _-]?)?(next[ _-]?)?(data|batch|input|sample|example|image)"
+    r"|input[ _-]?(pipeline|wait|data|batch)?($|[^a-z])|data($|[^a-z])"
     r"|prefetch|preprocess|augment|decode[ _-]?(image|jpeg|batch)|iteratorgetnext|iterator::)|dataloader"
 )
 """Names of ranges or categories in which input is loaded."""
@@ -82,8 +85,8 @@ class HostClasses:
 
     @cached_property
     def _kernels(self) -> pl.DataFrame:
-        frame = self._own("kernels", "start_ns", "dur_ns", "name").with_columns(pl.col("name").cast(pl.String))
-        unique = frame["name"].unique().to_list()
+        frame = self._own("kernels", "start_ns", "dur_ns", "name")
+        unique = frame["name"].unique().cast(pl.String).to_list()
         classes = kernel_names.classify(unique)
         comm = [name for name, found in zip(unique, classes, strict=True) if found.family == "communication"]
         return frame.with_columns(pl.col("name").is_in(comm).alias("communication"))
@@ -148,8 +151,8 @@ class HostClasses:
     def blocking_calls(self) -> pl.DataFrame:
         """Operating-system calls of the training thread in which it waits: ``start_ns, dur_ns, name``."""
         thread = self._trace.training_thread(self.process_id)
-        frame = self._own("os_calls", "start_ns", "dur_ns", "thread_id", "name").with_columns(pl.col("name").cast(pl.String))
-        return frame.filter((pl.col("thread_id") == thread) & pl.col("name").str.contains(BLOCKING_OS_CALLS))
+        frame = self._own("os_calls", "start_ns", "dur_ns", "thread_id", "name").filter(pl.col("thread_id") == thread)
+        return frame.with_columns(pl.col("name").cast(pl.String)).filter(pl.col("name").str.contains(BLOCKING_OS_CALLS))
 
     @property
     def host_blocked(self) -> IntervalSet:
@@ -176,7 +179,7 @@ class HostClasses:
 
     def _copies(self, kind: str) -> IntervalSet:
         frame = self._own("memcpy", "start_ns", "dur_ns", "kind")
-        return intervals(frame.filter(pl.col("kind").cast(pl.String) == kind))
+        return intervals(frame.filter(pl.col("kind") == kind))
 
     def _own(self, table: str, *columns: str) -> pl.DataFrame:
         frame = self._trace.frame(table, "process_id", *columns)
@@ -224,4 +227,3 @@ def measured(trace: TraceView) -> frozenset[str]:
     if any(len(classes.input_wait) for classes in host_classes(trace).values()):
         keys.add("input_wait")
     return frozenset(keys)
-

@@ -78,7 +78,11 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
             return self.skipped("no device did any work in this capture")
         frames = [self._gaps_of(trace, device) for device in trace.device_busy]
         every = pl.concat(frames)
-        sums = every.group_by("cause").agg(pl.len(), pl.col("dur_ns").sum()).sort("dur_ns", "cause", descending=[True, False])
+        sums = (
+            every.group_by("cause")
+            .agg(pl.len(), pl.col("dur_ns").sum())
+            .sort("dur_ns", "cause", descending=[True, False])
+        )
         by_cause = {cause: (count, time) for cause, count, time in sums.iter_rows()}
         largest = every.sort("dur_ns", "start_ns", descending=[True, False]).head(self.listed)
         return IdleGaps(by_cause, tuple(_with_context(trace, largest)))
@@ -110,7 +114,7 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         )
         whole = result.idle_ns or 1
         bars = tuple(
-            Bar(cause, f"{CAUSE_LABELS[cause]} ({count:,} gaps)", time, time / whole)
+            Bar(cause, f"{CAUSE_LABELS[cause]} ({count:,})", time, time / whole)
             for cause, (count, time) in result.by_cause.items()
         )
         columns = (
@@ -122,7 +126,9 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         )
         rows = tuple((g.start_ns, g.dur_ns, g.device, CAUSE_LABELS[g.cause], g.range) for g in result.largest)
         grid = Grid(columns, rows, "Largest gaps")
-        return Section(self.slug, self.title, (Facts(facts), Bars("Causes", "time in gaps", "ns", bars), grid))
+        return Section(
+            self.slug, self.title, (Facts(facts), Bars("Causes (number of gaps)", "time in gaps", "ns", bars), grid)
+        )
 
 
 def _cause_sets(trace: TraceView, processes: Iterable[int]) -> Iterable[tuple[str, IntervalSet]]:
@@ -140,9 +146,7 @@ def _with_context(trace: TraceView, gaps: pl.DataFrame) -> Iterable[Gap]:
     for start, duration, cause, device, process in gaps.iter_rows():  # only the listed ones
         middle = start + duration // 2
         around = trace.ranges.filter(
-            (pl.col("thread_id") == threads[process])
-            & (pl.col("start_ns") <= middle)
-            & (pl.col("end_ns") > middle)
+            (pl.col("thread_id") == threads[process]) & (pl.col("start_ns") <= middle) & (pl.col("end_ns") > middle)
         )
-        innermost = around.sort("start_ns").tail(1)
+        innermost = around.sort("start_ns", "depth", nulls_last=False).tail(1)
         yield Gap(start, duration, device, cause, innermost["name"][0] if innermost.height else None)

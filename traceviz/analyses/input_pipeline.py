@@ -115,8 +115,10 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         guess = verdict == "possibly input-bound"
         if guess and not trace.rank_busy:
             return _cannot_judge("neither data-loading ranges nor device work were recorded")
-        stages = _suspects(trace) if guess else (*_range_stages(trace), *_copy_stage(times["copy_h2d"]))
-        return InputPipelineResult(verdict, step_ns, wait_ns, host_ns, stages, "", bool(trace.rank_busy))
+        stages = _suspects(trace) if guess else [*_range_stages(trace), *_copy_stage(times["copy_h2d"])]
+        return InputPipelineResult(
+            verdict, step_ns, wait_ns, host_ns, _largest_first(stages), "", bool(trace.rank_busy)
+        )
 
     def _verdict(self, input_share: float, host_share: float, *, ranges: bool) -> InputVerdict:
         if input_share >= self.high:
@@ -142,20 +144,22 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         )
         if result.verdict == "possibly input-bound":
             message = (
-                f"Steps may wait for input: in {format_ratio(share)} of steady step time the device is idle and no CUDA "
-                f"call runs (mostly {stage.name if stage else 'host compute'})."
+                f"Steps may wait for input: in {format_ratio(share)} of steady step time the device is idle and no "
+                f"CUDA call runs (mostly {stage.name if stage else 'host compute'})."
             )
             return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, "steady step time"),)
         message = f"Steps wait for input in {format_ratio(share)} of their time{_mostly(stage)}.{gain}"
         advice = tuple(dict.fromkeys([stage.advice] if stage and stage.advice else [])) + rule("TV101").advice
-        return (finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, "steady step time", advice),)
+        return (
+            finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, "steady step time", advice=advice),
+        )
 
     def describe(self, result: InputPipelineResult) -> Section:
         """Verdict, bounds and stages."""
         stage = result.stages[0].name if result.stages else None
         facts = (
             Fact("verdict", "verdict", result.verdict),
-            Fact("input_share", "input share of step time", result.input_share, "ratio"),
+            Fact("input_share", "input share of steps", result.input_share, "ratio"),
             Fact("best_case_speedup", "speed-up at best", result.best_case_speedup, "factor"),
             Fact("stage", "largest stage", stage),
             Fact("moderate", "moderately from", self.moderate, "ratio"),
@@ -182,8 +186,8 @@ def _mostly(stage: Stage | None) -> str:
     return f', mostly in "{stage.name}"{ranges}'
 
 
-def _range_stages(trace: TraceView) -> tuple[Stage, ...]:
-    """Outermost data-loading ranges by name: what the device waited for in each, largest first."""
+def _range_stages(trace: TraceView) -> list[Stage]:
+    """Outermost data-loading ranges by name, and what the device waited for in each."""
     found: dict[str, list[Stage]] = {}
     for rank, steady in trace.steady.items():
         classes = host_classes(trace)[rank]
@@ -205,7 +209,7 @@ def _range_stages(trace: TraceView) -> tuple[Stage, ...]:
                 advice="",
             )
             found.setdefault(stage.name, []).append(stage)
-    return _largest_first(_with_advice(_summed(parts)) for parts in found.values())
+    return [_with_advice(_summed(parts)) for parts in found.values()]
 
 
 def _summed(parts: list[Stage]) -> Stage:
@@ -237,9 +241,18 @@ def _largest_inside(trace: TraceView, outer: pl.DataFrame, waits: IntervalSet) -
 
 
 _LOADER_ADVICE = (
-    (r"_MultiProcessingDataLoaderIter", "DataLoader with workers: raise num_workers towards the number of free cores, and prefetch_factor; keep workers alive with persistent_workers=True."),
+    (
+        r"_MultiProcessingDataLoaderIter",
+        (
+            "DataLoader with workers: raise num_workers towards the number of free cores, and prefetch_factor; "
+            "keep workers alive with persistent_workers=True."
+        ),
+    ),
     (r"_SingleProcessDataLoaderIter", "The DataLoader loads in the training process: set num_workers > 0."),
-    (r"(?i)iterator::|iteratorgetnext", "tf.data: add .prefetch(AUTOTUNE) at the end and num_parallel_calls=AUTOTUNE to map and interleave."),
+    (
+        r"(?i)iterator::|iteratorgetnext",
+        "tf.data: add .prefetch(AUTOTUNE) at the end and num_parallel_calls=AUTOTUNE to map and interleave.",
+    ),
 )
 
 
@@ -250,14 +263,14 @@ def _with_advice(stage: Stage) -> Stage:
     return replace(stage, advice=advice or fallback)
 
 
-def _copy_stage(copy_ns: int) -> tuple[Stage, ...]:
+def _copy_stage(copy_ns: int) -> list[Stage]:
     if not copy_ns:
-        return ()
+        return []
     advice = "Copy from pinned memory, on a stream of its own, while the step before computes."
-    return (Stage("copy to device", "exposed copy", None, copy_ns, None, copy_ns, copy_ns, "", advice),)
+    return [Stage("copy to device", "exposed copy", None, copy_ns, None, copy_ns, copy_ns, "", advice)]
 
 
-def _suspects(trace: TraceView) -> tuple[Stage, ...]:
+def _suspects(trace: TraceView) -> list[Stage]:
     """What the host did while the device was idle, where no data-loading range was recorded."""
     blocked: dict[str, list[Stage]] = {}
     compute = 0
@@ -270,7 +283,7 @@ def _suspects(trace: TraceView) -> tuple[Stage, ...]:
             blocked.setdefault(stage.name, []).append(stage)
     stages = [_summed(parts) for parts in blocked.values()]
     stages.append(Stage("host compute", "no call recorded", None, compute, None, compute, compute, "", _RECORD_RANGES))
-    return _largest_first(stage for stage in stages if stage.self_ns)
+    return [stage for stage in stages if stage.self_ns]
 
 
 _RECORD_RANGES = "Record ranges around data loading to tell whether this is the input."

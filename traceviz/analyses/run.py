@@ -66,7 +66,7 @@ def analyze(
         described.append(analysis.describe(outcome))
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
     return Report(
-        run=_run_facts(tables),
+        run=_run_facts(trace),
         verdict=verdict(results, ranked),
         sections=tuple(described),
         findings=ranked,
@@ -91,12 +91,19 @@ _RUN_LABELS: dict[str, tuple[str, Unit]] = {
 }
 
 
-def _run_facts(tables: TraceTables) -> tuple[Fact, ...]:
-    row = tables.run_facts()
+def _run_facts(trace: TraceView) -> tuple[Fact, ...]:
+    row = trace.tables.run_facts()
     facts = [Fact(key, label, row.get(key), unit) for key, (label, unit) in _RUN_LABELS.items()]
-    devices = [d["name"] for d in tables.arrow("devices").to_pylist() if d["name"]]
-    named = [f"{devices.count(name)} × {name}" if devices.count(name) > 1 else name for name in dict.fromkeys(devices)]
-    return (*facts, Fact("devices", "devices", ", ".join(named) or None))
+    return (*facts, Fact("devices", "devices", _devices_in_words(trace)))
+
+
+def _devices_in_words(trace: TraceView) -> str | None:
+    """Products of all devices that the trace names, and how many of them were used where some were not."""
+    names = [device["name"] for device in trace.tables.arrow("devices").to_pylist() if device["name"]]
+    counted = [f"{names.count(name)} × {name}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
+    used = len(trace.device_busy)
+    unused = f" ({used} used)" if 0 < used < len(names) else ""
+    return ", ".join(counted) + unused if counted else None
 
 
 def _notes(tables: TraceTables) -> tuple[Note, ...]:

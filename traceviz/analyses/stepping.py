@@ -18,6 +18,9 @@ from traceviz.intervals import Array
 
 StepSource = Literal["trace", "nvtx", "nvtx_cycle", "kernel_cycle", "none"]
 
+INFERRED: frozenset[StepSource] = frozenset({"nvtx_cycle", "kernel_cycle"})
+"""Sources that are a guess, and said to be one."""
+
 STEP_NAME = (
     r"(?i)^(?:profilerstep#?|train(?:ing)?|(?:(?:train(?:ing)?|global|mini|micro)[ _-]?)?(?:step|iter(?:ation)?|batch))"
     r"(?:[ _:#=-]*#+)?$"
@@ -26,6 +29,11 @@ STEP_NAME = (
 
 MIN_STEPS = 3
 """Fewer repetitions do not make a loop."""
+
+MIN_RANGES = 2
+"""Sibling ranges in an inferred step: loading and computing, say."""
+MIN_KERNELS = 3
+"""Kernels in an inferred step; one kernel launched over and over is no training step."""
 
 STEP_SCHEMA = {
     "process_id": pl.Int32,
@@ -128,7 +136,7 @@ def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int
         own = ranges.filter(pl.col("process_id") == process_id).with_columns(fold_numbers("name").alias("family"))
         levels = own.filter(pl.col("depth") <= 4).sort("depth", "thread_id", "start_ns")
         for part in levels.partition_by("depth", "thread_id", maintain_order=True):
-            found = _cycle_steps(part, "family")
+            found = _cycle_steps(part, "family", at_least=MIN_RANGES)
             if found and found.confidence >= 0.8 and _covers(found.frame, first, last):
                 parts.append(found)
                 break
@@ -139,11 +147,11 @@ def kernel_cycle_steps(kernels: pl.DataFrame) -> Steps:
     """Steps from the cycle of kernel names of each process.
 
     Args:
-        kernels: ``process_id, start_ns, end_ns, name`` with ``name`` of any type.
+        kernels: ``process_id, start_ns, end_ns, name``, sorted by start.
     """
     parts = []
-    for part in kernels.sort("start_ns").partition_by("process_id", maintain_order=True):
-        found = _cycle_steps(part, "name")
+    for part in kernels.partition_by("process_id", maintain_order=True):
+        found = _cycle_steps(part, "name", at_least=MIN_KERNELS)
         if found:
             parts.append(found)
     return _joined("kernel_cycle", parts)
@@ -154,13 +162,13 @@ def fold_numbers(column: str) -> pl.Expr:
     return pl.col(column).str.replace_all(r"\d+", "#")
 
 
-def _cycle_steps(events: pl.DataFrame, name: str) -> _Found | None:
-    """Steps between the anchors of the cycle of ``events`` (sorted by start), if there is one."""
+def _cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> _Found | None:
+    """Steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events."""
     starts = events["start_ns"].to_numpy()
     ends = np.maximum.accumulate(events["end_ns"].to_numpy()) if events.height else starts
     pauses = np.concatenate([[0], np.maximum(starts[1:] - ends[:-1], 0)]) if events.height else starts
-    cycle = find_cycle(events[name].cast(pl.String).rank("dense").to_numpy(), pauses)
-    if cycle is None:
+    cycle = find_cycle(events[name].cast(pl.Categorical).to_physical().to_numpy(), pauses)
+    if cycle is None or np.median(np.diff(cycle.anchors)) < at_least:
         return None
     edges = starts[cycle.anchors]
     label = str(events[name][int(cycle.anchors[0])])

@@ -9,7 +9,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.capture import SOURCE_WORDS
-from traceviz.analyses.stepping import Steps
+from traceviz.analyses.stepping import INFERRED, Steps
 from traceviz.analyses.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 
@@ -64,8 +64,8 @@ class StepAnalysis(Analysis[StepTimes]):
             Fact("confidence", "confidence", steps.confidence, "ratio"),
         )
         blocks: list[Block] = [Facts(facts)]
-        if steps.source == "kernel_cycle":
-            blocks.append(Prose(f"A cycle of kernels may be a layer rather than a training step. {HOW_TO_MARK}"))
+        if steps.source in INFERRED:
+            blocks.append(Prose(f"What repeats may be a layer rather than a training step. {HOW_TO_MARK}"))
         blocks.append(_grid(steps.frame))
         return Section(self.slug, self.title, tuple(blocks))
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from traceviz.analyses.breakdown import Breakdown
+from traceviz.analyses.capture import SOURCE_WORDS
 from traceviz.analyses.device_use import DeviceUse
 from traceviz.analyses.input_pipeline import InputPipelineResult
+from traceviz.analyses.stepping import INFERRED
+from traceviz.analyses.steps import StepTimes
 from traceviz.report import Finding, Severity, Verdict
 from traceviz.units import format_ratio
 
@@ -15,9 +18,17 @@ def verdict(results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
     """The verdict from the results of the analyses (by slug) and the findings, worst first."""
     found = results.get("input_pipeline")
     if not isinstance(found, InputPipelineResult):
-        return Verdict("partial", " ".join(filter(None, ("Only some sections were analysed; the verdict needs input_pipeline.", _largest(findings)))))
+        return Verdict(
+            "partial",
+            " ".join(
+                filter(
+                    None, ("Only some sections were analysed; the verdict needs input_pipeline.", _largest(findings))
+                )
+            ),
+        )
     code = found.verdict.replace(" ", "-")
-    return Verdict(code, " ".join(part for part in (_input_sentence(found), _device_sentence(results, found, findings)) if part))
+    sentences = (_input_sentence(found), _device_sentence(results, found, findings), _caution(results))
+    return Verdict(code, " ".join(sentence for sentence in sentences if sentence))
 
 
 def _input_sentence(found: InputPipelineResult) -> str:
@@ -52,6 +63,17 @@ def _device_sentence(results: dict[str, Any], found: InputPipelineResult, findin
     return " ".join(part for part in (busy, _largest(findings)) if part)
 
 
+def _caution(results: dict[str, Any]) -> str:
+    """A verdict on inferred steps is worth no more than the inference."""
+    found = results.get("steps")
+    if isinstance(found, StepTimes) and found.steps.source in INFERRED:
+        return f"The steps were {SOURCE_WORDS[found.steps.source]}."
+    return ""
+
+
 def _largest(findings: tuple[Finding, ...]) -> str:
     worth = [f for f in findings if f.severity is not Severity.INFO and f.cost_ns and f.code not in {"TV101", "TV102"}]
-    return f"Largest problem: {worth[0].slug.replace('-', ' ')} ({format_ratio(worth[0].share or 0)} of the {worth[0].share_of})." if worth else ""
+    if not worth:
+        return ""
+    problem = worth[0].slug.replace("-", " ")
+    return f"Largest problem: {problem} ({format_ratio(worth[0].share or 0)} of the {worth[0].share_of})."

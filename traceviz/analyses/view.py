@@ -66,7 +66,7 @@ class TraceView:
 
     @cached_property
     def device_work(self) -> pl.DataFrame:
-        """Start, end, device and process of all device work: ``start_ns``, ``end_ns``, ``device_id``, ``process_id``."""
+        """All device work: ``start_ns``, ``end_ns``, ``device_id``, ``process_id``."""
         columns = ("start_ns", "dur_ns", "device_id", "process_id")
         work = pl.concat([self.frame(name, *columns) for name in schema.DEVICE_WORK])
         return work.select("start_ns", _end(), "device_id", "process_id")
@@ -105,7 +105,18 @@ class TraceView:
     @cached_property
     def ranges(self) -> pl.DataFrame:
         """Closed NVTX ranges with names as text, their end, and their place in the nesting; sorted by start."""
-        columns = ("start_ns", "dur_ns", "process_id", "thread_id", "name", "category", "kind", "range_id", "depth", "parent_id")
+        columns = (
+            "start_ns",
+            "dur_ns",
+            "process_id",
+            "thread_id",
+            "name",
+            "category",
+            "kind",
+            "range_id",
+            "depth",
+            "parent_id",
+        )
         closed = self.frame("nvtx", *columns).filter((pl.col("kind") != "mark") & pl.col("dur_ns").is_not_null())
         return closed.select(
             "start_ns",
@@ -132,7 +143,7 @@ class TraceView:
         if "cuda_api" not in self.tables or not names:
             return self.frame("cuda_api", *_CALL_COLUMNS).head(0).select(_CALL_VIEW)
         scan = self.tables.scan("cuda_api").select(_CALL_COLUMNS)
-        return scan.filter(pl.col("name").cast(pl.String).is_in(names)).select(_CALL_VIEW).collect()
+        return scan.filter(pl.col("name").is_in(names)).select(_CALL_VIEW).collect()
 
     @cached_property
     def steps(self) -> stepping.Steps:
@@ -173,8 +184,10 @@ class TraceView:
     @cached_property
     def _rank_extents(self) -> dict[int, tuple[int, int]]:
         if self.rank_busy:
-            return {rank: (int(busy.starts[0]), int(busy.ends[-1])) for rank, busy in self.rank_busy.items() if len(busy)}
-        return {rank: (0, self.span_ns) for rank in self.ranks}
+            return {
+                rank: (int(busy.starts[0]), int(busy.ends[-1])) for rank, busy in self.rank_busy.items() if len(busy)
+            }
+        return dict.fromkeys(self.ranks, (0, self.span_ns))
 
     def training_thread(self, process_id: int) -> int:
         """Thread that runs the training loop, or :data:`NO_THREAD`.

@@ -1,0 +1,76 @@
+"""A training loop without a framework or a GPU, annotated with NVTX ranges, to try a profiler on.
+
+    pip install nvtx==0.2.11
+    nsys profile -t nvtx,osrt -s none --cpuctxsw=none -o loop python examples/nvtx_training_loop.py
+    traceviz report loop.nsys-rep
+
+A reader thread fetches batches from a file and takes longer than the "model" needs, so that the loop is
+input-bound: the range "data loading" holds more than half of each "step". The work is real (hashing and compressing
+bytes), only its meaning is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import queue
+import random
+import tempfile
+import threading
+import time
+import zlib
+from pathlib import Path
+
+import nvtx
+
+BATCH_BYTES = 512 * 1024
+DISK_DELAY_S = 0.012
+"""A pause per batch that stands for a slow disk."""
+
+
+def main() -> None:
+    """Write a data file, train on it, and print what was done."""
+    parser = argparse.ArgumentParser(description="A small annotated training loop.")
+    parser.add_argument("--steps", type=int, default=30, help="training steps (default 30)")
+    steps = parser.parse_args().steps
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder, "data.bin")
+        with nvtx.annotate("prepare data"):
+            data.write_bytes(random.Random(1).randbytes(4 * BATCH_BYTES))
+        print(f"{steps} steps, checksum {train(data, steps)}")
+
+
+def train(data: Path, steps: int) -> str:
+    """Run ``steps`` steps over batches that a second thread reads; gives a checksum of the result."""
+    batches: queue.Queue[bytes] = queue.Queue(maxsize=1)
+    reader = threading.Thread(target=read_batches, args=(data, steps, batches), name="reader")
+    reader.start()
+    weights = b"\0" * 32
+    for step in range(steps):
+        with nvtx.annotate(f"step {step}"):
+            with nvtx.annotate("data loading"):
+                batch = batches.get()
+            with nvtx.annotate("forward"):
+                activations = hashlib.sha256(weights + batch).digest()
+            with nvtx.annotate("backward"):
+                gradients = zlib.compress(batch[: BATCH_BYTES // 8], level=1)
+            with nvtx.annotate("optimizer"):
+                weights = hashlib.sha256(activations + gradients).digest()
+    reader.join()
+    return weights.hex()[:12]
+
+
+def read_batches(data: Path, steps: int, batches: queue.Queue[bytes]) -> None:
+    """Read ``steps`` batches from the file, round and round, each after a pause."""
+    with data.open("rb", buffering=0) as file:
+        for _ in range(steps):
+            time.sleep(DISK_DELAY_S)
+            batch = file.read(BATCH_BYTES)
+            if len(batch) < BATCH_BYTES:
+                file.seek(0)
+                batch = file.read(BATCH_BYTES)
+            batches.put(batch)
+
+
+if __name__ == "__main__":
+    main()

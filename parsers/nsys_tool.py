@@ -1,0 +1,219 @@
+"""The installed nsys: where it is, what it can export, and running it without trusting it.
+
+nsys leaves half-written files behind when it fails, and returns 0 where it should not: results count only if they
+pass the checks of the reader that opens them, and everything happens in a folder that is removed in any case.
+
+The environment variable ``TRACEVIZ_NSYS`` names an nsys to use instead of the first one on PATH.
+"""
+
+from __future__ import annotations
+
+import glob
+import mmap
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from traceviz.errors import DamagedTraceError, MissingToolError
+from traceviz.parsers.base import Progress
+from traceviz.parsers.nsys_notes import without_paths
+
+OVERRIDE = "TRACEVIZ_NSYS"
+PLACES = (
+    "/usr/lib/nsight-systems/bin/nsys",
+    "/opt/nvidia/nsight-systems/*/bin/nsys",
+    "/opt/nvidia/nsight-systems-cli/*/bin/nsys",
+    "/usr/local/cuda*/bin/nsys",
+)
+"""Where packages put nsys when they do not put it on PATH."""
+IMPORTER_PLACES = (
+    "/usr/lib/nsight-systems/host-linux-*/QdstrmImporter",
+    "/opt/nvidia/nsight-systems/*/host-linux-*/QdstrmImporter",
+    "/opt/nvidia/nsight-systems-cli/*/host-linux-*/QdstrmImporter",
+)
+TOO_OLD = ("Version number is invalid", "ProtobufParseException", "Unsupported file format", "newer version of")
+"""What nsys says of a file that a newer nsys wrote."""
+
+_VERSION = re.compile(r"\b(20\d\d(?:\.\d+){2,3})")
+_BUILD = re.compile(rb"20\d\d\.\d+\.\d+\.\d+-[0-9a-f]{7,}")
+_HEADER_VERSION = re.compile(rb"(?:Profiler Report|System Stream) (20\d\d[@.]\d+[@.]\d+[@.]\d+)")
+_PERCENT = re.compile(rb"(\d{1,3})%")
+_KEPT_OUTPUT = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Nsys:
+    """An nsys program.
+
+    Args:
+        path: The program.
+        version: Its version, for example ``2022.4.2.1``; empty where it does not say.
+        export_help: Help text of its ``export`` command.
+    """
+
+    path: Path
+    version: str
+    export_help: str
+
+    @property
+    def export_type(self) -> str:
+        """The fastest format that it can export and we can read."""
+        return "parquetdir" if "parquetdir" in self.export_help else "sqlite"
+
+    def export_command(self, report: Path, output: Path) -> list[str]:
+        """Arguments that export ``report``. Tables without rows are left out: they may not have been recorded."""
+        lazy = ["--lazy=true"] if "--lazy" in self.export_help else []
+        return [
+            str(self.path),
+            "export",
+            f"--type={self.export_type}",
+            *lazy,
+            "-o",
+            str(output),
+            str(report.absolute()),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a program ended, and the last of what it said."""
+
+    status: int
+    said: str
+
+    @property
+    def too_old(self) -> bool:
+        """Whether the program says that a newer one wrote the file."""
+        return any(phrase in self.said for phrase in TOO_OLD)
+
+    @property
+    def last_words(self) -> str:
+        """The last line without progress bars, fit to be shown."""
+        lines = [line.strip() for line in re.split(r"[\r\n]", self.said)]
+        words = [line for line in lines if line and "%" not in line and not line.startswith("[=")]
+        return without_paths(words[-1])[:300] if words else f"exit status {self.status}"
+
+
+def find_nsys() -> Nsys | None:
+    """The nsys to use: ``TRACEVIZ_NSYS``, else the one on PATH, else the newest where packages put it."""
+    override = os.environ.get(OVERRIDE)
+    found = [override, shutil.which("nsys"), *_newest_first(PLACES)]
+    for candidate in found:
+        if candidate and os.access(candidate, os.X_OK) and Path(candidate).is_file():
+            path = Path(candidate)
+            version = _VERSION.search(_ask(path, "--version"))
+            return Nsys(path, version[1] if version else "", _ask(path, "export", "--help"))
+    return None
+
+
+def find_importer() -> Path | None:
+    """QdstrmImporter, which packages hide: beside the folder that nsys really lies in, or where they install hosts."""
+    nsys = shutil.which("nsys")
+    beside = Path(nsys).resolve().parent.parent if nsys else None
+    patterns = [f"{glob.escape(str(beside))}/host-linux-*/QdstrmImporter"] if beside else []
+    candidates = [shutil.which("QdstrmImporter"), *_newest_first((*patterns, *IMPORTER_PLACES))]
+    return next((Path(found) for found in candidates if found and os.access(found, os.X_OK)), None)
+
+
+def _newest_first(patterns: Iterable[str]) -> list[str]:
+    return [found for pattern in patterns for found in sorted(glob.glob(pattern), reverse=True)]  # noqa: PTH207
+
+
+def _ask(program: Path, *arguments: str) -> str:
+    try:
+        answer = subprocess.run([program, *arguments], capture_output=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return (answer.stdout + answer.stderr).decode("utf-8", "replace")
+
+
+def run_quietly(command: Sequence[str], folder: Path, stage: str, progress: Progress) -> Outcome:
+    """Run ``command`` in ``folder``, its progress bar turned into calls of ``progress``.
+
+    It gets a process group of its own, which is killed whatever ends this function early, Ctrl-C included.
+
+    Raises:
+        MissingToolError: the program cannot be started.
+    """
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise MissingToolError(f"{command[0]} cannot be started.", str(error)) from error
+    said = b""
+    try:
+        assert process.stdout is not None
+        with process.stdout as pipe:
+            while piece := os.read(pipe.fileno(), 1 << 12):
+                said = (said + piece)[-_KEPT_OUTPUT:]
+                percents = _PERCENT.findall(said)
+                progress(stage, min(int(percents[-1]), 100) if percents else 0, 100)
+        status = process.wait()
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return Outcome(status, said.decode("utf-8", "replace"))
+
+
+def recorded_version(path: Path) -> str | None:
+    """Version of the nsys that recorded a report or stream, from its bytes.
+
+    Reports since 2024 and streams state it in their first line; older reports contain it with the hash of its build.
+    """
+    with path.open("rb") as file:
+        header = _HEADER_VERSION.search(file.read(256))
+        if header:
+            return header[1].decode().replace("@", ".")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            build = _BUILD.search(content)
+            return build[0].split(b"-")[0].decode() if build else None
+
+
+def elsewhere(report: Path) -> str:
+    """What to do on a machine that has a fitting nsys."""
+    output = report.with_suffix(".sqlite").name
+    return (
+        f"Where a newer or equal nsys is installed: nsys export --type sqlite --output {output} {report.name}; then "
+        f"give {output} to traceviz. An nsys that is not on PATH can be named in {OVERRIDE}."
+    )
+
+
+def missing_nsys(report: Path) -> MissingToolError:
+    """The error where nsys is needed and not there."""
+    version = recorded_version(report)
+    return MissingToolError(
+        f"{report.name} is an Nsight Systems report" + (f" of version {version}." if version else "."),
+        "Reading it takes nsys, which is not installed here.",
+        elsewhere(report),
+    )
+
+
+def too_old(report: Path, nsys: Nsys) -> MissingToolError:
+    """The installed nsys does not know the report's version."""
+    version = recorded_version(report)
+    return MissingToolError(
+        f"{report.name} was recorded by Nsight Systems {version or 'of a newer version'}.",
+        f"The installed nsys {nsys.version} is too old to read it.",
+        elsewhere(report),
+    )
+
+
+def failed(report: Path, outcome: Outcome) -> DamagedTraceError:
+    """The error where nsys gave up, or what it wrote is incomplete."""
+    return DamagedTraceError(
+        f"{report.name} cannot be exported.",
+        f"nsys says: {outcome.last_words}",
+        "If other reports can be read, this file is damaged: copy it again.",
+    )

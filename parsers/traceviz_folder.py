@@ -1,0 +1,41 @@
+"""Reader of traceviz folders: what ``traceviz convert`` wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.base import Match, Reader, ReadOptions
+
+
+class TracevizFolderReader(Reader):
+    """Folders with a ``manifest.json`` of the kind ``traceviz.trace``."""
+
+    format: ClassVar[str] = "traceviz"
+    title: ClassVar[str] = "traceviz folder"
+    suffixes: ClassVar[tuple[str, ...]] = ()
+
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
+        """Certain of a folder whose manifest says so."""
+        try:
+            if not (path / "manifest.json").is_file():
+                return Match.NO
+        except (OSError, ValueError):
+            return Match.NO
+        from traceviz.tables import is_trace_folder  # noqa: PLC0415 (polars takes half a second to load)
+
+        return Match.YES if is_trace_folder(path) else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`. Host and command line are there if they were kept when the folder was written."""
+        from traceviz.tables import load  # noqa: PLC0415 (polars takes half a second to load)
+
+        tables = load(path)
+        wanted = [name for name in tables if name in schema.REQUIRED or options.wants(name)]
+        for done, name in enumerate(wanted):
+            options.progress("read", done, len(wanted))
+            yield name, tables.arrow(name)

@@ -1,0 +1,57 @@
+"""What a file is that no reader recognises, said so that its owner knows what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+_Answer = tuple[str, str]
+
+
+def what_it_is(head: bytes, path: Path) -> tuple[str, str]:
+    """``(why, fix)``: what was seen at ``path``, and what to do about it."""
+    if path.is_dir():
+        return _folder(path)
+    return next(answer for seen, answer in _SIGNS if seen(head))
+
+
+def _folder(path: Path) -> _Answer:
+    entries = sorted(entry.name for entry in path.iterdir())
+    if not entries:
+        return "It is an empty folder.", ""
+    if any(name.endswith(".parquet") for name in entries):
+        return (
+            "It is a folder of Parquet files without a manifest.json, and not an export of nsys either.",
+            "Convert the source again: traceviz convert TRACE -o DIR.",
+        )
+    shown = ", ".join(entries[:5]) + (", ..." if len(entries) > 5 else "")
+    return f"It is a folder without a manifest.json; it holds {shown}.", "Name a trace inside the folder."
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        head[:4096].decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start > len(head[:4096]) - 4 and b"\0" not in head[:4096]
+    return b"\0" not in head[:4096]
+
+
+_SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
+    (lambda head: not head, ("It is an empty file.", "Record or copy it again.")),
+    (
+        lambda head: head.startswith(b"version https://git-lfs.github.com/spec/"),
+        ("This is a git-lfs pointer, not the trace.", "Run `git lfs pull` in its repository."),
+    ),
+    (
+        lambda head: head.startswith(b"SQLite format 3\0"),
+        (
+            "It is an SQLite database, but not one that nsys exported: it has no StringIds beside tables of events.",
+            "Export the report again: nsys export --type sqlite REPORT.",
+        ),
+    ),
+    (lambda head: head.startswith(b"PK\x03\x04"), ("It is a zip archive.", "Unpack it first.")),
+    (lambda head: head.startswith(b"\x1f\x8b"), ("It is a gzip file of something else.", "Unpack it first.")),
+    (lambda head: head.startswith(b"PAR1"), ("It is a Parquet file.", "Name the folder that it lies in.")),
+    (_is_text, ("It is a text file.", "")),
+    (lambda _: True, ("Its first bytes are those of no format that traceviz knows.", "")),
+)

@@ -1,0 +1,213 @@
+"""What every analysis must keep: empty, minimal, shuffled and shifted traces, declared needs, stable names."""
+
+import dataclasses
+
+import pyarrow as pa
+import pytest
+
+from tests.analyses.builders import tables
+from traceviz import rules, schema
+from traceviz.analyses.registry import ANALYSES
+from traceviz.analyses.run import analyze
+from traceviz.analyses.view import TraceView
+from traceviz.report import Facts, Grid, Skipped
+from traceviz.tables import TraceTables
+from traceviz.units import UNITS
+
+STABLE = {
+    "capture": ({"span_ns", "devices", "processes", "steps_source"}, set()),
+    "cuda_api": (
+        {"api_total_ns", "calls"},
+        {
+            *("name", "domain", "calls", "total_ns", "share_of_api", "share_of_wall", "startup_ns", "steady_ns"),
+            *("exposed_ns", "mean_ns", "median_ns", "min_ns", "max_ns", "stddev_ns"),
+        },
+    ),
+    "kernels": (
+        {"total_ns", "calls", "classified_share", "tensor_core_share"},
+        {
+            *("name", "family", "precision", "tensor_core", "calls", "total_ns", "share_of_kernel_time"),
+            *("mean_ns", "median_ns", "min_ns", "max_ns", "stddev_ns"),
+        },
+    ),
+    "copies": (
+        {"bytes", "total_ns", "exposed_ns"},
+        {"kind", "src_memory", "dst_memory", "calls", "bytes", "total_ns", "bandwidth"},
+    ),
+    "device_use": (
+        {"busy_ns", "idle_ns", "span_ns", "utilisation"},
+        {"device", "busy_ns", "idle_ns", "utilisation", "concurrent_ns"},
+    ),
+    "idle_gaps": ({"gaps", "idle_ns"}, {"start_ns", "dur_ns", "device", "cause", "range"}),
+    "steps": (
+        {"count", "warmup", "median_ns", "p95_ns", "source", "confidence"},
+        {"step", "start_ns", "dur_ns", "warmup"},
+    ),
+    "breakdown": ({"basis", "step_ns"}, {"class", "total_ns", "share_of_step"}),
+    "input_pipeline": (
+        {"verdict", "input_share", "best_case_speedup", "stage"},
+        {"stage", "kind", "self_ns", "share_of_input", "advice"},
+    ),
+    "ranges": (set(), {"domain", "name", "calls", "total_ns", "self_ns", "device_span_ns", "device_busy_ns"}),
+    "os_calls": (set(), {"name", "calls", "total_ns", "median_ns", "max_ns"}),
+    "launch": ({"launches", "api_ns", "queue_median_ns"}, set()),
+    "communication": ({"total_ns", "exposed_ns", "overlap_share"}, {"name", "calls", "total_ns"}),
+}
+"""Fact keys and columns of the first grid that scripts rely on."""
+
+
+def busy_trace(shift=0):
+    """Six steps of 100 µs with one of everything; the first step is slow."""
+    us = 1000
+    nvtx, kernels, memcpy, memset, api, os_calls = [], [], [], [], [], []
+    start = shift
+    for i in range(6):
+        nvtx += [(start, 100 * us, f"step {i}"), (start, 30 * us, "data loading")]
+        api += [
+            (start + 30 * us, 5 * us, "cudaLaunchKernel", {"correlation_id": 3 * i}),
+            (start + 36 * us, 2 * us, "cudaMemcpyAsync", {"correlation_id": 3 * i + 1}),
+            (start + 80 * us, 15 * us, "cudaStreamSynchronize", {"correlation_id": 3 * i + 2}),
+        ]
+        memcpy += [(start + 37 * us, 3 * us, "h2d", "pageable", "device", 4096, {"correlation_id": 3 * i + 1})]
+        memset += [(start + 40 * us, us, 64)]
+        kernels += [(start + 42 * us, 40 * us, "ampere_sgemm_128x64_tn", {"correlation_id": 3 * i})]
+        kernels += [(start + 85 * us, 5 * us, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")]
+        os_calls += [(start + us, 20 * us, "poll")]
+        start += 100 * us
+    parts = {
+        "nvtx": nvtx,
+        "kernels": kernels,
+        "memcpy": memcpy,
+        "memset": memset,
+        "cuda_api": api,
+        "os_calls": os_calls,
+    }
+    return tables(**parts, overhead=[(start, us, "flush")], span_ns=shift + 620 * us)
+
+
+@pytest.mark.parametrize("analysis", ANALYSES, ids=lambda a: a.slug)
+class TestEveryAnalysis:
+    def test_has_the_stable_facts_and_columns(self, analysis):
+        result = analysis.run(TraceView(busy_trace()))
+        blocks = analysis.describe(result).blocks
+        facts, columns = STABLE[analysis.slug]
+        assert facts <= {fact.key for b in blocks if isinstance(b, Facts) for fact in b.facts}
+        grids = [block for block in blocks if isinstance(block, Grid)]
+        assert columns <= ({column.name for column in grids[0].columns} if grids else set())
+
+    def test_gives_every_value_a_unit_and_every_ratio_a_bound(self, analysis):
+        section = analysis.describe(analysis.run(TraceView(busy_trace())))
+        for block in section.blocks:
+            cells = []
+            if isinstance(block, Facts):
+                cells = [(fact.unit, fact.value) for fact in block.facts]
+            elif isinstance(block, Grid):
+                cells = [(c.unit, v) for row in block.rows for c, v in zip(block.columns, row, strict=True)]
+            assert all(unit in UNITS for unit, _ in cells)
+            assert all(0 <= value <= 1 + 1e-12 for unit, value in cells if unit == "ratio" and value is not None)
+
+    def test_survives_tables_without_rows(self, analysis):
+        empty = TraceTables({name: schema.table(name).empty() for name in schema.TABLES})
+        result = analysis.run(TraceView(empty))
+        assert isinstance(result, Skipped) or analysis.describe(result).slug == analysis.slug
+
+    def test_skips_with_a_reason_where_a_needed_table_is_absent(self, analysis):
+        missing = analysis.missing(TraceView(TraceTables({})))
+        assert (missing is None) == (not analysis.needs)
+        assert missing is None or all(name in missing.reason for name in analysis.needs)
+
+    def test_reads_only_the_tables_that_it_declares(self, analysis):
+        whole = busy_trace()
+        declared = {*analysis.needs, *analysis.uses, *schema.REQUIRED}
+        reduced = TraceTables({name: whole.arrow(name) for name in whole if name in declared})
+        assert dump(analysis, reduced) == dump(analysis, whole) or analysis.slug == "capture"
+
+    def test_does_not_care_about_the_order_of_rows(self, analysis):
+        whole = busy_trace()
+        reversed_ = {
+            name: whole.arrow(name).take(pa.array(range(whole.rows(name))[::-1], pa.int64())) for name in whole
+        }
+        assert dump(analysis, TraceTables(reversed_)) == dump(analysis, whole)
+
+    def test_raises_only_declared_rules(self, analysis):
+        result = analysis.run(TraceView(busy_trace()))
+        assert {found.code for found in analysis.judge(result)} <= set(analysis.rules)
+        assert all(rules.rule(code) for code in analysis.rules)
+
+    def test_is_a_frozen_value_whose_fields_are_thresholds(self, analysis):
+        assert analysis.__dataclass_params__.frozen
+        assert all(isinstance(getattr(analysis, f.name), int | float) for f in dataclasses.fields(analysis))
+
+
+def dump(analysis, trace):
+    return repr(analysis.describe(analysis.run(TraceView(trace))))
+
+
+def test_every_analysis_has_its_stable_names_listed():
+    assert set(STABLE) == {analysis.slug for analysis in ANALYSES}
+
+
+def test_every_rule_is_raised_by_one_analysis():
+    raised = [code for analysis in ANALYSES for code in analysis.rules]
+    assert sorted(raised) == sorted(rule.code for rule in rules.RULES)
+
+
+def test_a_clock_that_starts_later_changes_no_step_figure():
+    reports = [analyze(busy_trace(shift)) for shift in (0, 777_000)]
+    for slug in ("breakdown", "steps", "kernels", "copies"):
+        facts = [[f for b in r.section(slug).blocks if isinstance(b, Facts) for f in b.facts] for r in reports]
+        assert facts[0] == facts[1]
+
+
+def test_findings_come_with_the_most_time_at_stake_first():
+    found = analyze(busy_trace()).findings
+    assert [f.cost_ns for f in found] == sorted((f.cost_ns for f in found), reverse=True)
+    assert found[0].code == "TV101"
+
+
+def test_the_verdict_names_the_stage_and_the_bound_on_the_gain():
+    verdict = analyze(busy_trace()).verdict
+    assert verdict.code == "highly-input-bound"
+    assert '"data loading"' in verdict.sentence
+    assert "at best 1.5× as fast" in verdict.sentence
+
+
+def test_a_verdict_on_inferred_steps_says_so():
+    report = analyze(
+        tables(
+            kernels=[(i * 1000 + k * 320, 300, f"k{k}") for i in range(20) for k in range(3)], cuda_api=[], os_calls=[]
+        )
+    )
+    assert report.verdict.sentence.endswith("The steps were inferred from repeating kernels.")
+
+
+def test_a_part_of_the_sections_gives_no_verdict_on_the_input():
+    assert analyze(busy_trace(), sections=["cuda_api"]).verdict.code == "partial"
+
+
+def test_a_reported_loss_is_a_warning_without_time_at_stake():
+    losses = tables(kernels=[(0, 10, "k")], notes=[("diagnostic-error", "error", "CUPTI dropped 5 records")])
+    (found,) = [f for f in analyze(losses).findings if f.code == "TV901"]
+    assert (found.severity, found.cost_ns) == ("warning", 0)
+    assert found.evidence[0].value == "CUPTI dropped 5 records"
+
+
+@pytest.mark.parametrize(("overhead", "codes"), [((0, 51), ["TV902"]), ((0, 50), []), ((1000, 600), [])])
+def test_profiler_overhead_counts_above_its_threshold_and_within_the_judged_time(overhead, codes):
+    view = tables(kernels=[(0, 1000, "k")], overhead=[(*overhead, "flush")])
+    assert [f.code for f in analyze(view).findings if f.code == "TV902"] == codes
+
+
+def test_run_facts_join_devices_of_one_name():
+    two = [(0, 1, "k"), (0, 1, "k", {"device_id": 1})]
+    for kernels, words in ((two, "2 × A100"), (two[:1], "2 × A100 (1 used)")):
+        report = analyze(tables(kernels=kernels, devices=[(0, "A100"), (1, "A100")]))
+        assert {fact.key: fact.value for fact in report.run}["devices"] == words
+
+
+def test_arrow_and_parquet_give_the_same_report(tmp_path):
+    from traceviz.tables import load, save
+
+    save(busy_trace(), tmp_path / "t")
+    assert analyze(load(tmp_path / "t")) == analyze(busy_trace())
+    assert isinstance(load(tmp_path / "t").arrow("kernels"), pa.Table)

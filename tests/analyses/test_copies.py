@@ -1,0 +1,136 @@
+"""Copies by kind and memory, and the two ways in which they hold the device up."""
+
+import random
+
+import pytest
+
+from tests.analyses.builders import trace
+from traceviz.analyses.copies import CopiesAnalysis
+from traceviz.report import Grid, Severity
+
+MB = 1_000_000
+
+
+def run(**tables):
+    return CopiesAnalysis().run(trace(**tables))
+
+
+def findings(**tables):
+    return {found.code: found for found in CopiesAnalysis().judge(run(**tables))}
+
+
+def rows(result, number=0):
+    grid = [block for block in CopiesAnalysis().describe(result).blocks if isinstance(block, Grid)][number]
+    names = [column.name for column in grid.columns]
+    return [dict(zip(names, row, strict=True)) for row in grid.rows]
+
+
+def test_copies_are_summed_by_kind_and_memory_with_their_effective_bandwidth():
+    result = run(
+        memcpy=[
+            (0, 1_000, "h2d", "pinned", "device", 10_000),
+            (2_000, 3_000, "h2d", "pinned", "device", 30_000),
+            (9_000, 500, "d2h", "device", "pageable", 8),
+        ]
+    )
+    pinned, pageable = rows(result)
+    assert (pinned["kind"], pinned["calls"], pinned["bytes"], pinned["total_ns"]) == ("h2d", 2, 40_000, 4_000)
+    assert pinned["bandwidth"] == 10e9  # bytes per second
+    assert (pinned["mean_bytes"], pinned["small_calls"]) == (20_000.0, 2)
+    assert (pageable["src_memory"], pageable["dst_memory"], pageable["bytes"]) == ("device", "pageable", 8)
+
+
+def test_fills_are_rows_of_kind_memset():
+    result = run(memcpy=[], memset=[(0, 10, 1_000), (20, 30, 3_000)])
+    row = rows(result)[0]
+    assert (row["kind"], row["src_memory"], row["dst_memory"], row["calls"]) == ("memset", None, "device", 2)
+    assert (row["bytes"], row["total_ns"], row["median_ns"], row["bandwidth"]) == (4_000, 40, 20.0, 100e9)
+
+
+def test_the_grid_by_kind_has_the_distribution_of_times_and_sizes():
+    result = run(
+        memcpy=[(i * 100, d, "d2d", "device", "device", b) for i, (d, b) in enumerate([(1, 4), (3, 8), (8, 6)])]
+    )
+    row = rows(result, 1)[0]
+    assert (row["calls"], row["total_ns"], row["median_ns"], row["min_ns"], row["max_ns"]) == (3, 12, 3.0, 1, 8)
+    assert (row["median_bytes"], row["min_bytes"], row["max_bytes"], row["stddev_bytes"]) == (6.0, 4, 8, 2.0)
+
+
+def test_a_copy_is_exposed_where_no_kernel_of_its_device_runs():
+    copy = (0, 100, "h2d", "pinned", "device", 8)
+    assert run(memcpy=[copy], kernels=[(40, 100, "k")]).exposed_ns == 40
+    assert run(memcpy=[copy], kernels=[(40, 100, "k", {"device_id": 1})]).exposed_ns == 100
+    assert run(memcpy=[copy, copy]).exposed_ns == 100
+
+
+STEPS = [(i * MB, MB, i) for i in range(20)]
+"""Twenty steps of 1 ms."""
+
+
+def steps_with_copy(dur, memory="pageable", kind="h2d", size=MB, kernels=()):
+    ends = ("device", memory) if kind == "d2h" else (memory, "device")
+    return {
+        "steps": STEPS,
+        "memcpy": [(start, dur, kind, *ends, size) for start, _, _ in STEPS],
+        "kernels": [(start + 500_000, 400_000, "k") for start, _, _ in STEPS] + list(kernels),
+    }
+
+
+@pytest.mark.parametrize(
+    ("dur", "severity"), [(9_000, None), (11_000, "info"), (49_000, "info"), (51_000, "warning"), (201_000, "error")]
+)
+def test_exposed_pageable_copies_weigh_by_their_share_of_steady_steps(dur, severity):
+    found = findings(**steps_with_copy(dur)).get("TV302")
+    assert (found.severity if found else None) == (Severity(severity) if severity else None)
+    if found:
+        assert found.share == pytest.approx(dur / MB, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["h2d", "d2h"])
+def test_pageable_memory_is_judged_in_both_directions_whatever_the_call(kind):
+    found = findings(**steps_with_copy(100_000, kind=kind))["TV302"]
+    assert found.share == pytest.approx(0.1)
+    assert {fact.key: fact.value for fact in found.evidence}["bytes"] % MB == 0
+
+
+def test_pinned_small_and_hidden_copies_raise_nothing():
+    hiding = [(start, 500_000, "k2", {"stream": 8}) for start, _, _ in STEPS]
+    assert findings(**steps_with_copy(300_000, memory="pinned")) == {}
+    assert findings(**steps_with_copy(300_000, size=64 * 1024)) == {}
+    assert findings(**steps_with_copy(300_000, kernels=hiding)) == {}
+
+
+def test_without_steps_a_small_share_may_be_loading_and_stays_silent():
+    tables = {"memcpy": [(0, 40_000, "h2d", "pageable", "device", MB)], "kernels": [(960_000, 40_000, "once")]}
+    assert findings(**tables) == {}
+    tables["memcpy"] = [(0, 60_000, "h2d", "pageable", "device", MB)]
+    assert findings(**tables)["TV302"].share == pytest.approx(0.06)
+
+
+@pytest.mark.parametrize(
+    ("name", "raised"),
+    [("cudaMemcpy", True), ("cuMemcpyHtoD_v2", True), ("cudaMemcpyAsync", False), ("cudaMemset", False)],
+)
+def test_blocking_copy_calls_of_both_apis_count_where_no_kernel_runs(name, raised):
+    # the call waits 600 µs, of which a kernel runs 400 µs: 200 µs of each step are exposed
+    calls = [(start + 400_000, 600_000, name) for start, _, _ in STEPS]
+    found = findings(**steps_with_copy(10, memory="pinned"), cuda_api=calls)
+    assert ("TV303" in found) == raised
+    if raised:
+        assert found["TV303"].share == pytest.approx(0.2)
+
+
+def test_blocking_copies_outside_steady_steps_raise_nothing():
+    calls = [(0, 900_000, "cudaMemcpy")]
+    assert findings(memcpy=[], kernels=[(900_000, 100_000, "once")], cuda_api=calls) == {}
+
+
+def test_order_of_rows_and_origin_of_the_clock_change_nothing():
+    copies = [(i * 50, 60, "h2d" if i % 3 else "d2h", "pinned", "device", i * 9) for i in range(40)]
+    kernels = [(i * 80, 30, "k") for i in range(20)]
+    moved = [[(row[0] + 999, *row[1:]) for row in table] for table in (copies, kernels)]
+    for table in moved:
+        random.Random(3).shuffle(table)
+    first, second = run(memcpy=copies, kernels=kernels), run(memcpy=moved[0], kernels=moved[1])
+    assert first.by_memory.equals(second.by_memory)
+    assert first.exposed_ns == second.exposed_ns > 0

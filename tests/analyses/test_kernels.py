@@ -1,0 +1,128 @@
+"""Kernels by name, shape and family, and launch-bound devices."""
+
+import random
+import statistics
+
+import pytest
+
+from tests.analyses.builders import trace
+from traceviz.analyses.kernels import KernelsAnalysis
+from traceviz.report import Bars, Facts, Grid, Severity
+
+GEMM = "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNN"
+ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, A>(int)"
+
+
+def section(view):
+    return KernelsAnalysis().describe(KernelsAnalysis().run(view))
+
+
+def rows(view, number=0):
+    grid = [block for block in section(view).blocks if isinstance(block, Grid)][number]
+    names = [column.name for column in grid.columns]
+    return [dict(zip(names, row, strict=True)) for row in grid.rows]
+
+
+def facts(view):
+    return {fact.key: fact.value for block in section(view).blocks if isinstance(block, Facts) for fact in block.facts}
+
+
+def test_kernels_are_summed_by_name_with_class_and_share():
+    gemm, add = rows(trace(kernels=[(0, 60, GEMM), (70, 15, ADD), (90, 10, ADD), (110, 15, ADD)]))
+    assert (gemm["family"], gemm["precision"], gemm["tensor_core"], gemm["calls"]) == ("gemm", "bf16", True, 1)
+    assert (gemm["total_ns"], gemm["share_of_kernel_time"], gemm["stddev_ns"]) == (60, 0.6, 0.0)
+    assert (add["family"], add["precision"], add["tensor_core"], add["calls"]) == ("elementwise", "f32", False, 3)
+    assert (add["total_ns"], add["median_ns"], add["min_ns"], add["max_ns"]) == (40, 15.0, 10, 15)
+    assert add["stddev_ns"] == pytest.approx(statistics.stdev([15, 10, 15]))
+
+
+def test_shares_add_up_to_one_and_families_to_all_kernel_time():
+    view = trace(kernels=[(i * 100, 7 + i % 11, name) for i in range(50) for name in (GEMM, ADD, "mine")])
+    assert sum(row["share_of_kernel_time"] for row in rows(view)) == pytest.approx(1.0)
+    bars = next(block for block in section(view).blocks if isinstance(block, Bars))
+    assert sum(bar.value for bar in bars.bars) == facts(view)["total_ns"]
+    assert {bar.key for bar in bars.bars} == {"gemm", "elementwise", "unknown"}
+
+
+def test_classified_and_tensor_core_shares_are_of_kernel_time():
+    found = facts(trace(kernels=[(0, 50, GEMM), (60, 30, ADD), (100, 20, "mine")]))
+    assert (found["total_ns"], found["calls"]) == (100, 3)
+    assert (found["classified_share"], found["tensor_core_share"]) == (0.8, 0.5)
+
+
+def test_without_kernels_shares_are_not_measured():
+    found = facts(trace(kernels=[]))
+    assert (found["total_ns"], found["classified_share"], found["tensor_core_share"]) == (0, None, None)
+
+
+def test_launch_shapes_are_told_apart_for_machines():
+    view = trace(kernels=[(0, 5, "k", {"grid_x": 8, "block_x": 128}), (9, 7, "k"), (20, 9, "k")])
+    found = {(row["grid"], row["block"]): (row["calls"], row["total_ns"]) for row in rows(view, 1)}
+    assert found == {("8x1x1", "128x1x1"): (1, 5), ("1x1x1", "1x1x1"): (2, 16)}
+
+
+def kernel_every(period, dur, count=1_000, **extra):
+    return [(i * period, dur, "k", dict(extra)) for i in range(count)]
+
+
+def launch_bound(kernels, **tables):
+    analysis = KernelsAnalysis()
+    return analysis.judge(analysis.run(trace(kernels=kernels, **tables)))
+
+
+def test_short_kernels_with_idle_behind_each_are_launch_bound():
+    (found,) = launch_bound(kernel_every(10_000, 4_000))
+    assert (found.code, found.severity) == ("TV202", Severity.ERROR)
+    assert found.cost_ns == 999 * 6_000
+    assert found.share == pytest.approx(0.6, rel=1e-3)
+    assert "4.00 µs on average" in found.message
+
+
+@pytest.mark.parametrize(("dur", "raised"), [(9_999, True), (10_000, False)])
+def test_kernels_are_short_below_ten_microseconds(dur, raised):
+    assert bool(launch_bound(kernel_every(dur + 5_000, dur))) is raised
+
+
+@pytest.mark.parametrize(("gap", "raised"), [(1_999, False), (2_000, True), (100_000, True), (100_001, False)])
+def test_gaps_of_the_device_itself_and_gaps_with_another_cause_are_not_launches(gap, raised):
+    assert bool(launch_bound(kernel_every(5_000 + gap, 5_000))) is raised
+
+
+def test_half_of_the_kernels_must_be_followed_by_idle():
+    pairs = [(i * 20_000 + j * 5_000, 5_000, "k") for i in range(500) for j in range(2)]
+    assert launch_bound(pairs) == ()
+    single = [(i * 20_000 + 50_000_000, 5_000, "k") for i in range(10)]
+    assert launch_bound(pairs + single) != ()
+
+
+@pytest.mark.parametrize(("kernels_per_step", "raised"), [(5, False), (20, True)])
+def test_idle_below_five_percent_of_the_steady_steps_stays_silent(kernels_per_step, raised):
+    # of each step of 1 ms, 4 or 19 gaps of 6 µs: 2.4 % or 11.4 %
+    steps = [(i * 1_000_000, 1_000_000, i) for i in range(20)]
+    kernels = [(start + j * 10_000, 4_000, "k") for start, _, _ in steps for j in range(kernels_per_step)]
+    assert bool(launch_bound(kernels, steps=steps)) is raised
+
+
+def test_a_device_that_copies_meanwhile_is_not_starved():
+    copies = [(i * 10_000 + 4_000, 6_000, "h2d", "pinned", "device", 8) for i in range(1_000)]
+    assert launch_bound(kernel_every(10_000, 4_000), memcpy=copies) == ()
+
+
+def test_kernels_of_cuda_graphs_are_launched_together_and_not_judged():
+    assert launch_bound(kernel_every(10_000, 4_000, graph_node_id=3)) == ()
+
+
+def test_long_kernels_on_one_device_do_not_excuse_another():
+    slow = [(i * 1_000_000, 990_000, "k", {"device_id": 1}) for i in range(10)]
+    (found,) = launch_bound(kernel_every(10_000, 4_000) + slow)
+    assert found.share == pytest.approx(0.3, rel=1e-2)  # of two devices' time
+
+
+def test_order_of_rows_and_origin_of_the_clock_change_nothing():
+    kernels = [(i * 9_000, 3_000 + i % 5, GEMM if i % 2 else ADD) for i in range(200)]
+    moved = [(start + 4_242, dur, name) for start, dur, name in kernels]
+    random.Random(4).shuffle(moved)
+    first, second = (KernelsAnalysis().run(trace(kernels=table)) for table in (kernels, moved))
+    assert first.by_name.equals(second.by_name)
+    assert first.launch_bound == second.launch_bound
+    assert first.launch_bound.idle_ns > 0

@@ -1,0 +1,160 @@
+"""NVTX ranges on the host, and their projection on the device."""
+
+import random
+
+import pytest
+
+from tests.analyses.builders import trace
+from traceviz.analyses.ranges import RangesAnalysis
+from traceviz.report import Facts, Grid, Prose
+
+
+def section(view, analysis=None):
+    analysis = analysis or RangesAnalysis()
+    return analysis.describe(analysis.run(view))
+
+
+def grids(view, analysis=None):
+    return [block for block in section(view, analysis).blocks if isinstance(block, Grid)]
+
+
+def rows(view, number=0, analysis=None):
+    grid = grids(view, analysis)[number]
+    names = [column.name for column in grid.columns]
+    return {row[names.index("name")]: dict(zip(names, row, strict=True)) for row in grid.rows}
+
+
+def launch(start, dur, correlation, **extra):
+    return (start, dur, "cudaLaunchKernel", {"correlation_id": correlation, **extra})
+
+
+def work(start, dur, correlation, **extra):
+    return (start, dur, "k", {"correlation_id": correlation, **extra})
+
+
+def test_ranges_are_counted_by_domain_and_name_and_marks_are_not_ranges():
+    view = trace(
+        nvtx=[
+            (0, 10, "step"),
+            (20, 30, "step"),
+            (60, 5, "step", {"domain": "NCCL"}),
+            (70, 0, "here", {"kind": "mark"}),
+        ]
+    )
+    found = {(row[0], row[1]): row[2:4] for row in grids(view)[0].rows}
+    assert found == {("", "step"): (2, 40), ("NCCL", "step"): (1, 5)}
+
+
+def test_self_time_is_without_the_ranges_directly_inside():
+    # step |------------------| 0..100
+    # fwd    |-------|          10..50, of which gemm 20..30
+    # bwd               |----|  60..90
+    view = trace(nvtx=[(0, 100, "step"), (10, 40, "fwd"), (20, 10, "gemm"), (60, 30, "bwd")])
+    assert {name: row["self_ns"] for name, row in rows(view).items()} == {"step": 30, "fwd": 30, "gemm": 10, "bwd": 30}
+
+
+def test_self_times_of_properly_nested_ranges_add_up_to_the_outermost():
+    view = trace(nvtx=[(0, 100, "a"), (0, 100, "b"), (5, 20, "c"), (30, 70, "d"), (40, 60, "e")])
+    assert sum(row["self_ns"] for row in rows(view).values()) == 100
+
+
+def test_device_time_of_a_range_is_that_of_the_work_launched_inside_it():
+    # calls   1: 10..15, 2: 30..35      work 1: 40..60, 2: 80..100: busy 40, span 60
+    view = trace(
+        nvtx=[(0, 50, "step"), (5, 15, "first")],
+        cuda_api=[launch(10, 5, 1), launch(30, 5, 2)],
+        kernels=[work(40, 20, 1), work(80, 20, 2)],
+    )
+    assert (rows(view)["step"]["device_span_ns"], rows(view)["step"]["device_busy_ns"]) == (60, 40)
+    assert (rows(view)["first"]["device_span_ns"], rows(view)["first"]["device_busy_ns"]) == (20, 20)
+
+
+def test_overlapping_work_is_busy_once():
+    view = trace(
+        nvtx=[(0, 50, "step")],
+        cuda_api=[launch(1, 1, 1), launch(3, 1, 2), launch(5, 1, 3)],
+        kernels=[work(100, 50, 1), work(110, 10, 2)],
+        memcpy=[(140, 30, "h2d", "pinned", "device", 8, {"correlation_id": 3})],
+    )
+    assert (rows(view)["step"]["device_span_ns"], rows(view)["step"]["device_busy_ns"]) == (70, 70)
+
+
+def test_a_call_that_outlasts_the_range_does_not_belong_to_it():
+    view = trace(nvtx=[(0, 12, "r")], cuda_api=[launch(10, 5, 1)], kernels=[work(20, 5, 1)])
+    assert (rows(view)["r"]["device_span_ns"], rows(view)["r"]["device_busy_ns"]) == (0, 0)
+
+
+def test_a_call_of_another_thread_or_process_does_not_belong_to_the_range():
+    view = trace(
+        nvtx=[(0, 50, "r")],
+        cuda_api=[launch(10, 5, 1, thread_id=1), launch(20, 5, 1, thread_id=2, process_id=1)],
+        kernels=[work(20, 5, 1), work(30, 5, 1, process_id=1)],
+    )
+    assert rows(view)["r"]["device_busy_ns"] == 0
+
+
+def test_each_instance_has_its_own_span():
+    view = trace(
+        nvtx=[(0, 10, "step"), (1_000, 10, "step")],
+        cuda_api=[launch(1, 1, 1), launch(1_001, 1, 2)],
+        kernels=[work(5, 20, 1), work(1_005, 20, 2)],
+    )
+    assert (rows(view)["step"]["device_span_ns"], rows(view)["step"]["device_busy_ns"]) == (40, 40)
+
+
+def test_start_end_ranges_may_cross_threads_and_have_no_device_time():
+    view = trace(nvtx=[(0, 50, "r", {"kind": "start_end"})], cuda_api=[launch(10, 5, 1)], kernels=[work(20, 5, 1)])
+    found = rows(view)["r"]
+    assert (found["total_ns"], found["self_ns"], found["device_busy_ns"]) == (50, 50, None)
+
+
+def test_without_cuda_calls_device_time_is_not_known_rather_than_zero():
+    view = trace(nvtx=[(0, 50, "r")], kernels=[work(20, 5, 1)])
+    assert rows(view)["r"]["device_busy_ns"] is None
+    assert any(isinstance(block, Prose) for block in section(view).blocks)
+
+
+def test_ranges_that_never_ended_are_said_and_not_counted():
+    view = trace(nvtx=[(0, None, "open"), (5, 5, "r")])
+    facts = {fact.key: fact.value for block in section(view).blocks if isinstance(block, Facts) for fact in block.facts}
+    assert (facts["calls"], facts["unfinished"], list(rows(view))) == (1, 1, ["r"])
+
+
+@pytest.mark.parametrize(
+    ("names", "folded"),
+    [
+        (
+            ["aten::to, op_id = {}", "aten::mm, seq = {}, op_id = 3"],
+            ["aten::to, op_id = N", "aten::mm, seq = N, op_id = N"],
+        ),
+        (["Batch {}", "step_{}", "ProfilerStep#{}"], ["Batch N", "step_N", "ProfilerStep#N"]),
+    ],
+)
+def test_running_numbers_are_folded_for_people_and_kept_for_machines(names, folded):
+    view = trace(nvtx=[(100 * i, 10, name.format(i)) for i in range(1, 301) for name in names])
+    exact, short = grids(view)
+    assert (exact.audience, len(exact.rows)) == ("machine", 300 * len(names))
+    assert (short.audience, sorted(rows(view, 1))) == ("all", sorted(folded))
+    assert all(row["calls"] == 300 for row in rows(view, 1).values())
+
+
+def test_names_whose_numbers_are_their_identity_are_not_folded():
+    view = trace(nvtx=[(100 * i, 10, f"conv{i}x{i}") for i in range(300)])
+    assert [grid.audience for grid in grids(view)] == ["all"]
+
+
+def test_few_names_are_shown_as_they_are():
+    assert [grid.audience for grid in grids(trace(nvtx=[(100 * i, 10, f"Batch {i}") for i in range(200)]))] == ["all"]
+
+
+def test_order_of_rows_and_origin_of_the_clock_change_nothing():
+    nvtx = [(i * 100, 90, f"step {i % 3}") for i in range(30)] + [(i * 100 + 10, 50, "inner") for i in range(30)]
+    calls = [launch(i * 40 + 5, 3, i) for i in range(70)]
+    kernels = [work(i * 45 + 9, 60, i) for i in range(70)]
+    first = RangesAnalysis().run(trace(nvtx=nvtx, cuda_api=calls, kernels=kernels)).by_name
+    moved = [[(row[0] + 777, *row[1:]) for row in table] for table in (nvtx, calls, kernels)]
+    for table in moved:
+        random.Random(2).shuffle(table)
+    second = RangesAnalysis().run(trace(nvtx=moved[0], cuda_api=moved[1], kernels=moved[2])).by_name
+    assert first.equals(second)
+    assert int(first["device_busy_ns"].sum()) > 0

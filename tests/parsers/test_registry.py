@@ -1,0 +1,144 @@
+"""Which reader a file gets, and what is said of files that get none."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.parsers.nsys_database import build, kernel, to_parquet
+from traceviz.errors import UnknownFormatError, UsageError
+from traceviz.parsers import registry
+from traceviz.parsers.base import HEAD_BYTES, Match, Reader
+from traceviz.parsers.registry import READERS, identify
+from traceviz.tables import TraceTables, save
+
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:a1c2\nsize 552960\n"
+MAGICS = [
+    b"",
+    b"SQLite format 3\0",
+    b"NVIDIA Tegra Profiler Report ",
+    b"U3w[END]NVIDIA Nsight System Stream 2022.4.2.1-df9881f!",
+    LFS_POINTER,
+]
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(UnknownFormatError) as caught:
+        identify(path)
+    return str(caught.value)
+
+
+def test_readers_are_sorted_and_have_distinct_formats():
+    formats = [reader.format for reader in READERS]
+    assert formats == sorted(formats)
+    assert len(set(formats)) == len(formats) == 5
+    assert all(reader.title for reader in READERS)
+
+
+def test_content_decides_and_not_the_suffix(tmp_path):
+    path = build(tmp_path / "report.nsys-rep", {})
+    assert identify(path).format == "nsys-sqlite"
+
+
+def test_folders_are_told_apart(tmp_path):
+    export = to_parquet(build(tmp_path / "x.sqlite", {}), tmp_path / "export")
+    save(TraceTables({}), tmp_path / "saved")
+    assert identify(export).format == "nsys-parquet"
+    assert identify(tmp_path / "saved").format == "traceviz"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "empty file"),
+        (LFS_POINTER, "git-lfs pointer, not the trace. Run `git lfs pull`"),
+        (b"hello\n", "text file"),
+        ("déjà vu\n".encode(), "text file"),
+        (b"\x00\x01\x02\xff", "first bytes"),
+        (b"PK\x03\x04rest", "zip archive"),
+        (b"\x1f\x8b\x08\x00", "gzip"),
+        (b"PAR1....PAR1", "Parquet file"),
+    ],
+)
+def test_unknown_files_are_described(tmp_path, content, said):
+    path = tmp_path / "trace"
+    path.write_bytes(content)
+    assert said in refusal(path)
+
+
+def test_database_of_something_else_is_described(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
+        connection.execute("CREATE TABLE StringTable (_id_ INTEGER, value TEXT)")
+        connection.commit()
+    assert "SQLite database, but not one that nsys exported" in refusal(tmp_path / "x.sqlite")
+
+
+def test_folder_without_a_manifest_is_described(tmp_path):
+    assert "empty folder" in refusal(tmp_path)
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "kernels.parquet")
+    assert "without a manifest.json" in refusal(tmp_path)
+    (tmp_path / "kernels.parquet").rename(tmp_path / "notes.txt")
+    assert "it holds notes.txt" in refusal(tmp_path)
+
+
+def test_missing_path_is_said_to_be_missing(tmp_path):
+    assert "No such file" in refusal(tmp_path / "gone.nsys-rep")
+
+
+def test_a_named_format_is_taken_and_an_unknown_one_refused(tmp_path):
+    path = build(tmp_path / "x", {"CUPTI_ACTIVITY_KIND_KERNEL": [kernel(1, 2)]})
+    assert identify(path, "nsys-rep").format == "nsys-rep"
+    with pytest.raises(UsageError, match="nsys-sqlite"):
+        identify(path, "nsys")
+
+
+class _Eager(Reader):
+    format = "eager"
+    title = "claims everything"
+    suffixes = ()
+
+    def __init__(self, match: Match) -> None:
+        self.match = match
+
+    def sniff(self, head, path):
+        return self.match
+
+    def read(self, path, options):
+        raise NotImplementedError
+
+
+def test_a_tie_names_the_candidates_and_the_option(tmp_path, monkeypatch):
+    path = build(tmp_path / "x.sqlite", {})
+    monkeypatch.setattr(registry, "READERS", (*READERS, _Eager(Match.YES)))
+    said = refusal(path)
+    assert "eager, nsys-sqlite" in said
+    assert "--reader" in said
+
+
+def test_the_surest_reader_wins(tmp_path, monkeypatch):
+    path = build(tmp_path / "x.sqlite", {})
+    monkeypatch.setattr(registry, "READERS", (_Eager(Match.MAYBE), *READERS))
+    assert identify(path).format == "nsys-sqlite"
+
+
+@given(magic=st.sampled_from(MAGICS), tail=st.binary(max_size=300))
+def test_sniffing_is_total(tmp_path_factory, magic, tail):
+    path = tmp_path_factory.getbasetemp() / "random"
+    path.write_bytes(magic + tail)
+    head = path.read_bytes()[:HEAD_BYTES]
+    for reader in READERS:
+        assert reader.sniff(head, path) in set(Match)
+        assert reader.sniff(head, path.parent / "gone") in set(Match)
+        assert reader.sniff(head, Path("nul\0inside")) in set(Match)
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.format)
+def test_healthy_text_is_nobodys_trace(tmp_path, reader):
+    path = tmp_path / "notes.txt"
+    path.write_text("NVIDIA Nsight Systems was used here\n")
+    assert reader.sniff(path.read_bytes(), path) == Match.NO

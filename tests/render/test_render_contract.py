@@ -1,0 +1,78 @@
+"""What holds for every renderer, whatever the report says."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
+from tests.render.sample_report import sample_report
+from traceviz.errors import UsageError
+from traceviz.render.options import RenderOptions
+from traceviz.render.registry import RENDERERS, renderer
+from traceviz.report import Report, Verdict
+
+EMPTY = Report((), Verdict("", ""))
+
+
+@pytest.mark.parametrize("each", RENDERERS, ids=lambda each: each.name)
+@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
+def test_hostile_names_leave_one_line_a_line_and_no_control_character(each, name):
+    text = each.render(hostile_report(name), RenderOptions(80))
+    assert text.endswith("\n")
+    assert [c for c in text if c != "\n" and not c.isprintable()] == []
+    assert len(text.splitlines()) == text.count("\n")
+
+
+@pytest.mark.parametrize("each", RENDERERS, ids=lambda each: each.name)
+@given(report=REPORTS, width=st.integers(40, 200))
+@settings(max_examples=50, deadline=None)
+def test_any_report_renders_the_same_twice(each, report, width):
+    options = RenderOptions(width)
+    text = each.render(report, options)
+    assert text == each.render(report, options)
+    assert [line for line in text.split("\n") if line != line.rstrip()] == []
+
+
+@pytest.mark.parametrize("each", RENDERERS, ids=lambda each: each.name)
+def test_the_empty_report_renders(each):
+    assert each.render(EMPTY, RenderOptions()).count("\n") <= 14
+
+
+def test_there_are_three_renderers_sorted_by_name():
+    assert [each.name for each in RENDERERS] == ["json", "markdown", "terminal"]
+
+
+def test_an_unknown_renderer_names_the_three_known():
+    with pytest.raises(UsageError, match=r"'yaml'.*json, markdown, terminal"):
+        renderer("yaml")
+
+
+def test_importing_the_registry_loads_none_of_the_four_slow_libraries():
+    code = (
+        "import sys, traceviz.render.registry; print(sorted({'rich', 'polars', 'pyarrow', 'numpy'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ))
+    assert run.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("each", RENDERERS, ids=lambda each: each.name)
+def test_one_section_leaves_out_the_eight_others(each):
+    text = each.render(sample_report(), RenderOptions(sections=("kernels",)))
+    assert "91,884" in text or "91884" in text
+    assert "Highly input-bound" in text
+    assert "cudaMalloc" not in text
+    assert "TV302" not in text
+
+
+def test_a_section_that_does_not_exist_is_a_usage_error():
+    with pytest.raises(UsageError, match=r"'kernel'.*communication.*findings.*kernels"):
+        renderer("terminal").render(sample_report(), RenderOptions(sections=("kernel",)))
+
+
+def test_a_table_of_0_rows_is_a_usage_error():
+    with pytest.raises(UsageError, match="0 rows"):
+        RenderOptions(top=0)

@@ -1,0 +1,163 @@
+"""Scrubbing traceviz folders."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from traceviz import schema
+from traceviz.errors import DamagedTraceError, OutputExistsError, UnknownFormatError
+from traceviz.scrub import scrub
+from traceviz.tables import MANIFEST, TraceTables, load, save
+
+UUID = "b50ecd63-f853-a457-8c3d-f47e6ed6e20e"
+
+
+def table(of: str, **columns: list) -> pa.Table:
+    """Rows of table ``of``; columns not given are null, or 0 and empty where they may not be."""
+    declared = schema.table(of)
+    count = len(next(iter(columns.values())))
+
+    def filled(column: schema.Column) -> pa.Array:
+        if column.nullable:
+            return pa.nulls(count, pa.string() if column.type == schema.NAME else column.type)
+        return pa.array([""] * count if column.type in (schema.TEXT, schema.NAME) else [0] * count)
+
+    return pa.table({c.name: pa.array(columns[c.name]) if c.name in columns else filled(c) for c in declared.columns})
+
+
+def trace() -> TraceTables:
+    return TraceTables(
+        {
+            "run": table(
+                "run",
+                format=["nsys"],
+                host=["gpu-node-17"],
+                command=["python3 train.py --api-key abcd1234efgh"],
+                span_ns=[4_000],
+            ),
+            "devices": table("devices", name=["NVIDIA H200"], uuid=[UUID]),
+            "processes": table("processes", pid=[7], name=["/home/ada/venv/bin/python3"]),
+            "threads": table("threads", tid=[7], name=["pt_main_thread"]),
+            "nvtx": table(
+                "nvtx",
+                start_ns=[0, 10, 20, 30],
+                dur_ns=[5, 5, 5, 5],
+                range_id=[0, 1, 2, 3],
+                name=["load /home/ada/a/x.bin", "load /home/ada/b/x.bin", "key abcd1234efgh on gpu-node-17", "train"],
+            ),
+            "kernels": table("kernels", start_ns=[1], dur_ns=[9], name=["f<(lambda at /home/ada/k.cu:1:2)>"]),
+            "notes": table(
+                "notes", code=["N1"], severity=["info"], message=[f"Loaded /weird/place/lib.so on device {UUID}."]
+            ),
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save(
+        trace(),
+        tmp_path / "trace",
+        provenance={"source": {"path": "/home/ada/report.sqlite", "sha256": "ab12"}, "log": ["see /home/ada/x.log"]},
+    )
+    return tmp_path / "trace"
+
+
+def texts(folder: Path) -> str:
+    """Everything that a person could read in a folder, decoded."""
+    frames = [str(load(folder).arrow(name).to_pydict()) for name in load(folder)]
+    return "".join([*frames, (folder / MANIFEST).read_text()])
+
+
+@pytest.mark.parametrize("secret", ["ada", "gpu-node-17", "abcd1234efgh", UUID, "/home", "/weird", "--api-key"])
+def test_no_secret_is_left_in_any_column_or_the_manifest(folder: Path, tmp_path: Path, secret: str) -> None:
+    assert secret in texts(folder)
+    scrub(folder, tmp_path / "clean")
+    assert secret not in texts(tmp_path / "clean")
+
+
+def test_names_lose_their_secret_parts_and_equal_ones_are_merged(folder: Path, tmp_path: Path) -> None:
+    scrub(folder, clean := tmp_path / "clean")
+    tables = load(clean)
+    assert tables.nvtx.collect()["name"].to_list() == [
+        "load [path]/x.bin",
+        "load [path]/x.bin",
+        "key [removed] on [removed]",
+        "train",
+    ]
+    counted = tables.nvtx.group_by("name").agg(pl.len()).collect()
+    assert counted.sort("len")["len"].to_list() == [1, 1, 2]
+    assert tables.kernels.collect()["name"].to_list() == ["f<(lambda at [path]/k.cu:1:2)>"]
+    assert tables.arrow("processes").column("name").to_pylist() == ["python3"]
+    assert tables.arrow("notes").column("message").to_pylist() == ["Loaded [path]/lib.so on device [removed]."]
+
+
+def test_numbers_are_untouched(folder: Path, tmp_path: Path) -> None:
+    scrub(folder, clean := tmp_path / "clean")
+    before, after = load(folder), load(clean)
+    assert list(after) == list(before)
+    for name in before:
+        numbers = [c.name for c in schema.table(name).columns if c.type not in (schema.TEXT, schema.NAME)]
+        assert after.arrow(name).select(numbers).equals(before.arrow(name).select(numbers)), name
+        assert after.rows(name) == before.rows(name)
+
+
+def test_manifest_and_result_list_what_was_removed(folder: Path, tmp_path: Path) -> None:
+    result = scrub(folder, clean := tmp_path / "clean")
+    expected = {"command lines": 1, "host names": 1, "ids of hardware": 1, "texts cleaned of paths and secrets": 6}
+    assert dict(result.removed) == expected
+    manifest = json.loads((clean / MANIFEST).read_text())
+    assert manifest["redacted"] == expected
+    assert manifest["source"] == {"path": "report.sqlite", "sha256": "ab12"}
+    assert manifest["log"] == ["see [path]/x.log"]
+    assert result.verified_bytes > 100
+
+
+def test_metadata_and_columns_that_are_not_declared_do_not_pass(folder: Path, tmp_path: Path) -> None:
+    path = folder / "threads.parquet"
+    threads = pq.read_table(path).append_column("extra", pa.array(["extra-text"]))
+    pq.write_table(threads.replace_schema_metadata({"pandas": "extra-metadata"}), path)
+    (folder / "notes.txt").write_text("extra-file")
+    scrub(folder, clean := tmp_path / "clean")
+    assert b"extra-" not in b"".join(file.read_bytes() for file in clean.iterdir())
+    assert pq.read_schema(clean / "threads.parquet").metadata in (None, {})
+    assert "notes.txt" not in {file.name for file in clean.iterdir()}
+
+
+def test_scrubbing_twice_changes_nothing_more(folder: Path, tmp_path: Path) -> None:
+    scrub(folder, tmp_path / "once")
+    result = scrub(tmp_path / "once", tmp_path / "twice")
+    assert result.removed == ()
+    for name in load(folder):
+        assert load(tmp_path / "twice").arrow(name).equals(load(tmp_path / "once").arrow(name)), name
+
+
+def test_an_empty_trace_is_scrubbed(tmp_path: Path) -> None:
+    save(TraceTables({}), tmp_path / "trace")
+    result = scrub(tmp_path / "trace", tmp_path / "clean")
+    assert result.removed == ()
+    assert load(tmp_path / "clean").rows("run") == 0
+
+
+def test_other_folders_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "documents").mkdir()
+    with pytest.raises(UnknownFormatError, match="not one that traceviz wrote"):
+        scrub(tmp_path / "documents", tmp_path / "clean")
+
+
+def test_an_existing_folder_is_replaced_only_with_force(folder: Path, tmp_path: Path) -> None:
+    scrub(folder, clean := tmp_path / "clean")
+    with pytest.raises(OutputExistsError):
+        scrub(folder, clean)
+    assert scrub(folder, clean, force=True).output == clean
+
+
+def test_a_damaged_folder_leaves_no_output(folder: Path, tmp_path: Path) -> None:
+    (folder / "nvtx.parquet").write_bytes(b"PAR1 no longer")
+    with pytest.raises(DamagedTraceError, match=r"nvtx\.parquet cannot be read"):
+        scrub(folder, tmp_path / "clean")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["trace"]

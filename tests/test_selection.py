@@ -1,0 +1,73 @@
+"""A part of a trace: window, device, rank."""
+
+import pytest
+
+from tests.analyses.builders import tables
+from traceviz.errors import UsageError
+from traceviz.selection import Selection, select
+
+
+def spans(part, name="kernels"):
+    return part.scan(name).select("start_ns", "dur_ns").collect().rows()
+
+
+def test_nothing_selected_is_the_same_trace():
+    whole = tables(kernels=[(0, 10, "k")])
+    assert select(whole, Selection()) is whole
+
+
+def test_a_window_cuts_what_reaches_over_its_edges_and_starts_at_zero():
+    part = select(tables(kernels=[(0, 10, "a"), (15, 10, "b"), (28, 10, "c"), (50, 5, "d")]), Selection(20, 30))
+    assert spans(part) == [(0, 5), (8, 2)]
+    assert part.run_facts()["span_ns"] == 10
+
+
+def test_wall_clock_time_moves_with_the_window():
+    part = select(tables(kernels=[(0, 100, "a")], run={"t0_unix_ns": 1000}), Selection(20, 30))
+    assert part.run_facts()["t0_unix_ns"] == 1020
+
+
+def test_an_event_that_never_ended_stays_so():
+    part = select(tables(cuda_api=[(5, None, "a"), (8, 30, "b")]), Selection(0, 20))
+    assert spans(part, "cuda_api") == [(5, None), (8, 12)]
+
+
+def test_an_instant_on_the_begin_is_in_and_on_the_end_is_out():
+    part = select(
+        tables(nvtx=[(10, 0, "in", {"kind": "mark"}), (20, 0, "out", {"kind": "mark"}), (0, 50, "all")]),
+        Selection(10, 20),
+    )
+    assert spans(part, "nvtx") == [(0, 10), (0, 0)]
+
+
+def test_a_device_keeps_its_work_and_every_call():
+    whole = tables(kernels=[(0, 1, "a"), (2, 1, "b", {"device_id": 1})], cuda_api=[(0, 1, "x")])
+    part = select(whole, Selection(device=1))
+    assert (part.rows("kernels"), part.rows("cuda_api")) == (1, 1)
+
+
+def test_a_rank_keeps_only_its_own_events():
+    whole = tables(
+        kernels=[(0, 1, "a"), (2, 1, "b", {"process_id": 1})], cuda_api=[(0, 1, "x", {"process_id": 1, "thread_id": 1})]
+    )
+    part = select(whole, Selection(rank=0))
+    assert (part.rows("kernels"), part.rows("cuda_api")) == (1, 0)
+
+
+def test_the_report_says_that_it_is_a_part():
+    part = select(tables(kernels=[(0, 100, "a")]), Selection(20, 30, device=0))
+    assert "from 2e-08 s, to 3e-08 s, device 0" in part.arrow("notes").to_pylist()[0]["message"]
+
+
+@pytest.mark.parametrize("window", [Selection(30, 20), Selection(500, None), Selection(5, 5)])
+def test_an_empty_window_is_refused(window):
+    with pytest.raises(UsageError, match="empty"):
+        select(tables(kernels=[(0, 100, "a")]), window)
+
+
+def test_an_unknown_device_or_rank_names_those_that_exist():
+    whole = tables(kernels=[(0, 1, "a"), (0, 1, "a", {"device_id": 1})])
+    with pytest.raises(UsageError, match="Known: 0, 1"):
+        select(whole, Selection(device=7))
+    with pytest.raises(UsageError, match="rank named '3'"):
+        select(whole, Selection(rank=3))

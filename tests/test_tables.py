@@ -1,0 +1,242 @@
+"""The one door to a trace: what is checked, cast and sorted, and how traces are stored."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from traceviz import schema
+from traceviz.errors import DamagedTraceError, MissingTableError, OutputExistsError, SchemaError, UsageError
+from traceviz.tables import MANIFEST, TraceTables, conform, is_trace_folder, load, read_manifest, save
+
+OS_CALLS = {
+    "start_ns": [30, 10, 20],
+    "dur_ns": [1, None, 3],
+    "process_id": [0, 0, 0],
+    "thread_id": [0, 0, 1],
+    "name": ["read", "poll", "read"],
+}
+
+
+def os_calls(**changed) -> pa.Table:
+    return pa.table({**OS_CALLS, **changed})
+
+
+def run(span_ns: int = 33) -> pa.Table:
+    columns = {c.name: pa.nulls(1, c.type) for c in schema.table("run").columns}
+    return pa.table({**columns, "format": ["nsys"], "producer": ["nsys"], "span_ns": [span_ns], "reader": ["test"]})
+
+
+def trace() -> TraceTables:
+    return TraceTables({"run": run(), "os_calls": os_calls(), "memset": schema.table("memset").empty()})
+
+
+def test_conform_casts_to_the_declared_types_and_order_of_columns() -> None:
+    shuffled = os_calls().select(["name", "thread_id", "dur_ns", "start_ns", "process_id"])
+    assert conform("os_calls", shuffled).schema.equals(schema.table("os_calls").arrow)
+
+
+def test_conform_sorts_whole_rows_by_start() -> None:
+    found = conform("os_calls", os_calls())
+    assert found.column("start_ns").to_pylist() == [10, 20, 30]
+    assert found.column("name").to_pylist() == ["poll", "read", "read"]
+    assert found.column("dur_ns").to_pylist() == [None, 3, 1]
+
+
+def test_conform_drops_columns_that_are_not_declared() -> None:
+    assert "extra" not in conform("os_calls", os_calls(extra=[1, 2, 3])).column_names
+
+
+def test_conform_sorts_a_table_of_several_chunks() -> None:
+    one = conform("os_calls", os_calls())
+    found = conform("os_calls", pa.concat_tables([one, one]))
+    assert found.column("start_ns").to_pylist() == [10, 10, 20, 20, 30, 30]
+
+
+def test_conform_accepts_dictionaries_of_other_index_types() -> None:
+    names = pa.array(["b", "a", "b"]).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
+    assert conform("os_calls", os_calls(name=names)).column("name").type == schema.NAME
+
+
+def test_a_missing_column_is_named() -> None:
+    with pytest.raises(SchemaError, match="lacks the columns dur_ns, name"):
+        conform("os_calls", os_calls().drop(["name", "dur_ns"]))
+
+
+def test_a_null_where_none_may_be_is_refused() -> None:
+    with pytest.raises(SchemaError, match="column name may not hold nulls"):
+        conform("os_calls", os_calls(name=["a", None, "b"]))
+
+
+@pytest.mark.parametrize(("column", "values"), [("thread_id", ["x", "y", "z"]), ("thread_id", [2**40, 1, 2])])
+def test_values_that_cannot_be_cast_are_refused(column: str, values: list) -> None:
+    with pytest.raises(SchemaError, match=f"column {column} is not int32"):
+        conform("os_calls", os_calls(**{column: values}))
+
+
+def test_values_of_a_type_that_has_no_cast_are_refused() -> None:
+    with pytest.raises(SchemaError, match="column name is not dictionary"):
+        conform("os_calls", os_calls(name=[[1], [2], [3]]))
+
+
+def test_an_undeclared_table_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match="no table named 'kernel'"):
+        TraceTables({"kernel": os_calls()})
+    with pytest.raises(SchemaError, match="Undeclared tables: kernel"):
+        TraceTables({"kernel": Path("kernel.parquet")})
+
+
+def test_tables_that_every_trace_has_are_there_and_empty() -> None:
+    tables = TraceTables({})
+    assert tuple(tables) == schema.REQUIRED
+    assert [tables.rows(name) for name in tables] == [0] * len(schema.REQUIRED)
+
+
+def test_absent_is_not_empty() -> None:
+    tables = trace()
+    assert "memset" in tables
+    assert "kernels" not in tables
+    assert tables.rows("memset") == tables.rows("kernels") == 0
+    assert tables.memset.collect().height == 0
+    with pytest.raises(MissingTableError, match=r"no table 'kernels'.*Present: .*os_calls"):
+        _ = tables.kernels
+
+
+def test_a_missing_table_is_also_an_attribute_error_so_that_hasattr_works() -> None:
+    assert not hasattr(trace(), "kernels")
+    assert hasattr(trace(), "os_calls")
+    assert not hasattr(trace(), "no_such_table")
+
+
+def test_an_attribute_is_a_lazy_frame() -> None:
+    found = trace().os_calls
+    assert isinstance(found, pl.LazyFrame)
+    assert found.select(pl.col("dur_ns").sum()).collect().item() == 4
+
+
+def test_replace_leaves_the_original_as_it_was() -> None:
+    tables = trace()
+    changed = tables.replace({"os_calls": os_calls().slice(0, 1)})
+    assert (tables.rows("os_calls"), changed.rows("os_calls")) == (3, 1)
+    assert type(changed) is TraceTables
+
+
+def test_run_facts_are_the_row_of_the_run() -> None:
+    assert trace().run_facts()["span_ns"] == 33
+    assert TraceTables({}).run_facts() == {}
+
+
+def test_pandas_gets_every_table() -> None:
+    frames = trace().to_pandas()
+    assert frames["os_calls"]["dur_ns"].sum() == 4
+    assert set(frames) == set(trace())
+
+
+def test_saving_and_loading_gives_the_same_tables(tmp_path: Path) -> None:
+    tables = trace()
+    save(tables, tmp_path / "t", provenance={"source": "x.sqlite"})
+    loaded = load(tmp_path / "t")
+    assert tuple(loaded) == tuple(tables)
+    for name in tables:
+        assert loaded.arrow(name).equals(tables.arrow(name)), name
+        assert loaded.rows(name) == tables.rows(name)
+        assert loaded.scan(name).collect().height == tables.rows(name)
+    assert read_manifest(tmp_path / "t")["source"] == "x.sqlite"
+
+
+def test_a_loaded_trace_can_be_saved_again(tmp_path: Path) -> None:
+    save(trace(), tmp_path / "one")
+    save(load(tmp_path / "one"), tmp_path / "two")
+    assert load(tmp_path / "two").arrow("os_calls").equals(trace().arrow("os_calls"))
+
+
+def test_a_folder_is_replaced_only_with_force_and_only_if_it_is_ours(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    save(trace(), folder)
+    with pytest.raises(OutputExistsError):
+        save(TraceTables({}), folder)
+    save(TraceTables({}), folder, force=True)
+    assert load(folder).rows("os_calls") == 0
+    (folder / MANIFEST).unlink()
+    with pytest.raises(OutputExistsError, match="not a traceviz folder"):
+        save(trace(), folder, force=True)
+
+
+def test_a_failure_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+
+    def fail_at_second(table, path, **options) -> None:
+        written.append(path)
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        path.write_bytes(b"x")
+
+    monkeypatch.setattr(pq, "write_table", fail_at_second)
+    with pytest.raises(KeyboardInterrupt):
+        save(trace(), tmp_path / "t")
+    assert len(written) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "content", [None, "", "[1]", '{"kind": "other"}', "{", "\ud800".encode("utf-8", "surrogatepass")]
+)
+def test_a_folder_without_a_proper_manifest_is_not_ours(tmp_path: Path, content: str | bytes | None) -> None:
+    if content is not None:
+        (tmp_path / MANIFEST).write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert not is_trace_folder(tmp_path)
+    with pytest.raises(DamagedTraceError, match=MANIFEST.replace(".", r"\.")):
+        load(tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save(trace(), tmp_path / "t")
+    return tmp_path / "t"
+
+
+def change_manifest(folder: Path, **changes) -> None:
+    manifest = json.loads((folder / MANIFEST).read_text())
+    (folder / MANIFEST).write_text(json.dumps({**manifest, **changes}))
+
+
+def test_a_folder_of_a_newer_schema_says_so(folder: Path) -> None:
+    change_manifest(folder, schema_version=schema.SCHEMA_VERSION + 1)
+    with pytest.raises(DamagedTraceError, match=r"schema version 2; this traceviz reads 1.*Install a newer traceviz"):
+        load(folder)
+
+
+def test_a_missing_file_is_named(folder: Path) -> None:
+    (folder / "os_calls.parquet").unlink()
+    with pytest.raises(DamagedTraceError, match=r"os_calls\.parquet cannot be read"):
+        load(folder)
+
+
+def test_a_truncated_file_is_named(folder: Path) -> None:
+    path = folder / "os_calls.parquet"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DamagedTraceError, match=r"os_calls\.parquet cannot be read"):
+        load(folder)
+
+
+def test_a_file_with_other_rows_than_the_manifest_says_is_refused(folder: Path) -> None:
+    change_manifest(folder, tables={"os_calls": 4})
+    with pytest.raises(DamagedTraceError, match="holds 3 rows; the manifest says 4"):
+        load(folder)
+
+
+def test_a_file_that_lacks_a_column_is_refused(folder: Path) -> None:
+    path = folder / "os_calls.parquet"
+    pq.write_table(pq.read_table(path).drop(["dur_ns"]), path)
+    with pytest.raises(DamagedTraceError, match=r"lacks the columns dur_ns"):
+        load(folder)
+
+
+@pytest.mark.parametrize("tables", [{"no_such_table": 1}, {"../os_calls": 3}, ["os_calls"], {"os_calls": "3"}, None])
+def test_a_manifest_with_senseless_tables_is_damaged(folder: Path, tables) -> None:
+    change_manifest(folder, tables=tables)
+    with pytest.raises(DamagedTraceError):
+        load(folder)

@@ -1,0 +1,102 @@
+"""Base units to text: each expected string is worked out by hand."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traceviz.units import UNITS, format_ns, format_ratio, format_value
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (0, "0 ns"),
+        (1, "1 ns"),
+        (999, "999 ns"),
+        (1_000, "1.00 µs"),
+        (9_994, "9.99 µs"),
+        (9_996, "10.0 µs"),
+        (99_940, "99.9 µs"),
+        (99_960, "100 µs"),
+        (999_400, "999 µs"),
+        (999_950, "1.00 ms"),
+        (1_234_567, "1.23 ms"),
+        (999_949_999, "1.00 s"),
+        (45_600_000_000, "45.6 s"),
+        (11_799_000_000_000, "11,799 s"),
+        (-1_500_000, "-1.50 ms"),
+        (0.5, "0.50 ns"),
+        (12.34, "12.3 ns"),
+        (999.96, "1.00 µs"),
+    ],
+)
+def test_times_keep_three_digits_and_carry_into_the_next_unit(nanoseconds, text):
+    assert format_ns(nanoseconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (228, "bytes", "228 B"),
+        (999, "bytes", "999 B"),
+        (1_000, "bytes", "1.00 kB"),
+        (8_791_261_184, "bytes", "8.79 GB"),
+        (999_999_999_999, "bytes", "1.00 TB"),
+        (14_364_806_000.0, "bytes/s", "14.4 GB/s"),
+        (91_884, "count", "91,884"),
+        (1.5, "count", "1.5"),
+        (2.0, "count", "2"),
+        (3.0, "factor", "3.00×"),
+        (12.34, "factor", "12.3×"),
+        (1_234, "factor", "1,234×"),
+        (1_234_567, "id", "1234567"),
+        (1_234_567, "number", "1,234,567"),
+        (12_345.6, "number", "12,346"),
+        (0.00123, "number", "0.00123"),
+        (True, "bool", "yes"),
+        (False, "count", "no"),
+        ("h2d", "text", "h2d"),
+        (None, "ns", "-"),
+        (None, "text", "-"),
+    ],
+)
+def test_values_are_written_in_their_unit(value, unit, text):
+    assert format_value(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (0.0, "0.0 %"),
+        (0.0001, "<0.1 %"),
+        (0.00049, "<0.1 %"),
+        (0.0005, "0.1 %"),
+        (0.1234, "12.3 %"),
+        (1.0, "100.0 %"),
+        (-0.0001, ">-0.1 %"),
+        (-0.05, "-5.0 %"),
+    ],
+)
+def test_ratios_are_percentages_and_never_vanish(ratio, text):
+    assert format_ratio(ratio) == text
+
+
+def test_an_unknown_unit_is_refused():
+    with pytest.raises(ValueError, match="'seconds'"):
+        format_value(1, "seconds")
+
+
+@given(st.integers(0, 2**62))
+def test_a_time_reads_back_within_half_a_percent(nanoseconds):
+    number, unit = format_ns(nanoseconds).split(" ")
+    scale = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    assert math.isclose(float(number.replace(",", "")) * scale, nanoseconds, rel_tol=0.00501)
+
+
+@given(st.integers(-(2**62), 2**62) | st.floats(-1e15, 1e15), st.sampled_from(UNITS))
+def test_any_number_is_short_and_printable(value, unit):
+    text = format_value(value, unit)
+    assert text.isprintable()
+    assert 1 <= len(text) <= 28

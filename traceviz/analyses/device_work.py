@@ -1,0 +1,50 @@
+"""Device work as several analyses judge it: classes of kernels, time in which they run, and whose devices they are."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.view import TraceView, intervals
+from traceviz.intervals import IntervalSet
+from traceviz.kernel_names import KernelClass, classify
+
+
+def kernel_classes(trace: TraceView) -> dict[str, KernelClass]:
+    """What the names of the trace's kernels say about them, by name."""
+    names = trace.frame("kernels", "name")["name"].unique().cast(pl.String).to_list()
+    return dict(zip(names, classify(names), strict=True))
+
+
+def kernel_busy(trace: TraceView) -> dict[int, IntervalSet]:
+    """Time in which kernels run, by ``device_id``: the union over streams, copies and fills not counted."""
+    return by_device(trace.frame("kernels", "start_ns", "dur_ns", "device_id"))
+
+
+def by_device(work: pl.DataFrame) -> dict[int, IntervalSet]:
+    """Union of the rows of ``work`` for each ``device_id``."""
+    parts = work.partition_by("device_id", as_dict=True)
+    return {int(key[0]): intervals(part) for key, part in sorted(parts.items())}
+
+
+def exposed(work: pl.DataFrame, cover: dict[int, IntervalSet]) -> dict[int, IntervalSet]:
+    """Time of ``work`` on each device in which ``cover`` does not run there.
+
+    ::
+
+        work     |-------|     |---|
+        cover       |-------------|
+        exposed  |--|             |-|
+    """
+    nothing = IntervalSet.empty()
+    return {device: own.subtract(cover.get(device, nothing)) for device, own in by_device(work).items()}
+
+
+def owners(trace: TraceView) -> tuple[tuple[int, int], ...]:
+    """Every ``(process_id, device_id)`` of which the process had work on the device."""
+    pairs = trace.device_work.select("process_id", "device_id").unique().sort("process_id", "device_id")
+    return tuple((int(process), int(device)) for process, device in pairs.iter_rows())
+
+
+def judged_device_ns(trace: TraceView) -> int:
+    """Judged time, counted once for each device that a process uses: what idle time of devices is a share of."""
+    return sum(trace.judged(process).total for process, _ in owners(trace))

@@ -1,0 +1,121 @@
+"""What a kernel's name says: its family, its precision, and whether it uses tensor cores.
+
+The knowledge is data, ``data/kernel_families.toml``: ordered patterns with a version. What no pattern matches is
+``unknown``; a name that states no type is not taken for 32-bit.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Any
+
+UNKNOWN = "unknown"
+"""Family or precision of a name that says nothing about it."""
+
+COMMUNICATION = "communication"
+"""Family of the kernels that move data between devices."""
+
+_LONGEST = 2_000
+"""Characters of a name that are looked at: C++ templates put what matters first, and time stays bounded."""
+
+_NOT_PART_OF_THE_NAME = re.compile(r"\(anonymous namespace\)::|<unnamed>::|^void ")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelClass:
+    """What a name says about a kernel.
+
+    Args:
+        family: Kind of work, for example ``gemm``; :data:`UNKNOWN` where the name does not say.
+        precision: Type of the data or of the multiplication's inputs (``bf16``, ``f16``, ``tf32``, ``f32``, ``f64``,
+            ``i8``, ``fp8``, ``fp8_e4m3``, ``fp8_e5m2``, ``fp4``); :data:`UNKNOWN` where the name does not say.
+        tensor_core: Whether it computes on tensor cores (matrix cores); ``None`` where the name does not say.
+    """
+
+    family: str
+    precision: str
+    tensor_core: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """A named alternation of regular expressions."""
+
+    name: str
+    regex: re.Pattern[str]
+
+    @classmethod
+    def of(cls, name: str, patterns: Iterable[str], flags: re.RegexFlag = re.NOFLAG) -> _Pattern:
+        return cls(name, re.compile("|".join(f"(?:{pattern})" for pattern in patterns), flags))
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCatalogue:
+    """The patterns of one version of the data file, compiled."""
+
+    version: int
+    labels: dict[str, str]
+    families: tuple[_Pattern, ...]
+    precisions: tuple[_Pattern, ...]
+    never: frozenset[str]
+    certainly_not: re.Pattern[str]
+    certainly: re.Pattern[str]
+
+    def classify(self, name: str) -> KernelClass:
+        """Family, precision and tensor-core use of the kernel called ``name``."""
+        text = _NOT_PART_OF_THE_NAME.sub("", name[:_LONGEST])
+        family = _first(self.families, text)
+        return KernelClass(family, _first(self.precisions, text), self._tensor_core(family, text))
+
+    def _tensor_core(self, family: str, text: str) -> bool | None:
+        if family in self.never or self.certainly_not.search(text):
+            return False
+        return True if self.certainly.search(text) else None
+
+
+def _first(patterns: tuple[_Pattern, ...], text: str) -> str:
+    return next((pattern.name for pattern in patterns if pattern.regex.search(text)), UNKNOWN)
+
+
+@cache
+def catalogue() -> KernelCatalogue:
+    """The catalogue that comes with this version of traceviz; read once."""
+    path = resources.files("traceviz").joinpath("data", "kernel_families.toml")
+    return _compiled(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def _compiled(data: dict[str, Any]) -> KernelCatalogue:
+    tensor_core = data["tensor_core"]
+    return KernelCatalogue(
+        version=data["version"],
+        labels={entry["name"]: entry["label"] for entry in data["family"]} | {UNKNOWN: "Unknown"},
+        families=tuple(_Pattern.of(entry["name"], entry["patterns"], re.IGNORECASE) for entry in data["family"]),
+        precisions=tuple(_Pattern.of(entry["name"], entry["patterns"]) for entry in data["precision"]),
+        never=frozenset(tensor_core["never"]),
+        certainly_not=_Pattern.of("no", tensor_core["no"]).regex,
+        certainly=_Pattern.of("yes", tensor_core["yes"]).regex,
+    )
+
+
+def classify(names: Iterable[str]) -> list[KernelClass]:
+    """The class of each of ``names``, in their order; meant for unique names, of which a trace has few."""
+    return [_classified(name) for name in names]
+
+
+@lru_cache(maxsize=1 << 16)
+def _classified(name: str) -> KernelClass:
+    return catalogue().classify(name)
+
+
+def family_label(family: str) -> str:
+    """The name of ``family`` for people.
+
+    Raises:
+        KeyError: no such family.
+    """
+    return catalogue().labels[family]

@@ -1,0 +1,66 @@
+"""Pictures made of block characters, as plain text: bars, the cells of a stacked bar, ratios over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeGuard
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_LEVELS = "▁▂▃▄▅▆▇█"
+_ZERO = " "
+_UNMEASURED = "·"
+
+
+def bar(share: float, width: int) -> str:
+    """A bar of ``share`` (0 to 1) of ``width`` cells, in steps of an eighth; what is above zero is never invisible."""
+    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+    if share > 0 and width > 0:
+        eighths = max(eighths, 1)
+    full, part = divmod(eighths, 8)
+    return "█" * full + (_EIGHTHS[part] if part else "")
+
+
+def cells_of(shares: Sequence[float], width: int) -> tuple[int, ...]:
+    """Whole cells for each share of a bar ``width`` wide: largest remainders first, so that the sum is right."""
+    whole = max(math.fsum(shares), 1.0)
+    exact = [share / whole * width for share in shares]
+    cells = [math.floor(part) for part in exact]
+    spare = min(round(math.fsum(exact)), width) - sum(cells)
+    for index in sorted(range(len(exact)), key=lambda i: cells[i] - exact[i])[: max(spare, 0)]:
+        cells[index] += 1
+    return tuple(cells)
+
+
+def resample(values: Sequence[float | None], slices: int) -> list[float | None]:
+    """``values`` in ``slices`` equal slices, each the mean of what it covers; ``None`` where nothing was measured."""
+    count = len(values)
+    result: list[float | None] = []
+    for index in range(slices if count else 0):
+        start = index * count // slices
+        end = max(start + 1, (index + 1) * count // slices)
+        result.append(mean(values[start:end]))
+    return result
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """Mean of what was measured; ``None`` where nothing was."""
+    measured = [value for value in values if _is_measured(value)]
+    return math.fsum(measured) / len(measured) if measured else None
+
+
+def sparkline(values: Sequence[float | None], width: int) -> str:
+    """Ratios over time, one block a slice: higher for more, a space for zero, ``·`` where nothing was measured."""
+    return "".join(_block(value) for value in resample(values, width))
+
+
+def _is_measured(value: float | None) -> TypeGuard[float]:
+    return value is not None and math.isfinite(value)
+
+
+def _block(value: float | None) -> str:
+    if value is None:
+        return _UNMEASURED
+    if value <= 0:
+        return _ZERO
+    return _LEVELS[math.ceil(min(value, 1.0) * len(_LEVELS)) - 1]

@@ -1,0 +1,214 @@
+"""Tables that fit: columns give way by importance, names are cut in the middle, numbers line up with their units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from traceviz.render.blocks import bar
+from traceviz.render.layout.lines import INDENT, QUIET, aligned, clip, pad, paragraph, shorten_apart, widest, wrap
+from traceviz.render.rows import ShownRows, number_of, shown_columns, shown_rows
+from traceviz.render.text import sentence, visible
+from traceviz.report import Column, Grid
+from traceviz.units import Value
+
+_GAP = 2
+_HEAD_LIMIT = 12
+_LEAST_FOR_BARS = 60
+_WIDE_PAGE = 100
+_WIDE_BAR = 12
+_NARROW_BAR = 8
+_NAME_SHARE = 0.36
+_OTHER_TEXT_LEAST = 14
+_LEAST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One column on the page.
+
+    Args:
+        column: What it shows.
+        cells: Text of each row, units aligned; names in full.
+        bars: A ratio for each row; empty where no bar is drawn.
+        width: Cells for the text.
+        bar_width: Cells for the bar behind the text.
+        least: Cells below which the text is not shrunk while a less important column can go instead.
+        names_rows: Whether this is the column that says what a row is.
+    """
+
+    column: Column
+    cells: tuple[str, ...]
+    bars: tuple[float, ...]
+    width: int
+    bar_width: int
+    least: int
+    names_rows: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the column is left-aligned and may be shortened."""
+        return self.column.unit in {"text", "bool"}
+
+    @property
+    def total_width(self) -> int:
+        """Cells for text and bar."""
+        return self.width + (1 + self.bar_width if self.bars else 0)
+
+    def shortened(self) -> Track:
+        """The column with texts that fit its width."""
+        return replace(self, cells=tuple(shorten_apart(self.cells, self.width)))
+
+
+def grid_lines(grid: Grid, width: int, top: int | None) -> list[Text]:
+    """The table within ``width`` cells, ``top`` rows of it; hidden rows are counted, and summed where they add up."""
+    if not shown_columns(grid):
+        return []
+    lines = paragraph(sentence(grid.title), width, first=" " * INDENT, style=QUIET)
+    if not grid.rows:
+        return [*lines, Text(" " * INDENT + "none", QUIET)]
+    shown = shown_rows(grid, top)
+    tracks = fit(_tracks(grid, shown, width), width - INDENT)
+    if not tracks:
+        return []
+    tracks = [track.shortened() for track in tracks]
+    lines += [*_head(tracks), *(_line(tracks, row) for row in range(len(shown.rows)))]
+    return [*lines, *_rest_lines(tracks, shown)]
+
+
+def _rest_lines(tracks: list[Track], shown: ShownRows) -> list[Text]:
+    """What the hidden rows add up to, or at least how many they are."""
+    if not shown.hidden:
+        return []
+    if shown.rest is None or not any(track.names_rows for track in tracks):
+        return [Text(" " * INDENT + f"… and {shown.hidden:,} more", QUIET)]
+    line = _line(tracks, len(shown.rows))
+    line.stylize(QUIET)
+    return [line]
+
+
+def fit(tracks: list[Track], width: int) -> list[Track]:
+    """The tracks that fit ``width`` cells: the least important go first, then names shrink."""
+    kept = list(tracks)
+    while len(kept) > 1 and _needed(kept) > width and (droppable := _least_important(kept)) is not None:
+        del kept[droppable]
+    while len(kept) > 1 and _floor(kept) > width:  # even what is always shown does not fit: the first column stays
+        kept.pop()
+    return _with_roomy_heads(_shrink(kept, width), width)
+
+
+def _needed(tracks: list[Track]) -> int:
+    return sum(track.total_width - track.width + track.least for track in tracks) + _GAP * (len(tracks) - 1)
+
+
+def _floor(tracks: list[Track]) -> int:
+    widths = (min(track.width, _LEAST) if track.is_text else track.width for track in tracks)
+    return sum(widths) + sum(t.total_width - t.width for t in tracks) + _GAP * (len(tracks) - 1)
+
+
+def _least_important(tracks: list[Track]) -> int | None:
+    """Position of the last column among those of the highest importance number above 0."""
+    position = max(range(len(tracks)), key=lambda index: (tracks[index].column.importance, index))
+    return position if tracks[position].column.importance > 0 else None
+
+
+def _shrink(tracks: list[Track], width: int) -> list[Track]:
+    """Take cells from the widest text column until the line fits."""
+    widths = [track.width for track in tracks]
+    over = _line_width(tracks) - width
+    texts = [index for index, track in enumerate(tracks) if track.is_text] or [0]
+    for _ in range(max(over, 0)):
+        roomy = [index for index in texts if widths[index] > tracks[index].least] or texts
+        widest = max(roomy, key=lambda index: widths[index])
+        widths[widest] = max(widths[widest] - 1, 1)
+    return [replace(track, width=size) for track, size in zip(tracks, widths, strict=True)]
+
+
+def _with_roomy_heads(tracks: list[Track], width: int) -> list[Track]:
+    """Spend spare cells on headings that would otherwise take a second line."""
+    spare = width - _line_width(tracks)
+    roomy: list[Track] = []
+    for track in tracks:
+        missing = cell_len(" ".join(_head_words(track.column))) - track.total_width
+        granted = missing if 0 < missing <= spare else 0
+        spare -= granted
+        roomy.append(replace(track, width=track.width + granted))
+    return roomy
+
+
+def _line_width(tracks: list[Track]) -> int:
+    return sum(track.total_width for track in tracks) + _GAP * (len(tracks) - 1)
+
+
+def _tracks(grid: Grid, shown: ShownRows, width: int) -> list[Track]:
+    """A track for each column that is for people and says anything."""
+    positions = [index for index in shown_columns(grid) if _says_anything(grid.columns[index], shown, index)]
+    texts = [index for index in positions if grid.columns[index].unit == "text"]
+    name = min(texts, key=lambda index: grid.columns[index].importance, default=None)
+    return [_track(grid, shown, index, width, names_rows=index == name) for index in positions]
+
+
+def _says_anything(column: Column, shown: ShownRows, index: int) -> bool:
+    return column.importance == 0 or any(row[index] not in {None, ""} for row in shown.rows)
+
+
+def _track(grid: Grid, shown: ShownRows, index: int, width: int, *, names_rows: bool) -> Track:
+    column = grid.columns[index]
+    values = [row[index] for row in shown.rows]
+    cells = _cells(values, shown, index, column, names_rows=names_rows)
+    if shown.rest is not None:
+        values.append(shown.rest[index])
+    is_text = column.unit in {"text", "bool"}
+    text_width = min(max(widest(cells), widest(_head_words(column))), width)
+    least = int(width * _NAME_SHARE) if names_rows else _OTHER_TEXT_LEAST
+    return Track(
+        column,
+        cells=tuple(cells),
+        bars=tuple(map(number_of, values)) if column.bar and width >= _LEAST_FOR_BARS else (),
+        width=text_width,
+        bar_width=_WIDE_BAR if width >= _WIDE_PAGE else _NARROW_BAR,
+        least=min(text_width, least) if is_text else text_width,
+        names_rows=names_rows,
+    )
+
+
+def _cells(values: list[Value], shown: ShownRows, index: int, column: Column, *, names_rows: bool) -> list[str]:
+    """Text of each row, and of the row for the hidden ones: what has no sum stays blank there."""
+    if shown.rest is None:
+        return aligned(values, column.unit)
+    if names_rows:
+        return [*aligned(values, column.unit), f"other ({shown.hidden:,})"]
+    rest = shown.rest[index]
+    return [*aligned(values, column.unit), ""] if rest is None else aligned([*values, rest], column.unit)
+
+
+def _head_words(column: Column) -> list[str]:
+    return [clip(word, _HEAD_LIMIT) for word in visible(column.label).split()] or [""]
+
+
+def _head(tracks: list[Track]) -> list[Text]:
+    """Headings, broken into as many lines as the longest of them needs at its column's width."""
+    heads = [wrap(" ".join(_head_words(track.column)), track.total_width) for track in tracks]
+    height = max(len(head) for head in heads)
+    lines: list[Text] = []
+    for level in range(height):
+        line = Text(" " * INDENT)
+        for position, (track, head) in enumerate(zip(tracks, heads, strict=True)):
+            text = head[level - height + len(head)] if level >= height - len(head) else ""
+            line.append(" " * (_GAP if position else 0))
+            right = not track.is_text and not track.bars
+            line.append(pad(text, track.total_width, right=right), QUIET)
+        lines.append(line)
+    return lines
+
+
+def _line(tracks: list[Track], row: int) -> Text:
+    line = Text(" " * INDENT)
+    for position, track in enumerate(tracks):
+        line.append(" " * (_GAP if position else 0))
+        line.append(pad(track.cells[row], track.width, right=not track.is_text))
+        if track.bars:
+            line.append(" " + pad(bar(track.bars[row], track.bar_width), track.bar_width), "cyan")
+    return line

@@ -1,0 +1,169 @@
+"""Lines of styled text: measuring, shortening and wrapping by terminal cells, and printing."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Sequence
+from os.path import commonprefix
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from traceviz.render.text import ELLIPSIS, simplify_signature, visible
+from traceviz.report import Severity
+from traceviz.units import Unit, Value, format_value
+
+INDENT = 2
+STRONG = "bold"
+QUIET = "dim"
+TITLE = "bold"
+SEVERITY_STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold blue"}
+SEVERITY_MARK = {Severity.ERROR: "!!", Severity.WARNING: "! ", Severity.INFO: "i "}
+FINE_STYLE = "bold green"
+_SCALED_UNITS = frozenset({"ns", "bytes", "bytes/s", "ratio"})
+_NUMBER_LIMIT = 18
+_APART_ROUNDS = 2
+_BREAK = re.compile(r"(?<!\d) | (?!(?:%|[nµm]?s|[kMGT]?B)(?!\w))")
+"""Where a line may be broken: at spaces, but not between a number and its unit."""
+
+
+def clip(text: str, width: int) -> str:
+    """The longest start of ``text`` that fits ``width`` cells. ``text`` is already :func:`visible`."""
+    used = 0
+    for index, character in enumerate(text):
+        used += cell_len(character)
+        if used > width:
+            return text[:index]
+    return text
+
+
+def shorten(name: str, width: int) -> str:
+    """``name`` in at most ``width`` cells: C++ signatures lose what repeats, then the middle makes way for ``…``."""
+    text = visible(name)
+    if cell_len(text) <= width:
+        return text
+    text = simplify_signature(text)
+    if cell_len(text) <= width:
+        return text
+    start = (width - 1) * 3 // 5
+    end = clip(text[::-1], width - 1 - start)[::-1]
+    return (clip(text, start) + ELLIPSIS + end) if width > 0 else ""
+
+
+def shorten_apart(names: Sequence[str], width: int) -> list[str]:
+    """Every name as :func:`shorten` has it; names that would then look the same show where they differ instead.
+
+    Of ``elementwise_kernel<128, 2, Copy<...>>`` and ``elementwise_kernel<128, 2, Multiply<...>>`` the common start is
+    cut short, so that ``Copy`` and ``Multiply`` are seen.
+    """
+    shown = [shorten(name, width) for name in names]
+    for _ in range(_APART_ROUNDS):
+        looks: dict[str, set[str]] = {}
+        for look, name in zip(shown, names, strict=True):
+            looks.setdefault(look, set()).add(name)
+        shown = [
+            _from_difference(name, looks[look], width) if len(looks[look]) > 1 else look
+            for look, name in zip(shown, names, strict=True)
+        ]
+    return shown
+
+
+def _from_difference(name: str, alike: set[str], width: int) -> str:
+    """``name`` cut where it begins to differ from ``alike``, a little of what comes before it kept."""
+    common = len(commonprefix([simplify_signature(visible(other)) for other in alike]))  # noqa: RUF071 (no paths)
+    text = simplify_signature(visible(name))
+    start = clip(text, width * 2 // 5)
+    if not len(start) < common < len(text):
+        return shorten(name, width)
+    room = width - cell_len(start) - 1
+    return start + ELLIPSIS + shorten_end(text[common:], room)
+
+
+def shorten_end(text: str, width: int) -> str:
+    """``text`` in at most ``width`` cells, its end replaced by ``…`` where it is longer."""
+    return text if cell_len(text) <= width else clip(text, width - 1) + ELLIPSIS
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """``text`` filled with spaces to ``width`` cells, at its right edge or (``right``) at its left."""
+    fill = " " * max(0, width - cell_len(text))
+    return fill + text if right else text + fill
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """``text`` broken into lines of at most ``width`` cells; longer words are cut."""
+    lines: list[str] = []
+    line = ""
+    for word in _BREAK.split(text):
+        rest = word
+        if line and cell_len(line) + 1 + cell_len(rest) <= width:
+            line = f"{line} {rest}"
+            continue
+        if line:
+            lines.append(line)
+        while cell_len(rest) > width:
+            part = clip(rest, width)
+            lines.append(part)
+            rest = rest[len(part) :]
+        line = rest
+    return [*lines, line] if line else lines
+
+
+def paragraph(text: str, width: int, *, first: str = "", style: str = "", first_style: str = "") -> list[Text]:
+    """``text`` wrapped to ``width`` cells, behind ``first`` on the first line and spaces of its width on the others."""
+    hang = cell_len(first)
+    lines = wrap(text, width - hang)
+    starts = [(first, first_style), *[(" " * hang, "")] * (len(lines) - 1)]
+    return [Text.assemble(start, (line, style)) for start, line in zip(starts, lines, strict=True)] if lines else []
+
+
+def widest(texts: Iterable[str]) -> int:
+    """Cells of the widest of ``texts``, 0 for none."""
+    return max(map(cell_len, texts), default=0)
+
+
+def aligned(values: Sequence[Value], unit: Unit) -> list[str]:
+    """Text for each value; numbers of one column get equally wide units, so that their digits line up."""
+    texts = [visible(format_value(value, unit)) for value in values]
+    if unit == "text":
+        return texts
+    if unit in _SCALED_UNITS:
+        unit_width = max((_unit_width(text) for text in texts), default=0)
+        texts = [text + " " * max(0, unit_width - _unit_width(text)) for text in texts]
+    return [shorten(text, _NUMBER_LIMIT) for text in texts]
+
+
+def _unit_width(text: str) -> int:
+    """Cells of the unit behind a number and of the space before it; a dash has none, and stands below the digits."""
+    number, space, unit = text.rpartition(" ")
+    return cell_len(space + unit) if number else 0
+
+
+def rule(title: str, width: int, aside: str = "") -> Text:
+    """A section's heading: the title, a thin line, and ``aside`` at the right where there is room for it."""
+    name = shorten(title, width - 4)
+    left = width - cell_len(name) - 1
+    tail = f" {visible(aside)}" if aside and cell_len(visible(aside)) + 5 <= left else ""
+    return Text.assemble((name, TITLE), (" " + "─" * (left - cell_len(tail)), QUIET), (tail, QUIET))
+
+
+def to_text(lines: Iterable[Text], *, color: bool) -> str:
+    """The lines as text, with ANSI styles where ``color``; nothing of the environment has a say."""
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        color_system="256" if color else None,
+        force_terminal=color,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ={},
+    )
+    for line in lines:
+        trimmed = line.copy()
+        trimmed.rstrip()
+        console.print(trimmed, soft_wrap=True)
+    return stream.getvalue()

@@ -1,0 +1,189 @@
+"""The report as GitHub-flavoured Markdown, for an issue, a pull request or a job summary.
+
+Text from the trace is quoted so that it stays text: it opens no tag, breaks no table, and mentions nobody.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+from typing import ClassVar
+
+from traceviz.render.blocks import bar, mean, sparkline
+from traceviz.render.options import RenderOptions, select
+from traceviz.render.rows import bars_heading, blocks_for_people, number_of, shown_columns, shown_rows
+from traceviz.render.stakes import by_time_at_stake, time_at_stake, times
+from traceviz.render.text import ELLIPSIS, sentence, visible
+from traceviz.report import Bars, Block, Column, Fact, Facts, Finding, Grid, Prose, Report, Row, Section, Timeline
+from traceviz.units import NOT_MEASURED, Value, format_ns, format_ratio, format_value
+
+_NAME_LIMIT = 160
+_BAR_CELLS = 20
+_TIMELINE_CELLS = 60
+_PLAIN = re.compile(r"(?:[^\W_]|[ .,%+/×'…-]|(?<=[^\W_])_(?=[^\W_]))*")
+"""Text that means the same in Markdown as it says: words, numbers, units; underscores inside words only."""
+_PUNCTUATION = re.compile(r"[\\`*{}\[\]|~!$&<>]|(?<![^\W_])_|_(?![^\W_])|^[-+=#]")
+_NUMBERED = re.compile(r"^(\d+)([.)])")
+_LINKING = re.compile(r"([@#])(?=\w)")
+
+
+class MarkdownRenderer:
+    """Headings, tables and lists; ``top`` limits the rows, width and colour do not matter."""
+
+    name: ClassVar[str] = "markdown"
+
+    def render(self, report: Report, options: RenderOptions) -> str:
+        """The document, ended by a newline."""
+        report = select(report, options.sections)
+        sections = [_section(section, options.top) for section in report.sections]
+        verdict = f"> **{prose(report.verdict.sentence)}**" if report.verdict.sentence else ""
+        about = _facts(tuple(fact for fact in report.run if fact.value is not None))
+        text = _joined(["# Trace report", verdict, about, _findings(report.findings), *sections, _notes(report)])
+        return "\n".join(line.rstrip() for line in text.split("\n")) + "\n"
+
+
+def prose(text: str) -> str:
+    """A sentence, every character of which is shown as it is."""
+    escaped = _NUMBERED.sub(r"\1\\\2", _PUNCTUATION.sub(_escape, sentence(text)))
+    return _LINKING.sub("\\1&#8203;", escaped)  # a zero-width space: what follows is no user and no issue
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    return html.escape(character) if character in "<>&" else f"\\{character}"
+
+
+def data(text: str) -> str:
+    """A name out of a trace: as it is where it cannot be taken for markup, else as code."""
+    shown = visible(text).strip()
+    if len(shown) > _NAME_LIMIT:
+        shown = shown[: _NAME_LIMIT * 3 // 4] + ELLIPSIS + shown[-(_NAME_LIMIT // 4) + 1 :]
+    if _PLAIN.fullmatch(shown):
+        return shown
+    if not re.search(r"[`|\\]", shown):
+        return f"`{shown}`"
+    # Backticks need longer fences, and a table splits cells at a pipe even within code: entities have neither trouble.
+    return f"<code>{''.join(_entity(character) for character in shown)}</code>"
+
+
+def _entity(character: str) -> str:
+    return character if character.isalnum() or character == " " or ord(character) > 0x7F else f"&#{ord(character)};"
+
+
+def _section(section: Section, top: int | None) -> str:
+    blocks = [_block(block, top) for block in blocks_for_people(section.blocks)]
+    return _joined([f"## {prose(section.title or section.slug)}", *blocks])
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "\n\n".join(part for part in parts if part)
+
+
+def _block(block: Block, top: int | None) -> str:
+    match block:
+        case Facts():
+            return _facts(block.facts)
+        case Grid():
+            return _grid(block, top)
+        case Bars():
+            return _bars(block)
+        case Timeline():
+            return _timeline(block)
+        case Prose():
+            return prose(block.text)
+
+
+def _facts(facts: tuple[Fact, ...]) -> str:
+    return " · ".join(f"{prose(fact.label)}: {data(format_value(fact.value, fact.unit))}" for fact in facts)
+
+
+def _table(heads: Iterable[str], rights: Iterable[bool], rows: Iterable[Iterable[str]]) -> str:
+    lines = [heads, ("---:" if right else "---" for right in rights), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _grid(grid: Grid, top: int | None) -> str:
+    positions = shown_columns(grid)
+    columns = [grid.columns[index] for index in positions]
+    if not columns:
+        return ""
+    title = prose(grid.title)
+    if not grid.rows:
+        return _joined([title, "none"])
+    shown = shown_rows(grid, top)
+    rows = [[_cell(row[index], column) for index, column in zip(positions, columns, strict=True)] for row in shown.rows]
+    more = f"… and {shown.hidden:,} more" if shown.hidden and shown.rest is None else ""
+    if shown.rest is not None:
+        rows.append(_rest(shown.rest, shown.hidden, positions, columns))
+    rights = [not _is_text(column) for column in columns]
+    return _joined([title, _table([prose(column.label) for column in columns], rights, rows), more])
+
+
+def _rest(rest: Row, hidden: int, positions: tuple[int, ...], columns: list[Column]) -> list[str]:
+    """The line for the rows that are not shown: how many, and their sums."""
+    pairs = zip(positions, columns, strict=True)
+    cells = ["" if rest[index] is None else _cell(rest[index], column) for index, column in pairs]
+    label = next((place for place, column in enumerate(columns) if column.unit == "text"), 0)
+    cells[label] = f"other ({hidden:,})"
+    return cells
+
+
+def _cell(value: Value, column: Column) -> str:
+    return data(format_value(value, column.unit))
+
+
+def _is_text(column: Column) -> bool:
+    return column.unit in {"text", "bool"}
+
+
+def _bars(bars: Bars) -> str:
+    rows = [
+        [data(part.label), data(format_value(part.value, bars.unit)), format_ratio(part.share), _bar(part.share)]
+        for part in bars.bars
+    ]
+    return _joined(
+        [prose(bars_heading(bars)), _table(("part", "value", "share", ""), (False, True, True, False), rows)]
+    )
+
+
+def _bar(share: float) -> str:
+    return bar(number_of(share), _BAR_CELLS)
+
+
+def _timeline(timeline: Timeline) -> str:
+    rows = []
+    for lane in timeline.lanes:
+        average = mean(lane.values)
+        ratio = NOT_MEASURED if average is None else format_ratio(average)
+        rows.append([data(lane.label), f"<code>{sparkline(lane.values, _TIMELINE_CELLS)}</code>", ratio])
+    span = f"{format_ns(timeline.start_ns)} to {format_ns(timeline.end_ns)}"
+    table = _table(("lane", span, "mean"), (False, False, True), rows)
+    return _joined([prose(timeline.title), table]) if rows else ""
+
+
+def _findings(findings: tuple[Finding, ...]) -> str:
+    if not findings:
+        return ""
+    return _joined(["## Findings", *(_finding(finding) for finding in by_time_at_stake(findings))])
+
+
+def _finding(finding: Finding) -> str:
+    stake = time_at_stake(finding)
+    advice = "\n".join(f"- {prose(step)}" for step in finding.advice)
+    return _joined(
+        [
+            f"### {finding.severity.value}: {prose(f'{finding.code} {finding.slug}')}",
+            prose(finding.message + (f" ({stake})" if stake else "")),
+            _facts(finding.evidence),
+            advice,
+        ]
+    )
+
+
+def _notes(report: Report) -> str:
+    if not report.notes and not report.skipped:
+        return ""
+    lines = [f"- {note.severity.value}: {prose(note.message)}{times(note)}" for note in report.notes]
+    lines += [f"- not measured: {prose(f'{skip.slug} ({skip.reason})')}" for skip in report.skipped]
+    return _joined(["## Notes", "\n".join(lines)])

@@ -1,0 +1,66 @@
+"""What a caller may ask of any renderer, and what a renderer is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
+
+from traceviz.errors import UsageError
+from traceviz.report import Report
+
+FINDINGS = "findings"
+NOTES = "notes"
+DEFAULT_TOP = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RenderOptions:
+    """How a report is to be laid out. Renderers ignore what does not concern them.
+
+    Args:
+        width: Page width in terminal cells; below 40 the page stays 40 wide.
+        color: Whether ANSI colour may be used.
+        top: Rows shown per table. ``None`` shows ten, and folds small trailing rows where the table asks for it.
+        sections: Slugs of the sections wanted, ``None`` for the whole report; ``"findings"`` and ``"notes"``
+            name the parts that are no sections.
+    """
+
+    width: int = 100
+    color: bool = False
+    top: int | None = None
+    sections: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.top is not None and self.top < 1:
+            raise UsageError(f"A table of {self.top} rows shows nothing.", fix="Give --top a number of at least 1.")
+
+
+class Renderer(Protocol):
+    """A pure function from report to text, with a name to choose it by."""
+
+    name: ClassVar[str]
+
+    def render(self, report: Report, options: RenderOptions) -> str:
+        """The whole report as text that ends with a newline."""
+        ...
+
+
+def select(report: Report, sections: tuple[str, ...] | None) -> Report:
+    """The report reduced to the named sections; verdict and run facts always stay.
+
+    Raises:
+        UsageError: a name is neither a section of this report nor one that was skipped.
+    """
+    if sections is None:
+        return report
+    known = {section.slug for section in report.sections} | {skip.slug for skip in report.skipped} | {FINDINGS, NOTES}
+    for name in sections:
+        if name not in known:
+            raise UsageError.unknown("section", name, known)
+    return replace(
+        report,
+        sections=tuple(section for section in report.sections if section.slug in sections),
+        skipped=tuple(skip for skip in report.skipped if skip.slug in sections),
+        findings=report.findings if FINDINGS in sections else (),
+        notes=report.notes if NOTES in sections else (),
+    )

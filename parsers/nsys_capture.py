@@ -41,6 +41,11 @@ class Capture:
         return self.export.get("EXPORT_PRODUCT_VERSION")
 
     @property
+    def product(self) -> str | None:
+        """Name of the program that exported, where it states one."""
+        return self.export.get("EXPORT_PRODUCT_NAME", "").removeprefix("NVIDIA ") or None
+
+    @property
     def driver_version(self) -> str | None:
         """Driver version; older captures write 470.103.01 as ``47010301``."""
         stated = self.system.get("NvDriverVersion", "")

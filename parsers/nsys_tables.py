@@ -78,7 +78,7 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
 def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_private: bool) -> pa.Table:
     row = {
         "format": "nsys",
-        "producer": PRODUCER,
+        "producer": capture.product or PRODUCER,
         "producer_version": _version(provenance.capture_version, capture.export_version),
         "source_schema": capture.schema_version,
         "framework": None,

@@ -191,7 +191,6 @@ class NsysDatabase:
         self.add("TARGET_INFO_SESSION_START_TIME", utcEpochNs=started_unix_ns)
         self.add("META_DATA_CAPTURE", name="SYNTHETIC", value=f"synthetic, not a recording: {label}")
         self.add("EXPORT_META_DATA", name="EXPORT_PRODUCT_NAME", value="traceviz make_synthetic.py (synthetic)")
-        self.add("EXPORT_META_DATA", name="EXPORT_PRODUCT_VERSION", value="1")
         self.add("EXPORT_META_DATA", name="EXPORT_SCHEMA_VERSION", value=SCHEMA_VERSION)
         for part, value in zip(("MAJOR", "MINOR", "MICRO"), SCHEMA_VERSION.split("."), strict=True):
             self.add("EXPORT_META_DATA", name=f"EXPORT_SCHEMA_VERSION_{part}", value=value)

@@ -9,6 +9,7 @@ from traceviz.analyses.base import Analysis
 from traceviz.analyses.host import CLASSES, LABELS, class_times, measured
 from traceviz.analyses.view import TraceView
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
+from traceviz.units import format_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,10 @@ class BreakdownAnalysis(Analysis[Breakdown]):
             (c.key, result.times[c.key], _share(result.times[c.key], total), round(result.times[c.key] / result.steps))
             for c in shown
         )
-        whole = f"time of {result.steps} steady steps"
+        whole = f"time of {result.steps} steady steps ({format_ns(total)})"
         facts = (Fact("basis", "basis", "traceviz"), Fact("step_ns", "steady step time", total, "ns"))
         blocks: list[Block] = [
-            Facts(facts),
+            Facts(facts, audience="machine"),
             Bars("Step time", whole, "ns", bars),
             Grid(columns, rows, audience="machine"),
         ]

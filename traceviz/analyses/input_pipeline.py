@@ -136,10 +136,10 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         speedup = result.best_case_speedup
         gain = f" At best, steps would be {speedup:.1f}× as fast without it." if speedup else ""
         evidence = (
-            Fact("input_share", "at stake, of steady step time", share, "ratio"),
+            Fact("input_share", "of steady step time", share, "ratio"),
             Fact("stage", "largest stage", stage.name if stage else None),
-            Fact("stage_calls", "its calls in the capture", stage.capture_calls if stage else None, "count"),
-            Fact("stage_ns", "its time in the capture", stage.capture_ns if stage else None, "ns"),
+            Fact("stage_calls", "calls in the capture", stage.capture_calls if stage else None, "count"),
+            Fact("stage_ns", "time in the capture", stage.capture_ns if stage else None, "ns"),
             Fact("best_case_speedup", "speed-up at best", speedup, "factor"),
         )
         if result.verdict == "possibly input-bound":

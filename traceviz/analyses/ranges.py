@@ -61,7 +61,7 @@ class RangesAnalysis(Analysis[RangeTimes]):
     needs: ClassVar[tuple[str, ...]] = ("nvtx",)
     uses: ClassVar[tuple[str, ...]] = ("cuda_api", "kernels", "memcpy", "memset")
 
-    many: int = 200
+    many: int = 10
     fewer: float = 2.0
 
     def run(self, trace: TraceView) -> RangeTimes:

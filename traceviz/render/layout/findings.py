@@ -54,7 +54,7 @@ def _heading(finding: Finding, width: int) -> list[Text]:
 
 
 def _evidence(fact: Fact) -> str:
-    return f"{visible(fact.label)} {sentence(format_value(fact.value, fact.unit))}"
+    return f"{visible(fact.label)}: {sentence(format_value(fact.value, fact.unit))}"
 
 
 def _indented(lines: list[str]) -> list[Text]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.view import TraceView, intervals
+from traceviz.analyses.frames import intervals
+from traceviz.analyses.view import TraceView
 from traceviz.intervals import union_all
 from traceviz.report import Fact, Facts, Finding, Section, Severity
 from traceviz.units import format_ratio

@@ -8,7 +8,8 @@ from typing import ClassVar
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.device_work import by_device, exposed, kernel_classes
+from traceviz.analyses.device_work import exposed, kernel_classes
+from traceviz.analyses.frames import unions_by
 from traceviz.analyses.statistics import (
     CALLS,
     DURATION_COLUMNS,
@@ -57,13 +58,13 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
         kernels = trace.frame("kernels", "start_ns", "dur_ns", "device_id", "name")
         is_communication = pl.col("name").cast(pl.String).is_in(names)
         communication = kernels.filter(is_communication)
-        alone = exposed(communication, by_device(kernels.filter(~is_communication)))
+        alone = exposed(communication, unions_by(kernels.filter(~is_communication), "device_id"))
         by_name = (
             communication.group_by("name").agg(*duration_statistics()).with_columns(pl.col("name").cast(pl.String))
         )
         return CommunicationTimes(
             by_name.sort("total_ns", "name", descending=[True, False]),
-            sum(busy.total for busy in by_device(communication).values()),
+            sum(busy.total for busy in unions_by(communication, "device_id").values()),
             sum(part.total for part in alone.values()),
         )
 

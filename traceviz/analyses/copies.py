@@ -9,8 +9,9 @@ import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.device_work import exposed, judged_device_ns, kernel_busy
+from traceviz.analyses.frames import intervals, parts_by
 from traceviz.analyses.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, rows_of
-from traceviz.analyses.view import TraceView, intervals
+from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section
 from traceviz.units import format_ns, format_ratio, format_value
@@ -101,8 +102,8 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         to_pageable = (pl.col("kind") == "d2h") & (pl.col("dst_memory") == "pageable")
         large = work.filter((from_pageable | to_pageable) & (pl.col("bytes") > self.small_bytes))
         calls = size = waiting = 0
-        for (process,), part in large.partition_by("process_id", as_dict=True).items():
-            window = trace.judged(int(process))
+        for process, part in parts_by(large, "process_id").items():
+            window = trace.judged(process)
             inside = part.filter(pl.Series(window.contains(part["start_ns"].to_numpy()), dtype=pl.Boolean))
             calls, size = calls + inside.height, size + int(inside["bytes"].sum())
             waiting += sum(alone.intersect(window).total for alone in exposed(inside, kernels).values())

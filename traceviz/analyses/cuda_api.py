@@ -14,9 +14,10 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.frames import bounds, intervals, parts_by
 from traceviz.analyses.host import input_ranges
 from traceviz.analyses.statistics import CALLS, DURATION_COLUMNS, DURATION_NAMES, TOTAL, duration_statistics, rows_of
-from traceviz.analyses.view import TraceView, bounds, intervals
+from traceviz.analyses.view import TraceView
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import Array, IntervalSet
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
@@ -229,7 +230,7 @@ def _nested(calls: pl.DataFrame) -> int:
     if calls["domain"].n_unique() < 2:
         return 0
     total = 0
-    for part in calls.partition_by("thread_id"):
+    for part in parts_by(calls, "thread_id").values():
         runtime = intervals(part.filter(pl.col("domain") == "runtime"))
         total += int(runtime.overlap(*bounds(part.filter(pl.col("domain") == "driver"))).sum())
     return total

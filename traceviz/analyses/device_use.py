@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.frames import bounds
 from traceviz.analyses.host import HOST_CLASSES, LABELS, host_classes
 from traceviz.analyses.statistics import ratio
-from traceviz.analyses.view import TraceView, bounds
+from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet, concurrency
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Section, Skipped, Timeline
 from traceviz.units import format_ratio

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.view import TraceView, intervals
+from traceviz.analyses.frames import unions_by
+from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.kernel_names import KernelClass, classify
 
@@ -17,13 +18,7 @@ def kernel_classes(trace: TraceView) -> dict[str, KernelClass]:
 
 def kernel_busy(trace: TraceView) -> dict[int, IntervalSet]:
     """Time in which kernels run, by ``device_id``: the union over streams, copies and fills not counted."""
-    return by_device(trace.frame("kernels", "start_ns", "dur_ns", "device_id"))
-
-
-def by_device(work: pl.DataFrame) -> dict[int, IntervalSet]:
-    """Union of the rows of ``work`` for each ``device_id``."""
-    parts = work.partition_by("device_id", as_dict=True)
-    return {int(key[0]): intervals(part) for key, part in sorted(parts.items())}
+    return unions_by(trace.frame("kernels", "start_ns", "dur_ns", "device_id"), "device_id")
 
 
 def exposed(work: pl.DataFrame, cover: dict[int, IntervalSet]) -> dict[int, IntervalSet]:
@@ -36,7 +31,7 @@ def exposed(work: pl.DataFrame, cover: dict[int, IntervalSet]) -> dict[int, Inte
         exposed  |--|             |-|
     """
     nothing = IntervalSet.empty()
-    return {device: own.subtract(cover.get(device, nothing)) for device, own in by_device(work).items()}
+    return {device: own.subtract(cover.get(device, nothing)) for device, own in unions_by(work, "device_id").items()}
 
 
 def owners(trace: TraceView) -> tuple[tuple[int, int], ...]:

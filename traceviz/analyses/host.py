@@ -12,7 +12,8 @@ from functools import cached_property
 import polars as pl
 
 from traceviz import kernel_names
-from traceviz.analyses.view import TraceView, intervals
+from traceviz.analyses.frames import intervals
+from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet, exclusive
 
 

@@ -11,8 +11,9 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.device_use import device_names
+from traceviz.analyses.frames import intervals
 from traceviz.analyses.host import HOST_CLASSES, LABELS, host_classes
-from traceviz.analyses.view import TraceView, intervals
+from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Bar, Bars, Column, Fact, Facts, Grid, Section, Skipped
 

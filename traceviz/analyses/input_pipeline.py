@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.frames import bounds, intervals
 from traceviz.analyses.host import class_times, host_classes, measured
-from traceviz.analyses.view import TraceView, bounds, intervals
+from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.rules import rule

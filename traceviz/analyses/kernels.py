@@ -10,6 +10,7 @@ import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.device_work import judged_device_ns, kernel_classes, owners
+from traceviz.analyses.frames import bounds
 from traceviz.analyses.statistics import (
     CALLS,
     DURATION_COLUMNS,
@@ -20,7 +21,7 @@ from traceviz.analyses.statistics import (
     rows_of,
     share,
 )
-from traceviz.analyses.view import TraceView, bounds
+from traceviz.analyses.view import TraceView
 from traceviz.intervals import Array, IntervalSet
 from traceviz.kernel_names import UNKNOWN, catalogue, family_label
 from traceviz.report import Bar, Bars, Column, Fact, Facts, Finding, Grid, Section

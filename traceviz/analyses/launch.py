@@ -19,6 +19,7 @@ from typing import ClassVar
 import polars as pl
 
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.frames import parts_by
 from traceviz.analyses.statistics import CALLS, TOTAL, rows_of
 from traceviz.analyses.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
@@ -136,9 +137,7 @@ def _per_step(trace: TraceView, calls: pl.DataFrame) -> float | None:
     steps = trace.steps.steady.height
     if not steps:
         return None
-    starts = {
-        int(key[0]): part["start_ns"].to_numpy() for key, part in calls.partition_by("process_id", as_dict=True).items()
-    }
+    starts = {process: part["start_ns"].to_numpy() for process, part in parts_by(calls, "process_id").items()}
     inside = sum(int(trace.steady[rank].contains(own).sum()) for rank, own in starts.items() if rank in trace.steady)
     return inside / steps
 

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.cycles import find_cycle
+from traceviz.analyses.frames import parts_by
 from traceviz.intervals import Array
 
 StepSource = Literal["trace", "nvtx", "nvtx_cycle", "kernel_cycle", "none"]
@@ -89,7 +90,7 @@ def declared_steps(steps: pl.DataFrame) -> Steps:
     )
     parts = [
         _Found(str(steps["marker"][0]), 1.0, _finish(_tile(part.sort("start_ns"))), None)
-        for part in frame.partition_by("process_id", maintain_order=True)
+        for part in parts_by(frame, "process_id").values()
     ]
     return _joined("trace", parts)
 
@@ -109,7 +110,7 @@ def nvtx_steps(ranges: pl.DataFrame, marker: str | None) -> Steps:
         folded = folded.with_columns(pl.lit(marker).alias("family"))
     found = folded.filter(matches)
     parts = []
-    for part in found.partition_by("process_id", maintain_order=True):
+    for part in parts_by(found, "process_id").values():
         families = part.group_by("family", "thread_id").agg(
             pl.len(), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("covered"), pl.col("start_ns").min()
         )
@@ -150,7 +151,7 @@ def kernel_cycle_steps(kernels: pl.DataFrame) -> Steps:
         kernels: ``process_id, start_ns, end_ns, name``, sorted by start.
     """
     parts = []
-    for part in kernels.partition_by("process_id", maintain_order=True):
+    for part in parts_by(kernels, "process_id").values():
         found = _cycle_steps(part, "name", at_least=MIN_KERNELS)
         if found:
             parts.append(found)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from traceviz import schema
 from traceviz.analyses import stepping
+from traceviz.analyses.frames import unions_by
 from traceviz.cuda_names import ApiKind, api_kind
-from traceviz.intervals import Array, IntervalSet, union_all
+from traceviz.intervals import IntervalSet, union_all
 from traceviz.tables import TraceTables
 
 
@@ -79,12 +79,12 @@ class TraceView:
     @cached_property
     def device_busy(self) -> dict[int, IntervalSet]:
         """Busy time of each device that did work: the union over its streams, by ``device_id``."""
-        return self._busy_by("device_id")
+        return unions_by(self.device_work, "device_id")
 
     @cached_property
     def rank_busy(self) -> dict[int, IntervalSet]:
         """Time in which any device works for the process, by ``process_id`` of the ranks."""
-        return self._busy_by("process_id")
+        return unions_by(self.device_work, "process_id")
 
     @cached_property
     def busy(self) -> IntervalSet:
@@ -166,8 +166,7 @@ class TraceView:
     @cached_property
     def steady(self) -> dict[int, IntervalSet]:
         """Union of the steady steps of each process that has steps, by ``process_id``."""
-        parts = self.steps.steady.partition_by("process_id", as_dict=True, maintain_order=True)
-        return {int(key[0]): intervals(part) for key, part in parts.items()}
+        return unions_by(self.steps.steady, "process_id")
 
     def judged(self, process_id: int) -> IntervalSet:
         """The time that findings are judged on: steady steps, else from the first to the last device work."""
@@ -213,10 +212,6 @@ class TraceView:
         first = best.unique("process_id", keep="first", maintain_order=True).select("process_id", "thread_id")
         return {**dict(first.iter_rows()), **self.steps.thread_id}
 
-    def _busy_by(self, key: str) -> dict[int, IntervalSet]:
-        parts = self.device_work.partition_by(key, as_dict=True)
-        return {int(k[0]): intervals(part) for k, part in sorted(parts.items())}
-
 
 def _end() -> pl.Expr:
     """End of an event; one that never ended ends at its start."""
@@ -225,16 +220,3 @@ def _end() -> pl.Expr:
 
 _CALL_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "correlation_id", "name")
 _CALL_VIEW = ("start_ns", _end(), "process_id", "thread_id", "correlation_id", pl.col("name").cast(pl.String))
-
-
-def bounds(frame: pl.DataFrame) -> tuple[Array, Array]:
-    """``(starts, ends)`` of a frame with ``start_ns`` and either ``end_ns`` or ``dur_ns`` (null counts as 0)."""
-    starts = frame["start_ns"].to_numpy().astype(np.int64, copy=False)
-    if "end_ns" in frame.columns:
-        return starts, frame["end_ns"].to_numpy().astype(np.int64, copy=False)
-    return starts, starts + frame["dur_ns"].fill_null(0).to_numpy().astype(np.int64, copy=False)
-
-
-def intervals(frame: pl.DataFrame) -> IntervalSet:
-    """Union of the rows of ``frame`` (see :func:`bounds`)."""
-    return IntervalSet.of(*bounds(frame))

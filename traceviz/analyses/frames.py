@@ -1,0 +1,38 @@
+"""Small helpers over polars frames of events, shared by the analyses."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from traceviz.intervals import Array, IntervalSet
+
+
+def bounds(frame: pl.DataFrame) -> tuple[Array, Array]:
+    """``(starts, ends)`` of a frame with ``start_ns`` and either ``end_ns`` or ``dur_ns`` (null counts as 0)."""
+    starts = frame["start_ns"].to_numpy().astype(np.int64, copy=False)
+    if "end_ns" in frame.columns:
+        return starts, frame["end_ns"].to_numpy().astype(np.int64, copy=False)
+    return starts, starts + frame["dur_ns"].fill_null(0).to_numpy().astype(np.int64, copy=False)
+
+
+def intervals(frame: pl.DataFrame) -> IntervalSet:
+    """Union of the rows of ``frame`` (see :func:`bounds`)."""
+    return IntervalSet.of(*bounds(frame))
+
+
+def parts_by(frame: pl.DataFrame, key: str) -> dict[int, pl.DataFrame]:
+    """Rows of ``frame`` by the values of its integer column ``key``, in order of the values.
+
+    Most traces have one process and one device, and their millions of rows are then not copied.
+    """
+    values = frame[key].unique().sort().to_list()
+    if len(values) == 1:
+        return {values[0]: frame}
+    parts = frame.partition_by(key, as_dict=True, maintain_order=True)
+    return {value: parts[value,] for value in values}
+
+
+def unions_by(frame: pl.DataFrame, key: str) -> dict[int, IntervalSet]:
+    """Union of the rows of ``frame`` for each value of ``key``, in order of the values."""
+    return {value: intervals(part) for value, part in parts_by(frame, key).items()}

@@ -100,15 +100,26 @@ class Outcome:
 
 
 def find_nsys() -> Nsys | None:
-    """The nsys to use: ``TRACEVIZ_NSYS``, else the one on PATH, else the newest where packages put it."""
+    """The nsys to use: ``TRACEVIZ_NSYS``, else the one on PATH, else the newest where packages put it.
+
+    Raises:
+        MissingToolError: ``TRACEVIZ_NSYS`` names something that is no program.
+    """
     override = os.environ.get(OVERRIDE)
-    found = [override, shutil.which("nsys"), *_newest_first(PLACES)]
-    for candidate in found:
-        if candidate and os.access(candidate, os.X_OK) and Path(candidate).is_file():
+    if override and not _is_program(override):
+        raise MissingToolError(
+            f"{OVERRIDE} names {override}, which is not a program.", fix=f"Mend or unset {OVERRIDE}."
+        )
+    for candidate in (override, shutil.which("nsys"), *_newest_first(PLACES)):
+        if candidate and _is_program(candidate):
             path = Path(candidate)
             version = _VERSION.search(_ask(path, "--version"))
             return Nsys(path, version[1] if version else "", _ask(path, "export", "--help"))
     return None
+
+
+def _is_program(path: str) -> bool:
+    return os.access(path, os.X_OK) and Path(path).is_file()
 
 
 def find_importer() -> Path | None:
@@ -121,7 +132,16 @@ def find_importer() -> Path | None:
 
 
 def _newest_first(patterns: Iterable[str]) -> list[str]:
-    return [found for pattern in patterns for found in sorted(glob.glob(pattern), reverse=True)]  # noqa: PTH207
+    return [
+        found
+        for pattern in patterns
+        for found in sorted(glob.glob(pattern), key=version_in, reverse=True)  # noqa: PTH207
+    ]
+
+
+def version_in(path: str) -> list[tuple[int, str]]:
+    """Sorts 2024.10 behind 2024.9: numbers as numbers, everything else as text."""
+    return [(int(piece), "") if piece.isdecimal() else (-1, piece) for piece in re.split(r"(\d+)", path)]
 
 
 def _ask(program: Path, *arguments: str) -> str:
@@ -212,8 +232,12 @@ def too_old(report: Path, nsys: Nsys) -> MissingToolError:
 
 def failed(report: Path, outcome: Outcome) -> DamagedTraceError:
     """The error where nsys gave up, or what it wrote is incomplete."""
+    if outcome.status == 0 and not outcome.said.strip():
+        what = "nsys ended without an error and wrote no complete export: is it really nsys?"
+    else:
+        what = f"nsys says: {outcome.last_words}"
     return DamagedTraceError(
         f"{report.name} cannot be exported.",
-        f"nsys says: {outcome.last_words}",
+        what,
         "If other reports can be read, this file is damaged: copy it again.",
     )

@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that derive from declarations; with --check, say which of them are out of date.
+"""Write the pages of docs/ that derive from declarations, and the report in README.md; with --check, say which of them are out of date.
 
 ::
 
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from traceviz import api
 from traceviz.analyses.registry import ANALYSES
 from traceviz.rules import RULES, Rule
 from traceviz.schema import TABLES, Column, Table
@@ -142,6 +143,22 @@ def _documented_arguments(documented: type) -> Iterator[tuple[str, str]]:
         yield entry.group(1), " ".join(entry.group(2).split())
 
 
+README = DOCS.parent / "README.md"
+PASTED = re.compile(
+    r"(```console\n\$ traceviz report (?P<trace>\S+) --width 80 (?P<options>.*?)\n(?! )).*?(\n```)", re.DOTALL
+)
+
+
+def readme() -> str:
+    """``README.md`` with the report that its command prints."""
+    text = README.read_text(encoding="utf-8")
+    command = PASTED.search(text)
+    assert command is not None
+    found = api.report_on(README.parent / command["trace"], sections=re.findall(r"--section (\w+)", command["options"]))
+    report = api.to_text(found, "terminal", api.RenderOptions(width=80)).rstrip("\n")
+    return text[: command.end(1)] + report + text[command.start(4) :]
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "findings.md": findings_page,
     "tables.md": tables_page,
@@ -152,7 +169,8 @@ PAGES: dict[str, Callable[[], str]] = {
 
 def outdated(folder: Path = DOCS) -> list[str]:
     """Names of the pages in ``folder`` that differ from what their declarations say."""
-    return [name for name, page in PAGES.items() if not _same(folder / name, page())]
+    pages = [name for name, page in PAGES.items() if not _same(folder / name, page())]
+    return pages if _same(README, readme()) else [*pages, README.name]
 
 
 def _same(path: Path, text: str) -> bool:
@@ -166,10 +184,11 @@ def main(arguments: list[str] | None = None) -> int:
     if parser.parse_args(arguments).check:
         names = outdated()
         if names:
-            sys.stderr.write(f"Out of date in docs/: {', '.join(names)}. Run: python scripts/generate_docs.py\n")
+            sys.stderr.write(f"Out of date: {', '.join(names)}. Run: python scripts/generate_docs.py\n")
         return 1 if names else 0
     for name, page in PAGES.items():
         (DOCS / name).write_text(page(), encoding="utf-8")
+    README.write_text(readme(), encoding="utf-8")
     return 0
 
 

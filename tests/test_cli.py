@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -90,12 +91,12 @@ def test_an_unknown_format_is_refused_before_the_work(tmp_path):
 
 def test_a_window_is_analysed_and_said(trace):
     done = run("report", trace, "--from", "100us", "--to", "400us")
-    assert "Only a part was analysed: from 0.0001 s, to 0.0004 s" in " ".join(done.stdout.split())
+    assert "Only a part was analysed: from 0.0001 s to 0.0004 s" in " ".join(done.stdout.split())
 
 
-@pytest.mark.parametrize("time", ["soon", "1.5m", "1e999s"])
+@pytest.mark.parametrize("time", ["soon", "1.5m", "1e999s", "-1s"])
 def test_a_time_that_is_none_is_refused(trace, time):
-    done = run("report", trace, "--from", time)
+    done = run("report", trace, f"--from={time}")
     assert done.returncode == 2
     assert "is not a time" in done.stderr
 
@@ -122,6 +123,39 @@ def test_a_place_that_cannot_be_written_is_said(trace, tmp_path):
     done = run("report", trace, "-o", tmp_path / "missing" / "report.txt")
     assert done.returncode == 3
     assert "cannot be written" in done.stderr
+
+
+def test_a_missing_folder_or_a_directory_is_said_before_the_work(trace, tmp_path):
+    done = run("report", trace, "-o", tmp_path, "--force")
+    assert (done.returncode, "not a regular file" in done.stderr) == (2, True)
+
+
+def test_the_trace_itself_is_never_the_output(trace, tmp_path):
+    copy = tmp_path / "trace.sqlite"
+    copy.write_bytes(b"SQLite format 3\0")
+    done = run("report", copy, "-o", copy, "--force")
+    assert (done.returncode, "is the trace itself" in done.stderr) == (2, True)
+    assert copy.read_bytes() == b"SQLite format 3\0"
+    done = run("convert", trace, "-o", trace, "--force")
+    assert (done.returncode, "is the trace itself" in done.stderr) == (2, True)
+
+
+def test_a_full_disk_behind_stdout_is_an_error_and_no_traceback(trace):
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "traceviz", "report", str(trace)]
+        done = subprocess.run(command, check=False, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    assert "cannot be written to stdout" in done.stderr
+
+
+@pytest.mark.parametrize("option", [["--device", "0"], ["--device", "1"], ["--rank", "0"], ["--rank", "1"]])
+def test_one_of_two_ranks_or_devices_is_analysed_alone(option, samples):
+    done = run("report", samples / "synthetic" / "two_ranks.sqlite", *option, "--format", "json")
+    assert done.returncode == 0
+    sections = {section["slug"]: section for section in json.loads(done.stdout)["sections"]}
+    assert len(sections["device_use"]["blocks"][1]["rows"]) == 1
+    assert sections["breakdown"]["blocks"][0]["facts"][1]["value"] > 0
 
 
 def test_convert_writes_a_folder_that_reports_the_same(trace, tmp_path):

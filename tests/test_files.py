@@ -53,9 +53,12 @@ def test_a_file_in_a_folder_that_does_not_exist_is_an_output_error(tmp_path: Pat
         pytest.fail("must not get here")
 
 
-def test_a_file_that_would_replace_a_folder_is_an_output_error(tmp_path: Path) -> None:
+def test_a_file_never_replaces_a_folder(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    with pytest.raises(OutputError), new_file(tmp_path / "out", force=True) as temporary:
+    with (
+        pytest.raises(OutputExistsError, match="not a regular file"),
+        new_file(tmp_path / "out", force=True) as temporary,
+    ):
         temporary.write_text("x")
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]
 

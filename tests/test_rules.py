@@ -37,7 +37,7 @@ def test_a_rule_is_found_by_code_and_slug_in_any_case(found: Rule) -> None:
 
 
 def test_an_unknown_rule_lists_those_that_exist() -> None:
-    with pytest.raises(UsageError, match=r"no rule named 'TV000'.*TV101 \(input-bound\)"):
+    with pytest.raises(UsageError, match=r"no rule 'TV000'.*TV101 \(input-bound\)"):
         rule("TV000")
 
 

@@ -88,5 +88,5 @@ def test_tables_that_every_trace_has_are_declared() -> None:
 
 
 def test_an_unknown_table_lists_those_that_exist() -> None:
-    with pytest.raises(UsageError, match=r"no table named 'kernel'.*kernels"):
+    with pytest.raises(UsageError, match=r"no table 'kernel'.*kernels"):
         schema.table("kernel")

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.analyses.builders import tables
+from traceviz.analyses.view import TraceView
 from traceviz.errors import UsageError
 from traceviz.selection import Selection, select
 
@@ -56,18 +57,35 @@ def test_a_rank_keeps_only_its_own_events():
 
 def test_the_report_says_that_it_is_a_part():
     part = select(tables(kernels=[(0, 100, "a")]), Selection(20, 30, device=0))
-    assert "from 2e-08 s, to 3e-08 s, device 0" in part.arrow("notes").to_pylist()[0]["message"]
+    assert [note["message"][:53] for note in part.arrow("notes").to_pylist()] == [
+        "Only a part was analysed: from 2e-08 s to 3e-08 s; ev",
+        "Only a part was analysed: device 0.",
+    ]
 
 
-@pytest.mark.parametrize("window", [Selection(30, 20), Selection(500, None), Selection(5, 5)])
-def test_an_empty_window_is_refused(window):
-    with pytest.raises(UsageError, match="empty"):
+@pytest.mark.parametrize(
+    ("window", "why"),
+    [(Selection(30, 20), "is empty"), (Selection(5, 5), "is empty"), (Selection(500, None), "after the capture ends")],
+)
+def test_an_empty_window_is_refused(window, why):
+    with pytest.raises(UsageError, match=why):
         select(tables(kernels=[(0, 100, "a")]), window)
+
+
+def test_steps_that_a_window_may_have_cut_are_not_counted():
+    whole = tables(nvtx=[(i * 100, 100, f"step {i}") for i in range(10)])
+    assert TraceView(select(whole, Selection(150, 850))).steps.frame["step"].to_list() == [2, 3, 4, 5, 6, 7]
+    assert TraceView(whole).steps.frame.height == 10
+
+
+def test_a_rank_keeps_only_its_own_process():
+    whole = tables(kernels=[(0, 1, "a"), (2, 1, "b", {"process_id": 1})], cuda_api=[])
+    assert select(whole, Selection(rank=1)).rows("processes") == 1
 
 
 def test_an_unknown_device_or_rank_names_those_that_exist():
     whole = tables(kernels=[(0, 1, "a"), (0, 1, "a", {"device_id": 1})])
     with pytest.raises(UsageError, match="Known: 0, 1"):
         select(whole, Selection(device=7))
-    with pytest.raises(UsageError, match="rank named '3'"):
+    with pytest.raises(UsageError, match="no rank '3'"):
         select(whole, Selection(rank=3))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from traceviz import __version__
-from traceviz.errors import NoVerdictError, TracevizError
+from traceviz.errors import NoVerdictError, OutputError, TracevizError
 
 if TYPE_CHECKING:
     from traceviz.report import Report
@@ -64,10 +64,16 @@ class _Time(click.ParamType[int]):
         for suffix, size in (*self._units, ("", 1_000_000_000)):
             if text.endswith(suffix):
                 try:
-                    return round(float(text[: len(text) - len(suffix)]) * size)
+                    return self._not_negative(round(float(text[: len(text) - len(suffix)]) * size))
                 except (ValueError, OverflowError):
                     break
         return self.fail(f"{value!r} is not a time such as 1.5s, 1500ms or 20us", param, ctx)
+
+    @staticmethod
+    def _not_negative(nanoseconds: int) -> int:
+        if nanoseconds < 0:
+            raise ValueError
+        return nanoseconds
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -107,12 +113,13 @@ def report(trace: Path, reader: str | None, sections: tuple[str, ...], **options
     TRACE is a .nsys-rep, .qdrep, .qdstrm, an nsys SQLite or Parquet export, or a folder made by `traceviz convert`.
     """
     from traceviz import api
-    from traceviz.files import check_file_free
+    from traceviz.files import check_file_free, check_not_source
     from traceviz.render.registry import renderer
 
     renderer(options["format_name"])  # an unknown name is reported before the work, not after
     output = options["output"]
     if output:
+        check_not_source(trace, output)
         check_file_free(output, force=options["force"])
     with _progress() as progress:
         found = api.report_on(
@@ -191,7 +198,7 @@ def _analysis_options(step_marker: str | None, input_range: str | None) -> Any:
     from traceviz.errors import UsageError
 
     for option, pattern in (("--step-marker", step_marker), ("--input-range", input_range)):
-        if pattern is not None and not valid_pattern(pattern):
+        if pattern is not None and not (pattern and valid_pattern(pattern)):
             raise UsageError(f"{option} {pattern!r} is not a regular expression.")
     return AnalysisOptions(step_marker, input_range)
 
@@ -205,7 +212,12 @@ def _write(text: str, output: Path | None, *, force: bool) -> None:
     from traceviz.files import new_file
 
     if output is None:
-        click.echo(text, nl=False)
+        try:
+            click.echo(text, nl=False)
+        except BrokenPipeError:
+            raise  # `| head`: click ends quietly
+        except OSError as error:
+            raise OutputError("The report cannot be written to stdout.", f"{error.strerror}.") from error
         return
     with new_file(output, force=force) as temporary:
         temporary.write_text(text, encoding="utf-8")

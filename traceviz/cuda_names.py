@@ -10,7 +10,15 @@ import re
 from typing import Literal
 
 ApiKind = Literal[
-    "launch", "async_copy", "blocking_copy", "synchronisation", "allocation", "stream", "compilation", "other"
+    "launch",
+    "async_copy",
+    "blocking_copy",
+    "synchronisation",
+    "allocation",
+    "pool_allocation",
+    "stream",
+    "compilation",
+    "other",
 ]
 
 _API = r"(cuda|cu|hip)"
@@ -20,6 +28,7 @@ _PATTERNS: tuple[tuple[ApiKind, str], ...] = (
     ("async_copy", _API + r"(Memcpy|Memset|MemPrefetch).*Async"),
     ("blocking_copy", _API + r"(Memcpy|Memset)(?!.*(Async|Node|Params|GetAttribute))"),
     ("synchronisation", _API + r"(Device|Ctx|Stream|Event|Thread)Synchronize"),
+    ("pool_allocation", _API + r"(Malloc|Free|MemAlloc|MemFree|MemAllocFromPool|MallocFromPool).*Async"),
     ("allocation", _API + r"(Malloc|Free|Mem(Alloc|Free|Create|Release|Map|Unmap|SetAccess|Address(Reserve|Free)))"),
     ("allocation", _API + r"(Host(Alloc|Malloc|Free|Register|Unregister)|MemHost(Alloc|Register|Unregister))"),
     ("allocation", _API + r"Array(Create|Destroy)"),

@@ -36,7 +36,7 @@ class UsageError(TracevizError):
     @classmethod
     def unknown(cls, kind: str, name: str, known: Iterable[str]) -> UsageError:
         """Name something that does not exist, and what does."""
-        return cls(f"There is no {kind} named {name!r}.", fix=f"Known: {', '.join(sorted(known))}.")
+        return cls(f"There is no {kind} {name!r}.", fix=f"Known: {', '.join(sorted(known))}.")
 
 
 class OutputExistsError(UsageError):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from traceviz.errors import OutputError, OutputExistsError
+from traceviz.errors import OutputError, OutputExistsError, UsageError
 
 
 @contextmanager
@@ -32,10 +32,12 @@ def new_folder(folder: Path, *, force: bool, replaceable: Callable[[Path], bool]
     try:
         with _explained(folder):
             yield temporary
-            temporary.chmod(0o755)
+            temporary.chmod(0o777 & ~_umask())
+            replaced = temporary.with_name(f"{temporary.name}.replaced")
             if folder.exists():
-                shutil.rmtree(folder)
+                folder.rename(replaced)
             temporary.rename(folder)
+            shutil.rmtree(replaced, ignore_errors=True)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -68,16 +70,38 @@ def new_file(path: Path, *, force: bool) -> Iterator[Path]:
     try:
         with _explained(path):
             yield temporary
-            temporary.chmod(0o644)
+            temporary.chmod(0o666 & ~_umask())
             temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def check_file_free(path: Path, *, force: bool) -> None:
-    """Raise :class:`OutputExistsError` where ``path`` exists and may not be replaced."""
+    """Raise now rather than after minutes of work.
+
+    Raises:
+        OutputExistsError: ``path`` exists, and ``force`` is false or it is no regular file.
+        OutputError: there is no such folder to put it into.
+    """
+    if path.exists() and not path.is_file():
+        raise OutputExistsError(f"{path} is not a regular file.", "It is not replaced, even with --force.")
     if path.exists() and not force:
         raise OutputExistsError.at(path)
+    if not path.parent.is_dir():
+        raise OutputError(f"{path} cannot be written.", f"There is no folder {path.parent}.", "Create it first.")
+
+
+def check_not_source(source: Path, output: Path) -> None:
+    """Raise :class:`UsageError` where the output would replace what is being read."""
+    if source.exists() and output.exists() and source.samefile(output):
+        raise UsageError(f"{output} is the trace itself.", "The source is never changed.", "Give another -o.")
+
+
+def _umask() -> int:
+    """The permissions that this process takes away from new files (they can only be asked for by setting them)."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 @contextmanager
@@ -85,4 +109,5 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(f"{path} cannot be written.", str(error), "Choose another place with -o.") from error
+        reason = f"{error.strerror}." if error.strerror else str(error)
+        raise OutputError(f"{path} cannot be written.", reason, "Choose another place with -o.") from error

@@ -22,6 +22,7 @@ class Rule:
         advice: What to do, most promising first.
         misleads: When the rule fires and should be ignored.
         references: Where to read on.
+        part_of: Codes of rules that speak of the same time more precisely: where one is raised, this one is not.
     """
 
     code: str
@@ -31,6 +32,7 @@ class Rule:
     advice: tuple[str, ...]
     misleads: str
     references: tuple[str, ...] = ()
+    part_of: tuple[str, ...] = ()
 
 
 RULES: tuple[Rule, ...] = (
@@ -62,7 +64,7 @@ RULES: tuple[Rule, ...] = (
         "A loader that is too slow looks like this, but so does any other work on the host.",
         (
             "Record ranges around data loading (NVTX range named 'data loading'), or name yours with --input-range.",
-            "Record operating-system calls too (nsys: --trace=cuda,nvtx,osrt).",
+            "If the capture has no operating-system calls, record them too (nsys: --trace=cuda,nvtx,osrt).",
             "Compare with a run on synthetic data kept on the device: if it is faster, the input is the limit.",
         ),
         "Checkpointing, logging, evaluation or Python overhead between steps look the same without ranges.",
@@ -75,6 +77,7 @@ RULES: tuple[Rule, ...] = (
         "An idle accelerator is paid for and does nothing; the causes of its gaps say what to change.",
         ("Look at the causes of the idle gaps, largest first: each names what the host did meanwhile.",),
         "Captures that include start-up, evaluation on the host or deliberate pauses (serving without load).",
+        part_of=("TV102",),
     ),
     Rule(
         "TV202",

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import UsageError
-from traceviz.tables import TraceTables
+from traceviz.tables import WINDOW_NOTE, TraceTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,23 @@ def select(tables: TraceTables, selection: Selection) -> TraceTables:
         pl.lit(window[1] - window[0], pl.Int64).alias("span_ns"),
         (pl.col("t0_unix_ns") + window[0]).alias("t0_unix_ns"),
     )
-    return tables.replace({**kept, "run": run.collect().to_arrow(), "notes": _noted(tables, selection)})
+    owners = {
+        name: tables.scan(name).filter(pl.col("process_id").is_in(processes)).collect().to_arrow()
+        for name in ("processes", "threads")
+        if processes is not None
+    }
+    return tables.replace({**kept, **owners, "run": run.collect().to_arrow(), "notes": _noted(tables, selection)})
 
 
 def _window(tables: TraceTables, selection: Selection) -> tuple[int, int]:
     span = int(tables.run_facts().get("span_ns") or 0)
-    start = max(selection.start_ns or 0, 0)
+    start = selection.start_ns or 0
     end = span if selection.end_ns is None else min(selection.end_ns, span)
+    lasts = f"The capture lasts {span / 1e9:g} s."
+    if start >= span:
+        raise UsageError(f"The window begins at {start / 1e9:g} s, after the capture ends.", lasts)
     if end <= start:
-        raise UsageError(
-            f"The window from {start / 1e9:g} s to {end / 1e9:g} s is empty.", f"The capture lasts {span / 1e9:g} s."
-        )
+        raise UsageError(f"The window from {start / 1e9:g} s to {end / 1e9:g} s is empty.", lasts)
     return start, end
 
 
@@ -106,20 +112,19 @@ def _keep(
 
 
 def _noted(tables: TraceTables, selection: Selection) -> pa.Table:
-    parts = [
-        f"{label} {value}"
-        for label, value in (
-            ("from", None if selection.start_ns is None else f"{selection.start_ns / 1e9:g} s"),
-            ("to", None if selection.end_ns is None else f"{selection.end_ns / 1e9:g} s"),
-            ("device", selection.device),
-            ("rank", selection.rank),
-        )
-        if value is not None
-    ]
-    row = {
-        "code": "selection",
-        "severity": "info",
-        "count": None,
-        "message": f"Only a part was analysed: {', '.join(parts)}; events that reach over an edge were cut.",
-    }
-    return pa.concat_tables([tables.arrow("notes"), pa.Table.from_pylist([row], schema=schema.table("notes").arrow)])
+    """The notes, with one for what was left out; the time window has a code of its own, which analyses look for."""
+    edges = {"from": selection.start_ns, "to": selection.end_ns}
+    window = [f"{word} {time / 1e9:g} s" for word, time in edges.items() if time is not None]
+    owners = {"device": selection.device, "rank": selection.rank}
+    named = [f"{word} {number}" for word, number in owners.items() if number is not None]
+    rows = []
+    if window:
+        cut = "events that reach over an edge were cut, and steps at the edges are not counted"
+        rows.append(_note(WINDOW_NOTE, f"Only a part was analysed: {' '.join(window)}; {cut}."))
+    if named:
+        rows.append(_note("selection", f"Only a part was analysed: {', '.join(named)}."))
+    return pa.concat_tables([tables.arrow("notes"), pa.Table.from_pylist(rows, schema=schema.table("notes").arrow)])
+
+
+def _note(code: str, message: str) -> dict[str, str | None]:
+    return {"code": code, "severity": "info", "count": None, "message": message}

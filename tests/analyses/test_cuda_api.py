@@ -61,6 +61,23 @@ def test_driver_calls_inside_runtime_calls_are_reported_as_nested():
     assert ANALYSIS.run(trace(cuda_api=calls)).nested_ns == 50
 
 
+def test_the_share_of_wall_of_two_threads_is_that_of_an_average_one():
+    view = trace(cuda_api=[(0, 90, "a"), (0, 70, "a", {"thread_id": 1, "process_id": 1})], span_ns=100)
+    assert row(view, "a")["share_of_wall"] == 0.8
+
+
+def test_nested_calls_take_the_wall_time_of_their_thread_once():
+    calls = [(0, 100, "cudaLaunchKernel"), (20, 50, "cuLaunchKernel", {"domain": "driver"})]
+    assert ANALYSIS.run(trace(cuda_api=calls, span_ns=200)).by_thread["share_of_wall"].to_list() == [0.5]
+
+
+def test_blocking_copies_after_a_wait_are_left_to_their_own_rule():
+    kernels = [(1000 + i * 1000, 600, "k") for i in range(5)]
+    waits = [(1100 + i * 1000, 501, "cudaStreamSynchronize") for i in range(5)]
+    copies = [(1601 + i * 1000, 399, "cudaMemcpy") for i in range(5)]
+    assert ANALYSIS.judge(ANALYSIS.run(trace(nvtx=STEPS, kernels=kernels, cuda_api=waits + copies))) == ()
+
+
 def test_threads_have_their_own_rows():
     view = trace(cuda_api=[(0, 10, "a"), (0, 30, "a", {"thread_id": 1})])
     assert ANALYSIS.run(view).by_thread.select("thread_id", "total_ns").rows() == [(1, 30), (0, 10)]
@@ -73,11 +90,17 @@ def test_allocation_in_steps_that_leaves_the_device_idle_is_a_finding():
     assert (found.code, found.cost_ns, found.share) == ("TV301", 1000, 0.2)
 
 
-@pytest.mark.parametrize("name", ["cuMemAlloc_v2", "cuMemFree_v2", "cudaMallocAsync"])
+@pytest.mark.parametrize("name", ["cuMemAlloc_v2", "cuMemFree_v2", "cudaHostAlloc"])
 def test_allocation_through_other_functions_is_seen_too(name):
     kernels = [(1000 + i * 1000, 800, "k") for i in range(5)]
     view = trace(nvtx=STEPS, kernels=kernels, cuda_api=[(1800 + i * 1000, 200, name) for i in range(5)])
     assert [f.code for f in ANALYSIS.judge(ANALYSIS.run(view))] == ["TV301"]
+
+
+def test_allocation_from_a_stream_ordered_pool_is_the_cure_and_no_finding():
+    kernels = [(1000 + i * 1000, 800, "k") for i in range(5)]
+    view = trace(nvtx=STEPS, kernels=kernels, cuda_api=[(1800 + i * 1000, 200, "cudaMallocAsync") for i in range(5)])
+    assert ANALYSIS.judge(ANALYSIS.run(view)) == ()
 
 
 def test_allocation_at_start_up_is_no_finding_however_large():

@@ -106,8 +106,28 @@ def test_a_host_only_capture_without_ranges_cannot_be_judged():
 def test_a_host_only_capture_with_ranges_is_judged_and_says_it_is_a_bound():
     view = trace(nvtx=[r for i in range(5) for r in ((i * 100, 100, f"step {i}"), (i * 100, 40, "data loading"))])
     result = ANALYSIS.run(view)
-    assert (result.verdict, result.input_share) == ("highly input-bound", 0.4)
-    assert "upper bound" in str(ANALYSIS.describe(result))
+    assert (result.verdict, result.input_share, result.best_case_speedup) == ("highly input-bound", 0.4, None)
+    assert result.caveat == "no device work was recorded, so this is an upper bound"
+
+
+def test_launches_without_device_work_are_named_as_a_gap_of_the_capture():
+    ranges = [r for i in range(5) for r in ((i * 100, 100, f"step {i}"), (i * 100, 40, "data loading"))]
+    result = ANALYSIS.run(trace(nvtx=ranges, cuda_api=[(50, 5, "cudaLaunchKernel")]))
+    assert result.caveat == "1 launch calls were recorded and no device work, so this is an upper bound"
+
+
+@pytest.mark.parametrize(
+    ("ranges", "options", "said"),
+    [
+        ([], None, "No data-loading ranges were recorded to tell."),
+        ([], AnalysisOptions(input_range="grab"), "No range of the training thread matches --input-range 'grab'."),
+        ([(0, 400, "data loading", {"thread_id": 1})], None, 'Ranges such as "data loading" run on another thread'),
+    ],
+)
+def test_why_no_range_counts_as_input_is_said(ranges, options, said):
+    steps = [(i * 1000, 1000, f"step {i}") for i in range(5)]
+    view = trace(nvtx=steps + ranges, kernels=[(i * 1000 + 900, 100, "k") for i in range(5)], options=options)
+    assert ANALYSIS.run(view).unranged.startswith(said)
 
 
 def test_a_healthy_loop_raises_nothing():

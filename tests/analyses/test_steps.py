@@ -160,3 +160,16 @@ def test_shifted_and_shuffled_rows_give_the_same_steps():
 
 def test_numbers_fold():
     assert pl.DataFrame({"n": ["op 12, seq = 3"]}).select(fold_numbers("n")).item() == "op #, seq = #"
+
+
+def test_steps_of_a_process_without_device_work_are_left_out():
+    steps = [(i * 100, 100, f"step {i}", {"process_id": p, "thread_id": p}) for p in (0, 1) for i in range(4)]
+    view = trace(nvtx=steps, kernels=[(i * 100, 50, "k") for i in range(4)])
+    assert view.steps.frame["process_id"].unique().to_list() == [0]
+    assert list(view.steady) == [0]
+
+
+def test_a_marker_with_too_few_matches_says_how_many():
+    view = trace(nvtx=[(i * 100, 100, f"step {i}") for i in range(4)], options=AnalysisOptions(step_marker="step [12]"))
+    result = StepAnalysis().run(view)
+    assert result.reason.startswith("--step-marker 'step [12]' matches 2 ranges of the capture; at least 3")

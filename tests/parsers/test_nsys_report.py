@@ -283,3 +283,14 @@ def test_a_real_stream_of_this_machine_is_read(tmp_path):
         pytest.skip("this nvtx and nsys record no ranges together")
     assert [(row["name"], row["domain"], row["kind"]) for row in steps] == [("step", "demo", "push_pop")] * 3
     assert tables.run_facts()["reader"].startswith("nsys-qdstrm" if recorded[0].suffix == ".qdstrm" else "nsys-rep")
+
+
+def test_an_nsys_that_the_user_names_wrongly_is_said(monkeypatch):
+    monkeypatch.setenv(nsys_tool.OVERRIDE, "/no/such/nsys")
+    with pytest.raises(MissingToolError, match="TRACEVIZ_NSYS names /no/such/nsys, which is not a program"):
+        nsys_tool.find_nsys()
+
+
+def test_the_newest_version_is_a_number_and_no_text():
+    folders = ["/opt/nsys/2024.9.1/bin", "/opt/nsys/2024.10.1/bin", "/opt/nsys/2023.4.4/bin"]
+    assert max(folders, key=nsys_tool.version_in) == "/opt/nsys/2024.10.1/bin"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from traceviz import schema
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import intervals
 from traceviz.analyses.view import TraceView
@@ -84,7 +85,7 @@ class Capture(Analysis[CaptureFacts]):
             processes=tables.rows("processes"),
             steps_source=trace.steps.source,
             events=sum(rows.values()),
-            device_events=sum(rows.get(name, 0) for name in ("kernels", "memcpy", "memset")),
+            device_events=sum(rows.get(name, 0) for name in schema.DEVICE_WORK),
             overhead_ns=overhead.total,
             judged_overhead_ns=overhead.intersect(judged).total,
             judged_ns=judged.total,

@@ -8,7 +8,7 @@ from typing import ClassVar
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.device_work import exposed, kernel_classes
+from traceviz.analyses.device_work import exposed
 from traceviz.analyses.frames import unions_by
 from traceviz.analyses.statistics import (
     CALLS,
@@ -54,7 +54,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
 
     def run(self, trace: TraceView) -> CommunicationTimes:
         """Tell communication kernels from compute kernels and overlay them per device."""
-        names = [name for name, found in kernel_classes(trace).items() if found.family == COMMUNICATION]
+        names = [name for name, found in trace.kernel_classes.items() if found.family == COMMUNICATION]
         kernels = trace.frame("kernels", "start_ns", "dur_ns", "device_id", "name")
         is_communication = pl.col("name").cast(pl.String).is_in(names)
         communication = kernels.filter(is_communication)

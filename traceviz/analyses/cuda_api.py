@@ -72,7 +72,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         calls = trace.tables.scan("cuda_api").select(_COLUMNS).collect()
         timed = _with_parts(trace, calls)
         by_name = _aggregate(timed, ("name", "domain"), trace.span_ns)
-        by_thread = _aggregate(timed, ("process_id", "thread_id"), trace.span_ns)
+        by_thread = _by_thread(timed, trace.span_ns)
         return ApiShares(
             by_name=by_name,
             by_thread=by_thread,
@@ -209,13 +209,15 @@ def _before(starts: Array, ends: Array, window: IntervalSet) -> Array:
 
 
 def _aggregate(calls: pl.DataFrame, keys: tuple[str, ...], span_ns: int) -> pl.DataFrame:
+    """Statistics per group. The share of wall time is that of an average thread among those that make the calls."""
     parts = [_sum_or_unknown(calls[name]) for name in ("startup_ns", "steady_ns", "exposed_ns")]
-    frame = calls.group_by(keys).agg(*duration_statistics(), *parts)
+    threads = pl.col("thread_id").n_unique().alias("threads") if "thread_id" not in keys else pl.lit(1).alias("threads")
+    frame = calls.group_by(keys).agg(*duration_statistics(), *parts, threads)
     words = [pl.col(key).cast(pl.String) for key in keys if key in {"name", "domain"}]
     return frame.with_columns(
         *words,
         (pl.col("total_ns") / pl.col("total_ns").sum()).fill_nan(0.0).alias("share_of_api"),
-        (pl.col("total_ns") / max(span_ns, 1)).alias("share_of_wall"),
+        (pl.col("total_ns") / (pl.col("threads") * max(span_ns, 1))).alias("share_of_wall"),
     ).sort("total_ns", *keys, descending=[True, *[False] * len(keys)])
 
 
@@ -223,6 +225,16 @@ def _sum_or_unknown(column: pl.Series) -> pl.Expr:
     """The sum of a column, or null where the column is not known at all (polars adds nulls up to 0)."""
     unknown = column.null_count() == len(column)
     return (pl.lit(None, pl.Int64) if unknown else pl.col(column.name).sum()).alias(column.name)
+
+
+def _by_thread(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:
+    """Statistics per thread; where driver calls run inside runtime calls, wall time counts once."""
+    frame = _aggregate(calls, ("process_id", "thread_id"), span_ns)
+    if calls["domain"].n_unique() < 2:
+        return frame
+    inside = {thread: intervals(part).total for thread, part in parts_by(calls, "thread_id").items()}
+    wall = pl.Series([inside[thread] for thread in frame["thread_id"]], dtype=pl.Int64)
+    return frame.with_columns((wall / max(span_ns, 1)).alias("share_of_wall"))
 
 
 def _nested(calls: pl.DataFrame) -> int:
@@ -261,12 +273,12 @@ def _sync_idle(trace: TraceView) -> int:
     A wait for a busy device costs nothing in itself. What it costs is the gap after it: the device has finished, the
     host wakes up and only then prepares new work. Without the wait the host could have prepared it meanwhile, so at
     most as much of a gap can be won as the calls that return within it had waited, and nothing of what is spent
-    waiting for input::
+    waiting for input or in blocking copies::
 
         device  |####kernel####|.........gap.........|###
         host       |---sync-----|  prepare  | launch |        cost = min(gap, sync)
     """
-    calls = trace.api_calls("synchronisation")
+    calls, blocking = trace.api_calls("synchronisation"), trace.api_calls("blocking_copy")
     total = 0
     for rank in trace.rank_busy:
         own = calls.filter(pl.col("process_id") == rank).sort("end_ns")
@@ -276,7 +288,9 @@ def _sync_idle(trace: TraceView) -> int:
         starts, returns = bounds(own)
         waited = np.concatenate([[0], np.cumsum(returns - starts)])
         within = [np.searchsorted(returns, edge, side="right") for edge in (gaps.starts, gaps.ends)]
-        winnable = gaps.durations - intervals(input_ranges(trace, rank)).overlap(gaps.starts, gaps.ends)
+        copies = intervals(blocking.filter(pl.col("process_id") == rank))  # their own rule speaks of these
+        other = intervals(input_ranges(trace, rank)).union(copies)
+        winnable = gaps.durations - other.overlap(gaps.starts, gaps.ends)
         total += int(np.minimum(winnable, waited[within[1]] - waited[within[0]]).sum())
     return total
 

@@ -7,13 +7,6 @@ import polars as pl
 from traceviz.analyses.frames import unions_by
 from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet
-from traceviz.kernel_names import KernelClass, classify
-
-
-def kernel_classes(trace: TraceView) -> dict[str, KernelClass]:
-    """What the names of the trace's kernels say about them, by name."""
-    names = trace.frame("kernels", "name")["name"].unique().cast(pl.String).to_list()
-    return dict(zip(names, classify(names), strict=True))
 
 
 def kernel_busy(trace: TraceView) -> dict[int, IntervalSet]:

@@ -11,10 +11,11 @@ from functools import cached_property
 
 import polars as pl
 
-from traceviz import kernel_names
+from traceviz import schema
 from traceviz.analyses.frames import intervals
 from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet, exclusive
+from traceviz.kernel_names import COMMUNICATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +88,7 @@ class HostClasses:
     @cached_property
     def _kernels(self) -> pl.DataFrame:
         frame = self._own("kernels", "start_ns", "dur_ns", "name")
-        unique = frame["name"].unique().cast(pl.String).to_list()
-        classes = kernel_names.classify(unique)
-        comm = [name for name, found in zip(unique, classes, strict=True) if found.family == "communication"]
+        comm = [name for name, found in self._trace.kernel_classes.items() if found.family == COMMUNICATION]
         return frame.with_columns(pl.col("name").is_in(comm).alias("communication"))
 
     @property
@@ -135,7 +134,7 @@ class HostClasses:
     @property
     def allocation(self) -> IntervalSet:
         """Allocation and release of memory and streams on any thread."""
-        return intervals(self._calls("allocation", "stream"))
+        return intervals(self._calls("allocation", "pool_allocation", "stream"))
 
     @property
     def kernel_launch(self) -> IntervalSet:
@@ -166,7 +165,7 @@ class HostClasses:
         """From the end of a launch call to the start of its work."""
         work = [
             self._own(name, "start_ns", "correlation_id").drop_nulls()
-            for name in ("kernels", "memcpy", "memset")
+            for name in schema.DEVICE_WORK
             if name in self._trace.tables
         ]
         if not work:
@@ -191,12 +190,16 @@ def input_ranges(trace: TraceView, process_id: int) -> pl.DataFrame:
     """Data-loading ranges on the training thread of a process: named (or categorised) like it, or as the user says."""
     thread = trace.training_thread(process_id)
     own = trace.ranges.filter((pl.col("process_id") == process_id) & (pl.col("thread_id") == thread))
-    pattern = trace.options.input_range
-    if pattern:
-        return own.filter(pl.col("name").str.contains(pattern))
+    return own.filter(is_input(trace.options.input_range))
+
+
+def is_input(pattern: str | None) -> pl.Expr:
+    """Which rows of :attr:`TraceView.ranges` load input: those that match ``pattern``, else those named like it."""
+    if pattern is not None:
+        return pl.col("name").str.contains(pattern)
     named = pl.col("name").str.contains(INPUT_NAME) & ~pl.col("name").str.contains(NOT_INPUT_NAME)
     filed = pl.col("category").fill_null("").str.contains(INPUT_NAME)
-    return own.filter(named | filed)
+    return named | filed
 
 
 def host_classes(trace: TraceView) -> dict[int, HostClasses]:

@@ -12,7 +12,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import bounds, intervals
-from traceviz.analyses.host import class_times, host_classes, measured
+from traceviz.analyses.host import class_times, host_classes, is_input, measured
 from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
@@ -53,15 +53,27 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class InputPipelineResult:
-    """The verdict and what it rests on; times in nanoseconds over all steady steps of all ranks."""
+    """The verdict and what it rests on; times in nanoseconds over all steady steps of all ranks.
+
+    Args:
+        verdict: The verdict.
+        step_ns: Steady step time.
+        wait_ns: Input wait and exposed copies of input.
+        host_ns: Host time with an idle device.
+        stages: What took the time, largest first.
+        reason: Why nothing can be judged.
+        unranged: Why no data-loading range was found.
+        caveat: What makes the wait an upper bound; no speed-up is stated then.
+    """
 
     verdict: InputVerdict
     step_ns: int
     wait_ns: int
     host_ns: int
     stages: tuple[Stage, ...]
-    reason: str
-    device_seen: bool
+    reason: str = ""
+    unranged: str = ""
+    caveat: str = ""
 
     @property
     def input_share(self) -> float | None:
@@ -70,8 +82,10 @@ class InputPipelineResult:
 
     @property
     def best_case_speedup(self) -> float | None:
-        """Step time over step time without the wait: an upper bound of the gain. ``None`` without steps."""
+        """Step time over step time without the wait: an upper bound of the gain. ``None`` where it is not known."""
         left = self.step_ns - self.at_stake_ns
+        if self.caveat:
+            return None
         return self.step_ns / left if self.step_ns and left > 0 else None
 
     @property
@@ -117,8 +131,9 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         if guess and not trace.rank_busy:
             return _cannot_judge("neither data-loading ranges nor device work were recorded")
         stages = _suspects(trace) if guess else [*_range_stages(trace), *_copy_stage(times["copy_h2d"])]
+        unranged = "" if "input_wait" in seen else _why_no_ranges(trace)
         return InputPipelineResult(
-            verdict, step_ns, wait_ns, host_ns, _largest_first(stages), "", bool(trace.rank_busy)
+            verdict, step_ns, wait_ns, host_ns, _largest_first(stages), unranged=unranged, caveat=_caveat(trace)
         )
 
     def _verdict(self, input_share: float, host_share: float, *, ranges: bool) -> InputVerdict:
@@ -169,15 +184,37 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         blocks: list[Block] = [Facts(facts)]
         if result.reason:
             blocks.append(Prose(f"Cannot judge: {result.reason}."))
-        elif not result.device_seen:
-            blocks.append(Prose("No device work was recorded: the wait is counted in full and is an upper bound."))
+        remarks = [remark for remark in (result.caveat, result.unranged) if remark]
+        blocks.extend(Prose(f"{remark[0].upper()}{remark[1:].rstrip('.')}.") for remark in remarks)
         if result.stages:
             blocks.append(_grid(result))
         return Section(self.slug, self.title, tuple(blocks))
 
 
 def _cannot_judge(reason: str) -> InputPipelineResult:
-    return InputPipelineResult("cannot judge", 0, 0, 0, (), reason, device_seen=False)
+    return InputPipelineResult("cannot judge", 0, 0, 0, (), reason)
+
+
+def _caveat(trace: TraceView) -> str:
+    """Without device work the host's wait counts in full, even where a device would have been busy meanwhile."""
+    if trace.rank_busy:
+        return ""
+    launched = trace.api_calls("launch").height
+    seen = f"{launched:,} launch calls were recorded and no device work" if launched else "no device work was recorded"
+    return f"{seen}, so this is an upper bound"
+
+
+def _why_no_ranges(trace: TraceView) -> str:
+    pattern = trace.options.input_range
+    if pattern is not None:
+        return f"No range of the training thread matches --input-range {pattern!r}."
+    elsewhere = trace.ranges.filter(is_input(None))["name"].unique().sort().to_list()
+    if elsewhere:
+        return (
+            f'Ranges such as "{elsewhere[0]}" run on another thread; name what the training thread waits in with '
+            "--input-range."
+        )
+    return "No data-loading ranges were recorded to tell."
 
 
 def _mostly(stage: Stage | None) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
-from traceviz.analyses.device_work import judged_device_ns, kernel_classes, owners
+from traceviz.analyses.device_work import judged_device_ns, owners
 from traceviz.analyses.frames import bounds
 from traceviz.analyses.statistics import (
     CALLS,
@@ -219,7 +219,7 @@ _SHAPE_COLUMNS = (
 
 def _with_classes(trace: TraceView, by_name: pl.DataFrame) -> pl.DataFrame:
     """``by_name`` with names as text and the columns ``family``, ``precision`` and ``tensor_core``."""
-    classes = kernel_classes(trace)
+    classes = trace.kernel_classes
     names = by_name["name"].cast(pl.String)
     found = [classes[name] for name in names]  # distinct names, not events
     return by_name.with_columns(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from traceviz import rules
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.registry import ANALYSES
 from traceviz.analyses.verdict import verdict
@@ -64,6 +65,8 @@ def analyze(
         results[analysis.slug] = outcome
         findings.extend(analysis.judge(outcome))
         described.append(analysis.describe(outcome))
+    raised = {found.code for found in findings}
+    findings = [found for found in findings if raised.isdisjoint(rules.rule(found.code).part_of)]
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
     return Report(
         run=_run_facts(trace),

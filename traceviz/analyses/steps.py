@@ -9,7 +9,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.capture import SOURCE_WORDS
-from traceviz.analyses.stepping import INFERRED, Steps
+from traceviz.analyses.stepping import INFERRED, MIN_STEPS, Steps
 from traceviz.analyses.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 
@@ -48,7 +48,7 @@ class StepAnalysis(Analysis[StepTimes]):
         steps = trace.steps
         durations = steps.steady["end_ns"] - steps.steady["start_ns"]
         if not durations.len():
-            return self.skipped(f"no steps were found, declared or repeating. {HOW_TO_MARK}")
+            return self.skipped(_why_none(trace))
         return StepTimes(steps, float(durations.median() or 0), float(durations.quantile(0.95, "nearest") or 0))  # type: ignore[arg-type]
 
     def describe(self, result: StepTimes) -> Section:
@@ -68,6 +68,15 @@ class StepAnalysis(Analysis[StepTimes]):
             blocks.append(Prose(f"What repeats may be a layer rather than a training step. {HOW_TO_MARK}"))
         blocks.append(_grid(steps.frame))
         return Section(self.slug, self.title, tuple(blocks))
+
+
+def _why_none(trace: TraceView) -> str:
+    marker = trace.options.step_marker
+    if marker is None:
+        return f"no steps were found, declared or repeating. {HOW_TO_MARK}"
+    matching = trace.ranges["name"].str.contains(marker).sum()
+    needed = f"at least {MIN_STEPS} on one thread are needed"
+    return f"--step-marker {marker!r} matches {matching} ranges of the capture; {needed}"
 
 
 def _grid(frame: pl.DataFrame) -> Grid:

@@ -41,11 +41,13 @@ def _input_sentence(found: InputPipelineResult) -> str:
     if found.verdict == "possibly input-bound":
         return (
             f"Possibly input-bound: in {share} of steady step time the device is idle and no CUDA call runs, "
-            f"mostly {stage}. No data-loading ranges were recorded to tell."
+            f"mostly {stage}. {found.unranged}"
         )
     speedup = found.best_case_speedup
     best = f"; at best {speedup:.1f}× as fast without the wait" if speedup else ""
-    return f'{found.verdict.capitalize()}: {share} of steady step time waits for input, mostly in "{stage}"{best}.'
+    bound = f" ({found.caveat})" if found.caveat else ""
+    what = f"{share} of steady step time waits for input"
+    return f'{found.verdict.capitalize()}: {what}, mostly in "{stage}"{best}{bound}.'
 
 
 def _device_sentence(results: dict[str, Any], found: InputPipelineResult, findings: tuple[Finding, ...]) -> str:

@@ -6,7 +6,7 @@ kernels, copies and fills; a *rank* is a process that owns device work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,8 @@ from traceviz.analyses import stepping
 from traceviz.analyses.frames import unions_by
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet, union_all
-from traceviz.tables import TraceTables
+from traceviz.kernel_names import KernelClass, classify
+from traceviz.tables import WINDOW_NOTE, TraceTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,12 @@ class TraceView:
     def has_device_tables(self) -> bool:
         """Whether the capture could record device work at all."""
         return any(name in self.tables for name in schema.DEVICE_WORK)
+
+    @cached_property
+    def kernel_classes(self) -> dict[str, KernelClass]:
+        """What the names of the trace's kernels say about them, by name."""
+        names = self.frame("kernels", "name")["name"].unique().cast(pl.String).to_list()
+        return dict(zip(names, classify(names), strict=True))
 
     @cached_property
     def device_busy(self) -> dict[int, IntervalSet]:
@@ -147,7 +154,25 @@ class TraceView:
 
     @cached_property
     def steps(self) -> stepping.Steps:
-        """Training steps: declared, else inferred, else none."""
+        """Training steps of the ranks: declared, else inferred, else none.
+
+        Steps of processes without device work (a loader, a launcher) are left out: theirs is not the time that is
+        judged. So are steps at the edges of a time window, which may be fragments.
+        """
+        found = self._found_steps()
+        whole = pl.col("process_id").is_in(self.ranks)
+        if self.is_window:
+            whole &= (pl.col("start_ns") > 0) & (pl.col("end_ns") < self.span_ns)
+        frame = found.frame.filter(whole)
+        threads = {process: thread for process, thread in found.thread_id.items() if process in self.ranks}
+        return replace(found, frame=frame, thread_id=threads) if frame.height else stepping.NO_STEPS
+
+    @cached_property
+    def is_window(self) -> bool:
+        """Whether the trace was cut to a time window (see :mod:`traceviz.selection`)."""
+        return WINDOW_NOTE in self.tables.arrow("notes")["code"].to_pylist()
+
+    def _found_steps(self) -> stepping.Steps:
         found = stepping.NO_STEPS
         if "steps" in self.tables and not self.options.step_marker:
             declared = self.tables.scan("steps").collect()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traceviz.errors import DamagedTraceError, UnknownFormatError, UsageError
-from traceviz.files import check_folder_free, new_file, new_folder
+from traceviz.errors import DamagedTraceError, UnknownFormatError
+from traceviz.files import check_folder_free, check_not_source, new_file, new_folder
 from traceviz.scrub.database import MAGIC, scrub_database
 from traceviz.scrub.folder import scrub_folder
 from traceviz.scrub.result import ScrubReport, listed
@@ -40,8 +40,7 @@ def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
     """
     if not source.exists():
         raise DamagedTraceError(f"{source} does not exist.")
-    if source.resolve() == output.resolve():
-        raise UsageError(f"{output} is the trace itself.", "scrub never changes its source.", "Give another -o.")
+    check_not_source(source, output)
     if source.is_dir():
         return _scrub_folder(source, output, force=force)
     _check_database(source)

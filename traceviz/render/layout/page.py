@@ -115,7 +115,7 @@ def _findings(report: Report, width: int) -> list[Text]:
     if not report.findings:
         return []
     ordered = by_time_at_stake(report.findings)
-    lines = [rule("Findings", width, "largest time at stake first")]
+    lines = [rule("Findings", width, "largest time at stake first; stakes may overlap")]
     for index, finding in enumerate(ordered):
         lines += [Text()] if index else []
         lines += finding_lines(finding, width)

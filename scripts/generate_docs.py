@@ -1,4 +1,6 @@
-"""Write the pages of docs/ that derive from declarations, and the report in README.md; with --check, say which of them are out of date.
+"""Write the pages of docs/ that derive from declarations, and the report in README.md.
+
+With --check, say which of them are out of date.
 
 ::
 

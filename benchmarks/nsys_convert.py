@@ -3,6 +3,9 @@
     python benchmarks/nsys_convert.py                      3 M API calls, 1.5 M kernels, 3 runs of each
     python benchmarks/nsys_convert.py --rows-scale 0.01 --runs 1
 
+Needs traceviz installed beside this interpreter, 0.3 GB of disk, 2 GB of memory (for pandas) and, for the comparison
+with `nsys stats`, nsys on PATH. It measures commands only: how traceviz reads the database is no part of it.
+
 Each route is a process of its own, started in turn so that a slow moment of the machine meets all of them. Printed
 are the median wall time, the peak memory of the process (of its largest one, where it starts others), and the ratio
 to traceviz. Before anything is timed, the totals of our API summary and of `nsys stats` are compared.

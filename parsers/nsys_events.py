@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -110,13 +110,13 @@ class EventReader:
         repairs.without_owner += owner.null_count
         owners: dict[str, Array] = {}
         if source.owner == "globalTid":
-            owners["thread_id"] = self.identity.thread_ids(owner)
-            owners["process_id"] = self.identity.process_of_thread.take(owners["thread_id"])
+            owners["thread_id"] = of_each(self.identity.thread_ids, owner)
+            owners["process_id"] = of_each(self.identity.process_of_thread.take, owners["thread_id"])
         else:
-            owners["process_id"] = self.identity.process_ids(owner)
+            owners["process_id"] = of_each(self.identity.process_ids, owner)
         if source.device:
             number = batch[source.device] if source.device in batch.schema.names else zeros
-            owners["device_id"] = self.identity.device_ids(owners["process_id"], number.fill_null(0))
+            owners["device_id"] = of_each(self.identity.device_ids, owners["process_id"], number)
         return owners
 
     def _names(self, table: EventTable, name: Name, streamed: pa.Table) -> ChunkedArray:
@@ -144,6 +144,15 @@ class EventReader:
         )
         for column, count in repairs.too_large.items():
             self.notes.add("value-too-large", "info", f"{name}.{column}: values beyond 32 bits, left out.", count)
+
+
+def of_each(function: Callable[..., Array], *columns: Array) -> Array:
+    """``function`` of integer ``columns``: computed for one row where all are equal, as they are in most batches."""
+    rows = len(columns[0])
+    ranges = [pc.min_max(column, skip_nulls=False) for column in columns]
+    if not rows or any(not bounds["min"].is_valid or bounds["min"] != bounds["max"] for bounds in ranges):
+        return function(*columns)
+    return pa.repeat(function(*(column.slice(0, 1) for column in columns))[0], rows)
 
 
 def first(names: tuple[str, ...], available: frozenset[str] | set[str]) -> str | None:
@@ -197,5 +206,7 @@ def _words(values: Array, column: Word) -> DictionaryArray:
     """Words for numbers, as a dictionary that is the same for every batch."""
     words = list(dict.fromkeys([*column.words.values(), column.other]))
     codes: Array = pa.array([words.index(word) for word in column.words.values()], pa.int32())
-    known = pc.index_in(values, value_set=pa.array(list(column.words), pa.int64()))
-    return pa.DictionaryArray.from_arrays(codes.take(known).fill_null(words.index(column.other)), pa.array(words))
+    numbers = pa.array(list(column.words), pa.int64())
+    other = words.index(column.other)
+    indices = of_each(lambda some: codes.take(pc.index_in(some, value_set=numbers)).fill_null(other), values)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(words))

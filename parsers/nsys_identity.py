@@ -70,16 +70,21 @@ class Identity:
 
     def thread_ids(self, raw_threads: Array) -> Array:
         """Thread ids of ``globalTid`` values; null counts as 0."""
-        return pc.index_in(raw_threads.fill_null(0), value_set=self.threads)
+        return pc.index_in(_known(raw_threads), value_set=self.threads)
 
     def process_ids(self, raw_processes: Array) -> Array:
         """Process ids of ``globalPid`` values; null counts as 0."""
-        return pc.index_in(raw_processes.fill_null(0), value_set=self.processes)
+        return pc.index_in(_known(raw_processes), value_set=self.processes)
 
     def device_ids(self, processes: Array, numbers: Array) -> Array:
-        """Device ids of the device numbers that ``processes`` (ids) use; null for "no device"."""
-        keys = pc.add(pc.multiply(processes.cast(pa.int64()), _KEY), numbers)
+        """Device ids of the device numbers that ``processes`` (ids) use; null counts as 0. Null for "no device"."""
+        keys = pc.add(pc.multiply(processes.cast(pa.int64()), _KEY), _known(numbers))
         return self.device_values.take(pc.index_in(keys, value_set=self.device_keys))
+
+
+def _known(values: Array) -> Array:
+    """``values`` with 0 for null. Arrow copies them even where there is none."""
+    return values.fill_null(0) if values.null_count else values
 
 
 def identify_all(raw: RawTables, survey: Survey) -> Identity:

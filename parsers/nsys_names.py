@@ -63,7 +63,8 @@ def name_column(parts: Sequence[ChunkedArray], words: Sequence[StringArray]) -> 
         known.append(pc.coalesce(*found))
     missing = sum(chunk.null_count for chunk in known)
     names, unknown = _with_unknown(encoded.dictionary) if missing else (encoded.dictionary, 0)
-    chunks = [pa.DictionaryArray.from_arrays(chunk.fill_null(unknown), names) for chunk in known]
+    filled = (chunk.fill_null(unknown) if chunk.null_count else chunk for chunk in known)
+    chunks = [pa.DictionaryArray.from_arrays(chunk, names) for chunk in filled]
     return chunked_array(chunks, pa.dictionary(pa.int32(), pa.string())), missing
 
 

@@ -9,9 +9,9 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from traceviz.parsers.arrow import Array, pc
+from traceviz.parsers.arrow import Array
 from traceviz.parsers.base import Match, Reader, ReadOptions
-from traceviz.parsers.nsys_raw import Extent, Keep, RawTables
+from traceviz.parsers.nsys_raw import Keep, RawTables
 from traceviz.parsers.nsys_tables import Provenance, read_tables
 from traceviz.parsers.sqlite_arrow import BATCH_ROWS
 
@@ -63,29 +63,12 @@ class ParquetTables(RawTables):
                 for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
                     arrays = [_cast(batch[name], types[name]) for name in wanted]
                     chosen = pa.RecordBatch.from_arrays(arrays, names=wanted)
-                    yield chosen.filter(_mask(chosen[keep.column], keep)) if keep and kept else chosen
+                    yield keep.of(chosen) if keep and kept else chosen
         except (OSError, pa.ArrowException) as error:
             raise self.damaged(table, error) from error
 
     def close(self) -> None:
         """Nothing stays open: each stream opens its file."""
-
-    def extent(self, table: str, start: str, end: str | None, keep: Keep | None) -> Extent:
-        """Rows and time range; see :meth:`RawTables.extent`."""
-        rows, bounds = 0, []
-        columns = [start, *([end] if end in self.columns(table) else [])]
-        for batch in self.stream(table, columns, keep=keep):
-            rows += batch.num_rows
-            bounds += [bound for name in columns for bound in pc.min_max(batch[name]).as_py().values()]
-        known = [bound for bound in bounds if bound is not None]
-        return Extent(rows, min(known), max(known)) if known else Extent(rows)
-
-    def distinct(self, table: str, columns: Sequence[str], keep: Keep | None) -> pa.Table:
-        """Distinct combinations; see :meth:`RawTables.distinct`."""
-        empty = pa.schema([(name, pa.int64()) for name in columns]).empty_table()
-        parts = [pa.Table.from_batches([batch]).select(columns) for batch in self.stream(table, columns, keep=keep)]
-        parts = [part.group_by(list(columns)).aggregate([]) for part in parts]
-        return pa.concat_tables([empty, *parts]).group_by(list(columns)).aggregate([])
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -104,11 +87,6 @@ def _cast(values: Array, kind: pa.DataType) -> Array:
     if pa.types.is_integer(kind) and _is_text(values.type):
         raise pa.ArrowInvalid("text in a column of numbers")
     return values.cast(kind)
-
-
-def _mask(values: Array, keep: Keep) -> Array:
-    inside = pc.is_in(values, value_set=pa.array(keep.values, pa.int64()))
-    return pc.invert(inside) if keep.inverted else inside
 
 
 class NsysParquetReader(Reader):

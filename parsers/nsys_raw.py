@@ -1,7 +1,7 @@
 """The tables of an Nsight Systems export, whatever they are stored in.
 
 SQLite and Parquet exports have the same tables and columns. :class:`RawTables` is what the mapping needs of either:
-names, columns, streams of batches, and three small queries (extent, distinct values, strings).
+names, columns, streams of batches, and two small queries (extent, strings).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError
@@ -36,14 +37,27 @@ class Keep:
     values: tuple[int, ...]
     inverted: bool = False
 
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Those rows of ``batch``, which has the column."""
+        inside = pc.is_in(batch[self.column], value_set=pa.array(self.values, pa.int64()))
+        return batch.filter(pc.invert(inside) if self.inverted else inside)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Extent:
-    """Rows of a raw table, and when its first event begins and its last one ends (``None`` without rows)."""
+    """What one pass over the times of a raw table shows.
+
+    Args:
+        rows: Rows that count.
+        first_ns: When the first event begins; ``None`` without rows.
+        last_ns: When the last event ends; ``None`` without rows.
+        keys: Distinct combinations of the columns asked for.
+    """
 
     rows: int
-    first_ns: int | None = None
-    last_ns: int | None = None
+    first_ns: int | None
+    last_ns: int | None
+    keys: pa.Table
 
 
 class RawTables(ABC):
@@ -84,13 +98,18 @@ class RawTables(ABC):
     def is_text(self, table: str, column: str) -> bool:
         """Whether ``column``, an id of a string by its documentation, holds the string itself."""
 
-    @abstractmethod
-    def extent(self, table: str, start: str, end: str | None, keep: Keep | None) -> Extent:
-        """Rows and time range of the event table ``table``."""
-
-    @abstractmethod
-    def distinct(self, table: str, columns: Sequence[str], keep: Keep | None) -> pa.Table:
-        """Distinct combinations of integer columns."""
+    def extent(self, table: str, start: str, end: str | None, keep: Keep | None, keys: Sequence[str] = ()) -> Extent:
+        """Rows, time range and distinct values of ``keys``, which exist, of the event table ``table``."""
+        times = [name for name in (start, end) if name in self.columns(table)]
+        rows, bounds = 0, []
+        combinations = [pa.schema([(name, pa.int64()) for name in keys]).empty_table()]
+        for batch in self.stream(table, list(dict.fromkeys([*times, *keys])), keep=keep):
+            rows += batch.num_rows
+            bounds += [bound for name in times for bound in pc.min_max(batch[name]).as_py().values()]
+            combinations.append(_distinct(pa.Table.from_batches([batch]).select(keys)))
+        known = [bound for bound in bounds if bound is not None]
+        distinct = _distinct(pa.concat_tables(combinations))
+        return Extent(rows, min(known, default=None), max(known, default=None), distinct)
 
     def strings(self, ids: Array) -> pa.Table:
         """Rows ``id`` and ``value`` (binary) of the strings with these ids; ids that do not exist have no row."""
@@ -123,6 +142,17 @@ class RawTables(ABC):
             f"{str(seen).strip().rstrip('.')}.",
             "Copy or export the file again.",
         )
+
+
+def _distinct(rows: pa.Table) -> pa.Table:
+    """Distinct rows. Columns in which all values are equal, which most are, take no part in the comparison."""
+    codes = np.zeros(rows.num_rows, dtype=np.int64)
+    for column in rows.columns:
+        values = pc.unique(column)
+        if len(values) > 1:
+            codes = codes * len(values) + pc.index_in(column, value_set=values).to_numpy()
+    several, first = codes.any(), np.arange(min(rows.num_rows, 1))
+    return rows.take(np.unique(codes, return_index=True)[1] if several else first)
 
 
 def _decoded(value: Any) -> Any:

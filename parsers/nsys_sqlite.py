@@ -5,17 +5,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.arrow import Array, pc
+from traceviz.parsers.arrow import Array
 from traceviz.parsers.base import Match, Reader, ReadOptions
-from traceviz.parsers.nsys_raw import MAX_LOOKUPS, STRINGS, Extent, Keep, RawTables
+from traceviz.parsers.nsys_raw import MAX_LOOKUPS, STRINGS, Keep, RawTables
 from traceviz.parsers.nsys_tables import Provenance, read_tables
-from traceviz.parsers.sqlite_arrow import quoted, read_columns, sqlite_uri
+from traceviz.parsers.sqlite_arrow import StoredTable, open_database, plain_batches, quoted, sql_batches
+from traceviz.parsers.sqlite_pages import NotPlainError
 
 MAGIC = b"SQLite format 3\0"
 MARKERS = frozenset(
@@ -36,7 +39,7 @@ class SqliteTables(RawTables):
     def __init__(self, path: Path) -> None:
         self.path = path
         check_complete(path)
-        self._connection = sqlite3.connect(sqlite_uri(path), uri=True)
+        self._connection = open_database(path)
         try:
             self._catalogue = _catalogue(self._connection)
         except sqlite3.Error as error:
@@ -54,7 +57,7 @@ class SqliteTables(RawTables):
 
     def columns(self, table: str) -> frozenset[str]:
         """Columns of ``table``."""
-        return self._catalogue.get(table, frozenset())
+        return frozenset(self._catalogue[table].types) if table in self._catalogue else frozenset()
 
     def is_text(self, table: str, column: str) -> bool:  # noqa: ARG002 (SQLite exports always hold ids)
         """See :meth:`RawTables.is_text`."""
@@ -64,67 +67,41 @@ class SqliteTables(RawTables):
         self, table: str, integers: Sequence[str], texts: Sequence[str] = (), keep: Keep | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Batches of columns; see :meth:`RawTables.stream`."""
-        yield from self._stream(table, integers, texts, self._where(table, keep))
+        if texts:
+            yield from self._selected(table, integers, texts, self._where(table, keep))
+            return
+        kept = keep if keep and keep.column in self.columns(table) else None
+        wanted = list(dict.fromkeys([*integers, *([kept.column] if kept else [])]))
+        for batch in self._integers(table, wanted):
+            yield kept.of(batch) if kept else batch
 
-    def extent(self, table: str, start: str, end: str | None, keep: Keep | None) -> Extent:
-        """Rows and time range; see :meth:`RawTables.extent`."""
-        last = [quoted(name) for name in (start, end) if name in self.columns(table)]
-        bounds = ", ".join(f"min({name}), max({name})" for name in last)
-        (rows, *found), *_ = self._query(table, f"count(*), {bounds}", keep)
-        # SQLite sorts text after numbers, so that a text among them shows as the maximum.
-        if any(not isinstance(bound, int | None) for bound in found):
-            raise self.damaged(table, "a time is not a number")
-        known = [bound for bound in found if bound is not None]
-        return Extent(rows, min(known), max(known)) if known else Extent(rows)
-
-    def distinct(self, table: str, columns: Sequence[str], keep: Keep | None) -> pa.Table:
-        """Distinct combinations; see :meth:`RawTables.distinct`."""
-        rows = self._query(table, "DISTINCT " + ", ".join(map(quoted, columns)), keep)
-        names = list(columns)
+    def _integers(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """All rows, decoded from the pages as long as these are plain, and by SQLite from there on."""
+        done = 0
         try:
-            arrays = [pa.array([row[index] for row in rows], pa.int64()) for index in range(len(names))]
-        except (pa.ArrowException, TypeError, OverflowError) as error:
-            raise self.damaged(table, f"text in {' or '.join(names)}") from error
-        return pa.table(arrays, names=names)
-
-    def _query(self, table: str, selected: str, keep: Keep | None) -> list[tuple[Any, ...]]:
-        where = self._where(table, keep)
-        query = f"SELECT {selected} FROM {quoted(table)}" + (f" WHERE {where}" if where else "")  # noqa: S608 (quoted)
-        try:
-            return self._connection.execute(query).fetchall()
-        except sqlite3.Error as error:
-            raise self.damaged(table, error) from error
+            for batch in plain_batches(self.path, self._catalogue[table], columns):
+                yield batch
+                done += batch.num_rows
+        except NotPlainError:
+            # Row ids give the order of the pages. Tables without them are not plain from their first row.
+            rest = f"ORDER BY rowid LIMIT -1 OFFSET {done}" if done else ""
+            yield from self._selected(table, columns, (), rest)
 
     def _where(self, table: str, keep: Keep | None) -> str:
         if keep is None or keep.column not in self.columns(table):
             return ""
         column, values = quoted(keep.column), ", ".join(map(str, keep.values))
-        return f"({column} IS NULL OR {column} NOT IN ({values}))" if keep.inverted else f"{column} IN ({values})"
+        inside = f"{column} NOT IN ({values}) OR {column} IS NULL" if keep.inverted else f"{column} IN ({values})"
+        return f"WHERE {inside}"
 
-    def _stream(
-        self, table: str, integers: Sequence[str], texts: Sequence[str], where: str
+    def _selected(
+        self, table: str, integers: Sequence[str], texts: Sequence[str], condition: str
     ) -> Iterator[pa.RecordBatch]:
-        """Texts travel as bytes beside a flag for null: a text column that begins with nulls has no type of its own."""
-        import adbc_driver_manager  # noqa: PLC0415 (loads a driver; not needed to identify files)
-
-        columns = {name: quoted(name) for name in integers}
-        columns |= {name: f"ifnull(CAST({quoted(name)} AS BLOB), x'')" for name in texts}
-        columns |= {_flag(name): f"{quoted(name)} IS NULL" for name in texts}
+        source = f"{quoted(table)} {condition}"
         try:
-            for batch in read_columns(self.path, table, columns, where):
-                yield self._checked(table, batch, integers, texts)
-        except (OSError, pa.ArrowException, adbc_driver_manager.Error) as error:
+            yield from sql_batches(self.path, self._connection, source, integers, texts)
+        except (TypeError, OSError, pa.ArrowException, sqlite3.Error) as error:
             raise self.damaged(table, error) from error
-
-    def _checked(
-        self, table: str, batch: pa.RecordBatch, integers: Sequence[str], texts: Sequence[str]
-    ) -> pa.RecordBatch:
-        for name in integers:
-            if not pa.types.is_int64(batch[name].type):
-                raise self.damaged(table, f"{batch[name].type} in {name}, a column of integers")
-        arrays = [batch[name] for name in integers]
-        arrays += [_without(batch[name], batch[_flag(name)]) for name in texts]
-        return pa.RecordBatch.from_arrays(arrays, names=[*integers, *texts])
 
     def _string_batches(self, ids: Array) -> Iterator[pa.RecordBatch]:
         """Look few ids up by key; for many, one pass over the table is faster."""
@@ -133,25 +110,19 @@ class SqliteTables(RawTables):
             return
         for offset in range(0, len(ids), LOOKUPS_PER_QUERY):
             values = ", ".join(map(str, ids[offset : offset + LOOKUPS_PER_QUERY].to_pylist()))
-            yield from self._stream(STRINGS, ("id",), ("value",), f"id IN ({values})")
+            yield from self._selected(STRINGS, ("id",), ("value",), f"WHERE id IN ({values})")
 
 
-def _flag(name: str) -> str:
-    return name + " is null"
-
-
-def _without(values: Array, is_null: Array) -> Array:
-    return pc.if_else(pc.equal(is_null, 0), values, pa.scalar(None, pa.binary()))
-
-
-def _catalogue(connection: sqlite3.Connection) -> dict[str, frozenset[str]]:
+def _catalogue(connection: sqlite3.Connection) -> dict[str, StoredTable]:
     query = (
-        "SELECT t.name, c.name FROM sqlite_master AS t LEFT JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table'"
+        "SELECT t.name, t.rootpage, c.name, iif(c.pk, NULL, c.type) "
+        "FROM sqlite_master AS t LEFT JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table' ORDER BY t.name, c.cid"
     )
-    found: dict[str, set[str]] = {}
-    for table, column in connection.execute(query):
-        found.setdefault(table, set()).add(column)
-    return {table: frozenset(columns) for table, columns in found.items()}
+    rows = groupby(connection.execute(query), key=itemgetter(0, 1))
+    return {
+        name: StoredTable(name, root, {row[2]: row[3] for row in columns if row[2] is not None})
+        for (name, root), columns in rows
+    }
 
 
 def check_complete(path: Path) -> None:
@@ -190,7 +161,7 @@ class NsysSqliteReader(Reader):
         if not head.startswith(MAGIC):
             return Match.NO
         try:
-            with closing(sqlite3.connect(sqlite_uri(path), uri=True)) as connection:
+            with closing(open_database(path)) as connection:
                 names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         except (sqlite3.Error, OSError, ValueError):
             # Damaged; the text of its catalogue, which begins on the first page, still says whose it was.

@@ -6,16 +6,15 @@ never depend on the question that is asked of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.parsers.arrow import pc
 from traceviz.parsers.nsys_constants import LOCAL_ID, UNSET
 from traceviz.parsers.nsys_mapping import CLOCK_TABLES, EVENT_TABLES, Source
-from traceviz.parsers.nsys_raw import RawTables
+from traceviz.parsers.nsys_raw import Extent, RawTables
 
 Ids = npt.NDArray[np.int64]
 
@@ -44,17 +43,38 @@ class Survey:
 def take_survey(raw: RawTables) -> Survey:
     """Survey all event tables of ``raw``."""
     sources = [(table.name, source) for table in EVENT_TABLES for source in present(raw, table.sources)]
-    extents = {source.table: raw.extent(source.table, "start", source.end, source.keep) for _, source in sources}
-    clock = [extents[source.table] for name, source in sources if name in CLOCK_TABLES]
-    pairs = {pair for _, source in sources if source.device for pair in _pairs(raw, source)}
+    extents = [_extent(raw, source) for _, source in sources]
+    clock = [extent for (name, _), extent in zip(sources, extents, strict=True) if name in CLOCK_TABLES]
+    owners = [(source, _owners(source, extent)) for (_, source), extent in zip(sources, extents, strict=True)]
+    pairs = {pair for source, found in owners if source.device for pair in found}
     return Survey(
         min((extent.first_ns for extent in clock if extent.first_ns is not None), default=0),
         max((extent.last_ns for extent in clock if extent.last_ns is not None), default=0),
-        {table: extent.rows for table, extent in extents.items()},
-        _owners(raw, [source for _, source in sources if source.owner == "globalTid"]),
-        np.array(sorted({process for process, _ in pairs}), dtype=np.int64),
+        {source.table: extent.rows for (_, source), extent in zip(sources, extents, strict=True)},
+        _sorted(owner for source, found in owners if source.owner == "globalTid" for owner, _ in found),
+        _sorted(process for process, _ in pairs),
         frozenset((process, device) for process, device in pairs if device != UNSET),
     )
+
+
+def _extent(raw: RawTables, source: Source) -> Extent:
+    keys = [name for name in (source.owner, source.device) if name and name in raw.columns(source.table)]
+    return raw.extent(source.table, "start", source.end, source.keep, keys)
+
+
+def _owners(source: Source, extent: Extent) -> set[tuple[int, int]]:
+    """Distinct (owner, device number) of a raw table.
+
+    Missing columns and nulls count as 0: better an unknown thread than no event.
+    """
+    if not extent.keys.num_columns:
+        return {(0, 0)} if extent.rows else set()
+    rows = extent.keys.to_pylist()
+    return {(row.get(source.owner) or 0, row.get(source.device or "") or 0) for row in rows}
+
+
+def _sorted(ids: Iterable[int]) -> Ids:
+    return np.array(sorted(set(ids)), dtype=np.int64)
 
 
 def present(raw: RawTables, sources: tuple[Source, ...]) -> Iterator[Source]:
@@ -65,25 +85,3 @@ def present(raw: RawTables, sources: tuple[Source, ...]) -> Iterator[Source]:
 def process_of(threads: Ids) -> Ids:
     """``globalPid`` of each ``globalTid``."""
     return threads & ~np.int64(LOCAL_ID)
-
-
-def _owners(raw: RawTables, sources: list[Source]) -> Ids:
-    """Distinct owners over several raw tables. A null owner counts as 0: better an unknown thread than no event."""
-    found = [np.empty(0, dtype=np.int64)]
-    for source in sources:
-        if source.owner not in raw.columns(source.table):
-            found.append(np.zeros(min(raw.extent(source.table, "start", None, source.keep).rows, 1), dtype=np.int64))
-            continue
-        ids = raw.distinct(source.table, (source.owner,), source.keep).column(source.owner)
-        found.append(pc.fill_null(ids, 0).to_numpy())
-    return np.unique(np.concatenate(found))
-
-
-def _pairs(raw: RawTables, source: Source) -> set[tuple[int, int]]:
-    """Distinct (process, device number) of a raw table; missing columns and nulls count as 0."""
-    assert source.device is not None
-    columns = [name for name in (source.owner, source.device) if name in raw.columns(source.table)]
-    if not columns:
-        return {(0, 0)} if raw.extent(source.table, "start", None, source.keep).rows else set()
-    rows = raw.distinct(source.table, columns, source.keep).to_pylist()
-    return {(row.get(source.owner) or 0, row.get(source.device) or 0) for row in rows}

@@ -1,42 +1,53 @@
-"""Integer columns of an SQLite table straight from its pages, vectorised: several times as fast as stepping rows.
+"""Integer columns of an SQLite table straight from its pages, vectorised: many times as fast as stepping rows.
 
-SQLite hands out one value of one row per call. A trace has tens of millions of values that are all small integers, so
-here the b-tree is read as what it is, bytes: the leaf pages of a table give the offsets of all their cells, the first
-bytes of a cell give the size of each value, and an unaligned 8-byte load per value gives the value. NumPy does each
-of these steps for a hundred thousand rows at once.
+SQLite hands out one value of one row per call. A trace has tens of millions of values that are nearly all small
+integers, so here the b-tree is read as what it is, bytes: the leaf pages of a table give the offsets of all their
+cells, the first bytes of a cell give the size of each value, and an unaligned 8-byte load per value gives the value.
+NumPy does each of these steps for tens of thousands of rows at once, and lets other threads run meanwhile.
 
 ::
 
     leaf page   | header | cell pointers ... |   free   | cell | cell | cell |
     cell        | payload size | row id | header size, one type per column | value | value | ...
 
-Only the plain case is handled: rows that fit their page and hold nothing but integers and nulls. For everything else
-:class:`NotPlainError` sends the caller to SQLite itself, which is right for all of it. Every offset is checked against
-the page before it is used, so that a damaged file can be refused but not misread.
+Only the plain case is handled: rows that fit their page, and wanted columns of integers and nulls. For everything
+else :class:`NotPlainError` sends the caller to SQLite itself, which is right for all of it. Every offset is checked
+against the page before it is used, so that a damaged file can be refused but not misread.
 
 Source of the format: https://www.sqlite.org/fileformat2.html (sections 1.3, 1.6, 2.1).
 """
 
 from __future__ import annotations
 
-import mmap
-from collections.abc import Iterator, Sequence
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
+Sizes = Integers | int
+"""One number per row, or one for all rows: in most stretches every row has the same types."""
 
-CHUNK_PAGES = 2048
-"""Leaf pages decoded at once: about a hundred thousand rows and 8 MB."""
+CHUNK_BYTES = 3 << 19
+"""Leaf pages decoded at once: some 40,000 rows, whose offsets and values stay in the cache."""
+MAX_WORKERS = 8
+"""Threads beyond these find no work: whoever takes the columns is then the slower side."""
 
 _LEAF, _INTERIOR = 13, 5
+_LEAF_HEADER, _INTERIOR_HEADER = 8, 12
+_LEAST_CELL = 6
+"""Bytes of the smallest cell with its pointer."""
 _MAX_DEPTH = 20
-_SIZES = np.array([0, 1, 2, 3, 4, 6, 8, -1, 0, 0] + [-1] * 246, dtype=np.int64)
-"""Bytes of a value by its type: null, integers of 1 to 8 bytes, the constants 0 and 1; -1 for what is no integer."""
-_NULL, _ONE = 0, 9
+_NULL, _FLOAT, _ZERO, _ONE, _BLOB = 0, 7, 8, 9, 12
+_SIZES = np.array([0, 1, 2, 3, 4, 6, 8, 8, 0, 0, -1, -1], dtype=np.int64)
+"""Bytes of a value by its type: null, integers of 1 to 8 bytes, float, the constants 0 and 1; -1 for no type."""
 
 
 class NotPlainError(Exception):
@@ -45,149 +56,254 @@ class NotPlainError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A decoded column: ``values`` with 0 where ``missing`` is true; ``missing`` is ``None`` where nothing is."""
-
-    values: Integers
-    missing: npt.NDArray[np.bool_] | None
-
-
-class Pages:
-    """The pages of a database file, mapped into memory and read-only.
+    """A decoded column of integers.
 
     Args:
-        path: The database; nobody may be writing it.
-
-    Raises:
-        NotPlainError: the file has no pages, or keeps changes in a write-ahead log.
+        rows: Number of rows.
+        values: The values, with anything where one is missing; ``None`` where all are.
+        missing: Which values are missing; ``None`` where none is, or all are.
     """
 
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as handle:
-            header = handle.read(100)
-            if len(header) < 100 or header[18] != 1:  # 2: write-ahead log
-                raise NotPlainError("no plain database file")
-            self._map = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
-        size = int.from_bytes(header[16:18], "big")
-        self.page_size = 65536 if size == 1 else size
-        self.usable = self.page_size - header[20]
-        self.bytes = np.frombuffer(self._map, dtype=np.uint8)
-        self.count = self.bytes.size // self.page_size
-        # One big-endian 8-byte integer at every byte offset: a view, not a copy.
-        self._words = np.ndarray((self.bytes.size - 7,), dtype=">i8", buffer=self._map, strides=(1,))
-
-    def leaves(self, root: int) -> Integers:
-        """File offsets of the leaf pages below page number ``root``, in the order of the rows.
-
-        Raises:
-            NotPlainError: a page is not what its parent says it is.
-        """
-        level = np.array([root], dtype=np.int64)
-        for _ in range(_MAX_DEPTH):
-            if not level.size or level.min() < 2 or level.max() > self.count:  # page 1 begins with the file header
-                raise NotPlainError("a page number beyond the file")
-            offsets = (level - 1) * self.page_size
-            kinds = self.bytes[offsets]
-            if np.all(kinds == _LEAF):
-                return offsets
-            if not np.all(kinds == _INTERIOR) or level.size > self.count:
-                raise NotPlainError("a page of an unexpected kind")
-            level = np.concatenate([self._children(int(offset)) for offset in offsets])
-        raise NotPlainError("a tree too deep")
-
-    def _children(self, page: int) -> Integers:
-        """Page numbers that one interior page points to, the right-most last."""
-        cells = int.from_bytes(self._map[page + 3 : page + 5], "big")
-        if 12 + 2 * cells > self.usable:
-            raise NotPlainError("more cells than a page can hold")
-        pointers = np.frombuffer(self._map, dtype=">u2", count=cells, offset=page + 12).astype(np.int64)
-        if pointers.size and pointers.max() + 4 > self.usable:
-            raise NotPlainError("a cell beyond its page")
-        left = self._words[page + pointers].astype(np.int64) >> 32
-        return np.append(left & 0xFFFFFFFF, int.from_bytes(self._map[page + 8 : page + 12], "big"))
-
-    def cells(self, leaves: Integers) -> tuple[Integers, Integers]:
-        """File offsets of the cells of ``leaves``, and for each the end of its page's content."""
-        counts = self._pair(leaves + 3)
-        if np.any(8 + 2 * counts > self.usable):
-            raise NotPlainError("more cells than a page can hold")
-        pages = np.repeat(leaves, counts)
-        first = np.repeat(np.cumsum(counts) - counts, counts)
-        pointers = self._pair(pages + 8 + 2 * (np.arange(pages.size) - first))
-        if np.any(pointers < 8) or np.any(pointers + 4 > self.usable):
-            raise NotPlainError("a cell beyond its page")
-        return pages + pointers, pages + self.usable
-
-    def _pair(self, offsets: Integers) -> Integers:
-        return (self.bytes[offsets].astype(np.int64) << 8) | self.bytes[offsets + 1]
-
-    def skip_number(self, offsets: Integers) -> Integers:
-        """Offsets behind the variable-length number at each of ``offsets``: up to nine bytes, the last below 128."""
-        behind = offsets + 1
-        going = np.flatnonzero(self.bytes[offsets] >= 128)
-        for _ in range(8):
-            if not going.size:
-                break
-            last = self.bytes[np.minimum(behind[going], self.bytes.size - 1)] < 128
-            behind[going] += 1
-            going = going[~last]
-        return behind
-
-    def small_number(self, offsets: Integers) -> Integers:
-        """The variable-length number at each of ``offsets``, which has at most two bytes."""
-        first, second = self.bytes[offsets].astype(np.int64), self.bytes[offsets + 1].astype(np.int64)
-        if np.any((first >= 128) & (second >= 128)):
-            raise NotPlainError("a row larger than its page")
-        return np.where(first < 128, first, ((first & 127) << 7) | second)
-
-    def value(self, ends: Integers, sizes: Integers, kinds: npt.NDArray[np.uint8]) -> Column:
-        """The values that end before ``ends`` with ``sizes`` bytes each; the file is longer than 8 bytes before any."""
-        shift = 64 - 8 * sizes
-        words = self._words[ends - 8].astype(np.int64)
-        stored = np.where(sizes > 0, (words << (shift & 63)) >> (shift & 63), kinds == _ONE)
-        missing = kinds == _NULL
-        return Column(stored, missing if missing.any() else None)
+    rows: int
+    values: Integers | None
+    missing: npt.NDArray[np.bool_] | None = None
 
 
 def read_integers(path: Path, root: int, width: int, positions: Sequence[int]) -> Iterator[list[Column]]:
     """Decode columns of one table, in the order of its rows.
 
     Args:
-        path: The database.
+        path: The database, which nobody may be writing.
         root: Root page of the table, from ``sqlite_master``.
-        width: Columns of the table.
+        width: Columns that a row stores.
         positions: Positions of the wanted columns, from 0. None may be the table's INTEGER PRIMARY KEY, which is
-            stored as null.
+            stored as null, or be declared REAL, where integers stand for floats.
 
     Yields:
         The wanted columns, for a stretch of rows at a time.
 
     Raises:
-        NotPlainError: before anything is yielded or later: a row is not plain.
+        NotPlainError: before anything is yielded or later: the rows that follow are not plain.
     """
-    pages = Pages(path)
-    leaves = pages.leaves(root)
-    for begin in range(0, leaves.size, CHUNK_PAGES):
-        yield _decode(pages, leaves[begin : begin + CHUNK_PAGES], width, positions)
+    with Pages(path) as pages:
+        leaves = pages.leaves(root)
+        step = max(CHUNK_BYTES // pages.page_size, 1)
+        chunks = [leaves[begin : begin + step] for begin in range(0, leaves.size, step)]
+        alone = leaves.size == 1  # a table without rows is one empty page; no other page may be empty
+        yield from _in_order(lambda chunk: _decode(pages, chunk, width, positions, alone=alone), chunks)
 
 
-def _decode(pages: Pages, leaves: Integers, width: int, positions: Sequence[int]) -> list[Column]:
-    cells, limits = pages.cells(leaves)
-    payload = pages.small_number(cells)
-    header = pages.skip_number(pages.skip_number(cells))
-    if np.any(header + payload > limits):
+def _in_order(decode: Callable[[Integers], list[Column]], chunks: list[Integers]) -> Iterator[list[Column]]:
+    """Results in the order of ``chunks``, computed ahead by threads; few of them are in memory at a time."""
+    workers = min(len(os.sched_getaffinity(0)), MAX_WORKERS, len(chunks))
+    if workers < 2:
+        yield from map(decode, chunks)
+        return
+    running: deque[Future[list[Column]]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for chunk in chunks:
+            running.append(pool.submit(decode, chunk))
+            if len(running) > workers:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+
+
+class Pages:
+    """The pages of a database file.
+
+    They are read and not mapped into memory: a file that shrinks meanwhile is then an error and not a crash, and
+    memory stays that of a few chunks.
+
+    Args:
+        path: The database.
+
+    Raises:
+        NotPlainError: the file does not begin as a database whose changes are all in it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        header = self._file.read(100)
+        size = int.from_bytes(header[16:18], "big")
+        self.page_size = 65536 if size == 1 else size
+        usual = self.page_size >= 512 and self.page_size & (self.page_size - 1) == 0
+        if len(header) < 100 or not usual or header[18] != 1:  # 2: with a write-ahead log
+            self._file.close()
+            raise NotPlainError("no plain database file")
+        self.usable = self.page_size - header[20]
+        self.count = os.fstat(self._file.fileno()).st_size // self.page_size
+        if header[24:28] == header[92:96]:  # then the header's own count is valid
+            self.count = min(self.count, int.from_bytes(header[28:32], "big"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, numbers: Integers, spare: int = 0) -> Bytes:
+        """The pages with these numbers, one after the other, and ``spare`` zeros behind them.
+
+        Raises:
+            NotPlainError: a number is beyond the file, or the file is shorter than it was.
+        """
+        if numbers.min() < 2 or numbers.max() > self.count:  # page 1 begins with the file's header
+            raise NotPlainError("a page number beyond the file")
+        whole = numbers.size * self.page_size
+        content = np.empty(whole + spare, dtype=np.uint8)
+        content[whole:] = 0
+        view = content.data
+        firsts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 2) != 1)
+        for first, last in zip(firsts.tolist(), [*firsts[1:].tolist(), numbers.size], strict=True):
+            target = view[first * self.page_size : last * self.page_size]
+            offset = (int(numbers[first]) - 1) * self.page_size
+            if os.preadv(self._file.fileno(), [target], offset) != len(target):
+                raise NotPlainError("a file that became shorter")
+        return content
+
+    def leaves(self, root: int) -> Integers:
+        """Numbers of the leaf pages below page ``root``, in the order of the rows. All are equally deep.
+
+        Raises:
+            NotPlainError: a page is not what its parent says it is.
+        """
+        level = np.array([root], dtype=np.int64)
+        for _ in range(_MAX_DEPTH):
+            if self.read(level[:1])[0] == _LEAF:
+                return level
+            if level.size > self.count:
+                raise NotPlainError("a tree larger than its file")
+            level = np.concatenate([self._children(page) for page in self.read(level).reshape(-1, self.page_size)])
+        raise NotPlainError("a tree too deep")
+
+    def _children(self, page: Bytes) -> Integers:
+        """Page numbers that one interior page points to, the right-most last."""
+        content = page.tobytes()
+        cells = int.from_bytes(content[3:5], "big")
+        if content[0] != _INTERIOR or not 0 < cells <= (self.usable - _LEAF_HEADER) // _LEAST_CELL:
+            raise NotPlainError("no interior page")
+        pointers = np.frombuffer(content, dtype=">u2", count=cells, offset=_INTERIOR_HEADER).astype(np.int64)
+        if pointers.min() < _INTERIOR_HEADER or pointers.max() + 4 > self.usable:
+            raise NotPlainError("a cell beyond its page")
+        left = np.ndarray((len(content) - 3,), dtype=">u4", buffer=content, strides=(1,))[pointers]
+        return np.append(left.astype(np.int64), int.from_bytes(content[8:12], "big"))
+
+
+def _decode(pages: Pages, leaves: Integers, width: int, positions: Sequence[int], *, alone: bool) -> list[Column]:
+    content = pages.read(leaves, spare=2 * width + 32)  # a cell at the end of the last page may claim so much more
+    cells, limits, counts = _cells(content, pages.page_size, pages.usable)
+    if not alone and np.any(counts == 0):
+        raise NotPlainError("an empty page")
+    payload, behind = _short_number(content, cells)
+    if np.any(payload > pages.usable - 35):
+        raise NotPlainError("a row that continues on another page")
+    header = _behind_number(content, behind)
+    stop = header + payload
+    if np.any(stop > limits):
         raise NotPlainError("a row beyond its page")
-    if np.any(pages.bytes[header] != width + 1):  # one byte for its own size, one per column: integers only
-        raise NotPlainError("a row with another number of columns, or with long texts")
-    ends = header + width + 1
+    return _values(content, header, stop, width, positions)
+
+
+def _cells(content: Bytes, page_size: int, usable: int) -> tuple[Integers, Integers, Integers]:
+    """Offsets of the cells of leaf pages, for each the end of its page, and for each page the number of cells."""
+    pages = np.arange(0, content.size - page_size + 1, page_size, dtype=np.int64)
+    counts = _pairs(content, pages + 3)
+    if np.any(content[pages] != _LEAF) or np.any(counts > (usable - _LEAF_HEADER) // _LEAST_CELL):
+        raise NotPlainError("no leaf page")
+    begins = np.repeat(pages, counts)
+    number = np.arange(begins.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    pointers = _pairs(content, begins + _LEAF_HEADER + 2 * number)
+    if pointers.size and (pointers.min() < _LEAF_HEADER or pointers.max() + 4 > usable):
+        raise NotPlainError("a cell beyond its page")
+    return begins + pointers, begins + usable, counts
+
+
+def _pairs(content: Bytes, offsets: Integers) -> Integers:
+    """The big-endian 2-byte numbers at ``offsets``."""
+    return (content[offsets].astype(np.int64) << 8) | content[offsets + 1]
+
+
+def _short_number(content: Bytes, offsets: Integers) -> tuple[Integers, Integers]:
+    """Variable-length numbers of at most two bytes, and the offsets behind them."""
+    first = content[offsets]
+    if not first.size or first.max() < 128:
+        return first.astype(np.int64), offsets + 1
+    second, long = content[offsets + 1], first >= 128
+    if np.any(long & (second >= 128)):
+        raise NotPlainError("a number of more than two bytes")
+    number = np.where(long, (first & 127).astype(np.int64) << 7 | second, first)
+    return number, offsets + 1 + long
+
+
+def _behind_number(content: Bytes, offsets: Integers) -> Integers:
+    """Offsets behind variable-length numbers: up to nine bytes, the last below 128."""
+    behind = offsets + 1
+    going = np.flatnonzero(content[offsets] >= 128)
+    for _ in range(8):
+        if not going.size:
+            break
+        last = content[behind[going]] < 128
+        behind[going] += 1
+        going = going[~last]
+    return behind
+
+
+def _values(content: Bytes, header: Integers, stop: Integers, width: int, positions: Sequence[int]) -> list[Column]:
+    """The wanted columns of rows whose headers begin at ``header`` and whose values end at ``stop``."""
+    length = content[header]
+    if length.size and length.max() >= 128:
+        raise NotPlainError("a row with a long header")
+    short = bool(np.all(length == width + 1))  # one byte for each type: neither long texts nor missing columns
     found: dict[int, Column] = {}
-    for position in range(max(positions) + 1):
-        kinds = pages.bytes[header + 1 + position]
-        sizes = _SIZES[kinds]
-        if sizes.size and sizes.min() < 0:
-            raise NotPlainError("a value that is no integer")
-        ends = ends + sizes
+    at, ends = header + 1, header + length
+    for position in range(max(positions) + 1 if short else width):
+        kinds, at = (content[at], at + 1) if short else _short_number(content, at)
+        size = _size(kinds)
+        ends = ends + size
+        if np.any(ends > stop):
+            raise NotPlainError("a value beyond its row")
         if position in positions:
-            found[position] = (ends, sizes, kinds)  # type: ignore[assignment]
-    if np.any(ends > header + payload):
-        raise NotPlainError("a value beyond its row")
-    return [pages.value(*found[position]) for position in positions]  # type: ignore[misc]
+            found[position] = _column(content, ends, size, kinds)
+    if not short and np.any(at != header + length):
+        raise NotPlainError("a row with another number of columns")
+    if (not short or max(positions) == width - 1) and np.any(ends != stop):
+        raise NotPlainError("a row longer than its values")
+    return [found[position] for position in positions]
+
+
+def _size(kinds: Integers | Bytes) -> Sizes:
+    """Bytes of values of these types."""
+    if not kinds.size:
+        return 0
+    if kinds.min() == kinds.max():
+        return int(_size_each(kinds[:1])[0])
+    return _size_each(kinds)
+
+
+def _size_each(kinds: Integers | Bytes) -> Integers:
+    sizes = _SIZES[np.minimum(kinds, _BLOB - 1)]
+    if kinds.max() >= _BLOB:  # even: blob, odd: text
+        sizes = np.where(kinds >= _BLOB, (kinds.astype(np.int64) - _BLOB) >> 1, sizes)
+    if sizes.min() < 0:
+        raise NotPlainError("a type that does not exist")
+    return sizes
+
+
+def _column(content: Bytes, ends: Integers, size: Sizes, kinds: Integers | Bytes) -> Column:
+    """The integers that end before ``ends``: the sign-extended end of the eight bytes before, which are in the page."""
+    if not kinds.size:
+        return Column(0, None)
+    least, most = int(kinds.min()), int(kinds.max())
+    if most > _ONE or np.any(kinds == _FLOAT):
+        raise NotPlainError("a value that is no integer")
+    if least == most and least in {_NULL, _ZERO, _ONE}:
+        return Column(kinds.size, None if least == _NULL else np.full(kinds.size, least - _ZERO, dtype=np.int64))
+    words = np.ndarray((content.size - 7,), dtype=">i8", buffer=content, strides=(1,))
+    values = words[ends - 8].astype(np.int64)
+    unused = 64 - 8 * size  # 64 bits where the type is the value: NumPy then shifts all out and leaves 0
+    values <<= unused
+    values >>= unused
+    if most == _ONE:
+        values += kinds == _ONE
+    return Column(kinds.size, values, kinds == _NULL if least == _NULL else None)

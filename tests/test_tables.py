@@ -10,7 +10,7 @@ import pytest
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingTableError, OutputExistsError, SchemaError, UsageError
-from traceviz.tables import MANIFEST, TraceTables, conform, is_trace_folder, load, read_manifest, save
+from traceviz.tables import MANIFEST, TraceTables, conform, is_trace_folder, load, read_manifest, save, write_tables
 
 OS_CALLS = {
     "start_ns": [30, 10, 20],
@@ -83,7 +83,7 @@ def test_values_of_a_type_that_has_no_cast_are_refused() -> None:
 
 
 def test_an_undeclared_table_is_refused_by_name() -> None:
-    with pytest.raises(UsageError, match="no table named 'kernel'"):
+    with pytest.raises(UsageError, match="no table 'kernel'"):
         TraceTables({"kernel": os_calls()})
     with pytest.raises(SchemaError, match="Undeclared tables: kernel"):
         TraceTables({"kernel": Path("kernel.parquet")})
@@ -153,6 +153,20 @@ def test_a_loaded_trace_can_be_saved_again(tmp_path: Path) -> None:
     assert load(tmp_path / "two").arrow("os_calls").equals(trace().arrow("os_calls"))
 
 
+def test_unsorted_tables_are_written_in_order_one_row_group_at_a_time(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("traceviz.tables.ROW_GROUP", 2)
+    columns = {"process_id": [0] * 5, "thread_id": [0] * 5}
+    names = pa.chunked_array([pa.array(["a", "b"]), pa.array(["c", "a", "b"])])
+    rows = pa.table({"start_ns": [50, 10, 40, 10, 30], "dur_ns": [1, None, 3, 4, 5], "name": names, **columns})
+    write_tables(tmp_path, [("os_calls", rows)], {})
+    written = pq.ParquetFile(tmp_path / "os_calls.parquet")
+    assert written.metadata.num_row_groups == 3
+    assert written.read().column("dur_ns").to_pylist() == [None, 4, 5, 3, 1]
+    assert load(tmp_path).arrow("os_calls").column("name").to_pylist() == ["b", "a", "b", "c", "a"]
+    starts = [written.metadata.row_group(index).column(0).statistics for index in range(3)]
+    assert [(group.min, group.max) for group in starts] == [(10, 10), (30, 40), (50, 50)]
+
+
 def test_a_folder_is_replaced_only_with_force_and_only_if_it_is_ours(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     save(trace(), folder)
@@ -168,13 +182,14 @@ def test_a_folder_is_replaced_only_with_force_and_only_if_it_is_ours(tmp_path: P
 def test_a_failure_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
 
-    def fail_at_second(table, path, **options) -> None:
-        written.append(path)
-        if len(written) == 2:
-            raise KeyboardInterrupt
-        path.write_bytes(b"x")
+    class FailsAtSecond(pq.ParquetWriter):
+        def write_table(self, *arguments) -> None:
+            written.append(arguments)
+            if len(written) == 2:
+                raise KeyboardInterrupt
+            super().write_table(*arguments)
 
-    monkeypatch.setattr(pq, "write_table", fail_at_second)
+    monkeypatch.setattr(pq, "ParquetWriter", FailsAtSecond)
     with pytest.raises(KeyboardInterrupt):
         save(trace(), tmp_path / "t")
     assert len(written) == 2

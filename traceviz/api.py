@@ -16,7 +16,7 @@ from pathlib import Path
 from traceviz import tables as storage
 from traceviz.analyses.run import analyze, tables_for
 from traceviz.analyses.view import AnalysisOptions
-from traceviz.files import check_folder_free, new_folder
+from traceviz.files import check_folder_free, check_not_source, new_folder
 from traceviz.parsers.base import Progress, ReadOptions, silent
 from traceviz.parsers.registry import identify
 from traceviz.render.options import RenderOptions
@@ -72,12 +72,12 @@ def convert(
         TracevizError: as :func:`open_trace`.
     """
     source, target = Path(path), Path(folder)
+    check_not_source(source, target)
     check_folder_free(target, force=force, replaceable=storage.is_trace_folder)
     chosen = identify(source, reader)
     parts = chosen.read(source, ReadOptions(None, keep_private, progress))
     with new_folder(target, force=force, replaceable=storage.is_trace_folder) as temporary:
-        checked = ((name, storage.conform(name, table)) for name, table in parts)
-        storage.write_tables(temporary, checked, _provenance(source, chosen.format, keep_private=keep_private))
+        storage.write_tables(temporary, parts, _provenance(source, chosen.format, keep_private=keep_private))
     return target
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -41,11 +41,13 @@ class ReadOptions:
     Args:
         tables: Names of the tables wanted; ``None`` for all. ``run``, ``devices``, ``processes``, ``threads`` and
             ``notes`` are always given.
+        columns: For some tables, the nullable columns that matter; a reader may leave the others null.
         keep_private: Store command line and host name, which are left out by default.
         progress: Receives progress.
     """
 
     tables: frozenset[str] | None = None
+    columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     keep_private: bool = False
     progress: Progress = silent
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from traceviz import schema
 from traceviz.parsers.arrow import Array, ChunkedArray, DictionaryArray, chunked_array, nulls, pc
-from traceviz.parsers.base import Progress
+from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys_identity import Identity
 from traceviz.parsers.nsys_mapping import EventTable, Name, Source, Whole, Word
 from traceviz.parsers.nsys_names import decode, look_up, name_column, stripped
@@ -39,7 +39,7 @@ class EventReader:
     survey: Survey
     identity: Identity
     notes: Notes
-    progress: Progress
+    options: ReadOptions
 
     def read(self, table: EventTable) -> pa.Table:
         """The contract's table, all its raw tables together."""
@@ -49,6 +49,7 @@ class EventReader:
 
     def columns(self, table: EventTable, source: Source, target: pa.Schema) -> pa.Table:
         """Rows of one raw table with the columns of ``target``; what the raw table does not have is null."""
+        source = self._needed(table.name, source)
         repairs = Repairs()
         streamed = pa.Table.from_batches(self._batches(table, source, target, repairs), _streamed(source, target))
         columns = {name: streamed.column(name) for name in streamed.column_names if name not in (IDS, TEXTS)}
@@ -56,6 +57,14 @@ class EventReader:
             columns["name"] = self._names(table, source.name, streamed)
         self._note(table, repairs)
         return pa.table([columns[name] for name in target.names], schema=target)
+
+    def _needed(self, table: str, source: Source) -> Source:
+        """``source`` without the columns that may be left null and that nobody asked for."""
+        if table not in self.options.columns:
+            return source
+        declared, wanted = schema.table(table).arrow, self.options.columns[table]
+        kept = [c for c in source.columns if c.name in wanted or not declared.field(c.name).nullable]
+        return replace(source, columns=tuple(kept))
 
     def _batches(
         self, table: EventTable, source: Source, target: pa.Schema, repairs: Repairs
@@ -69,7 +78,7 @@ class EventReader:
         for batch in self.raw.stream(source.table, list(dict.fromkeys(integers)), texts, source.keep):
             yield self._converted(batch, source, target, repairs)
             done += batch.num_rows
-            self.progress(table.name, done, total)
+            self.options.progress(table.name, done, total)
 
     def _name_columns(self, source: Source) -> tuple[str | None, list[str]]:
         """Raw columns of the name: of its id, and of its text. Some exports write the text in the column of the id."""

@@ -56,7 +56,7 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
     yield "run", _run(capture, survey, provenance, keep_private=options.keep_private)
     identity = identify_all(raw, survey)
     yield from identity.tables.items()
-    events = EventReader(raw, survey, identity, notes, options.progress)
+    events = EventReader(raw, survey, identity, notes, options)
     for declared in EVENT_TABLES:
         if not options.wants(declared.name):
             continue

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from traceviz import tables as storage
-from traceviz.analyses.run import analyze, tables_for
+from traceviz.analyses.run import analyze, columns_for, tables_for
 from traceviz.analyses.view import AnalysisOptions
 from traceviz.files import check_folder_free, check_not_source, new_folder
 from traceviz.parsers.base import Progress, ReadOptions, silent
@@ -52,7 +52,9 @@ def open_trace(
     """
     source = Path(path)
     wanted = None if tables is None else frozenset(tables)
-    return TraceTables(dict(identify(source, reader).read(source, ReadOptions(wanted, keep_private, progress))))
+    return TraceTables(
+        dict(identify(source, reader).read(source, ReadOptions(wanted, keep_private=keep_private, progress=progress)))
+    )
 
 
 def convert(
@@ -75,7 +77,7 @@ def convert(
     check_not_source(source, target)
     check_folder_free(target, force=force, replaceable=storage.is_trace_folder)
     chosen = identify(source, reader)
-    parts = chosen.read(source, ReadOptions(None, keep_private, progress))
+    parts = chosen.read(source, ReadOptions(None, keep_private=keep_private, progress=progress))
     with new_folder(target, force=force, replaceable=storage.is_trace_folder) as temporary:
         storage.write_tables(temporary, parts, _provenance(source, chosen.format, keep_private=keep_private))
     return target
@@ -91,9 +93,11 @@ def report_on(
     progress: Progress = silent,
 ) -> Report:
     """Read a trace and analyse it: :func:`open_trace`, a :class:`Selection`, :func:`analyze`."""
-    tables = open_trace(path, reader=reader, tables=tables_for(sections), progress=progress)
+    source = Path(path)
+    wanted = ReadOptions(tables_for(sections), columns_for(sections), progress=progress)
+    tables = TraceTables(dict(identify(source, reader).read(source, wanted)))
     found = analyze(select(tables, selection or Selection()), options, sections)
-    return replace(found, run=(Fact("source", "trace", Path(path).name), *found.run))
+    return replace(found, run=(Fact("source", "trace", source.name), *found.run))
 
 
 def to_text(report: Report, name: str = "terminal", options: RenderOptions | None = None) -> str:

@@ -13,7 +13,7 @@ members, so that set operations are sorts and cumulative sums over arrays; nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -118,10 +118,11 @@ class IntervalSet:
     def before(self, times: npt.ArrayLike) -> Array:
         """Nanoseconds of this set that lie before each of ``times``."""
         moments = _array(times)
-        done = np.concatenate([[0], np.cumsum(self.durations)])
-        index = np.searchsorted(self.ends, moments, side="right")  # members that ended by then
-        begin_of_next = np.append(self.starts, np.iinfo(np.int64).max)[index]
-        return np.asarray(done[index] + np.where(moments > begin_of_next, moments - begin_of_next, 0))
+        spent = np.empty(moments.size, dtype=np.int64)
+        done = self._done()
+        for block in _blocks(moments.size):
+            spent[block] = self._before(moments[block], *done)
+        return spent
 
     def overlap(self, starts: npt.ArrayLike, ends: npt.ArrayLike) -> Array:
         """Nanoseconds that each of the intervals ``[starts[i], ends[i])`` shares with this set.
@@ -129,7 +130,21 @@ class IntervalSet:
         The intervals may overlap each other and come in any order.
         """
         begin, finish = _array(starts), _array(ends)
-        return np.where(finish > begin, self.before(finish) - self.before(begin), 0)
+        shared = np.empty(begin.size, dtype=np.int64)
+        done = self._done()
+        for block in _blocks(begin.size):
+            first, last = begin[block], np.maximum(begin[block], finish[block])
+            shared[block] = self._before(last, *done) - self._before(first, *done)
+        return shared
+
+    def _done(self) -> tuple[Array, Array]:
+        """For each member, and for the end of time: nanoseconds of all members before it, and where it begins."""
+        return np.concatenate([[0], np.cumsum(self.durations)]), np.append(self.starts, np.iinfo(np.int64).max)
+
+    def _before(self, moments: Array, done: Array, begins: Array) -> Array:
+        index = np.searchsorted(self.ends, moments, side="right")  # members that ended by then
+        begin = begins[index]
+        return np.asarray(done[index] + (np.maximum(moments, begin) - begin))
 
     def contains(self, times: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether each of ``times`` lies in this set."""
@@ -138,6 +153,14 @@ class IntervalSet:
             return np.zeros(moments.shape, dtype=bool)
         index = np.searchsorted(self.starts, moments, side="right") - 1
         return np.asarray((index >= 0) & (moments < self.ends[np.maximum(index, 0)]))
+
+
+_BLOCK = 1 << 15
+
+
+def _blocks(count: int) -> Iterator[slice]:
+    """Slices that together cover ``count`` items: intermediate results of each stay in the cache."""
+    return (slice(start, start + _BLOCK) for start in range(0, count, _BLOCK))
 
 
 def union_all(sets: Iterable[IntervalSet]) -> IntervalSet:

@@ -122,6 +122,18 @@ class TestEveryAnalysis:
         reduced = TraceTables({name: whole.arrow(name) for name in whole if name in declared})
         assert dump(analysis, reduced) == dump(analysis, whole) or analysis.slug == "capture"
 
+    def test_reads_only_the_columns_that_it_declares(self, analysis):
+        whole = busy_trace()
+        reduced = {}
+        for name in whole:
+            table, declared = whole.arrow(name), analysis.columns.get(name)
+            for column in schema.table(name).columns if declared is not None else ():
+                if column.nullable and column.name not in declared:
+                    at = table.column_names.index(column.name)
+                    table = table.set_column(at, table.schema.field(at), pa.nulls(table.num_rows, column.type))
+            reduced[name] = table
+        assert dump(analysis, TraceTables(reduced)) == dump(analysis, whole)
+
     def test_does_not_care_about_the_order_of_rows(self, analysis):
         whole = busy_trace()
         reversed_ = {

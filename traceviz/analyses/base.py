@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
 
 from traceviz import rules
@@ -27,6 +28,8 @@ class Analysis(ABC, Generic[R]):
     """Tables without which the analysis is skipped."""
     uses: ClassVar[tuple[str, ...]] = ()
     """Tables that it reads where the trace has them."""
+    columns: ClassVar[Mapping[str, frozenset[str]]] = {}
+    """Of these tables it reads only these nullable columns, besides all that may not be null; of others, all."""
     rules: ClassVar[tuple[str, ...]] = ()
     """Codes of the rules that ``judge`` may raise."""
 

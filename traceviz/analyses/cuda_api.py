@@ -7,12 +7,14 @@ only runs at start-up, or behind a busy device, is not a problem however large i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
+from traceviz import schema
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import bounds, intervals, parts_by
 from traceviz.analyses.host import input_ranges
@@ -62,6 +64,9 @@ class CudaApiAnalysis(Analysis[ApiShares]):
     title: ClassVar[str] = "CUDA API time share"
     needs: ClassVar[tuple[str, ...]] = ("cuda_api",)
     uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "kernels", "memcpy", "memset")
+    columns: ClassVar[Mapping[str, frozenset[str]]] = dict.fromkeys(
+        ("cuda_api", *schema.DEVICE_WORK), frozenset({"dur_ns"})
+    )
     rules: ClassVar[tuple[str, ...]] = ("TV203", "TV301", "TV304")
 
     min_share: float = 0.02
@@ -71,7 +76,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         """Aggregate the calls."""
         calls = trace.tables.scan("cuda_api").select(_COLUMNS).collect()
         timed = _with_parts(trace, calls)
-        by_name = _aggregate(timed, ("name", "domain"), trace.span_ns)
+        by_name = _by_name(timed, trace.span_ns)
         by_thread = _by_thread(timed, trace.span_ns)
         return ApiShares(
             by_name=by_name,
@@ -208,17 +213,17 @@ def _before(starts: Array, ends: Array, window: IntervalSet) -> Array:
     return np.asarray(np.clip(first - starts, 0, ends - starts), dtype=np.int64)
 
 
-def _aggregate(calls: pl.DataFrame, keys: tuple[str, ...], span_ns: int) -> pl.DataFrame:
-    """Statistics per group. The share of wall time is that of an average thread among those that make the calls."""
+def _by_name(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:
+    """Statistics per function. The share of wall time is that of an average thread among those that call it."""
+    keys = ("name", "domain")
     parts = [_sum_or_unknown(calls[name]) for name in ("startup_ns", "steady_ns", "exposed_ns")]
-    threads = pl.col("thread_id").n_unique().alias("threads") if "thread_id" not in keys else pl.lit(1).alias("threads")
+    threads = pl.col("thread_id").n_unique().alias("threads")
     frame = calls.group_by(keys).agg(*duration_statistics(), *parts, threads)
-    words = [pl.col(key).cast(pl.String) for key in keys if key in {"name", "domain"}]
     return frame.with_columns(
-        *words,
+        pl.col(keys).cast(pl.String),
         (pl.col("total_ns") / pl.col("total_ns").sum()).fill_nan(0.0).alias("share_of_api"),
         (pl.col("total_ns") / (pl.col("threads") * max(span_ns, 1))).alias("share_of_wall"),
-    ).sort("total_ns", *keys, descending=[True, *[False] * len(keys)])
+    ).sort("total_ns", *keys, descending=[True, False, False])
 
 
 def _sum_or_unknown(column: pl.Series) -> pl.Expr:
@@ -228,13 +233,16 @@ def _sum_or_unknown(column: pl.Series) -> pl.Expr:
 
 
 def _by_thread(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:
-    """Statistics per thread; where driver calls run inside runtime calls, wall time counts once."""
-    frame = _aggregate(calls, ("process_id", "thread_id"), span_ns)
-    if calls["domain"].n_unique() < 2:
-        return frame
-    inside = {thread: intervals(part).total for thread, part in parts_by(calls, "thread_id").items()}
-    wall = pl.Series([inside[thread] for thread in frame["thread_id"]], dtype=pl.Int64)
-    return frame.with_columns((wall / max(span_ns, 1)).alias("share_of_wall"))
+    """Sums per thread; where driver calls run inside runtime calls, wall time counts once."""
+    keys = ("process_id", "thread_id")
+    sums = (pl.col("dur_ns").sum().alias("total_ns"), pl.col("exposed_ns").sum())
+    frame = calls.group_by(keys).agg(pl.len().cast(pl.Int64).alias("calls"), *sums)
+    wall = frame["total_ns"]
+    if calls["domain"].n_unique() > 1:
+        inside = {thread: intervals(part).total for thread, part in parts_by(calls, "thread_id").items()}
+        wall = pl.Series([inside[thread] for thread in frame["thread_id"]], dtype=pl.Int64)
+    shares = frame.with_columns((wall / max(span_ns, 1)).alias("share_of_wall"))
+    return shares.sort("total_ns", *keys, descending=[True, False, False])
 
 
 def _nested(calls: pl.DataFrame) -> int:

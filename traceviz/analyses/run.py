@@ -36,6 +36,19 @@ def tables_for(sections: Collection[str] | None) -> frozenset[str]:
     return frozenset(table for analysis in choose(sections) for table in (*analysis.needs, *analysis.uses))
 
 
+def columns_for(sections: Collection[str] | None) -> dict[str, frozenset[str]]:
+    """For tables of which the analyses of ``sections`` need only some columns, the nullable ones among them."""
+    users: dict[str, list[frozenset[str] | None]] = {}
+    for analysis in choose(sections):
+        for table in (*analysis.needs, *analysis.uses):
+            users.setdefault(table, []).append(analysis.columns.get(table))
+    return {
+        table: frozenset[str]().union(*(names for names in needed if names is not None))
+        for table, needed in users.items()
+        if None not in needed
+    }
+
+
 def analyze(
     tables: TraceTables, options: AnalysisOptions | None = None, sections: Collection[str] | None = None
 ) -> Report:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -108,7 +109,7 @@ class EventReader:
         columns |= {IDS: batch[ids].dictionary_encode()} if ids else {}
         columns |= {TEXTS: pc.coalesce(*(batch[text] for text in texts)).dictionary_encode()} if texts else {}
         arrays = [
-            columns[name] if name in columns else nulls(batch.num_rows, kind)
+            columns[name] if name in columns else _blank(kind, batch.num_rows)
             for name, kind in zip(streamed.names, streamed.types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=streamed)
@@ -149,7 +150,10 @@ class EventReader:
             repairs.negative,
         )
         self.notes.add(
-            "owner-unknown", "warning", f"{name}: rows without a process, counted as process 0.", repairs.without_owner
+            "owner-unknown",
+            "warning",
+            f"{name}: rows without a process, counted as process 0; verdicts may be wrong.",
+            repairs.without_owner,
         )
         for column, count in repairs.too_large.items():
             self.notes.add("value-too-large", "info", f"{name}.{column}: values beyond 32 bits, left out.", count)
@@ -162,6 +166,16 @@ def of_each(function: Callable[..., Array], *columns: Array) -> Array:
     if not rows or any(not bounds["min"].is_valid or bounds["min"] != bounds["max"] for bounds in ranges):
         return function(*columns)
     return pa.repeat(function(*(column.slice(0, 1) for column in columns))[0], rows)
+
+
+@lru_cache(maxsize=64)
+def _blanks(kind: pa.DataType, capacity: int) -> Array:
+    return nulls(capacity, kind)
+
+
+def _blank(kind: pa.DataType, rows: int) -> Array:
+    """Nulls for one batch; all batches of about one size share the memory of them."""
+    return _blanks(kind, 1 << max(rows - 1, 1).bit_length()).slice(0, rows)
 
 
 def first(names: tuple[str, ...], available: frozenset[str] | set[str]) -> str | None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.analyses.builders import tables
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingTableError, OutputExistsError, SchemaError, UsageError
 from traceviz.tables import MANIFEST, TraceTables, conform, is_trace_folder, load, read_manifest, save, write_tables
@@ -255,3 +256,10 @@ def test_a_manifest_with_senseless_tables_is_damaged(folder: Path, tables) -> No
     change_manifest(folder, tables=tables)
     with pytest.raises(DamagedTraceError):
         load(folder)
+
+
+def test_a_trace_in_a_notebook_lists_its_tables_and_rows() -> None:
+    trace = tables(kernels=[(0, 1, "k")], cuda_api=[])
+    assert repr(trace) == "TraceTables(run: 1, devices: 1, processes: 1, threads: 0, kernels: 1, cuda_api: 0, notes: 0)"
+    assert list(trace.to_pandas("kernels")) == ["kernels"]
+    assert set(trace.to_pandas()) == set(trace)

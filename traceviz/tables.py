@@ -67,6 +67,9 @@ class TraceTables:
             raise SchemaError(f"Undeclared tables: {', '.join(sorted(unknown))}.")
         object.__setattr__(self, "sources", ordered)
 
+    def __repr__(self) -> str:
+        return f"TraceTables({', '.join(f'{name}: {self.rows(name):,}' for name in self)})"
+
     def __contains__(self, name: str) -> bool:
         return name in self.sources
 
@@ -109,9 +112,13 @@ class TraceTables:
         source = self._source(name)
         return pq.read_metadata(source).num_rows if isinstance(source, Path) else source.num_rows
 
-    def to_pandas(self) -> dict[str, pd.DataFrame]:
-        """Every table as a pandas ``DataFrame``, by name."""
-        return {name: self.arrow(name).to_pandas() for name in self}
+    def to_pandas(self, *names: str) -> dict[str, pd.DataFrame]:
+        """The named tables, or all, as pandas ``DataFrame`` by name.
+
+        Raises:
+            MissingTableError: the trace does not have one of them.
+        """
+        return {name: self.arrow(name).to_pandas() for name in names or self}
 
     def replace(self, changed: Mapping[str, Source]) -> Self:
         """A new trace with the tables in ``changed`` added or put in place of those of the same name."""

@@ -131,7 +131,8 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         if guess and not trace.rank_busy:
             return _cannot_judge("neither data-loading ranges nor device work were recorded")
         stages = _suspects(trace) if guess else [*_range_stages(trace), *_copy_stage(times["copy_h2d"])]
-        unranged = "" if "input_wait" in seen else _why_no_ranges(trace)
+        unclear = verdict != "not input-bound" or trace.options.input_range is not None
+        unranged = _why_no_ranges(trace) if unclear and "input_wait" not in seen else ""
         return InputPipelineResult(
             verdict, step_ns, wait_ns, host_ns, _largest_first(stages), unranged=unranged, caveat=_caveat(trace)
         )

@@ -30,9 +30,11 @@ class _Commands(click.Group):
     """Commands in the order of use; turns our errors into messages on stderr and exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Names in the order of declaration."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; errors that speak to a person end it without a traceback."""
         try:
             return super().invoke(ctx)
         except TracevizError as error:
@@ -58,6 +60,7 @@ class _Time(click.ParamType[int]):
     _units = (("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Nanoseconds of ``value``."""
         if isinstance(value, int):
             return value
         text = str(value).strip()

@@ -59,8 +59,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV102",
         "possibly-input-bound",
-        "No data-loading range was recorded, and in at least 20 % of steady step time no device works, no CUDA call "
-        "runs, and the training thread waits in an operating-system call or computes on the host.",
+        "No data-loading range was recorded, and in at least 20 % of steady step time no device works, nothing is "
+        "launched or waited for, and the training thread waits in an operating-system call or computes on the host.",
         "A loader that is too slow looks like this, but so does any other work on the host.",
         (
             "Record ranges around data loading (NVTX range named 'data loading'), or name yours with --input-range.",

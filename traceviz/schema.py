@@ -101,18 +101,6 @@ MEMORY_KINDS = ("pageable", "pinned", "device", "array", "managed", "device_stat
 COPY_KINDS = ("h2d", "d2h", "d2d", "p2p", "h2h", "unknown")
 """Values of ``memcpy.kind``. Arrays count as device memory; migrations of unified memory go by their direction."""
 
-SYNC_KINDS = ("event", "stream_wait_event", "stream", "context", "unknown")
-"""Values of ``sync.kind``."""
-
-API_DOMAINS = ("runtime", "driver")
-"""Values of ``cuda_api.domain``."""
-
-NVTX_KINDS = ("push_pop", "start_end", "mark")
-"""Values of ``nvtx.kind``."""
-
-DEVICE_KINDS = ("gpu", "tpu", "cpu")
-"""Values of ``devices.kind``."""
-
 
 def _dimension(name: str, axis: str, of: str) -> Column:
     return Column(name, I32, f"{axis} extent of the {of}.", nullable=True)

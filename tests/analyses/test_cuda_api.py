@@ -137,3 +137,15 @@ def test_a_gap_spent_loading_is_not_blamed_on_the_wait_before_it():
     waits = [(1100 + i * 1000, 501, "cudaStreamSynchronize") for i in range(5)]
     loading = [(1601 + i * 1000, 399, "data loading") for i in range(5)]
     assert ANALYSIS.judge(ANALYSIS.run(trace(nvtx=STEPS + loading, kernels=kernels, cuda_api=waits))) == ()
+
+
+def test_a_process_without_steps_is_not_judged_beside_one_that_has_them():
+    other = {"process_id": 1, "device_id": 1}
+    calls = [
+        (100, 50, "cudaMalloc", {"process_id": 1, "thread_id": 1}),
+        (2000, 50, "cudaMalloc", {"process_id": 1, "thread_id": 1}),
+    ]
+    view = trace(nvtx=STEPS, kernels=[*BUSY, (50, 10, "k", other), (5000, 10, "k", other)], cuda_api=calls)
+    result = ANALYSIS.run(view)
+    assert result.judged_ns == 5000
+    assert result.by_name.select("startup_ns", "steady_ns").row(0) == (50, 50)

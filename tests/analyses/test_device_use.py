@@ -87,6 +87,15 @@ def test_profiler_overhead_is_a_cause_of_its_own():
     assert GAPS.run(view).by_cause == {"profiler_overhead": (1, 100)}
 
 
+def test_a_gap_while_another_device_of_the_process_works_is_not_the_hosts():
+    other = {"device_id": 1}
+    view = trace(
+        kernels=[(0, 10, "k"), (110, 10, "k"), (5, 110, "k", other)], overhead=[], cuda_api=[(20, 50, "cudaMalloc")]
+    )
+    gaps = {gap.device: gap.cause for gap in GAPS.run(view).largest if gap.dur_ns == 100}
+    assert gaps == {"GPU 0": "other_device_busy"}
+
+
 def test_short_gaps_are_not_counted():
     view = trace(kernels=[(0, 10, "k"), (9_010, 10, "k"), (30_000, 10, "k")])
     assert IdleGapsAnalysis().run(view).gaps == 1

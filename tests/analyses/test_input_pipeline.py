@@ -139,3 +139,24 @@ def test_severity_follows_the_share():
     (high,) = ANALYSIS.judge(ANALYSIS.run(steps_with_load(600)))
     assert (moderate.severity, high.severity) == (Severity.WARNING, Severity.ERROR)
     assert high.cost_ns == 10 * 600
+
+
+def test_an_input_range_deep_inside_another_is_no_stage_of_its_own():
+    ranges = [
+        r
+        for i in range(5)
+        for r in (
+            (i * 1000, 1000, f"step {i}"),
+            (i * 1000, 600, "data loading"),
+            (i * 1000 + 10, 580, "wrapper"),
+            (i * 1000 + 20, 500, "fetch batch"),
+        )
+    ]
+    result = ANALYSIS.run(trace(nvtx=ranges, kernels=[(i * 1000 + 600, 400, "k") for i in range(5)]))
+    assert [(stage.name, stage.self_ns) for stage in result.stages] == [("data loading", 3000)]
+
+
+def test_the_finding_of_a_host_only_capture_says_that_it_is_a_bound():
+    view = trace(nvtx=[r for i in range(5) for r in ((i * 100, 100, f"step {i}"), (i * 100, 40, "data loading"))])
+    (found,) = ANALYSIS.judge(ANALYSIS.run(view))
+    assert "upper bound" in found.message

@@ -21,7 +21,7 @@ from traceviz.analyses.host import input_ranges
 from traceviz.analyses.statistics import CALLS, DURATION_COLUMNS, DURATION_NAMES, TOTAL, duration_statistics, rows_of
 from traceviz.analyses.view import TraceView
 from traceviz.cuda_names import ApiKind, api_kind
-from traceviz.intervals import Array, IntervalSet
+from traceviz.intervals import IntervalSet
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.units import format_ns, format_ratio
 
@@ -190,8 +190,9 @@ def _with_parts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
     for process in calls["process_id"].unique():
         own = slice(None) if calls["process_id"].n_unique() == 1 else processes == process
         exposed[own] = _idle_of_user(trace, process).overlap(starts[own], ends[own])
-        startup[own] = _before(starts[own], ends[own], trace.judged(process))
-    known = trace.steps.source != "none"
+        if trace.steady:
+            startup[own] = np.clip(_first_steady(trace, process) - starts[own], 0, ends[own] - starts[own])
+    known = bool(trace.steady)
     nothing = pl.lit(None, pl.Int64)
     return calls.with_columns(
         (pl.Series(startup) if known else nothing).alias("startup_ns"),
@@ -205,12 +206,10 @@ def _idle_of_user(trace: TraceView, process: int) -> IntervalSet:
     return trace.idle_of(process) if process in trace.rank_busy else IntervalSet.empty()
 
 
-def _before(starts: Array, ends: Array, window: IntervalSet) -> Array:
-    """The part of each call before ``window`` begins; all of it where the window is empty."""
-    if not len(window):
-        return ends - starts
-    first = window.starts[0]
-    return np.asarray(np.clip(first - starts, 0, ends - starts), dtype=np.int64)
+def _first_steady(trace: TraceView, process: int) -> int:
+    """Begin of the first steady step of a process; where it has none, of any."""
+    firsts = {rank: int(window.starts[0]) for rank, window in trace.steady.items()}
+    return firsts.get(process, min(firsts.values()))
 
 
 def _by_name(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:

@@ -14,17 +14,22 @@ from traceviz.analyses.device_use import device_names
 from traceviz.analyses.frames import intervals
 from traceviz.analyses.host import HOST_CLASSES, LABELS, host_classes
 from traceviz.analyses.view import TraceView
-from traceviz.intervals import IntervalSet
+from traceviz.intervals import IntervalSet, union_all
 from traceviz.report import Bar, Bars, Column, Fact, Facts, Grid, Section, Skipped
 
 BEFORE, AFTER, OVERHEAD = "before_first_work", "after_last_work", "profiler_overhead"
+ELSEWHERE = "other_device_busy"
 CAUSE_LABELS = {
     **{c.key: LABELS[c.key] for c in HOST_CLASSES},
     BEFORE: "before the first device work",
     AFTER: "after the last device work",
     OVERHEAD: "profiler overhead",
+    ELSEWHERE: "another device works",
 }
-"""Causes of gaps by key. Inner gaps take the host class that covers most of them."""
+"""Causes of gaps by key. Inner gaps take the one that covers most of them.
+
+While another device of the same process works, what its host does says nothing about this device.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +138,10 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
 
 
 def _cause_sets(trace: TraceView, processes: Iterable[int]) -> Iterable[tuple[str, IntervalSet]]:
-    """Exclusive sets of what the host did, for the processes of one device; profiler overhead comes first."""
+    """Exclusive sets that cover the gaps of a device: overhead, other devices of its processes, else the host."""
     overhead = intervals(trace.frame("overhead", "start_ns", "dur_ns"))
     yield OVERHEAD, overhead
+    yield ELSEWHERE, union_all(trace.rank_busy[process] for process in processes).subtract(overhead)
     for c in HOST_CLASSES:
         sets = [host_classes(trace)[process].sets[c.key] for process in processes]
         yield c.key, IntervalSet.empty().union(*sets).subtract(overhead)

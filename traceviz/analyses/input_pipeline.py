@@ -161,11 +161,12 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         )
         if result.verdict == "possibly input-bound":
             message = (
-                f"Steps may wait for input: in {format_ratio(share)} of steady step time the device is idle and no "
-                f"CUDA call runs (mostly {stage.name if stage else 'host compute'})."
+                f"Steps may wait for input: in {format_ratio(share)} of steady step time the device is idle and "
+                f"the host launches nothing (mostly {stage.name if stage else 'host compute'})."
             )
             return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, "steady step time"),)
-        message = f"Steps wait for input in {format_ratio(share)} of their time{_mostly(stage)}.{gain}"
+        bound = f" ({result.caveat})" if result.caveat else ""
+        message = f"Steps wait for input in {format_ratio(share)} of their time{_mostly(stage)}{bound}.{gain}"
         advice = tuple(dict.fromkeys([stage.advice] if stage and stage.advice else [])) + rule("TV101").advice
         return (
             finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, "steady step time", advice=advice),
@@ -232,8 +233,7 @@ def _range_stages(trace: TraceView) -> list[Stage]:
         classes = host_classes(trace)[rank]
         waits = classes.sets["input_wait"].intersect(steady)
         inputs = classes.input_ranges
-        outer = inputs.filter(~pl.col("parent_id").is_in(inputs["range_id"].implode()).fill_null(value=False))
-        for part in outer.partition_by("name", maintain_order=True):
+        for part in _outermost(inputs).partition_by("name", maintain_order=True):
             starts, ends = bounds(part)
             within = steady.overlap(starts, ends)
             stage = Stage(
@@ -249,6 +249,13 @@ def _range_stages(trace: TraceView) -> list[Stage]:
             )
             found.setdefault(stage.name, []).append(stage)
     return [_with_advice(_summed(parts)) for parts in found.values()]
+
+
+def _outermost(ranges: pl.DataFrame) -> pl.DataFrame:
+    """Those of ``ranges`` (of one thread) that lie in no other of them, however many ranges are in between."""
+    ordered = ranges.sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
+    reach = pl.col("end_ns").cum_max().shift(1)
+    return ordered.filter(reach.is_null() | (pl.col("end_ns") > reach))
 
 
 def _summed(parts: list[Stage]) -> Stage:

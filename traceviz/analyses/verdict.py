@@ -40,7 +40,7 @@ def _input_sentence(found: InputPipelineResult) -> str:
         return f"Not input-bound: {share} of steady step time waits for input."
     if found.verdict == "possibly input-bound":
         return (
-            f"Possibly input-bound: in {share} of steady step time the device is idle and no CUDA call runs, "
+            f"Possibly input-bound: in {share} of steady step time the device is idle and the host launches nothing, "
             f"mostly {stage}. {found.unranged}"
         )
     speedup = found.best_case_speedup

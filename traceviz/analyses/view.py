@@ -194,9 +194,12 @@ class TraceView:
         return unions_by(self.steps.steady, "process_id")
 
     def judged(self, process_id: int) -> IntervalSet:
-        """The time that findings are judged on: steady steps, else from the first to the last device work."""
-        if process_id in self.steady:
-            return self.steady[process_id]
+        """The time that findings are judged on: steady steps, else from the first to the last device work.
+
+        Where the trace has steady steps, a process without any is not judged: :attr:`judged_words` holds for all.
+        """
+        if self.steady:
+            return self.steady.get(process_id, IntervalSet.empty())
         first, last = self._rank_extents.get(process_id, (0, 0))
         return IntervalSet.span(first, last)
 

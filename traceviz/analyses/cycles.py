@@ -43,7 +43,8 @@ def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike) -> Cycle | None:
     """The most convincing cycle of a sequence, or ``None``.
 
     Among anchors of equal likeness the more frequent one wins (one step rather than two), then the one that follows
-    the longest typical pause, since a step begins after the wait for its input.
+    the longest typical pause, since a step begins after the wait for its input, then the first one: how names are
+    numbered makes no difference.
 
     Args:
         codes: Name of each event as a number, in order of time.
@@ -58,15 +59,15 @@ def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike) -> Cycle | None:
     tokens = np.random.default_rng(1).integers(1, 2**63, size=names, dtype=np.uint64)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(tokens[dense], dtype=np.uint64)])
     by_name = np.split(np.argsort(dense, kind="stable"), np.cumsum(np.bincount(dense))[:-1])
-    best: tuple[float, int, float, Array] | None = None
+    best: tuple[tuple[float, int, float, int], Array] | None = None
     for anchors in by_name:  # once per distinct name
         likeness = _likeness(anchors, sums, sequence.size)
         if likeness < MIN_LIKENESS:
             continue
-        candidate = (round(likeness, 2), anchors.size, float(np.median(waits[anchors])), anchors)
-        if best is None or candidate[:3] > best[:3]:
-            best = candidate
-    return Cycle(best[3], best[0]) if best else None
+        merit = (round(likeness, 2), anchors.size, float(np.median(waits[anchors])), -int(anchors[0]))
+        if best is None or merit > best[0]:
+            best = merit, anchors
+    return Cycle(best[1], best[0][0]) if best else None
 
 
 def _dense(codes: Array) -> npt.NDArray[np.unsignedinteger[Any]]:

@@ -44,12 +44,14 @@ class ReadOptions:
         columns: For some tables, the nullable columns that matter; a reader may leave the others null.
         keep_private: Store command line and host name, which are left out by default.
         progress: Receives progress.
+        run: Name of the run wanted, where the source is a folder of several; ``None`` for the newest.
     """
 
     tables: frozenset[str] | None = None
     columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     keep_private: bool = False
     progress: Progress = silent
+    run: str | None = None
 
     def wants(self, name: str) -> bool:
         """Whether table ``name`` is asked for."""

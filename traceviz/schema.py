@@ -21,8 +21,11 @@ import pyarrow as pa
 
 from traceviz.errors import UsageError
 
-SCHEMA_VERSION = 1
-"""Version of this contract, written into every ``manifest.json``."""
+SCHEMA_VERSION = 2
+"""Version of this contract, written into every ``manifest.json``.
+
+Versions only add tables and nullable columns; what an older folder lacks is null, that is, not known.
+"""
 
 TEXT = pa.string()
 NAME = pa.dictionary(pa.int32(), pa.string())
@@ -91,15 +94,33 @@ CORRELATION = Column(
     joins="cuda_api.correlation_id",
 )
 GRAPH_NODE = Column("graph_node_id", I64, "CUDA graph node that launched this; null outside graphs.", nullable=True)
+GROUP = Column(
+    "group_id",
+    I64,
+    "Group of events that one step set off, across threads and devices, where the trace links them; null outside steps.",
+    nullable=True,
+    joins="steps.group_id",
+)
+OP = Column("op", NAME, "Framework op on whose behalf this ran, where the trace names it.", nullable=True)
 BYTES = Column("bytes", I64, "Amount of memory.", "bytes", nullable=True)
 
-_DEVICE_WORK = (START, DURATION, DEVICE, PROCESS, STREAM, CONTEXT, CORRELATION, GRAPH_NODE)
+_DEVICE_WORK = (START, DURATION, DEVICE, PROCESS, STREAM, CONTEXT, CORRELATION, GRAPH_NODE, GROUP, OP)
 
 MEMORY_KINDS = ("pageable", "pinned", "device", "array", "managed", "device_static", "managed_static", "unknown")
 """Values of the memory-kind columns."""
 
 COPY_KINDS = ("h2d", "d2h", "d2d", "p2p", "h2h", "unknown")
 """Values of ``memcpy.kind``. Arrays count as device memory; migrations of unified memory go by their direction."""
+
+
+HOST_CATEGORIES = ("step", "input", "pipeline", "op", "transfer", "compile", "python", "runtime")
+"""Values of ``host_ops.category``.
+
+``step``: a marker that declares a training step. ``input``: the program takes its next batch (``IteratorGetNext``,
+``DataLoader.__next__``); while it lasts, its thread waits for input. ``pipeline``: a stage that prepares input, on any
+thread (tf.data iterators). ``op``: an operation of the framework. ``transfer``: data on its way to or from a device.
+``compile``: tracing and compiling. ``python``: a Python frame. ``runtime``: everything else.
+"""
 
 
 def _dimension(name: str, axis: str, of: str) -> Column:
@@ -147,7 +168,7 @@ _DECLARED = (
         "a process that owns at least one event",
         (
             Column("process_id", I32, "Surrogate id, in order of pid."),
-            Column("pid", I64, "Process id of the operating system."),
+            Column("pid", I64, "Process id of the operating system; null where the trace has none.", nullable=True),
             Column("name", TEXT, "Program name.", nullable=True),
             Column("rank", I32, "Rank in the distributed job, where known.", nullable=True),
         ),
@@ -158,7 +179,7 @@ _DECLARED = (
         (
             Column("thread_id", I32, "Surrogate id, in order of pid and tid."),
             PROCESS,
-            Column("tid", I64, "Thread id of the operating system."),
+            Column("tid", I64, "Thread id of the operating system, or the profiler's own number of the thread."),
             Column("name", TEXT, "Thread name.", nullable=True),
         ),
     ),
@@ -178,6 +199,8 @@ _DECLARED = (
             Column("static_shared_bytes", I32, "Static shared memory of a block.", "bytes", nullable=True),
             Column("dynamic_shared_bytes", I32, "Dynamic shared memory of a block.", "bytes", nullable=True),
             Column("occupancy", F64, "Theoretical occupancy, where the producer states it.", "ratio", nullable=True),
+            Column("category", NAME, "Kind of operation as the producer states it (XLA: HLO category).", nullable=True),
+            Column("module", NAME, "Compiled program that the kernel belongs to (XLA module).", nullable=True),
         ),
     ),
     Table(
@@ -208,6 +231,7 @@ _DECLARED = (
             Column("name", NAME, "Function name without its `_vNNNN` suffix."),
             Column("domain", NAME, "runtime or driver."),
             Column("status", I32, "Return value; 0 is success.", nullable=True),
+            GROUP,
         ),
     ),
     Table(
@@ -262,10 +286,37 @@ _DECLARED = (
             THREAD,
             Column("op_id", I64, "Row number of this operation, from 0 in order of start."),
             Column("name", NAME, "Name of the operation."),
-            Column("category", NAME, "op, input, runtime, compile, python or annotation."),
+            Column("category", NAME, "What kind of operation: " + ", ".join(HOST_CATEGORIES) + "."),
             Column("depth", I32, "Operations of the same thread around this one.", nullable=True),
             Column("parent_id", I64, "Innermost operation around this one.", nullable=True, joins="host_ops.op_id"),
             CORRELATION,
+            GROUP,
+        ),
+    ),
+    Table(
+        "op_args",
+        "one property that the trace records of a host operation; exactly one of the three values is set",
+        (
+            Column("op_id", I64, "The operation.", joins="host_ops.op_id"),
+            Column("key", NAME, "Name of the property."),
+            Column("integer", I64, "A whole number; unsigned ones keep their 64 bits.", nullable=True),
+            Column("real", F64, "A number with a fraction.", nullable=True),
+            Column("text", NAME, "A text.", nullable=True),
+        ),
+    ),
+    Table(
+        "device_ops",
+        "a stretch of a device's timeline that contains other work: a compiled module, a step, an asynchronous operation",
+        (
+            START,
+            DURATION,
+            DEVICE,
+            PROCESS,
+            Column("name", NAME, "Name."),
+            Column("kind", NAME, "module, step, container, async_op, scope or marker."),
+            Column("category", NAME, "Kind of operation as the producer states it (XLA: HLO category).", nullable=True),
+            Column("run_id", I64, "Number of the execution of a module.", nullable=True),
+            GROUP,
         ),
     ),
     Table(
@@ -283,6 +334,9 @@ _DECLARED = (
             Column("step", I64, "Step number.", nullable=True),
             Column("name", NAME, "Name of the marker."),
             Column("marker", NAME, "What declared the step, for example ProfilerStep."),
+            Column("thread_id", I32, "Thread that carries the marker.", nullable=True, joins="threads.thread_id"),
+            Column("device_id", I16, "Device whose step this is.", nullable=True, joins="devices.device_id"),
+            Column("group_id", I64, "The step's group of events.", nullable=True),
         ),
     ),
     Table(
@@ -298,6 +352,11 @@ _DECLARED = (
             Column("pool", NAME, "Allocator or pool.", nullable=True),
             Column("address", I64, "Address.", nullable=True),
             BYTES,
+            OP,
+            Column("in_use_bytes", I64, "Memory in use in the pool afterwards.", "bytes", nullable=True),
+            Column("peak_bytes", I64, "Highest use of the pool so far.", "bytes", nullable=True),
+            Column("available_bytes", I64, "Memory that the pool can still give.", "bytes", nullable=True),
+            Column("requested_bytes", I64, "Amount asked for, before rounding.", "bytes", nullable=True),
         ),
     ),
     Table(
@@ -310,6 +369,15 @@ _DECLARED = (
             Column("metric", NAME, "What was measured."),
             Column("unit", NAME, "Unit of the value."),
             Column("value", F64, "The value."),
+        ),
+    ),
+    Table(
+        "settings",
+        "a version, option or setting that the trace states about the program or the capture",
+        (
+            Column("process_id", I32, "Process that it is about.", nullable=True, joins="processes.process_id"),
+            Column("key", TEXT, "Name of the setting."),
+            Column("value", TEXT, "Its value as text."),
         ),
     ),
     Table(

@@ -8,7 +8,7 @@ which. On disk a trace is a folder: one Parquet file per table and ``manifest.js
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -89,7 +89,7 @@ class TraceTables:
         """
         source = self._source(name)
         if isinstance(source, Path):
-            return pl.scan_parquet(source)
+            return _with_added_columns(name, source)
         if name not in self._frames:  # dictionaries are recoded on the way to polars: once is enough
             frame = pl.from_arrow(source)
             assert isinstance(frame, pl.DataFrame)
@@ -136,11 +136,25 @@ class TraceTables:
             raise MissingTableError.named(name, self.sources) from None
 
 
+def _with_added_columns(name: str, path: Path) -> pl.LazyFrame:
+    """The Parquet file with the declared nullable columns that it lacks, as nulls (see ``schema.SCHEMA_VERSION``)."""
+    frame = pl.scan_parquet(path)
+    present = set(pq.read_schema(path).names)
+    added = [column.name for column in schema.table(name).columns if column.name not in present]
+    if not added:
+        return frame
+    empty = pl.from_arrow(schema.table(name).empty())
+    assert isinstance(empty, pl.DataFrame)
+    return frame.with_columns(pl.lit(None, dtype=empty.schema[column]).alias(column) for column in added)
+
+
 def conform(name: str, table: pa.Table) -> pa.Table:
     """``table`` with exactly the declared columns and types of ``name``, sorted by ``start_ns``.
 
+    A nullable column that is missing is filled with nulls: not known.
+
     Raises:
-        SchemaError: a column is missing, cannot be cast, or holds a null that its declaration forbids.
+        SchemaError: another column is missing, cannot be cast, or holds a null that its declaration forbids.
         UsageError: no such table is declared.
     """
     typed = _typed(name, table)
@@ -155,15 +169,25 @@ def _typed(name: str, table: pa.Table) -> pa.Table:
     """``table`` with the declared columns and types, in the order in which its rows are."""
     declared = schema.table(name)
     if not table.schema.equals(declared.arrow):
-        missing = [column.name for column in declared.columns if column.name not in table.column_names]
+        missing = _missing(name, table.column_names)
         if missing:
             raise SchemaError(f"Table {name} lacks the columns {', '.join(missing)}.")
-        columns = [_cast(name, table.column(column.name), column) for column in declared.columns]
+        columns = [
+            _cast(name, table.column(column.name), column)
+            if column.name in table.column_names
+            else pa.chunked_array([pa.nulls(table.num_rows, column.type)])
+            for column in declared.columns
+        ]
         table = pa.table(columns, schema=declared.arrow)
     for column in declared.columns:
         if not column.nullable and table.column(column.name).null_count:
             raise SchemaError(f"Table {name}: column {column.name} may not hold nulls.")
     return table
+
+
+def _missing(name: str, present: Collection[str]) -> list[str]:
+    """Declared columns of table ``name`` that must be there and are not ``present``."""
+    return [c.name for c in schema.table(name).columns if not c.nullable and c.name not in present]
 
 
 def _cast(name: str, values: pa.ChunkedArray[Any], column: schema.Column) -> pa.ChunkedArray[Any]:
@@ -283,9 +307,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("kind") != MANIFEST_KIND:
         raise DamagedTraceError(f"{folder / MANIFEST} is not the manifest of a traceviz folder.")
     version = manifest.get("schema_version")
-    if version != schema.SCHEMA_VERSION:
+    if not isinstance(version, int) or not 1 <= version <= schema.SCHEMA_VERSION:
         raise DamagedTraceError(
-            f"{folder} follows schema version {version}; this traceviz reads {schema.SCHEMA_VERSION}.",
+            f"{folder} follows schema version {version}; this traceviz reads 1 to {schema.SCHEMA_VERSION}.",
             fix="Install a newer traceviz, or convert the source again.",
         )
     return manifest
@@ -318,6 +342,6 @@ def _check_file(path: Path, name: str, count: int) -> None:
         raise DamagedTraceError(f"{path} cannot be read.", str(error), again) from error
     if metadata.num_rows != count:
         raise DamagedTraceError(f"{path} holds {metadata.num_rows} rows; the manifest says {count}.", fix=again)
-    missing = [column.name for column in schema.table(name).columns if column.name not in found]
+    missing = _missing(name, found)
     if missing:
         raise DamagedTraceError(f"{path} lacks the columns {', '.join(missing)}.", fix=again)

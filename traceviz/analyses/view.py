@@ -28,10 +28,12 @@ class AnalysisOptions:
     Args:
         step_marker: Regular expression of the NVTX ranges that are steps.
         input_range: Regular expression of the NVTX ranges in which input is loaded.
+        basis: Whose classes break the steps down: ``traceviz``, or those of another tool that users compare with.
     """
 
     step_marker: str | None = None
     input_range: str | None = None
+    basis: str = "traceviz"
 
 
 NO_THREAD = -1

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.foreign_basis import NO_STEPS, OURS, Basis, ForeignSteps, basis_named, foreign_steps, unusable
+from traceviz.analyses.foreign_section import foreign_blocks
 from traceviz.analyses.host import CLASSES, LABELS, class_times, measured
 from traceviz.analyses.view import TraceView
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
@@ -27,22 +29,53 @@ class Breakdown:
 
 
 @dataclass(frozen=True, slots=True)
-class BreakdownAnalysis(Analysis[Breakdown]):
-    """Exclusive classes of steady step time, by the priority of :data:`traceviz.analyses.host.CLASSES`."""
+class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps]):
+    """Exclusive classes of steady step time, by the priority of :data:`traceviz.analyses.host.CLASSES`.
+
+    Where the user asks for the classes of another program, those: see :mod:`traceviz.analyses.foreign_basis`.
+    """
 
     slug: ClassVar[str] = "breakdown"
     title: ClassVar[str] = "Step time breakdown"
     needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "kernels", "memcpy", "memset", "cuda_api", "os_calls")
+    uses: ClassVar[tuple[str, ...]] = (
+        "steps",
+        "nvtx",
+        "host_ops",
+        "device_ops",
+        "kernels",
+        "memcpy",
+        "memset",
+        "cuda_api",
+        "os_calls",
+    )
 
-    def run(self, trace: TraceView) -> Breakdown | Skipped:
-        """Overlap the classes with the steady steps."""
+    def run(self, trace: TraceView) -> Breakdown | ForeignSteps | Skipped:
+        """Overlap the classes with the steady steps.
+
+        Raises:
+            UsageError: the options name a basis that does not exist.
+        """
+        basis = basis_named(trace.options.basis)
+        if basis is not None:
+            return self._foreign(trace, basis)
         if not trace.steady:
             return self.skipped("no steps were found, so there is no step time to break down")
         return Breakdown(class_times(trace, trace.steady), measured(trace), trace.steps.steady.height)
 
-    def describe(self, result: Breakdown) -> Section:
+    def _foreign(self, trace: TraceView, basis: Basis) -> ForeignSteps | Skipped:
+        reason = unusable(trace, basis)
+        if reason:
+            return self.skipped(reason)
+        found = foreign_steps(trace, basis)
+        if found.frame.is_empty():
+            return self.skipped(f"{basis.name} finds no steps and says: “{NO_STEPS}” Use --basis {OURS}")
+        return found
+
+    def describe(self, result: Breakdown | ForeignSteps) -> Section:
         """One stacked bar, and the table behind it."""
+        if isinstance(result, ForeignSteps):
+            return Section(self.slug, self.title, foreign_blocks(result))
         total = result.step_ns
         shown = [c for c in CLASSES if c.key in result.measured or result.times[c.key]]
         bars = tuple(Bar(c.key, c.label, result.times[c.key], _share(result.times[c.key], total)) for c in shown)
@@ -57,7 +90,7 @@ class BreakdownAnalysis(Analysis[Breakdown]):
             for c in shown
         )
         whole = f"time of {result.steps} steady steps ({format_ns(total)})"
-        facts = (Fact("basis", "basis", "traceviz"), Fact("step_ns", "steady step time", total, "ns"))
+        facts = (Fact("basis", "basis", OURS), Fact("step_ns", "steady step time", total, "ns"))
         blocks: list[Block] = [
             Facts(facts, audience="machine"),
             Bars("Step time", whole, "ns", bars),

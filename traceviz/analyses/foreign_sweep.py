@@ -1,0 +1,120 @@
+"""The sweep by which the TensorFlow profiler gives every moment of a step to one kind of event.
+
+The boundaries of a step's events are taken in order of time; at one time ends come before starts, and among equals
+the higher kind comes first. A start raises the current kind to its own if that is higher. An end that leaves no event
+of the *current* kind lowers it to the highest kind below that still runs. Each gap between two boundaries belongs to
+the kind that is current after the first of them::
+
+    kind 2        |---|
+    kind 1     |--------|
+    current  0 |1 | 2 |1| 0
+
+An event without duration ends before it starts. Its end lowers nothing, and its start raises the current kind, to
+which no event belongs any more: until a boundary changes it, the time that follows counts for an event that is over.
+That is a defect of the original, kept here because the purpose is to get its figures::
+
+    kind 1        i      (an instant)
+    kind 0   |----------|
+    current  |0 |1 ...    until another event of kind 1 ends, or a higher one starts and ends
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from traceviz.intervals import Array
+
+Flags = npt.NDArray[np.bool_]
+Kinds = npt.NDArray[np.int8]
+
+_CODES = 512
+"""A boundary's place among those of the same time: two sides of at most 256 kinds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spans:
+    """Gaps between consecutive boundaries of one step: disjoint, sorted by step and time; some have no length.
+
+    Args:
+        step: Step of the gap, as given to :func:`sweep`.
+        starts: Begins, in nanoseconds.
+        ends: Ends, in nanoseconds.
+        kind: Kind to which the gap belongs; 0 where no event runs.
+    """
+
+    step: Array
+    starts: Array
+    ends: Array
+    kind: Kinds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Boundaries:
+    step: Array
+    times: Array
+    kind: Kinds
+    is_start: Flags
+
+    @property
+    def opens_step(self) -> Flags:
+        """Whether the boundary is the first one of its step."""
+        return np.concatenate([[True], self.step[1:] != self.step[:-1]])
+
+
+def sweep(step: Array, starts: Array, ends: Array, kind: Kinds) -> Spans:
+    """Give the time between events to kinds, step by step; see above for the rules.
+
+    Args:
+        step: Step of each event: a number from 0.
+        starts: Begin of each event, in nanoseconds from the begin of the trace, below 2**54 (208 days).
+        ends: End of each event; not before its begin.
+        kind: Kind of each event, 1 to 127; a higher one takes precedence.
+
+    Returns:
+        The gaps between boundaries; no step has any where it has no event.
+    """
+    if not step.size:
+        return Spans(step, starts, ends, kind)
+    found = _boundaries(step, starts, ends, kind)
+    inner = ~found.opens_step[1:]  # the last boundary of a step opens no gap
+    current = _current_kind(found)
+    return Spans(found.step[:-1][inner], found.times[:-1][inner], found.times[1:][inner], current[:-1][inner])
+
+
+def _boundaries(step: Array, starts: Array, ends: Array, kind: Kinds) -> _Boundaries:
+    times = np.concatenate([starts, ends])
+    kinds = np.concatenate([kind, kind])
+    is_start = np.repeat([True, False], starts.size)
+    steps = np.concatenate([step, step])
+    rank = is_start * 256 + (255 - kinds.astype(np.int64))
+    order = np.lexsort((times * _CODES + rank, steps))
+    return _Boundaries(steps[order], times[order], kinds[order], is_start[order])
+
+
+def _current_kind(found: _Boundaries) -> Kinds:
+    """The current kind after each boundary.
+
+    From the highest kind down: a kind is current where it was set last by a start of its own, and not yet cleared by
+    the end of its last event, wherever no higher kind is current. Where a higher kind has just gone, the kind is
+    current if one of its events runs.
+    """
+    position = np.arange(found.times.size)
+    opens = found.opens_step
+    current = np.zeros(found.times.size, dtype=np.int8)
+    above = np.zeros(found.times.size, dtype=bool)
+    for kind in np.unique(found.kind)[::-1]:
+        own = found.kind == kind
+        running = np.cumsum(np.where(found.is_start, own, -own.astype(np.int32)), dtype=np.int64)
+        begins = own & found.is_start
+        resumes = opens.copy()
+        resumes[1:] |= above[:-1] & ~above[1:]
+        decides = begins | resumes | (own & ~found.is_start & (running == 0))
+        holds = begins | (resumes & (running > 0))
+        last = np.maximum.accumulate(np.where(decides, position, 0))
+        mine = holds[last] & ~above
+        current[mine] = kind
+        above |= mine
+    return current

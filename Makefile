@@ -5,13 +5,16 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+ORACLE := .venv-oracle
 STAGE  := build/typecheck
 TRACE  ?= sample_traces/synthetic/input_bound.sqlite
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
+# Tests against xprof run where `make oracle` has been, or where the caller names a Python that has it.
+export TRACEVIZ_ORACLE ?= $(if $(wildcard $(ORACLE)/installed),$(abspath $(ORACLE)/bin/python))
 
-.PHONY: demo test lint types bench docs samples wheel nsys clean
+.PHONY: demo test lint types bench docs samples oracle wheel nsys clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -34,12 +37,14 @@ types: $(VENV)/dev
 
 bench: $(VENV)/dev
 	$(BIN)/python benchmarks/nsys_convert.py $(BENCH_OPTIONS)
+	$(BIN)/python benchmarks/xplane_read.py $(if $(TRACEVIZ_ORACLE),--python $(TRACEVIZ_ORACLE)) $(BENCH_XPLANE_OPTIONS)
 
 docs: $(VENV)/dev
 	$(BIN)/python scripts/generate_docs.py
 
 samples: $(VENV)/dev
 	$(BIN)/python sample_traces/make_synthetic.py
+	$(BIN)/python sample_traces/make_synthetic_xplane.py
 
 # What goes into a wheel: the three folders as one package, and nothing at the top that could clash.
 wheel: $(VENV)/dev
@@ -52,8 +57,24 @@ nsys:
 	@if command -v nsys >/dev/null || [ "$$(id -u)" -eq 0 ] || [ -n "$$CI" ]; then scripts/install-nsys.sh; \
 	else echo "nsys is not installed (scripts/install-nsys.sh does on Debian 12): tests that need it are skipped"; fi
 
-# Stamps: nothing is installed again until pyproject.toml changes. The install is editable, code needs no new one.
-$(VENV)/installed: pyproject.toml
+# TensorFlow, JAX and xprof, kept away from traceviz: tests ask them about captures, and let them record some.
+# 2.3 GB on disk.
+oracle: $(ORACLE)/installed
+
+# Only a change of what the extras ask for installs anew.
+$(ORACLE)/requirements.txt: pyproject.toml
+	@mkdir -p $(ORACLE)
+	@$(PYTHON) scripts/extras.py tensorflow jax > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+$(ORACLE)/installed: $(ORACLE)/requirements.txt tests/oracle/constraints.txt
+	@test -x $(ORACLE)/bin/python || $(PYTHON) -m venv $(ORACLE)
+	$(ORACLE)/bin/python -m pip install --quiet --requirement $< --constraint tests/oracle/constraints.txt
+	@touch $@
+
+# Stamps: nothing is installed again until pyproject.toml or the C sources change. The install is editable, Python code
+# needs no new one.
+$(VENV)/installed: pyproject.toml CMakeLists.txt $(wildcard parsers/native/*)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable .
@@ -64,4 +85,4 @@ $(VENV)/dev: $(VENV)/installed
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(ORACLE) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,44 @@
+"""Tests against xprof, which lives in a Python environment of its own: TRACEVIZ_ORACLE names that Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("xprof_oracle.py")
+
+Ask = Callable[..., Any]
+"""``ask(command, file, ...)``: the answer of xprof_oracle.py, decoded."""
+
+
+@pytest.fixture(scope="session")
+def oracle_python() -> str:
+    """A Python that has TensorFlow, JAX and xprof; ``make oracle`` installs one."""
+    python = os.environ.get("TRACEVIZ_ORACLE")
+    if python:
+        return python
+    if os.environ.get("TRACEVIZ_REQUIRE_ORACLE"):
+        pytest.fail("TRACEVIZ_ORACLE is not set, and TRACEVIZ_REQUIRE_ORACLE says that it must be")
+    pytest.skip("TRACEVIZ_ORACLE names no Python with TensorFlow and xprof (make oracle installs one)")
+
+
+@pytest.fixture(scope="session")
+def ask_xprof(oracle_python: str) -> Ask:
+    """Asks xprof about one capture, or about the hosts of one run. Equal questions are asked once."""
+    answers: dict[tuple[str, ...], Any] = {}
+
+    def ask(command: str, *files: Path) -> Any:
+        question = (command, *map(str, files))
+        if question not in answers:
+            done = subprocess.run([oracle_python, SCRIPT, *question], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, f"xprof failed on {question}: {done.stderr[-2000:]}"
+            answers[question] = json.loads(done.stdout)
+        return answers[question]
+
+    return ask

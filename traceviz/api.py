@@ -34,6 +34,7 @@ def open_trace(
     reader: str | None = None,
     tables: Collection[str] | None = None,
     keep_private: bool = False,
+    run: str | None = None,
     progress: Progress = silent,
 ) -> TraceTables:
     """Read a trace of any known format.
@@ -43,18 +44,19 @@ def open_trace(
         reader: Identifier of the format, instead of recognising it by its content.
         tables: Tables wanted; ``None`` for all.
         keep_private: Keep command line and host name.
+        run: Run wanted, where ``path`` is a folder of several; ``None`` for the newest.
         progress: Receives progress.
 
     Raises:
         UnknownFormatError: nothing, or more than one reader, recognises the file.
+        UsageError: there is no such reader, or no such run.
         MissingToolError: a program that decodes the format is missing or too old.
         DamagedTraceError: the file breaks the rules of its format.
     """
     source = Path(path)
     wanted = None if tables is None else frozenset(tables)
-    return TraceTables(
-        dict(identify(source, reader).read(source, ReadOptions(wanted, keep_private=keep_private, progress=progress)))
-    )
+    options = ReadOptions(wanted, keep_private=keep_private, progress=progress, run=run)
+    return TraceTables(dict(identify(source, reader).read(source, options)))
 
 
 def convert(
@@ -64,6 +66,7 @@ def convert(
     reader: str | None = None,
     keep_private: bool = False,
     force: bool = False,
+    run: str | None = None,
     progress: Progress = silent,
 ) -> Path:
     """Write a trace as a traceviz folder of Parquet tables; one table is in memory at a time.
@@ -77,7 +80,7 @@ def convert(
     check_not_source(source, target)
     check_folder_free(target, force=force, replaceable=storage.is_trace_folder)
     chosen = identify(source, reader)
-    parts = chosen.read(source, ReadOptions(None, keep_private=keep_private, progress=progress))
+    parts = chosen.read(source, ReadOptions(None, keep_private=keep_private, progress=progress, run=run))
     with new_folder(target, force=force, replaceable=storage.is_trace_folder) as temporary:
         storage.write_tables(temporary, parts, _provenance(source, chosen.format, keep_private=keep_private))
     return target
@@ -90,11 +93,12 @@ def report_on(
     options: AnalysisOptions | None = None,
     selection: Selection | None = None,
     reader: str | None = None,
+    run: str | None = None,
     progress: Progress = silent,
 ) -> Report:
     """Read a trace and analyse it: :func:`open_trace`, a :class:`Selection`, :func:`analyze`."""
     source = Path(path)
-    wanted = ReadOptions(tables_for(sections), columns_for(sections), progress=progress)
+    wanted = ReadOptions(tables_for(sections), columns_for(sections), progress=progress, run=run)
     tables = TraceTables(dict(identify(source, reader).read(source, wanted)))
     found = analyze(select(tables, selection or Selection()), options, sections)
     return replace(found, run=(Fact("source", "trace", source.name), *found.run))

@@ -92,7 +92,8 @@ def _reading(command: Command) -> Command:
     """Options that every command that reads a trace has."""
     trace = click.argument("trace", type=click.Path(path_type=Path))
     reader = click.option("--reader", metavar="NAME", help="Format of TRACE, instead of recognising it by its content.")
-    return trace(reader(command))
+    run = click.option("--run", metavar="NAME", help="Run to read, where TRACE is a log folder of several (newest).")
+    return trace(reader(run(command)))
 
 
 @main.command()
@@ -107,13 +108,15 @@ def _reading(command: Command) -> Command:
 @click.option("--to", "end", type=_Time(), help="End of the window analysed, e.g. 20s.")
 @click.option("--step-marker", metavar="REGEX", help="NVTX ranges that are training steps.")
 @click.option("--input-range", metavar="REGEX", help="NVTX ranges in which input is loaded.")
+@click.option("--basis", default="traceviz", metavar="NAME", help="Classes of step time: traceviz, xprof, tensorboard.")
 @click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, small ones folded).")
 @click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped).")
 @click.option("--require-verdict", is_flag=True, help="Exit with 4 where the input cannot be judged.")
-def report(trace: Path, reader: str | None, sections: tuple[str, ...], **options: Any) -> None:
+def report(trace: Path, reader: str | None, run: str | None, sections: tuple[str, ...], **options: Any) -> None:
     """Print what TRACE says: verdict, step breakdown, CUDA time share, kernels, findings.
 
-    TRACE is a .nsys-rep, .qdrep, .qdstrm, an nsys SQLite or Parquet export, or a folder made by `traceviz convert`.
+    TRACE is a TensorBoard log folder or an .xplane.pb file (TensorFlow, JAX), a .nsys-rep, .qdrep, .qdstrm, an nsys
+    SQLite or Parquet export, or a folder made by `traceviz convert`.
     """
     from traceviz import api
     from traceviz.files import check_file_free, check_not_source
@@ -128,9 +131,10 @@ def report(trace: Path, reader: str | None, sections: tuple[str, ...], **options
         found = api.report_on(
             trace,
             sections=sections or None,
-            options=_analysis_options(options["step_marker"], options["input_range"]),
+            options=_analysis_options(options["step_marker"], options["input_range"], options["basis"]),
             selection=api.Selection(options["start"], options["end"], options["device"], options["rank"]),
             reader=reader,
+            run=run,
             progress=progress,
         )
     color = output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
@@ -145,13 +149,15 @@ def report(trace: Path, reader: str | None, sections: tuple[str, ...], **options
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder to create.")
 @click.option("--force", is_flag=True, help="Replace an existing traceviz folder.")
 @click.option("--keep-private", is_flag=True, help="Store command line and host name too.")
-def convert(trace: Path, reader: str | None, output: Path, *, force: bool, keep_private: bool) -> None:
+def convert(
+    trace: Path, reader: str | None, run: str | None, output: Path, *, force: bool, keep_private: bool
+) -> None:
     """Write TRACE as a folder of Parquet tables."""
     from traceviz import api
     from traceviz.tables import read_manifest
 
     with _progress() as progress:
-        api.convert(trace, output, reader=reader, keep_private=keep_private, force=force, progress=progress)
+        api.convert(trace, output, reader=reader, keep_private=keep_private, force=force, run=run, progress=progress)
     counts = {name: count for name, count in read_manifest(output)["tables"].items() if count}
     click.echo(f"{output}: " + ", ".join(f"{name} {count:,}" for name, count in counts.items()))
 
@@ -195,7 +201,8 @@ def completion(shell: str) -> None:
     click.echo(found(main, {}, "traceviz", "_TRACEVIZ_COMPLETE").source())
 
 
-def _analysis_options(step_marker: str | None, input_range: str | None) -> Any:
+def _analysis_options(step_marker: str | None, input_range: str | None, basis: str) -> Any:
+    from traceviz.analyses.foreign_basis import basis_named
     from traceviz.analyses.stepping import valid_pattern
     from traceviz.api import AnalysisOptions
     from traceviz.errors import UsageError
@@ -203,7 +210,8 @@ def _analysis_options(step_marker: str | None, input_range: str | None) -> Any:
     for option, pattern in (("--step-marker", step_marker), ("--input-range", input_range)):
         if pattern is not None and not (pattern and valid_pattern(pattern)):
             raise UsageError(f"{option} {pattern!r} is not a regular expression.")
-    return AnalysisOptions(step_marker, input_range)
+    basis_named(basis)  # an unknown name is reported before the work, not after
+    return AnalysisOptions(step_marker, input_range, basis)
 
 
 def _require_verdict(found: Report) -> None:

@@ -40,7 +40,8 @@ RULES: tuple[Rule, ...] = (
         "TV101",
         "input-bound",
         "Steady steps wait for input for at least 5 % of their time (moderately input-bound) or 20 % (highly): the "
-        "training thread is inside a data-loading range while no device works, or input is copied to an idle device.",
+        "program waits for its next batch (a data-loading range, tf.data's IteratorGetNext, a TPU's infeed) while no "
+        "device works, or input is copied to an idle device.",
         "The accelerator waits while the host reads, decodes and augments the next batch. No change to the model helps "
         "until this wait is gone.",
         (
@@ -64,11 +65,72 @@ RULES: tuple[Rule, ...] = (
         "A loader that is too slow looks like this, but so does any other work on the host.",
         (
             "Record ranges around data loading (NVTX range named 'data loading'), or name yours with --input-range.",
+            "JAX: wrap taking the next batch in jax.profiler.TraceAnnotation('data loading').",
             "If the capture has no operating-system calls, record them too (nsys: --trace=cuda,nvtx,osrt).",
             "Compare with a run on synthetic data kept on the device: if it is faster, the input is the limit.",
         ),
         "Checkpointing, logging, evaluation or Python overhead between steps look the same without ranges.",
         ("https://docs.nvidia.com/nsight-systems/UserGuide/",),
+    ),
+    Rule(
+        "TV103",
+        "prefetch-runs-empty",
+        "Steps wait for input, and at least half of the calls of a tf.data prefetch found its buffer empty.",
+        "A prefetch helps only while its buffer has elements: here the stages before it are slower than the training, "
+        "and a larger buffer would run empty as well.",
+        (
+            "Make the slow stage before it faster: parallel map and interleave, cache, larger vectorised pieces.",
+            "Where batches take unequal time, a larger buffer evens them out: .prefetch(tf.data.AUTOTUNE).",
+        ),
+        "The first calls after the start find every buffer empty; so does a prefetch behind another one.",
+        ("https://www.tensorflow.org/guide/data_performance_analysis",),
+    ),
+    Rule(
+        "TV104",
+        "pipeline-leaves-cores-idle",
+        "Steps wait for a tf.data stage that works on fewer elements at once than the pipeline may use cores, with a "
+        "fixed number.",
+        "The cores that it leaves idle could prepare the next elements.",
+        (
+            "Replace the fixed number by num_parallel_calls=tf.data.AUTOTUNE, or raise it to the number of cores.",
+            "Set options.autotune.enabled = True if it was turned off.",
+        ),
+        "A stage limited by the disk, the network or Python's lock does not gain from more calls at once.",
+        ("https://www.tensorflow.org/guide/data_performance",),
+    ),
+    Rule(
+        "TV105",
+        "pipeline-without-prefetch",
+        "Steps wait for input, and the tf.data pipeline does not end in a prefetch.",
+        "Without it, a batch is prepared when the program asks for it, and training and input take turns.",
+        ("Add .prefetch(tf.data.AUTOTUNE) as the last transformation.",),
+        "Some stages run ahead by themselves (MapAndBatch by one batch, a parallel map by its parallelism).",
+        ("https://www.tensorflow.org/guide/data_performance#prefetching",),
+    ),
+    Rule(
+        "TV106",
+        "sequential-map",
+        "Steps wait for input, and at least a tenth of the wait is for a tf.data map that runs one call at a time.",
+        "One core works on the map while the others are idle.",
+        (
+            "Pass num_parallel_calls=tf.data.AUTOTUNE to map().",
+            "Vectorise the function: batch first, then map whole batches.",
+            "Cache its result where it does not depend on chance.",
+        ),
+        "Functions that call Python hold the interpreter's lock: in parallel they gain little.",
+        ("https://www.tensorflow.org/guide/data_performance#parallelizing_data_transformation",),
+    ),
+    Rule(
+        "TV107",
+        "pipeline-memory-exhausted",
+        "Steps wait for input, and the buffers of the tf.data pipeline use at least 90 % of their memory budget.",
+        "The runtime stops enlarging buffers and parallelism at that budget.",
+        (
+            "Raise options.autotune.ram_budget (bytes) where the host has memory to spare.",
+            "Keep smaller elements in buffers: decode and cast late, shuffle file names instead of images.",
+        ),
+        "A cache that was meant to fill the memory.",
+        ("https://www.tensorflow.org/api_docs/python/tf/data/experimental/AutotuneOptions",),
     ),
     Rule(
         "TV201",
@@ -155,6 +217,133 @@ RULES: tuple[Rule, ...] = (
         "cudaStreamCreateWithFlags takes tens of microseconds to milliseconds; streams are meant to be reused.",
         ("Create streams once, before the loop, and reuse them.",),
         "A library that grows its pool in the first steps; those are counted as start-up.",
+    ),
+    Rule(
+        "TV401",
+        "recompilation-in-steps",
+        "Functions are traced or programs compiled in at least two steady steps, while no device works.",
+        "Tracing and compiling take milliseconds to minutes; they are meant to happen in the first step only. Each new "
+        "shape, type or Python argument makes the framework compile again.",
+        (
+            "Keep shapes constant: drop the remainder of the last batch, pad sequences to a few lengths.",
+            "TensorFlow: tf.function(reduce_retracing=True) or an input_signature; pass tensors, not Python numbers.",
+            "JAX: mark changing arguments as arrays (not static_argnums), create jitted functions once, outside loops.",
+        ),
+        "A capture whose steps are the program's first, or one that contains an evaluation. The call of a function "
+        "that was traced first counts as a whole, its execution included.",
+        (
+            "https://www.tensorflow.org/guide/function#controlling_retracing",
+            "https://docs.jax.dev/en/latest/jit-compilation.html",
+        ),
+    ),
+    Rule(
+        "TV402",
+        "device-memory-nearly-exhausted",
+        "At least 95 % of what a device's allocator can give has been in use.",
+        "A slightly larger batch or another shape will fail, and the allocator may spend time in searching for room.",
+        (
+            "Free what is not needed: gradient checkpointing, mixed precision, a smaller batch with accumulation.",
+            "Look at the ops that held most at the peak.",
+        ),
+        "A batch size that was chosen to fill the device: then this is what was wanted.",
+        ("https://www.tensorflow.org/guide/profiler#memory_profile_tool",),
+    ),
+    Rule(
+        "TV403",
+        "memory-growth-per-step",
+        "The use of a pool rises from nearly every steady step to the next, by at least 64 KiB.",
+        "What grows with every step ends in an out-of-memory error; until then it costs allocations.",
+        (
+            "Keep numbers instead of tensors: float(loss), loss.item(), not the loss itself in a list.",
+            "Do not build new graph objects (variables, functions, datasets) inside the loop.",
+        ),
+        "A cache that is still being filled (dataset.cache(), the first epoch) grows too, and stops by itself.",
+        ("https://www.tensorflow.org/guide/profiler#memory_profile_tool",),
+    ),
+    Rule(
+        "TV404",
+        "device-waits-for-infeed",
+        "TPUs wait for infeed in at least 5 % of their time.",
+        "The accelerator has asked for the next batch, and the host does not have it ready.",
+        (
+            "Let the input run ahead: prefetch(AUTOTUNE), parallel map and interleave on the hosts.",
+            "Send less: uint8 images, preprocessing on the device.",
+            "Use more hosts per device, or cache the decoded data set.",
+        ),
+        "The first steps of a program, in which the buffers fill. The wait is an upper bound of the gain.",
+        ("https://www.tensorflow.org/guide/data_performance",),
+        part_of=("TV101",),
+    ),
+    Rule(
+        "TV405",
+        "matrix-ops-in-full-precision",
+        "Matrix products and convolutions run in 32-bit kernels on a device with tensor cores, and those could save at "
+        "least 5 % of the judged time.",
+        "Tensor cores compute 16-bit floats several times as fast as the other cores compute 32-bit floats, and 16-bit "
+        "data takes half of the memory and its bandwidth.",
+        (
+            "TensorFlow: keras.mixed_precision.set_global_policy('mixed_float16'), or 'mixed_bfloat16' on newer GPUs.",
+            "PyTorch: torch.autocast with a gradient scaler; JAX: bfloat16 parameters or activations.",
+            "Where 32 bits must stay: allow TensorFloat-32 (compute capability 8.0 and newer).",
+            "Make channels and batch multiples of 8, so that tensor-core kernels fit.",
+        ),
+        "Numerics that need 32 bits. The bound holds where compute is the limit; small ops wait for memory or launches "
+        "and gain less. Kernels whose names do not state their precision are not counted.",
+        ("https://www.tensorflow.org/guide/mixed_precision",),
+    ),
+    Rule(
+        "TV406",
+        "launches-beside-input-threads",
+        "In at least 3 % of steady step time kernels are being launched, no device works, and threads of the input "
+        "pipeline run at the same time; launches have no threads of their own.",
+        "TensorFlow launches kernels from the threads that also run tf.data: when those are busy, launches wait.",
+        (
+            "Give launching threads of its own: TF_GPU_THREAD_MODE=gpu_private (and TF_GPU_THREAD_COUNT=1 or 2).",
+            "Leave cores free: options.threading.private_threadpool_size in tf.data below the number of cores.",
+        ),
+        "Launching is slow for another reason (many small kernels) and the input merely runs beside it.",
+        ("https://www.tensorflow.org/guide/gpu_performance_analysis",),
+    ),
+    Rule(
+        "TV407",
+        "eager-ops-in-steps",
+        "At least half of the ops run one by one (eagerly), ten or more in a step, and starting them takes at least "
+        "5 % of the judged time while no device works.",
+        "Each eager op passes through Python and the runtime, tens of microseconds, before it does any work.",
+        (
+            "Decorate the training step with @tf.function; in Keras, compile without run_eagerly=True.",
+            "JAX: put the whole step into one jax.jit.",
+            "Then let XLA fuse it: tf.function(jit_compile=True).",
+        ),
+        "Code that runs eagerly for debugging, or a capture that is mostly set-up. Ops that take milliseconds each "
+        "lose little by being started one by one.",
+        ("https://www.tensorflow.org/guide/function",),
+    ),
+    Rule(
+        "TV408",
+        "devices-unused",
+        "The program can use several devices and computes on one of them, and spreading its kernels could save at "
+        "least 5 % of the judged time.",
+        "Frameworks reserve every device that they see, but place all work on the first unless told otherwise.",
+        (
+            "TensorFlow: tf.distribute.MirroredStrategy; PyTorch: DistributedDataParallel; JAX: jit over shards.",
+            "Where one device is enough, hide the others (CUDA_VISIBLE_DEVICES), so that others can use them.",
+        ),
+        "Other processes work on the other devices. The bound assumes perfect scaling with a global batch that stays.",
+        ("https://www.tensorflow.org/guide/distributed_training",),
+    ),
+    Rule(
+        "TV409",
+        "small-grids-with-free-memory",
+        "In at least 5 % of the judged time only kernels run that have fewer blocks than the device has "
+        "multiprocessors, and at least half of the device's memory was never in use.",
+        "A grid smaller than the device leaves multiprocessors idle; a larger batch makes larger grids at little cost.",
+        (
+            "Use a larger batch (and adapt the learning rate) while memory allows.",
+            "Run several small kernels at once: XLA fusion, CUDA graphs, more streams.",
+        ),
+        "Optimizer and bookkeeping kernels do not grow with the batch. Memory that another process needs is not free.",
+        ("https://www.tensorflow.org/guide/gpu_performance_analysis",),
     ),
     Rule(
         "TV901",

@@ -78,6 +78,11 @@ class Table:
         """This table without rows."""
         return self.arrow.empty_table()
 
+    def unknown(self, rows: int) -> pa.Table:
+        """The nullable columns of this table with ``rows`` nulls each: nothing is known."""
+        fields = [field for field in self.arrow if field.nullable]
+        return pa.table([pa.nulls(rows, field.type) for field in fields], schema=pa.schema(fields))
+
 
 START = Column("start_ns", I64, "Begin of the event on the trace's clock.", "ns")
 DURATION = Column("dur_ns", I64, "Duration; null where the end was not recorded.", "ns", nullable=True)
@@ -97,7 +102,7 @@ GRAPH_NODE = Column("graph_node_id", I64, "CUDA graph node that launched this; n
 GROUP = Column(
     "group_id",
     I64,
-    "Group of events that one step set off, across threads and devices, where the trace links them; null outside steps.",
+    "Events that one step set off, across threads and devices, where the trace links them; null outside steps.",
     nullable=True,
     joins="steps.group_id",
 )
@@ -306,7 +311,7 @@ _DECLARED = (
     ),
     Table(
         "device_ops",
-        "a stretch of a device's timeline that contains other work: a compiled module, a step, an asynchronous operation",
+        "a stretch of a device's timeline around other work: a compiled module, a step, an asynchronous operation",
         (
             START,
             DURATION,

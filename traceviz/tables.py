@@ -31,6 +31,8 @@ MANIFEST_KIND = "traceviz.trace"
 
 WINDOW_NOTE = "window"
 """Code of the note by which a trace says that it is a time window of another."""
+ANNOTATED_STEPS_NOTE = "steps-from-annotations"
+"""Code of the note by which a trace says that its groups begin with annotations that its producer ignores."""
 ROW_GROUP = 1 << 18
 """Rows of one row group of a Parquet file."""
 
@@ -139,13 +141,16 @@ class TraceTables:
 def _with_added_columns(name: str, path: Path) -> pl.LazyFrame:
     """The Parquet file with the declared nullable columns that it lacks, as nulls (see ``schema.SCHEMA_VERSION``)."""
     frame = pl.scan_parquet(path)
+    declared = schema.table(name).arrow.names
     present = set(pq.read_schema(path).names)
-    added = [column.name for column in schema.table(name).columns if column.name not in present]
-    if not added:
+    if present.issuperset(declared):
         return frame
     empty = pl.from_arrow(schema.table(name).empty())
     assert isinstance(empty, pl.DataFrame)
-    return frame.with_columns(pl.lit(None, dtype=empty.schema[column]).alias(column) for column in added)
+    return frame.select(
+        pl.col(column) if column in present else pl.lit(None, dtype=empty.schema[column]).alias(column)
+        for column in declared
+    )
 
 
 def conform(name: str, table: pa.Table) -> pa.Table:
@@ -172,10 +177,11 @@ def _typed(name: str, table: pa.Table) -> pa.Table:
         missing = _missing(name, table.column_names)
         if missing:
             raise SchemaError(f"Table {name} lacks the columns {', '.join(missing)}.")
+        unknown = declared.unknown(table.num_rows)
         columns = [
             _cast(name, table.column(column.name), column)
             if column.name in table.column_names
-            else pa.chunked_array([pa.nulls(table.num_rows, column.type)])
+            else pa.chunked_array([_nulls(table.num_rows, column.type)])
             for column in declared.columns
         ]
         table = pa.table(columns, schema=declared.arrow)
@@ -183,6 +189,9 @@ def _typed(name: str, table: pa.Table) -> pa.Table:
         if not column.nullable and table.column(column.name).null_count:
             raise SchemaError(f"Table {name}: column {column.name} may not hold nulls.")
     return table
+
+
+_nulls: Any = pa.nulls  # the stubs want to know the type while it is checked
 
 
 def _missing(name: str, present: Collection[str]) -> list[str]:

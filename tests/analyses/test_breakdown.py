@@ -6,7 +6,8 @@ from hypothesis import given
 
 from tests.analyses.builders import trace
 from traceviz.analyses.breakdown import BreakdownAnalysis
-from traceviz.analyses.host import CLASSES, INPUT_NAME, NOT_INPUT_NAME, host_classes
+from traceviz.analyses.host import CLASSES, host_classes
+from traceviz.analyses.host_input import INPUT_NAME, NOT_INPUT_NAME
 from traceviz.report import Skipped
 
 LOADING = "data loading"

@@ -52,6 +52,34 @@ STABLE = {
     "os_calls": (set(), {"name", "calls", "total_ns", "median_ns", "max_ns"}),
     "launch": ({"launches", "api_ns", "queue_median_ns"}, set()),
     "communication": ({"total_ns", "exposed_ns", "overlap_share"}, {"name", "calls", "total_ns"}),
+    "framework_ops": (
+        {"ops", "calls", "host_self_ns", "device_ns", "eager_share"},
+        {"type", "calls", "host_ns", "host_self_ns", "device_ns", "share_of_device_op_time", "eager_share"},
+    ),
+    "precision": (
+        {"total_ns", "full_share", "unknown_share"},
+        {"type", "precision", "calls", "total_ns", "share_of_matrix_time"},
+    ),
+    "devices": (
+        {"visible", "computing", "small_grid_share", "memory_used_share"},
+        {"device", "kernels", "kernel_ns", "small_grid_share", "sm_count", "memory_bytes"},
+    ),
+    "device_programs": (
+        {"devices", "executions", "window_ns", "compute_share", "infeed_share", "idle_share"},
+        {
+            *("device", "executions", "steps", "step_ns", "compute_ns", "infeed_ns", "outfeed_ns", "collective_ns"),
+            *("async_wait_ns", "idle_ns"),
+        },
+    ),
+    "launch_contention": ({"launch_ns", "contended_ns", "private_threads"}, set()),
+    "compilation": (
+        {"total_ns", "warmup_ns", "steady_ns", "steps_with"},
+        {"name", "calls", "total_ns", "steady_calls", "steady_ns"},
+    ),
+    "memory": (
+        {"peak_bytes", "peak_at_ns", "capacity_bytes", "used_share"},
+        {"pool", "peak_bytes", "peak_at_ns", "capacity_bytes", "used_share", "allocations", "frees", "growth_bytes"},
+    ),
 }
 """Fact keys and columns of the first grid that scripts rely on."""
 
@@ -60,6 +88,7 @@ def busy_trace(shift=0):
     """Six steps of 100 µs with one of everything; the first step is slow."""
     us = 1000
     nvtx, kernels, memcpy, memset, api, os_calls = [], [], [], [], [], []
+    host_ops, device_ops, memory = [], [], []
     start = shift
     for i in range(6):
         nvtx += [(start, 100 * us, f"step {i}"), (start, 30 * us, "data loading")]
@@ -73,6 +102,15 @@ def busy_trace(shift=0):
         kernels += [(start + 42 * us, 40 * us, "ampere_sgemm_128x64_tn", {"correlation_id": 3 * i})]
         kernels += [(start + 85 * us, 5 * us, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")]
         os_calls += [(start + us, 20 * us, "poll")]
+        host_ops += [
+            (start + 2 * us, 10 * us, "Iterator::Root::Map", "pipeline", {"thread_id": 2}),
+            (start + 30 * us, 9 * us, "dense/MatMul:MatMul", "op", {"thread_id": 1}),
+        ]
+        device_ops += [(start + 42 * us, 48 * us, "jit_train", "module")]
+        memory += [
+            (start + 31 * us, "alloc", 256, {"address": i, "in_use_bytes": 1256, "available_bytes": 744}),
+            (start + 91 * us, "free", 256, {"address": i, "in_use_bytes": 1000, "available_bytes": 1000}),
+        ]
         start += 100 * us
     parts = {
         "nvtx": nvtx,
@@ -81,6 +119,9 @@ def busy_trace(shift=0):
         "memset": memset,
         "cuda_api": api,
         "os_calls": os_calls,
+        "host_ops": host_ops,
+        "device_ops": device_ops,
+        "memory_events": memory,
     }
     return tables(**parts, overhead=[(start, us, "flush")], span_ns=shift + 620 * us)
 

@@ -70,6 +70,14 @@ def launch_bound(kernels, **tables):
     return analysis.judge(analysis.run(trace(kernels=kernels, **tables)))
 
 
+def test_kernels_of_single_framework_ops_get_the_advice_to_compile_first():
+    (single,) = launch_bound(kernel_every(10_000, 4_000, op="a:Mul"))
+    (compiled,) = launch_bound(kernel_every(10_000, 4_000, op="fusion.1", module="jit_f"))
+    assert "XLA" in single.advice[0]
+    assert len(single.advice) == len(compiled.advice) + 1
+    assert single.advice[1:] == compiled.advice
+
+
 def test_short_kernels_with_idle_behind_each_are_launch_bound():
     (found,) = launch_bound(kernel_every(10_000, 4_000))
     assert (found.code, found.severity) == ("TV202", Severity.ERROR)

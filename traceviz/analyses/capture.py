@@ -16,7 +16,10 @@ from traceviz.units import format_ratio
 SOURCE_WORDS = {
     "trace": "declared by the trace",
     "nvtx": "NVTX ranges",
+    "annotation": "annotations of the program",
     "nvtx_cycle": "inferred from repeating NVTX ranges",
+    "module_cycle": "inferred from repeating compiled modules",
+    "host_cycle": "inferred from repeating calls of the program",
     "kernel_cycle": "inferred from repeating kernels",
     "none": "none found",
 }
@@ -60,6 +63,8 @@ class Capture(Analysis[CaptureFacts]):
         "memset",
         "cuda_api",
         "nvtx",
+        "host_ops",
+        "device_ops",
         "os_calls",
         "steps",
         "overhead",

@@ -64,7 +64,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
     slug: ClassVar[str] = "copies"
     title: ClassVar[str] = "Copies"
     needs: ClassVar[tuple[str, ...]] = ("memcpy",)
-    uses: ClassVar[tuple[str, ...]] = ("memset", "kernels", "cuda_api", "steps", "nvtx")
+    uses: ClassVar[tuple[str, ...]] = ("memset", "kernels", "cuda_api", "steps", "nvtx", "host_ops", "device_ops")
     rules: ClassVar[tuple[str, ...]] = ("TV302", "TV303")
 
     small_bytes: int = 64 * 1024

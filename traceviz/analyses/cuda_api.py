@@ -17,7 +17,7 @@ import polars as pl
 from traceviz import schema
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import bounds, intervals, parts_by
-from traceviz.analyses.host import input_ranges
+from traceviz.analyses.host import host_classes
 from traceviz.analyses.statistics import CALLS, DURATION_COLUMNS, DURATION_NAMES, TOTAL, duration_statistics, rows_of
 from traceviz.analyses.view import TraceView
 from traceviz.cuda_names import ApiKind, api_kind
@@ -63,7 +63,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
     slug: ClassVar[str] = "cuda_api"
     title: ClassVar[str] = "CUDA API time share"
     needs: ClassVar[tuple[str, ...]] = ("cuda_api",)
-    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "kernels", "memcpy", "memset")
+    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "host_ops", "device_ops", "kernels", "memcpy", "memset")
     columns: ClassVar[Mapping[str, frozenset[str]]] = dict.fromkeys(
         ("cuda_api", *schema.DEVICE_WORK), frozenset({"dur_ns"})
     )
@@ -296,7 +296,7 @@ def _sync_idle(trace: TraceView) -> int:
         waited = np.concatenate([[0], np.cumsum(returns - starts)])
         within = [np.searchsorted(returns, edge, side="right") for edge in (gaps.starts, gaps.ends)]
         copies = intervals(blocking.filter(pl.col("process_id") == rank))  # their own rule speaks of these
-        other = intervals(input_ranges(trace, rank)).union(copies)
+        other = host_classes(trace)[rank].input_wait.union(copies)
         winnable = gaps.durations - other.overlap(gaps.starts, gaps.ends)
         total += int(np.minimum(winnable, waited[within[1]] - waited[within[0]]).sum())
     return total

@@ -67,7 +67,16 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
     slug: ClassVar[str] = "device_use"
     title: ClassVar[str] = "Device use"
     needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "memcpy", "memset", "cuda_api", "os_calls")
+    uses: ClassVar[tuple[str, ...]] = (
+        "steps",
+        "nvtx",
+        "host_ops",
+        "device_ops",
+        "memcpy",
+        "memset",
+        "cuda_api",
+        "os_calls",
+    )
     rules: ClassVar[tuple[str, ...]] = ("TV201",)
 
     idle_share: float = 0.5

@@ -13,7 +13,9 @@ import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.frames import intervals
+from traceviz.analyses.host_input import input_ops, input_ranges
 from traceviz.analyses.view import TraceView
+from traceviz.analyses.xla_ops import XlaRole
 from traceviz.intervals import IntervalSet, exclusive
 from traceviz.kernel_names import COMMUNICATION
 
@@ -33,7 +35,7 @@ CLASSES: tuple[StepClass, ...] = (
     StepClass("copy_d2h", "copy device to host", "a copy to the host runs and no kernel does"),
     StepClass("copy_h2d", "copy host to device", "a copy to the device runs and no kernel does"),
     StepClass("other_device", "other device work", "a fill or a copy within or between devices runs alone"),
-    StepClass("input_wait", "input wait", "device idle, training thread in a data-loading range"),
+    StepClass("input_wait", "input wait", "device idle, the program waits for its next batch"),
     StepClass("synchronisation", "synchronisation", "device idle, a synchronisation or blocking copy call runs"),
     StepClass("allocation", "allocation", "device idle, memory or a stream is allocated or freed"),
     StepClass("kernel_launch", "kernel launch", "device idle, a launch call runs or launched work has not begun"),
@@ -48,16 +50,9 @@ HOST_CLASSES = tuple(
 )
 LABELS = {c.key: c.label for c in CLASSES}
 
-INPUT_NAME = (
-    r"(?i)(^|[^a-z])(data[ _-]?(load|fetch|read|wait)|dataload"
-    r"|(load|fetch|read|get|next)[ _-]?(the[ _-]?)?(next[ _-]?)?(data|batch|input|sample|example|image)"
-    r"|input[ _-]?(pipeline|wait|data|batch)?($|[^a-z])|data($|[^a-z])"
-    r"|prefetch|preprocess|augment|decode[ _-]?(image|jpeg|batch)|iteratorgetnext|iterator::)|dataloader"
-)
-"""Names of ranges or categories in which input is loaded."""
-
-NOT_INPUT_NAME = r"(?i)dataparallel|to[ _-]device|copy|backward|forward|optimizer|aten::|autograd"
-"""Names that look like input and are not."""
+TO_DEVICE = r"(?i)H2D|HToD|TransferTo|BufferFromHost|InfeedEnqueue|DevicePut"
+FROM_DEVICE = r"(?i)D2H|DToH|TransferFrom|ToLiteral|OutfeedDequeue|CopyToHost"
+"""Names of host operations that move data to a device, and back."""
 
 BLOCKING_OS_CALLS = (
     r"^(p?poll|p?select|epoll_p?wait|read|pread(64)?|readv|fread|fgets|recv(from|msg|mmsg)?|accept4?|futex|sem_(timed)?wait|sem_clockwait"
@@ -87,29 +82,38 @@ class HostClasses:
 
     @cached_property
     def _kernels(self) -> pl.DataFrame:
+        """Kernels by what they do: ``start_ns, dur_ns, role`` (see :data:`traceviz.analyses.xla_ops.XlaRole`)."""
+        if self._trace.has_tpu:
+            own = self._trace.xla_kernels.filter(pl.col("process_id") == self.process_id)
+            return own.select("start_ns", "dur_ns", "role")
         frame = self._own("kernels", "start_ns", "dur_ns", "name")
-        comm = [name for name, found in self._trace.kernel_classes.items() if found.family == COMMUNICATION]
-        return frame.with_columns(pl.col("name").is_in(comm).alias("communication"))
+        found = self._trace.kernel_classes.items()
+        collectives = [name for name, of_name in found if of_name.family == COMMUNICATION]
+        role = pl.when(pl.col("name").is_in(collectives)).then(pl.lit("communication")).otherwise(pl.lit("compute"))
+        return frame.select("start_ns", "dur_ns", role.alias("role"))
+
+    def _role(self, role: XlaRole) -> IntervalSet:
+        return intervals(self._kernels.filter(pl.col("role") == role))
 
     @property
     def device_compute(self) -> IntervalSet:
-        """Kernels that are not communication."""
-        return intervals(self._kernels.filter(~pl.col("communication")))
+        """Kernels that compute."""
+        return self._role("compute")
 
     @property
     def communication(self) -> IntervalSet:
         """Collectives and point-to-point transfers between devices."""
-        return intervals(self._kernels.filter(pl.col("communication")))
+        return self._role("communication")
 
     @property
     def copy_d2h(self) -> IntervalSet:
         """Copies to the host."""
-        return self._copies("d2h")
+        return self._copies("d2h").union(self._role("outfeed"), self._transfers(FROM_DEVICE))
 
     @property
     def copy_h2d(self) -> IntervalSet:
         """Copies to a device."""
-        return self._copies("h2d")
+        return self._copies("h2d").union(self._transfers(TO_DEVICE))
 
     @property
     def other_device(self) -> IntervalSet:
@@ -121,10 +125,15 @@ class HostClasses:
         """Data-loading ranges on the training thread: rows of :attr:`TraceView.ranges`."""
         return input_ranges(self._trace, self.process_id)
 
+    @cached_property
+    def input_ops(self) -> pl.DataFrame:
+        """Operations in which the program takes its next batch: rows of :meth:`TraceView.host_ops`."""
+        return input_ops(self._trace, self.process_id)
+
     @property
     def input_wait(self) -> IntervalSet:
-        """Time in a data-loading range of the training thread."""
-        return intervals(self.input_ranges)
+        """Time in which the program takes its next batch, or a device waits for its infeed."""
+        return intervals(self.input_ranges).union(intervals(self.input_ops), self._role("infeed"))
 
     @property
     def synchronisation(self) -> IntervalSet:
@@ -144,8 +153,9 @@ class HostClasses:
 
     @property
     def compilation(self) -> IntervalSet:
-        """Loading and compiling of device code."""
-        return intervals(self._calls("compilation"))
+        """Tracing and compiling by the framework, loading and compiling of device code."""
+        own = self._trace.host_ops("compile").filter(pl.col("process_id") == self.process_id)
+        return intervals(self._calls("compilation")).union(intervals(own))
 
     @cached_property
     def blocking_calls(self) -> pl.DataFrame:
@@ -181,25 +191,16 @@ class HostClasses:
         frame = self._own("memcpy", "start_ns", "dur_ns", "kind")
         return intervals(frame.filter(pl.col("kind") == kind))
 
+    def _transfers(self, pattern: str) -> IntervalSet:
+        """Transfers that only the host tells of, where no device of the process was recorded."""
+        if self.process_id in self._trace.rank_busy:
+            return IntervalSet.empty()
+        own = self._trace.host_ops("transfer").filter(pl.col("process_id") == self.process_id)
+        return intervals(own.filter(pl.col("name").cast(pl.String).str.contains(pattern)))
+
     def _own(self, table: str, *columns: str) -> pl.DataFrame:
         frame = self._trace.frame(table, "process_id", *columns)
         return frame.filter(pl.col("process_id") == self.process_id).select(columns)
-
-
-def input_ranges(trace: TraceView, process_id: int) -> pl.DataFrame:
-    """Data-loading ranges on the training thread of a process: named (or categorised) like it, or as the user says."""
-    thread = trace.training_thread(process_id)
-    own = trace.ranges.filter((pl.col("process_id") == process_id) & (pl.col("thread_id") == thread))
-    return own.filter(is_input(trace.options.input_range))
-
-
-def is_input(pattern: str | None) -> pl.Expr:
-    """Which rows of :attr:`TraceView.ranges` load input: those that match ``pattern``, else those named like it."""
-    if pattern is not None:
-        return pl.col("name").str.contains(pattern)
-    named = pl.col("name").str.contains(INPUT_NAME) & ~pl.col("name").str.contains(NOT_INPUT_NAME)
-    filed = pl.col("category").fill_null("").str.contains(INPUT_NAME)
-    return named | filed
 
 
 def host_classes(trace: TraceView) -> dict[int, HostClasses]:
@@ -222,12 +223,24 @@ def class_times(trace: TraceView, windows: dict[int, IntervalSet]) -> dict[str, 
 def measured(trace: TraceView) -> frozenset[str]:
     """Keys of the classes that this capture could see at all."""
     keys = {"host_compute"}
+    categories = set(trace.host_names["category"].to_list())
     if trace.has_device_tables:
         keys |= {"device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"}
     if "cuda_api" in trace.tables:
         keys |= {"synchronisation", "allocation", "kernel_launch", "compilation"}
     if "os_calls" in trace.tables:
         keys.add("host_blocked")
-    if any(len(classes.input_wait) for classes in host_classes(trace).values()):
+    if categories:
+        keys.add("compilation")
+    if "transfer" in categories:
+        keys |= {"copy_d2h", "copy_h2d"}
+    if sees_input(trace):
         keys.add("input_wait")
     return frozenset(keys)
+
+
+def sees_input(trace: TraceView) -> bool:
+    """Whether a wait for input would show in this capture."""
+    if trace.options.input_range is None and {"input", "pipeline"} & set(trace.host_names["category"].to_list()):
+        return True
+    return any(len(classes.input_wait) for classes in host_classes(trace).values())

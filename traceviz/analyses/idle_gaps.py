@@ -73,7 +73,17 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
     slug: ClassVar[str] = "idle_gaps"
     title: ClassVar[str] = "Idle gaps of the devices"
     needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "memcpy", "memset", "cuda_api", "os_calls", "overhead")
+    uses: ClassVar[tuple[str, ...]] = (
+        "steps",
+        "nvtx",
+        "host_ops",
+        "device_ops",
+        "memcpy",
+        "memset",
+        "cuda_api",
+        "os_calls",
+        "overhead",
+    )
 
     min_gap_ns: int = 10_000
     listed: int = 100

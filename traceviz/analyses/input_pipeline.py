@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
-import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.frames import bounds, intervals
-from traceviz.analyses.host import class_times, host_classes, is_input, measured
+from traceviz.analyses.frames import bounds, parts_by
+from traceviz.analyses.host import class_times, host_classes, sees_input
+from traceviz.analyses.host_input import is_input
+from traceviz.analyses.input_stages import Stage, copy_stage, largest_first, range_stages, suspects
+from traceviz.analyses.pipeline_stages import pipeline_stages
+from traceviz.analyses.steps import how_to_mark
+from traceviz.analyses.tfdata import READY_ADVICE
+from traceviz.analyses.tfdata_findings import CODES, settings_findings
+from traceviz.analyses.tfdata_settings import PipelineSettings, describe_settings, pipeline_settings
 from traceviz.analyses.view import TraceView
-from traceviz.intervals import IntervalSet
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.rules import rule
 from traceviz.units import format_ns, format_ratio
@@ -22,33 +25,6 @@ from traceviz.units import format_ns, format_ratio
 InputVerdict = Literal[
     "not input-bound", "moderately input-bound", "highly input-bound", "possibly input-bound", "cannot judge"
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One stage of the input, or one suspect where no stage was recorded.
-
-    Args:
-        name: Name of the range, or what the host did.
-        kind: What kind of evidence this is.
-        calls: How often it ran within the steady steps; ``None`` where that has no meaning.
-        total_ns: Its duration within steady steps.
-        capture_calls: How often it ran in the whole capture.
-        capture_ns: Its duration in the whole capture.
-        self_ns: The part of it that the device had to wait for.
-        inside: The nested range in which most of it was spent, with its share; empty where there is none.
-        advice: What to do about it.
-    """
-
-    name: str
-    kind: str
-    calls: int | None
-    total_ns: int
-    capture_calls: int | None
-    capture_ns: int
-    self_ns: int
-    inside: str
-    advice: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +40,10 @@ class InputPipelineResult:
         reason: Why nothing can be judged.
         unranged: Why no data-loading range was found.
         caveat: What makes the wait an upper bound; no speed-up is stated then.
+        host_only: Whether the program computes on the host, without any device.
+        copy_ns: The exposed copies of input among ``wait_ns``.
+        best_case_step_ns: Median over the steady steps of what is left of them without the wait.
+        settings: How the pipeline is set up, where the trace says so.
     """
 
     verdict: InputVerdict
@@ -74,6 +54,10 @@ class InputPipelineResult:
     reason: str = ""
     unranged: str = ""
     caveat: str = ""
+    host_only: bool = False
+    copy_ns: int = 0
+    best_case_step_ns: int | None = None
+    settings: PipelineSettings = field(default_factory=PipelineSettings)
 
     @property
     def input_share(self) -> float | None:
@@ -105,36 +89,64 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         moderate: From this input share on, moderately input-bound.
         high: From this input share on, highly input-bound.
         suspicious: From this share of host time on (no ranges recorded), possibly input-bound.
+        empty: From this share of calls that find it empty on, a prefetch buffer runs empty.
+        blamed: From this share of the wait on, a stage is told how it could be set up better.
+        memory: From this share on, the memory budget of the pipeline is used up.
     """
 
     slug: ClassVar[str] = "input_pipeline"
     title: ClassVar[str] = "Input pipeline"
     needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "kernels", "memcpy", "memset", "cuda_api", "os_calls")
-    rules: ClassVar[tuple[str, ...]] = ("TV101", "TV102")
+    uses: ClassVar[tuple[str, ...]] = (
+        "steps",
+        "nvtx",
+        "host_ops",
+        "device_ops",
+        "op_args",
+        "kernels",
+        "memcpy",
+        "memset",
+        "cuda_api",
+        "os_calls",
+    )
+    rules: ClassVar[tuple[str, ...]] = ("TV101", "TV102", *CODES)
 
     moderate: float = 0.05
     high: float = 0.20
     suspicious: float = 0.20
+    empty: float = 0.5
+    blamed: float = 0.1
+    memory: float = 0.9
 
     def run(self, trace: TraceView) -> InputPipelineResult:
         """Judge the steady steps."""
         if not trace.steady:
-            return _cannot_judge("no steps were found, so there is no step time to compare the input with")
+            return _cannot_judge(
+                f"no steps were found, so there is no step time to compare the input with. {how_to_mark(trace)}"
+            )
         times = class_times(trace, trace.steady)
         step_ns = sum(times.values())
-        seen = measured(trace)
+        seen = sees_input(trace)
         wait_ns = times["input_wait"] + times["copy_h2d"]
         host_ns = times["host_blocked"] + times["host_compute"]
-        verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, ranges="input_wait" in seen)
+        verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, ranges=seen)
         guess = verdict == "possibly input-bound"
         if guess and not trace.rank_busy:
-            return _cannot_judge("neither data-loading ranges nor device work were recorded")
-        stages = _suspects(trace) if guess else [*_range_stages(trace), *_copy_stage(times["copy_h2d"])]
+            return _cannot_judge(f"neither data-loading ranges nor device work were recorded{_how_to_annotate(trace)}")
+        known = [*range_stages(trace), *pipeline_stages(trace), *copy_stage(times["copy_h2d"])] if not guess else []
         unclear = verdict != "not input-bound" or trace.options.input_range is not None
-        unranged = _why_no_ranges(trace) if unclear and "input_wait" not in seen else ""
         return InputPipelineResult(
-            verdict, step_ns, wait_ns, host_ns, _largest_first(stages), unranged=unranged, caveat=_caveat(trace)
+            verdict,
+            step_ns,
+            wait_ns,
+            host_ns,
+            largest_first(suspects(trace) if guess else known),
+            unranged=_why_no_ranges(trace) if unclear and not seen else "",
+            caveat=_caveat(trace),
+            host_only=_host_only(trace),
+            copy_ns=times["copy_h2d"],
+            best_case_step_ns=None if guess else _best_case_step(trace),
+            settings=pipeline_settings(trace),
         )
 
     def _verdict(self, input_share: float, host_share: float, *, ranges: bool) -> InputVerdict:
@@ -145,7 +157,10 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         return "moderately input-bound" if input_share >= self.moderate else "not input-bound"
 
     def judge(self, result: InputPipelineResult) -> tuple[Finding, ...]:
-        """TV101 where input was seen to be waited for, TV102 where it can only be suspected."""
+        """TV101 where input was seen to be waited for, TV102 where it can only be suspected.
+
+        Where it was seen, the settings of the pipeline may explain it: TV103 to TV107, for information.
+        """
         if result.verdict in {"not input-bound", "cannot judge"}:
             return ()
         stage = result.stages[0] if result.stages else None
@@ -155,6 +170,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         evidence = (
             Fact("input_share", "of steady step time", share, "ratio"),
             Fact("stage", "largest stage", stage.name if stage else None),
+            Fact("stage_path", "path from the source", stage.path or None if stage else None),
             Fact("stage_calls", "calls in the capture", stage.capture_calls if stage else None, "count"),
             Fact("stage_ns", "time in the capture", stage.capture_ns if stage else None, "ns"),
             Fact("best_case_speedup", "speed-up at best", speedup, "factor"),
@@ -167,9 +183,13 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, "steady step time"),)
         bound = f" ({result.caveat})" if result.caveat else ""
         message = f"Steps wait for input in {format_ratio(share)} of their time{_mostly(stage)}{bound}.{gain}"
-        advice = tuple(dict.fromkeys([stage.advice] if stage and stage.advice else [])) + rule("TV101").advice
+        advice = _advice(stage, result.settings, self.empty)
+        explained = settings_findings(
+            result.settings, result.stages, empty=self.empty, blamed=self.blamed, memory=self.memory
+        )
         return (
             finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, "steady step time", advice=advice),
+            *explained,
         )
 
     def describe(self, result: InputPipelineResult) -> Section:
@@ -178,18 +198,21 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         facts = (
             Fact("verdict", "verdict", result.verdict),
             Fact("input_share", "input share of steps", result.input_share, "ratio"),
+            *_parts(result),
             Fact("best_case_speedup", "speed-up at best", result.best_case_speedup, "factor"),
+            Fact("best_case_step_ns", "median step at best", result.best_case_step_ns, "ns"),
             Fact("stage", "largest stage", stage),
             Fact("moderate", "moderately from", self.moderate, "ratio"),
             Fact("high", "highly from", self.high, "ratio"),
         )
         blocks: list[Block] = [Facts(facts)]
         if result.reason:
-            blocks.append(Prose(f"Cannot judge: {result.reason}."))
+            blocks.append(Prose(f"Cannot judge: {result.reason.rstrip('.')}."))
         remarks = [remark for remark in (result.caveat, result.unranged) if remark]
         blocks.extend(Prose(f"{remark[0].upper()}{remark[1:].rstrip('.')}.") for remark in remarks)
         if result.stages:
             blocks.append(_grid(result))
+        blocks.extend(describe_settings(result.settings))
         return Section(self.slug, self.title, tuple(blocks))
 
 
@@ -197,13 +220,69 @@ def _cannot_judge(reason: str) -> InputPipelineResult:
     return InputPipelineResult("cannot judge", 0, 0, 0, (), reason)
 
 
+def _parts(result: InputPipelineResult) -> tuple[Fact, ...]:
+    """What the input share consists of, where it has two parts."""
+    if not result.copy_ns or not result.step_ns:
+        return ()
+    return (
+        Fact("waiting_share", "of which waiting", (result.wait_ns - result.copy_ns) / result.step_ns, "ratio"),
+        Fact("copy_share", "of which copying", result.copy_ns / result.step_ns, "ratio"),
+    )
+
+
+def _best_case_step(trace: TraceView) -> int | None:
+    """Median over the steady steps of what is left of each without waiting for or copying input."""
+    if _caveat(trace):
+        return None
+    left = []
+    for rank, part in parts_by(trace.steps.steady, "process_id").items():
+        sets = host_classes(trace)[rank].sets
+        starts, ends = bounds(part)
+        left.append(ends - starts - sets["input_wait"].union(sets["copy_h2d"]).overlap(starts, ends))
+    return round(float(np.median(np.concatenate(left)))) if left else None
+
+
+def _host_only(trace: TraceView) -> bool:
+    """Whether the host is the device: a framework's trace that knows no device and no launch."""
+    framework = "host_ops" in trace.tables and not trace.has_device_tables
+    return framework and not trace.api_calls("launch").height
+
+
 def _caveat(trace: TraceView) -> str:
     """Without device work the host's wait counts in full, even where a device would have been busy meanwhile."""
-    if trace.rank_busy:
+    if trace.rank_busy or _host_only(trace):
         return ""
     launched = trace.api_calls("launch").height
     seen = f"{launched:,} launch calls were recorded and no device work" if launched else "no device work was recorded"
     return f"{seen}, so this is an upper bound"
+
+
+_TAKE_FROM = {
+    "jax": 'wrap the code that takes the next batch in jax.profiler.TraceAnnotation("data loading")',
+    "tensorflow": (
+        "take batches from tf.data, or wrap the code that takes the next one in "
+        'tf.profiler.experimental.Trace("data loading")'
+    ),
+}
+"""How to make the wait for input visible, by framework."""
+
+
+def _how_to_annotate(trace: TraceView) -> str:
+    """How to make the wait for input visible in a framework's trace; nothing for others."""
+    if "host_ops" not in trace.tables:
+        return ""
+    framework = str(trace.tables.run_facts().get("framework") or "").lower()
+    ways = [words for name, words in _TAKE_FROM.items() if name in framework] or list(_TAKE_FROM.values())
+    return f"; {', or '.join(ways)}"
+
+
+def _advice(stage: Stage | None, settings: PipelineSettings, empty: float) -> tuple[str, ...]:
+    """What to do: for a stage of a pipeline what helps there, else what helps in general."""
+    own = (stage.advice, *stage.further) if stage else ()
+    if stage and stage.path == "Prefetch" and settings.empty_share_of("Prefetch") < empty:
+        own = (READY_ADVICE,)
+    general = () if stage and stage.path else rule("TV101").advice
+    return tuple(dict.fromkeys(line for line in (*own, *general) if line))
 
 
 def _why_no_ranges(trace: TraceView) -> str:
@@ -222,132 +301,11 @@ def _why_no_ranges(trace: TraceView) -> str:
 def _mostly(stage: Stage | None) -> str:
     if stage is None:
         return ""
-    ranges = f" ({stage.calls} ranges, {format_ns(stage.total_ns)})" if stage.calls else ""
+    if stage.path:
+        return f", mostly for the stage {stage.name} of tf.data ({format_ns(stage.self_ns)}, {stage.calls} calls)"
+    what = "ranges" if stage.kind == "NVTX range" else "calls"
+    ranges = f" ({stage.calls} {what}, {format_ns(stage.total_ns)})" if stage.calls else ""
     return f', mostly in "{stage.name}"{ranges}'
-
-
-def _range_stages(trace: TraceView) -> list[Stage]:
-    """Outermost data-loading ranges by name, and what the device waited for in each."""
-    found: dict[str, list[Stage]] = {}
-    for rank, steady in trace.steady.items():
-        classes = host_classes(trace)[rank]
-        waits = classes.sets["input_wait"].intersect(steady)
-        inputs = classes.input_ranges
-        for part in _outermost(inputs).partition_by("name", maintain_order=True):
-            starts, ends = bounds(part)
-            within = steady.overlap(starts, ends)
-            stage = Stage(
-                name=str(part["name"][0]),
-                kind="NVTX range",
-                calls=int(np.count_nonzero(within)),
-                total_ns=int(within.sum()),
-                capture_calls=part.height,
-                capture_ns=int((ends - starts).sum()),
-                self_ns=int(waits.overlap(starts, ends).sum()),
-                inside=_largest_inside(trace, part, waits),
-                advice="",
-            )
-            found.setdefault(stage.name, []).append(stage)
-    return [_with_advice(_summed(parts)) for parts in found.values()]
-
-
-def _outermost(ranges: pl.DataFrame) -> pl.DataFrame:
-    """Those of ``ranges`` (of one thread) that lie in no other of them, however many ranges are in between."""
-    ordered = ranges.sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
-    reach = pl.col("end_ns").cum_max().shift(1)
-    return ordered.filter(reach.is_null() | (pl.col("end_ns") > reach))
-
-
-def _summed(parts: list[Stage]) -> Stage:
-    """One stage from those of several ranks."""
-    return replace(
-        parts[0],
-        calls=sum(part.calls or 0 for part in parts),
-        total_ns=sum(part.total_ns for part in parts),
-        capture_calls=sum(part.capture_calls or 0 for part in parts),
-        capture_ns=sum(part.capture_ns for part in parts),
-        self_ns=sum(part.self_ns for part in parts),
-    )
-
-
-def _largest_first(stages: Iterable[Stage]) -> tuple[Stage, ...]:
-    """Stages that ran in steady steps, by what the device waited for them."""
-    return tuple(sorted((s for s in stages if s.total_ns), key=lambda stage: (-stage.self_ns, stage.name)))
-
-
-def _largest_inside(trace: TraceView, outer: pl.DataFrame, waits: IntervalSet) -> str:
-    """The direct child of the ranges ``outer`` in which most of the wait was spent."""
-    children = trace.ranges.filter(pl.col("parent_id").is_in(outer["range_id"].implode()))
-    if not children.height:
-        return ""
-    starts, ends = bounds(children)
-    spent = children.select("name").with_columns(pl.Series("waited", waits.overlap(starts, ends)))
-    totals = spent.group_by("name").agg(pl.col("waited").sum()).sort("waited", "name", descending=[True, False])
-    return str(totals["name"][0]) if totals["waited"][0] else ""
-
-
-_LOADER_ADVICE = (
-    (
-        r"_MultiProcessingDataLoaderIter",
-        (
-            "DataLoader with workers: raise num_workers towards the number of free cores, and prefetch_factor; "
-            "keep workers alive with persistent_workers=True."
-        ),
-    ),
-    (r"_SingleProcessDataLoaderIter", "The DataLoader loads in the training process: set num_workers > 0."),
-    (
-        r"(?i)iterator::|iteratorgetnext",
-        "tf.data: add .prefetch(AUTOTUNE) at the end and num_parallel_calls=AUTOTUNE to map and interleave.",
-    ),
-)
-
-
-def _with_advice(stage: Stage) -> Stage:
-    text = f"{stage.name} {stage.inside}"
-    advice = next((words for pattern, words in _LOADER_ADVICE if re.search(pattern, text)), "")
-    fallback = "Load the next batch while the device computes (prefetch in a background thread or process)."
-    return replace(stage, advice=advice or fallback)
-
-
-def _copy_stage(copy_ns: int) -> list[Stage]:
-    if not copy_ns:
-        return []
-    advice = "Copy from pinned memory, on a stream of its own, while the step before computes."
-    return [Stage("copy to device", "exposed copy", None, copy_ns, None, copy_ns, copy_ns, "", advice)]
-
-
-def _suspects(trace: TraceView) -> list[Stage]:
-    """What the host did while the device was idle, where no data-loading range was recorded."""
-    blocked: dict[str, list[Stage]] = {}
-    compute = 0
-    for rank, steady in trace.steady.items():
-        classes = host_classes(trace)[rank]
-        compute += classes.sets["host_compute"].intersect(steady).total
-        waiting = classes.sets["host_blocked"].intersect(steady)
-        for part in classes.blocking_calls.partition_by("name", maintain_order=True):
-            stage = _blocked_stage(part, waiting, steady)
-            blocked.setdefault(stage.name, []).append(stage)
-    stages = [_summed(parts) for parts in blocked.values()]
-    stages.append(Stage("host compute", "no call recorded", None, compute, None, compute, compute, "", _RECORD_RANGES))
-    return [stage for stage in stages if stage.self_ns]
-
-
-_RECORD_RANGES = "Record ranges around data loading to tell whether this is the input."
-
-
-def _blocked_stage(calls: pl.DataFrame, waiting: IntervalSet, steady: IntervalSet) -> Stage:
-    covered = intervals(calls)
-    return Stage(
-        name=f"host blocked in {calls['name'][0]}",
-        kind="OS call",
-        calls=int(np.count_nonzero(steady.overlap(*bounds(calls)))),
-        total_ns=covered.intersect(steady).total,
-        capture_calls=calls.height,
-        capture_ns=covered.total,
-        self_ns=covered.intersect(waiting).total,
-        inside="",
-        advice=_RECORD_RANGES,
-    )
 
 
 def _grid(result: InputPipelineResult) -> Grid:
@@ -356,9 +314,10 @@ def _grid(result: InputPipelineResult) -> Grid:
         Column("kind", "Evidence", "text", 3),
         Column("calls", "Calls", "count", 2),
         Column("total_ns", "Total", "ns", 2),
-        Column("self_ns", "Device waited", "ns", 0),
+        Column("self_ns", "Steps waited" if result.host_only else "Device waited", "ns", 0),
         Column("share_of_input", "Of the wait", "ratio", 1, bar=True),
         Column("inside", "Mostly inside", "text", 4),
+        Column("path", "Path from the source", "text", 5),
         Column("advice", "Advice", "text", 9),
         Column("capture_calls", "Calls in capture", "count", 9),
         Column("capture_ns", "Total in capture", "ns", 9),
@@ -367,7 +326,7 @@ def _grid(result: InputPipelineResult) -> Grid:
     rows = tuple(
         (
             *(s.name, s.kind, s.calls, s.total_ns, s.self_ns, s.self_ns / whole if whole else None),
-            *(s.inside or None, s.advice, s.capture_calls, s.capture_ns),
+            *(s.inside or None, s.path or None, s.advice, s.capture_calls, s.capture_ns),
         )
         for s in result.stages
     )

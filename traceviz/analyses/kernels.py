@@ -25,6 +25,7 @@ from traceviz.analyses.view import TraceView
 from traceviz.intervals import Array, IntervalSet
 from traceviz.kernel_names import UNKNOWN, catalogue, family_label
 from traceviz.report import Bar, Bars, Column, Fact, Facts, Finding, Grid, Section
+from traceviz.rules import rule
 from traceviz.units import format_ns, format_ratio
 
 
@@ -39,6 +40,7 @@ class LaunchBound:
         idle_ns: That idle time after short kernels.
         judged_ns: Judged time of all devices.
         judged_words: What the judged time is, in words.
+        uncompiled: Most kernels belong to ops of a framework that runs them one by one, outside compiled programs.
     """
 
     calls: int
@@ -47,6 +49,7 @@ class LaunchBound:
     idle_ns: int
     judged_ns: int
     judged_words: str
+    uncompiled: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
     slug: ClassVar[str] = "kernels"
     title: ClassVar[str] = "Kernels"
     needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = ("memcpy", "memset", "steps", "nvtx")
+    uses: ClassVar[tuple[str, ...]] = ("memcpy", "memset", "steps", "nvtx", "host_ops", "device_ops")
     rules: ClassVar[tuple[str, ...]] = ("TV202",)
 
     short_ns: int = 10_000
@@ -109,7 +112,9 @@ class KernelsAnalysis(Analysis[KernelTimes]):
 
     def _launch_bound(self, trace: TraceView) -> LaunchBound:
         calls = kernel_ns = starved = idle = 0
-        kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id", "graph_node_id")
+        kernels = trace.frame(
+            "kernels", "start_ns", "dur_ns", "process_id", "device_id", "graph_node_id", "op", "module"
+        )
         launched = kernels.filter(pl.col("graph_node_id").is_null())  # graphs launch many kernels at once
         parts = launched.partition_by("process_id", "device_id", as_dict=True)
         for process, device in owners(trace):
@@ -126,7 +131,9 @@ class KernelsAnalysis(Analysis[KernelTimes]):
                 last, first = np.unique(ends[short], return_index=True)  # of kernels that end together, one
                 idle += int(window.overlap(last, last + gaps[short][first]).sum())
                 calls, kernel_ns, starved = calls + count, kernel_ns + time, starved + hungry
-        return LaunchBound(calls, kernel_ns, starved, idle, judged_device_ns(trace), trace.judged_words)
+        single = launched.filter(pl.col("op").is_not_null() & pl.col("module").is_null()).height
+        uncompiled = 2 * single > launched.height
+        return LaunchBound(calls, kernel_ns, starved, idle, judged_device_ns(trace), trace.judged_words, uncompiled)
 
     def _gaps_after(self, ends: Array, busy: IntervalSet) -> Array:
         """Idle time of the device after each of ``ends`` that launching may explain, else 0."""
@@ -153,7 +160,8 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             Fact("starved_share", "followed by an idle device", starved, "ratio"),
             Fact("idle_ns", "idle after short kernels", found.idle_ns, "ns"),
         )
-        return (finding("TV202", message, evidence, found.idle_ns, found.judged_ns, found.judged_words),)
+        advice = (COMPILE, *rule("TV202").advice) if found.uncompiled else None
+        return (finding("TV202", message, evidence, found.idle_ns, found.judged_ns, found.judged_words, advice=advice),)
 
     def describe(self, result: KernelTimes) -> Section:
         """Facts, families as parts of kernel time, and the kernels."""
@@ -193,6 +201,9 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             ),
         )
 
+
+COMPILE = "Compile the step with XLA: its ops run one by one, and tf.function(jit_compile=True) or jax.jit fuses them."
+"""First advice where kernels are launched for single ops of a framework."""
 
 _DIMENSIONS = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 

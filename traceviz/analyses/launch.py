@@ -53,7 +53,7 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
     slug: ClassVar[str] = "launch"
     title: ClassVar[str] = "Launch path"
     needs: ClassVar[tuple[str, ...]] = ("cuda_api", "kernels")
-    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx")
+    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "host_ops", "device_ops")
 
     def run(self, trace: TraceView) -> LaunchTimes | Skipped:
         """Join launch calls with the kernels that they caused."""

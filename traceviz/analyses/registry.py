@@ -8,14 +8,21 @@ from traceviz.analyses.base import Analysis
 from traceviz.analyses.breakdown import BreakdownAnalysis
 from traceviz.analyses.capture import Capture
 from traceviz.analyses.communication import CommunicationAnalysis
+from traceviz.analyses.compilation import CompilationAnalysis
 from traceviz.analyses.copies import CopiesAnalysis
 from traceviz.analyses.cuda_api import CudaApiAnalysis
+from traceviz.analyses.device_programs import DeviceProgramsAnalysis
 from traceviz.analyses.device_use import DeviceUseAnalysis
+from traceviz.analyses.devices import DevicesAnalysis
+from traceviz.analyses.framework_ops import FrameworkOpsAnalysis
 from traceviz.analyses.idle_gaps import IdleGapsAnalysis
 from traceviz.analyses.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.kernels import KernelsAnalysis
 from traceviz.analyses.launch import LaunchAnalysis
+from traceviz.analyses.launch_contention import LaunchContentionAnalysis
+from traceviz.analyses.memory import MemoryAnalysis
 from traceviz.analyses.os_calls import OsCallsAnalysis
+from traceviz.analyses.precision import PrecisionAnalysis
 from traceviz.analyses.ranges import RangesAnalysis
 from traceviz.analyses.steps import StepAnalysis
 
@@ -25,11 +32,18 @@ ANALYSES: tuple[Analysis[Any], ...] = (
     InputPipelineAnalysis(),
     StepAnalysis(),
     CudaApiAnalysis(),
+    FrameworkOpsAnalysis(),
     KernelsAnalysis(),
+    PrecisionAnalysis(),
     CopiesAnalysis(),
     DeviceUseAnalysis(),
+    DevicesAnalysis(),
+    DeviceProgramsAnalysis(),
     IdleGapsAnalysis(),
     LaunchAnalysis(),
+    LaunchContentionAnalysis(),
+    CompilationAnalysis(),
+    MemoryAnalysis(),
     CommunicationAnalysis(),
     RangesAnalysis(),
     OsCallsAnalysis(),

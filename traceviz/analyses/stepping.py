@@ -1,7 +1,9 @@
 """Training steps of a trace: declared where it says so, else inferred from what repeats.
 
-In order of trust: steps that the trace itself declares; NVTX ranges with a step-like name (or the user's); the cycle
-of NVTX ranges on the training thread; the cycle of kernels. What was used and how sure it is travels with the steps.
+In order of trust: steps that the trace itself declares; NVTX ranges with a step-like name (or the user's); annotations
+of the framework with such a name; the cycle of NVTX ranges on the training thread; the cycle of compiled modules on a
+device; the cycle of the training thread's calls; the cycle of kernels. What was used and how sure it is travels with
+the steps.
 """
 
 from __future__ import annotations
@@ -17,9 +19,9 @@ from traceviz.analyses.cycles import find_cycle
 from traceviz.analyses.frames import parts_by
 from traceviz.intervals import Array
 
-StepSource = Literal["trace", "nvtx", "nvtx_cycle", "kernel_cycle", "none"]
+StepSource = Literal["trace", "nvtx", "annotation", "nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle", "none"]
 
-INFERRED: frozenset[StepSource] = frozenset({"nvtx_cycle", "kernel_cycle"})
+INFERRED: frozenset[StepSource] = frozenset({"nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle"})
 """Sources that are a guess, and said to be one."""
 
 STEP_NAME = (
@@ -74,7 +76,9 @@ NO_STEPS = Steps("none", "", 0.0, pl.DataFrame(schema=STEP_SCHEMA), {})
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class FoundSteps:
+    """Steps of one process: ``frame`` has the columns of :data:`STEP_SCHEMA`."""
+
     marker: str
     confidence: float
     frame: pl.DataFrame
@@ -82,27 +86,41 @@ class _Found:
 
 
 def declared_steps(steps: pl.DataFrame) -> Steps:
-    """Steps from the ``steps`` table of a trace."""
+    """Steps from the ``steps`` table of a trace; a single one is enough, since the trace itself says so."""
     frame = steps.with_columns(
-        (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("end_ns"),
-        pl.col("name").cast(pl.String),
-        pl.col("step").fill_null(pl.int_range(pl.len()).over("process_id")),
+        (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("end_ns"), pl.col("name", "marker").cast(pl.String)
     )
-    parts = [
-        _Found(str(steps["marker"][0]), 1.0, _finish(_tile(part.sort("start_ns"))), None)
-        for part in parts_by(frame, "process_id").values()
-    ]
-    return _joined("trace", parts)
+    return joined("trace", [_declared(part) for part in parts_by(frame, "process_id").values()], at_least=1)
 
 
-def nvtx_steps(ranges: pl.DataFrame, marker: str | None) -> Steps:
-    """Steps from NVTX ranges with a step-like name.
+def _declared(steps: pl.DataFrame) -> FoundSteps:
+    """The steps of one process by one marker, of one device.
+
+    A device knows its own steps better than the host, which runs ahead of it. Of several devices (they run the same
+    steps), and of several markers (training, evaluation), the one whose steps cover most time is used.
+    """
+    families = steps.group_by("marker", "device_id").agg(
+        (pl.col("end_ns") - pl.col("start_ns")).sum().alias("covered"), pl.col("start_ns").min()
+    )
+    ranked = families.with_columns(pl.col("device_id").is_null().alias("of_host")).sort(
+        "of_host", "covered", "start_ns", "device_id", "marker", descending=[False, True, False, False, False]
+    )
+    marker, device = ranked["marker"][0], ranked["device_id"][0]
+    chosen = steps.filter((pl.col("marker") == marker) & pl.col("device_id").eq_missing(pl.lit(device)))
+    chosen = chosen.sort("start_ns", "end_ns").with_columns(pl.col("step").fill_null(pl.int_range(pl.len())))
+    threads = chosen["thread_id"].drop_nulls()
+    return FoundSteps(marker, 1.0, finish(_tile(chosen)), threads[0] if threads.len() else None)
+
+
+def named_steps(ranges: pl.DataFrame, marker: str | None, source: StepSource = "nvtx") -> Steps:
+    """Steps from ranges with a step-like name.
 
     Of several step-like families (``step`` around ``batch``), the one that covers most time is used.
 
     Args:
         ranges: ``process_id, thread_id, start_ns, end_ns, name, parent_id`` of closed ranges, ``name`` as text.
         marker: The user's regular expression instead of :data:`STEP_NAME`; it sees the names as they are.
+        source: What the ranges are.
     """
     folded = ranges.with_columns(fold_numbers("name").alias("family"))
     matches = pl.col("name").str.contains(marker) if marker else pl.col("family").str.contains(STEP_NAME)
@@ -119,8 +137,8 @@ def nvtx_steps(ranges: pl.DataFrame, marker: str | None) -> Steps:
             family, thread = families["family"][0], families["thread_id"][0]
             chosen = part.filter((pl.col("family") == family) & (pl.col("thread_id") == thread)).sort("start_ns")
             numbered = chosen.with_columns(_step_numbers(chosen["name"]))
-            parts.append(_Found(family, 1.0, _finish(_tile(numbered)), thread))
-    return _joined("nvtx", parts)
+            parts.append(FoundSteps(family, 1.0, finish(_tile(numbered)), thread))
+    return joined(source, parts)
 
 
 def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int]]) -> Steps:
@@ -129,7 +147,7 @@ def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int
     The outermost depth that cycles convincingly is used, provided that its cycles cover most of the device work.
 
     Args:
-        ranges: As for :func:`nvtx_steps`, with ``depth``.
+        ranges: As for :func:`named_steps`, with ``depth``.
         busy_extent: First and last device work of each process; ranges of other processes are not looked at.
     """
     parts = []
@@ -137,11 +155,11 @@ def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int
         own = ranges.filter(pl.col("process_id") == process_id).with_columns(fold_numbers("name").alias("family"))
         levels = own.filter(pl.col("depth") <= 4).sort("depth", "thread_id", "start_ns")
         for part in levels.partition_by("depth", "thread_id", maintain_order=True):
-            found = _cycle_steps(part, "family", at_least=MIN_RANGES)
-            if found and found.confidence >= 0.8 and _covers(found.frame, first, last):
+            found = cycle_steps(part, "family", at_least=MIN_RANGES)
+            if found and found.confidence >= 0.8 and covers(found.frame, first, last):
                 parts.append(found)
                 break
-    return _joined("nvtx_cycle", parts)
+    return joined("nvtx_cycle", parts)
 
 
 def kernel_cycle_steps(kernels: pl.DataFrame) -> Steps:
@@ -152,10 +170,10 @@ def kernel_cycle_steps(kernels: pl.DataFrame) -> Steps:
     """
     parts = []
     for part in parts_by(kernels, "process_id").values():
-        found = _cycle_steps(part, "name", at_least=MIN_KERNELS)
+        found = cycle_steps(part, "name", at_least=MIN_KERNELS)
         if found:
             parts.append(found)
-    return _joined("kernel_cycle", parts)
+    return joined("kernel_cycle", parts)
 
 
 def fold_numbers(column: str) -> pl.Expr:
@@ -163,7 +181,7 @@ def fold_numbers(column: str) -> pl.Expr:
     return pl.col(column).str.replace_all(r"\d+", "#")
 
 
-def _cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> _Found | None:
+def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> FoundSteps | None:
     """Steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events."""
     starts = events["start_ns"].to_numpy()
     ends = np.maximum.accumulate(events["end_ns"].to_numpy()) if events.height else starts
@@ -183,10 +201,11 @@ def _cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> _Found | Non
         }
     )
     thread = events["thread_id"][0] if "thread_id" in events.columns else None
-    return _Found(label, cycle.likeness, _finish(frame.with_columns(pl.lit(False).alias("cut"))), thread)
+    return FoundSteps(label, cycle.likeness, finish(frame.with_columns(pl.lit(False).alias("cut"))), thread)
 
 
-def _covers(steps: pl.DataFrame, first: int, last: int) -> bool:
+def covers(steps: pl.DataFrame, first: int, last: int) -> bool:
+    """Whether ``steps`` span at least half of the time from ``first`` to ``last``."""
     start, end = int(steps["start_ns"].min() or 0), int(steps["end_ns"].max() or 0)  # type: ignore[arg-type]
     return min(end, last) - max(start, first) >= 0.5 * (last - first)
 
@@ -225,7 +244,7 @@ def _same_parent(markers: pl.DataFrame) -> Array:
     return np.asarray(parents[1:] == parents[:-1])
 
 
-def _finish(steps: pl.DataFrame) -> pl.DataFrame:
+def finish(steps: pl.DataFrame) -> pl.DataFrame:
     """Mark the warm-up and select the columns of :data:`STEP_SCHEMA`."""
     warmup = warmup_steps((steps["end_ns"] - steps["start_ns"]).to_numpy()) | steps["cut"].to_numpy()
     return steps.with_columns(pl.Series("warmup", warmup)).select(
@@ -257,8 +276,9 @@ def _step_numbers(names: pl.Series) -> pl.Series:
     return numbers.alias("step")
 
 
-def _joined(source: StepSource, parts: list[_Found]) -> Steps:
-    parts = [part for part in parts if part.frame.height >= MIN_STEPS - 1]
+def joined(source: StepSource, parts: list[FoundSteps], at_least: int = MIN_STEPS - 1) -> Steps:
+    """Steps of all processes that have ``at_least`` that many."""
+    parts = [part for part in parts if part.frame.height >= at_least]
     if not parts:
         return NO_STEPS
     threads = {int(p.frame["process_id"][0]): p.thread_id for p in parts if p.thread_id is not None}

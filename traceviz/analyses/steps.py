@@ -19,14 +19,51 @@ HOW_TO_MARK = (
 )
 """What to do where steps are missing or uncertain."""
 
+HOW_TO_MARK_IN = {
+    "tensorflow": (
+        'Mark the steps: with tf.profiler.experimental.Trace("train", step_num=i, _r=1) around each iteration, or the '
+        "TensorBoard callback of Keras (profile_batch=(10, 20)); or name your own annotations with --step-marker REGEX."
+    ),
+    "jax": (
+        'Mark the steps: with jax.profiler.StepTraceAnnotation("train", step_num=i) around each iteration; or name '
+        "your own annotations with --step-marker REGEX."
+    ),
+}
+"""The same by framework."""
+
+FEW_STEPS = 3
+"""Fewer steps than this are judged, and said to be few."""
+
+
+def how_to_mark(trace: TraceView) -> str:
+    """How the program of this trace would mark its steps."""
+    framework = str(trace.tables.run_facts().get("framework") or "").lower()
+    known = next((words for name, words in HOW_TO_MARK_IN.items() if name in framework), None)
+    if known or "host_ops" not in trace.tables:
+        return known or HOW_TO_MARK
+    return (
+        'Mark the steps: with tf.profiler.experimental.Trace("train", step_num=i, _r=1) or '
+        'jax.profiler.StepTraceAnnotation("train", step_num=i) around each iteration; or name your own annotations '
+        "with --step-marker REGEX."
+    )
+
+
+def few_steps(steps: Steps) -> str:
+    """A caution where the steps are few; empty where they are not."""
+    count = steps.steady.height
+    if count >= FEW_STEPS:
+        return ""
+    return "Only one step was captured." if count == 1 else f"Only {count} steps were captured."
+
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """Steps and the distribution of the steady ones' durations in nanoseconds."""
+    """Steps and the distribution of the steady ones' durations in nanoseconds; ``mark`` says how to mark them."""
 
     steps: Steps
     median_ns: float
     p95_ns: float
+    mark: str = HOW_TO_MARK
 
     @property
     def warmup(self) -> int:
@@ -41,7 +78,7 @@ class StepAnalysis(Analysis[StepTimes]):
     slug: ClassVar[str] = "steps"
     title: ClassVar[str] = "Steps"
     needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "kernels", "memcpy", "memset")
+    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "host_ops", "device_ops", "kernels", "memcpy", "memset")
 
     def run(self, trace: TraceView) -> StepTimes | Skipped:
         """Find the steps."""
@@ -49,7 +86,8 @@ class StepAnalysis(Analysis[StepTimes]):
         durations = steps.steady["end_ns"] - steps.steady["start_ns"]
         if not durations.len():
             return self.skipped(_why_none(trace))
-        return StepTimes(steps, float(durations.median() or 0), float(durations.quantile(0.95, "nearest") or 0))  # type: ignore[arg-type]
+        median, p95 = durations.median(), durations.quantile(0.95, "nearest")
+        return StepTimes(steps, float(median or 0), float(p95 or 0), how_to_mark(trace))  # type: ignore[arg-type]
 
     def describe(self, result: StepTimes) -> Section:
         """Facts, a caution where steps are inferred, and every step."""
@@ -65,7 +103,9 @@ class StepAnalysis(Analysis[StepTimes]):
         )
         blocks: list[Block] = [Facts(facts)]
         if steps.source in INFERRED:
-            blocks.append(Prose(f"What repeats may be a layer rather than a training step. {HOW_TO_MARK}"))
+            blocks.append(Prose(f"What repeats may be a layer rather than a training step. {result.mark}"))
+        if few := few_steps(steps):
+            blocks.append(Prose(f"{few} Capture ten or more for figures that hold."))
         blocks.append(_grid(steps.frame))
         return Section(self.slug, self.title, tuple(blocks))
 
@@ -73,8 +113,8 @@ class StepAnalysis(Analysis[StepTimes]):
 def _why_none(trace: TraceView) -> str:
     marker = trace.options.step_marker
     if marker is None:
-        return f"no steps were found, declared or repeating. {HOW_TO_MARK}"
-    matching = trace.ranges["name"].str.contains(marker).sum()
+        return f"no steps were found, declared or repeating. {how_to_mark(trace)}"
+    matching = trace.ranges["name"].str.contains(marker).sum() + trace.annotations(marker).height
     needed = f"at least {MIN_STEPS} on one thread are needed"
     return f"--step-marker {marker!r} matches {matching} ranges of the capture; {needed}"
 

@@ -8,8 +8,9 @@ from traceviz.analyses.breakdown import Breakdown
 from traceviz.analyses.capture import SOURCE_WORDS
 from traceviz.analyses.device_use import DeviceUse
 from traceviz.analyses.input_pipeline import InputPipelineResult
+from traceviz.analyses.input_stages import Stage
 from traceviz.analyses.stepping import INFERRED
-from traceviz.analyses.steps import StepTimes
+from traceviz.analyses.steps import StepTimes, few_steps
 from traceviz.report import Finding, Severity, Verdict
 from traceviz.units import format_ratio
 
@@ -33,21 +34,25 @@ def verdict(results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
 
 def _input_sentence(found: InputPipelineResult) -> str:
     if found.verdict == "cannot judge":
-        return f"Cannot judge the input pipeline: {found.reason}."
+        return f"Cannot judge the input pipeline: {found.reason.rstrip('.')}."
     share = format_ratio(found.at_stake_ns / found.step_ns)
-    stage = found.stages[0].name if found.stages else ""
     if found.verdict == "not input-bound":
         return f"Not input-bound: {share} of steady step time waits for input."
     if found.verdict == "possibly input-bound":
         return (
             f"Possibly input-bound: in {share} of steady step time the device is idle and the host launches nothing, "
-            f"mostly {stage}. {found.unranged}"
+            f"mostly {found.stages[0].name if found.stages else 'host compute'}. {found.unranged}"
         )
     speedup = found.best_case_speedup
     best = f"; at best {speedup:.1f}× as fast without the wait" if speedup else ""
     bound = f" ({found.caveat})" if found.caveat else ""
     what = f"{share} of steady step time waits for input"
-    return f'{found.verdict.capitalize()}: {what}, mostly in "{stage}"{best}{bound}.'
+    where = f", mostly {_where(found.stages[0])}" if found.stages else ""
+    return f"{found.verdict.capitalize()}: {what}{where}{best}{bound}."
+
+
+def _where(stage: Stage) -> str:
+    return f"for {stage.name} (tf.data)" if stage.path else f'in "{stage.name}"'
 
 
 def _device_sentence(results: dict[str, Any], found: InputPipelineResult, findings: tuple[Finding, ...]) -> str:
@@ -66,11 +71,12 @@ def _device_sentence(results: dict[str, Any], found: InputPipelineResult, findin
 
 
 def _caution(results: dict[str, Any]) -> str:
-    """A verdict on inferred steps is worth no more than the inference."""
+    """A verdict on inferred steps is worth no more than the inference, one on few steps no more than those."""
     found = results.get("steps")
-    if isinstance(found, StepTimes) and found.steps.source in INFERRED:
-        return f"The steps were {SOURCE_WORDS[found.steps.source]}."
-    return ""
+    if not isinstance(found, StepTimes):
+        return ""
+    inferred = f"The steps were {SOURCE_WORDS[found.steps.source]}." if found.steps.source in INFERRED else ""
+    return " ".join(part for part in (few_steps(found.steps), inferred) if part)
 
 
 def _largest(findings: tuple[Finding, ...]) -> str:

@@ -13,8 +13,9 @@ from typing import Any
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses import stepping
+from traceviz.analyses import framework_steps, stepping
 from traceviz.analyses.frames import unions_by
+from traceviz.analyses.xla_ops import xla_roles
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet, union_all
 from traceviz.kernel_names import KernelClass, classify
@@ -26,8 +27,8 @@ class AnalysisOptions:
     """What the user may tell the analyses about the program.
 
     Args:
-        step_marker: Regular expression of the NVTX ranges that are steps.
-        input_range: Regular expression of the NVTX ranges in which input is loaded.
+        step_marker: Regular expression of the NVTX ranges or framework annotations that are steps.
+        input_range: Regular expression of the NVTX ranges or framework annotations in which input is loaded.
         basis: Whose classes break the steps down: ``traceviz``, or those of another tool that users compare with.
     """
 
@@ -35,6 +36,9 @@ class AnalysisOptions:
     input_range: str | None = None
     basis: str = "traceviz"
 
+
+STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops")
+"""Tables from which steps are found, besides those of device work."""
 
 NO_THREAD = -1
 """In place of a thread id where a process has no host events."""
@@ -69,10 +73,29 @@ class TraceView:
 
     @cached_property
     def device_work(self) -> pl.DataFrame:
-        """All device work: ``start_ns``, ``end_ns``, ``device_id``, ``process_id``."""
+        """All device work: ``start_ns``, ``end_ns``, ``device_id``, ``process_id``.
+
+        A TPU that waits for its infeed does no work.
+        """
         columns = ("start_ns", "dur_ns", "device_id", "process_id")
-        work = pl.concat([self.frame(name, *columns) for name in schema.DEVICE_WORK])
+        kernels = self.frame("kernels", *columns)
+        if self.has_tpu:
+            kernels = self.xla_kernels.filter(pl.col("role") != "infeed").select(columns)
+        work = pl.concat([kernels, *(self.frame(name, *columns) for name in ("memcpy", "memset"))])
         return work.select("start_ns", _end(), "device_id", "process_id")
+
+    @cached_property
+    def has_tpu(self) -> bool:
+        """Whether any device is a TPU: its kernels are XLA operations."""
+        return "tpu" in self.tables.arrow("devices")["kind"].to_pylist()
+
+    @cached_property
+    def xla_kernels(self) -> pl.DataFrame:
+        """Kernels of a trace with TPUs: ``start_ns, dur_ns, device_id, process_id, name, role``."""
+        kernels = self.frame("kernels", "start_ns", "dur_ns", "device_id", "process_id", "name", "category")
+        kernels = kernels.with_columns(pl.col("name", "category").cast(pl.String))
+        roles = xla_roles(kernels)
+        return kernels.join(roles, on=["name", "category"], nulls_equal=True, how="left", maintain_order="left")
 
     @cached_property
     def has_device_tables(self) -> bool:
@@ -154,20 +177,56 @@ class TraceView:
         scan = self.tables.scan("cuda_api").select(_CALL_COLUMNS)
         return scan.filter(pl.col("name").is_in(names)).select(_CALL_VIEW).collect()
 
+    def host_ops(self, *categories: str) -> pl.DataFrame:
+        """Host operations of these categories, names as they are stored; sorted by start.
+
+        Columns ``start_ns, end_ns, process_id, thread_id, op_id, name, category, group_id``.
+        """
+        if "host_ops" not in self.tables:
+            return self.frame("host_ops", *_OP_COLUMNS).select(_OP_VIEW)
+        scan = self.tables.scan("host_ops").select(_OP_COLUMNS)
+        return scan.filter(pl.col("category").is_in(categories)).select(_OP_VIEW).collect()
+
+    @cached_property
+    def host_names(self) -> pl.DataFrame:
+        """The distinct ``name`` and ``category`` of host operations, as text."""
+        if "host_ops" not in self.tables:
+            return pl.DataFrame(schema={"name": pl.String, "category": pl.String})
+        names = self.tables.scan("host_ops").select("name", "category").unique().collect()
+        return names.with_columns(pl.col("name", "category").cast(pl.String)).sort("name", "category")
+
+    def annotations(self, pattern: str) -> pl.DataFrame:
+        """Host operations that last and whose name matches ``pattern``, with names as text and ``parent_id``.
+
+        Python frames and tf.data stages are no annotations.
+        """
+        known = self.host_names.filter(~pl.col("category").is_in(["python", "pipeline"]))
+        names = known.filter(pl.col("name").str.contains(pattern))["name"].unique().to_list()
+        if names:
+            scan = self.tables.scan("host_ops").filter(pl.col("name").is_in(names) & (pl.col("dur_ns") > 0))
+            found = scan.select(*_OP_VIEW, "parent_id").collect()
+        else:
+            found = self.host_ops().with_columns(pl.lit(None, pl.Int64).alias("parent_id"))
+        return found.with_columns(pl.col("name", "category").cast(pl.String)).sort("start_ns", "op_id")
+
     @cached_property
     def steps(self) -> stepping.Steps:
         """Training steps of the ranks: declared, else inferred, else none.
 
         Steps of processes without device work (a loader, a launcher) are left out: theirs is not the time that is
-        judged. So are steps at the edges of a time window, which may be fragments.
+        judged. So are steps at the edges of a time window, which may be fragments. First steps that compile are
+        warm-up.
         """
         found = self._found_steps()
         whole = pl.col("process_id").is_in(self.ranks)
         if self.is_window:
             whole &= (pl.col("start_ns") > 0) & (pl.col("end_ns") < self.span_ns)
         frame = found.frame.filter(whole)
+        if not frame.height:
+            return stepping.NO_STEPS
+        compiling = framework_steps.compiling(self.host_ops("compile"))
         threads = {process: thread for process, thread in found.thread_id.items() if process in self.ranks}
-        return replace(found, frame=frame, thread_id=threads) if frame.height else stepping.NO_STEPS
+        return replace(found, frame=framework_steps.without_compilation(frame, compiling), thread_id=threads)
 
     @cached_property
     def is_window(self) -> bool:
@@ -175,20 +234,66 @@ class TraceView:
         return WINDOW_NOTE in self.tables.arrow("notes")["code"].to_pylist()
 
     def _found_steps(self) -> stepping.Steps:
-        found = stepping.NO_STEPS
-        if "steps" in self.tables and not self.options.step_marker:
-            declared = self.tables.scan("steps").collect()
-            found = stepping.declared_steps(declared) if declared.height else found
-        if found.source == "none" and self.ranges.height:
-            found = stepping.nvtx_steps(self.ranges, self.options.step_marker)
-        if self.options.step_marker:
-            return found  # what the user named is used, or nothing
-        if found.source == "none" and self.ranges.height:
-            found = stepping.nvtx_cycle_steps(self.ranges, self._rank_extents)
-        if found.source == "none" and self.tables.rows("kernels"):
-            kernels = self.frame("kernels", "process_id", "start_ns", "dur_ns", "name")
-            found = stepping.kernel_cycle_steps(kernels.select("process_id", "start_ns", _end(), "name"))
-        return found
+        marker = self.options.step_marker
+        searches = (
+            (self._nvtx_named, self._annotated)
+            if marker
+            else (
+                self._declared,
+                self._nvtx_named,
+                self._annotated,
+                self._nvtx_cycle,
+                self._module_cycle,
+                self._host_cycle,
+                self._kernel_cycle,
+            )
+        )
+        found = (search() for search in searches)  # what the user named is used, or nothing
+        return next((steps for steps in found if steps.source != "none"), stepping.NO_STEPS)
+
+    def _declared(self) -> stepping.Steps:
+        declared = self.tables.scan("steps").collect() if "steps" in self.tables else None
+        return stepping.declared_steps(declared) if declared is not None and declared.height else stepping.NO_STEPS
+
+    def _nvtx_named(self) -> stepping.Steps:
+        return stepping.named_steps(self.ranges, self.options.step_marker) if self.ranges.height else stepping.NO_STEPS
+
+    def _annotated(self) -> stepping.Steps:
+        pattern = self.options.step_marker or STEP_ANNOTATION
+        found = self.annotations(pattern)
+        return (
+            stepping.named_steps(found, self.options.step_marker, "annotation") if found.height else stepping.NO_STEPS
+        )
+
+    def _nvtx_cycle(self) -> stepping.Steps:
+        if not self.ranges.height:
+            return stepping.NO_STEPS
+        return stepping.nvtx_cycle_steps(self.ranges, self._rank_extents)
+
+    def _module_cycle(self) -> stepping.Steps:
+        if "device_ops" not in self.tables:
+            return stepping.NO_STEPS
+        scan = self.tables.scan("device_ops").filter(pl.col("kind") == "module")
+        modules = scan.select("process_id", "device_id", "start_ns", _end(), "name").collect()
+        return framework_steps.module_cycle_steps(modules.sort("start_ns")) if modules.height else stepping.NO_STEPS
+
+    def _host_cycle(self) -> stepping.Steps:
+        if "host_ops" not in self.tables:
+            return stepping.NO_STEPS
+        threads = [thread for process, thread in self._active_threads.items() if process in self._rank_extents]
+        scan = self.tables.scan("host_ops").filter(pl.col("thread_id").is_in(threads) & (pl.col("dur_ns") > 0))
+        own = scan.filter(pl.col("category") != "python").select(_OP_VIEW).collect()
+        outer = outermost(own.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True]))
+        if not outer.height:
+            return stepping.NO_STEPS
+        calls = outer.with_columns(pl.col("name").cast(pl.String)).sort("process_id", "start_ns")
+        return framework_steps.host_cycle_steps(calls, self._rank_extents)
+
+    def _kernel_cycle(self) -> stepping.Steps:
+        if not self.tables.rows("kernels"):
+            return stepping.NO_STEPS
+        kernels = self.frame("kernels", "process_id", "start_ns", "dur_ns", "name")
+        return stepping.kernel_cycle_steps(kernels.select("process_id", "start_ns", _end(), "name"))
 
     @cached_property
     def steady(self) -> dict[int, IntervalSet]:
@@ -222,25 +327,42 @@ class TraceView:
         """Thread that runs the training loop, or :data:`NO_THREAD`.
 
         The one that carries the step markers, else the process's first thread (tid = pid) where it has host events,
-        else the one with the most host events.
+        else one named like Python's, else one that is not named like a worker of the framework, and of several the
+        one with the most host events.
         """
         return self._training_threads.get(process_id, NO_THREAD)
 
     @cached_property
     def _training_threads(self) -> dict[int, int]:
+        return {**self._active_threads, **self.steps.thread_id}
+
+    @cached_property
+    def _active_threads(self) -> dict[int, int]:
+        """The likeliest training thread of each process, whatever its steps are."""
         seen = [
             self.tables.scan(name).group_by("thread_id").len().collect()
-            for name in ("nvtx", "cuda_api", "os_calls")
+            for name in ("nvtx", "cuda_api", "os_calls", "host_ops")
             if name in self.tables
         ]
         if not seen:
             return {}
         active = pl.concat(seen).group_by("thread_id").agg(pl.col("len").sum())
-        threads = active.join(self.frame("threads", "thread_id", "process_id", "tid"), on="thread_id")
-        threads = threads.join(self.frame("processes", "process_id", "pid"), on="process_id")
-        best = threads.sort((pl.col("tid") == pl.col("pid")), "len", "thread_id", descending=[True, True, False])
+        threads = active.join(self.frame("threads", "thread_id", "process_id", "tid", "name"), on="thread_id")
+        threads = threads.join(self.frame("processes", "process_id", "pid"), on="process_id").with_columns(
+            (pl.col("tid") == pl.col("pid")).fill_null(value=False).alias("first"),
+            pl.col("name").str.contains(_PYTHON_THREAD).fill_null(value=False).alias("python"),
+            pl.col("name").str.contains(_WORKER_THREAD).fill_null(value=False).alias("worker"),
+        )
+        descending = [True, True, False, True, False]
+        best = threads.sort("first", "python", "worker", "len", "thread_id", descending=descending)
         first = best.unique("process_id", keep="first", maintain_order=True).select("process_id", "thread_id")
-        return {**dict(first.iter_rows()), **self.steps.thread_id}
+        return dict(first.iter_rows())
+
+
+def outermost(operations: pl.DataFrame) -> pl.DataFrame:
+    """Those of ``operations`` (sorted by thread, start, and end descending) that lie in no other of their thread."""
+    reach = pl.col("end_ns").cum_max().shift(1).over("thread_id")
+    return operations.filter(reach.is_null() | (pl.col("end_ns") > reach))
 
 
 def _end() -> pl.Expr:
@@ -250,3 +372,11 @@ def _end() -> pl.Expr:
 
 _CALL_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "correlation_id", "name")
 _CALL_VIEW = ("start_ns", _end(), "process_id", "thread_id", "correlation_id", pl.col("name").cast(pl.String))
+_OP_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category", "group_id")
+_OP_VIEW = ("start_ns", _end(), "process_id", "thread_id", "op_id", "name", "category", "group_id")
+
+STEP_ANNOTATION = r"(?i)^(?:train|step|iter|batch|global|mini|micro|profilerstep)[a-z]*[ _-]?[a-z]*[ _:#=-]*\d*$"
+"""Names of annotations that may be step-like; :data:`traceviz.analyses.stepping.STEP_NAME` decides."""
+
+_PYTHON_THREAD = r"(?i)^(python|ipykernel|jupyter|main)"
+_WORKER_THREAD = r"(?i)^(tf_|tsl|xla|pjrt|eigen|grpc|jax)|pool|worker"

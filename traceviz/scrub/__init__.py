@@ -10,9 +10,12 @@ from pathlib import Path
 
 from traceviz.errors import DamagedTraceError, UnknownFormatError
 from traceviz.files import check_folder_free, check_not_source, new_file, new_folder
+from traceviz.parsers.registry import identify
+from traceviz.parsers.xplane_reader import XPlaneReader
 from traceviz.scrub.database import MAGIC, scrub_database
 from traceviz.scrub.folder import scrub_folder
 from traceviz.scrub.result import ScrubReport, listed
+from traceviz.scrub.xplane import scrub_xplane
 from traceviz.tables import is_trace_folder
 
 __all__ = ["ScrubReport", "scrub"]
@@ -25,7 +28,7 @@ def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
     """Write a copy of ``source`` without environment, command line, host, user, paths, captured output and the like.
 
     Args:
-        source: An nsys SQLite export, or a traceviz folder. It is only read.
+        source: An nsys SQLite export, an XPlane file, or a traceviz folder. It is only read.
         output: The file or folder to create. It appears complete and verified, or not at all.
         force: Replace an existing ``output``.
 
@@ -43,9 +46,11 @@ def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
     check_not_source(source, output)
     if source.is_dir():
         return _scrub_folder(source, output, force=force)
-    _check_database(source)
+    is_xplane = _format_of(source) == XPlaneReader.format
+    if not is_xplane:
+        _check_database(source)
     with new_file(output, force=force) as temporary:
-        removed, secrets, size = scrub_database(source, temporary)
+        removed, secrets, size = (scrub_xplane if is_xplane else scrub_database)(source, temporary)
     return ScrubReport(output, listed(removed), secrets, size)
 
 
@@ -54,12 +59,20 @@ def _scrub_folder(source: Path, output: Path, *, force: bool) -> ScrubReport:
         raise UnknownFormatError(
             f"{source} is a folder, but not one that traceviz wrote.",
             "It has no manifest.json of a trace.",
-            "Scrub an nsys SQLite file, or convert first: traceviz convert TRACE -o DIR.",
+            "Scrub a file (an nsys SQLite export, an .xplane.pb), or convert first: traceviz convert TRACE -o DIR.",
         )
     check_folder_free(output, force=force, replaceable=is_trace_folder)
     with new_folder(output, force=force, replaceable=is_trace_folder) as temporary:
         removed, secrets, size = scrub_folder(source, temporary)
     return ScrubReport(output, listed(removed), secrets, size)
+
+
+def _format_of(source: Path) -> str | None:
+    """Identifier of the format of a file; ``None`` where it is none that can be read."""
+    try:
+        return identify(source).format
+    except UnknownFormatError:
+        return None
 
 
 def _check_database(source: Path) -> None:
@@ -72,13 +85,14 @@ def _check_database(source: Path) -> None:
     if head.startswith(_REPORT_MAGIC) or (source.suffix in _REPORT_SUFFIXES and not head.startswith(MAGIC)):
         raise UnknownFormatError(
             f"{source} is a report of Nsight Systems, which only Nsight Systems itself can write.",
-            "scrub rewrites SQLite exports and traceviz folders.",
+            "scrub rewrites SQLite exports, XPlane files and traceviz folders.",
             f"First run: nsys export --type sqlite -o out.sqlite {source}   or: traceviz convert {source} -o DIR",
         )
     if not head.startswith(MAGIC):
         raise UnknownFormatError(
-            f"{source} is neither a SQLite database nor a traceviz folder.",
-            fix="Scrub what nsys export --type sqlite or traceviz convert wrote.",
+            f"{source} is neither a SQLite database nor an XPlane file nor a traceviz folder.",
+            "These are what scrub can write again.",
+            "Convert another trace first, and scrub that: traceviz convert TRACE -o DIR.",
         )
     if head[56:60] not in (b"\0\0\0\0", b"\0\0\0\1"):  # text encoding of the database; nsys writes UTF-8 only
         raise DamagedTraceError(f"{source} stores its texts in UTF-16, which nsys never does.", "Nothing was written.")

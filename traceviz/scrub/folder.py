@@ -8,24 +8,42 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from traceviz import schema
 from traceviz.errors import OutputError
+from traceviz.scrub.properties import is_private, is_source, keeps_setting, without_folder, without_folders
 from traceviz.scrub.result import listed
-from traceviz.scrub.secrets import Redactor, Secret, base_name, secrets_of_arguments, secrets_of_identity
+from traceviz.scrub.secrets import (
+    REMOVED,
+    Redactor,
+    Secret,
+    base_name,
+    secrets_of_arguments,
+    secrets_of_identity,
+    secrets_of_text,
+    secrets_of_variable,
+)
 from traceviz.tables import MANIFEST, TraceTables, load, read_manifest, write_tables
 
 Column: TypeAlias = "pa.ChunkedArray[Any]"
+Rows: TypeAlias = npt.NDArray[np.bool_]
 
 _REMOVED_COLUMNS = {
     ("run", "command"): "command lines",
     ("run", "host"): "host names",
     ("devices", "uuid"): "ids of hardware",
 }
+_PROPERTY_TABLES = {"op_args": "text", "settings": "value"}
+"""Tables of keys and values: the column of the values that are text."""
+_NAMES_OF_SOURCE = ("host_ops", "steps", "nvtx")
+"""Tables whose names may be Python frames, with the files that they are in."""
 _OWN_KEYS = ("kind", "schema_version", "tables", "redacted")
 _CLEANED = "texts cleaned of paths and secrets"
+_PROPERTIES = "private properties"
 
 
 def scrub_folder(source: Path, target: Path) -> tuple[Counter[str], int, int]:
@@ -52,7 +70,25 @@ def _found(tables: TraceTables) -> list[Secret]:
     found = list(secrets_of_arguments((run.get("command") or "").encode().split()))
     found += secrets_of_identity((run.get("host") or "").encode())
     uuids = _distinct_texts(tables.arrow("devices").column("uuid"))
-    return found + [Secret(uuid, certain=True) for uuid in uuids if len(uuid) >= 16]
+    found += [Secret(uuid, certain=True) for uuid in uuids if len(uuid) >= 16]
+    for name, column in _PROPERTY_TABLES.items():
+        if name in tables:
+            found += _secrets_of_properties(tables.arrow(name), column)
+    if "host_ops" in tables:
+        found += [
+            secret for text in _distinct_texts(tables.arrow("host_ops")["name"]) for secret in secrets_of_text(text)
+        ]
+    return found
+
+
+def _secrets_of_properties(table: pa.Table, values: str) -> Iterator[Secret]:
+    """What private properties hold, and what the texts of others give away by their shape."""
+    for text in _distinct_texts(table[values]):
+        yield from secrets_of_text(text)
+    private = _rows_of(table["key"], is_private)
+    for row in table.select(["key", values]).filter(pa.array(private)).to_pylist():
+        if row[values] is not None:
+            yield from secrets_of_variable(row["key"].encode(), row[values].encode())
 
 
 def _vocabulary(tables: TraceTables) -> Iterator[bytes]:
@@ -71,11 +107,44 @@ def _scrubbed(tables: TraceTables, redactor: Redactor, removed: Counter[str]) ->
     """Tables without secrets, one at a time; counts in ``removed`` what goes."""
     for name in tables:
         table = tables.arrow(name)
+        if name in _PROPERTY_TABLES:
+            table = _without_properties(table, _PROPERTY_TABLES[name], name, removed)
         columns = [
             _scrub_column(name, column, table.column(column.name), redactor, removed)
             for column in schema.table(name).columns
         ]
         yield name, pa.table(columns, schema=schema.table(name).arrow)  # the schema carries no metadata of the source
+
+
+def _without_properties(table: pa.Table, values: str, name: str, removed: Counter[str]) -> pa.Table:
+    """``table`` of keys and values without the texts that are private by their key, and without folders of sources."""
+    texts = table[values].cast(pa.string()).combine_chunks()
+    gone = _rows_of(table["key"], is_private)
+    if name == "settings":
+        pairs = zip(table["key"].to_pylist(), texts.to_pylist(), strict=True)
+        gone = np.array([not keeps_setting(str(key), str(value)) for key, value in pairs], dtype=bool)
+    gone &= texts.is_valid().to_numpy(zero_copy_only=False)
+    removed[_PROPERTIES] += int(gone.sum())
+    texts = _replaced(texts, gone, pa.array([REMOVED.decode()] * int(gone.sum()), pa.string()))
+    sources = _rows_of(table["key"], is_source)
+    if sources.any():
+        named = pa.chunked_array([texts.filter(pa.array(sources))])
+        texts = _replaced(
+            texts, sources, _clean_texts(named, without_folders, removed).cast(pa.string()).combine_chunks()
+        )
+    return table.set_column(table.column_names.index(values), values, pa.chunked_array([texts]))
+
+
+def _rows_of(keys: Column, judge: Callable[[str], bool]) -> Rows:
+    """Rows whose key ``judge`` picks (bool), each distinct key judged once."""
+    chosen = [key.decode() for key in _distinct_texts(keys) if judge(key.decode())]
+    found = pc.is_in(keys.cast(pa.string()).combine_chunks(), pa.array(chosen, pa.string()))
+    return found.to_numpy(zero_copy_only=False).copy()
+
+
+def _replaced(texts: Any, rows: Rows, others: Any) -> Any:
+    """``texts`` with ``others`` in place of those at ``rows``."""
+    return pc.replace_with_mask(texts, pa.array(rows), others)
 
 
 def _scrub_column(
@@ -91,8 +160,10 @@ def _scrub_column(
 
 
 def _cleaner(table: str, redactor: Redactor) -> Callable[[bytes], bytes]:
-    if table == "notes":
+    if table == "notes" or table in _PROPERTY_TABLES:
         return redactor.clean_message
+    if table in _NAMES_OF_SOURCE:
+        return lambda name: redactor.clean(without_folder(name))
     if table == "processes":
         return lambda name: redactor.clean(base_name(name))
     return redactor.clean

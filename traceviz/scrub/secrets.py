@@ -37,6 +37,8 @@ _NUMBERS = re.compile(rb"[\d.,:;+\- ]*|0x[0-9a-fA-F,x]*")
 _VERSION = re.compile(rb"[<>=^~v]*\d+(?:\.\d+)+[\w.+\-]{0,16}")
 _SYSTEM_PATH = re.compile(rb"/(?:usr|opt|bin|sbin|lib|lib64|etc|proc|sys|dev|run|var|tmp|snap|nix)(?:/.*)?", re.DOTALL)
 _SEPARATORS = re.compile(rb"[\s:;,\"']+")
+_PORT = re.compile(rb"[_:]\d{2,5}$")
+_ADDRESS = re.compile(rb"(?:\d{1,3}\.){3}\d{1,3}")
 _HOME_USER = re.compile(rb"/(?:home|Users)/([^/\0\s:;,\"']+)")
 
 _COMMON = frozenset(
@@ -82,6 +84,15 @@ def secrets_of_identity(value: bytes) -> Iterator[Secret]:
     for name in {value, value.partition(b".")[0]}:
         if len(name) >= 3 and name.lower() not in _COMMON and not _NUMBERS.fullmatch(name):
             yield Secret(name)
+
+
+def secrets_of_host(name: bytes) -> Iterator[Secret]:
+    """The name of a host as profilers name their files after it; of ``10.0.0.7_6003`` also without the port."""
+    without_port = _PORT.sub(b"", name)
+    for secret in {*secrets_of_identity(name), *secrets_of_identity(without_port)}:
+        yield Secret(secret.text, certain=_is_distinctive(secret.text, 6))
+    if _ADDRESS.fullmatch(without_port):
+        yield Secret(without_port, certain=True)
 
 
 def secrets_of_text(text: bytes) -> Iterator[Secret]:

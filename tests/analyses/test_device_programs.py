@@ -1,0 +1,96 @@
+"""Device programs: modules, steps, classes of TPU time, infeed."""
+
+import pytest
+
+from tests.analyses.builders import trace
+from traceviz.analyses.device_programs import DeviceProgramsAnalysis
+from traceviz.report import Skipped
+
+
+def module(start, dur, name="jit_f(1)", **extra):
+    return (start, dur, name, "module", extra)
+
+
+def op(start, dur, name, category=None, **extra):
+    return (start, dur, name, {"category": category, **extra})
+
+
+def one(view):
+    (device,) = DeviceProgramsAnalysis().run(view).devices
+    return device
+
+
+def test_the_classes_of_a_device_add_up_to_its_window():
+    view = trace(
+        device_ops=[module(100, 100), module(300, 100)],
+        kernels=[
+            op(100, 20, "infeed.1", "infeed"),
+            op(120, 30, "fusion.3", "loop fusion"),
+            op(150, 40, "all-reduce.2", "all-reduce"),
+            op(300, 10, "copy-done.4", "copy-done"),
+            op(310, 5, "outfeed", "outfeed"),
+            op(320, 80, "fusion.3", "convolution fusion"),
+        ],
+        devices=[(0, "v6e", {"kind": "tpu", "ordinal": 0})],
+    )
+    device = one(view)
+    assert dict(device.times) == {
+        "infeed_ns": 20,
+        "outfeed_ns": 5,
+        "collective_ns": 40,
+        "async_wait_ns": 10,
+        "compute_ns": 110,
+        "idle_ns": 115,
+    }
+    assert (device.window_ns, sum(device.times.values())) == (300, 300)
+    assert (device.device, device.executions) == ("TPU 0 v6e", 2)
+
+
+def test_an_op_belongs_to_its_class_by_name_where_the_category_says_nothing():
+    kernels = [
+        op(0, 10, "infeed"),
+        op(10, 10, "all-gather-start.1"),
+        op(20, 10, "collective-permute-done.2"),
+        op(30, 5, "x"),
+    ]
+    times = one(trace(device_ops=[module(0, 40)], kernels=kernels)).times
+    assert (times["infeed_ns"], times["collective_ns"], times["compute_ns"], times["idle_ns"]) == (10, 20, 5, 5)
+
+
+def test_steps_are_those_that_the_device_declares():
+    view = trace(
+        device_ops=[module(0, 10), module(100, 10)],
+        kernels=[],
+        steps=[(0, 50, 0, {"device_id": 0}), (50, 70, 1, {"device_id": 0}), (0, 999, 0, {"device_id": None})],
+    )
+    assert (one(view).steps, one(view).step_ns, one(view).window_ns) == (2, 60.0, 120)
+
+
+def test_without_declared_steps_the_module_that_repeats_most_gives_them_start_to_start():
+    spans = [module(0, 900, "init"), *(module(1000 + 100 * i, 60) for i in range(4))]
+    assert (one(trace(device_ops=spans, kernels=[])).steps, one(trace(device_ops=spans, kernels=[])).step_ns) == (
+        4,
+        100.0,
+    )
+
+
+def test_devices_are_kept_apart_and_modules_are_summed_over_them():
+    spans = [module(0, 60), module(0, 40, device_id=1), (0, 100, "async-copy", "async_op", {"device_id": 1})]
+    result = DeviceProgramsAnalysis().run(trace(device_ops=spans, kernels=[op(0, 30, "fusion", device_id=1)]))
+    assert [device.times["compute_ns"] for device in result.devices] == [0, 30]
+    assert [device.async_ns for device in result.devices] == [0, 100]
+    assert result.modules.select("name", "calls", "total_ns").rows() == [("jit_f(1)", 2, 100)]
+
+
+@pytest.mark.parametrize(("infeed", "codes"), [(49, []), (50, ["TV404"]), (300, ["TV404"])])
+def test_waiting_for_infeed_is_found_from_5_percent_on(infeed, codes):
+    kernels = [op(0, infeed, "infeed", "infeed"), op(infeed, 1000 - infeed, "fusion")]
+    analysis = DeviceProgramsAnalysis()
+    found = analysis.judge(analysis.run(trace(device_ops=[module(0, 1000)], kernels=kernels)))
+    assert [f.code for f in found] == codes
+    assert [f.cost_ns for f in found] == [infeed] * len(codes)
+
+
+def test_devices_without_programs_are_skipped_with_the_reason():
+    outcome = DeviceProgramsAnalysis().run(trace(device_ops=[(0, 5, "scope", "scope")], kernels=[]))
+    assert outcome == Skipped("device_programs", "the devices record no programs (XLA modules)")

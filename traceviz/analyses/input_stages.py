@@ -1,0 +1,174 @@
+"""What took the time of the input: ranges, stages of a pipeline, copies, or suspects where nothing was recorded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.frames import bounds, intervals
+from traceviz.analyses.host import host_classes
+from traceviz.analyses.view import TraceView
+from traceviz.intervals import IntervalSet
+
+TF_DATA = "tf.data"
+"""Kind of stages that are iterators of tf.data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of the input, or one suspect where no stage was recorded.
+
+    Args:
+        name: Name of the range, or what the host did.
+        kind: What kind of evidence this is.
+        calls: How often it ran within the steady steps; ``None`` where that has no meaning.
+        total_ns: Its duration within steady steps.
+        capture_calls: How often it ran in the whole capture.
+        capture_ns: Its duration in the whole capture.
+        self_ns: The part of it that was waited for.
+        inside: The nested range in which most of it was spent, with its share; empty where there is none.
+        advice: What to do about it first.
+        further: What else to do.
+        path: Place in the pipeline, from the source to the stage; empty where there is no pipeline.
+    """
+
+    name: str
+    kind: str
+    calls: int | None
+    total_ns: int
+    capture_calls: int | None
+    capture_ns: int
+    self_ns: int
+    inside: str
+    advice: str
+    further: tuple[str, ...] = ()
+    path: str = ""
+
+
+def range_stages(trace: TraceView) -> list[Stage]:
+    """Outermost data-loading ranges by name, and what the device waited for in each."""
+    found: dict[str, list[Stage]] = {}
+    for rank, steady in trace.steady.items():
+        classes = host_classes(trace)[rank]
+        waits = classes.sets["input_wait"].intersect(steady)
+        inputs = classes.input_ranges
+        for part in _outermost(inputs).partition_by("name", maintain_order=True):
+            starts, ends = bounds(part)
+            within = steady.overlap(starts, ends)
+            stage = Stage(
+                name=str(part["name"][0]),
+                kind="NVTX range",
+                calls=int(np.count_nonzero(within)),
+                total_ns=int(within.sum()),
+                capture_calls=part.height,
+                capture_ns=int((ends - starts).sum()),
+                self_ns=int(waits.overlap(starts, ends).sum()),
+                inside=_largest_inside(trace, part, waits),
+                advice="",
+            )
+            found.setdefault(stage.name, []).append(stage)
+    return [_with_advice(summed(parts)) for parts in found.values()]
+
+
+def _outermost(ranges: pl.DataFrame) -> pl.DataFrame:
+    """Those of ``ranges`` (of one thread) that lie in no other of them, however many ranges are in between."""
+    ordered = ranges.sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
+    reach = pl.col("end_ns").cum_max().shift(1)
+    return ordered.filter(reach.is_null() | (pl.col("end_ns") > reach))
+
+
+def summed(parts: list[Stage]) -> Stage:
+    """One stage from those of several ranks."""
+    return replace(
+        parts[0],
+        calls=sum(part.calls or 0 for part in parts),
+        total_ns=sum(part.total_ns for part in parts),
+        capture_calls=sum(part.capture_calls or 0 for part in parts),
+        capture_ns=sum(part.capture_ns for part in parts),
+        self_ns=sum(part.self_ns for part in parts),
+    )
+
+
+def largest_first(stages: Iterable[Stage]) -> tuple[Stage, ...]:
+    """Stages that ran in steady steps, by what was waited for them."""
+    return tuple(sorted((s for s in stages if s.total_ns), key=lambda stage: (-stage.self_ns, stage.name)))
+
+
+def _largest_inside(trace: TraceView, outer: pl.DataFrame, waits: IntervalSet) -> str:
+    """The direct child of the ranges ``outer`` in which most of the wait was spent."""
+    children = trace.ranges.filter(pl.col("parent_id").is_in(outer["range_id"].implode()))
+    if not children.height:
+        return ""
+    starts, ends = bounds(children)
+    spent = children.select("name").with_columns(pl.Series("waited", waits.overlap(starts, ends)))
+    totals = spent.group_by("name").agg(pl.col("waited").sum()).sort("waited", "name", descending=[True, False])
+    return str(totals["name"][0]) if totals["waited"][0] else ""
+
+
+_LOADER_ADVICE = (
+    (
+        r"_MultiProcessingDataLoaderIter",
+        (
+            "DataLoader with workers: raise num_workers towards the number of free cores, and prefetch_factor; "
+            "keep workers alive with persistent_workers=True."
+        ),
+    ),
+    (r"_SingleProcessDataLoaderIter", "The DataLoader loads in the training process: set num_workers > 0."),
+    (
+        r"(?i)iterator::|iteratorgetnext",
+        "tf.data: add .prefetch(AUTOTUNE) at the end and num_parallel_calls=AUTOTUNE to map and interleave.",
+    ),
+)
+
+
+def _with_advice(stage: Stage) -> Stage:
+    text = f"{stage.name} {stage.inside}"
+    advice = next((words for pattern, words in _LOADER_ADVICE if re.search(pattern, text)), "")
+    fallback = "Load the next batch while the device computes (prefetch in a background thread or process)."
+    return replace(stage, advice=advice or fallback)
+
+
+def copy_stage(copy_ns: int) -> list[Stage]:
+    """The copies to the device that it waited for, as a stage; none where there are none."""
+    if not copy_ns:
+        return []
+    advice = "Copy from pinned memory, on a stream of its own, while the step before computes."
+    return [Stage("copy to device", "exposed copy", None, copy_ns, None, copy_ns, copy_ns, "", advice)]
+
+
+def suspects(trace: TraceView) -> list[Stage]:
+    """What the host did while the device was idle, where no data-loading range was recorded."""
+    blocked: dict[str, list[Stage]] = {}
+    compute = 0
+    for rank, steady in trace.steady.items():
+        classes = host_classes(trace)[rank]
+        compute += classes.sets["host_compute"].intersect(steady).total
+        waiting = classes.sets["host_blocked"].intersect(steady)
+        for part in classes.blocking_calls.partition_by("name", maintain_order=True):
+            stage = _blocked_stage(part, waiting, steady)
+            blocked.setdefault(stage.name, []).append(stage)
+    stages = [summed(parts) for parts in blocked.values()]
+    stages.append(Stage("host compute", "no call recorded", None, compute, None, compute, compute, "", _RECORD_RANGES))
+    return [stage for stage in stages if stage.self_ns]
+
+
+_RECORD_RANGES = "Record ranges around data loading to tell whether this is the input."
+
+
+def _blocked_stage(calls: pl.DataFrame, waiting: IntervalSet, steady: IntervalSet) -> Stage:
+    covered = intervals(calls)
+    return Stage(
+        name=f"host blocked in {calls['name'][0]}",
+        kind="OS call",
+        calls=int(np.count_nonzero(steady.overlap(*bounds(calls)))),
+        total_ns=covered.intersect(steady).total,
+        capture_calls=calls.height,
+        capture_ns=covered.total,
+        self_ns=covered.intersect(waiting).total,
+        inside="",
+        advice=_RECORD_RANGES,
+    )

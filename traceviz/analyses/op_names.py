@@ -1,0 +1,59 @@
+"""What the name of a framework op says: TensorFlow's ``scope/name:Type``, JAX calls, and HLO instructions.
+
+::
+
+    sequential/dense/MatMul:MatMul                    name sequential/dense/MatMul    type MatMul
+    IteratorGetNext/_3:_Send#from=a,to=b#             name IteratorGetNext/_3         type _Send
+    PjitFunction(train_step)                          name train_step                 type PjitFunction
+    while.3::broadcast_add_fusion.12  (nested HLO)    name broadcast_add_fusion.12    type fusion
+    jit(f)/jit(main)/dot_general                      name as it is                   type dot_general
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+_TENSORFLOW = r"^(.*):([A-Z_][A-Za-z0-9_.>]*)$"
+_CALL = r"^(\w+)\(([^/]*)\)$"
+_HLO_NESTING = r"^(?:[\w.\-]+::)+"
+_HLO_NUMBER = r"(?:\.\d+)+$"
+_HLO_FUSION = r"^.*fusion$"
+
+MATRIX_TYPE = (
+    r"(?i)^(_?(fused)?(mkl)?(depthwise)?conv[23]d|_?(fused|mkl|sparse|quantized)?(batch)?matmul|einsum|xlaeinsum|xladot"
+    r"|xlaconv|cudnnrnn|depthwiseconv2dnative|dot(_general)?$|conv_general_dilated|convolution|custom-call-gemm|gemm)"
+)
+"""Types of ops that tensor cores can compute: matrix products and convolutions."""
+
+
+def parsed_ops(names: pl.Series) -> pl.DataFrame:
+    """Columns ``text`` (as given), ``op`` (its name) and ``type`` of the distinct ``names``.
+
+    Arguments that the profiler appended (``#key=value#``) are no part of the name; what is nothing else has no row.
+    """
+    text = names.cast(pl.String).unique(maintain_order=True).drop_nulls().rename("text")
+    plain = pl.col("text").str.replace(r"(?s)#.*$", "").alias("plain")
+    frame = pl.DataFrame({"text": text}).with_columns(plain).filter(pl.col("plain") != "")
+    return frame.select("text", _name().alias("op"), _type().alias("type"))
+
+
+def _name() -> pl.Expr:
+    plain = pl.col("plain")
+    return pl.coalesce(plain.str.extract(_TENSORFLOW, 1), plain.str.extract(_CALL, 2), _instruction())
+
+
+def _type() -> pl.Expr:
+    plain = pl.col("plain")
+    bare = _instruction().str.replace(_HLO_NUMBER, "")
+    scoped = pl.when(bare.str.contains("/", literal=True)).then(bare.str.extract(r"([^/]+)/*$", 1))
+    return pl.coalesce(
+        plain.str.extract(_TENSORFLOW, 2),
+        plain.str.extract(_CALL, 1),
+        scoped,
+        bare.str.replace(_HLO_FUSION, "fusion"),
+    )
+
+
+def _instruction() -> pl.Expr:
+    """The innermost HLO instruction of a nest: what ran, where the outer ones only contain it."""
+    return pl.col("plain").str.replace(_HLO_NESTING, "").str.strip_chars_end(":")

@@ -1,0 +1,156 @@
+"""Names of tf.data stages for people, and what to do about a slow one.
+
+A stage is an iterator of the pipeline. The trace names it by its path from the consumer to itself
+(``Iterator::Root::Prefetch::ParallelMapV2::FlatMap[0]::TFRecord``); versions, positions and implementation suffixes
+say nothing about what it does, and are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+ITERATOR = "Iterator::"
+"""How names of iterators begin."""
+
+_DECORATION = re.compile(r"\[\d+\]|V\d+$|Impl$|Dataset$")
+_OUTERMOST = {"Iterator", "Root", "Model"}
+_KINDS = {"MemoryCache": "Cache", "MemoryReader": "Cache", "MemoryWriter": "Cache"} | {
+    "FileReader": "Cache",
+    "FileWriter": "Cache",
+    "FileCache": "Cache",
+    "LegacyParallelInterleave": "ParallelInterleave",
+    "ForeverRepeat": "Repeat",
+    "FiniteRepeat": "Repeat",
+    "FiniteTake": "Take",
+    "FiniteSkip": "Skip",
+}
+
+DEVICE_PREFETCH = ("Prefetch", "Generator")
+"""Path of the pipeline that brings batches to one device; what it takes comes from a pipeline on the host."""
+
+
+@lru_cache(maxsize=1 << 12)
+def stage_path(name: str) -> tuple[str, ...]:
+    """Kinds of the stages from the consumer to the iterator called ``name``; empty for the root itself."""
+    parts = (_plain(part) for part in name.split("::"))
+    return tuple(_KINDS.get(part, part) for part in parts if part not in _OUTERMOST)
+
+
+def _plain(part: str) -> str:
+    before, after = "", part
+    while before != after:
+        before, after = after, _DECORATION.sub("", after)
+    return after
+
+
+def fused_from(node: str) -> tuple[str, ...]:
+    """Kinds that ``node`` (the name of a graph node) was fused from, in the order of the data; empty for others."""
+    fused = re.fullmatch(r"fused\((.*)\)", node)
+    return tuple(_plain(part.split(":")[0]) for part in fused.group(1).split(",")) if fused else ()
+
+
+READ = (
+    "Read several files at once: Dataset.from_tensor_slices(files).interleave(tf.data.TFRecordDataset, "
+    "num_parallel_calls=tf.data.AUTOTUNE), from a local disk."
+)
+_CACHE = "Add .cache() after the slow part where the result fits in memory or on a local disk."
+_SLICES = "Batch before mapping, so that slices are taken once per batch and not once per example."
+_PYTHON = (
+    "A Python generator holds the interpreter's lock and runs in the training process: read with tf.data itself, "
+    "yield whole batches from NumPy arrays, or interleave several generators."
+)
+PYTHON_MAP = (
+    "The map calls Python (py_function or numpy_function), one call at a time for all threads: use tf operations "
+    "instead, or prepare the data outside of training."
+)
+"""Advice for a map in a program that calls back into Python."""
+MAPS = frozenset({"Map", "ParallelMap", "MapAndBatch"})
+"""Stages that call a function of the program."""
+
+_BATCH = (
+    "Stack fewer, larger pieces: batch before the map and vectorise it; Batch(num_parallel_calls=tf.data.AUTOTUNE)."
+)
+
+_STILL_SLOW = (
+    "The map is parallel already and still too slow: vectorise it (batch first, then map whole batches), or move part "
+    "of it to the device."
+)
+
+_ADVICE: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
+    (
+        frozenset({"TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord", "CSV"}),
+        (READ, _CACHE),
+    ),
+    (frozenset({"TensorSlice", "FromTensor", "Tensor", "SparseTensorSlice", "Range"}), (_SLICES, _CACHE)),
+    (frozenset({"Generator"}), (_PYTHON, _CACHE)),
+    (
+        frozenset({"Map"}),
+        (
+            "This map runs one example after the other: .map(f, num_parallel_calls=tf.data.AUTOTUNE).",
+            "Vectorise it: batch first, then map whole batches; or move it to the device.",
+            _CACHE,
+        ),
+    ),
+    (
+        frozenset({"ParallelMap", "MapAndBatch", "ParallelBatch", "ParseExample"}),
+        (
+            _STILL_SLOW,
+            _CACHE,
+            "Give the host more cores, or spread the pipeline over machines (tf.data service).",
+        ),
+    ),
+    (
+        frozenset({"Interleave", "FlatMap"}),
+        (
+            "Read in parallel: .interleave(..., num_parallel_calls=tf.data.AUTOTUNE) instead of one source at a time.",
+            _CACHE,
+        ),
+    ),
+    (frozenset({"ParallelInterleave"}), ("Raise cycle_length and use more, smaller files; " + READ, _CACHE)),
+    (
+        frozenset({"Shuffle", "ShuffleAndRepeat"}),
+        ("The shuffle buffer is being filled: use a smaller buffer, or shuffle file names instead of examples.",),
+    ),
+    (frozenset({"Batch", "PaddedBatch", "Unbatch"}), (_BATCH, _CACHE)),
+    (frozenset({"Filter"}), ("Filter early, before the expensive stages, or filter once and .cache() the result.",)),
+    (
+        frozenset({"Prefetch"}),
+        ("The stages before this prefetch cannot keep up: make them parallel, or cache their result.",),
+    ),
+    (frozenset({"Cache"}), ("The cache is read or filled one example at a time: batch before .cache().",)),
+    (
+        frozenset({"DataService"}),
+        ("The tf.data service cannot keep up: add workers, or look at the pipeline of the workers.",),
+    ),
+)
+
+READY_ADVICE = (
+    "Batches were ready when they were asked for: what is left is the cost of each call. Larger batches need fewer "
+    "calls; tf.data.experimental.prefetch_to_device hides the copy."
+)
+"""Advice for a prefetch whose buffer was rarely empty."""
+
+_GENERAL = ("Let the input run ahead: .prefetch(tf.data.AUTOTUNE) at the end of the pipeline.",)
+
+_HAND_OVER = ("Copy the batch ahead of time: tf.data.experimental.prefetch_to_device, or a smaller type (uint8).",)
+
+
+def stage_advice(path: tuple[str, ...]) -> tuple[str, ...]:
+    """What to do about the stage at ``path``, most promising first."""
+    if path == DEVICE_PREFETCH:
+        return ("The pipeline on the host delivers batches too slowly for this device: look at its stages.", *_GENERAL)
+    kind = path[-1] if path else ""
+    return next((advice for kinds, advice in _ADVICE if kind in kinds), _GENERAL)
+
+
+def take_advice(name: str) -> tuple[str, ...]:
+    """What to do about time in the operation ``name`` that takes a batch, outside of any stage."""
+    return _HAND_OVER if re.search(r":_(Send|Recv)$", name) else _GENERAL
+
+
+def take_label(name: str) -> str:
+    """The operation ``name`` that takes a batch, for people."""
+    if re.search(r":_(Send|Recv)$", name):
+        return "handing the batch over"
+    return "IteratorGetNext" if re.match(r"(?i)IteratorGetNext", name) else name

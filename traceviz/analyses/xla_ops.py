@@ -1,0 +1,37 @@
+"""What an XLA operation on a TPU does, by its category and its name: most compute, some wait or move data."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import polars as pl
+
+XlaRole = Literal["infeed", "outfeed", "communication", "transfer", "compute"]
+
+_PATTERNS: tuple[tuple[XlaRole, str], ...] = (
+    ("infeed", r"^%?infeed"),
+    ("outfeed", r"^%?outfeed"),
+    ("communication", r"^%?(async-)?(all-(reduce|gather|to-all)|ragged-all-to-all|reduce-scatter|collective-)"),
+    ("transfer", r"^%?(async-)?(copy|send|recv|host-send|host-recv)-?(start|done)|^%?(send|recv)(\.\d+)?$"),
+)
+
+
+def xla_roles(operations: pl.DataFrame) -> pl.DataFrame:
+    """The role of each distinct operation.
+
+    Args:
+        operations: ``name`` and ``category`` as text; a category that says nothing leaves the word to the name.
+
+    Returns:
+        ``name, category, role``, one row for each distinct pair.
+    """
+    return operations.select("name", "category").unique().with_columns(role().alias("role"))
+
+
+def role() -> pl.Expr:
+    """The role (see :data:`XlaRole`) from text columns ``name`` and ``category``."""
+    found: pl.Expr = pl.lit("compute")
+    for word, pattern in reversed(_PATTERNS):
+        matches = pl.col("category").fill_null("").str.contains(pattern) | pl.col("name").str.contains(pattern)
+        found = pl.when(matches).then(pl.lit(word)).otherwise(found)
+    return found

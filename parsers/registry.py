@@ -10,15 +10,19 @@ from traceviz.parsers.nsys_parquet import NsysParquetReader
 from traceviz.parsers.nsys_report import NsysReportReader
 from traceviz.parsers.nsys_sqlite import NsysSqliteReader
 from traceviz.parsers.nsys_stream import NsysStreamReader
+from traceviz.parsers.tf_trace_json import TensorFlowTraceReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.parsers.unrecognised import what_it_is
+from traceviz.parsers.xplane_reader import XPlaneReader
 
 READERS: tuple[Reader, ...] = (
     NsysParquetReader(),
     NsysStreamReader(),
     NsysReportReader(),
     NsysSqliteReader(),
+    TensorFlowTraceReader(),
     TracevizFolderReader(),
+    XPlaneReader(),
 )
 """One line per reader, sorted by :attr:`Reader.format`."""
 

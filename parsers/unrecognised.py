@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from traceviz.parsers.xplane_runs import SUFFIXES, looks_like_logs, no_capture
+
 _Answer = tuple[str, str]
 
 
@@ -12,6 +14,8 @@ def what_it_is(head: bytes, path: Path) -> tuple[str, str]:
     """``(why, fix)``: what was seen at ``path``, and what to do about it."""
     if path.is_dir():
         return _folder(path)
+    if head and path.name.endswith(SUFFIXES):
+        return _NO_XPLANE
     return next(answer for seen, answer in _SIGNS if seen(head))
 
 
@@ -19,6 +23,8 @@ def _folder(path: Path) -> _Answer:
     entries = sorted(entry.name for entry in path.iterdir())
     if not entries:
         return "It is an empty folder.", ""
+    if looks_like_logs(path):
+        return no_capture(path)
     if any(name.endswith(".parquet") for name in entries):
         return (
             "It is a folder of Parquet files without a manifest.json, and not an export of nsys either.",
@@ -35,6 +41,11 @@ def _is_text(head: bytes) -> bool:
         return error.start > len(head[:4096]) - 4 and b"\0" not in head[:4096]
     return b"\0" not in head[:4096]
 
+
+_NO_XPLANE = (
+    "Its name says that it is a profile of TensorFlow or JAX, but its first bytes are no XSpace message.",
+    "Copy the file again, or record again.",
+)
 
 _SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
     (lambda head: not head, ("It is an empty file.", "Record or copy it again.")),

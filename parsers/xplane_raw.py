@@ -129,15 +129,31 @@ class Plane:
     @cached_property
     def keys(self) -> dict[str, list[int]]:
         """Positions in ``texts`` of each text that is the key of some event's stat. A name may occur twice."""
-        found: dict[str, list[int]] = {}
-        for position in np.unique(self.stats.key).tolist():
+        first, found = self._rows_by_key[1], dict[str, list[int]]()
+        for position in np.flatnonzero(first[1:] > first[:-1]).tolist():
             found.setdefault(self.texts[position], []).append(position)
         return found
 
+    @cached_property
+    def _rows_by_key(self) -> tuple[Array, Array]:
+        """Positions of all stats (int32) in the order of their keys, and where those of each key begin (int64)."""
+        narrow = np.uint16 if len(self.texts) < 2**16 else np.int32  # 16 bits are sorted in time linear to their number
+        order = np.argsort(self.stats.key.astype(narrow), kind="stable").astype(np.int32)
+        first = np.zeros(len(self.texts) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(self.stats.key, minlength=len(self.texts)), out=first[1:])
+        return order, first
+
+    def rows_of(self, *keys: str) -> Array:
+        """Positions of the stats whose key is one of ``keys``, ascending (int32)."""
+        order, first = self._rows_by_key
+        parts = [order[first[key] : first[key + 1]] for name in keys for key in self.keys.get(name, ())]
+        if len(parts) == 1:
+            return parts[0]
+        return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int32)
+
     def stats_of(self, *keys: str) -> Stats:
         """The stats whose key is one of ``keys``."""
-        wanted = [position for key in keys for position in self.keys.get(key, ())]
-        return self.stats.of(np.flatnonzero(np.isin(self.stats.key, wanted)) if wanted else np.empty(0, np.int64))
+        return self.stats.of(self.rows_of(*keys))
 
     def start_ps(self, origin_ns: int) -> Array:
         """Start of every event in picoseconds after ``origin_ns`` (int64)."""

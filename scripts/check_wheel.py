@@ -1,5 +1,8 @@
 """Check that a wheel holds what it should: one package at the top, with parsers and collectors inside it.
 
+A wheel for one platform holds the compiled scanner, for all Pythons from 3.11 on; one for any platform was made where
+there is no C compiler, and does not.
+
 python scripts/check_wheel.py dist/traceviz_toolkit-*.whl
 """
 
@@ -7,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import zipfile
+from pathlib import Path
 
 NEEDED = (
     "traceviz/py.typed",
@@ -16,20 +20,32 @@ NEEDED = (
     "traceviz/data/kernel_families.toml",
 )
 
+SCANNER = "traceviz/parsers/_xplane.abi3.so"
+STABLE, PURE = "-cp311-abi3-", "-py3-none-any.whl"
 
-def problems(names: list[str]) -> list[str]:
-    """What is wrong with a wheel that holds the files ``names``."""
+
+def problems(wheel: str, names: list[str]) -> list[str]:
+    """What is wrong with a wheel of this name that holds the files ``names``."""
     tops = {name.split("/")[0] for name in names}
     foreign = sorted(top for top in tops if top != "traceviz" and not top.endswith(".dist-info"))
     missing = [name for name in NEEDED if name not in names]
-    return [f"{name} would clash with other packages" for name in foreign] + [f"{name} is missing" for name in missing]
+    found = [f"{name} would clash with other packages" for name in foreign] + [f"{name} is missing" for name in missing]
+    found += [f"{name} is a source of the compiled scanner" for name in names if name.endswith((".c", ".h"))]
+    expected = {(True, False): True, (False, True): False}.get((STABLE in wheel, wheel.endswith(PURE)))
+    if expected is None:
+        found.append(f"{wheel} is neither for all Pythons from 3.11 on nor for any platform")
+    elif expected != (SCANNER in names):
+        found.append(f"{SCANNER} is {'missing' if expected else 'in a wheel for any platform'}")
+    return found
 
 
 def main() -> int:
     """Check the wheel named on the command line; gives the exit code."""
-    names = zipfile.ZipFile(sys.argv[1]).namelist()
-    found = problems(names)
-    print("\n".join(found) or f"{sys.argv[1]}: {len(names)} files, all in traceviz/")
+    wheel = Path(sys.argv[1])
+    names = zipfile.ZipFile(wheel).namelist()
+    found = problems(wheel.name, names)
+    scanner = "with the compiled scanner" if SCANNER in names else "without the compiled scanner"
+    print("\n".join(found) or f"{wheel}: {len(names)} files, all in traceviz/, {scanner}")
     return 1 if found else 0
 
 

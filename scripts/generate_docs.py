@@ -152,13 +152,16 @@ PASTED = re.compile(
 
 
 def readme() -> str:
-    """``README.md`` with the report that its command prints."""
-    text = README.read_text(encoding="utf-8")
-    command = PASTED.search(text)
-    assert command is not None
-    found = api.report_on(README.parent / command["trace"], sections=re.findall(r"--section (\w+)", command["options"]))
-    report = api.to_text(found, "terminal", api.RenderOptions(width=80)).rstrip("\n")
-    return text[: command.end(1)] + report + text[command.start(4) :]
+    """``README.md`` with the reports that its commands print."""
+    text, count = PASTED.subn(lambda command: command[1] + _report(command) + command[4], README.read_text("utf-8"))
+    assert count, "README.md shows no report"
+    return text
+
+
+def _report(command: re.Match[str]) -> str:
+    sections = re.findall(r"--section (\w+)", command["options"])
+    found = api.report_on(README.parent / command["trace"], sections=sections)
+    return api.to_text(found, "terminal", api.RenderOptions(width=80)).rstrip("\n")
 
 
 PAGES: dict[str, Callable[[], str]] = {

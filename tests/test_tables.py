@@ -62,9 +62,15 @@ def test_conform_accepts_dictionaries_of_other_index_types() -> None:
     assert conform("os_calls", os_calls(name=names)).column("name").type == schema.NAME
 
 
-def test_a_missing_column_is_named() -> None:
-    with pytest.raises(SchemaError, match="lacks the columns name"):
-        conform("os_calls", os_calls().drop(["name", "dur_ns"]))
+def test_missing_columns_that_must_be_there_are_named() -> None:
+    with pytest.raises(SchemaError, match=r"lacks the columns thread_id, name\."):
+        conform("os_calls", os_calls().drop(["name", "dur_ns", "thread_id"]))
+
+
+def test_a_missing_column_that_may_be_null_is_filled_with_nulls() -> None:
+    found = conform("os_calls", os_calls().drop(["dur_ns"]))
+    assert found.schema.equals(schema.table("os_calls").arrow)
+    assert found.column("dur_ns").to_pylist() == [None, None, None]
 
 
 def test_a_null_where_none_may_be_is_refused() -> None:
@@ -221,8 +227,22 @@ def change_manifest(folder: Path, **changes) -> None:
 
 def test_a_folder_of_a_newer_schema_says_so(folder: Path) -> None:
     change_manifest(folder, schema_version=schema.SCHEMA_VERSION + 1)
-    with pytest.raises(DamagedTraceError, match=r"schema version 2; this traceviz reads 1.*Install a newer traceviz"):
+    said = rf"schema version {schema.SCHEMA_VERSION + 1}; this traceviz reads 1 to {schema.SCHEMA_VERSION}"
+    with pytest.raises(DamagedTraceError, match=rf"{said}\..*Install a newer traceviz"):
         load(folder)
+
+
+@pytest.mark.parametrize("version", [0, -1, "1", None, 1.5])
+def test_a_folder_of_no_schema_at_all_is_refused(folder: Path, version) -> None:
+    change_manifest(folder, schema_version=version)
+    with pytest.raises(DamagedTraceError, match=f"schema version {version}; this traceviz reads 1 to"):
+        load(folder)
+
+
+@pytest.mark.parametrize("version", range(1, schema.SCHEMA_VERSION + 1))
+def test_folders_of_all_schemas_so_far_are_read(folder: Path, version: int) -> None:
+    change_manifest(folder, schema_version=version)
+    assert load(folder).rows("os_calls") == 3
 
 
 def test_a_missing_file_is_named(folder: Path) -> None:
@@ -244,11 +264,49 @@ def test_a_file_with_other_rows_than_the_manifest_says_is_refused(folder: Path) 
         load(folder)
 
 
-def test_a_file_that_lacks_a_column_is_refused(folder: Path) -> None:
-    path = folder / "os_calls.parquet"
-    pq.write_table(pq.read_table(path).drop(["dur_ns"]), path)
-    with pytest.raises(DamagedTraceError, match=r"lacks the columns dur_ns"):
+def drop_from_file(path: Path, *columns: str) -> None:
+    pq.write_table(pq.read_table(path).drop(list(columns)), path)
+
+
+def test_a_file_that_lacks_a_column_that_must_be_there_is_refused(folder: Path) -> None:
+    drop_from_file(folder / "os_calls.parquet", "dur_ns", "thread_id")
+    with pytest.raises(DamagedTraceError, match=r"lacks the columns thread_id\."):
         load(folder)
+
+
+def test_a_column_that_a_file_lacks_and_that_may_be_null_is_null_however_it_is_read(folder: Path) -> None:
+    whole = load(folder).arrow("os_calls")
+    drop_from_file(folder / "os_calls.parquet", "dur_ns")
+    tables = load(folder)
+    assert tables.arrow("os_calls").schema.equals(schema.table("os_calls").arrow)
+    assert tables.arrow("os_calls").column("dur_ns").to_pylist() == [None, None, None]
+    assert tables.arrow("os_calls").drop(["dur_ns"]).equals(whole.drop(["dur_ns"]))
+    scanned = tables.os_calls.collect()
+    assert scanned.columns == schema.table("os_calls").arrow.names
+    assert (scanned.schema["dur_ns"], scanned["dur_ns"].to_list()) == (pl.Int64, [None, None, None])
+    assert tables.os_calls.filter(pl.col("dur_ns").is_null()).select(pl.len()).collect().item() == 3
+
+
+def test_names_that_a_file_lacks_are_null_names_in_both_views(tmp_path: Path) -> None:
+    kernels = pa.table({"start_ns": [1, 2], "device_id": [0, 0], "process_id": [0, 0], "name": ["a", "b"]})
+    save(TraceTables({"kernels": kernels}), tmp_path / "t")
+    added = ["group_id", "op", "category", "module"]  # what the second version of the schema added
+    drop_from_file(tmp_path / "t" / "kernels.parquet", *added)
+    change_manifest(tmp_path / "t", schema_version=1)
+    tables = load(tmp_path / "t")
+    assert tables.arrow("kernels").select(added).to_pylist() == [dict.fromkeys(added)] * 2
+    scanned = tables.kernels.select("name", *added).collect()
+    assert [scanned.schema[name] for name in ("group_id", "op")] == [pl.Int64, scanned.schema["name"]]
+    assert scanned.select(added).null_count().row(0) == (2, 2, 2, 2)
+    joined = tables.kernels.group_by("op").agg(pl.len()).collect()
+    assert joined.rows() == [(None, 2)]
+
+
+def test_a_file_without_nullable_columns_can_be_saved_whole_again(folder: Path, tmp_path: Path) -> None:
+    drop_from_file(folder / "os_calls.parquet", "dur_ns")
+    save(load(folder), tmp_path / "again")
+    assert pq.read_schema(tmp_path / "again" / "os_calls.parquet").names == schema.table("os_calls").arrow.names
+    assert load(tmp_path / "again").arrow("os_calls").column("dur_ns").null_count == 3
 
 
 @pytest.mark.parametrize("tables", [{"no_such_table": 1}, {"../os_calls": 3}, ["os_calls"], {"os_calls": "3"}, None])

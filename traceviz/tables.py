@@ -181,7 +181,7 @@ def _typed(name: str, table: pa.Table) -> pa.Table:
         columns = [
             _cast(name, table.column(column.name), column)
             if column.name in table.column_names
-            else pa.chunked_array([_nulls(table.num_rows, column.type)])
+            else unknown.column(column.name)
             for column in declared.columns
         ]
         table = pa.table(columns, schema=declared.arrow)
@@ -189,9 +189,6 @@ def _typed(name: str, table: pa.Table) -> pa.Table:
         if not column.nullable and table.column(column.name).null_count:
             raise SchemaError(f"Table {name}: column {column.name} may not hold nulls.")
     return table
-
-
-_nulls: Any = pa.nulls  # the stubs want to know the type while it is checked
 
 
 def _missing(name: str, present: Collection[str]) -> list[str]:

@@ -282,7 +282,7 @@ def test_a_report_says_how_to_export_it_first(tmp_path: Path) -> None:
 def test_what_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
     source = tmp_path / "x.sqlite"
     source.write_bytes(content)
-    with pytest.raises(UnknownFormatError, match="neither a SQLite database nor a traceviz folder"):
+    with pytest.raises(UnknownFormatError, match="neither a SQLite database nor an XPlane file nor a traceviz folder"):
         scrub(source, tmp_path / "out.sqlite")
 
 

@@ -161,3 +161,88 @@ def test_a_damaged_folder_leaves_no_output(folder: Path, tmp_path: Path) -> None
     with pytest.raises(DamagedTraceError, match=r"nvtx\.parquet cannot be read"):
         scrub(folder, tmp_path / "clean")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["trace"]
+
+
+def framework_trace() -> TraceTables:
+    """What a framework's profiler records: Python frames, arguments of operations, settings."""
+    frames = ["$/home/ada/proj/train.py:12 step", "$builtins len", "Iterator::Root::Map", "on gpu-node-17"]
+    arguments = [
+        ("file", None, "/weird/place/data.bin"),
+        ("shape", None, "(float[2])"),
+        ("session_id", 77, None),
+        ("source", None, "users/ada/model.py:3"),
+        ("note", None, "see /weird/place/log.txt"),
+    ]
+    settings = [
+        ("host_tracer_level", "2"),
+        ("jax_version", "0.10.2"),
+        ("repository_path", "/home/ada/repo"),
+        ("hostname", "gpu-node-17"),
+        ("motto", "free text"),
+    ]
+    return TraceTables(
+        {
+            "host_ops": table("host_ops", start_ns=[0, 1, 2, 3], dur_ns=[9, 1, 1, 1], op_id=[0, 1, 2, 3], name=frames),
+            "op_args": pa.table(
+                {
+                    "op_id": [0] * 5,
+                    "key": [key for key, _, _ in arguments],
+                    "integer": pa.array([whole for _, whole, _ in arguments], pa.int64()),
+                    "text": [text for _, _, text in arguments],
+                }
+            ),
+            "settings": pa.table({"key": [key for key, _ in settings], "value": [value for _, value in settings]}),
+            "kernels": table(
+                "kernels", start_ns=[1], dur_ns=[9], name=["gemm"], op=["net/home/ada"], module=["/home/ada/m.hlo"]
+            ),
+            "device_ops": table("device_ops", start_ns=[0], name=["jit_f(/home/ada/x.py)"], kind=["module"]),
+        }
+    )
+
+
+@pytest.fixture
+def scrubbed_framework(tmp_path: Path) -> TraceTables:
+    save(framework_trace(), tmp_path / "trace")
+    scrub(tmp_path / "trace", tmp_path / "clean")
+    return load(tmp_path / "clean")
+
+
+def test_python_frames_keep_their_file_and_function(scrubbed_framework: TraceTables) -> None:
+    names = scrubbed_framework.arrow("host_ops").column("name").to_pylist()
+    assert names == ["$train.py:12 step", "$builtins len", "Iterator::Root::Map", "on [removed]"]
+
+
+def test_arguments_of_operations_lose_private_texts_and_keep_numbers(scrubbed_framework: TraceTables) -> None:
+    rows = scrubbed_framework.arrow("op_args").select(["key", "integer", "text"]).to_pylist()
+    assert {row["key"]: row["text"] for row in rows} == {
+        "file": "[removed]",
+        "shape": "(float[2])",
+        "session_id": None,
+        "source": "model.py:3",
+        "note": "see [path]/log.txt",
+    }
+    assert [row["integer"] for row in rows] == [None, None, 77, None, None]
+
+
+def test_settings_keep_versions_and_numbers_only(scrubbed_framework: TraceTables) -> None:
+    rows = scrubbed_framework.arrow("settings").select(["key", "value"]).to_pylist()
+    assert {row["key"]: row["value"] for row in rows} == {
+        "host_tracer_level": "2",
+        "jax_version": "0.10.2",
+        "repository_path": "[removed]",
+        "hostname": "[removed]",
+        "motto": "[removed]",
+    }
+
+
+def test_names_of_compiled_programs_lose_their_paths(scrubbed_framework: TraceTables) -> None:
+    assert scrubbed_framework.arrow("device_ops").column("name").to_pylist() == ["jit_f([path]/x.py)"]
+    assert scrubbed_framework.arrow("kernels").column("module").to_pylist() == ["[path]/m.hlo"]
+    assert scrubbed_framework.arrow("kernels").column("op").to_pylist() == ["net/home/[removed]"]
+
+
+def test_what_was_private_is_counted(tmp_path: Path) -> None:
+    save(framework_trace(), tmp_path / "trace")
+    removed = dict(scrub(tmp_path / "trace", tmp_path / "clean").removed)
+    assert removed["private properties"] == 4  # the file, and three settings
+    assert removed["texts cleaned of paths and secrets"] == 7

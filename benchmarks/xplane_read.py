@@ -1,0 +1,262 @@
+"""Measure how fast an XPlane capture is read, beside the other ways to read one.
+
+    python benchmarks/xplane_read.py                          a made capture of 3.7 M events, 3 runs of each route
+    python benchmarks/xplane_read.py --capture FILE           any capture
+    python benchmarks/xplane_read.py --tensorflow 5           records one of 5 seconds with TensorFlow's Python tracer
+    python benchmarks/xplane_read.py --python OTHER/bin/python    TensorFlow, JAX and xprof of another environment
+
+Routes, each a process of its own, in turn so that a slow moment of the machine meets all of them:
+
+    tables      traceviz.open: every table of the capture in memory
+    scan        the scanner alone: events and stats as columns
+    scan (protobuf)   the same without the compiled scanner
+    protobuf    the generated classes, every event and every stat visited: what a script does that has nothing else.
+                Of TensorFlow, else the same made at run time
+    jax         jax.profiler.ProfileData, every event and every stat visited
+    xprof       xprof's own conversion for its input-pipeline page
+
+Time is that of the work, imports are done before; memory is the largest resident set of the process, imports
+included. Routes whose package is missing are left out, and that is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One run of a route."""
+
+    seconds: float
+    peak_bytes: int
+    counted: int
+
+
+def tables(path: Path) -> Callable[[], int]:
+    """Counts the rows of all tables."""
+    from traceviz.api import open_trace
+
+    import_module("traceviz.parsers.xplane_reader")
+
+    def work() -> int:
+        trace = open_trace(path)
+        return sum(trace.arrow(name).num_rows for name in trace)
+
+    return work
+
+
+def scan(path: Path, scanner: str = "compiled") -> Callable[[], int]:
+    """Counts events and stats."""
+    from mmap import ACCESS_READ, mmap
+
+    from traceviz.parsers.xplane_scan import read_space
+
+    import_module("traceviz.parsers.xplane_protobuf")
+
+    def work() -> int:
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            space = read_space(data, scanner)
+        return sum(len(plane.events) + len(plane.stats) for plane in space.planes)
+
+    return work
+
+
+def protobuf(path: Path, *, keep: bool = False) -> Callable[[], int]:
+    """Visits the fields of each event and each stat; counts them."""
+    space_class = generated_class()
+    rows: list[tuple[object, ...]] = []
+
+    def work() -> int:
+        space = space_class.FromString(path.read_bytes())
+        visited = 0
+        for plane in space.planes:
+            names = {key: entry.name for key, entry in plane.event_metadata.items()}
+            keys = {key: entry.name for key, entry in plane.stat_metadata.items()}
+            for line in plane.lines:
+                base = line.timestamp_ns * 1000
+                for event in line.events:
+                    row = (names.get(event.metadata_id), base + event.offset_ps, event.duration_ps)
+                    visited += 1
+                    if keep:
+                        rows.append(row)
+                    for stat in event.stats:
+                        kind = stat.WhichOneof("value")
+                        if kind is not None:
+                            value = getattr(stat, kind)
+                            pair = (keys.get(stat.metadata_id), keys.get(value) if kind == "ref_value" else value)
+                            visited += 1
+                            if keep:
+                                rows.append(pair)
+        return visited
+
+    return work
+
+
+def generated_class() -> Any:
+    """The class of a whole file."""
+    try:
+        from tensorflow.tsl.profiler.protobuf import xplane_pb2
+    except ImportError:
+        import xplane_messages
+
+        return xplane_messages.XSpace
+    return xplane_pb2.XSpace
+
+
+def jax(path: Path) -> Callable[[], int]:
+    """Visits each event and each stat; counts them."""
+    from jax.profiler import ProfileData
+
+    def work() -> int:
+        visited = 0
+        for plane in ProfileData.from_file(str(path)).planes:
+            for line in plane.lines:
+                for event in line.events:
+                    row = (event.name, event.start_ns, event.duration_ns)
+                    visited += len(row) // 3 + sum(1 for _ in event.stats)
+        return visited
+
+    return work
+
+
+def xprof(path: Path) -> Callable[[], int]:
+    """Counts the bytes of the page. On a copy: xprof leaves files beside the capture."""
+    from xprof.convert import raw_to_tool_data
+
+    folder = Path(tempfile.mkdtemp())
+    copy = shutil.copy(path, folder / path.name)
+
+    def work() -> int:
+        data, _ = raw_to_tool_data.xspace_to_tool_data(
+            [str(copy)], "input_pipeline_analyzer", {"use_saved_result": False}
+        )
+        shutil.rmtree(folder)
+        return len(data)
+
+    return work
+
+
+ROUTES: dict[str, Callable[[Path], Callable[[], int]]] = {
+    "tables": tables,
+    "scan": scan,
+    "scan (protobuf)": lambda path: scan(path, "protobuf"),
+    "protobuf": protobuf,
+    "protobuf rows": lambda path: protobuf(path, keep=True),
+    "jax": jax,
+    "xprof": xprof,
+}
+OURS = ("tables", "scan", "scan (protobuf)")
+
+
+def main() -> None:
+    """Run the benchmark, or, in a process of its own, one route."""
+    options = parse_options()
+    if options.route:
+        print(json.dumps(run_here(options.route, options.capture)))
+        return
+    folder = Path(tempfile.mkdtemp())
+    try:
+        capture = options.capture or recorded(folder, options) or made(folder, options.scale)
+        print(f"{capture.name}: {capture.stat().st_size / 1e6:,.1f} MB; {options.runs} runs of each route")
+        print_table(measure(capture, options))
+    finally:
+        shutil.rmtree(folder)
+
+
+def parse_options() -> argparse.Namespace:
+    """Options of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--capture", type=Path, help="capture to read instead of a made one")
+    parser.add_argument("--tensorflow", type=float, metavar="SECONDS", help="record a capture with TensorFlow")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor on the size of the made capture (default 1)")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each route (default 3)")
+    parser.add_argument("--python", default=sys.executable, help="Python that has TensorFlow, JAX or xprof")
+    parser.add_argument("--route", choices=list(ROUTES), help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def made(folder: Path, scale: float) -> Path:
+    """A capture made here."""
+    import big_xplane
+
+    path = folder / "made.xplane.pb"
+    begin = time.perf_counter()
+    events = big_xplane.make(path, scale)
+    print(f"made {events:,} events in {time.perf_counter() - begin:.1f} s")
+    return path
+
+
+def recorded(folder: Path, options: argparse.Namespace) -> Path | None:
+    """A capture of TensorFlow, where one is asked for."""
+    if options.tensorflow is None:
+        return None
+    command = [options.python, str(HERE / "xplane_program.py"), str(folder), str(options.tensorflow)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"no capture was recorded:\n{done.stderr[-2000:]}")
+    return Path(done.stdout.splitlines()[-1])
+
+
+def measure(capture: Path, options: argparse.Namespace) -> dict[str, list[Measurement]]:
+    """Run all routes that can run here in turn."""
+    found: dict[str, list[Measurement]] = {}
+    missing: set[str] = set()
+    for _ in range(options.runs):
+        for route in ROUTES:
+            if route in missing:
+                continue
+            python = sys.executable if route in OURS else options.python
+            command = [python, __file__, "--route", route, "--capture", str(capture)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                found.setdefault(route, []).append(Measurement(**json.loads(done.stdout.splitlines()[-1])))
+            elif "ModuleNotFoundError" in done.stderr:
+                print(f"{route} is not measured: {done.stderr.splitlines()[-1]}")
+                missing.add(route)
+            else:
+                sys.exit(f"{route} failed:\n{done.stderr[-2000:]}")
+    return found
+
+
+def run_here(route: str, capture: Path) -> dict[str, float | int]:
+    """Run a route in this process."""
+    work = ROUTES[route](capture)
+    begin = time.perf_counter()
+    counted = work()
+    seconds = time.perf_counter() - begin
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"seconds": seconds, "peak_bytes": peak, "counted": counted}
+
+
+def print_table(found: dict[str, list[Measurement]]) -> None:
+    """One line per route; right: multiples of our tables."""
+    print(f"{'route':16} {'median':>9} {'min':>9} {'max':>9} {'peak':>9}  {'time':>7} {'memory':>7}   counted")
+    base_seconds = statistics.median(one.seconds for one in found["tables"])
+    base_peak = max(one.peak_bytes for one in found["tables"])
+    for route, runs in found.items():
+        seconds = [one.seconds for one in runs]
+        median, peak = statistics.median(seconds), max(one.peak_bytes for one in runs)
+        print(
+            f"{route:16} {median:7.2f} s {min(seconds):7.2f} s {max(seconds):7.2f} s {peak / 1e6:6.0f} MB  "
+            f"{median / base_seconds:6.2f}× {peak / base_peak:6.2f}×   {runs[0].counted:,}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+/* Names of a plane, found by their id or by their content. */
+
+#ifndef TRACEVIZ_NAMES_H
+#define TRACEVIZ_NAMES_H
+
+#include "list.h"
+#include "wire.h"
+
+/* A name of events, or a text. Where `made_up` the file has no entry for `id`. */
+typedef struct {
+    Span text;
+    Span display_name;
+    int64_t id;
+    bool made_up;
+} Name;
+
+typedef LIST(Name) Names;
+
+/* Open addressing over positions in a list, so that an entry costs four bytes. */
+typedef struct {
+    uint32_t *slots; /* position + 1 of an element; 0 is free */
+    size_t mask;
+    size_t used;
+} Index;
+
+/* Position of the name with this id, -1 where there is none. */
+int64_t find_name(const Index *by_id, const Names *names, int64_t id);
+
+/* Append a name that the file has; of equal ids the last counts. False without memory. */
+bool add_name(Index *by_id, Names *names, const Name *name);
+
+/* Position of the name with this id; one that the file lacks is added. -1 without memory. */
+int64_t place_of_id(Index *by_id, Names *names, int64_t id);
+
+/* Position of a text that has no id: each is kept once. -1 without memory. */
+int64_t place_of_text(Index *by_content, Names *names, Span text);
+
+#endif

@@ -1,0 +1,139 @@
+"""Where the captures of a TensorBoard log folder lie: ``plugins/profile/<run>/<host>.xplane.pb``, at any depth."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from traceviz.errors import UnknownFormatError, UsageError
+
+SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
+PROFILES = Path("plugins") / "profile"
+MOST_FOLDERS = 10_000
+"""Folders looked into before the search is given up: a log folder has few."""
+_TIMESTAMP = re.compile(r"^\d{4}(_\d\d){5}")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One capture.
+
+    Args:
+        name: Its name: that of its folder, after the path to the log folder that it lies in.
+        files: The files of its hosts, sorted.
+    """
+
+    name: str
+    files: tuple[Path, ...]
+
+    @property
+    def timestamp(self) -> str | None:
+        """Time at which the run began, as the profiler names its folder."""
+        last = self.name.rsplit("/", 1)[-1]
+        return last if _TIMESTAMP.match(last) else None
+
+    @property
+    def written(self) -> float:
+        """Time at which its newest file was written."""
+        return max(file.stat().st_mtime for file in self.files)
+
+
+def captures_in(folder: Path, suffixes: tuple[str, ...] = SUFFIXES) -> tuple[Path, ...]:
+    """Files directly in ``folder`` that are captures by their names."""
+    try:
+        return tuple(sorted(entry for entry in folder.iterdir() if entry.name.endswith(suffixes) and entry.is_file()))
+    except OSError:
+        return ()
+
+
+def find_runs(folder: Path, suffixes: tuple[str, ...] = SUFFIXES) -> tuple[Run, ...]:
+    """Runs in ``folder``: its own captures if it has some, else those of all log folders in it, oldest first."""
+    own = captures_in(folder, suffixes)
+    if own:
+        return (Run(folder.resolve().name, own),)
+    found = [
+        Run("/".join((*prefix, run.name)), files)
+        for prefix, profiles in _profile_folders(folder)
+        for run in _subfolders(profiles)
+        if (files := captures_in(run, suffixes))
+    ]
+    # Runs are as old as their names say, or, where one of the names says nothing, as their files.
+    if all(run.timestamp for run in found):
+        return tuple(sorted(found, key=lambda run: (run.timestamp or "", run.name)))
+    return tuple(sorted(found, key=lambda run: (run.written, run.name)))
+
+
+def _profile_folders(folder: Path) -> Iterator[tuple[tuple[str, ...], Path]]:
+    """Folders ``plugins/profile`` in ``folder``, or that it is or lies in, each with the path to it."""
+    whole = folder.resolve()
+    if whole.parts[-2:] == PROFILES.parts:
+        yield (), folder
+        return
+    if whole.name == PROFILES.parts[0] and (folder / PROFILES.name).is_dir():
+        yield (), folder / PROFILES.name
+        return
+    for count, (place, names, _) in enumerate(os.walk(folder)):
+        if count >= MOST_FOLDERS:
+            return
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        profiles = Path(place) / PROFILES
+        if PROFILES.parts[0] in names and profiles.is_dir():
+            yield Path(place).relative_to(folder).parts, profiles
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    return sorted(entry for entry in folder.iterdir() if entry.is_dir())
+
+
+def choose_run(folder: Path, name: str | None, suffixes: tuple[str, ...] = SUFFIXES) -> tuple[Run, tuple[Run, ...]]:
+    """The run ``name`` in ``folder``, or the newest, and all the others.
+
+    Raises:
+        UsageError: no run, or more than one, has this name; the error lists those that there are.
+        UnknownFormatError: there is no run at all.
+    """
+    runs = find_runs(folder, suffixes)
+    if not runs:
+        raise UnknownFormatError(f"{folder} holds no profile data.", *no_capture(folder))
+    if name is None:
+        return runs[-1], runs[:-1]
+    matching = [run for run in runs if name in (run.name, run.name.rsplit("/", 1)[-1])]
+    if len(matching) > 1:
+        raise UsageError(f"More than one run is called {name!r}.", fix=f"Say which: {_listed(matching)}.")
+    if not matching:
+        raise UsageError.unknown("run", name, (run.name for run in runs))
+    return matching[0], tuple(run for run in runs if run != matching[0])
+
+
+def _listed(runs: list[Run]) -> str:
+    return ", ".join(run.name for run in runs)
+
+
+HOW_TO_PROFILE = (
+    "Record a profile: TensorBoard(log_dir, profile_batch=(10, 20)) as a callback of Keras, "
+    "tf.profiler.experimental.start(log_dir) and stop(), or jax.profiler.start_trace(log_dir) and stop_trace()."
+)
+
+
+def looks_like_logs(folder: Path) -> bool:
+    """Whether ``folder`` is one that TensorBoard reads: it holds event files or a folder of profiles."""
+    for count, (place, names, files) in enumerate(os.walk(folder)):
+        if count >= MOST_FOLDERS:
+            break
+        if any(".tfevents." in name for name in files) or (Path(place) / PROFILES).is_dir():
+            return True
+        names[:] = [name for name in names if not name.startswith(".")]
+    return False
+
+
+_UNFINISHED = "plugins/profile holds no capture (*.xplane.pb), so none was finished."
+_PLOTS_ONLY = "there is no plugins/profile in it, only what TensorBoard plots."
+
+
+def no_capture(folder: Path) -> tuple[str, str]:
+    """Why a log folder cannot be read, and what to do."""
+    why = _UNFINISHED if any(True for _ in _profile_folders(folder)) else _PLOTS_ONLY
+    return f"It is a log folder without profile data: {why}", HOW_TO_PROFILE

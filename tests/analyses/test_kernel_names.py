@@ -37,6 +37,10 @@ CASES = {
     "void splitKreduce_kernel<float, float, float>(cublasSplitKParams<float>, float const*)": ("gemm", "f32", False),
     "triton_tem_fused_mm_12": ("gemm", UNKNOWN, None),
     "gemm_fusion_dot_7": ("gemm", UNKNOWN, None),
+    # host transfers of XLA
+    "infeed.1": ("transfer", UNKNOWN, False),
+    "outfeed": ("transfer", UNKNOWN, False),
+    "send-done.4": ("transfer", UNKNOWN, False),
     # convolution
     "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize64x128x32_tensor16x8x8": (
         "convolution",

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.units import UNITS, format_ns, format_ratio, format_value
+from traceviz.units import UNITS, counted, format_ns, format_ratio, format_value
 
 
 @pytest.mark.parametrize(
     ("nanoseconds", "text"),
     [
         (0, "0 ns"),
+        (0.0, "0 ns"),
         (1, "1 ns"),
         (999, "999 ns"),
         (1_000, "1.00 µs"),
@@ -100,3 +101,8 @@ def test_any_number_is_short_and_printable(value, unit):
     text = format_value(value, unit)
     assert text.isprintable()
     assert 1 <= len(text) <= 28
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 steps"), (1, "1 step"), (2, "2 steps"), (1_234, "1,234 steps")])
+def test_one_thing_is_singular(count, text):
+    assert counted(count, "step") == text

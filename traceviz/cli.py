@@ -106,8 +106,8 @@ def _reading(command: Command) -> Command:
 @click.option("--rank", type=int, help="Only this rank (process).")
 @click.option("--from", "start", type=_Time(), help="Begin of the window analysed, e.g. 1.5s.")
 @click.option("--to", "end", type=_Time(), help="End of the window analysed, e.g. 20s.")
-@click.option("--step-marker", metavar="REGEX", help="NVTX ranges that are training steps.")
-@click.option("--input-range", metavar="REGEX", help="NVTX ranges in which input is loaded.")
+@click.option("--step-marker", metavar="REGEX", help="Ranges or annotations that are training steps.")
+@click.option("--input-range", metavar="REGEX", help="Ranges or annotations in which input is loaded.")
 @click.option("--basis", default="traceviz", metavar="NAME", help="Classes of step time: traceviz, xprof, tensorboard.")
 @click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, small ones folded).")
 @click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped).")
@@ -115,8 +115,8 @@ def _reading(command: Command) -> Command:
 def report(trace: Path, reader: str | None, run: str | None, sections: tuple[str, ...], **options: Any) -> None:
     """Print what TRACE says: verdict, step breakdown, CUDA time share, kernels, findings.
 
-    TRACE is a TensorBoard log folder or an .xplane.pb file (TensorFlow, JAX), a .nsys-rep, .qdrep, .qdstrm, an nsys
-    SQLite or Parquet export, or a folder made by `traceviz convert`.
+    TRACE is a TensorBoard log folder, an .xplane.pb or trace.json.gz file (TensorFlow, JAX), a .nsys-rep, .qdrep,
+    .qdstrm, an nsys SQLite or Parquet export, or a folder made by `traceviz convert`.
     """
     from traceviz import api
     from traceviz.files import check_file_free, check_not_source
@@ -149,9 +149,7 @@ def report(trace: Path, reader: str | None, run: str | None, sections: tuple[str
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder to create.")
 @click.option("--force", is_flag=True, help="Replace an existing traceviz folder.")
 @click.option("--keep-private", is_flag=True, help="Store command line and host name too.")
-def convert(
-    trace: Path, reader: str | None, run: str | None, output: Path, *, force: bool, keep_private: bool
-) -> None:
+def convert(trace: Path, reader: str | None, run: str | None, output: Path, *, force: bool, keep_private: bool) -> None:
     """Write TRACE as a folder of Parquet tables."""
     from traceviz import api
     from traceviz.tables import read_manifest
@@ -170,7 +168,8 @@ def scrub(trace: Path, output: Path, *, force: bool) -> None:
     """Copy TRACE without secrets and personal data.
 
     Removes environment, arguments, host and user names, paths, captured output and the names of other processes from
-    an nsys SQLite export or a traceviz folder, and verifies on the raw bytes that what was found is gone.
+    an nsys SQLite export, an XPlane capture or a traceviz folder, and verifies on the raw bytes that what was found is
+    gone.
     """
     from traceviz.scrub import scrub as remove_private
 

@@ -187,10 +187,17 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """An analysis that could not run: not measured is never the same as fine."""
+    """An analysis that could not run: not measured is never the same as fine.
+
+    Args:
+        slug: Of the analysis.
+        reason: Why it could not run.
+        tables: Tables that it needs and the capture does not have; empty where the reason is another.
+    """
 
     slug: str
     reason: str
+    tables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,14 @@ RULES: tuple[Rule, ...] = (
         "The accelerator waits while the host reads, decodes and augments the next batch. No change to the model helps "
         "until this wait is gone.",
         (
-            "Let the input run ahead: prefetch in tf.data, more workers and prefetch_factor in a DataLoader.",
-            "Do the slow stage in parallel: num_parallel_calls=AUTOTUNE, num_workers near the number of free cores.",
+            (
+                "Let the input run ahead. TensorFlow: .prefetch(tf.data.AUTOTUNE); PyTorch: more workers and "
+                "a larger prefetch_factor of the DataLoader; JAX: batches from a background thread or process."
+            ),
+            (
+                "Do the slow stage in parallel. TensorFlow: num_parallel_calls=tf.data.AUTOTUNE; PyTorch: num_workers "
+                "near the number of free cores; JAX: several worker processes of the loader."
+            ),
             "Do it once: cache decoded data in memory or on disk, or preprocess offline.",
             "Move decoding and augmentation to the device (vectorised ops, NVIDIA DALI).",
         ),
@@ -64,9 +70,12 @@ RULES: tuple[Rule, ...] = (
         "launched or waited for, and the training thread waits in an operating-system call or computes on the host.",
         "A loader that is too slow looks like this, but so does any other work on the host.",
         (
-            "Record ranges around data loading (NVTX range named 'data loading'), or name yours with --input-range.",
-            "JAX: wrap taking the next batch in jax.profiler.TraceAnnotation('data loading').",
-            "If the capture has no operating-system calls, record them too (nsys: --trace=cuda,nvtx,osrt).",
+            "Record data loading as a range or annotation named 'data loading', or name your own with --input-range.",
+            (
+                "Wrap what takes the next batch. TensorFlow: in tf.profiler.experimental.Trace('data loading'); "
+                "PyTorch: in an NVTX range; JAX: in jax.profiler.TraceAnnotation('data loading')."
+            ),
+            "Nsight Systems: record operating-system calls too, if the capture has none (--trace=cuda,nvtx,osrt).",
             "Compare with a run on synthetic data kept on the device: if it is faster, the input is the limit.",
         ),
         "Checkpointing, logging, evaluation or Python overhead between steps look the same without ranges.",
@@ -346,12 +355,29 @@ RULES: tuple[Rule, ...] = (
         ("https://www.tensorflow.org/guide/gpu_performance_analysis",),
     ),
     Rule(
+        "TV410",
+        "device-waits-for-copies",
+        "TPUs wait in at least 5 % of their time for the end of asynchronous copies (copy-done, send-done, recv-done): "
+        "between their own memories, or between device and host.",
+        "XLA starts such copies early so that computing hides them. Where there is too little to compute, or the copy "
+        "is too large for the link, the device waits for the rest.",
+        (
+            "Start the copy earlier: prefetch what is kept in host memory a layer or a step ahead.",
+            "Move fewer bytes: offload less, in bfloat16 or smaller, or shard it over more devices.",
+            "Compute again instead of offloading (jax.checkpoint with a policy that saves less).",
+            "Let XLA schedule more at once: larger batches, fewer barriers between layers.",
+        ),
+        "Serving without load, and microbenchmarks of copies. The wait is an upper bound of the gain: what is copied "
+        "has to arrive at some time.",
+        ("https://docs.jax.dev/en/latest/notebooks/host-offloading.html",),
+    ),
+    Rule(
         "TV901",
         "capture-incomplete",
         "The profiler reports errors, or dropped events.",
         "Totals are lower bounds, and idle time may be work that was not recorded.",
         (
-            "Record a shorter window (--delay, --duration) or fewer event kinds.",
+            "Record a shorter window, of ten to twenty steps, or fewer event kinds.",
             "Read the profiler's own messages below.",
         ),
         "Warnings of processes that do no device work.",

@@ -75,6 +75,11 @@ def format_number(value: float) -> str:
     return f"{value:.3g}"
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things: ``1 steady step``, ``57 steady steps``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def format_ratio(value: float) -> str:
     """A ratio in percent: ``12.3 %``; what is not zero and nearer to it than 0.05 % reads ``<0.1 %``, ``>-0.1 %``."""
     if 0 < value < 0.0005:
@@ -100,6 +105,8 @@ def _in_step(value: float, step: tuple[int, str]) -> str:
 
 def _three_digits(number: float, *, whole: bool = False) -> str:
     magnitude = abs(number)
+    if magnitude == 0:
+        return "0"
     if whole or magnitude >= 99.95:
         return f"{number:,.0f}"
     if magnitude >= 9.995:

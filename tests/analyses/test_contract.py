@@ -239,10 +239,23 @@ def test_a_part_of_the_sections_gives_no_verdict_on_the_input():
 
 
 def test_a_reported_loss_is_a_warning_without_time_at_stake():
-    losses = tables(kernels=[(0, 10, "k")], notes=[("diagnostic-error", "error", "CUPTI dropped 5 records")])
+    losses = tables(kernels=[(0, 10, "k")], notes=[("profiler-diagnostic", "error", "CUPTI dropped 5 records")])
     (found,) = [f for f in analyze(losses).findings if f.code == "TV901"]
     assert (found.severity, found.cost_ns) == ("warning", 0)
     assert found.evidence[0].value == "CUPTI dropped 5 records"
+
+
+def test_events_are_what_happened_and_not_the_6_rows_about_them():
+    view = tables(
+        host_ops=[(0, 10, "a:Add", "op"), (20, 5, "b:Add", "op")],
+        op_args=[(0, "id", {"integer": 1}), (1, "id", {"integer": 2})],
+        steps=[(0, 10, 0), (10, 20, 1)],
+        samples=[(0, "power", 1.0)],
+        settings=[("jax_version", "0.1")],
+    )
+    facts = {fact.key: fact.value for b in analyze(view).section("capture").blocks for fact in b.facts}
+    assert facts["events"] == 2
+    assert "overhead_ns" not in facts
 
 
 @pytest.mark.parametrize(("overhead", "codes"), [((0, 51), ["TV902"]), ((0, 50), []), ((1000, 600), [])])

@@ -4,7 +4,7 @@ import pytest
 
 from tests.analyses.builders import trace
 from traceviz.analyses.device_programs import DeviceProgramsAnalysis
-from traceviz.report import Skipped
+from traceviz.report import Grid, Skipped
 
 
 def module(start, dur, name="jit_f(1)", **extra):
@@ -94,3 +94,27 @@ def test_waiting_for_infeed_is_found_from_5_percent_on(infeed, codes):
 def test_devices_without_programs_are_skipped_with_the_reason():
     outcome = DeviceProgramsAnalysis().run(trace(device_ops=[(0, 5, "scope", "scope")], kernels=[]))
     assert outcome == Skipped("device_programs", "the devices record no programs (XLA modules)")
+
+
+@pytest.mark.parametrize(("wait", "codes"), [(49, []), (50, ["TV410"]), (800, ["TV410"])])
+def test_waiting_for_copies_is_found_from_5_percent_on_and_names_the_largest_op(wait, codes):
+    kernels = [
+        op(0, 10, "copy-done.1", "copy-done"),
+        op(10, wait - 10, "copy-done.2", "copy-done"),
+        op(wait, 1000 - wait, "fusion"),
+    ]
+    analysis = DeviceProgramsAnalysis()
+    found = analysis.judge(analysis.run(trace(device_ops=[module(0, 1000)], kernels=kernels)))
+    assert [f.code for f in found] == codes
+    assert [f.cost_ns for f in found] == [wait] * len(codes)
+    assert all(f"copy-done.2 (1 call, {wait - 10} ns)" in f.message for f in found)
+
+
+def test_what_is_waited_for_is_listed_by_op_and_a_device_without_waits_has_2_tables():
+    analysis = DeviceProgramsAnalysis()
+    waits = [op(0, 30, "copy-done", "copy-done"), op(40, 10, "copy-done", "copy-done"), op(60, 10, "send-done.1")]
+    for kernels, tables in (([op(0, 70, "fusion")], 2), (waits, 3)):
+        section = analysis.describe(analysis.run(trace(device_ops=[module(0, 100)], kernels=kernels)))
+        grids = [block for block in section.blocks if isinstance(block, Grid)]
+        assert len(grids) == tables
+    assert [row[:4] for row in grids[-1].rows] == [("copy-done", 2, 40, 0.8), ("send-done.1", 1, 10, 0.2)]

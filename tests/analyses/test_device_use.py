@@ -122,3 +122,18 @@ def test_doubling_all_durations_and_starts_doubles_busy_time(work):
     once = trace(kernels=[(s, d, "k") for s, d in work])
     twice = trace(kernels=[(2 * s, 2 * d, "k") for s, d in work])
     assert 2 * USE.run(once).devices[0].busy_ns == USE.run(twice).devices[0].busy_ns
+
+
+def test_a_process_with_3_idle_devices_waits_once_for_its_host():
+    kernels = [(i * 100, 10, "k", {"device_id": d}) for i in range(5) for d in range(3)]
+    view = trace(kernels=kernels, steps=[(i * 100, 100, i) for i in range(5)], cuda_api=[], os_calls=[])
+    (found,) = USE.judge(USE.run(view))
+    assert (found.cost_ns, found.share) == (450, 0.9)
+    assert found.message.startswith("The 3 devices are, on average, idle in 90.0 % of the steady step time")
+
+
+def test_idle_time_between_first_and_last_work_is_told_apart_from_the_rest():
+    section = USE.describe(USE.run(trace(kernels=[(100, 20, "k"), (150, 30, "k")], span_ns=1000)))
+    grid = section.blocks[1]
+    row = dict(zip([column.name for column in grid.columns], grid.rows[0], strict=True))
+    assert (row["extent_ns"], row["inner_idle_ns"], row["idle_ns"]) == (80, 30, 950)

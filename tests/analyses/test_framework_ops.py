@@ -164,3 +164,24 @@ def test_without_an_accelerator_the_op_itself_is_work_and_not_a_cost():
                 (begin + 5, 30, "EagerKernelExecute", "runtime"),
             ]
     assert FrameworkOpsAnalysis().run(trace(steps=steps, host_ops=host_ops)).eager.cost_ns == 4 * 20 * 10
+
+
+@pytest.mark.parametrize(
+    ("op", "eager", "shown"),
+    [
+        (None, 0, set()),
+        ("a:Add", 0, {"device_ns", "share_of_device_op_time"}),
+        (None, 1, {"eager_share"}),
+    ],
+)
+def test_columns_that_would_hold_nothing_but_0_are_for_machines(op, eager, shown):
+    view = trace(
+        host_ops=[(0, 10, "a:Add", "op")],
+        op_args=[(0, "is_eager", {"integer": eager})],
+        kernels=[(0, 5, "k", {"op": op})],
+    )
+    section = FrameworkOpsAnalysis().describe(FrameworkOpsAnalysis().run(view))
+    grids = [block for block in section.blocks if isinstance(block, Grid)]
+    for found in grids:
+        names = {column.name for column in found.columns if column.importance < 9}
+        assert names & {"device_ns", "share_of_device_op_time", "eager_share"} == shown

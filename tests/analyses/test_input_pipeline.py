@@ -160,3 +160,26 @@ def test_the_finding_of_a_host_only_capture_says_that_it_is_a_bound():
     view = trace(nvtx=[r for i in range(5) for r in ((i * 100, 100, f"step {i}"), (i * 100, 40, "data loading"))])
     (found,) = ANALYSIS.judge(ANALYSIS.run(view))
     assert "upper bound" in found.message
+
+
+def test_a_tpus_wait_for_infeed_is_a_stage_but_for_what_the_programs_own_loading_explains():
+    view = trace(
+        steps=[(i * 100, 100, i) for i in range(4)],
+        kernels=[
+            item
+            for i in range(4)
+            for item in (
+                (i * 100, 40, "infeed.1", {"category": "infeed"}),
+                (i * 100 + 40, 60, "fusion.1", {"category": "fusion"}),
+            )
+        ],
+        host_ops=[(i * 100, 10, "IteratorGetNext:IteratorGetNext", "input") for i in range(4)],
+        devices=[(0, "v5e", {"kind": "tpu"})],
+    )
+    result = ANALYSIS.run(view)
+    infeed = next(stage for stage in result.stages if stage.name == "infeed")
+    assert (infeed.calls, infeed.total_ns, infeed.self_ns) == (4, 160, 120)
+    assert sum(stage.self_ns for stage in result.stages) == result.wait_ns == 160
+    (found,) = [f for f in ANALYSIS.judge(result) if f.code == "TV101"]
+    assert all(fact.value is not None for fact in found.evidence)
+    assert found.advice[0].startswith("Let the input run ahead: prefetch(AUTOTUNE)")

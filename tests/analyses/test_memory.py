@@ -144,3 +144,12 @@ def test_shares_of_the_peak_add_up_to_it():
     section = analysis.describe(analysis.run(growing([64 * KIB] * 6)))
     holders = [block for block in section.blocks if isinstance(block, Grid)][1]
     assert sum(row[-1] for row in holders.rows) == pytest.approx(1.0)
+
+
+def test_holders_are_not_told_where_2_allocators_share_a_pool_and_more_is_live_than_in_use():
+    events = [alloc(10, 600, 600, 1, pool=None), alloc(20, 500, 500, 2, pool=None), alloc(30, 10, 610, 3, pool=None)]
+    view = trace(memory_events=[(*event[:3], {**event[3], "memory": "unknown", "device_id": None}) for event in events])
+    (use,) = pools(view)
+    assert (use.holders.height, use.peak_bytes, use.pool.label) == (0, 610, "allocator not named")
+    analysis = MemoryAnalysis()
+    assert len([b for b in analysis.describe(analysis.run(view)).blocks if isinstance(b, Grid)]) == 1

@@ -9,7 +9,7 @@ from traceviz.analyses.cycles import find_cycle
 from traceviz.analyses.stepping import STEP_NAME, fold_numbers, warmup_steps
 from traceviz.analyses.steps import StepAnalysis
 from traceviz.analyses.view import AnalysisOptions
-from traceviz.report import Skipped
+from traceviz.report import Prose, Skipped
 
 
 def bounds_of(view):
@@ -181,3 +181,28 @@ def test_a_marker_with_too_few_matches_says_how_many():
     view = trace(nvtx=[(i * 100, 100, f"step {i}") for i in range(4)], options=AnalysisOptions(step_marker="step [12]"))
     result = StepAnalysis().run(view)
     assert result.reason.startswith("--step-marker 'step [12]' matches 2 ranges of the capture; at least 3")
+
+
+@pytest.mark.parametrize(
+    ("message", "steady", "lost"),
+    [
+        ("The profiler: Detected GPU events dropped on [host]: Profiler has collected 9 driver events", 3, 3),
+        ("Nsight Systems: No NVTX events collected. Does the process use NVTX?", 6, 0),
+    ],
+)
+def test_of_6_steps_those_whose_device_work_was_lost_are_left_out(message, steady, lost):
+    view = trace(
+        steps=[(i * 100, 100, i) for i in range(6)],
+        kernels=[(i * 100 + 10, 80, "k") for i in range(4)],
+        notes=[("profiler-diagnostic", "warning", message)],
+    )
+    section = StepAnalysis().describe(StepAnalysis().run(view))
+    assert (view.steps.steady.height, view.lost_steps) == (steady, lost)
+    prose = [block.text for block in section.blocks if isinstance(block, Prose)]
+    assert any("3 later steps left out of all figures" in text for text in prose) == (lost == 3)
+
+
+def test_where_all_2_steps_would_be_lost_they_are_judged_all_the_same():
+    notes = [("profiler-diagnostic", "error", "The profiler: CUPTI failed")]
+    view = trace(steps=[(0, 100, 0), (100, 100, 1)], kernels=[(10, 20, "k")], notes=notes)
+    assert (view.steps.steady.height, view.lost_steps) == (2, 0)

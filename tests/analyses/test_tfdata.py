@@ -8,8 +8,9 @@ from tests.analyses.pipelines import training
 from traceviz.analyses.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.pipeline_stages import forest_of, pipeline_stages
 from traceviz.analyses.tfdata import fused_from, stage_advice, stage_path, take_label
-from traceviz.analyses.tfdata_settings import pipeline_settings
+from traceviz.analyses.tfdata_settings import PipelineSettings, StageSettings, describe_settings, pipeline_settings
 from traceviz.analyses.tfdata_tree import waited_in
+from traceviz.report import Grid
 
 ANALYSIS = InputPipelineAnalysis()
 HUGE = -4_611_686_018_427_387_904
@@ -317,3 +318,9 @@ def test_a_wait_that_is_not_the_pipelines_is_not_explained_by_its_settings():
 def test_settings_read_as_a_sentence():
     section = ANALYSIS.describe(ANALYSIS.run(trace(**training(5, prefetched))))
     assert section.blocks[-1].text == "The pipeline may use 4 cores and ends in a prefetch."
+
+
+def test_of_8_settings_only_those_that_a_stage_has_are_columns():
+    settings = PipelineSettings((StageSettings(("ParallelMap",), 3, parallelism=4),))
+    grid = next(block for block in describe_settings(settings) if isinstance(block, Grid))
+    assert [column.name for column in grid.columns if column.importance < 9] == ["stage", "parallelism"]

@@ -98,7 +98,7 @@ REPORTS = st.builds(
         ),
         3,
     ),
-    skipped=tuples(st.builds(Skipped, TEXTS, TEXTS), 2),
+    skipped=tuples(st.builds(Skipped, TEXTS, TEXTS, tuples(TEXTS)), 2),
     notes=tuples(st.builds(Note, TEXTS, SEVERITIES, TEXTS, st.none() | NATURAL), 2),
 )
 

@@ -9,10 +9,10 @@ from rich.cells import cell_len
 
 from traceviz.render.blocks import bar, cells_of, resample, sparkline
 from traceviz.render.layout.lines import shorten, shorten_apart, wrap
-from traceviz.render.rows import shown_rows
+from traceviz.render.rows import not_measured, shown_rows
 from traceviz.render.stakes import by_time_at_stake, time_at_stake, times
 from traceviz.render.text import simplify_signature, visible
-from traceviz.report import Column, Finding, Grid, Note, Severity
+from traceviz.report import Column, Finding, Grid, Note, Severity, Skipped
 
 
 @pytest.mark.parametrize(
@@ -150,3 +150,15 @@ def test_time_at_stake_names_its_denominator():
 @pytest.mark.parametrize(("count", "text"), [(None, ""), (0, ""), (1, ""), (2, " (2×)"), (12_345, " (12,345×)")])
 def test_a_note_says_how_often_where_that_is_more_than_1(count, text):
     assert times(Note("c", Severity.INFO, "m", count)) == text
+
+
+def test_of_4_sections_3_whose_tables_are_not_there_share_a_line():
+    skipped = (
+        Skipped("kernels", "the capture has no kernels table", ("kernels",)),
+        Skipped("steps", "no steps were found"),
+        Skipped("copies", "the capture has no memcpy table", ("memcpy",)),
+        Skipped("launch", "the capture has no cuda_api table", ("cuda_api",)),
+    )
+    together = ("kernels, copies, launch", "nothing of the kind is in this capture")
+    assert not_measured(skipped) == [("steps", "no steps were found"), together]
+    assert not_measured(skipped[:2]) == [(skip.slug, skip.reason) for skip in skipped[:2]]

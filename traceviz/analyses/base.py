@@ -51,10 +51,10 @@ class Analysis(ABC, Generic[R]):
 
     def missing(self, trace: TraceView) -> Skipped | None:
         """A reason to skip where a needed table is absent, else ``None``."""
-        absent = [name for name in self.needs if name not in trace.tables]
+        absent = tuple(name for name in self.needs if name not in trace.tables)
         if not absent:
             return None
-        return self.skipped(f"the capture has no {' or '.join(absent)} table")
+        return Skipped(self.slug, f"the capture has no {' or '.join(absent)} table", absent)
 
 
 WARNING_SHARE = 0.05

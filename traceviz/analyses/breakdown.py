@@ -11,7 +11,7 @@ from traceviz.analyses.foreign_section import foreign_blocks
 from traceviz.analyses.host import CLASSES, LABELS, class_times, measured
 from traceviz.analyses.view import TraceView
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
-from traceviz.units import format_ns
+from traceviz.units import counted, format_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps]):
             (c.key, result.times[c.key], _share(result.times[c.key], total), round(result.times[c.key] / result.steps))
             for c in shown
         )
-        whole = f"time of {result.steps} steady steps ({format_ns(total)})"
+        whole = f"time of {counted(result.steps, 'steady step')} ({format_ns(total)})"
         facts = (Fact("basis", "basis", OURS), Fact("step_ns", "steady step time", total, "ns"))
         blocks: list[Block] = [
             Facts(facts, audience="machine"),

@@ -8,6 +8,7 @@ from typing import ClassVar
 from traceviz import schema
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import intervals
+from traceviz.analyses.losses import losses
 from traceviz.analyses.view import TraceView
 from traceviz.intervals import union_all
 from traceviz.report import Fact, Facts, Finding, Section, Severity
@@ -25,13 +26,17 @@ SOURCE_WORDS = {
 }
 """Where steps come from, for people."""
 
-LOSS_CODES = ("diagnostic-error", "dropped-events")
-"""Note codes by which readers say that the profiler itself reported a loss."""
+EVENTS = (*schema.DEVICE_WORK, "cuda_api", "nvtx", "host_ops", "device_ops", "os_calls")
+"""Tables of which every row is something that happened; steps, arguments, settings and samples are about those, and
+allocations and synchronisations are among them already."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureFacts:
-    """What the capture holds. Times in nanoseconds; ``judged_overhead_ns`` is the profiler's part of ``judged_ns``."""
+    """What the capture holds. Times in nanoseconds; ``judged_overhead_ns`` is the profiler's part of ``judged_ns``.
+
+    ``overhead_ns`` is ``None`` where the profiler does not record what it took itself.
+    """
 
     span_ns: int
     devices: int
@@ -39,7 +44,7 @@ class CaptureFacts:
     steps_source: str
     events: int
     device_events: int
-    overhead_ns: int
+    overhead_ns: int | None
     judged_overhead_ns: int
     judged_ns: int
     judged_words: str
@@ -76,12 +81,7 @@ class Capture(Analysis[CaptureFacts]):
     def run(self, trace: TraceView) -> CaptureFacts:
         """Count what there is."""
         tables = trace.tables
-        notes = tables.arrow("notes").to_pylist()
-        rows = {
-            name: tables.rows(name)
-            for name in tables
-            if name not in {"run", "devices", "processes", "threads", "notes"}
-        }
+        rows = {name: tables.rows(name) for name in EVENTS if name in tables}
         overhead = intervals(trace.frame("overhead", "start_ns", "dur_ns"))
         judged = union_all(trace.judged(rank) for rank in trace.ranks)
         return CaptureFacts(
@@ -91,18 +91,18 @@ class Capture(Analysis[CaptureFacts]):
             steps_source=trace.steps.source,
             events=sum(rows.values()),
             device_events=sum(rows.get(name, 0) for name in schema.DEVICE_WORK),
-            overhead_ns=overhead.total,
+            overhead_ns=overhead.total if "overhead" in tables else None,
             judged_overhead_ns=overhead.intersect(judged).total,
             judged_ns=judged.total,
             judged_words=trace.judged_words,
-            losses=tuple(note["message"] for note in notes if note["code"] in LOSS_CODES),
+            losses=losses(tables),
         )
 
     def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
         """Losses that the profiler reports, and its own overhead."""
         found = []
         if result.losses:
-            evidence = tuple(Fact("message", "profiler", message) for message in result.losses[:3])
+            evidence = tuple(Fact("message", "message", message) for message in result.losses[:3])
             lost = finding(
                 "TV901", "The profiler reports errors or lost events; totals are lower bounds.", evidence, 0, 0, ""
             )
@@ -123,9 +123,14 @@ class Capture(Analysis[CaptureFacts]):
             Fact("steps_source", "steps", SOURCE_WORDS[result.steps_source]),
             Fact("events", "events", result.events, "count"),
             Fact("device_events", "device events", result.device_events, "count"),
-            Fact("overhead_ns", "profiler overhead", result.overhead_ns, "ns"),
+            *_overhead(result),
         )
         return Section(self.slug, self.title, (Facts(facts),))
+
+
+def _overhead(result: CaptureFacts) -> tuple[Fact, ...]:
+    """What the profiler took, where it says so: not recorded is not nothing."""
+    return () if result.overhead_ns is None else (Fact("overhead_ns", "profiler overhead", result.overhead_ns, "ns"),)
 
 
 def _as_warning(item: Finding) -> Finding:

@@ -27,12 +27,13 @@ from traceviz.analyses.statistics import (
     duration_statistics,
     ratio,
     rows_of,
+    share,
 )
 from traceviz.analyses.view import TraceView
 from traceviz.analyses.xla_ops import XlaRole, xla_roles
 from traceviz.intervals import IntervalSet, exclusive
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
-from traceviz.units import format_ratio
+from traceviz.units import counted, format_ns, format_ratio
 
 CLASSES: dict[str, XlaRole] = {
     "infeed_ns": "infeed",
@@ -44,6 +45,7 @@ CLASSES: dict[str, XlaRole] = {
 """Classes of a device's time by priority, and the role of the operations that make them."""
 
 IDLE = "idle_ns"
+WAIT = "async_wait_ns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,11 @@ class DeviceProgram:
 
 @dataclass(frozen=True, slots=True)
 class ProgramTimes:
-    """Devices in their order, and modules by name over all devices, the largest total first."""
+    """Devices in their order; modules, and operations that end an asynchronous one, by name, the largest first."""
 
     devices: tuple[DeviceProgram, ...]
     modules: pl.DataFrame
+    waits: pl.DataFrame
 
     def total(self, key: str) -> int:
         """Sum of class ``key`` over the devices."""
@@ -92,15 +95,17 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
 
     Args:
         infeed_share: From this share of the devices' time on that passes in waiting for infeed, it is a finding.
+        copy_share: From this share on that passes in waiting for asynchronous copies, it is one.
     """
 
     slug: ClassVar[str] = "device_programs"
     title: ClassVar[str] = "Device programs"
     needs: ClassVar[tuple[str, ...]] = ("device_ops",)
     uses: ClassVar[tuple[str, ...]] = ("kernels", "memcpy", "memset", "steps")
-    rules: ClassVar[tuple[str, ...]] = ("TV404",)
+    rules: ClassVar[tuple[str, ...]] = ("TV404", "TV410")
 
     infeed_share: float = 0.05
+    copy_share: float = 0.05
 
     def run(self, trace: TraceView) -> ProgramTimes | Skipped:
         """Classify the ops of each device within its window."""
@@ -116,11 +121,13 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
             _device(names[device], own, *(_of(frame, device) for frame in (ops, steps, spans)))
             for device, own in parts_by(modules, "device_id").items()
         )
-        by_name = modules.group_by("name").agg(*duration_statistics())
-        return ProgramTimes(devices, by_name.sort("total_ns", "name", descending=[True, False]))
+        return ProgramTimes(devices, _by_name(modules), _by_name(ops.filter(pl.col("role") == CLASSES[WAIT])))
 
     def judge(self, result: ProgramTimes) -> tuple[Finding, ...]:
-        """Devices that wait for infeed."""
+        """Devices that wait for infeed, or for copies that they started themselves."""
+        return (*self._infeed(result), *self._copies(result))
+
+    def _infeed(self, result: ProgramTimes) -> tuple[Finding, ...]:
         infeed, window = result.total("infeed_ns"), result.window_ns
         if not window or infeed < self.infeed_share * window:
             return ()
@@ -136,8 +143,26 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         )
         return (finding("TV404", message, evidence, infeed, window, "time of the devices"),)
 
+    def _copies(self, result: ProgramTimes) -> tuple[Finding, ...]:
+        waited, window = result.total(WAIT), result.window_ns
+        if not window or waited < self.copy_share * window:
+            return ()
+        largest = result.waits.select("name", "calls", "total_ns").head(3).rows()
+        message = (
+            f"The devices wait for asynchronous copies in {format_ratio(waited / window)} of their time, most of all "
+            f"in {largest[0][0]} ({counted(largest[0][1], 'call')}, {format_ns(largest[0][2])}): nothing is left to "
+            "compute meanwhile."
+        )
+        evidence = (
+            Fact("async_wait_ns", "waiting for copies", waited, "ns"),
+            Fact("compute_ns", "computing", result.total("compute_ns"), "ns"),
+            Fact("window_ns", "time of the devices", window, "ns"),
+            *(Fact(f"wait_{place}_ns", name, total, "ns") for place, (name, _, total) in enumerate(largest, 1)),
+        )
+        return (finding("TV410", message, evidence, waited, window, "time of the devices"),)
+
     def describe(self, result: ProgramTimes) -> Section:
-        """Totals over the devices, one row per device, one per module."""
+        """Totals over the devices, one row per device, one per module, one per operation that waits for another."""
         whole = result.window_ns
         facts = (
             Fact("devices", "devices", len(result.devices), "count"),
@@ -155,9 +180,8 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         )
         modules = rows_of(result.modules, ("name", "calls", "total_ns", *DURATION_NAMES))
         columns = (Column("name", "Program", "text", 0), CALLS, TOTAL, *DURATION_COLUMNS)
-        return Section(
-            self.slug, self.title, (Facts(facts), Grid(_COLUMNS, rows), Grid(columns, modules, "By program"))
-        )
+        grids = (Grid(_COLUMNS, rows), Grid(columns, modules, "By program"), *_waited(result))
+        return Section(self.slug, self.title, (Facts(facts), *grids))
 
 
 _LABELS = (
@@ -168,6 +192,22 @@ _LABELS = (
     ("async_wait_ns", "waiting for asynchronous work"),
     (IDLE, "idle"),
 )
+
+
+def _waited(result: ProgramTimes) -> tuple[Grid, ...]:
+    """What the devices waited for, if anything."""
+    whole = int(result.waits["total_ns"].sum())
+    if not whole:
+        return ()
+    frame = result.waits.with_columns(share("total_ns", whole, "share_of_wait"))
+    columns = (
+        Column("name", "Operation", "text", 0),
+        *(CALLS, TOTAL, Column("share_of_wait", "Of the wait", "ratio", 0, bar=True)),
+        *DURATION_COLUMNS,
+    )
+    rows = rows_of(frame, ("name", "calls", "total_ns", "share_of_wait", *DURATION_NAMES))
+    return (Grid(columns, rows, "Asynchronous work waited for", fold_below=0.01),)
+
 
 _COLUMNS = (
     Column("device", "Device", "text", 0),
@@ -190,11 +230,17 @@ def _of(frame: pl.DataFrame, device: int) -> pl.DataFrame:
 
 
 def _classified(trace: TraceView) -> pl.DataFrame:
-    """Operations of all devices with their role: ``start_ns, dur_ns, device_id, role``."""
+    """Operations of all devices with their role: ``start_ns, dur_ns, device_id, name, role``."""
     ops = trace.frame("kernels", "start_ns", "dur_ns", "device_id", "name", "category")
     ops = ops.with_columns(pl.col("name", "category").cast(pl.String))
     joined = ops.join(xla_roles(ops), on=["name", "category"], nulls_equal=True)
-    return joined.select("start_ns", "dur_ns", "device_id", "role")
+    return joined.select("start_ns", "dur_ns", "device_id", "name", "role")
+
+
+def _by_name(spans: pl.DataFrame) -> pl.DataFrame:
+    """Statistics of durations by name, the largest total first."""
+    totals = spans.group_by("name").agg(*duration_statistics())
+    return totals.sort("total_ns", "name", descending=[True, False])
 
 
 def _device(

@@ -24,6 +24,7 @@ class DeviceTime:
 
     Args:
         device: Its name for people.
+        extent_ns: From its first to its last work.
         judged_ns: Steady step time of the processes that use it, else from its first to its last work.
         judged_busy_ns: Busy part of that.
         concurrent_ns: Time with two or more kernels running.
@@ -32,6 +33,7 @@ class DeviceTime:
 
     device: str
     span_ns: int
+    extent_ns: int
     busy_ns: int
     judged_ns: int
     judged_busy_ns: int
@@ -46,10 +48,15 @@ class DeviceTime:
 
 @dataclass(frozen=True, slots=True)
 class DeviceUse:
-    """All devices that did work, and what the host did while they were idle in the judged time."""
+    """All devices that did work, and what the host did while they were idle in the judged time.
+
+    ``idle_causes`` and ``judged_ns`` count a process once, however many devices it uses: while one of them works, the
+    host keeps none waiting.
+    """
 
     devices: tuple[DeviceTime, ...]
     span_ns: int
+    judged_ns: int
     idle_causes: dict[str, int]
     judged_words: str
 
@@ -94,7 +101,8 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             judged = trace.judged(rank)
             for key in causes:
                 causes[key] += host_classes(trace)[rank].sets[key].intersect(judged).total
-        return DeviceUse(devices, trace.span_ns, causes, trace.judged_words)
+        judged_ns = sum(trace.judged(rank).total for rank in trace.ranks)
+        return DeviceUse(devices, trace.span_ns, judged_ns, causes, trace.judged_words)
 
     def _device(self, trace: TraceView, device: int, name: str) -> DeviceTime:
         busy = trace.device_busy[device]
@@ -106,6 +114,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         return DeviceTime(
             device=name,
             span_ns=trace.span_ns,
+            extent_ns=int(busy.ends[-1] - busy.starts[0]) if len(busy) else 0,
             busy_ns=busy.total,
             judged_ns=judged.total,
             judged_busy_ns=busy.intersect(judged).total,
@@ -118,21 +127,22 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         judged = sum(d.judged_ns for d in result.devices)
         idle = judged - sum(d.judged_busy_ns for d in result.devices)
         unexplained = min(result.idle_causes["host_blocked"] + result.idle_causes["host_compute"], idle)
-        if not judged or idle < self.idle_share * judged or unexplained < self.unexplained_share * judged:
+        whole_ns = result.judged_ns
+        if not judged or idle < self.idle_share * judged or unexplained < self.unexplained_share * whole_ns:
             return ()
         cause, cause_ns = max(result.idle_causes.items(), key=lambda item: item[1])
         whole = sum(result.idle_causes.values()) or 1
         message = (
-            f"The device is idle in {format_ratio(idle / judged)} of the {result.judged_words}, "
+            f"{_who(len(result.devices))} idle in {format_ratio(idle / judged)} of the {result.judged_words}, "
             f"most of it during: {LABELS[cause]} ({format_ratio(cause_ns / whole)} of the idle time)."
         )
         evidence = (
-            Fact("idle_ns", "idle time", idle, "ns"),
-            Fact("judged_ns", result.judged_words, judged, "ns"),
+            Fact("idle_ns", "idle time, all devices", idle, "ns"),
+            Fact("judged_ns", f"{result.judged_words}, all devices", judged, "ns"),
             Fact("unexplained_ns", "idle without a more specific cause", unexplained, "ns"),
         )
         # The parts with a specific cause are the stake of that cause's own rule; only the rest is this rule's.
-        return (finding("TV201", message, evidence, unexplained, judged, result.judged_words),)
+        return (finding("TV201", message, evidence, unexplained, whole_ns, result.judged_words),)
 
     def describe(self, result: DeviceUse) -> Section:
         """Totals, one row per device, and utilisation over time."""
@@ -150,6 +160,8 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             Column("utilisation", "Of captured time", "ratio", 1, bar=True),
             Column("judged_utilisation", f"Of {_short(result.judged_words)}", "ratio", 0, bar=True),
             Column("concurrent_ns", "≥ 2 kernels", "ns", 3),
+            Column("extent_ns", "First to last work", "ns", 4),
+            Column("inner_idle_ns", "Idle therein", "ns", 4),
         )
         rows = tuple(
             (
@@ -159,12 +171,18 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
                 ratio(d.busy_ns, d.span_ns),
                 ratio(d.judged_busy_ns, d.judged_ns),
                 d.concurrent_ns,
+                d.extent_ns,
+                d.extent_ns - d.busy_ns,
             )
             for d in result.devices
         )
         lanes = tuple(Lane(d.device, d.timeline) for d in result.devices)
         timeline = Timeline("Utilisation over the capture", 0, result.span_ns, lanes)
         return Section(self.slug, self.title, (Facts(facts), Grid(columns, rows), timeline))
+
+
+def _who(devices: int) -> str:
+    return "The device is" if devices == 1 else f"The {devices} devices are, on average,"
 
 
 def _short(judged_words: str) -> str:

@@ -162,9 +162,11 @@ class DevicesAnalysis(Analysis[Devices]):
         """How many devices compute, and one row per device."""
         sized = sum(device.sized_ns for device in result.devices)
         small = sum(device.small_ns for device in result.devices)
-        facts = (
+        counts = (
             Fact("visible", "devices named", len(result.devices), "count"),
             Fact("computing", "devices that compute", result.computing, "count"),
+        )
+        shares = (
             Fact("small_grid_share", "kernel time in grids smaller than the device", ratio(small, sized), "ratio"),
             Fact("memory_used_share", "highest use of device memory", result.used_share, "ratio"),
         )
@@ -175,7 +177,9 @@ class DevicesAnalysis(Analysis[Devices]):
             )
             for device in result.devices
         )
-        return Section(self.slug, self.title, (Facts(facts), Grid(_COLUMNS, rows)))
+        known = tuple(fact for fact in shares if fact.value is not None)
+        unknown = Facts(tuple(fact for fact in shares if fact.value is None), audience="machine")
+        return Section(self.slug, self.title, (Facts((*counts, *known)), unknown, Grid(_COLUMNS, rows)))
 
 
 _COLUMNS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from traceviz.analyses.foreign_basis import CLASSES, ForeignSteps
 from traceviz.analyses.foreign_words import Shares, conclusion, shares, statements
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Row
-from traceviz.units import format_ns
+from traceviz.units import counted, format_ns
 
 _LAST = "host_to_host"
 """A class that is shown only where it has time: the original has no column for it."""
@@ -36,7 +36,7 @@ def foreign_blocks(steps: ForeignSteps) -> tuple[Block, ...]:
     rows: tuple[Row, ...] = tuple((c.key, total, share, round(total / count)) for c, total, share in totals)
     found = shares(steps)
     blind = basis.blind if steps.has_device else basis.blind_without_device
-    in_words = f"time of {count} step{'' if count == 1 else 's'} as {basis.name} has them ({format_ns(whole)})"
+    in_words = f"time of {counted(count, 'step')} by the rules of {basis.name} ({format_ns(whole)})"
     words = " ".join((conclusion(found), *statements(found, tf_data=steps.tf_data)))
     return (
         Facts(_facts(steps, found), audience="machine"),

@@ -9,7 +9,7 @@ Self time on the host is an op's own duration without the ops and iterators insi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -128,12 +128,16 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
             Fact("ops", "distinct ops", by_op.height, "count"),
             Fact("calls", "calls on the host", int(by_op["calls"].sum()), "count"),
             Fact("host_self_ns", "host time, summed over threads", int(by_op["host_self_ns"].sum()), "ns"),
-            Fact("device_ns", "device time, summed over streams", int(by_op["device_ns"].sum()), "ns"),
-            Fact("eager_share", "ops run one by one (eager)", result.eager.share, "ratio"),
         )
-        types = Grid((_TYPE, _OPS, *_TIMES), rows_of(result.by_type, ("type", "ops", *_TIME_NAMES)), "By type")
-        ops = Grid((_OP, _TYPE_OF_OP, *_TIMES), rows_of(by_op, ("op", "type", *_TIME_NAMES)), "By op")
-        return Section(self.slug, self.title, (Facts(facts), types, ops))
+        on_device = Fact("device_ns", "device time, summed over streams", int(by_op["device_ns"].sum()), "ns")
+        eager = Fact("eager_share", "ops run one by one (eager)", result.eager.share, "ratio")
+        nothing = {fact.key for fact in (on_device, eager) if not fact.value}
+        said = tuple(fact for fact in (on_device, eager) if fact.key not in nothing)
+        unsaid = tuple(fact for fact in (on_device, eager) if fact.key in nothing)
+        times = _times(device="device_ns" not in nothing, eager="eager_share" not in nothing)
+        types = Grid((_TYPE, _OPS, *times), rows_of(result.by_type, ("type", "ops", *_TIME_NAMES)), "By type")
+        ops = Grid((_OP, _TYPE_OF_OP, *times), rows_of(by_op, ("op", "type", *_TIME_NAMES)), "By op")
+        return Section(self.slug, self.title, (Facts((*facts, *said)), Facts(unsaid, audience="machine"), types, ops))
 
 
 _TYPE = Column("type", "Op type", "text", 0)
@@ -149,6 +153,15 @@ _TIMES = (
     Column("eager_share", "Eager", "ratio", 4),
 )
 _TIME_NAMES = tuple(column.name for column in _TIMES)
+
+
+def _times(*, device: bool, eager: bool) -> tuple[Column, ...]:
+    """The columns of times; those in which nothing but zeros would stand are left to programs."""
+    hidden = {*(() if device else _ON_DEVICE), *(() if eager else ("eager_share",))}
+    return tuple(replace(column, importance=9) if column.name in hidden else column for column in _TIMES)
+
+
+_ON_DEVICE = ("device_ns", "share_of_device_op_time")
 
 _EAGER = r"^Eager(?:Local)?Execute: (.+)$"
 _INPUT_OP = r"[^:]:[A-Z_]\w*$"

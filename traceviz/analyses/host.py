@@ -131,9 +131,14 @@ class HostClasses:
         return input_ops(self._trace, self.process_id)
 
     @property
+    def infeed(self) -> IntervalSet:
+        """Time in which a device of the process waits for its infeed."""
+        return self._role("infeed")
+
+    @property
     def input_wait(self) -> IntervalSet:
         """Time in which the program takes its next batch, or a device waits for its infeed."""
-        return intervals(self.input_ranges).union(intervals(self.input_ops), self._role("infeed"))
+        return intervals(self.input_ranges).union(intervals(self.input_ops), self.infeed)
 
     @property
     def synchronisation(self) -> IntervalSet:

@@ -11,7 +11,15 @@ from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import bounds, parts_by
 from traceviz.analyses.host import class_times, host_classes, sees_input
 from traceviz.analyses.host_input import is_input
-from traceviz.analyses.input_stages import Stage, copy_stage, largest_first, range_stages, suspects
+from traceviz.analyses.input_stages import (
+    INFEED,
+    Stage,
+    copy_stage,
+    infeed_stage,
+    largest_first,
+    range_stages,
+    suspects,
+)
 from traceviz.analyses.pipeline_stages import pipeline_stages
 from traceviz.analyses.steps import how_to_mark
 from traceviz.analyses.tfdata import READY_ADVICE
@@ -20,7 +28,7 @@ from traceviz.analyses.tfdata_settings import PipelineSettings, describe_setting
 from traceviz.analyses.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.rules import rule
-from traceviz.units import format_ns, format_ratio
+from traceviz.units import counted, format_ns, format_ratio
 
 InputVerdict = Literal[
     "not input-bound", "moderately input-bound", "highly input-bound", "possibly input-bound", "cannot judge"
@@ -133,14 +141,14 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         guess = verdict == "possibly input-bound"
         if guess and not trace.rank_busy:
             return _cannot_judge(f"neither data-loading ranges nor device work were recorded{_how_to_annotate(trace)}")
-        known = [*range_stages(trace), *pipeline_stages(trace), *copy_stage(times["copy_h2d"])] if not guess else []
+        stages = (*range_stages(trace), *pipeline_stages(trace), *infeed_stage(trace), *copy_stage(times["copy_h2d"]))
         unclear = verdict != "not input-bound" or trace.options.input_range is not None
         return InputPipelineResult(
             verdict,
             step_ns,
             wait_ns,
             host_ns,
-            largest_first(suspects(trace) if guess else known),
+            largest_first(suspects(trace) if guess else stages),
             unranged=_why_no_ranges(trace) if unclear and not seen else "",
             caveat=_caveat(trace),
             host_only=_host_only(trace),
@@ -167,7 +175,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         share = result.at_stake_ns / result.step_ns
         speedup = result.best_case_speedup
         gain = f" At best, steps would be {speedup:.1f}× as fast without it." if speedup else ""
-        evidence = (
+        facts = (
             Fact("input_share", "of steady step time", share, "ratio"),
             Fact("stage", "largest stage", stage.name if stage else None),
             Fact("stage_path", "path from the source", stage.path or None if stage else None),
@@ -175,6 +183,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             Fact("stage_ns", "time in the capture", stage.capture_ns if stage else None, "ns"),
             Fact("best_case_speedup", "speed-up at best", speedup, "factor"),
         )
+        evidence = tuple(fact for fact in facts if fact.value is not None)
         if result.verdict == "possibly input-bound":
             message = (
                 f"Steps may wait for input: in {format_ratio(share)} of steady step time the device is idle and "
@@ -281,7 +290,7 @@ def _advice(stage: Stage | None, settings: PipelineSettings, empty: float) -> tu
     own = (stage.advice, *stage.further) if stage else ()
     if stage and stage.path == "Prefetch" and settings.empty_share_of("Prefetch") < empty:
         own = (READY_ADVICE,)
-    general = () if stage and stage.path else rule("TV101").advice
+    general = () if stage and (stage.path or stage.kind == INFEED) else rule("TV101").advice
     return tuple(dict.fromkeys(line for line in (*own, *general) if line))
 
 
@@ -301,10 +310,10 @@ def _why_no_ranges(trace: TraceView) -> str:
 def _mostly(stage: Stage | None) -> str:
     if stage is None:
         return ""
+    what = counted(stage.calls or 0, "range" if stage.kind == "NVTX range" else "call")
     if stage.path:
-        return f", mostly for the stage {stage.name} of tf.data ({format_ns(stage.self_ns)}, {stage.calls} calls)"
-    what = "ranges" if stage.kind == "NVTX range" else "calls"
-    ranges = f" ({stage.calls} {what}, {format_ns(stage.total_ns)})" if stage.calls else ""
+        return f", mostly for the stage {stage.name} of tf.data ({format_ns(stage.self_ns)}, {what})"
+    ranges = f" ({what}, {format_ns(stage.total_ns)})" if stage.calls else ""
     return f', mostly in "{stage.name}"{ranges}'
 
 

@@ -13,6 +13,7 @@ from traceviz.analyses.frames import bounds, intervals
 from traceviz.analyses.host import host_classes
 from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet
+from traceviz.rules import rule
 
 TF_DATA = "tf.data"
 """Kind of stages that are iterators of tf.data."""
@@ -138,6 +139,25 @@ def copy_stage(copy_ns: int) -> list[Stage]:
         return []
     advice = "Copy from pinned memory, on a stream of its own, while the step before computes."
     return [Stage("copy to device", "exposed copy", None, copy_ns, None, copy_ns, copy_ns, "", advice)]
+
+
+INFEED = "infeed op"
+"""Kind of the stage that is a device's wait for its infeed."""
+
+
+def infeed_stage(trace: TraceView) -> list[Stage]:
+    """The wait of devices for their infeed, as a stage, but for what the program's own loading explains."""
+    found = []
+    for rank, steady in trace.steady.items():
+        classes = host_classes(trace)[rank]
+        loading = intervals(classes.input_ranges).union(intervals(classes.input_ops))
+        waited = classes.sets["input_wait"].intersect(steady).intersect(classes.infeed).subtract(loading)
+        within, whole = classes.infeed.intersect(steady), classes.infeed
+        if waited.total:
+            counts = (len(within), within.total, len(whole), whole.total, waited.total)
+            first, *rest = rule("TV404").advice
+            found.append(Stage("infeed", INFEED, *counts, "", first, tuple(rest)))
+    return [summed(found)] if found else []
 
 
 def suspects(trace: TraceView) -> list[Stage]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -60,6 +60,7 @@ class KernelTimes:
     by_shape: pl.DataFrame
     by_family: pl.DataFrame
     launch_bound: LaunchBound
+    tpu: bool = False
 
     @property
     def total_ns(self) -> int:
@@ -108,6 +109,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             by_shape=_by_shape(kernels),
             by_family=_ordered(by_family, "family"),
             launch_bound=self._launch_bound(trace),
+            tpu=trace.has_tpu,
         )
 
     def _launch_bound(self, trace: TraceView) -> LaunchBound:
@@ -170,6 +172,8 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             Fact("calls", "kernels", int(result.by_name["calls"].sum()), "count"),
             Fact("names", "distinct kernels", result.by_name.height, "count"),
             Fact("classified_share", "of a known family", result.share_where(pl.col("family") != UNKNOWN), "ratio"),
+        )
+        of_gpus = (
             Fact("tensor_core_share", "on tensor cores", result.share_where(pl.col("tensor_core")), "ratio"),
             Fact(
                 "precision_known_share",
@@ -177,8 +181,8 @@ class KernelsAnalysis(Analysis[KernelTimes]):
                 result.share_where(pl.col("precision") != UNKNOWN),
                 "ratio",
             ),
-            Fact("catalogue", "name patterns, version", catalogue().version, "id"),
         )
+        version = Facts((Fact("catalogue", "name patterns, version", catalogue().version, "id"),), audience="machine")
         names = (
             "name",
             "family",
@@ -194,9 +198,10 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             self.slug,
             self.title,
             (
-                Facts(facts),
+                *((Facts(facts), Facts(of_gpus, audience="machine")) if result.tpu else (Facts((*facts, *of_gpus)),)),
+                version,
                 _family_bars(result),
-                Grid(_COLUMNS, rows_of(result.by_name, names), fold_below=self.fold_below),
+                Grid(_columns(tpu=result.tpu), rows_of(result.by_name, names), fold_below=self.fold_below),
                 Grid(_SHAPE_COLUMNS, rows_of(result.by_shape, shape_names), "By launch shape", audience="machine"),
             ),
         )
@@ -217,6 +222,14 @@ _COLUMNS = (
     Column("share_of_kernel_time", "Of kernel time", "ratio", 0, bar=True),
     *DURATION_COLUMNS,
 )
+
+
+def _columns(*, tpu: bool) -> tuple[Column, ...]:
+    """The columns of the kernels; names of XLA operations on a TPU say nothing about precision and tensor cores."""
+    if not tpu:
+        return _COLUMNS
+    return tuple(replace(c, importance=9) if c.name in {"precision", "tensor_core"} else c for c in _COLUMNS)
+
 
 _SHAPE_COLUMNS = (
     Column("name", "Kernel", "text", 0),

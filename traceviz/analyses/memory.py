@@ -160,16 +160,11 @@ class MemoryAnalysis(Analysis[MemoryUse]):
             Fact("allocations", "allocations, all pools", sum(use.allocations for use in result.pools), "count"),
         )
         lanes = tuple(Lane(use.pool.label, use.timeline) for use in result.pools)
-        return Section(
-            self.slug,
-            self.title,
-            (
-                Facts(facts),
-                Grid(_COLUMNS, tuple(_row(use) for use in result.pools)),
-                Timeline("Use of capacity over the capture", 0, result.span_ns, lanes),
-                Grid(_HOLDER_COLUMNS, _holder_rows(result.pools), "What held the memory at the peak"),
-            ),
-        )
+        holders = _holder_rows(result.pools)
+        held = (Grid(_HOLDER_COLUMNS, holders, "What held the memory at the peak"),) if holders else ()
+        pools = Grid(_COLUMNS, tuple(_row(use) for use in result.pools))
+        timeline = Timeline("Use of capacity over the capture", 0, result.span_ns, lanes)
+        return Section(self.slug, self.title, (Facts(facts), pools, timeline, *held))
 
 
 _COLUMNS = (
@@ -209,17 +204,26 @@ def _holder_rows(pools: tuple[PoolUse, ...]) -> tuple[tuple[str | int | float | 
     )
 
 
+ROUNDING = 0.01
+"""Allocations may add up to this share more than the use of their pool."""
+
 BEFORE = "allocated before the capture"
 """What held memory at the peak and was not seen being allocated: weights, mostly."""
 
 
 def _holders(events: pl.DataFrame, at: int) -> pl.DataFrame:
-    """Live allocations right after event ``at`` by op, and the rest of the use: ``op, allocations, bytes``."""
+    """Live allocations right after event ``at`` by op, and the rest of the use: ``op, allocations, bytes``.
+
+    Where more is live than the pool says is in use, several allocators of the same name speak, and nothing is known
+    of the holders of one.
+    """
     live = live_at(events, at)
     names = parsed_ops(live["op"]).select(pl.col("text").alias("op"), pl.col("op").alias("name"))
     named = live.join(names, on="op", how="left").with_columns(pl.col("name").fill_null("op not recorded").alias("op"))
     rows = named.group_by("op").agg(pl.len().cast(pl.Int64).alias("allocations"), pl.col("bytes").sum())
     unseen = int(events["in_use_bytes"][at]) - int(live["bytes"].sum())
+    if -unseen > ROUNDING * int(events["in_use_bytes"][at]):
+        return rows.clear()
     if unseen > 0:
         rows = pl.concat([rows, pl.DataFrame([(BEFORE, None, unseen)], rows.schema, orient="row")])
     return rows.sort("bytes", "op", descending=[True, False])

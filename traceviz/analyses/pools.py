@@ -59,7 +59,8 @@ def _pool(key: tuple[object, ...], names: dict[int, str], *, several: bool) -> P
     process, device, pool, memory = key
     assert isinstance(process, int)
     device_id = device if isinstance(device, int) else None
-    where = names[device_id] if device_id is not None else f"{memory} memory"
+    unnamed = "allocator not named" if memory == "unknown" else f"{memory} memory"
+    where = names[device_id] if device_id is not None else unnamed
     label = str(pool) if pool else where
     if several:
         label = f"{label}, process {process}"

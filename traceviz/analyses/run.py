@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from traceviz import rules
+from traceviz.analyses.advice import fitting, strangers
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.registry import ANALYSES
 from traceviz.analyses.verdict import verdict
@@ -80,6 +81,9 @@ def analyze(
         described.append(analysis.describe(outcome))
     raised = {found.code for found in findings}
     findings = [found for found in findings if raised.isdisjoint(rules.rule(found.code).part_of)]
+    run = tables.run_facts()
+    unwanted = strangers(run.get("framework"), run.get("producer"))
+    findings = [fitting(found, unwanted) for found in findings]
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
     return Report(
         run=_run_facts(trace),

@@ -12,6 +12,7 @@ from traceviz.analyses.capture import SOURCE_WORDS
 from traceviz.analyses.stepping import INFERRED, MIN_STEPS, Steps
 from traceviz.analyses.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
+from traceviz.units import counted
 
 HOW_TO_MARK = (
     "Mark the steps: wrap each iteration in an NVTX range named 'step' (nvtx.annotate('step') or "
@@ -58,12 +59,16 @@ def few_steps(steps: Steps) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """Steps and the distribution of the steady ones' durations in nanoseconds; ``mark`` says how to mark them."""
+    """Steps and the distribution of the steady ones' durations in nanoseconds; ``mark`` says how to mark them.
+
+    ``lost`` steps are left out, since the profiler lost what the devices did in them.
+    """
 
     steps: Steps
     median_ns: float
     p95_ns: float
     mark: str = HOW_TO_MARK
+    lost: int = 0
 
     @property
     def warmup(self) -> int:
@@ -87,13 +92,13 @@ class StepAnalysis(Analysis[StepTimes]):
         if not durations.len():
             return self.skipped(_why_none(trace))
         median, p95 = durations.median(), durations.quantile(0.95, "nearest")
-        return StepTimes(steps, float(median or 0), float(p95 or 0), how_to_mark(trace))  # type: ignore[arg-type]
+        return StepTimes(steps, float(median or 0), float(p95 or 0), how_to_mark(trace), trace.lost_steps)  # type: ignore[arg-type]
 
     def describe(self, result: StepTimes) -> Section:
         """Facts, a caution where steps are inferred, and every step."""
         steps = result.steps
         facts = (
-            Fact("count", "steps", steps.frame.height, "count"),
+            Fact("count", "steps", steps.frame.height + result.lost, "count"),
             Fact("warmup", "of which warm-up", result.warmup, "count"),
             Fact("median_ns", "median step", round(result.median_ns), "ns"),
             Fact("p95_ns", "95th percentile", round(result.p95_ns), "ns"),
@@ -104,6 +109,13 @@ class StepAnalysis(Analysis[StepTimes]):
         blocks: list[Block] = [Facts(facts)]
         if steps.source in INFERRED:
             blocks.append(Prose(f"What repeats may be a layer rather than a training step. {result.mark}"))
+        if result.lost:
+            blocks.append(
+                Prose(
+                    f"{counted(result.lost, 'later step')} left out of all figures: the profiler lost events, and "
+                    "after the last recorded device work nobody knows what the devices did."
+                )
+            )
         if few := few_steps(steps):
             blocks.append(Prose(f"{few} Capture ten or more for figures that hold."))
         blocks.append(_grid(steps.frame))

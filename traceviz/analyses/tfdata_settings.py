@@ -210,7 +210,11 @@ def describe_settings(settings: PipelineSettings) -> list[Block]:
         for s in shown
     )
     known = tuple(fact for fact in facts if fact.value is not None)
-    grid = [Grid(columns, rows, "Pipeline settings, from the consumer to the sources")] if rows else []
+    told = tuple(
+        column if any(row[place] is not None for row in rows) else replace(column, importance=9)
+        for place, column in enumerate(columns)
+    )
+    grid = [Grid(told, rows, "Pipeline settings, from the consumer to the sources")] if rows else []
     return [Facts(known, audience="machine"), *grid, Prose(_in_words(settings))]
 
 

@@ -15,6 +15,7 @@ import polars as pl
 from traceviz import schema
 from traceviz.analyses import framework_steps, stepping
 from traceviz.analyses.frames import unions_by
+from traceviz.analyses.losses import losses
 from traceviz.analyses.xla_ops import xla_roles
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet, union_all
@@ -214,14 +215,14 @@ class TraceView:
         """Training steps of the ranks: declared, else inferred, else none.
 
         Steps of processes without device work (a loader, a launcher) are left out: theirs is not the time that is
-        judged. So are steps at the edges of a time window, which may be fragments. First steps that compile are
-        warm-up.
+        judged. So are steps at the edges of a time window, which may be fragments, and those of which the device work
+        is missing (:attr:`lost_steps`). First steps that compile are warm-up.
         """
-        found = self._found_steps()
+        found = self._found_steps
         whole = pl.col("process_id").is_in(self.ranks)
         if self.is_window:
             whole &= (pl.col("start_ns") > 0) & (pl.col("end_ns") < self.span_ns)
-        frame = found.frame.filter(whole)
+        frame = found.frame.filter(whole & ~self._is_lost)
         if not frame.height:
             return stepping.NO_STEPS
         compiling = framework_steps.compiling(self.host_ops("compile"))
@@ -229,10 +230,31 @@ class TraceView:
         return replace(found, frame=framework_steps.without_compilation(frame, compiling), thread_id=threads)
 
     @cached_property
+    def lost_steps(self) -> int:
+        """Steps after the last recorded device work, where the profiler says that it lost events.
+
+        Their devices look idle, and nobody knows whether they were. The step of the last work counts as lost, too.
+        """
+        return self._found_steps.frame.filter(pl.col("process_id").is_in(self.ranks) & self._is_lost).height
+
+    @cached_property
+    def _is_lost(self) -> pl.Expr:
+        """Whether a step belongs to :attr:`lost_steps`; none does where no step would be left."""
+        nothing = pl.lit(value=False)
+        if not self.rank_busy or not losses(self.tables):
+            return nothing
+        last = {rank: int(busy.ends[-1]) for rank, busy in self.rank_busy.items() if len(busy)}
+        until = pl.col("process_id").replace_strict(last, default=None, return_dtype=pl.Int64)
+        lost = (pl.col("end_ns") > until).fill_null(value=False)
+        frame = self._found_steps.frame.filter(pl.col("process_id").is_in(self.ranks))
+        return lost if frame.filter(~lost).height else nothing
+
+    @cached_property
     def is_window(self) -> bool:
         """Whether the trace was cut to a time window (see :mod:`traceviz.selection`)."""
         return WINDOW_NOTE in self.tables.arrow("notes")["code"].to_pylist()
 
+    @cached_property
     def _found_steps(self) -> stepping.Steps:
         marker = self.options.step_marker
         searches = (

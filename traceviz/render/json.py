@@ -97,7 +97,7 @@ def _report(report: Report) -> Object:
             {"slug": s.slug, "title": s.title, "blocks": [_block(block) for block in s.blocks]} for s in report.sections
         ],
         "findings": [_finding(finding) for finding in report.findings],
-        "skipped": [{"slug": skip.slug, "reason": skip.reason} for skip in report.skipped],
+        "skipped": [{"slug": s.slug, "reason": s.reason, "tables": list(s.tables)} for s in report.skipped],
         "notes": [
             {"code": n.code, "severity": n.severity.value, "message": n.message, "count": n.count} for n in report.notes
         ],
@@ -169,7 +169,7 @@ def _read_report(document: Object) -> Report:
         verdict=Verdict(_text(verdict, "code"), _text(verdict, "sentence")),
         sections=_each(document, "sections", _read_section),
         findings=_each(document, "findings", _read_finding),
-        skipped=_each(document, "skipped", lambda item: Skipped(_text(item, "slug"), _text(item, "reason"))),
+        skipped=_each(document, "skipped", _read_skipped),
         notes=_each(document, "notes", _read_note),
     )
 
@@ -224,20 +224,21 @@ def _read_lane(item: Object) -> Lane:
 
 
 def _read_finding(item: Object) -> Finding:
-    advice = tuple(_list(item, "advice"))
-    if not all(isinstance(step, str) for step in advice):
-        raise _wrong("advice", "a list of texts", advice)
     return Finding(
         code=_text(item, "code"),
         slug=_text(item, "slug"),
         severity=_severity(item),
         message=_text(item, "message"),
         evidence=_read_facts(item, "evidence"),
-        advice=advice,
+        advice=_texts(item, "advice"),
         cost_ns=_integer(item, "cost_ns"),
         share=_number_or_none(_get(item, "share"), "share"),
         share_of=_text(item, "share_of"),
     )
+
+
+def _read_skipped(item: Object) -> Skipped:
+    return Skipped(_text(item, "slug"), _text(item, "reason"), _texts(item, "tables") if "tables" in item else ())
 
 
 def _read_note(item: Object) -> Note:
@@ -274,6 +275,13 @@ def _list(item: Object, key: str) -> list[Any]:
     if not isinstance(value, list):
         raise _wrong(key, "a list", value)
     return value
+
+
+def _texts(item: Object, key: str) -> tuple[str, ...]:
+    texts = tuple(_list(item, key))
+    if not all(isinstance(text, str) for text in texts):
+        raise _wrong(key, "a list of texts", texts)
+    return texts
 
 
 def _object(item: Object, key: str) -> Object:

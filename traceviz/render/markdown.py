@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from traceviz.render.blocks import bar, mean, sparkline
 from traceviz.render.options import RenderOptions, select
-from traceviz.render.rows import bars_heading, blocks_for_people, number_of, shown_columns, shown_rows
+from traceviz.render.rows import bars_heading, blocks_for_people, not_measured, number_of, shown_columns, shown_rows
 from traceviz.render.stakes import by_time_at_stake, time_at_stake, times
 from traceviz.render.text import ELLIPSIS, sentence, visible
 from traceviz.report import Bars, Block, Column, Fact, Facts, Finding, Grid, Prose, Report, Row, Section, Timeline
@@ -185,5 +185,5 @@ def _notes(report: Report) -> str:
     if not report.notes and not report.skipped:
         return ""
     lines = [f"- {note.severity.value}: {prose(note.message)}{times(note)}" for note in report.notes]
-    lines += [f"- not measured: {prose(f'{skip.slug} ({skip.reason})')}" for skip in report.skipped]
+    lines += [f"- not measured: {prose(f'{what} ({why})')}" for what, why in not_measured(report.skipped)]
     return _joined(["## Notes", "\n".join(lines)])

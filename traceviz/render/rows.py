@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from traceviz.render.options import DEFAULT_TOP
-from traceviz.report import Bars, Block, Column, Facts, Grid, Row
+from traceviz.report import Bars, Block, Column, Facts, Grid, Row, Skipped
 from traceviz.units import Value
 
 MACHINE_ONLY = 9
@@ -30,6 +31,15 @@ class ShownRows:
 def blocks_for_people(blocks: tuple[Block, ...]) -> list[Block]:
     """The blocks without those that only programs read."""
     return [block for block in blocks if not (isinstance(block, Facts | Grid) and block.audience == "machine")]
+
+
+def not_measured(skipped: Sequence[Skipped]) -> list[tuple[str, str]]:
+    """What was not measured and why: sections whose tables the capture does not have share one line."""
+    absent = [skip.slug for skip in skipped if skip.tables]
+    if len(absent) < 2:
+        return [(skip.slug, skip.reason) for skip in skipped]
+    together = (", ".join(absent), "nothing of the kind is in this capture")
+    return [*((skip.slug, skip.reason) for skip in skipped if not skip.tables), together]
 
 
 def bars_heading(bars: Bars) -> str:

@@ -15,7 +15,7 @@ from traceviz.render.layout.lines import (
 )
 from traceviz.render.stakes import by_time_at_stake, time_at_stake, times
 from traceviz.render.text import sentence, visible
-from traceviz.report import Fact, Finding, Note, Severity, Skipped
+from traceviz.report import Fact, Finding, Note, Severity
 from traceviz.units import format_ratio, format_value
 
 _BODY = " " * (INDENT + 3)
@@ -67,7 +67,7 @@ def note_lines(note: Note, width: int) -> list[Text]:
     return paragraph(sentence(note.message) + times(note), width, first=mark, first_style=SEVERITY_STYLE[note.severity])
 
 
-def skipped_lines(skipped: Skipped, width: int) -> list[Text]:
+def skipped_lines(what: str, why: str, width: int) -> list[Text]:
     """What was not measured, and why: not the same as fine."""
-    text = f"{visible(skipped.slug)} ({sentence(skipped.reason)})"
+    text = f"{visible(what)} ({sentence(why)})"
     return paragraph(text, width, first=" " * INDENT + "not measured: ", style=QUIET, first_style=QUIET)

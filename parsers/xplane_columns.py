@@ -10,10 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.parsers.arrow import Array as Arrow
-from traceviz.parsers.arrow import DictionaryArray
+from traceviz.parsers.arrow import DictionaryArray, nulls
+from traceviz.parsers.xplane_arrays import inverted, take, used
 from traceviz.parsers.xplane_raw import Array, Kind, Plane, Stats
 
 Answer = TypeVar("Answer")
+
+_buffer: Any = pa.py_buffer
+"""Memory of a NumPy array, not copied; the stubs of pyarrow do not know that it can."""
 
 NONE = -1
 """Code of a value that is not there."""
@@ -24,18 +28,36 @@ def encoded(codes: Array, words: Sequence[str | None]) -> DictionaryArray:
 
     The dictionary holds the words in use, each once, though ``words`` may hold one twice.
     """
-    used = np.zeros(len(words) + 1, dtype=bool)  # the last one is that of the code -1
-    used[codes] = True
     place: dict[str, int] = {}
-    recode = np.full(len(words) + 1, NONE, dtype=np.int32)
-    for position in np.flatnonzero(used[:-1]).tolist():
+    recode = np.full(len(words), NONE, dtype=np.int32)
+    for position in np.flatnonzero(used(codes, len(words))).tolist():
         word = words[position]
         if word is not None:
             recode[position] = place.setdefault(word, len(place))
-    indices = recode[codes]
-    missing = indices < 0
-    index_array: Any = pa.array(indices, mask=missing) if missing.any() else pa.array(indices)
-    return pa.DictionaryArray.from_arrays(index_array, pa.array(list(place), pa.string()))
+    indices: Any = nullable(take(recode, codes), pa.int32())
+    return pa.DictionaryArray.from_arrays(indices, pa.array(list(place), pa.string()))
+
+
+def nullable(values: Array, kind: pa.DataType) -> Arrow:
+    """Whole numbers as an Arrow column of ``kind``, null where they are negative. Copied only to widen them."""
+    return masked(values, values < 0, kind)
+
+
+def absent(rows: int, kind: pa.DataType) -> Arrow:
+    """A column of nulls. Numbers lie in memory that is never touched, and so costs nothing."""
+    if not pa.types.is_primitive(kind):
+        return nulls(rows, kind)
+    values, known = np.zeros(rows, kind.to_pandas_dtype()), np.zeros((rows + 7) // 8, np.uint8)
+    array: Arrow = pa.Array.from_buffers(kind, rows, [_buffer(known), _buffer(values)])
+    return array
+
+
+def masked(values: Array, missing: Array, kind: pa.DataType) -> Arrow:
+    """Numbers as an Arrow column of ``kind``, null where ``missing`` (bool). Copied only to widen them."""
+    column = np.ascontiguousarray(values, kind.to_pandas_dtype())
+    known = _buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
+    array: Arrow = pa.Array.from_buffers(kind, column.size, [known, _buffer(column)])
+    return array
 
 
 def constant(word: str, rows: int) -> DictionaryArray:
@@ -57,7 +79,7 @@ class Numbers:
 
     def arrow(self, kind: pa.DataType) -> Arrow:
         """As an Arrow column, null where there is no number."""
-        return pa.array(self.value, mask=~self.known).cast(kind)
+        return masked(self.value, ~self.known, pa.from_numpy_dtype(self.value.dtype)).cast(kind)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,9 +101,7 @@ class Facts:
     @classmethod
     def of(cls, plane: Plane, rows: Array) -> Facts:
         """Stats of the events at the positions ``rows``."""
-        place = np.full(len(plane.events), NONE, dtype=np.int32)
-        place[rows] = np.arange(rows.size, dtype=np.int32)
-        row = place[plane.stats.event]
+        row = take(inverted(rows, len(plane.events)), plane.stats.event)
         chosen = np.flatnonzero(row >= 0)
         return cls(plane, int(rows.size), row[chosen], plane.stats.of(chosen))
 

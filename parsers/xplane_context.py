@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
+from traceviz.parsers.xplane_arrays import take
 from traceviz.parsers.xplane_raw import Array, Kind, Plane
 
 HOST_PLANE = "/host:CPU"
@@ -52,6 +53,8 @@ def among(events: Array, listed: Array) -> Array:
     """Whether each of ``events`` is one of ``listed``, which ascend (bool). A search: hashing millions takes longer."""
     if not listed.size:
         return np.zeros(events.size, dtype=bool)
+    if events is listed or np.array_equal(events, listed):  # stats that come in pairs: nothing to search for
+        return np.ones(events.size, dtype=bool)
     place = np.searchsorted(listed, events)
     found: Array = listed[np.minimum(place, listed.size - 1)] == events
     return found
@@ -121,7 +124,11 @@ class PlaneStats:
     def named(self, *names: str) -> Array:
         """Positions of the events with one of ``names`` (int64)."""
         positions = [position for name in names for position in self._positions.get(name, ())]
-        return np.flatnonzero(np.isin(self.plane.events.name, positions)) if positions else np.empty(0, np.int64)
+        if not positions:
+            return np.empty(0, np.int64)
+        wanted = np.zeros(len(self.plane.names), dtype=bool)
+        wanted[positions] = True
+        return np.flatnonzero(take(wanted, self.plane.events.name, False))
 
     def column(self, key: str, *, last: bool = False, signed: bool = False) -> Column:
         """Numbers under ``key``: of several in one event the first, or the ``last``.
@@ -130,12 +137,14 @@ class PlaneStats:
         for a signed integer.
         """
         rows, stats = self.plane.rows_of(key), self.plane.stats
-        events = stats.event[rows]
+        events = take(stats.event, rows)
         edge = events[1:] != events[:-1]
-        rows = rows[np.r_[edge, True] if last else np.r_[True, edge]] if rows.size else rows
-        kinds = stats.kind[rows]
+        if not edge.all():
+            chosen = np.r_[edge, True] if last else np.r_[True, edge]
+            rows, events = rows[chosen], events[chosen]
+        kinds, values = take(stats.kind, rows, 0), take(stats.value, rows)
         whole = kinds == Kind.SIGNED if signed else (kinds == Kind.SIGNED) | (kinds == Kind.UNSIGNED)
-        return Column(stats.event[rows].astype(np.int64), np.where(whole, stats.value[rows], 0))
+        return Column(events.astype(np.int64), values if whole.all() else np.where(whole, values, 0))
 
     def texts(self, key: str) -> dict[int, str]:
         """Text under ``key`` of each event that has one."""
@@ -149,8 +158,17 @@ def shared(columns: Sequence[Column], candidates: Array) -> tuple[Array, list[Ar
     """Those of the events ``candidates`` that are in all ``columns``, and their values in each."""
     events = candidates
     for column in columns:
-        events = events[among(events, column.event)]
-    return events, [column.value[np.searchsorted(column.event, events)] for column in columns]
+        found = among(events, column.event)
+        events = events if found.all() else events[found]
+    return events, [_values_of(column, events) for column in columns]
+
+
+def _values_of(column: Column, events: Array) -> Array:
+    """Values of ``events``, all of which have one."""
+    if np.array_equal(column.event, events):
+        return column.value
+    values: Array = column.value[np.searchsorted(column.event, events)]
+    return values
 
 
 def mixed(*columns: Array | int) -> Array:
@@ -255,6 +273,8 @@ def _joined(*sides: _Side) -> _Side:
     """All of ``sides``, of which a later one replaces an earlier one of the same event."""
     events = np.concatenate([side[0] for side in sides])
     keys = np.concatenate([side[1] for side in sides])
+    if (events[1:] > events[:-1]).all():
+        return events, keys
     order = np.argsort(events, kind="stable")
     order = order[np.r_[events[order][1:] != events[order][:-1], True]] if order.size else order
     return events[order], keys[order]

@@ -16,7 +16,7 @@ from traceviz import schema
 from traceviz.parsers import device_details as details
 from traceviz.parsers.arrow import Array as Arrow
 from traceviz.parsers.arrow import DictionaryArray
-from traceviz.parsers.xplane_columns import Facts, Numbers, as_reals, encoded, mapped, per_word, taken
+from traceviz.parsers.xplane_columns import Facts, Numbers, absent, as_reals, encoded, mapped, nullable, per_word, taken
 from traceviz.parsers.xplane_hosts import Host, Role, Times, is_derived, ordinal, role
 from traceviz.parsers.xplane_raw import Array, Kind, Line, Plane
 
@@ -216,7 +216,7 @@ def table(name: str, columns: Mapping[str, Any]) -> pa.Table:
     """Columns as the contract's table ``name``; nullable ones that are not given are null."""
     declared = schema.table(name).arrow
     rows = len(columns["start_ns"])
-    arrays = [columns[field.name] if field.name in columns else pa.nulls(rows, field.type) for field in declared]
+    arrays = [columns[field.name] if field.name in columns else absent(rows, field.type) for field in declared]
     return pa.table([_typed(array, field.type) for array, field in zip(arrays, declared, strict=True)], schema=declared)
 
 
@@ -227,8 +227,7 @@ def _typed(values: Any, kind: pa.DataType) -> Any:
 
 def group_column(ids: Array) -> Arrow:
     """Group ids with null instead of -1."""
-    missing = ids < 0
-    return pa.array(ids, mask=missing) if missing.any() else pa.array(ids)
+    return nullable(ids, pa.int64())
 
 
 def _placed(device: Device, rows: Array) -> Columns:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from traceviz.parsers.xplane_arrays import NONE
 from traceviz.parsers.xplane_context import Column
 from traceviz.parsers.xplane_forest import STEP_LINES, Forest, Sheet, claim, grouping_line
-from traceviz.parsers.xplane_nesting import NONE
 from traceviz.parsers.xplane_raw import Array, Line
 
 GPU_PREFIX = "/device:GPU:"
@@ -19,7 +19,7 @@ def in_lock_step(forest: Forest, group_id: Array, first: int) -> tuple[Array, di
 
     Args:
         forest: The graph.
-        group_id: Groups of the nodes so far (int64).
+        group_id: Groups of the nodes so far (int32).
         first: The first free group id.
 
     Returns:
@@ -30,12 +30,13 @@ def in_lock_step(forest: Forest, group_id: Array, first: int) -> tuple[Array, di
         return group_id, {}
     nodes = np.concatenate(cores)
     claims = claim(forest, Column(nodes, np.zeros_like(nodes)), group_id != NONE, every=True)
-    claims_itself = claims[nodes] == np.arange(nodes.size)
+    claims_itself = claims.of(nodes) == np.arange(nodes.size)
     number = np.concatenate([first + np.cumsum(part) - 1 for part in _split(claims_itself, cores)])
     found: dict[int, list[int]] = {}
     for node, group in zip(nodes[claims_itself].tolist(), number[claims_itself].tolist(), strict=True):
         found.setdefault(group, []).append(node)
-    return np.where(claims >= 0, number[claims], group_id), found
+    joined = claims.by_node(number)
+    return np.where(joined >= 0, joined, group_id), found
 
 
 def _split(values: Array, parts: list[Array]) -> list[Array]:

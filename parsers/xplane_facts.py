@@ -248,6 +248,19 @@ def _implausible(device: Device) -> int:
     return int(np.isin(stats.value, wrong).sum())
 
 
+ANNOTATED = (
+    "Steps come from annotations with a step number that xprof does not take for steps: it finds none in this capture."
+)
+
+
+def note_groups(hosts: Sequence[Host], notes: Notes) -> None:
+    """Steps by more than what xprof goes by; a basis that imitates it has to know."""
+    if any(host.groups is not None and host.groups.added for host in hosts):
+        from traceviz.tables import ANNOTATED_STEPS_NOTE  # noqa: PLC0415 (polars takes half a second to load)
+
+        notes.add(ANNOTATED_STEPS_NOTE, "info", ANNOTATED)
+
+
 def note_times(hosts: Sequence[Host], notes: Notes) -> None:
     """Durations below zero."""
     negative = sum(int((plane.events.dur_ps < 0).sum()) for host in hosts for plane in host.space.planes)

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
+from traceviz.parsers.xplane_arrays import NONE, joined, take
 from traceviz.parsers.xplane_context import (
     HOST_PLANE,
     MODULE_LINES,
@@ -28,7 +30,7 @@ from traceviz.parsers.xplane_context import (
     roots_of,
     shared,
 )
-from traceviz.parsers.xplane_nesting import NONE, Links, claimed, enclosing, nearest
+from traceviz.parsers.xplane_nesting import Links, Spans, are_sorted, nearest, nest, spread
 from traceviz.parsers.xplane_raw import Array, Line, Plane, Space
 
 STEP_LINES = ("Steps", "Sparse Core Steps")
@@ -42,25 +44,38 @@ _CROWD = 64
 """Where so many producers meet so many consumers, their common id says nothing."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sheet:
     """A plane with the times of its events.
 
     Args:
         stats: The plane and those of its stats that connect events.
         base: Node of its first event.
-        start, end: Times of its events in picoseconds (int64).
+        origin_ns: Time from which its times count.
     """
 
     stats: PlaneStats
     base: int
-    start: Array
-    end: Array
+    origin_ns: int
 
     @property
     def plane(self) -> Plane:
         """The plane."""
         return self.stats.plane
+
+    @cached_property
+    def start(self) -> Array:
+        """Starts of its events in picoseconds (int64). Those of few events are cheaper by :meth:`starts_of`."""
+        return self.plane.start_ps(self.origin_ns)
+
+    @cached_property
+    def end(self) -> Array:
+        """Ends of its events in picoseconds (int64)."""
+        return self.start + self.plane.events.dur_ps
+
+    def starts_of(self, events: Array) -> Array:
+        """Starts of some events in picoseconds (int64)."""
+        return self.plane.start_ps(self.origin_ns, events)
 
     @property
     def is_tpu(self) -> bool:
@@ -74,14 +89,12 @@ class Forest:
 
     Args:
         sheets: Its planes.
-        start: Start of every node in picoseconds (int64).
         parent: Node that encloses each node (int32).
         cause, effect: Links between threads: nodes at both ends (int64).
         cores: For each tensor core the nodes that stand for its events (int64).
     """
 
     sheets: tuple[Sheet, ...]
-    start: Array
     parent: Array
     cause: Array
     effect: Array
@@ -95,7 +108,15 @@ class Forest:
     def with_links(self, cause: Array, effect: Array) -> Forest:
         """The graph with more links between threads."""
         causes, effects = np.concatenate((self.cause, cause)), np.concatenate((self.effect, effect))
-        return Forest(self.sheets, self.start, self.parent, causes, effects, self.cores)
+        return Forest(self.sheets, self.parent, causes, effects, self.cores)
+
+    def starts_of(self, nodes: Array) -> Array:
+        """Starts of events in picoseconds (int64)."""
+        starts = np.empty(nodes.size, np.int64)
+        for sheet in self.sheets:
+            own = (nodes >= sheet.base) & (nodes < sheet.base + len(sheet.plane.events))
+            starts[own] = sheet.starts_of(nodes[own] - sheet.base)
+        return starts
 
 
 def has_loop_ops(space: Space) -> bool:
@@ -109,8 +130,7 @@ def sheets_of(space: Space) -> tuple[Sheet, ...]:
     sheets: list[Sheet] = []
     base = 0
     for plane in space.planes:
-        start = plane.start_ps(origin)
-        sheets.append(Sheet(PlaneStats(plane), base, start, start + plane.events.dur_ps))
+        sheets.append(Sheet(PlaneStats(plane), base, origin))
         base += len(plane.events)
     return tuple(sheets)
 
@@ -118,13 +138,12 @@ def sheets_of(space: Space) -> tuple[Sheet, ...]:
 def forest_of(sheets: tuple[Sheet, ...]) -> Forest:
     """The graph of the events of all planes."""
     nodes = sheets[-1].base + len(sheets[-1].plane.events) if sheets else 0
-    starts, parents = [sheet.start for sheet in sheets], [np.full(nodes, NONE, np.int32)]
-    for sheet in sheets:
+    regions = [_regions(sheet) for sheet in sheets]
+    parent = np.full(nodes + sum(line.size for line, *_ in regions), NONE, np.int32)
+    for sheet, columns in zip(sheets, regions, strict=True):
         if not sheet.is_tpu:
-            region_starts, region_parents = _nest(sheet, nodes, parents[0])
-            nodes += region_starts.size
-            starts.append(region_starts)
-            parents.append(region_parents)
+            _nest(sheet, columns, nodes, parent)
+            nodes += columns[0].size
     lines = tuple(grouping_line(sheet.plane) if sheet.is_tpu else None for sheet in sheets)
     links = [*_dispatches(sheets), _launches(sheets), _contexts(sheets, lines)]
     cores = tuple(
@@ -134,8 +153,7 @@ def forest_of(sheets: tuple[Sheet, ...]) -> Forest:
     )
     return Forest(
         sheets,
-        np.concatenate([np.empty(0, np.int64), *starts]),
-        np.concatenate(parents),
+        parent,
         np.concatenate([link[0] for link in links]),
         np.concatenate([link[1] for link in links]),
         cores,
@@ -149,42 +167,39 @@ Told = TypeVar("Told")
 # Within a thread
 
 
-def _nest(sheet: Sheet, regions_base: int, parent: Array) -> _Pairs:
-    """Write the parents of the events of a plane into ``parent``; give starts and parents of its regions.
+def _nest(sheet: Sheet, regions: tuple[Array, Array, Array], regions_base: int, parent: Array) -> None:
+    """Write the parents of the events of a plane, and of the regions in it, into ``parent``.
 
     Asynchronous events (``_a``) neither enclose nor are enclosed.
     """
-    line, start, end = _regions(sheet)
-    plane = sheet.plane
+    events = sheet.plane.events
     asynchronous = sheet.stats.column("_a", last=True, signed=True)
-    own = np.ones(len(plane.events), dtype=bool)
-    own[asynchronous.event[asynchronous.value != 0]] = False
-    parents = np.full(start.size, NONE, np.int32)
-    crowded = np.isin(plane.events.line, line) & own
-    for events, with_regions in ((np.flatnonzero(own & ~crowded), False), (np.flatnonzero(crowded), True)):
-        regions = slice(None) if with_regions else slice(0)
-        found = enclosing(
-            np.concatenate((plane.events.line[events], line[regions])),
-            np.concatenate((sheet.start[events], start[regions])),
-            np.concatenate((sheet.end[events], end[regions])),
-        )
-        nodes = np.concatenate((events + sheet.base, regions_base + np.arange(start[regions].size)))
-        found = np.where(found >= 0, nodes[found], NONE).astype(np.int32) if found.size else found
-        parent[nodes[: events.size]] = found[: events.size]
-        parents[regions] = found[events.size :]
-    return start, parents
+    own = None
+    if asynchronous.value.any():
+        own = np.ones(len(events), dtype=bool)
+        own[asynchronous.event[asynchronous.value != 0]] = False
+    stop, size = sheet.base + len(events), regions[0].size
+    nest(
+        Spans(events.line, events.offset_ps, events.dur_ps, sheet.base, parent[sheet.base : stop]),
+        Spans(*regions, regions_base, parent[regions_base : regions_base + size]),
+        own,
+    )
 
 
 def _regions(sheet: Sheet) -> tuple[Array, Array, Array]:
-    """Line, start and end of each region of a thread pool: from the last start before each stop of its line."""
-    lines = sheet.plane.events.line
+    """Line, offset and duration of each region of a thread pool: from the last start before each stop of its line."""
+    events = sheet.plane.events
     begins = sheet.stats.named("ThreadpoolListener::StartRegion")
+    stops = sheet.stats.named("ThreadpoolListener::StopRegion") if begins.size else begins
     begins = begins[among(begins, sheet.stats.column("_c").event)]
-    stops = sheet.stats.named("ThreadpoolListener::StopRegion")
     place = np.searchsorted(begins, stops) - 1
-    stops, place = stops[place >= 0], place[place >= 0]
-    same = lines[begins[place]] == lines[stops]
-    return lines[stops[same]], sheet.start[begins[place[same]]], sheet.start[stops[same]]
+    begins, stops = begins[place[place >= 0]], stops[place >= 0]
+    same = events.line[begins] == events.line[stops]
+    line, start, end = events.line[stops[same]], events.offset_ps[begins[same]], events.offset_ps[stops[same]]
+    if not are_sorted(line, start, end):  # several stops may follow one start
+        order = np.lexsort((-end, start, line))
+        line, start, end = line[order], start[order], end[order]
+    return line, start, end - start
 
 
 # Between threads
@@ -232,11 +247,12 @@ def _chained(parts: Iterable[Array]) -> Array:
 
 def _last_match(causes: Column, effects: Column) -> _Pairs:
     """Each of ``effects`` with the last of ``causes`` that has its value."""
-    causes = _by_value(causes)
-    place = np.searchsorted(causes.value, effects.value, side="right") - 1
+    order = np.argsort(causes.value, kind="stable")
+    values = causes.value[order]
+    place = np.searchsorted(values, effects.value, side="right") - 1
     hit = place >= 0
-    hit[hit] = causes.value[place[hit]] == effects.value[hit]
-    return causes.event[place[hit]], effects.event[hit]
+    hit[hit] = values[place[hit]] == effects.value[hit]
+    return causes.event[order[place[hit]]], effects.event[hit]
 
 
 def _contexts(sheets: Sequence[Sheet], lines: Sequence[Line | None]) -> _Pairs:
@@ -247,17 +263,8 @@ def _contexts(sheets: Sequence[Sheet], lines: Sequence[Line | None]) -> _Pairs:
             nodes = _delegated(sheet, line, ends.event) if sheet.is_tpu else ends.event
             side.append((sheet.base + nodes[nodes >= 0], mixed(*ends.key[nodes >= 0].T)))
     producers, consumers = (Column(_chained(n for n, _ in side), _chained(v for _, v in side)) for side in sides)
-    producers, consumers = _by_value(producers), _by_value(consumers)
-    first, last = (np.searchsorted(consumers.value, producers.value, side=side) for side in ("left", "right"))
-    alike = [np.searchsorted(producers.value, producers.value, side=side) for side in ("left", "right")]
-    count = np.where((alike[1] - alike[0] >= _CROWD) & (last - first >= _CROWD), 0, last - first)
-    place = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
-    return np.repeat(producers.event, count), consumers.event[place]
-
-
-def _by_value(column: Column) -> Column:
-    order = np.argsort(column.value, kind="stable")
-    return Column(column.event[order], column.value[order])
+    causes, effects = joined(producers.value, consumers.value, _CROWD)
+    return take(producers.event, causes), take(consumers.event, effects)
 
 
 # TPUs
@@ -310,7 +317,7 @@ def root_nodes(forest: Forest, extra: Array) -> tuple[Column, int]:
     nodes = np.concatenate((roots.event, extra))
     levels = np.concatenate((roots.value, np.ones(extra.size, np.int64)))
     idle = np.isin(nodes, _tf_data_roots(sheets)) | np.isin(nodes, forest.cause[forest.cause == forest.effect])
-    order = np.lexsort((forest.start[nodes], -levels, idle))
+    order = np.lexsort((forest.starts_of(nodes), -levels, idle))
     return Column(nodes[order], levels[order]), int((~idle).sum())
 
 
@@ -352,43 +359,68 @@ def loop_iterations(forest: Forest) -> tuple[Array, Forest]:
     nodes, keys = steps.event[kept], mixed(steps.value[kept], iterations.value[kept])
     if not nodes.size:
         return nodes, forest
-    order = np.lexsort((forest.start[nodes], keys))
+    order = np.lexsort((forest.starts_of(nodes), keys))
     nodes, keys = nodes[order], keys[order]
     begins = np.r_[True, keys[1:] != keys[:-1]]
     first = nodes[begins][np.cumsum(begins) - 1]
     roots = nodes[begins]
     linked = forest.with_links(first[~begins], nodes[~begins])
-    return roots[np.argsort(forest.start[roots], kind="stable")], linked
+    return roots[np.argsort(forest.starts_of(roots), kind="stable")], linked
 
 
 # Groups
 
 
-def claim(forest: Forest, roots: Column, taken: Array, *, every: bool) -> Array:
-    """Position in ``roots`` of the root that each node belongs to (int32), :data:`NONE` where it belongs to none.
+@dataclass(frozen=True, slots=True, eq=False)
+class Claims:
+    """Which root each node belongs to.
 
-    Only nodes with links between threads can take a group further than to what they enclose: it is spread over these,
-    and all others are in the group of the nearest such node around them.
+    Args:
+        joint: For each node the number of the joint whose root is its own (int32), :data:`NONE` for none.
+        owner: For each joint the position of its root (int32), :data:`NONE` where no root has claimed it.
+    """
+
+    joint: Array
+    owner: Array
+
+    def of(self, nodes: Array) -> Array:
+        """Position of the root of each of ``nodes``, or :data:`NONE` (int32)."""
+        return take(self.owner, self.joint[nodes])
+
+    def by_node(self, numbers: Array) -> Array:
+        """For all nodes the number of their root (int32), :data:`NONE` where they have none.
+
+        Args:
+            numbers: A number per root.
+        """
+        return take(take(np.ascontiguousarray(numbers, np.int32), self.owner), self.joint)
+
+
+def claim(forest: Forest, roots: Column, taken: Array | None, *, every: bool) -> Claims:
+    """Which root each node belongs to.
+
+    Only nodes with links between threads can take a group further than to what they enclose: it is spread over these
+    joints, and all others are in the group of the nearest joint around them.
 
     Args:
         forest: The graph.
         roots: Root nodes and their levels in the order in which they claim.
-        taken: Whether a node is not to be claimed (bool).
+        taken: Whether a node is not to be claimed (bool); ``None`` for no node.
         every: As in :func:`traceviz.parsers.xplane_nesting.spread`.
     """
-    joint = taken.copy()
+    is_joint = np.zeros(forest.parent.size, dtype=bool) if taken is None else taken.copy()
     for nodes in (forest.cause, forest.effect, roots.event):
-        joint[nodes] = True
-    anchor, place, joints = nearest(forest.parent, joint), np.cumsum(joint) - 1, np.flatnonzero(joint)
-    enclosed = joints[forest.parent[joints] >= 0]
-    around = anchor[forest.parent[enclosed]]
-    cause = place[np.concatenate((around[around >= 0], forest.cause))]
-    effect = place[np.concatenate((enclosed[around >= 0], forest.effect))]
-    free = ~taken[joints[effect]]
-    children = Links.between(joints.size, cause[free], effect[free])
-    parents = Links.between(joints.size, effect[free], cause[free])
-    owner = np.append(claimed(children, parents, place[roots.event], roots.value, every=every), NONE)
-    return owner[np.where(anchor >= 0, place[anchor], NONE)]
+        is_joint[nodes] = True
+    joint, joints = nearest(forest.parent, is_joint), np.flatnonzero(is_joint)
+    around = take(joint, forest.parent[joints])
+    enclosed = np.flatnonzero(around >= 0).astype(np.int32)
+    cause = np.concatenate((around[enclosed], joint[forest.cause]))
+    effect = np.concatenate((enclosed, joint[forest.effect]))
+    if taken is not None:
+        free = ~taken[joints[effect]]
+        cause, effect = cause[free], effect[free]
+    children, parents = Links.between(joints.size, cause, effect), Links.between(joints.size, effect, cause)
+    return Claims(joint, spread(children, parents, joint[roots.event], roots.value, every=every))
 
 
 # What a node and its ancestors tell
@@ -399,7 +431,6 @@ class Ancestry:
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
-        self._causes = Links.between(forest.parent.size, forest.effect, forest.cause)
         self._told = {key: self._values(key) for key in ("iter_num", "step_num")}
         self._graph_types = {
             sheet.base + event: text
@@ -442,7 +473,15 @@ class Ancestry:
         parent = int(self._forest.parent[node])
         if parent != NONE:
             yield parent
-        yield from self._causes.other[self._causes.first[node] : self._causes.first[node + 1]].tolist()
+        effects, causes = self._links
+        first, last = np.searchsorted(effects, (node, node + 1))
+        yield from causes[first:last].tolist()
+
+    @cached_property
+    def _links(self) -> _Pairs:
+        """Links between threads by what they lead to."""
+        order = np.argsort(self._forest.effect, kind="stable")
+        return self._forest.effect[order], self._forest.cause[order]
 
 
 def _pairs(column: Column) -> _Pairs:

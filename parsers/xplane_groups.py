@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from traceviz.parsers.xplane_arrays import NONE
 from traceviz.parsers.xplane_context import Column, is_device, is_host, roots_of
 from traceviz.parsers.xplane_device_groups import fill_gpu, fill_tpu, in_lock_step
 from traceviz.parsers.xplane_forest import (
@@ -25,7 +26,6 @@ from traceviz.parsers.xplane_forest import (
     root_nodes,
     sheets_of,
 )
-from traceviz.parsers.xplane_nesting import NONE, enclosing
 from traceviz.parsers.xplane_raw import Array, Space
 
 _UNNAMED = frozenset(("FunctionRun", "SessionRun", "RunGraph", EXECUTOR))
@@ -80,14 +80,12 @@ class PlaneGroups:
     """Groups of the events of one plane, one element per event.
 
     Args:
-        group_id: Group of the event (int64), -1 where it has none.
+        group_id: Group of the event (int32, int64 where the file tells it), -1 where it has none.
         marker: Whether the event marks a step (bool): an explicit root on the host.
-        parent: Innermost event of its line that encloses it (int32), -1 at the top.
     """
 
     group_id: Array
     marker: Array
-    parent: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,14 +129,14 @@ def _formed(space: Space, *, annotations: bool) -> Groups:
     """Groups from what connects the events; with ``annotations`` also from events that only tell a step number."""
     forest = forest_of(sheets_of(space))
     if has_loop_ops(space):
-        return _result(forest, np.full(forest.parent.size, NONE, np.int64), ())
+        return _result(forest, np.full(forest.parent.size, NONE, np.int32), ())
     forest, roots, active, every = _candidates(forest, annotations=annotations)
-    claims = claim(forest, roots, np.zeros(forest.parent.size, dtype=bool), every=every)
+    claims = claim(forest, roots, None, every=every)
     place = np.arange(roots.event.size)
-    claiming = (place < active) & (every | (claims[roots.event] == place))
-    number = np.append(np.where(place < active, np.cumsum(claiming) - 1, NONE), NONE)
+    claiming = (place < active) & (every | (claims.of(roots.event) == place))
+    number = np.where(place < active, np.cumsum(claiming) - 1, NONE)
     groups = _groups(forest, Column(roots.event[claiming], roots.value[claiming]))
-    group_id, cores = in_lock_step(forest, number[claims], len(groups))
+    group_id, cores = in_lock_step(forest, claims.by_node(number), len(groups))
     return _result(forest, group_id, (*groups, *_core_groups(forest, cores)), added=annotations)
 
 
@@ -206,7 +204,7 @@ def _result(forest: Forest, group_id: Array, groups: tuple[Group, ...], *, added
 def _plane(sheet: Sheet, group_id: Array, marked: Sequence[int]) -> PlaneGroups:
     marker = np.zeros(group_id.size, dtype=bool)
     marker[list(marked)] = is_host(sheet.plane.name)
-    return PlaneGroups(group_id, marker, enclosing(sheet.plane.events.line, sheet.start, sheet.end))
+    return PlaneGroups(group_id, marker)
 
 
 # Files that came grouped
@@ -236,7 +234,7 @@ def _kept(space: Space) -> Groups:
 def _first_roots(sheet: Sheet, group_id: Array, marked: Sequence[int]) -> list[int]:
     """Events that groups may begin with: those that mark steps, then what the framework runs, by time."""
     runs = sheet.stats.named(*_FRAMEWORK)
-    runs = runs[np.argsort(sheet.start[runs], kind="stable")]
+    runs = runs[np.argsort(sheet.starts_of(runs), kind="stable")]
     return [event for event in (*marked, *runs.tolist()) if group_id[event] != NONE]
 
 

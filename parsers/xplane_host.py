@@ -1,27 +1,24 @@
-"""What ran on the host's threads: framework operations and their properties, driver calls, ranges, allocations."""
+"""What ran on the host's threads: what each event is, and driver calls, ranges and allocations as tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from traceviz import schema
 from traceviz.parsers import device_details as details
-from traceviz.parsers.arrow import Array as Arrow
-from traceviz.parsers.xplane_columns import NONE, Facts, encoded, per_word, taken
-from traceviz.parsers.xplane_depths import depths
+from traceviz.parsers.xplane_arrays import NONE, inverted, take
+from traceviz.parsers.xplane_columns import Facts, encoded, mapped, per_word, taken
 from traceviz.parsers.xplane_device import Columns, group_column, pairs_of, table
 from traceviz.parsers.xplane_host_names import CODES, MEMORY_NAMES, api_domain, api_name, categories, nvtx_parts
 from traceviz.parsers.xplane_hosts import Host, Role, Times
 from traceviz.parsers.xplane_identity import is_nvtx
-from traceviz.parsers.xplane_nesting import nearest
-from traceviz.parsers.xplane_raw import Array, Kind, Plane, Stats
+from traceviz.parsers.xplane_nesting import depths, enclosing, nearest
+from traceviz.parsers.xplane_raw import Array, Plane
 from traceviz.schema import HOST_CATEGORIES
 
 API = len(HOST_CATEGORIES)
@@ -29,8 +26,6 @@ API = len(HOST_CATEGORIES)
 NVTX = API + 1
 """Code of an NVTX range."""
 
-_PLUMBING = frozenset({"_r", "_pt", "_p", "_ct", "_c", "_a", "_pid", "_src", "group_id"})
-"""Stats by which the profiler links events; the columns of the contract say the same."""
 _STAGE = "_ipl_stage_name"
 
 
@@ -54,7 +49,7 @@ class Threads:
     def what(self) -> Array:
         """Per event the code of its category, :data:`API` or :data:`NVTX` (int8)."""
         plane, runtime = self.plane, CODES["runtime"]
-        found = categories(plane.names)[plane.events.name]
+        found = take(categories(plane.names), plane.events.name)
         of_programs = plane.stats_of("hlo_op").event
         found[of_programs] = np.where(found[of_programs] == runtime, CODES["op"], found[of_programs])
         self._mark_stages(found)
@@ -82,12 +77,11 @@ class Threads:
             above = np.where(above >= 0, self.parent[above], NONE)
         found[staged] = np.where(inside, CODES["pipeline"], CODES["input"])
 
-    @property
+    @cached_property
     def parent(self) -> Array:
         """Innermost event of its line that encloses each event (int32), -1 at the top."""
-        if self.host.groups is None:
-            return np.full(len(self.plane.events), NONE, dtype=np.int32)
-        return self.host.groups.planes[self.place].parent
+        events = self.plane.events
+        return enclosing(events.line, events.offset_ps, events.dur_ps)
 
     def times(self, rows: Array | slice = slice(None)) -> Times:
         """When the events at ``rows`` ran."""
@@ -100,8 +94,8 @@ class Threads:
     @cached_property
     def memory_rows(self) -> Array:
         """Positions of the events that tell of an allocation or a release."""
-        names = [name in MEMORY_NAMES for name in self.plane.names] or [False]
-        return np.flatnonzero(np.array(names)[self.plane.events.name])
+        names = np.array([name in MEMORY_NAMES for name in self.plane.names], dtype=bool)
+        return np.flatnonzero(take(names, self.plane.events.name, False)) if names.any() else np.empty(0, np.int64)
 
     def placed(self, rows: Array) -> Columns:
         """Columns that the rows of all tables have: when, where."""
@@ -166,7 +160,8 @@ def _driver_calls(part: Threads) -> Columns:
     facts = Facts.of(plane, rows)
     texts, blocking = per_word(facts.texts("memcpy_details"), plane.texts, _is_blocking, False)
     pairs, place = pairs_of(plane.events.name[rows], texts)
-    calls = [api_name(plane.names[name], blocking=blocking[text]) for name, text in pairs]
+    amd = part.host.has_amd
+    calls = [api_name(plane.names[name], blocking=blocking[text], amd=amd) for name, text in pairs]
     return {
         **part.placed(rows),
         "correlation_id": facts.integers("correlation_id").arrow(pa.int64()),
@@ -185,7 +180,7 @@ def _ranges(part: Threads) -> Columns:
     names = [nvtx_parts(name) for name in plane.names]
     order = np.argsort(part.times(rows).start_ns, kind="stable")
     rows = rows[order]
-    parent = _renumbered(part.parent, rows, part.what == NVTX)
+    parent = renumbered(part.parent, rows, part.what == NVTX)
     return {
         **part.placed(rows),
         "range_id": np.arange(rows.size),
@@ -197,22 +192,18 @@ def _ranges(part: Threads) -> Columns:
     }
 
 
-def _renumbered(parent: Array, rows: Array, kept: Array) -> Array:
+def renumbered(parent: Array, rows: Array, kept: Array) -> Array:
     """Parents of ``rows`` as positions in ``rows`` (int32): the nearest ancestor that is ``kept``, -1 without one."""
-    place = np.full(kept.size + 1, NONE, dtype=np.int32)  # the last one is that of no parent
-    place[rows] = np.arange(rows.size, dtype=np.int32)
-    above = parent[rows]
-    if not kept.all():
-        reached = np.append(nearest(parent, kept), np.int32(NONE))
-        above = reached[above]
-    return place[above]
+    place = inverted(rows, kept.size)
+    if kept.all():
+        return take(place, take(parent, rows))
+    above = take(nearest(parent, kept), take(parent, rows))
+    return take(place[kept], above)
 
 
 def _memory(part: Threads, device_ids: Mapping[tuple[int, int], int]) -> Columns:
     plane, rows = part.plane, part.memory_rows
     facts = Facts.of(plane, rows)
-    pools = facts.texts("allocator_name", "id")
-    codes, devices = per_word(pools, plane.texts, details.pool_device, None)
     released = [name == MEMORY_NAMES[1] for name in plane.names]
     numbers = {
         "address": ("addr", "address"),
@@ -224,156 +215,41 @@ def _memory(part: Threads, device_ids: Mapping[tuple[int, int], int]) -> Columns
     size = facts.integers("allocation_bytes")
     return {
         **part.placed(rows),
-        "device_id": _device_ids(part.host, codes, devices, device_ids),
+        **_pools(part, facts, device_ids),
         "kind": encoded(np.array(released, dtype=np.int32)[plane.events.name[rows]], ["alloc", "free"]),
-        "memory": _words(pools, plane.texts, details.pool_memory),
-        "pool": encoded(pools, plane.texts),
         "bytes": pa.array(np.abs(size.value), mask=~size.known),
-        "op": encoded(facts.texts("tf_op"), plane.texts),
+        "op": mapped(facts.texts("tf_op"), plane.texts, _known_op),
         **{name: facts.integers(*keys).arrow(pa.int64()) for name, keys in numbers.items()},
     }
 
 
-def _words(codes: Array, texts: Sequence[str], function: Any) -> Any:
-    places, answers = per_word(codes, texts, function, "unknown")
-    return encoded(places, answers)
+def _known_op(text: str) -> str | None:
+    """XLA's allocators give ``(null)`` where they know of no op."""
+    return None if text in ("", "(null)") else text
 
 
-def _device_ids(
-    host: Host, codes: Array, numbers: Sequence[int | None], device_ids: Mapping[tuple[int, int], int]
-) -> Arrow:
-    ids = [None if number is None else device_ids.get((host.process_id, number)) for number in numbers]
-    return taken(ids, pa.int16(), codes)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Operations:
-    """Table ``host_ops``, and which of its rows each event became.
-
-    Args:
-        table: The table, in order of start.
-        op_ids: For each plane the row of each event (int32), -1 where it is none.
-    """
-
-    table: pa.Table
-    op_ids: tuple[Array, ...]
-
-
-def operations(parts: Sequence[Threads], wanted: frozenset[str] | None) -> Operations:
-    """Table ``host_ops``: every event of a thread that is neither a driver call nor an NVTX range.
-
-    Args:
-        parts: The host planes.
-        wanted: Nullable columns that matter; ``None`` for all.
-    """
-    kept = _joined([part.what < API for part in parts])
-    starts, durations = (_joined(columns) for columns in zip(*(part.times() for part in parts), strict=True))
-    rows = _in_order(starts, kept)
-    op_of = np.full(kept.size, NONE, dtype=np.int32)
-    op_of[rows] = np.arange(rows.size, dtype=np.int32)
-    bounds = np.cumsum([0, *(len(part.plane.events) for part in parts)]).tolist()
-    columns: Columns = {"start_ns": starts[rows], "dur_ns": durations[rows]}
-    del starts, durations
-    columns["process_id"] = _process_column(parts, rows)
-    columns["thread_id"] = _joined([part.thread_ids[part.plane.events.line] for part in parts])[rows]
-    columns["op_id"] = np.arange(rows.size)
-    columns["name"] = _names(parts, rows)
-    columns["category"] = encoded(_joined([part.what for part in parts])[rows], HOST_CATEGORIES)
-    if wanted is None or wanted & {"depth", "parent_id"}:
-        columns.update(_nesting(parts, bounds, rows, kept))
-    if wanted is None or "group_id" in wanted:
-        columns["group_id"] = group_column(_joined([part.host.group_id(part.place) for part in parts])[rows])
-    return Operations(table("host_ops", columns), tuple(op_of[begin:end] for begin, end in pairwise(bounds)))
-
-
-def _joined(arrays: Sequence[Array]) -> Array:
-    """Arrays of all planes one after the other; there is nearly always one plane, which is not copied."""
-    return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, np.int8), *arrays])
-
-
-def _in_order(starts: Array, kept: Array) -> Array:
-    """Positions of the ``kept`` events in order of start, equal ones as they come."""
-    if kept.all():
-        # Lines are sorted each: a merge sort finds their runs.
-        return np.argsort(starts, kind="stable").astype(np.int32)
-    rows = np.flatnonzero(kept).astype(np.int32)
-    return rows[np.argsort(starts[rows], kind="stable")]
-
-
-def _process_column(parts: Sequence[Threads], rows: Array) -> Array:
-    if len({part.host.process_id for part in parts}) <= 1:
-        return np.full(rows.size, parts[0].host.process_id if parts else 0, dtype=np.int32)
-    sizes = [len(part.plane.events) for part in parts]
-    return np.repeat(np.array([part.host.process_id for part in parts], dtype=np.int32), sizes)[rows]
-
-
-def _names(parts: Sequence[Threads], rows: Array) -> Any:
-    """Names of the operations, from the names of all planes one after the other."""
-    words = [name for part in parts for name in part.plane.names]
-    firsts = np.cumsum([0, *(len(part.plane.names) for part in parts)], dtype=np.int32)
-    codes = [
-        part.plane.events.name + np.int32(first) if first else part.plane.events.name
-        for part, first in zip(parts, firsts.tolist(), strict=False)
-    ]
-    return encoded(_joined(codes)[rows], words)
-
-
-def _nesting(parts: Sequence[Threads], bounds: Sequence[int], rows: Array, kept: Array) -> Columns:
-    """Columns ``depth`` and ``parent_id``."""
-    parents = [
-        np.where(part.parent >= 0, part.parent + first, NONE) if first else part.parent
-        for part, first in zip(parts, bounds, strict=False)
-    ]
-    parent = _renumbered(_joined(parents), rows, kept)
-    missing = parent < 0
-    return {"depth": depths(parent), "parent_id": pa.array(parent.astype(np.int64), mask=missing)}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Told:
-    """What remains of a plane once its operations are a table: the stats, and whose they are.
-
-    Args:
-        stats: The stats of its events.
-        texts: Their keys and texts.
-        op_ids: Operation of each event (int32), -1 where its stats are told elsewhere.
-    """
-
-    stats: Stats
-    texts: list[str]
-    op_ids: Array
-
-    @classmethod
-    def of(cls, part: Threads, op_ids: Array) -> Told:
-        """What is left to tell of ``part``: allocations are rows of a table of their own."""
-        if part.memory_rows.size:
-            op_ids = op_ids.copy()
-            op_ids[part.memory_rows] = NONE
-        return cls(part.plane.stats, part.plane.texts, op_ids)
-
-
-def properties(parts: Sequence[Told]) -> pa.Table:
-    """Table ``op_args``: what the trace records of each operation, but for what links events."""
-    return pa.concat_tables([_properties(part) for part in parts]).unify_dictionaries()
-
-
-def _properties(part: Told) -> pa.Table:
-    owner = part.op_ids[part.stats.event]
-    is_told = np.array([text not in _PLUMBING for text in part.texts] or [False])
-    chosen = is_told[part.stats.key]
-    chosen &= part.stats.kind != Kind.BYTES
-    chosen &= owner >= 0
-    stats = part.stats
-    if not chosen.all():
-        rows = np.flatnonzero(chosen)
-        owner, stats = owner[rows], stats.of(rows)
-    whole = (stats.kind == Kind.SIGNED) | (stats.kind == Kind.UNSIGNED)
-    text = np.where(stats.kind == Kind.TEXT, stats.value, NONE)
-    columns = {
-        "op_id": pa.array(owner.astype(np.int64)),
-        "key": encoded(stats.key, part.texts),
-        "integer": pa.array(stats.value, mask=~whole),
-        "real": pa.array(stats.value.view(np.float64), mask=stats.kind != Kind.REAL),
-        "text": encoded(text, part.texts),
+def _pools(part: Threads, facts: Facts, device_ids: Mapping[tuple[int, int], int]) -> Columns:
+    """Columns ``device_id``, ``memory`` and ``pool``: by the name of the allocator, else by the number of the TPU."""
+    stated = facts.integers("index_on_host")
+    numbers = np.where(stated.known & (stated.value >= 0) & (stated.value < 2**15), stated.value, NONE)
+    pairs, place = pairs_of(facts.texts("allocator_name", "id") + 1, numbers + 1)
+    texts = [None, *facts.plane.texts]
+    pools = [_pool(texts[name], number - 1, part.host.process_id, device_ids) for name, number in pairs]
+    return {
+        "device_id": taken([device for device, _, _ in pools], pa.int16(), place),
+        "memory": encoded(place, [memory for _, memory, _ in pools]),
+        "pool": encoded(place, [name for _, _, name in pools]),
     }
-    return pa.table(columns, schema=schema.table("op_args").arrow)
+
+
+def _pool(
+    name: str | None, number: int, process: int, device_ids: Mapping[tuple[int, int], int]
+) -> tuple[int | None, str, str | None]:
+    """Device, kind of memory and name of a pool. Those of TPUs have no names; what tells them apart is their number."""
+    if name is not None:
+        own = details.pool_device(name)
+        return None if own is None else device_ids.get((process, own)), details.pool_memory(name), name
+    if number < 0:
+        return None, "unknown", None
+    device = device_ids.get((process, number))
+    return device, "device", None if device is not None else f"device {number}"

@@ -50,7 +50,7 @@ def categories(names: Sequence[str]) -> Array:
     return np.array([CODES[category(name)] for name in names] or [CODES["runtime"]], dtype=np.int8)
 
 
-def api_name(name: str, *, blocking: bool) -> str:
+def api_name(name: str, *, blocking: bool, amd: bool = False) -> str:
     """Name of the driver call that an event with a correlation id stands for.
 
     Since 2021 the event has the name of the call, ``cuMemcpyHtoDAsync_v2``. Before, it had the name of what the call
@@ -59,17 +59,18 @@ def api_name(name: str, *, blocking: bool) -> str:
     Args:
         name: Name of the event.
         blocking: Whether its details say that the call was not asynchronous.
+        amd: Whether the GPUs are those of AMD: what was called is then of HIP and not of CUDA.
     """
     call = _API.match(name)
     if call:
         return _VERSION.sub("", call[0])
     copy = _OLD_COPY.match(name)
-    ending = "" if blocking else "Async"
+    library, ending = "hip" if amd else "cu", "" if blocking else "Async"
     if copy:
-        return f"cuMemcpy{copy['source'].upper()}to{copy['target'].upper()}{ending}"
+        return f"{library}Memcpy{copy['source'].upper()}to{copy['target'].upper()}{ending}"
     if name.startswith("Memcpy"):
-        return f"cuMemcpy{ending}"
-    return f"cuMemsetD8{ending}" if name.lower().startswith("memset") else "cuLaunchKernel"
+        return f"{library}Memcpy{ending}"
+    return f"{library}MemsetD8{ending}" if name.lower().startswith("memset") else f"{library}LaunchKernel"
 
 
 def api_domain(call: str) -> str:

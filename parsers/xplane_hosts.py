@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from traceviz.parsers.xplane_arrays import nanoseconds
 from traceviz.parsers.xplane_groups import Groups
 from traceviz.parsers.xplane_raw import Array, Line, Plane, Space
 
@@ -100,35 +101,28 @@ class Host:
         """Whether the capture covers GPUs."""
         return any(True for _ in self.planes(Role.GPU))
 
+    @cached_property
+    def has_amd(self) -> bool:
+        """Whether the GPUs are those of AMD."""
+        return any(plane.properties.get("device_vendor") == "AMD" for _, plane in self.planes(Role.GPU))
+
     def times(self, plane: Plane, rows: Array | slice = slice(None)) -> Times:
         """When the events of ``plane`` at ``rows`` ran."""
         return plane_times(plane, self.zero_ns, rows)
 
     def group_id(self, place: int, rows: Array | slice = slice(None)) -> Array:
-        """Group ids (int64) of events of the plane at ``place``, unique in the trace; -1 where there is none."""
+        """Group ids of events of the plane at ``place``, unique in the trace; -1 where there is none."""
         if self.groups is None:
             return np.full(len(self.space.planes[place].events), -1, dtype=np.int64)[rows]
         found = self.groups.planes[place].group_id[rows]
-        return np.where(found >= 0, found + self.first_group, -1) if self.first_group else found
+        return np.where(found >= 0, found.astype(np.int64) + self.first_group, -1) if self.first_group else found
 
 
 def plane_times(plane: Plane, zero_ns: int, rows: Array | slice = slice(None)) -> Times:
-    """When the events of ``plane`` at ``rows`` ran, counted from ``zero_ns``. Negative durations count as zero.
-
-    Picoseconds are cut off at the start and at the end. The base of a line is a whole number of nanoseconds, and may be
-    a time of day, which in picoseconds would not fit into 64 bits: so it is added after the division.
-    """
-    start, duration = plane.events.offset_ps[rows], plane.events.dur_ps[rows]
-    end = start + np.maximum(duration, 0)
-    start = start // 1000
-    end //= 1000
-    end -= start
+    """When the events of ``plane`` at ``rows`` ran, counted from ``zero_ns``. Negative durations count as zero."""
+    events = plane.events
     bases = np.array([wrapped(line.timestamp_ns - zero_ns) for line in plane.lines], dtype=np.int64)
-    if bases.size and (bases == bases[0]).all():
-        start += bases[0]
-    elif bases.size:
-        start += bases[plane.events.line[rows]]
-    return Times(start, end)
+    return Times(*nanoseconds(events.offset_ps[rows], events.dur_ps[rows], events.line[rows], bases))
 
 
 def wrapped(number: int) -> int:
@@ -170,14 +164,17 @@ def common_clock(spaces: Sequence[Space]) -> Clock:
 
 def _extent(space: Space) -> tuple[int, int]:
     """First start and last end of the events of ``space``; (0, 0) without events."""
-    extents = []
-    for plane in space.planes:
-        if len(plane.events):
-            start, duration = plane_times(plane, 0)
-            first = int(start.min())
-            duration += start
-            extents.append((first, int(duration.max())))
+    lines = [(plane, line) for plane in space.planes for line in plane.lines if line.events.stop > line.events.start]
+    extents = [_line_extent(plane, line) for plane, line in lines]
     return min((start for start, _ in extents), default=0), max((end for _, end in extents), default=0)
+
+
+def _line_extent(plane: Plane, line: Line) -> tuple[int, int]:
+    """The same of a line, from the first and the last picosecond alone: cut off, they are the first and the last."""
+    start, duration = plane.events.offset_ps[line.events], plane.events.dur_ps[line.events]
+    first, last = int(start.min()), int((start + np.maximum(duration, 0)).max())
+    base = wrapped(line.timestamp_ns)
+    return wrapped(first // 1000 + base), wrapped(last // 1000 + base)
 
 
 def _to_unix(space: Space) -> int | None:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from traceviz.parsers.xplane_arrays import by_key
+
 Array = npt.NDArray[Any]
 
 
@@ -129,23 +131,19 @@ class Plane:
     @cached_property
     def keys(self) -> dict[str, list[int]]:
         """Positions in ``texts`` of each text that is the key of some event's stat. A name may occur twice."""
-        first, found = self._rows_by_key[1], dict[str, list[int]]()
+        first, found = self._rows_by_key[0], dict[str, list[int]]()
         for position in np.flatnonzero(first[1:] > first[:-1]).tolist():
             found.setdefault(self.texts[position], []).append(position)
         return found
 
     @cached_property
     def _rows_by_key(self) -> tuple[Array, Array]:
-        """Positions of all stats (int32) in the order of their keys, and where those of each key begin (int64)."""
-        narrow = np.uint16 if len(self.texts) < 2**16 else np.int32  # 16 bits are sorted in time linear to their number
-        order = np.argsort(self.stats.key.astype(narrow), kind="stable").astype(np.int32)
-        first = np.zeros(len(self.texts) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(self.stats.key, minlength=len(self.texts)), out=first[1:])
-        return order, first
+        """Where the stats of each key begin (int64), and positions of all stats in the order of their keys (int32)."""
+        return by_key(self.stats.key, len(self.texts))
 
     def rows_of(self, *keys: str) -> Array:
         """Positions of the stats whose key is one of ``keys``, ascending (int32)."""
-        order, first = self._rows_by_key
+        first, order = self._rows_by_key
         parts = [order[first[key] : first[key + 1]] for name in keys for key in self.keys.get(name, ())]
         if len(parts) == 1:
             return parts[0]
@@ -155,10 +153,11 @@ class Plane:
         """The stats whose key is one of ``keys``."""
         return self.stats.of(self.rows_of(*keys))
 
-    def start_ps(self, origin_ns: int) -> Array:
-        """Start of every event in picoseconds after ``origin_ns`` (int64)."""
+    def start_ps(self, origin_ns: int, rows: Array | slice = slice(None)) -> Array:
+        """Start of the events at ``rows`` in picoseconds after ``origin_ns`` (int64)."""
         bases = np.array([line.timestamp_ns - origin_ns for line in self.lines], dtype=np.int64) * 1000
-        return bases[self.events.line] + self.events.offset_ps if self.lines else self.events.offset_ps
+        starts = self.events.offset_ps[rows]
+        return bases[self.events.line[rows]] + starts if self.lines else starts
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader, ReadOptions
+from traceviz.parsers.xplane_hosts import ENVIRONMENT
 from traceviz.parsers.xplane_raw import Damage, Space
 from traceviz.parsers.xplane_runs import SUFFIXES, Run, choose_run, find_runs
 from traceviz.parsers.xplane_scan import read_space
@@ -54,6 +55,8 @@ class XPlaneReader(Reader):
             return Match.YES if path.name.endswith(SUFFIXES) else Match.NO
         if head.startswith(GZIP_MAGIC):
             head = _inflated_head(head)
+            if not head and path.name.endswith(SUFFIXES):
+                return Match.MAYBE
         return Match.YES if is_space(head) else Match.NO
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
@@ -102,6 +105,7 @@ def _is_plane(head: bytes) -> bool:
 
 
 def _inflated_head(head: bytes) -> bytes:
+    """The beginning of what was compressed; nothing where that is empty or cannot be told."""
     try:
         return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD_BYTES)
     except zlib.error:
@@ -127,6 +131,7 @@ def _sources(run: Run) -> tuple[list[Source], tuple[tuple[str, str, str], ...]]:
 
     Raises:
         DamagedTraceError: none of them holds anything.
+        UsageError: they were recorded at different times.
     """
     sources, failures = [], []
     for file in run.files:
@@ -136,9 +141,29 @@ def _sources(run: Run) -> tuple[list[Source], tuple[tuple[str, str, str], ...]]:
             failures.append(error)
     if not sources:
         raise failures[0]
+    _check_one_run(run, [source.space for source in sources])
     lost = "of one host cannot be read" if len(failures) == 1 else f"of {len(failures)} hosts cannot be read"
     notes = (("hosts-missing", "warning", f"The files {lost}. {failures[0].why}"),) if failures else ()
     return sources, notes
+
+
+def _check_one_run(run: Run, spaces: list[Space]) -> None:
+    """Refuse captures that lie in one folder and are not the hosts of one run: these record at the same time."""
+    windows = [window for space in spaces if (window := _window(space))]
+    if windows and max(start for start, _ in windows) > min(stop for _, stop in windows):
+        raise UsageError(
+            f"The captures in folder {run.name} are not the hosts of one run: they were recorded at different times.",
+            fix=f"Name one of them: {', '.join(file.name for file in run.files)}.",
+        )
+
+
+def _window(space: Space) -> tuple[int, int] | None:
+    """Begin and end of the profiling in ns since 1970, where the capture states them."""
+    for plane in space.planes:
+        bounds = [plane.properties.get(key) for key in ("profile_start_time", "profile_stop_time")]
+        if plane.name == ENVIRONMENT and isinstance(bounds[0], int) and isinstance(bounds[1], int):
+            return bounds[0], bounds[1]
+    return None
 
 
 def _host_name(file: Path) -> str:
@@ -176,6 +201,8 @@ def _read_compressed(file: Path) -> Space:
         data = inflate.decompress(file.read_bytes())
     except zlib.error as error:
         raise DamagedTraceError(f"{file.name} cannot be decompressed.", f"{error}.", _AGAIN) from error
+    if not data and inflate.eof:
+        raise DamagedTraceError(f"{file.name} is empty.", _EMPTY, _SHORTER)
     space = read_space(data)
     if inflate.eof:
         return space

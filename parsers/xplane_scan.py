@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from mmap import mmap
 
 from traceviz.parsers import xplane_compiled
+from traceviz.parsers.xplane_native import native
 from traceviz.parsers.xplane_raw import Damage, Plane, Space
 from traceviz.parsers.xplane_wire import (
     BYTES,
@@ -19,9 +19,6 @@ from traceviz.parsers.xplane_wire import (
     text,
     view,
 )
-
-SCANNER_VARIABLE = "TRACEVIZ_SCANNER"
-"""Environment variable: ``protobuf`` reads XPlane files without the compiled scanner."""
 
 _PLANE, _ERROR, _WARNING, _HOSTNAME = 1, 2, 3, 4
 
@@ -68,8 +65,7 @@ def read_space(data: bytes | memoryview | mmap, scanner: str | None = None) -> S
 
 def available_scanner() -> str:
     """``compiled`` where the package was built with it and TRACEVIZ_SCANNER does not ask for protobuf."""
-    forced = os.environ.get(SCANNER_VARIABLE) == "protobuf"
-    return "protobuf" if forced or xplane_compiled.library is None else "compiled"
+    return "protobuf" if native() is None else "compiled"
 
 
 def _plane_scanner(scanner: str) -> PlaneScanner:

@@ -25,9 +25,9 @@ _WORK = (What.KERNEL, What.COPY, What.FILL)
 def steps(hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table:
     """Table ``steps``.
 
-    Per host, groups that the program marked. Where it marked none, the groups that the profiler found: each lasts as
-    long as its work on the GPUs, or, where the capture covers no device, as the event that it begins with. Beside
-    these, the steps that TPUs record themselves.
+    Per host, groups that the program marked. Where it marked none, the groups that the profiler found: on each GPU as
+    long as their work there, for replicas may run far apart; or, where the capture covers no device, as long as the
+    event that they begin with. Beside these, the steps that TPUs record themselves.
     """
     rows: list[Row] = []
     for host in hosts:
@@ -61,9 +61,8 @@ def _found(host: Host, threads: Sequence[Threads], devices: Sequence[Device]) ->
     if devices:
         spans = _device_spans([device for device in devices if role(device.plane) is Role.GPU])
         for group in _groups(host):
-            if group.id in spans:
-                start, end = spans[group.id]
-                yield _row(host, group, start, end - start)
+            for device_id, (start, end) in spans.get(group.id, {}).items():
+                yield {**_row(host, group, start, end - start), "device_id": device_id}
         return
     by_place = {part.place: part for part in threads}
     for group in _groups(host):
@@ -83,9 +82,9 @@ def _groups(host: Host) -> Sequence[Group]:
     return host.groups.groups if host.groups is not None else ()
 
 
-def _device_spans(devices: Sequence[Device]) -> Mapping[int, tuple[int, int]]:
-    """First start and last end of the work of each group, by its id in the file."""
-    spans: dict[int, tuple[int, int]] = {}
+def _device_spans(devices: Sequence[Device]) -> Mapping[int, Mapping[int, tuple[int, int]]]:
+    """First start and last end of the work of each group on each device, by its id in the file and the device."""
+    spans: dict[int, dict[int, tuple[int, int]]] = {}
     for device in devices:
         rows = device.rows(*_WORK)
         assert device.host.groups is not None
@@ -94,8 +93,7 @@ def _device_spans(devices: Sequence[Device]) -> Mapping[int, tuple[int, int]]:
         end = start + duration
         for group_id in np.unique(ids[ids >= 0]).tolist():
             mine = ids == group_id
-            first, last = spans.get(group_id, (2**63 - 1, -(2**63)))
-            spans[group_id] = min(first, int(start[mine].min())), max(last, int(end[mine].max()))
+            spans.setdefault(group_id, {})[device.device_id] = int(start[mine].min()), int(end[mine].max())
     return spans
 
 

@@ -11,6 +11,7 @@ from traceviz import schema
 from traceviz.parsers import xplane_device as device_tables
 from traceviz.parsers import xplane_facts as facts
 from traceviz.parsers import xplane_host as host_tables
+from traceviz.parsers import xplane_operations as operations
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys_notes import Notes
 from traceviz.parsers.xplane_device import Device, What, devices_of
@@ -80,12 +81,13 @@ def read_spaces(
     facts.note_captures(hosts, notes)
     facts.note_devices(devices, notes)
     facts.note_times(hosts, notes)
+    facts.note_groups(hosts, notes)
     for name, table in _small_tables(hosts, threads, devices, options):
         yield name, table
         del table  # the caller may have let go of it, and so must we
-    operations = _operations(threads, options)
+    largest = _operations(threads, options)
     del hosts, devices, sources, threads
-    yield from operations
+    yield from largest
     yield "notes", notes.table()
 
 
@@ -153,16 +155,8 @@ def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.
 
 
 def _operations(threads: Sequence[Threads], options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-    """Tables ``host_ops`` and ``op_args``, which hold most of a capture: what is no longer needed is let go of."""
-    if not threads or not (options.wants("host_ops") or options.wants("op_args")):
-        return
-    wanted = options.columns.get("host_ops") if options.wants("host_ops") else frozenset[str]()
-    operations = host_tables.operations(threads, wanted)
-    told = [host_tables.Told.of(part, ids) for part, ids in zip(threads, operations.op_ids, strict=True)]
-    table = operations.table
-    del operations, threads
-    if options.wants("host_ops"):
-        yield "host_ops", table
-    del table
-    if options.wants("op_args"):
-        yield "op_args", host_tables.properties(told)
+    """Tables ``host_ops`` and ``op_args``, as far as they are wanted and the capture could contain them."""
+    ops, args = options.wants("host_ops"), options.wants("op_args")
+    if threads and (ops or args):
+        return operations.tables_of(threads, options.columns.get("host_ops"), ops=ops, args=args)
+    return iter(())

@@ -5,26 +5,93 @@
 
 enum { NONE = -1 };
 
-/* The chain of parents of the event before is the stack: what it skips is shorter than that event, hence than this. */
-bool nest_events(size_t events, const int32_t *line, const int64_t *start, const int64_t *end, int32_t *parent)
+/* End of a span; sums wrap around as those of NumPy do. */
+static int64_t end_of(const Spans *spans, size_t i)
+{
+    return (int64_t)((uint64_t)spans->start[i] + (uint64_t)spans->duration[i]);
+}
+
+/* Whether span `i` of `a` comes after span `j` of `b`, or is no earlier and no longer than it. */
+static bool follows(const Spans *a, size_t i, const Spans *b, size_t j)
+{
+    if (a->line[i] != b->line[j])
+        return a->line[i] > b->line[j];
+    return a->start[i] > b->start[j] || (a->start[i] == b->start[j] && end_of(a, i) <= end_of(b, j));
+}
+
+typedef struct {
+    const Spans *of; /* the events or the regions */
+    size_t at;
+} Place;
+
+static int32_t node_at(Place place) { return place.of->base + (int32_t)place.at; }
+
+static Place place_of(const Spans *events, const Spans *regions, int32_t node)
+{
+    bool is_region = node >= regions->base;
+    return is_region ? (Place){regions, (size_t)(node - regions->base)}
+                     : (Place){events, (size_t)(node - events->base)};
+}
+
+/* The chain of parents of the span before is the stack: what it skips is shorter than that span, hence than this. */
+bool nest_spans(const Spans *events, const uint8_t *own, const Spans *regions)
+{
+    Place last = {NULL, 0};
+    size_t event = 0, region = 0;
+    for (;;) {
+        for (; event < events->size && own != NULL && !own[event]; event++)
+            events->parent[event] = NONE;
+        if (event == events->size && region == regions->size)
+            return true;
+        bool takes_event =
+            region == regions->size || (event < events->size && follows(regions, region, events, event));
+        Place next = takes_event ? (Place){events, event++} : (Place){regions, region++};
+        if (last.of != NULL && !follows(next.of, next.at, last.of, last.at))
+            return false;
+        int32_t above = NONE;
+        if (last.of != NULL && last.of->line[last.at] == next.of->line[next.at])
+            above = node_at(last);
+        int64_t end = end_of(next.of, next.at);
+        while (above != NONE) {
+            Place place = place_of(events, regions, above);
+            if (end_of(place.of, place.at) >= end)
+                break;
+            above = place.of->parent[place.at];
+        }
+        next.of->parent[next.at] = above;
+        last = next;
+    }
+}
+
+bool count_depths(size_t events, const int32_t *parent, int32_t *depth)
 {
     for (size_t i = 0; i < events; i++) {
-        bool goes_on = i > 0 && line[i - 1] == line[i];
-        if (goes_on ? start[i] < start[i - 1] || (start[i] == start[i - 1] && end[i] > end[i - 1])
-                    : i > 0 && line[i] < line[i - 1])
+        if (parent[i] >= 0 && (size_t)parent[i] >= i)
             return false;
-        int32_t above = goes_on ? (int32_t)(i - 1) : NONE;
-        while (above != NONE && end[above] < end[i])
-            above = parent[above];
-        parent[i] = above;
+        depth[i] = parent[i] >= 0 ? depth[parent[i]] + 1 : 0;
     }
     return true;
 }
 
-void count_depths(size_t events, const int32_t *parent, int32_t *depth)
+enum { UNKNOWN = -2, CLIMBING = -3 };
+
+bool find_nearest(size_t nodes, const int32_t *parent, const uint8_t *wanted, int32_t *found)
 {
-    for (size_t i = 0; i < events; i++)
-        depth[i] = parent[i] >= 0 && (size_t)parent[i] < i ? depth[parent[i]] + 1 : 0;
+    int32_t count = 0;
+    for (size_t i = 0; i < nodes; i++) {
+        if (parent[i] >= 0 && (size_t)parent[i] >= nodes)
+            return false;
+        found[i] = wanted[i] ? count++ : parent[i] < 0 ? NONE : UNKNOWN;
+    }
+    for (size_t i = 0; i < nodes; i++) {
+        size_t at = i;
+        for (; found[at] == UNKNOWN; at = (size_t)parent[at])
+            found[at] = CLIMBING;
+        int32_t answer = found[at] == CLIMBING ? NONE : found[at]; /* nodes in a circle have no wanted ancestor */
+        for (at = i; found[at] == CLIMBING; at = (size_t)parent[at])
+            found[at] = answer;
+    }
+    return true;
 }
 
 bool are_links(size_t nodes, size_t links, Links candidate)

@@ -19,12 +19,27 @@ typedef struct {
     size_t count;
 } Roots;
 
-/* parent[i]: the innermost event of the same line that encloses event i, or -1. False where the events are not sorted
- * by line, start, and descending end. */
-bool nest_events(size_t events, const int32_t *line, const int64_t *start, const int64_t *end, int32_t *parent);
+/* Events of a plane, or regions in them; those of a line lie together. */
+typedef struct {
+    const int32_t *line;
+    const int64_t *start; /* counted from any one moment per line */
+    const int64_t *duration;
+    size_t size;
+    int32_t base;    /* node of the first one; those of regions come after those of all events */
+    int32_t *parent; /* written: node of the innermost span of the same line that encloses each, or -1 */
+} Spans;
 
-/* depth[i]: how many events enclose event i; every parent comes before its children. */
-void count_depths(size_t events, const int32_t *parent, int32_t *depth);
+/* Nests the `own` events (all where NULL) and the regions as one; of equal spans the first is the parent, and events
+ * come before regions. The others have no parent. False where events or regions are not sorted by line, start, and
+ * descending end. */
+bool nest_spans(const Spans *events, const uint8_t *own, const Spans *regions);
+
+/* depth[i]: how many events enclose event i. False where one does not come after its parent. */
+bool count_depths(size_t events, const int32_t *parent, int32_t *depth);
+
+/* found[i]: position, among the wanted nodes, of node i or else of its nearest wanted ancestor, or -1. False where a
+ * parent is out of bounds. */
+bool find_nearest(size_t nodes, const int32_t *parent, const uint8_t *wanted, int32_t *found);
 
 /* Whether the links of `nodes` nodes stay within `links` links and lead to nodes. */
 bool are_links(size_t nodes, size_t links, Links candidate);

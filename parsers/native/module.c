@@ -1,10 +1,6 @@
 /* traceviz.parsers._xplane: what is slow in Python about XPlane files. See _xplane.pyi for the functions. */
 
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030b0000
-#include <Python.h>
-
-#include "graph.h"
+#include "arrays.h"
 #include "scan.h"
 
 static PyObject *text_of(Span span)
@@ -199,6 +195,8 @@ static PyObject *damage_list(const Plane *plane)
 static bool put_facts(PyObject *dict, const Plane *plane)
 {
     return put(dict, "id", PyLong_FromLongLong((long long)plane->id)) && put(dict, "name", text_of(plane->name)) &&
+           put(dict, "events", PyLong_FromLongLong((long long)plane->events)) &&
+           put(dict, "stats", PyLong_FromLongLong((long long)plane->stats)) &&
            put(dict, "lines", line_list(plane)) && put(dict, "names", name_list(&plane->names, "event %lld")) &&
            put(dict, "display_names", display_name_list(&plane->names)) &&
            put(dict, "name_stats", name_stat_dict(plane)) && put(dict, "texts", name_list(&plane->texts, "stat %lld")) &&
@@ -207,27 +205,37 @@ static bool put_facts(PyObject *dict, const Plane *plane)
            put(dict, "damage", damage_list(plane));
 }
 
-/* A column of `size` elements of `width` bytes, kept in `dict`, and its memory; NULL when that fails. */
-static void *new_column(PyObject *dict, const char *key, int64_t size, size_t width)
+/* A column of `size` elements of `width` bytes from the caller's function `make`, kept in `dict`, and its memory; NULL
+ * when that fails. What makes columns may take memory in large pages, which bytearray does not. */
+static void *new_column(PyObject *dict, PyObject *make, const char *key, int64_t size, size_t width)
 {
-    PyObject *column = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)size * (Py_ssize_t)width);
-    void *memory = column == NULL ? NULL : PyByteArray_AsString(column);
+    Py_buffer view;
+    PyObject *column = PyObject_CallFunction(make, "n", (Py_ssize_t)size * (Py_ssize_t)width);
+    if (column == NULL || PyObject_GetBuffer(column, &view, PyBUF_WRITABLE) < 0) {
+        Py_XDECREF(column);
+        return NULL;
+    }
+    bool fits = view.len == (Py_ssize_t)size * (Py_ssize_t)width && (size == 0 || (uintptr_t)view.buf % width == 0);
+    void *memory = fits ? view.buf : NULL;
+    if (!fits)
+        PyErr_SetString(PyExc_ValueError, "a new column has not the size that was asked for");
+    PyBuffer_Release(&view);
     return put(dict, key, column) ? memory : NULL;
 }
 
-static bool new_columns(PyObject *dict, const Plane *plane, Columns *columns)
+static bool new_columns(PyObject *dict, PyObject *make, const Plane *plane, Columns *columns)
 {
-    return (columns->event_line = new_column(dict, "event_line", plane->events, 4)) &&
-           (columns->event_name = new_column(dict, "event_name", plane->events, 4)) &&
-           (columns->event_offset = new_column(dict, "event_offset", plane->events, 8)) &&
-           (columns->event_duration = new_column(dict, "event_duration", plane->events, 8)) &&
-           (columns->stat_event = new_column(dict, "stat_event", plane->stats, 4)) &&
-           (columns->stat_key = new_column(dict, "stat_key", plane->stats, 4)) &&
-           (columns->stat_kind = new_column(dict, "stat_kind", plane->stats, 1)) &&
-           (columns->stat_value = new_column(dict, "stat_value", plane->stats, 8));
+    return (columns->event_line = new_column(dict, make, "event_line", plane->event_room, 4)) &&
+           (columns->event_name = new_column(dict, make, "event_name", plane->event_room, 4)) &&
+           (columns->event_offset = new_column(dict, make, "event_offset", plane->event_room, 8)) &&
+           (columns->event_duration = new_column(dict, make, "event_duration", plane->event_room, 8)) &&
+           (columns->stat_event = new_column(dict, make, "stat_event", plane->stat_room, 4)) &&
+           (columns->stat_key = new_column(dict, make, "stat_key", plane->stat_room, 4)) &&
+           (columns->stat_kind = new_column(dict, make, "stat_kind", plane->stat_room, 1)) &&
+           (columns->stat_value = new_column(dict, make, "stat_value", plane->stat_room, 8));
 }
 
-static PyObject *scanned(Plane *plane, Span body)
+static PyObject *scanned(Plane *plane, Span body, PyObject *make)
 {
     Status status;
     Columns columns;
@@ -237,7 +245,7 @@ static PyObject *scanned(Plane *plane, Span body)
     if (status != SCANNED)
         return raised(status);
     PyObject *dict = PyDict_New();
-    if (dict == NULL || !new_columns(dict, plane, &columns)) {
+    if (dict == NULL || !new_columns(dict, make, plane, &columns)) {
         Py_XDECREF(dict);
         return NULL;
     }
@@ -255,7 +263,8 @@ static PyObject *scan_plane(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Py_buffer data;
     Py_ssize_t begin, end;
-    if (!PyArg_ParseTuple(arguments, "y*nn", &data, &begin, &end))
+    PyObject *make;
+    if (!PyArg_ParseTuple(arguments, "y*nnO", &data, &begin, &end, &make))
         return NULL;
     PyObject *result = NULL;
     if (begin < 0 || begin > end || end > data.len) {
@@ -263,126 +272,27 @@ static PyObject *scan_plane(PyObject *Py_UNUSED(module), PyObject *arguments)
     } else {
         Plane plane = {0};
         const uint8_t *bytes = data.buf;
-        result = scanned(&plane, (Span){bytes + begin, bytes + end});
+        result = scanned(&plane, (Span){bytes + begin, bytes + end}, make);
         free_plane(&plane);
     }
     PyBuffer_Release(&data);
     return result;
 }
 
-/* Nesting and groups ---------------------------------------------------------------------------------------------- */
-
-static size_t elements(const Py_buffer *array, size_t width) { return (size_t)array->len / width; }
-
-/* A column for one int32 per node or event, at most 2147483647. */
-static PyObject *new_positions(size_t count, int32_t **memory)
-{
-    if (count > INT32_MAX) {
-        PyErr_SetString(PyExc_OverflowError, "more than 2147483647 events");
-        return NULL;
-    }
-    PyObject *column = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(count * sizeof **memory));
-    if (column != NULL)
-        *memory = (void *)PyByteArray_AsString(column);
-    return column;
-}
-
-static PyObject *nest(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    Py_buffer line, start, end;
-    PyObject *column = NULL;
-    int32_t *parent;
-    if (!PyArg_ParseTuple(arguments, "y*y*y*", &line, &start, &end))
-        return NULL;
-    size_t events = elements(&line, 4);
-    if (elements(&start, 8) != events || elements(&end, 8) != events) {
-        PyErr_SetString(PyExc_ValueError, "lines are int32, times int64, one of each per event");
-    } else if ((column = new_positions(events, &parent)) != NULL) {
-        bool sorted;
-        Py_BEGIN_ALLOW_THREADS;
-        sorted = nest_events(events, line.buf, start.buf, end.buf, parent);
-        Py_END_ALLOW_THREADS;
-        if (!sorted) {
-            Py_DECREF(column);
-            column = Py_NewRef(Py_None);
-        }
-    }
-    PyBuffer_Release(&line);
-    PyBuffer_Release(&start);
-    PyBuffer_Release(&end);
-    return column;
-}
-
-static PyObject *depths(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    Py_buffer parent;
-    int32_t *depth;
-    if (!PyArg_ParseTuple(arguments, "y*", &parent))
-        return NULL;
-    PyObject *column = new_positions(elements(&parent, 4), &depth);
-    if (column != NULL)
-        count_depths(elements(&parent, 4), parent.buf, depth);
-    PyBuffer_Release(&parent);
-    return column;
-}
-
-/* Arguments of spread, in their order. */
-enum { CHILD_FIRST, CHILD, PARENT_FIRST, PARENT, ROOTS, LEVELS, ARRAYS };
-
-static bool is_root_list(Roots roots, size_t nodes)
-{
-    for (size_t i = 0; i < roots.count; i++)
-        if (roots.nodes[i] < 0 || (size_t)roots.nodes[i] >= nodes)
-            return false;
-    return true;
-}
-
-static PyObject *spread_checked(const Py_buffer *arrays, bool every)
-{
-    Links children = {arrays[CHILD_FIRST].buf, arrays[CHILD].buf};
-    Links parents = {arrays[PARENT_FIRST].buf, arrays[PARENT].buf};
-    Roots roots = {arrays[ROOTS].buf, arrays[LEVELS].buf, elements(&arrays[ROOTS], 4)};
-    size_t firsts = elements(&arrays[CHILD_FIRST], 8), nodes = firsts - 1;
-    int32_t *owner;
-    bool done;
-    if (firsts == 0 || elements(&arrays[PARENT_FIRST], 8) != firsts || elements(&arrays[LEVELS], 4) != roots.count ||
-        !are_links(nodes, elements(&arrays[CHILD], 4), children) ||
-        !are_links(nodes, elements(&arrays[PARENT], 4), parents) || !is_root_list(roots, nodes)) {
-        PyErr_SetString(PyExc_ValueError, "links and roots do not fit each other");
-        return NULL;
-    }
-    PyObject *column = new_positions(nodes, &owner);
-    if (column == NULL)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    done = spread_roots(nodes, children, parents, roots, every, owner);
-    Py_END_ALLOW_THREADS;
-    if (!done) {
-        Py_DECREF(column);
-        return PyErr_NoMemory();
-    }
-    return column;
-}
-
-static PyObject *spread(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    Py_buffer arrays[ARRAYS];
-    int every;
-    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*y*p", &arrays[CHILD_FIRST], &arrays[CHILD], &arrays[PARENT_FIRST],
-                          &arrays[PARENT], &arrays[ROOTS], &arrays[LEVELS], &every))
-        return NULL;
-    PyObject *column = spread_checked(arrays, every != 0);
-    for (int i = 0; i < ARRAYS; i++)
-        PyBuffer_Release(&arrays[i]);
-    return column;
-}
-
 static PyMethodDef methods[] = {
-    {"scan_plane", scan_plane, METH_VARARGS, "scan_plane(data, begin, end): the plane in these bytes, as columns."},
-    {"nest", nest, METH_VARARGS, "nest(line, start, end): position of the event that encloses each event, None where they are not sorted."},
-    {"depths", depths, METH_VARARGS, "depths(parent): how many events enclose each event."},
+    {"scan_plane", scan_plane, METH_VARARGS, "scan_plane(data, begin, end, new): the plane in these bytes, as columns."},
+    {"take", take, METH_VARARGS, "take(values, width, index, missing, result): the values at these places."},
+    {"mark", mark, METH_VARARGS, "mark(codes, used): sets which codes occur."},
+    {"invert", invert, METH_VARARGS, "invert(index, place): where each place is in the index."},
+    {"nanoseconds", nanoseconds, METH_VARARGS, "nanoseconds(start_ps, dur_ps, line, base_ns, start_ns, dur_ns)"},
+    {"order", order, METH_VARARGS, "order(start, kept, result): the kept rows by start."},
+    {"sort", sort, METH_VARARGS, "sort(key, first, order): rows by key, and where those of each begin."},
+    {"join", join, METH_VARARGS, "join(left, right, most): pairs of rows with equal keys."},
+    {"nest", nest, METH_VARARGS, "nest(events, regions, own): writes parents; whether events and regions are sorted."},
+    {"depths", depths, METH_VARARGS, "depths(parent, depth): writes depths; whether parents come first."},
+    {"nearest", nearest, METH_VARARGS, "nearest(parent, wanted, found): number of the nearest wanted ancestor."},
     {"spread", spread, METH_VARARGS,
-     "spread(child_first, child, parent_first, parent, roots, levels, every): the root that claims each node."},
+     "spread(child_first, child, parent_first, parent, roots, levels, every, owner): the root that claims each node."},
     {NULL, NULL, 0, NULL},
 };
 

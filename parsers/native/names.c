@@ -99,13 +99,32 @@ bool add_name(Index *by_id, Names *names, const Name *name)
     return true;
 }
 
-int64_t place_of_id(Index *by_id, Names *names, int64_t id)
+enum { SMALL_IDS = 1 << 16 };
+
+static int64_t find_or_add(Index *by_id, Names *names, int64_t id)
 {
     int64_t place = find_name(by_id, names, id);
     if (place >= 0)
         return place;
     Name name = {.id = id, .made_up = true};
     return add_name(by_id, names, &name) ? (int64_t)names->size - 1 : -1;
+}
+
+int64_t place_of_id(Index *by_id, Names *names, int64_t id)
+{
+    if (id < 0 || id >= SMALL_IDS)
+        return find_or_add(by_id, names, id);
+    if (by_id->found == NULL && (by_id->found = calloc(SMALL_IDS, sizeof *by_id->found)) == NULL)
+        return -1;
+    if (by_id->found[id] == 0)
+        by_id->found[id] = (uint32_t)(find_or_add(by_id, names, id) + 1);
+    return (int64_t)by_id->found[id] - 1;
+}
+
+void free_index(Index *index)
+{
+    free(index->slots);
+    free(index->found);
 }
 
 int64_t place_of_text(Index *by_content, Names *names, Span text)

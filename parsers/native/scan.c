@@ -105,19 +105,14 @@ static void note_end(Damage *damage, Outcome outcome, const Field *field, Span r
 
 /* First pass: lines ----------------------------------------------------------------------------------------------- */
 
-static Status survey_event(Plane *plane, Line *line, Span body)
+/* At most so many stats does an event have; those that break the format are left out when it is read. */
+static int64_t count_stats(Span rest)
 {
-    Event event;
-    Status status = SCANNED;
-    if (!read_event(plane, body, &event, &status)) {
-        line->damage.events += status == SCANNED;
-    } else if (event.aggregated) {
-        line->aggregated++;
-    } else {
-        line->events++;
-        line->stats += (int64_t)plane->scratch.size;
-    }
-    return status;
+    Field field;
+    int64_t count = 0;
+    while (next_field(&rest, &field) == FIELD)
+        count += field.number == EVENT_STATS;
+    return count;
 }
 
 static Status survey_line(Plane *plane, Span body)
@@ -151,18 +146,13 @@ static Status survey_line(Plane *plane, Span body)
         case LINE_DISPLAY_NAME:
             line->display_name = field.bytes;
             break;
-        default: {
-            Status status = survey_event(plane, line, field.bytes);
-            if (status != SCANNED)
-                return status;
-        }
+        default:
+            plane->event_room++;
+            plane->stat_room += count_stats(field.bytes);
         }
     }
     note_end(&line->damage, outcome, &field, rest);
-    plane->events += line->events;
-    plane->stats += line->stats;
-    plane->aggregated += line->aggregated;
-    return plane->events > INT32_MAX ? TOO_MANY : SCANNED;
+    return plane->event_room > INT32_MAX ? TOO_MANY : SCANNED;
 }
 
 /* First pass: names ------------------------------------------------------------------------------------------------ */
@@ -196,7 +186,7 @@ static bool read_name(Plane *plane, Span rest, Name *name, bool of_events, Statu
 /* The key of an entry is that of the map; the id inside its value is the same number again. */
 static bool read_entry(Plane *plane, Span rest, Name *name, bool of_events, Status *status)
 {
-    Field field;
+    Field field = {0};
     Outcome outcome;
     *name = (Name){0};
     plane->scratch.size = 0;
@@ -291,12 +281,7 @@ Status survey_plane(Plane *plane, Span body)
 
 /* Second pass ------------------------------------------------------------------------------------------------------ */
 
-typedef struct {
-    int64_t event;
-    int64_t stat;
-} Place;
-
-static bool fill_stat(Plane *plane, const Columns *columns, const Place *place, const Stat *stat)
+static bool fill_stat(Plane *plane, const Columns *columns, const Stat *stat)
 {
     int64_t key = place_of_id(&plane->text_by_id, &plane->texts, stat->key);
     int64_t value = (int64_t)stat->value;
@@ -313,51 +298,58 @@ static bool fill_stat(Plane *plane, const Columns *columns, const Place *place, 
         *blob = stat->bytes;
         value = (int64_t)plane->blobs.size - 1;
     }
-    columns->stat_event[place->stat] = (int32_t)place->event;
-    columns->stat_key[place->stat] = (int32_t)key;
-    columns->stat_kind[place->stat] = kind;
-    columns->stat_value[place->stat] = value;
+    columns->stat_event[plane->stats] = (int32_t)plane->events;
+    columns->stat_key[plane->stats] = (int32_t)key;
+    columns->stat_kind[plane->stats] = kind;
+    columns->stat_value[plane->stats] = value;
     return key >= 0 && (kind != TEXT || value >= 0);
 }
 
-static Status fill_event(Plane *plane, const Columns *columns, Place *place, int32_t line, Span body)
+static Status fill_event(Plane *plane, const Columns *columns, Line *line, Span body)
 {
     Event event;
     Status status = SCANNED;
-    if (!read_event(plane, body, &event, &status) || event.aggregated)
+    if (!read_event(plane, body, &event, &status)) {
+        line->damage.events += status == SCANNED;
         return status;
+    }
+    if (event.aggregated) {
+        plane->aggregated++;
+        return SCANNED;
+    }
     /* Someone may write to a file that is mapped: never trust the first pass with memory. */
-    if (place->event >= plane->events || place->stat + (int64_t)plane->scratch.size > plane->stats)
+    if (plane->events >= plane->event_room || plane->stats + (int64_t)plane->scratch.size > plane->stat_room)
         return CHANGED;
     int64_t name = place_of_id(&plane->name_by_id, &plane->names, event.name);
     if (name < 0)
         return NO_MEMORY;
-    columns->event_line[place->event] = line;
-    columns->event_name[place->event] = (int32_t)name;
-    columns->event_offset[place->event] = event.offset_ps;
-    columns->event_duration[place->event] = event.duration_ps;
-    for (size_t i = 0; i < plane->scratch.size; i++, place->stat++)
-        if (!fill_stat(plane, columns, place, &plane->scratch.items[i]))
+    columns->event_line[plane->events] = (int32_t)(line - plane->lines.items);
+    columns->event_name[plane->events] = (int32_t)name;
+    columns->event_offset[plane->events] = event.offset_ps;
+    columns->event_duration[plane->events] = event.duration_ps;
+    for (size_t i = 0; i < plane->scratch.size; i++, plane->stats++)
+        if (!fill_stat(plane, columns, &plane->scratch.items[i]))
             return NO_MEMORY;
-    place->event++;
+    plane->events++;
+    line->events++;
     return SCANNED;
 }
 
 Status fill_plane(Plane *plane, const Columns *columns)
 {
     Field field;
-    Place place = {0};
-    for (size_t line = 0; line < plane->lines.size; line++) {
-        Span rest = plane->lines.items[line].body;
+    for (size_t i = 0; i < plane->lines.size; i++) {
+        Line *line = &plane->lines.items[i];
+        Span rest = line->body;
         while (next_field(&rest, &field) == FIELD) {
             if (field.number != LINE_EVENTS || field.wire != BYTES)
                 continue;
-            Status status = fill_event(plane, columns, &place, (int32_t)line, field.bytes);
+            Status status = fill_event(plane, columns, line, field.bytes);
             if (status != SCANNED)
                 return status;
         }
     }
-    return place.event == plane->events && place.stat == plane->stats ? SCANNED : CHANGED;
+    return SCANNED;
 }
 
 int64_t find_text(const Plane *plane, int64_t id) { return find_name(&plane->text_by_id, &plane->texts, id); }
@@ -371,7 +363,7 @@ void free_plane(Plane *plane)
     free(plane->name_stats.items);
     free(plane->properties.items);
     free(plane->scratch.items);
-    free(plane->name_by_id.slots);
-    free(plane->text_by_id.slots);
-    free(plane->text_by_content.slots);
+    free_index(&plane->name_by_id);
+    free_index(&plane->text_by_id);
+    free_index(&plane->text_by_content);
 }

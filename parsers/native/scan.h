@@ -1,7 +1,7 @@
 /* One plane of an XPlane file as columns, in two passes.
  *
- *     survey_plane   finds lines and names, checks every event, and counts events and stats of each line
- *     fill_plane     writes them into columns of exactly that size
+ *     survey_plane   finds lines and names, and counts how many events and stats there may be
+ *     fill_plane     checks every event, and writes those that keep to the format into columns with room for all
  *
  * Pure C: no Python object is touched here, so both passes run without the interpreter's lock. The bytes are those of
  * the caller and have to stay until free_plane.
@@ -39,8 +39,6 @@ typedef struct {
     int64_t id;
     int64_t timestamp_ns;
     int64_t events;
-    int64_t stats;
-    int64_t aggregated;
     Damage damage;
 } Line;
 
@@ -65,6 +63,8 @@ typedef struct {
     Index name_by_id;
     Index text_by_id;
     Index text_by_content;
+    int64_t event_room;
+    int64_t stat_room;
     int64_t events;
     int64_t stats;
     int64_t aggregated;
@@ -87,7 +87,8 @@ typedef enum { SCANNED, NO_MEMORY, TOO_MANY, CHANGED } Status;
 /* First pass over the plane encoded in `body`; `plane` must be zeroed. */
 Status survey_plane(Plane *plane, Span body);
 
-/* Second pass: columns with room for plane->events and plane->stats elements. */
+/* Second pass: columns with room for plane->event_room and plane->stat_room elements, of which the first plane->events
+ * and plane->stats are then written. */
 Status fill_plane(Plane *plane, const Columns *columns);
 
 /* Position of the text with this id, -1 where the file has none. */

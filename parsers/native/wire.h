@@ -20,11 +20,12 @@ typedef enum {
     CUT_SHORT   /* a value reaches beyond the end of the message */
 } Outcome;
 
+/* Number and wire lie apart: side by side, compilers compare them as one word, which waits for both to be stored. */
 typedef struct {
     uint32_t number;
-    uint32_t wire;
     uint64_t value; /* of numbers; of BYTES the length */
     Span bytes;     /* of BYTES; of a value that is cut short, what is there */
+    uint32_t wire;
 } Field;
 
 static inline int64_t length_of(Span span) { return (int64_t)(span.end - span.at); }
@@ -33,6 +34,10 @@ static inline int64_t length_of(Span span) { return (int64_t)(span.end - span.at
 static inline const uint8_t *read_varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
     uint64_t sum = 0;
+    if (at < end && *at < 0x80) { /* tags, lengths and most ids */
+        *value = *at;
+        return at + 1;
+    }
     for (unsigned shift = 0; shift < 70 && at < end; shift += 7) {
         uint8_t byte = *at++;
         sum |= (uint64_t)(byte & 0x7f) << shift;

@@ -1,11 +1,12 @@
 """Log folders: the newest run is read unless another is asked for, and the hosts of a run are its ranks."""
 
+import gzip
 import os
 from pathlib import Path
 
 import pytest
 
-from tests.parsers.xplane_files import Unsigned, event, line, space
+from tests.parsers.xplane_files import Unsigned, event, line, plane, space
 from tests.parsers.xplane_traces import US, environment, gpu, host, notes, read, rows, training
 from traceviz.errors import DamagedTraceError, UnknownFormatError, UsageError
 from traceviz.parsers.registry import identify
@@ -94,6 +95,23 @@ def test_hosts_of_a_run_are_ranks_on_one_clock_with_groups_of_their_own(tmp_path
     assert rows(tables, "devices", "device_id", "ordinal") == [(0, 0), (1, 0)]
     assert sorted(rows(tables, "kernels", "process_id", "device_id")) == [(0, 0), (1, 1)]
     assert "clocks-not-aligned" not in notes(tables)
+
+
+def test_captures_of_different_times_in_one_folder_are_no_hosts_of_one_run(tmp_path):
+    for name, begun in (("monday.xplane.pb", 5 * 10**15), ("friday.xplane.pb", 9 * 10**15)):
+        times = {"profile_start_time": Unsigned(begun), "profile_stop_time": Unsigned(begun + 10**9)}
+        stated = plane("Task Environment", stats=times)
+        (tmp_path / name).write_bytes(space(host(line(1, event("train", 0, 5 * US))), stated))
+    with pytest.raises(UsageError, match="not the hosts of one run") as caught:
+        read(tmp_path)
+    assert caught.value.fix == "Name one of them: friday.xplane.pb, monday.xplane.pb."
+
+
+def test_a_compressed_empty_file_is_an_empty_capture(tmp_path):
+    file = tmp_path / "host.xplane.pb.gz"
+    file.write_bytes(gzip.compress(b""))
+    with pytest.raises(DamagedTraceError, match="is empty"):
+        read(file)
 
 
 def test_hosts_that_do_not_say_when_they_began_each_start_at_zero(tmp_path):

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from tests.parsers.xplane_files import Name, Ref, Unsigned, chunk, event, fixed64, line, number, plane, space, varint
 from traceviz.parsers import xplane_compiled
-from traceviz.parsers.xplane_nesting import Links, nest, spread
+from traceviz.parsers.xplane_native import SCANNER_VARIABLE, library
 from traceviz.parsers.xplane_raw import Kind, Plane, Space
-from traceviz.parsers.xplane_scan import SCANNER_VARIABLE, available_scanner, read_space
+from traceviz.parsers.xplane_scan import available_scanner, read_space
 
-needs_compiled = pytest.mark.skipif(xplane_compiled.library is None, reason="built without the compiled scanner")
+needs_compiled = pytest.mark.skipif(library is None, reason="built without the compiled scanner")
 SCANNERS = [pytest.param("compiled", marks=needs_compiled), "protobuf"]
 
 WHOLE = space(
@@ -318,57 +318,3 @@ def test_both_scanners_read_the_public_captures_alike(public_traces) -> None:
     files = sorted((public_traces / "xplane").glob("*.xplane.pb"))
     counts = {file.stat().st_size: sum(len(one.events) for one in both(file.read_bytes()).planes) for file in files}
     assert counts == {289_306: 6_024, 12_931: 196, 120_758: 706, 862_707: 26_723, 3_039_638: 23_128}
-
-
-@needs_compiled
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 9)), max_size=40))
-def test_compiled_and_plain_nesting_are_equal(rows: list[tuple[int, int, int]]) -> None:
-    rows.sort(key=lambda row: (row[0], row[1], -row[2]))
-    line_, start, length = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    columns = (line_.astype(np.int32), np.ascontiguousarray(start), start + length)
-    parent = np.frombuffer(xplane_compiled.library.nest(*columns), np.int32)
-    assert parent.tolist() == nest(*columns).tolist()
-    depth = np.frombuffer(xplane_compiled.library.depths(parent), np.int32)
-    assert depth.tolist() == [sum(1 for _ in ancestors(parent.tolist(), place)) for place in range(len(rows))]
-
-
-@needs_compiled
-def test_events_that_are_not_sorted_are_not_nested() -> None:
-    one = np.array([0, 0], dtype=np.int32)
-    for starts, ends, lines in (([5, 4], [9, 9], [0, 0]), ([4, 4], [6, 9], [0, 0]), ([4, 5], [9, 9], [1, 0])):
-        times = (np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64))
-        assert xplane_compiled.library.nest(one + np.array(lines, dtype=np.int32), *times) is None
-
-
-def ancestors(parent: list[int], place: int):
-    """Events above one, nearest first."""
-    while (place := parent[place]) >= 0:
-        yield place
-
-
-@needs_compiled
-@given(st.data())
-def test_compiled_and_plain_groups_are_equal(data) -> None:
-    nodes = data.draw(st.integers(1, 30))
-    pairs = data.draw(st.lists(st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)), max_size=60))
-    near, far = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
-    roots = np.array(data.draw(st.permutations(range(nodes)))[: data.draw(st.integers(0, nodes))], dtype=np.int32)
-    levels = np.array(data.draw(st.lists(st.integers(1, 2), min_size=roots.size, max_size=roots.size)), dtype=np.int32)
-    children, parents = Links.between(nodes, near, far), Links.between(nodes, far, near)
-    links = (children.first, children.other, parents.first, parents.other)
-    for every in (False, True):
-        claimed = np.frombuffer(xplane_compiled.library.spread(*links, roots, levels, every), np.int32)
-        assert claimed.tolist() == spread(children, parents, roots, levels, every=every).tolist()
-
-
-@needs_compiled
-def test_links_and_roots_that_do_not_fit_are_refused() -> None:
-    one, none = np.zeros(1, np.int32), np.empty(0, np.int32)
-    first = np.array([0, 1], dtype=np.int64)
-    good = (first, one, first, one, one, one, False)
-    assert len(xplane_compiled.library.spread(*good)) == 4
-    for place, wrong in ((0, np.array([0, 2], dtype=np.int64)), (1, one + 1), (4, one - 1), (5, none)):
-        with pytest.raises(ValueError, match="fit"):
-            xplane_compiled.library.spread(*good[:place], wrong, *good[place + 1 :])
-    with pytest.raises(ValueError, match="int64"):
-        xplane_compiled.library.nest(one, one, one)

@@ -109,6 +109,17 @@ def test_classes_that_the_capture_cannot_see_are_named():
     assert "Not recorded by this capture: synchronisation, allocation, kernel launch, compilation, host blocked" in text
 
 
+def test_a_framework_on_the_host_alone_misses_no_device():
+    steps = [(100 * i, 100, i, {"device_id": None}) for i in range(4)]
+    waits = [(100 * i, 30, "IteratorGetNext:IteratorGetNext", "input") for i in range(4)]
+    view = trace(steps=steps, host_ops=waits, devices=[])
+    result = BreakdownAnalysis().run(view)
+    assert (result.times["input_wait"], result.times["host_compute"]) == (120, 280)
+    text = str(BreakdownAnalysis().describe(result))
+    assert "No device was captured" in text
+    assert "Not recorded" not in text
+
+
 EVENT = st.tuples(st.integers(0, 390), st.integers(0, 200))
 
 

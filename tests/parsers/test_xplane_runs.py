@@ -154,3 +154,30 @@ def test_a_folder_that_traceviz_wrote_is_left_to_its_reader(tmp_path):
     put(tmp_path, EARLY, training(1))
     (tmp_path / "manifest.json").write_text('{"kind": "traceviz.trace"}')
     assert identify(tmp_path).format == "traceviz"
+
+
+def test_two_hosts_with_driver_calls_keep_their_operations_in_threads_of_their_own(tmp_path):
+    call = event("cuLaunchKernel", 4 * US, US, {"correlation_id": Unsigned(9), "device_id": 0})
+    inner = event("Cast:Cast", 2 * US, US)
+    step = event("train", 0, 10 * US, {"step_num": 0, "_r": 1})
+    capture = space(
+        host(line(5, step, event("MatMul:MatMul", US, 8 * US), inner, call)),
+        gpu(line(13, event("k", 6 * US, US, {"correlation_id": Unsigned(9)}), name="Stream #13(Compute)")),
+        environment(),
+    )
+    for name in ("a.xplane.pb", "b.xplane.pb"):
+        folder = put(tmp_path, EARLY, capture, name)
+    tables = read(folder)
+    assert rows(tables, "cuda_api", "process_id", "thread_id", "name") == [
+        (0, 0, "cuLaunchKernel"),
+        (1, 1, "cuLaunchKernel"),
+    ]
+    operations = {row[0]: row for row in rows(tables, "host_ops", "op_id", "process_id", "name", "depth", "parent_id")}
+    assert sorted(row[1:4] for row in operations.values()) == [
+        (process, name, depth)
+        for process in (0, 1)
+        for name, depth in (("Cast:Cast", 2), ("MatMul:MatMul", 1), ("train", 0))
+    ]
+    parents = [(row[1], operations[row[4]][1]) for row in operations.values() if row[4] is not None]
+    assert parents == [(process, process) for process, _ in parents]
+    assert len(parents) == 4

@@ -16,11 +16,19 @@ from traceviz.units import counted, format_ns
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """Time per class in nanoseconds over the steady steps of all ranks; ``steps`` is their number."""
+    """Time per class in nanoseconds over the steady steps of all ranks.
+
+    Args:
+        times: Time by key of the class.
+        measured: Keys of the classes that the capture could see.
+        steps: Number of steady steps.
+        host_only: Whether a framework ran on the host alone, so that nothing of a device is missing.
+    """
 
     times: dict[str, int]
     measured: frozenset[str]
     steps: int
+    host_only: bool = False
 
     @property
     def step_ns(self) -> int:
@@ -61,7 +69,8 @@ class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps]):
             return self._foreign(trace, basis)
         if not trace.steady:
             return self.skipped("no steps were found, so there is no step time to break down")
-        return Breakdown(class_times(trace, trace.steady), measured(trace), trace.steps.steady.height)
+        host_only = "host_ops" in trace.tables and not trace.has_device_tables and not trace.tables.rows("devices")
+        return Breakdown(class_times(trace, trace.steady), measured(trace), trace.steps.steady.height, host_only)
 
     def _foreign(self, trace: TraceView, basis: Basis) -> ForeignSteps | Skipped:
         reason = unusable(trace, basis)
@@ -97,7 +106,9 @@ class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps]):
             Grid(columns, rows, audience="machine"),
         ]
         unseen = [LABELS[c.key] for c in CLASSES if c.key not in result.measured and c.key != "input_wait"]
-        if unseen:
+        if result.host_only:
+            blocks.append(Prose("No device was captured: host compute is the program's own work."))
+        elif unseen:
             blocks.append(Prose(f"Not recorded by this capture: {', '.join(unseen)}."))
         return Section(self.slug, self.title, tuple(blocks))
 

@@ -178,7 +178,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         facts = (
             Fact("input_share", "of steady step time", share, "ratio"),
             Fact("stage", "largest stage", stage.name if stage else None),
-            Fact("stage_path", "path from the source", stage.path or None if stage else None),
+            Fact("stage_path", "path to the program", stage.path or None if stage else None),
             Fact("stage_calls", "calls in the capture", stage.capture_calls if stage else None, "count"),
             Fact("stage_ns", "time in the capture", stage.capture_ns if stage else None, "ns"),
             Fact("best_case_speedup", "speed-up at best", speedup, "factor"),
@@ -326,7 +326,7 @@ def _grid(result: InputPipelineResult) -> Grid:
         Column("self_ns", "Steps waited" if result.host_only else "Device waited", "ns", 0),
         Column("share_of_input", "Of the wait", "ratio", 1, bar=True),
         Column("inside", "Mostly inside", "text", 4),
-        Column("path", "Path from the source", "text", 5),
+        Column("path", "Path to the program", "text", 5),
         Column("advice", "Advice", "text", 9),
         Column("capture_calls", "Calls in capture", "count", 9),
         Column("capture_ns", "Total in capture", "ns", 9),

@@ -34,7 +34,7 @@ class Stage:
         inside: The nested range in which most of it was spent, with its share; empty where there is none.
         advice: What to do about it first.
         further: What else to do.
-        path: Place in the pipeline, from the source to the stage; empty where there is no pipeline.
+        path: Place in the pipeline, from the stage to the program; empty where there is no pipeline.
     """
 
     name: str

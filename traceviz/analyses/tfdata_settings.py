@@ -84,7 +84,7 @@ class PipelineSettings:
         return any(stage.kind == "Prefetch" and WRAPPERS.issuperset(stage.path[:-1]) for stage in self.stages)
 
     def empty_share_of(self, path: str) -> float:
-        """Share of calls of the stage at ``path`` (from the source) that found its buffer empty; 1 if not recorded."""
+        """Share of calls of the stage at ``path`` (from the stage on) that found its buffer empty, else 1."""
         shares = (s.empty_share for s in self.stages if " > ".join(reversed(s.path)) == path)
         return next((share for share in shares if share is not None), 1.0)
 

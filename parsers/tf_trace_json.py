@@ -15,7 +15,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError, UsageError
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import HEAD_BYTES, Match, Reader, ReadOptions
 from traceviz.parsers.tf_trace_decode import Decoded, decode, head_text
 from traceviz.parsers.tf_trace_planes import cap_reached, left_out, spaces_of
 from traceviz.parsers.xplane_runs import Run, choose_run, find_runs
@@ -43,9 +43,7 @@ class TensorFlowTraceReader(Reader):
         """
         if not head:
             return _sniff_folder(path)
-        text = head_text(head)
-        known = text.startswith(b"{") and b'"traceEvents"' in text and _PLANE_NAME.search(text)
-        return Match.YES if known and not _FOREIGN.search(text) else Match.NO
+        return Match.YES if _is_trace(head) else Match.NO
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. Hosts of one run are read together, as ranks.
@@ -62,6 +60,12 @@ class TensorFlowTraceReader(Reader):
             sources += _sources(file, decoded)
             del decoded
         yield from read_spaces(sources, options, Provenance(self.format, "trace JSON", tuple(notes)))
+
+
+def _is_trace(head: bytes) -> bool:
+    text = head_text(head)
+    known = text.startswith(b"{") and b'"traceEvents"' in text and _PLANE_NAME.search(text)
+    return bool(known and not _FOREIGN.search(text))
 
 
 def _sources(file: Path, decoded: Decoded) -> list[Source]:
@@ -100,13 +104,22 @@ CAPPED = (
 
 
 def _sniff_folder(path: Path) -> Match:
-    """Certain of log folders whose runs have no other file than this: the XPlane file holds more."""
+    """Certain of log folders whose runs have no other file than this: the XPlane file holds more.
+
+    PyTorch's profiler gives its files the same ending: the newest run must hold one of ours.
+    """
     try:
         if not path.is_dir() or (path / "manifest.json").is_file() or find_runs(path):
             return Match.NO
-        return Match.YES if find_runs(path, SUFFIXES) else Match.NO
+        runs = find_runs(path, SUFFIXES)
+        return Match.YES if runs and any(map(_is_trace, map(_head_of, runs[-1].files))) else Match.NO
     except (OSError, ValueError):
         return Match.NO
+
+
+def _head_of(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(HEAD_BYTES)
 
 
 def _choose(path: Path, wanted: str | None) -> tuple[Run, Notes]:

@@ -68,6 +68,8 @@ _TPU_LINES = {
 }
 _COUNTERS = "_counters_"
 _OVERHEAD = "CUPTI overhead"
+_NO_METRICS = frozenset({"group_id", "flow", "correlation_id", "is_eager"})
+"""Stats that link events; files that were saved after grouping give samples some as well."""
 
 _NAMES = re.compile(
     r"(?P<COPY>memcpy|copy(?:device|host)to)|(?P<FILL>memset)|(?P<ALLOCATION>mem(?:alloc|free|ory))", re.IGNORECASE
@@ -416,7 +418,8 @@ def _address(text: str | None) -> int | None:
 def _samples(device: Device) -> Columns:
     """One row per number of an event: under its key, or under the name of the event where the key only says "value"."""
     plane, is_sample = device.plane, device.what == What.SAMPLE
-    stats = plane.stats.of(is_sample[plane.stats.event] & (plane.stats.kind <= Kind.SIGNED))
+    measured = np.array([text not in _NO_METRICS for text in plane.texts], dtype=bool)[plane.stats.key]
+    stats = plane.stats.of(is_sample[plane.stats.event] & measured & (plane.stats.kind <= Kind.SIGNED))
     generic = [place for place, text in enumerate(plane.texts) if text in ("counter_value", "value")]
     named_by_event = np.isin(stats.key, generic)
     words = [*plane.texts, *plane.names]

@@ -184,9 +184,10 @@ def note_captures(hosts: Sequence[Host], notes: Notes) -> None:
         notes.add("slow-reader", "info", SLOW)
     aggregated = sum(plane.aggregated for host in hosts for plane in host.space.planes)
     notes.add("aggregated-events", "info", AGGREGATED, aggregated)
-    unknown = Counter(
-        {plane.name: len(plane.events) for host in hosts for _, plane in host.planes(Role.OTHER) if len(plane.events)}
-    )
+    unknown = Counter[str]()
+    for host in hosts:
+        for _, plane in host.planes(Role.OTHER):
+            unknown.update({plane.name: len(plane.events)} if len(plane.events) else {})
     notes.add("unknown-planes", "info", _not_read("planes", unknown), sum(unknown.values()))
 
 
@@ -198,9 +199,15 @@ SLOW = (
 
 
 def _without_hosts(hosts: Sequence[Host]) -> Callable[[str], str]:
-    """A function that replaces the names of hosts, which are private, and paths in a text."""
-    known = {name for host in hosts for name in (*host.space.hostnames, host.name) if name}
-    named = re.compile("|".join(re.escape(name) for name in sorted(known, key=len, reverse=True)) or r"(?!)")
+    """A function that replaces the names of hosts, which are private, and paths in a text.
+
+    Files are named after hosts as well, unless somebody renamed them: where the file states its host, a mere word such
+    as ``events`` is none.
+    """
+    known = {name for host in hosts for name in host.space.hostnames if name}
+    known |= {host.name for host in hosts if not (host.space.hostnames and host.name.isalpha())} - {""}
+    listed = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
+    named = re.compile(rf"(?<!\w)(?:{listed or '(?!)'})(?!\w)")
     return lambda text: without_paths(named.sub("[host]", text))
 
 

@@ -36,6 +36,9 @@ _FRAMEWORK = _UNNAMED | {"EagerKernelExecute", "EagerExecute"}
 
 _STEP = re.compile(r"[0-9]+$")
 
+_MOST_GROUPS = 1 << 48
+"""No capture has so many: higher ids are damage, and those of several hosts, numbered on, would not fit 64 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Root:
@@ -219,7 +222,7 @@ def _kept(space: Space) -> Groups:
     for number, sheet in enumerate(sheets):
         group_id = np.full(len(sheet.plane.events), NONE, np.int64)
         told = sheet.stats.column("group_id")
-        group_id[told.event] = told.value
+        group_id[told.event] = np.where(told.value < _MOST_GROUPS, told.value, NONE)
         marked = sheet.stats.texts("step_name")
         planes.append(_plane(sheet, group_id, sorted(marked)))
         names |= {int(group_id[event]): text for event, text in marked.items()}

@@ -148,18 +148,23 @@ class Clock:
 
 
 def common_clock(spaces: Sequence[Space]) -> Clock:
-    """The clock on which the first event of ``spaces`` starts at zero; without a common one, each host's first."""
+    """The clock on which the first event of ``spaces`` starts at zero; without a common one, each host's first.
+
+    Hosts without events, of which only errors were saved, have no say in it.
+    """
     extents = [_extent(space) for space in spaces]
     offsets = [_to_unix(space) for space in spaces]
-    known = [offset for offset in offsets if offset is not None]
-    if len(known) == len(offsets):
-        first = min(start + offset for (start, _), offset in zip(extents, known, strict=True))
-        zeros = tuple(first - offset for offset in known)
+    timed = [place for place, space in enumerate(spaces) if any(len(plane.events) for plane in space.planes)] or [0]
+    known = {place: offset for place in timed if (offset := offsets[place]) is not None}
+    if len(known) == len(timed):
+        first = min(extents[place][0] + offset for place, offset in known.items())
+        zeros = tuple(first - (offset or 0) for offset in offsets)
     else:
         zeros = tuple(start for start, _ in extents)
-    last = max(end - zero for (_, end), zero in zip(extents, zeros, strict=True))
-    t0 = None if offsets[0] is None else wrapped(zeros[0] + offsets[0])
-    return Clock(zeros, wrapped(last), t0, len(known) == len(offsets) or len(spaces) == 1)
+    last = max(extents[place][1] - zeros[place] for place in timed)
+    began = offsets[timed[0]]
+    t0 = None if began is None else wrapped(zeros[timed[0]] + began)
+    return Clock(zeros, wrapped(last), t0, len(known) == len(timed) or len(timed) == 1)
 
 
 def _extent(space: Space) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from traceviz.parsers.xplane_hosts import Host, Role, ordinal
 from traceviz.parsers.xplane_raw import Array, Line, Plane, Value
 
 _NVTX_LINE = re.compile(r"^Host Threads/(?P<tid>\d{1,18})/NVTX$")
+_OF_SUBPROCESS = re.compile(r" \[\d+\]$")
 _WITH_ID = re.compile(r"^(?P<name>.+)/-?\d+$", re.DOTALL)
 
 PlaneKey = tuple[int, int]
@@ -63,7 +64,9 @@ def _processes(hosts: Sequence[Host], *, keep_private: bool) -> pa.Table:
 
 
 def _pid(host: Host) -> int | None:
-    stated = (plane.properties.get("process_id") for plane in host.space.planes)
+    """The id that the planes state; those of subprocesses, ``/host:CPU [77]``, state another."""
+    own = (plane for plane in host.space.planes if not _OF_SUBPROCESS.search(plane.name))
+    stated = (plane.properties.get("process_id") for plane in own)
     return next((pid for pid in stated if isinstance(pid, int) and 0 <= pid < 2**63), None)
 
 

@@ -196,9 +196,12 @@ def _read(file: Path) -> Space:
 
 def _read_compressed(file: Path) -> Space:
     """The file inside a gzip file; of one that is cut short, what there is."""
-    inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    rest, data = file.read_bytes(), b""
     try:
-        data = inflate.decompress(file.read_bytes())
+        while rest.startswith(GZIP_MAGIC):  # a gzip file may consist of several one after the other
+            inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            data += inflate.decompress(rest)
+            rest = inflate.unused_data
     except zlib.error as error:
         raise DamagedTraceError(f"{file.name} cannot be decompressed.", f"{error}.", _AGAIN) from error
     if not data and inflate.eof:

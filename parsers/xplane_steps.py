@@ -26,8 +26,8 @@ def steps(hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[D
     """Table ``steps``.
 
     Per host, groups that the program marked. Where it marked none, the groups that the profiler found: on each GPU as
-    long as their work there, for replicas may run far apart; or, where the capture covers no device, as long as the
-    event that they begin with. Beside these, the steps that TPUs record themselves.
+    long as their work there, for replicas may run far apart; or, where no device did any work, as long as the event
+    that they begin with. Beside these, the steps that TPUs record themselves.
     """
     rows: list[Row] = []
     for host in hosts:
@@ -57,8 +57,8 @@ def _marked(host: Host, threads: Sequence[Threads]) -> Iterator[Row]:
 
 
 def _found(host: Host, threads: Sequence[Threads], devices: Sequence[Device]) -> Iterator[Row]:
-    """Groups that nobody marked."""
-    if devices:
+    """Groups that nobody marked. The profiler lists every GPU of the machine, whether the program uses it or not."""
+    if any(len(device.plane.events) for device in devices):
         spans = _device_spans([device for device in devices if role(device.plane) is Role.GPU])
         for group in _groups(host):
             for device_id, (start, end) in spans.get(group.id, {}).items():

@@ -89,3 +89,18 @@ def test_an_unknown_device_or_rank_names_those_that_exist():
         select(whole, Selection(device=7))
     with pytest.raises(UsageError, match="no rank '3'"):
         select(whole, Selection(rank=3))
+
+
+def test_a_device_keeps_the_steps_that_the_host_marked():
+    whole = tables(kernels=[(0, 1, "a")], steps=[(0, 5, 0, {"device_id": None}), (5, 5, 1, {"device_id": 1})])
+    part = select(whole, Selection(device=0))
+    assert part.arrow("steps").column("device_id").to_pylist() == [None]
+
+
+def test_the_devices_of_other_ranks_and_other_devices_are_not_said_to_be_unused():
+    whole = tables(
+        kernels=[(0, 1, "a"), (2, 1, "b", {"process_id": 1, "device_id": 1})],
+        devices=[(number, None, {"ordinal": number}) for number in range(3)],
+    )
+    assert select(whole, Selection(rank=0)).arrow("devices").column("device_id").to_pylist() == [0, 2]
+    assert select(whole, Selection(device=1)).arrow("devices").column("device_id").to_pylist() == [1]

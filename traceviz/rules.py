@@ -230,7 +230,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV401",
         "recompilation-in-steps",
-        "Functions are traced or programs compiled in at least two steady steps, while no device works.",
+        "Functions are traced or programs compiled in at least two steady steps of a process, while no device works.",
         "Tracing and compiling take milliseconds to minutes; they are meant to happen in the first step only. Each new "
         "shape, type or Python argument makes the framework compile again.",
         (

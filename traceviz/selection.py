@@ -11,6 +11,9 @@ from traceviz import schema
 from traceviz.errors import UsageError
 from traceviz.tables import WINDOW_NOTE, TraceTables
 
+_ON_DEVICES = (*schema.DEVICE_WORK, "device_ops")
+"""Tables that tell which process used which device."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -19,7 +22,8 @@ class Selection:
     Args:
         start_ns: Begin of the window on the trace's clock; ``None`` for the first event.
         end_ns: End of the window; ``None`` for the end of the capture.
-        device: Ordinal of the device whose work is kept; calls that launched nothing on it stay.
+        device: Ordinal of the device whose work is kept; calls that launched nothing on it stay, as does what belongs
+            to no device.
         rank: Rank, else number of the process (in order of pid), whose events are kept.
     """
 
@@ -58,6 +62,7 @@ def select(tables: TraceTables, selection: Selection) -> TraceTables:
         for name in ("processes", "threads")
         if processes is not None
     }
+    owners["devices"] = _devices_left(tables, devices, processes)
     return tables.replace({**kept, **owners, "run": run.collect().to_arrow(), "notes": _noted(tables, selection)})
 
 
@@ -90,13 +95,28 @@ def _process_ids(tables: TraceTables, rank: int) -> list[int]:
     return found
 
 
+def _devices_left(tables: TraceTables, devices: list[int] | None, processes: list[int] | None) -> pa.Table:
+    """The devices that are part of the selection: not those where only processes that are left out did any work."""
+    frame = tables.scan("devices")
+    if devices is not None:
+        frame = frame.filter(pl.col("device_id").is_in(devices))
+    if processes is not None:
+        used = [tables.scan(name).select("device_id", "process_id") for name in _ON_DEVICES if name in tables]
+        users = pl.concat(used).unique().collect() if used else pl.DataFrame(schema={"device_id": pl.Int16})
+        own = pl.col("process_id").is_in(processes) if used else pl.lit(value=False)
+        others = set(users["device_id"]) - set(users.filter(own)["device_id"])
+        frame = frame.filter(~pl.col("device_id").is_in(sorted(others)))
+    return frame.collect().to_arrow()
+
+
 def _keep(
     tables: TraceTables, name: str, window: tuple[int, int], devices: list[int] | None, processes: list[int] | None
 ) -> pa.Table:
     columns = {column.name for column in schema.table(name).columns}
     frame = tables.scan(name)
     if devices is not None and "device_id" in columns:
-        frame = frame.filter(pl.col("device_id").is_in(devices))
+        # What belongs to no device, such as a step that the host marked, is about all of them.
+        frame = frame.filter(pl.col("device_id").is_in(devices) | pl.col("device_id").is_null())
     if processes is not None and "process_id" in columns:
         frame = frame.filter(pl.col("process_id").is_in(processes))
     if "dur_ns" in columns:

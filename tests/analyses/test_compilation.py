@@ -103,3 +103,15 @@ def test_a_capture_without_compilation_says_so():
     blocks = analysis.describe(analysis.run(trace(host_ops=[(0, 1, "a:Mul")]))).blocks
     assert blocks[0] == Prose("Nothing was traced, compiled or loaded during the capture.")
     assert [block.rows for block in blocks if isinstance(block, Grid)] == [()]
+
+
+@pytest.mark.parametrize(("times", "expected"), [(1, []), (2, ["TV401"])])
+def test_2_processes_that_compile_once_each_do_not_compile_again(times, expected):
+    marks, starts = steps([10_000 * US] * 10)
+    both = [(*mark, {"process_id": rank, "thread_id": rank}) for rank in (0, 1) for mark in marks]
+    host_ops = [
+        (starts[4 + i] + 1_000 * US, 5_000 * US, "backend_compile", "compile", {"process_id": rank, "thread_id": rank})
+        for i in range(times)
+        for rank in (0, 1)
+    ]
+    assert codes(trace(steps=both, host_ops=host_ops)) == expected

@@ -118,3 +118,12 @@ def test_what_is_waited_for_is_listed_by_op_and_a_device_without_waits_has_2_tab
         grids = [block for block in section.blocks if isinstance(block, Grid)]
         assert len(grids) == tables
     assert [row[:4] for row in grids[-1].rows] == [("copy-done", 2, 40, 0.8), ("send-done.1", 1, 10, 0.2)]
+
+
+def test_the_only_1_of_all_devices_waits_alone():
+    kernels = [op(0, 30, "infeed.1", "infeed"), op(30, 40, "copy-done.2", "copy-done"), op(70, 30, "fusion.1")]
+    view = trace(device_ops=[module(0, 100)], kernels=kernels, devices=[(0, None, {"kind": "tpu", "ordinal": 0})])
+    analysis = DeviceProgramsAnalysis()
+    infeed, copies = (found.message for found in analysis.judge(analysis.run(view)))
+    assert infeed == "TPU 0 waits for infeed in 30.0 % of its time."
+    assert copies.startswith("TPU 0 waits for asynchronous copies in 40.0 % of its time, most of all in copy-done.2")

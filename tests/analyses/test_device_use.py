@@ -137,3 +137,9 @@ def test_idle_time_between_first_and_last_work_is_told_apart_from_the_rest():
     grid = section.blocks[1]
     row = dict(zip([column.name for column in grid.columns], grid.rows[0], strict=True))
     assert (row["extent_ns"], row["inner_idle_ns"], row["idle_ns"]) == (80, 30, 950)
+
+
+def test_a_device_of_which_a_window_leaves_an_instant_has_no_gaps_and_stops_nothing():
+    assert isinstance(GAPS.run(trace(kernels=[(10, 0, "a")], span_ns=100)), Skipped)
+    view = trace(kernels=[(10, 0, "a"), (20, 30, "b", {"device_id": 1})], span_ns=100)
+    assert GAPS.run(view).gaps == 2

@@ -2,11 +2,14 @@
 
 import pytest
 
-from tests.analyses.builders import trace
+from tests.analyses.builders import tables, trace
 from traceviz.analyses.devices import DevicesAnalysis
 from traceviz.analyses.launch_contention import LaunchContentionAnalysis
+from traceviz.analyses.memory import MemoryAnalysis
 from traceviz.analyses.precision import PrecisionAnalysis
+from traceviz.analyses.view import TraceView
 from traceviz.report import Skipped
+from traceviz.selection import Selection, select
 
 
 def codes(analysis, view):
@@ -181,3 +184,15 @@ def test_launching_is_overlaid_with_the_pipeline():
 def test_a_trace_without_input_pipeline_is_skipped_with_the_reason():
     outcome = LaunchContentionAnalysis().run(contended(30, category="runtime"))
     assert outcome == Skipped("launch_contention", "the trace shows no input pipeline (tf.data)")
+
+
+def test_the_part_of_a_capture_in_which_1_of_2_devices_computes_says_nothing_of_the_program():
+    whole = tables(kernels=[work(), (1000, 1000, "k", {"device_id": 1})], devices=gpus(2), host_ops=[])
+    assert codes(DevicesAnalysis(), TraceView(select(whole, Selection(end_ns=900)))) == []
+
+
+def test_a_tpus_peak_from_before_the_capture_is_not_compared_with_what_its_programs_leave():
+    memory = [(0, "alloc", 1, {"in_use_bytes": 100, "available_bytes": 900, "peak_bytes": 1336, "device_id": 0})]
+    view = trace(kernels=[work()], memory_events=memory, devices=[(0, "v6e", {"kind": "tpu", "ordinal": 0})])
+    assert DevicesAnalysis().run(view).used_share == 0.1
+    assert codes(MemoryAnalysis(), view) == []

@@ -13,6 +13,7 @@ from traceviz.analyses.run import analyze
 from traceviz.analyses.view import AnalysisOptions, TraceView
 from traceviz.errors import UsageError
 from traceviz.report import Skipped
+from traceviz.selection import Selection, select
 
 MS = 1_000_000
 
@@ -284,3 +285,16 @@ def test_kernel_launch_beside_tf_data_hints_at_its_threads():
 
 def test_idle_is_what_input_output_and_the_device_leave():
     assert some_shares(input=0.1, device_compute=0.5, device_collectives=0.2).idle == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("basis", ["xprof", "tensorboard"])
+def test_steps_that_a_time_window_cut_are_left_out_and_2_whole_ones_stay(basis):
+    numbers = range(4)
+    whole = tables(
+        host_ops=[event for i in numbers for event in (marker(1000 * i, 1000, i), op(1000 * i, 900, "work", group=i))],
+        steps=[(1000 * i, 1000, i, {"marker": "train", "group_id": i, "name": f"train {i}"}) for i in numbers],
+        devices=[],
+    )
+    view = TraceView(select(whole, Selection(start_ns=500, end_ns=3500)))
+    found = foreign_steps(view, basis_named(basis)).frame
+    assert found.select("step", "step_ns").rows() == [("train 1", 1000), ("train 2", 1000)]

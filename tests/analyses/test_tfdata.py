@@ -324,3 +324,58 @@ def test_of_8_settings_only_those_that_a_stage_has_are_columns():
     settings = PipelineSettings((StageSettings(("ParallelMap",), 3, parallelism=4),))
     grid = next(block for block in describe_settings(settings) if isinstance(block, Grid))
     assert [column.name for column in grid.columns if column.importance < 9] == ["stage", "parallelism"]
+
+
+def waiting(*stages):
+    """A batch taken in 500 ns of each step, from ``stages``: name and properties, from the consumer on."""
+
+    def each(pipeline, start, i):
+        pipeline.add(start, 500, "IteratorGetNext", "input", group=i)
+        for place, (name, properties) in enumerate(stages, 1):
+            pipeline.add(start + place, 500 - 2 * place, f"Iterator::Root::{name}", **properties)
+
+    return each
+
+
+def messages(tables):
+    return {found.code: found.message for found in ANALYSIS.judge(ANALYSIS.run(trace(**tables)))}
+
+
+@pytest.mark.parametrize("last", ["FiniteTake", "FiniteSkip", "ForeverRepeat", "MaxIntraOpParallelism"])
+def test_a_prefetch_before_a_stage_that_only_passes_elements_on_counts_as_the_end(last):
+    found = messages(training(5, waiting((last, {}), (f"{last}::Prefetch", {"buffered_elements": 0}))))
+    assert sorted(found) == ["TV101", "TV103"]
+
+
+def test_the_last_stage_without_a_prefetch_is_the_1_that_works():
+    found = messages(training(5, waiting(("MaxIntraOpParallelism", {}), ("MaxIntraOpParallelism::BatchV2", {}))))
+    assert found["TV105"].startswith("The pipeline ends in Batch, without a prefetch")
+
+
+def test_the_prefetch_of_a_validation_between_2_epochs_says_nothing_of_the_training():
+    def each(pipeline, start, i):
+        waiting(("BatchV2", {}))(pipeline, start, i)
+        if i == 4:
+            pipeline.add(9000, 490, "Iterator::Root::Prefetch", buffered_elements=0)
+
+    found = messages(training(5, each))
+    assert found["TV105"].startswith("The pipeline ends in Batch, without a prefetch")
+
+
+def test_figures_that_the_last_of_5_calls_could_not_read_are_those_of_the_call_before():
+    def each(pipeline, start, i):
+        known = {"parallelism": 2, "cpu_budget": 4} if i < 4 else {"parallelism": "unavailable"}
+        waiting(("ParallelMapV2", known))(pipeline, start, i)
+
+    assert messages(training(5, each))["TV104"] == (
+        "ParallelMap works on 2 elements at once, where the pipeline may use 4 cores."
+    )
+
+
+def test_1_call_1_element_and_1_core_are_singular():
+    stages = (("Prefetch", {"buffered_elements": 0}), ("Prefetch::ParallelMapV2", {"parallelism": 1, "cpu_budget": 2}))
+    found = messages(training(1, waiting(*stages)))
+    assert found["TV103"] == "In 100.0 % of its 1 call, the prefetch buffer was found empty."
+    assert "works on 1 element at once" in found["TV104"]
+    one = PipelineSettings((StageSettings(("Prefetch",), 1),), cpu_budget=1)
+    assert describe_settings(one)[-1].text == "The pipeline may use 1 core and ends in a prefetch."

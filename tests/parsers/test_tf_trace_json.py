@@ -456,3 +456,11 @@ def test_the_json_of_a_public_capture_has_its_kernels_to_the_nanosecond(public_t
             events.append(event(1, line.id, starts[place] / 1e6, int(plane.events.dur_ps[place]) / 1e6, name))
     kernels = read(written(tmp_path, *events)).kernels
     assert kernels.select(pl.len(), pl.col("dur_ns").sum()).collect().row(0) == (116, 5_673_352)
+
+
+def test_a_folder_of_traces_of_pytorch_is_none_of_ours(tmp_path):
+    trace = {"schemaVersion": 1, "traceEvents": [{**event(1, 1, 1, 3, "aten::mm"), "cat": "cpu_op"}]}
+    (tmp_path / "worker.1.pt.trace.json.gz").write_bytes(gzip.compress(json.dumps(trace).encode()))
+    assert READER.sniff(b"", tmp_path) == Match.NO
+    written(tmp_path, *HOST, event(701, 7, 0, 3, "a"))
+    assert READER.sniff(b"", tmp_path) == Match.YES

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.parsers.xplane_files import Name, Ref, Unsigned, event, line, plane, space
-from tests.parsers.xplane_traces import US, environment, gpu, host, notes, rows, tables_of, training
+from tests.parsers.xplane_traces import US, environment, gpu, host, notes, read, rows, tables_of, training
 from traceviz.errors import DamagedTraceError, UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, ReadOptions
 from traceviz.parsers.registry import identify
@@ -525,3 +525,31 @@ def test_a_file_that_only_has_the_name_of_a_capture_is_refused(tmp_path):
 def test_a_single_capture_has_no_runs_to_choose_from(tmp_path):
     with pytest.raises(UsageError, match="not a folder of runs"):
         tables_of(tmp_path, training(1), run="2024")
+
+
+@pytest.mark.parametrize("name", ["events", "t"])
+def test_a_renamed_file_takes_no_words_out_of_what_the_profiler_says(tmp_path, name):
+    path = tmp_path / f"{name}.xplane.pb"
+    path.write_bytes(space(host(line(1, event("a", 0, US))), warnings=["3 events dropped on vm1"], hostnames=["vm1"]))
+    message = notes(read(path))["profiler-diagnostic"][2]
+    assert message == "The profiler: 3 events dropped on [host]"
+
+
+def test_steps_that_nobody_marked_are_found_on_the_host_where_the_gpu_of_the_machine_is_idle(tmp_path):
+    runs = [event("FunctionRun", at * 100 * US, 90 * US, {"id": at, "_r": 1}) for at in range(4)]
+    tables = tables_of(tmp_path, space(host(line(1, *runs)), gpu(), environment()))
+    assert rows(tables, "steps", "start_ns", "dur_ns", "device_id")[1] == (100_000, 90_000, None)
+    assert tables.rows("steps") == 4
+
+
+def test_samples_of_a_grouped_file_hold_no_group_ids(tmp_path):
+    sample = event("power_mw", 0, 0, {"power_mw": 5000, "group_id": 0})
+    marker = event("train", 0, US, {"group_id": 0, "step_name": "train 0"})
+    tables = tables_of(tmp_path, space(host(line(1, marker)), gpu(line(5, sample, name="_counters_"))))
+    assert rows(tables, "samples", "metric", "value") == [("power_mw", 5000.0)]
+
+
+def test_the_process_id_is_not_that_of_a_subprocess(tmp_path):
+    worker = plane("/host:CPU [77]", line(2, event("b", 0, US)), stats={"process_id": 77})
+    own = host(line(1, event("a", 0, US)), stats={"process_id": 12})
+    assert rows(tables_of(tmp_path, space(worker, own)), "processes", "pid") == [(12,)]

@@ -181,3 +181,35 @@ def test_two_hosts_with_driver_calls_keep_their_operations_in_threads_of_their_o
     parents = [(row[1], operations[row[4]][1]) for row in operations.values() if row[4] is not None]
     assert parents == [(process, process) for process, _ in parents]
     assert len(parents) == 4
+
+
+@pytest.mark.parametrize("silent", [space(errors=["No profiler"]), space(environment(1), errors=["No profiler"])])
+def test_a_host_without_events_has_no_say_in_the_clock(tmp_path, silent):
+    put(tmp_path, EARLY, silent, "a.xplane.pb")
+    put(tmp_path, EARLY, training(2), "b.xplane.pb")
+    tables = read(put(tmp_path, EARLY, training(2), "c.xplane.pb"))
+    assert "clocks-not-aligned" not in notes(tables)
+    assert (tables.run_facts()["span_ns"], rows(tables, "steps", "start_ns")[0]) == (190_000, (0,))
+    assert tables.run_facts()["t0_unix_ns"] == 1_700_000_000_000_001_000
+
+
+def test_events_of_unknown_planes_are_counted_over_all_hosts(tmp_path):
+    custom = plane("/device:CUSTOM:X", line(1, event("a", 0, US), event("b", US, US)))
+    for name in ("a", "b"):
+        folder = put(tmp_path, EARLY, space(custom, environment()), f"{name}.xplane.pb")
+    assert notes(read(folder))["unknown-planes"][1] == 4
+
+
+def test_a_capture_compressed_in_several_parts_is_read_whole(tmp_path):
+    file = tmp_path / "host.xplane.pb.gz"
+    content = training(3)
+    file.write_bytes(gzip.compress(content[:500]) + gzip.compress(content[500:]))
+    tables = read(file)
+    assert (tables.rows("steps"), notes(tables)) == (3, {})
+
+
+def test_damaged_group_ids_of_several_hosts_are_no_groups(tmp_path):
+    marker = event("train", 0, US, {"group_id": 2**62, "step_name": "train 0"})
+    for name in ("a", "b", "c"):
+        folder = put(tmp_path, EARLY, space(host(line(1, marker)), environment()), f"{name}.xplane.pb")
+    assert rows(read(folder), "host_ops", "group_id") == [(None,)] * 3

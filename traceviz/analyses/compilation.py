@@ -38,6 +38,7 @@ class CompileTimes:
         steps: Steady steps.
         steps_with: Steady steps in which something is compiled for at least the shortest time that counts.
         step_ns: Steady step time.
+        recurring: The most such steps of one process: several that compile once each do not compile again.
     """
 
     by_name: pl.DataFrame
@@ -48,6 +49,7 @@ class CompileTimes:
     steps: int
     steps_with: int
     step_ns: int
+    recurring: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class CompilationAnalysis(Analysis[CompileTimes]):
 
     Args:
         shortest_ns: Less compilation in a step than this is bookkeeping, and does not make it a compiling step.
-        recurring_steps: From so many steady steps with compilation on, it recurs,
+        recurring_steps: From so many steady steps of a process with compilation on, it recurs,
         min_share: provided that it takes at least this share of steady step time while no device works.
     """
 
@@ -75,7 +77,7 @@ class CompilationAnalysis(Analysis[CompileTimes]):
     def run(self, trace: TraceView) -> CompileTimes:
         """Overlay compile events with the steps."""
         events = _outermost(_compile_events(trace))
-        total = warmup = steady = exposed = steps = steps_with = step_ns = 0
+        total = warmup = steady = exposed = steps = steps_with = step_ns = most = 0
         inside = np.zeros(events.height, dtype=bool)
         for process in trace.ranks:
             own = events["process_id"].to_numpy() == process
@@ -87,14 +89,15 @@ class CompilationAnalysis(Analysis[CompileTimes]):
             recurring = busy.intersect(window)
             steady, exposed = steady + recurring.total, exposed + recurring.intersect(trace.idle_of(process)).total
             per_step = busy.overlap(*bounds(marks.filter(~pl.col("warmup"))))
-            steps, steps_with = steps + per_step.size, steps_with + int((per_step >= self.shortest_ns).sum())
+            compiling = int((per_step >= self.shortest_ns).sum())
+            steps, steps_with, most = steps + per_step.size, steps_with + compiling, max(most, compiling)
             step_ns += window.total
         by_name = _by_name(events.with_columns(pl.Series("steady", inside)))
-        return CompileTimes(by_name, total, warmup, steady, exposed, steps, steps_with, step_ns)
+        return CompileTimes(by_name, total, warmup, steady, exposed, steps, steps_with, step_ns, most)
 
     def judge(self, result: CompileTimes) -> tuple[Finding, ...]:
         """Compilation that recurs in steady steps."""
-        if not result.step_ns or result.steps_with < self.recurring_steps:
+        if not result.step_ns or result.recurring < self.recurring_steps:
             return ()
         if result.exposed_ns < self.min_share * result.step_ns:
             return ()

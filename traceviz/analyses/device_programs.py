@@ -136,6 +136,8 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
             f"The devices wait for infeed in {format_ratio(infeed / window)} of their time, "
             f"{worst.device} in {format_ratio(ratio(worst.times['infeed_ns'], worst.window_ns) or 0)}."
         )
+        if len(result.devices) == 1:
+            message = f"{worst.device} waits for infeed in {format_ratio(infeed / window)} of its time."
         evidence = (
             Fact("infeed_ns", "waiting for infeed", infeed, "ns"),
             Fact("window_ns", "time of the devices", window, "ns"),
@@ -148,8 +150,10 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         if not window or waited < self.copy_share * window:
             return ()
         largest = result.waits.select("name", "calls", "total_ns").head(3).rows()
+        alone = len(result.devices) == 1
+        who, whose = (f"{result.devices[0].device} waits", "its") if alone else ("The devices wait", "their")
         message = (
-            f"The devices wait for asynchronous copies in {format_ratio(waited / window)} of their time, most of all "
+            f"{who} for asynchronous copies in {format_ratio(waited / window)} of {whose} time, most of all "
             f"in {largest[0][0]} ({counted(largest[0][1], 'call')}, {format_ns(largest[0][2])}): nothing is left to "
             "compute meanwhile."
         )

@@ -49,6 +49,7 @@ class Devices:
         devices: In their order.
         framework: Whether a framework recorded them: then they are those that the program could use, and not all of
             the machine.
+        whole: Whether the trace is the whole capture; outside of a time window, other devices may compute.
         busy_ns: Kernel time within the judged time, over the devices.
         small_busy_ns: The part of it in which nothing but small grids runs.
         judged_ns: Judged time, once for each device that computes.
@@ -58,6 +59,7 @@ class Devices:
 
     devices: tuple[Device, ...]
     framework: bool
+    whole: bool
     busy_ns: int
     small_busy_ns: int
     judged_ns: int
@@ -111,6 +113,7 @@ class DevicesAnalysis(Analysis[Devices]):
         return Devices(
             devices=per_device,
             framework="host_ops" in trace.tables,
+            whole=not trace.is_window,
             busy_ns=sum(own.total for own in inside.values()),
             small_busy_ns=small,
             judged_ns=sum(window.total for window in judged.values()),
@@ -124,7 +127,7 @@ class DevicesAnalysis(Analysis[Devices]):
 
     def _unused(self, result: Devices) -> tuple[Finding, ...]:
         visible, used = len(result.devices), result.computing
-        if not result.framework or not 0 < used <= self.computing or used == visible:
+        if not (result.framework and result.whole) or not 0 < used <= self.computing or used == visible:
             return ()
         saved = round(result.busy_ns * (1 - used / visible))
         if saved < self.unused_share * result.judged_ns:

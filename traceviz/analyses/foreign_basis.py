@@ -191,11 +191,13 @@ def foreign_steps(trace: TraceView, basis: Basis) -> ForeignSteps:
 
     A step is a group of events that the framework linked. Its time is that of the longest marker of the host; where
     a device worked for it, the longest uninterrupted run of its device events instead, unless the marker encloses it.
-    A step without device compute (without host compute, where there is no device) is left out.
+    A step without device compute (without host compute, where there is no device) is left out, and so is one that the
+    edge of a time window cut.
     """
     device = _device_events(trace)
     has_device = _has_gpu(trace)
     host = _host_events(trace, basis, has_device=has_device)
+    cut = _cut_groups(trace, pl.concat([part.select(_EVENT) for part in (device, host)]))
     if has_device:
         grouped = device.select("group_id").unique()
         host = host.join(grouped, on="group_id", how="semi") if basis.merges_host else host.clear()
@@ -204,10 +206,17 @@ def foreign_steps(trace: TraceView, basis: Basis) -> ForeignSteps:
     events = pl.concat([counted, host.filter(pl.col("kind") > UNKNOWN)])
     steps = _step_times(_longest(markers), _longest(_device_runs(device)))
     frame = _broken_down(steps, events, DEVICE_COMPUTE if has_device else HOST_COMPUTE)
+    frame = frame.join(cut, on="group_id", how="anti", maintain_order="left")
     if basis.drops_edges:
         frame = frame.filter(~_is_edge())
     named = _named(trace, frame, host_names=not has_device or basis.merges_host)
     return ForeignSteps(basis, has_device, named, _tf_data(trace), _has_unknown_markers(trace))
+
+
+def _cut_groups(trace: TraceView, events: pl.DataFrame) -> pl.DataFrame:
+    """Groups (``group_id``) that reach to an edge of the time window that the trace was cut to; none elsewhere."""
+    at_edge = (pl.col("start_ns") <= 0) | (pl.col("end_ns") >= trace.span_ns)
+    return events.filter(at_edge & trace.is_window).select("group_id").unique()
 
 
 def _has_gpu(trace: TraceView) -> bool:

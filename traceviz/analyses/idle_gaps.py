@@ -90,9 +90,11 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
 
     def run(self, trace: TraceView) -> IdleGaps | Skipped:
         """Find the gaps, and the host class that covers most of each."""
-        if not trace.device_busy:
+        # A window may leave of a device's work no more than the instant at which it ended.
+        devices = [device for device, busy in trace.device_busy.items() if busy.starts.size]
+        if not devices:
             return self.skipped("no device did any work in this capture")
-        frames = [self._gaps_of(trace, device) for device in trace.device_busy]
+        frames = [self._gaps_of(trace, device) for device in devices]
         every = pl.concat(frames)
         sums = (
             every.group_by("cause")

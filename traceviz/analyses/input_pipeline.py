@@ -24,7 +24,7 @@ from traceviz.analyses.pipeline_stages import pipeline_stages
 from traceviz.analyses.steps import how_to_mark
 from traceviz.analyses.tfdata import READY_ADVICE
 from traceviz.analyses.tfdata_findings import CODES, settings_findings
-from traceviz.analyses.tfdata_settings import PipelineSettings, describe_settings, pipeline_settings
+from traceviz.analyses.tfdata_settings import WRAPPERS, PipelineSettings, describe_settings, pipeline_settings
 from traceviz.analyses.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.rules import rule
@@ -288,10 +288,15 @@ def _how_to_annotate(trace: TraceView) -> str:
 def _advice(stage: Stage | None, settings: PipelineSettings, empty: float) -> tuple[str, ...]:
     """What to do: for a stage of a pipeline what helps there, else what helps in general."""
     own = (stage.advice, *stage.further) if stage else ()
-    if stage and stage.path == "Prefetch" and settings.empty_share_of("Prefetch") < empty:
+    if stage and _is_last_prefetch(stage) and settings.empty_share_of(stage.path) < empty:
         own = (READY_ADVICE,)
     general = () if stage and (stage.path or stage.kind == INFEED) else rule("TV101").advice
     return tuple(dict.fromkeys(line for line in (*own, *general) if line))
+
+
+def _is_last_prefetch(stage: Stage) -> bool:
+    kind, *consumers = stage.path.split(" > ")
+    return kind == "Prefetch" and WRAPPERS.issuperset(consumers)
 
 
 def _why_no_ranges(trace: TraceView) -> str:

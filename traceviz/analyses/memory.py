@@ -56,8 +56,8 @@ class PoolUse:
 
     @property
     def highest_bytes(self) -> int:
-        """Highest use known: in the capture, or before it."""
-        return max(self.peak_bytes, self.lifetime_peak_bytes or 0)
+        """Highest use known that the capacity applies to: in the capture, or before it where the capacity is fixed."""
+        return max(self.peak_bytes, (self.lifetime_peak_bytes or 0) if self.pool.fixed else 0)
 
     @property
     def used_share(self) -> float | None:

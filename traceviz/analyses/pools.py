@@ -25,12 +25,15 @@ class Pool:
         device_id: The device; ``None`` on the host or where the trace does not say.
         on_device: Whether its memory is that of a device.
         label: Its name for people.
+        fixed: Whether its capacity is the same all the time. That of a TPU shrinks by what loaded programs reserve, so
+            that a peak from before the capture cannot be compared with the capacity seen in it.
     """
 
     process_id: int
     device_id: int | None
     on_device: bool
     label: str
+    fixed: bool = True
 
 
 _COLUMNS = (
@@ -51,11 +54,17 @@ def pool_events(trace: TraceView) -> list[tuple[Pool, pl.DataFrame]]:
     parts = frame.sort("start_ns").partition_by(*_KEYS, as_dict=True, maintain_order=True)
     several = trace.frame("processes", "process_id").height > 1
     names = device_names(trace)
-    found = [(_pool(key, names, several=several), _counted(part)) for key, part in parts.items()]
+    tpus = _tpus(trace)
+    found = [(_pool(key, names, tpus, several=several), _counted(part)) for key, part in parts.items()]
     return sorted(found, key=lambda item: (item[0].process_id, item[0].label))
 
 
-def _pool(key: tuple[object, ...], names: dict[int, str], *, several: bool) -> Pool:
+def _tpus(trace: TraceView) -> list[int]:
+    devices = trace.frame("devices", "device_id", "kind").filter(pl.col("kind").cast(pl.String) == "tpu")
+    return devices["device_id"].to_list()
+
+
+def _pool(key: tuple[object, ...], names: dict[int, str], tpus: list[int], *, several: bool) -> Pool:
     process, device, pool, memory = key
     assert isinstance(process, int)
     device_id = device if isinstance(device, int) else None
@@ -65,7 +74,7 @@ def _pool(key: tuple[object, ...], names: dict[int, str], *, several: bool) -> P
     if several:
         label = f"{label}, process {process}"
     on_device = device_id is not None or memory not in {*HOST_MEMORY, "unknown"}
-    return Pool(process, device_id, on_device, label)
+    return Pool(process, device_id, on_device, label, fixed=device_id not in tpus)
 
 
 def _counted(events: pl.DataFrame) -> pl.DataFrame:
@@ -93,13 +102,16 @@ def live_at(events: pl.DataFrame, at: int) -> pl.DataFrame:
 
 
 def highest_use(trace: TraceView) -> float | None:
-    """Highest use of a device pool as a share of its capacity, in the capture or before it; ``None`` if not recorded.
+    """Highest use of a device pool as a share of its capacity, in the capture or (where that is fixed) before it.
+
+    ``None`` if not recorded.
 
     The capacity is what was in use plus what was available, at any event of the pool.
     """
     events = trace.frame("memory_events", *_COLUMNS).drop_nulls(["in_use_bytes", "available_bytes"])
     own = events.filter(pl.col("device_id").is_not_null() | ~pl.col("memory").is_in([*HOST_MEMORY, "unknown"]))
     capacity = pl.col("in_use_bytes") + pl.col("available_bytes")
-    highest = pl.max_horizontal("in_use_bytes", "peak_bytes").max() / capacity.max()
+    earlier = pl.when(~pl.col("device_id").is_in(_tpus(trace)).fill_null(value=False)).then("peak_bytes")
+    highest = pl.max_horizontal("in_use_bytes", earlier).max() / capacity.max()
     shares = own.filter(capacity > 0).group_by(_KEYS).agg(highest.alias("share"))["share"]
     return float(shares.max()) if shares.len() else None  # type: ignore[arg-type]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from traceviz import rules
 from traceviz.analyses.input_stages import TF_DATA, Stage
-from traceviz.analyses.tfdata_settings import PARALLEL_KINDS, PipelineSettings, StageSettings
+from traceviz.analyses.tfdata_settings import PARALLEL_KINDS, WRAPPERS, PipelineSettings, StageSettings
 from traceviz.report import Fact, Finding, Severity
-from traceviz.units import format_ratio
+from traceviz.units import counted, format_ratio
 
 CODES = ("TV103", "TV104", "TV105", "TV106", "TV107")
 """Rules that are raised here."""
@@ -53,7 +53,7 @@ def _spares(stage: StageSettings, settings: PipelineSettings) -> bool:
 
 def _runs_empty(stage: StageSettings) -> Finding:
     share = stage.empty_share or 0.0
-    message = f"In {format_ratio(share)} of its {stage.calls:,} calls, the prefetch buffer was found empty."
+    message = f"In {format_ratio(share)} of its {counted(stage.calls, 'call')}, the prefetch buffer was found empty."
     evidence = (
         Fact("empty_share", "calls that found it empty", share, "ratio"),
         Fact("buffer_limit", "elements it may hold", stage.buffer_limit, "count"),
@@ -62,7 +62,8 @@ def _runs_empty(stage: StageSettings) -> Finding:
 
 
 def _few_at_once(stage: StageSettings, cores: int, share: float) -> Finding:
-    message = f"{stage.kind} works on {stage.parallelism} elements at once, where the pipeline may use {cores} cores."
+    number = counted(stage.parallelism or 0, "element")
+    message = f"{stage.kind} works on {number} at once, where the pipeline may use {counted(cores, 'core')}."
     evidence = (
         Fact("parallelism", "elements at once", stage.parallelism, "count"),
         Fact("cpu_budget", "cores it may use", cores, "count"),
@@ -72,7 +73,8 @@ def _few_at_once(stage: StageSettings, cores: int, share: float) -> Finding:
 
 
 def _no_prefetch(settings: PipelineSettings) -> Finding:
-    last = settings.stages[0].kind
+    stages = settings.in_use
+    last = next((stage for stage in stages if stage.kind not in WRAPPERS), stages[0]).kind
     message = f"The pipeline ends in {last}, without a prefetch: each batch is prepared while the program waits."
     return _info("TV105", message, (Fact("last_stage", "last stage", last),))
 

@@ -15,7 +15,7 @@ from traceviz.analyses.tfdata import fused_from, stage_path
 from traceviz.analyses.tfdata_tree import ITERATES
 from traceviz.analyses.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose
-from traceviz.units import format_ratio, format_value
+from traceviz.units import counted, format_ratio, format_value
 
 SETTING_KEYS = (
     *("parallelism", "autotune", "buffer_limit", "buffered_elements", "batch_size", "name"),
@@ -26,8 +26,16 @@ SETTING_KEYS = (
 PARALLEL_KINDS = frozenset({"ParallelMap", "MapAndBatch", "ParallelInterleave", "ParallelBatch", "ParseExample"})
 """Stages that may use several cores."""
 
-WRAPPERS = frozenset({"MaxIntraOpParallelism", "PrivateThreadPool", "AssertCardinality", "Options", "AssertNext"})
+WRAPPERS = frozenset(
+    {
+        *("MaxIntraOpParallelism", "PrivateThreadPool", "AssertCardinality", "Options", "AssertNext"),
+        *("Take", "Skip", "Repeat"),
+    }
+)
 """Stages that only pass elements on."""
+
+UNKNOWN = "unavailable"
+"""What an iterator gives for a figure that it cannot read without waiting for its own lock."""
 
 _USED_OF = r"^\s*(\d+) out of (\d+)"
 
@@ -81,7 +89,12 @@ class PipelineSettings:
     @property
     def prefetches(self) -> bool:
         """Whether a stage prefetches at the end of the pipeline, next to the program."""
-        return any(stage.kind == "Prefetch" and WRAPPERS.issuperset(stage.path[:-1]) for stage in self.stages)
+        return any(stage.kind == "Prefetch" and WRAPPERS.issuperset(stage.path[:-1]) for stage in self.in_use)
+
+    @property
+    def in_use(self) -> tuple[StageSettings, ...]:
+        """Stages called in steady steps, not those of a validation between epochs; all where none was called."""
+        return tuple(stage for stage in self.stages if stage.calls) or self.stages
 
     def empty_share_of(self, path: str) -> float:
         """Share of calls of the stage at ``path`` (from the stage on) that found its buffer empty, else 1."""
@@ -122,6 +135,7 @@ def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
     steady = trace.steady[rank].contains(iterators["start_ns"].to_numpy())
     calls = iterators.select("op_id", "name", "start_ns").with_columns(pl.Series("steady", steady))
     args = op_args(trace, iterators, SETTING_KEYS).join(calls, on="op_id")
+    args = args.filter(pl.col("text").ne_missing(UNKNOWN))
     if not calls.height:
         return PipelineSettings()
     last = args.sort("start_ns", "op_id").group_by("name", "key").agg(pl.col("integer", "text").last())
@@ -220,7 +234,7 @@ def describe_settings(settings: PipelineSettings) -> list[Block]:
 
 def _in_words(settings: PipelineSettings) -> str:
     end = "ends in a prefetch" if settings.prefetches else "does not end in a prefetch"
-    cores = f"may use {settings.cpu_budget} cores" if settings.cpu_budget else ""
+    cores = f"may use {counted(settings.cpu_budget, 'core')}" if settings.cpu_budget else ""
     memory = f"may buffer {format_value(settings.memory_budget, 'bytes')}" if settings.memory_budget else ""
     if memory and settings.memory_used is not None:
         memory += f" ({format_ratio(settings.memory_used)} used)"

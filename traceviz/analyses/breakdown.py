@@ -8,7 +8,7 @@ from typing import ClassVar
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.foreign_basis import NO_STEPS, OURS, Basis, ForeignSteps, basis_named, foreign_steps, unusable
 from traceviz.analyses.foreign_section import foreign_blocks
-from traceviz.analyses.host import CLASSES, LABELS, class_times, measured
+from traceviz.analyses.host import CLASS_TABLES, CLASSES, LABELS, class_times, measured
 from traceviz.analyses.view import TraceView
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import counted, format_ns
@@ -46,17 +46,7 @@ class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps]):
     slug: ClassVar[str] = "breakdown"
     title: ClassVar[str] = "Step time breakdown"
     needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = (
-        "steps",
-        "nvtx",
-        "host_ops",
-        "device_ops",
-        "kernels",
-        "memcpy",
-        "memset",
-        "cuda_api",
-        "os_calls",
-    )
+    uses: ClassVar[tuple[str, ...]] = CLASS_TABLES
 
     def run(self, trace: TraceView) -> Breakdown | ForeignSteps | Skipped:
         """Overlap the classes with the steady steps.

@@ -8,6 +8,7 @@ from typing import ClassVar
 from traceviz import schema
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import intervals
+from traceviz.analyses.host import CLASS_TABLES
 from traceviz.analyses.losses import losses
 from traceviz.analyses.view import TraceView
 from traceviz.intervals import union_all
@@ -62,18 +63,7 @@ class Capture(Analysis[CaptureFacts]):
     slug: ClassVar[str] = "capture"
     title: ClassVar[str] = "Capture"
     needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = (
-        "kernels",
-        "memcpy",
-        "memset",
-        "cuda_api",
-        "nvtx",
-        "host_ops",
-        "device_ops",
-        "os_calls",
-        "steps",
-        "overhead",
-    )
+    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "overhead")
     rules: ClassVar[tuple[str, ...]] = ("TV901", "TV902")
 
     overhead_share: float = 0.05

@@ -19,7 +19,7 @@ from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import bounds, intervals
 from traceviz.analyses.host_calls import argument
 from traceviz.analyses.statistics import CALLS, ratio, rows_of
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.intervals import IntervalSet, nesting
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.units import format_ns, format_ratio
@@ -65,9 +65,7 @@ class CompilationAnalysis(Analysis[CompileTimes]):
     slug: ClassVar[str] = "compilation"
     title: ClassVar[str] = "Compilation"
     needs: ClassVar[tuple[str, ...]] = ("host_ops",)
-    uses: ClassVar[tuple[str, ...]] = (
-        *("op_args", "cuda_api", "kernels", "memcpy", "memset", "steps", "nvtx", "device_ops"),
-    )
+    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "op_args", "cuda_api")
     rules: ClassVar[tuple[str, ...]] = ("TV401",)
 
     shortest_ns: int = 100_000

@@ -11,7 +11,7 @@ from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.device_work import exposed, judged_device_ns, kernel_busy
 from traceviz.analyses.frames import intervals, parts_by
 from traceviz.analyses.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, rows_of
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section
 from traceviz.units import format_ns, format_ratio, format_value
@@ -64,7 +64,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
     slug: ClassVar[str] = "copies"
     title: ClassVar[str] = "Copies"
     needs: ClassVar[tuple[str, ...]] = ("memcpy",)
-    uses: ClassVar[tuple[str, ...]] = ("memset", "kernels", "cuda_api", "steps", "nvtx", "host_ops", "device_ops")
+    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "cuda_api")
     rules: ClassVar[tuple[str, ...]] = ("TV302", "TV303")
 
     small_bytes: int = 64 * 1024

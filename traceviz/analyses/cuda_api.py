@@ -19,7 +19,7 @@ from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import bounds, intervals, parts_by
 from traceviz.analyses.host import host_classes
 from traceviz.analyses.statistics import CALLS, DURATION_COLUMNS, DURATION_NAMES, TOTAL, duration_statistics, rows_of
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
@@ -63,7 +63,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
     slug: ClassVar[str] = "cuda_api"
     title: ClassVar[str] = "CUDA API time share"
     needs: ClassVar[tuple[str, ...]] = ("cuda_api",)
-    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "host_ops", "device_ops", "kernels", "memcpy", "memset")
+    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
     columns: ClassVar[Mapping[str, frozenset[str]]] = dict.fromkeys(
         ("cuda_api", *schema.DEVICE_WORK), frozenset({"dur_ns"})
     )

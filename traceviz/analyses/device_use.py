@@ -10,7 +10,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import bounds
-from traceviz.analyses.host import HOST_CLASSES, LABELS, host_classes
+from traceviz.analyses.host import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes
 from traceviz.analyses.statistics import ratio
 from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet, concurrency
@@ -74,16 +74,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
     slug: ClassVar[str] = "device_use"
     title: ClassVar[str] = "Device use"
     needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = (
-        "steps",
-        "nvtx",
-        "host_ops",
-        "device_ops",
-        "memcpy",
-        "memset",
-        "cuda_api",
-        "os_calls",
-    )
+    uses: ClassVar[tuple[str, ...]] = CLASS_TABLES
     rules: ClassVar[tuple[str, ...]] = ("TV201",)
 
     idle_share: float = 0.5

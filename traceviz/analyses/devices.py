@@ -12,7 +12,7 @@ from traceviz.analyses.device_use import device_names
 from traceviz.analyses.frames import unions_by
 from traceviz.analyses.pools import highest_use
 from traceviz.analyses.statistics import ratio
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.intervals import union_all
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
 from traceviz.units import format_ns, format_ratio
@@ -86,9 +86,7 @@ class DevicesAnalysis(Analysis[Devices]):
     slug: ClassVar[str] = "devices"
     title: ClassVar[str] = "Devices"
     needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = (
-        *("memory_events", "host_ops", "memcpy", "memset", "steps", "nvtx", "device_ops"),
-    )
+    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "memory_events")
     rules: ClassVar[tuple[str, ...]] = ("TV408", "TV409")
 
     computing: int = 1

@@ -21,7 +21,7 @@ from traceviz.analyses.frames import bounds, intervals
 from traceviz.analyses.host_calls import argument, calls_named
 from traceviz.analyses.op_names import parsed_ops
 from traceviz.analyses.statistics import CALLS, ratio, rows_of, share
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.intervals import IntervalSet, nesting
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
 from traceviz.units import format_number, format_ratio
@@ -82,7 +82,7 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
     slug: ClassVar[str] = "framework_ops"
     title: ClassVar[str] = "Framework ops"
     needs: ClassVar[tuple[str, ...]] = ("host_ops",)
-    uses: ClassVar[tuple[str, ...]] = ("op_args", "kernels", "memcpy", "memset", "steps", "nvtx", "device_ops")
+    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "op_args")
     rules: ClassVar[tuple[str, ...]] = ("TV407",)
 
     eager_share: float = 0.5

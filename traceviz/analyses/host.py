@@ -14,7 +14,7 @@ import polars as pl
 from traceviz import schema
 from traceviz.analyses.frames import intervals
 from traceviz.analyses.host_input import input_ops, input_ranges
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.analyses.xla_ops import XlaRole
 from traceviz.intervals import IntervalSet, exclusive
 from traceviz.kernel_names import COMMUNICATION
@@ -44,6 +44,9 @@ CLASSES: tuple[StepClass, ...] = (
     StepClass("host_compute", "host compute", "device idle, none of the above: Python and the framework"),
 )
 """Classes by priority, highest first."""
+
+CLASS_TABLES = (*STEP_TABLES, "cuda_api", "os_calls")
+"""Tables from which the classes of step time are made."""
 
 HOST_CLASSES = tuple(
     c for c in CLASSES if c.key not in {"device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"}

@@ -12,7 +12,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.device_use import device_names
 from traceviz.analyses.frames import intervals
-from traceviz.analyses.host import HOST_CLASSES, LABELS, host_classes
+from traceviz.analyses.host import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes
 from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet, union_all
 from traceviz.report import Bar, Bars, Column, Fact, Facts, Grid, Section, Skipped
@@ -73,17 +73,7 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
     slug: ClassVar[str] = "idle_gaps"
     title: ClassVar[str] = "Idle gaps of the devices"
     needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = (
-        "steps",
-        "nvtx",
-        "host_ops",
-        "device_ops",
-        "memcpy",
-        "memset",
-        "cuda_api",
-        "os_calls",
-        "overhead",
-    )
+    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "overhead")
 
     min_gap_ns: int = 10_000
     listed: int = 100

@@ -9,7 +9,7 @@ import numpy as np
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import bounds, parts_by
-from traceviz.analyses.host import class_times, host_classes, sees_input
+from traceviz.analyses.host import CLASS_TABLES, class_times, host_classes, sees_input
 from traceviz.analyses.host_input import is_input
 from traceviz.analyses.input_stages import (
     INFEED,
@@ -105,18 +105,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
     slug: ClassVar[str] = "input_pipeline"
     title: ClassVar[str] = "Input pipeline"
     needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = (
-        "steps",
-        "nvtx",
-        "host_ops",
-        "device_ops",
-        "op_args",
-        "kernels",
-        "memcpy",
-        "memset",
-        "cuda_api",
-        "os_calls",
-    )
+    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "op_args")
     rules: ClassVar[tuple[str, ...]] = ("TV101", "TV102", *CODES)
 
     moderate: float = 0.05

@@ -21,7 +21,7 @@ from traceviz.analyses.statistics import (
     rows_of,
     share,
 )
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.intervals import Array, IntervalSet
 from traceviz.kernel_names import UNKNOWN, catalogue, family_label
 from traceviz.report import Bar, Bars, Column, Fact, Facts, Finding, Grid, Section
@@ -88,7 +88,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
     slug: ClassVar[str] = "kernels"
     title: ClassVar[str] = "Kernels"
     needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = ("memcpy", "memset", "steps", "nvtx", "host_ops", "device_ops")
+    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
     rules: ClassVar[tuple[str, ...]] = ("TV202",)
 
     short_ns: int = 10_000

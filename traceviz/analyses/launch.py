@@ -21,7 +21,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.frames import parts_by
 from traceviz.analyses.statistics import CALLS, TOTAL, rows_of
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 
 _KEY = ("process_id", "correlation_id")
@@ -53,7 +53,7 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
     slug: ClassVar[str] = "launch"
     title: ClassVar[str] = "Launch path"
     needs: ClassVar[tuple[str, ...]] = ("cuda_api", "kernels")
-    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "host_ops", "device_ops")
+    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
 
     def run(self, trace: TraceView) -> LaunchTimes | Skipped:
         """Join launch calls with the kernels that they caused."""

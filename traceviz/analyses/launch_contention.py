@@ -9,7 +9,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import intervals
-from traceviz.analyses.host import host_classes
+from traceviz.analyses.host import CLASS_TABLES, host_classes
 from traceviz.analyses.statistics import ratio
 from traceviz.analyses.view import TraceView
 from traceviz.report import Fact, Facts, Finding, Section, Skipped
@@ -47,7 +47,7 @@ class LaunchContentionAnalysis(Analysis[Contention]):
     slug: ClassVar[str] = "launch_contention"
     title: ClassVar[str] = "Launching beside the input pipeline"
     needs: ClassVar[tuple[str, ...]] = ("host_ops", "cuda_api", "kernels")
-    uses: ClassVar[tuple[str, ...]] = (*("op_args", "memcpy", "memset", "steps", "nvtx", "os_calls", "device_ops"),)
+    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "op_args")
     rules: ClassVar[tuple[str, ...]] = ("TV406",)
 
     launch_share: float = 0.03

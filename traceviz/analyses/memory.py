@@ -12,7 +12,7 @@ from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.op_names import parsed_ops
 from traceviz.analyses.pools import Pool, live_at, pool_events
 from traceviz.analyses.statistics import ratio
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Section, Skipped, Timeline
 from traceviz.units import format_ratio, format_value
 
@@ -89,7 +89,7 @@ class MemoryAnalysis(Analysis[MemoryUse]):
     slug: ClassVar[str] = "memory"
     title: ClassVar[str] = "Memory"
     needs: ClassVar[tuple[str, ...]] = ("memory_events",)
-    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "kernels", "memcpy", "memset", "host_ops", "device_ops")
+    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
     rules: ClassVar[tuple[str, ...]] = ("TV402", "TV403")
 
     exhausted_share: float = 0.95

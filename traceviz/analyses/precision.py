@@ -16,7 +16,7 @@ from traceviz.analyses.device_work import judged_device_ns, owners
 from traceviz.analyses.frames import intervals
 from traceviz.analyses.op_names import MATRIX_TYPE, parsed_ops
 from traceviz.analyses.statistics import CALLS, TOTAL, ratio, rows_of, share
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.kernel_names import UNKNOWN
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
 from traceviz.units import format_ns, format_ratio
@@ -56,7 +56,7 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
     slug: ClassVar[str] = "precision"
     title: ClassVar[str] = "Precision of matrix ops"
     needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = ("memcpy", "memset", "steps", "nvtx", "host_ops", "device_ops")
+    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
     rules: ClassVar[tuple[str, ...]] = ("TV405",)
 
     min_capability: float = 7.0

@@ -10,7 +10,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.capture import SOURCE_WORDS
 from traceviz.analyses.stepping import INFERRED, MIN_STEPS, Steps
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import counted
 
@@ -83,7 +83,7 @@ class StepAnalysis(Analysis[StepTimes]):
     slug: ClassVar[str] = "steps"
     title: ClassVar[str] = "Steps"
     needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = ("steps", "nvtx", "host_ops", "device_ops", "kernels", "memcpy", "memset")
+    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
 
     def run(self, trace: TraceView) -> StepTimes | Skipped:
         """Find the steps."""

@@ -38,8 +38,8 @@ class AnalysisOptions:
     basis: str = "traceviz"
 
 
-STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops")
-"""Tables from which steps are found, besides those of device work."""
+STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", *schema.DEVICE_WORK)
+"""Tables in which steps, ranks and the time that is judged are found: what every analysis of steps may read."""
 
 NO_THREAD = -1
 """In place of a thread id where a process has no host events."""

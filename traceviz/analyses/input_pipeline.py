@@ -277,8 +277,10 @@ def _how_to_annotate(trace: TraceView) -> str:
 def _advice(stage: Stage | None, settings: PipelineSettings, empty: float) -> tuple[str, ...]:
     """What to do: for a stage of a pipeline what helps there, else what helps in general."""
     own = (stage.advice, *stage.further) if stage else ()
-    if stage and _is_last_prefetch(stage) and settings.empty_share_of(stage.path) < empty:
-        own = (READY_ADVICE,)
+    if stage and _is_last_prefetch(stage):
+        found_empty = settings.empty_share_of(stage.path)
+        if found_empty is not None and found_empty < empty:
+            own = (READY_ADVICE,)
     general = () if stage and (stage.path or stage.kind == INFEED) else rule("TV101").advice
     return tuple(dict.fromkeys(line for line in (*own, *general) if line))
 

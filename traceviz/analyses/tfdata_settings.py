@@ -96,10 +96,10 @@ class PipelineSettings:
         """Stages called in steady steps, not those of a validation between epochs; all where none was called."""
         return tuple(stage for stage in self.stages if stage.calls) or self.stages
 
-    def empty_share_of(self, path: str) -> float:
-        """Share of calls of the stage at ``path`` (from the stage on) that found its buffer empty, else 1."""
+    def empty_share_of(self, path: str) -> float | None:
+        """Share of calls of the stage at ``path`` (from the stage on) that found its buffer empty, where recorded."""
         shares = (s.empty_share for s in self.stages if " > ".join(reversed(s.path)) == path)
-        return next((share for share in shares if share is not None), 1.0)
+        return next((share for share in shares if share is not None), None)
 
 
 def pipeline_settings(trace: TraceView) -> PipelineSettings:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from traceviz.errors import UsageError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of this contract, written into every ``manifest.json``.
 
 Versions only add tables and nullable columns; what an older folder lacks is null, that is, not known.
@@ -118,13 +118,14 @@ COPY_KINDS = ("h2d", "d2h", "d2d", "p2p", "h2h", "unknown")
 """Values of ``memcpy.kind``. Arrays count as device memory; migrations of unified memory go by their direction."""
 
 
-HOST_CATEGORIES = ("step", "input", "pipeline", "op", "transfer", "compile", "python", "runtime")
+HOST_CATEGORIES = ("step", "input", "pipeline", "op", "transfer", "compile", "python", "runtime", "annotation")
 """Values of ``host_ops.category``.
 
 ``step``: a marker that declares a training step. ``input``: the program takes its next batch (``IteratorGetNext``,
 ``DataLoader.__next__``); while it lasts, its thread waits for input. ``pipeline``: a stage that prepares input, on any
 thread (tf.data iterators). ``op``: an operation of the framework. ``transfer``: data on its way to or from a device.
-``compile``: tracing and compiling. ``python``: a Python frame. ``runtime``: everything else.
+``compile``: tracing and compiling. ``python``: a Python frame. ``annotation``: a range that the program or a library
+named (``torch.profiler.record_function``). ``runtime``: everything else.
 """
 
 
@@ -204,6 +205,14 @@ _DECLARED = (
             Column("static_shared_bytes", I32, "Static shared memory of a block.", "bytes", nullable=True),
             Column("dynamic_shared_bytes", I32, "Dynamic shared memory of a block.", "bytes", nullable=True),
             Column("occupancy", F64, "Theoretical occupancy, where the producer states it.", "ratio", nullable=True),
+            Column("blocks_per_sm", F64, "Blocks of the grid per SM, where the producer states it.", nullable=True),
+            Column(
+                "achieved_occupancy",
+                F64,
+                "Estimate of the occupancy achieved, where the producer states it.",
+                "ratio",
+                nullable=True,
+            ),
             Column("category", NAME, "Kind of operation as the producer states it (XLA: HLO category).", nullable=True),
             Column("module", NAME, "Compiled program that the kernel belongs to (XLA module).", nullable=True),
         ),
@@ -362,6 +371,25 @@ _DECLARED = (
             Column("peak_bytes", I64, "Highest use of the pool so far.", "bytes", nullable=True),
             Column("available_bytes", I64, "Memory that the pool can still give.", "bytes", nullable=True),
             Column("requested_bytes", I64, "Amount asked for, before rounding.", "bytes", nullable=True),
+            Column("reserved_bytes", I64, "Memory that the allocator holds of the device.", "bytes", nullable=True),
+        ),
+    ),
+    Table(
+        "collectives",
+        "a collective operation of several ranks on a device, as the trace describes it",
+        (
+            START,
+            DURATION,
+            DEVICE,
+            PROCESS,
+            STREAM,
+            CORRELATION,
+            Column("name", NAME, "What it does: allreduce, allgather, all_to_allv, broadcast ..."),
+            Column("group", NAME, "Process group (communicator) that takes part.", nullable=True),
+            Column("group_size", I32, "Ranks in that group.", nullable=True),
+            Column("dtype", NAME, "Type of the elements.", nullable=True),
+            Column("in_elements", I64, "Elements that the rank gives.", nullable=True),
+            Column("out_elements", I64, "Elements that it receives.", nullable=True),
         ),
     ),
     Table(

@@ -26,6 +26,10 @@ ANNOTATION = (
 """Whole names of annotations in which a program loads its input; a runtime's own events contain such words, too."""
 
 
+_ANNOTATIONS = ("annotation", "runtime")
+"""Categories among which annotations of the program are: some traces do not tell them from the runtime's events."""
+
+
 def input_ranges(trace: TraceView, process_id: int) -> pl.DataFrame:
     """Data-loading ranges on the training thread of a process: named (or categorised) like it, or as the user says."""
     thread = trace.training_thread(process_id)
@@ -77,7 +81,8 @@ def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
 
 def _annotations(trace: TraceView) -> pl.DataFrame:
     """Annotations of the program named like data loading: rows of :meth:`TraceView.host_ops`."""
-    known = trace.host_names.filter((pl.col("category") == "runtime") & pl.col("name").str.contains(ANNOTATION))
-    found = trace.host_ops("runtime") if known.height else trace.host_ops()
+    free = pl.col("category").is_in(_ANNOTATIONS)
+    known = trace.host_names.filter(free & pl.col("name").str.contains(ANNOTATION))
+    found = trace.host_ops(*_ANNOTATIONS) if known.height else trace.host_ops()
     found = found.with_columns(pl.col("name", "category").cast(pl.String))
     return found.filter(pl.col("name").is_in(known["name"].to_list()))

@@ -1,0 +1,126 @@
+"""A Chrome-format trace as columns, before anything is made of it: what the decoders give and the reader takes.
+
+Chrome's trace format is a list of JSON objects, one per event, alone or as member ``traceEvents`` of an object whose
+other members describe the capture. PyTorch's profiler (Kineto) writes it, and spells the names of the same argument
+differently over the years: :data:`ARGUMENTS` maps all spellings to one column. A new spelling is a word there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import polars as pl
+
+
+class Kind(Enum):
+    """What the values of an argument are, and so the type of its column."""
+
+    INTEGER = pl.Int64
+    """Whole numbers; numbers written as text, and in hexadecimal (``0x1f``), count as well."""
+    REAL = pl.Float64
+    """Numbers, also written as text."""
+    TEXT = pl.Categorical
+    """A text as it is; a list, an object or a number as its JSON text without needless blanks."""
+    TRIPLE = pl.Array(pl.Int32, 3)
+    """Three whole numbers, ``[x, y, z]``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of events.
+
+    Args:
+        column: Column that it fills.
+        kind: Its values.
+        keys: All its spellings; where an event has several, the first of these counts.
+    """
+
+    column: str
+    kind: Kind
+    keys: tuple[str, ...]
+
+
+ARGUMENTS: tuple[Argument, ...] = (
+    Argument("correlation", Kind.INTEGER, ("correlation",)),
+    Argument("external_id", Kind.INTEGER, ("External id", "external id")),
+    Argument("device", Kind.INTEGER, ("device",)),
+    Argument("context", Kind.INTEGER, ("context",)),
+    Argument("stream", Kind.INTEGER, ("stream",)),
+    Argument("bytes", Kind.INTEGER, ("bytes", "size")),
+    Argument("grid", Kind.TRIPLE, ("grid",)),
+    Argument("block", Kind.TRIPLE, ("block",)),
+    Argument("registers", Kind.INTEGER, ("registers per thread",)),
+    Argument("shared_memory", Kind.INTEGER, ("shared memory",)),
+    Argument("blocks_per_sm", Kind.REAL, ("blocks per SM",)),
+    Argument("achieved_occupancy", Kind.REAL, ("est. achieved occupancy %", "est. achieved occupancy")),
+    Argument("graph_node", Kind.INTEGER, ("graph node id",)),
+    Argument("sync_kind", Kind.TEXT, ("cuda_sync_kind",)),
+    Argument("copy_kind", Kind.TEXT, ("kind",)),
+    Argument("status", Kind.INTEGER, ("result", "return value")),
+    Argument("sequence", Kind.INTEGER, ("Sequence number",)),
+    Argument("forward_thread", Kind.INTEGER, ("Fwd thread id",)),
+    Argument("input_shapes", Kind.TEXT, ("Input Dims", "Input dims")),
+    Argument("input_types", Kind.TEXT, ("Input type",)),
+    Argument("inputs", Kind.TEXT, ("Concrete Inputs",)),
+    Argument("call_stack", Kind.TEXT, ("Call stack",)),
+    Argument("module_hierarchy", Kind.TEXT, ("Module Hierarchy",)),
+    Argument("python_id", Kind.INTEGER, ("Python id",)),
+    Argument("python_parent", Kind.INTEGER, ("Python parent id",)),
+    Argument("python_module", Kind.INTEGER, ("Python module id",)),
+    Argument("collective", Kind.TEXT, ("Collective name",)),
+    Argument("in_elements", Kind.INTEGER, ("In msg nelems",)),
+    Argument("out_elements", Kind.INTEGER, ("Out msg nelems",)),
+    Argument("dtype", Kind.TEXT, ("dtype",)),
+    Argument("group", Kind.TEXT, ("Process Group Name",)),
+    Argument("group_size", Kind.INTEGER, ("Group size",)),
+    # Allocations and releases
+    Argument("memory_bytes", Kind.INTEGER, ("Bytes",)),
+    Argument("address", Kind.INTEGER, ("Addr",)),
+    Argument("device_type", Kind.INTEGER, ("Device Type",)),
+    Argument("device_id", Kind.INTEGER, ("Device Id",)),
+    Argument("in_use", Kind.INTEGER, ("Total Allocated",)),
+    Argument("reserved", Kind.INTEGER, ("Total Reserved",)),
+    # Names of processes and threads
+    Argument("label", Kind.TEXT, ("name", "labels")),
+)
+"""Every argument that is read; all others are passed over."""
+
+EVENT_COLUMNS: dict[str, Any] = {
+    "phase": pl.Categorical,
+    "name": pl.Categorical,
+    "category": pl.Categorical,
+    "pid": pl.Categorical,
+    "tid": pl.Categorical,
+    "start_ns": pl.Int64,
+    "dur_ns": pl.Int64,
+}
+"""Columns of every event, besides one per argument. ``category`` is empty where there is none. ``pid`` and ``tid`` are
+texts: programs write numbers and words. ``start_ns`` is ``ts`` in nanoseconds, exact to the last decimal written
+(further decimals are cut); ``dur_ns`` is null where the event has no ``dur``."""
+
+PHASES = "XBEiInCM"
+"""Phases of the events that are kept: complete, begin and end, instants (three spellings), counters, names."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawTrace:
+    """A decoded file.
+
+    Args:
+        header: The members beside the events, as Python values; empty for a bare list.
+        events: Events of :data:`PHASES` in the order of the file: :data:`EVENT_COLUMNS`, and the arguments of
+            :data:`ARGUMENTS`; an argument that no event has may be missing as a column.
+        passed_over: Events of other phases (flows, asynchronous ones ...) by phase.
+        unusable: Events left out because a value makes no sense, by reason in words ("a time out of range" ...).
+        damage: What was lost because the file is cut off or broken, as a sentence; empty where it is whole.
+        decoder: Which decoder did it, for the note of provenance.
+    """
+
+    header: dict[str, Any]
+    events: pl.DataFrame
+    passed_over: dict[str, int] = field(default_factory=dict)
+    unusable: dict[str, int] = field(default_factory=dict)
+    damage: str = ""
+    decoder: str = ""

@@ -45,6 +45,7 @@ class ReadOptions:
         keep_private: Store command line and host name, which are left out by default.
         progress: Receives progress.
         run: Name of the run wanted, where the source is a folder of several; ``None`` for the newest.
+        max_size: The longest text to read, in bytes, where the format is text; ``None`` for what is plausible.
     """
 
     tables: frozenset[str] | None = None
@@ -52,6 +53,7 @@ class ReadOptions:
     keep_private: bool = False
     progress: Progress = silent
     run: str | None = None
+    max_size: int | None = None
 
     def wants(self, name: str) -> bool:
         """Whether table ``name`` is asked for."""

@@ -113,9 +113,12 @@ class RawTrace:
         events: Events of :data:`PHASES` in the order of the file: :data:`EVENT_COLUMNS`, and the arguments of
             :data:`ARGUMENTS`; an argument that no event has may be missing as a column.
         passed_over: Events of other phases (flows, asynchronous ones ...) by phase.
-        unusable: Events left out because a value makes no sense, by reason in words ("a time out of range" ...).
+        unusable: Events left out because a value makes no sense, by reason, a phrase that goes on after "events"
+            ("with a time out of range" ...).
         damage: What was lost because the file is cut off or broken, as a sentence; empty where it is whole.
         decoder: Which decoder did it, for the note of provenance.
+        repaired: Values left out or mended while their events are kept, by what they are, a phrase in the plural
+            ("negative durations", "values of device out of range" ...).
     """
 
     header: dict[str, Any]
@@ -124,3 +127,4 @@ class RawTrace:
     unusable: dict[str, int] = field(default_factory=dict)
     damage: str = ""
     decoder: str = ""
+    repaired: dict[str, int] = field(default_factory=dict)

@@ -1,0 +1,174 @@
+"""What the values of events mean: the JSON text of a value, as it is in the file, to a Python value.
+
+Both decoders leave to these functions all that is not plain, so that they cannot differ. They are called once per
+distinct text, not once per event.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
+from typing import Any
+
+INT64 = 2**63
+"""Integers of the tables lie between minus this and this, both excluded."""
+
+_CONTROL = re.compile(rb"[\x00-\x1f]")
+_BAD_ESCAPE = re.compile(rb"\\(?:\\|(?!u[0-9a-fA-F]{4})[^\"/bfnrt\\])", re.DOTALL)
+_BLANKS_OUTSIDE = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")|[ \t\r\n]+', re.DOTALL)
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]+")
+_MOST_DIGITS = 400  # no number of a trace is longer, and long ones take quadratic time
+_CUT = Context(prec=_MOST_DIGITS + 10, rounding=ROUND_DOWN)
+
+WRONG_ESCAPE = "texts with a backslash that JSON does not know"
+CONTROL_CHARACTER = "texts with control characters as they are"
+
+
+class WrongValueError(ValueError):
+    """A value that is not what it should be; the message says what it is not."""
+
+
+def text_value(raw: bytes, repaired: Counter[str] | None = None) -> str | None:
+    """A text as it is; ``null`` is none; all else as its JSON text without blanks. What is not UTF-8 is replaced.
+
+    Args:
+        raw: The JSON text of the value.
+        repaired: Counts texts that break JSON's rules.
+    """
+    if raw.startswith(b'"'):
+        return _unescaped(raw[1:-1], Counter() if repaired is None else repaired)
+    if raw == b"null":
+        return None
+    return _BLANKS_OUTSIDE.sub(rb"\1", raw).decode("utf-8", "replace")
+
+
+def _unescaped(raw: bytes, repaired: Counter[str]) -> str:
+    if _CONTROL.search(raw):
+        repaired[CONTROL_CHARACTER] += 1
+    text = raw.decode("utf-8", "replace")
+    if "\\" not in text:
+        return text
+    if _has_bad_escape(raw):
+        repaired[WRONG_ESCAPE] += 1
+        return text.replace('\\"', '"')
+    value: str = json.loads(f'"{text}"', strict=False)
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _has_bad_escape(raw: bytes) -> bool:
+    r"""Whether a backslash stands before what it cannot stand before.
+
+    Then the program does not escape at all, as early ones did not with the folders of Windows (``C:\new\Users``): all
+    backslashes of the text stand for themselves.
+    """
+    return any(match.group() != b"\\\\" for match in _BAD_ESCAPE.finditer(raw))
+
+
+def _number_text(raw: bytes) -> str:
+    """The text of a number, which may be written as a text.
+
+    Raises:
+        WrongValueError: it is none.
+    """
+    word = (text_value(raw) if raw.startswith(b'"') else raw.decode("ascii", "replace")) or ""
+    word = word.strip()
+    if len(word) > _MOST_DIGITS or not (_NUMBER.fullmatch(word) or _HEXADECIMAL.fullmatch(word)):
+        raise WrongValueError("that are no number")
+    return word
+
+
+def _is_nothing(raw: bytes) -> bool:
+    return raw in {b"null", b'""'}
+
+
+def _exact(word: str) -> Decimal | int:
+    """Raises: WrongValueError: its exponent is beyond all limits."""
+    if _HEXADECIMAL.fullmatch(word):
+        return int(word, 16)
+    try:
+        number = Decimal(word)
+    except InvalidOperation as error:
+        raise WrongValueError("out of range") from error
+    if number.adjusted() > 30:
+        raise WrongValueError("out of range")
+    return number
+
+
+def integer_value(raw: bytes) -> int | None:
+    """A whole number, also written as a text, as a decimal or in hexadecimal; ``None`` for nothing.
+
+    Raises:
+        WrongValueError: it is none, or needs more than 64 bits.
+    """
+    if _is_nothing(raw):
+        return None
+    number = _exact(_number_text(raw))
+    whole = int(number)
+    if whole != number:
+        raise WrongValueError("that are no whole number")
+    return _within(whole)
+
+
+def _within(number: int) -> int:
+    if not -INT64 < number < INT64:
+        raise WrongValueError("out of range")
+    return number
+
+
+def real_value(raw: bytes) -> float | None:
+    """A number, also written as a text; ``None`` for nothing.
+
+    Raises:
+        WrongValueError: it is none, or infinite.
+    """
+    if _is_nothing(raw):
+        return None
+    word = _number_text(raw)
+    number = float(int(word, 16)) if _HEXADECIMAL.fullmatch(word) else float(word)
+    if not math.isfinite(number):
+        raise WrongValueError("out of range")
+    return number
+
+
+def triple_value(raw: bytes) -> tuple[int, int, int] | None:
+    """Three whole numbers of 32 bits, ``[x, y, z]``; ``None`` for nothing.
+
+    Raises:
+        WrongValueError: they are not.
+    """
+    if _is_nothing(raw):
+        return None
+    text = text_value(raw) or ""
+    if not (text.startswith("[") and text.endswith("]")):
+        raise WrongValueError("that are no list of three numbers")
+    numbers = [integer_value(one.strip().encode()) for one in text[1:-1].split(",")]
+    match numbers:
+        case [int(x), int(y), int(z)] if all(-(2**31) <= one < 2**31 for one in (x, y, z)):
+            return x, y, z
+    raise WrongValueError("that are no list of three numbers")
+
+
+def time_value(raw: bytes) -> int:
+    """Nanoseconds of a time in microseconds, exact; decimals beyond the third are cut.
+
+    Raises:
+        WrongValueError: it is no number, or nanoseconds of 64 bits cannot hold it.
+    """
+    number = _exact(_number_text(raw))
+    return _within(int(_CUT.scaleb(number, 3)) if isinstance(number, Decimal) else number * 1000)
+
+
+def header_value(raw: bytes) -> Any:
+    """The value of a member of the file.
+
+    Raises:
+        ValueError: what it holds is no JSON, not even of a careless kind.
+        RecursionError: it is nested too deep.
+    """
+    if raw.startswith(b'"'):
+        return text_value(raw)
+    return json.loads(raw.decode("utf-8", "replace"), strict=False)

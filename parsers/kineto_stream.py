@@ -1,0 +1,161 @@
+"""A file of text, plain or gzip, as a stream of blocks; one that is cut off or broken is read up to there.
+
+A small gzip file can hold more text than any machine has memory. The text may be many times as long as the file, since
+traces repeat themselves, but not without limit: see :data:`FREE_BYTES`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.base import Progress, silent
+from traceviz.units import format_value
+
+try:
+    from isal import isal_zlib
+except ImportError:  # no wheel for this machine: the same in three times the time
+    _inflater: Any = zlib
+else:
+    _inflater = isal_zlib
+
+_BROKEN: tuple[type[Exception], ...] = (zlib.error, _inflater.error)
+GZIP_MAGIC = b"\x1f\x8b"
+FREE_BYTES = 10**9
+"""Text up to this length is read however small the file is."""
+MOST_TIMES = 400
+"""Beyond, text may be this many times as long as its file. Traces reach 60 times, a file made to exhaust 1,000."""
+MOST_BYTES = 64 * 10**9
+"""Text of a gzip file is never longer, unless the caller raises the limit."""
+
+_GZIP = 31  # zlib's number for: gzip, with a window of any size
+_PIECE = 1024
+_READ = 2**20
+
+
+@dataclass(slots=True, eq=False)
+class TextStream:
+    """The text of one file, from its beginning to its end, once.
+
+    Args:
+        path: The file.
+        max_size: The longest text to read, in bytes; ``None`` for the limits of this module.
+        progress: Is told how much of the file is read.
+        damage: Why the text ends early, as a sentence; empty where it does not, and before the end.
+    """
+
+    path: Path
+    max_size: int | None = None
+    progress: Progress = silent
+    damage: str = ""
+    _given: int = 0
+    _size: int = 0
+    _file: BinaryIO = field(init=False)
+
+    def blocks(self, size: int) -> Iterator[bytes]:
+        """The text in blocks of at most ``size`` bytes, none of them empty.
+
+        Raises:
+            DamagedTraceError: the file cannot be opened or read, or its text is longer than allowed.
+        """
+        try:
+            with self.path.open("rb") as self._file:
+                self._size = self.path.stat().st_size
+                packed = self._file.read(2) == GZIP_MAGIC
+                self._file.seek(0)
+                for block in self._members(size) if packed else iter(lambda: self._file.read(size), b""):
+                    self._given += len(block)
+                    self._check_limit(packed=packed)
+                    self.progress("decode", self._file.tell(), self._size)
+                    yield block
+        except OSError as error:
+            raise DamagedTraceError(f"{self.path} cannot be read.", f"{error.strerror or error}.") from error
+
+    def _members(self, size: int) -> Iterator[bytes]:
+        """The text of all members of a gzip file: it may consist of several one after the other."""
+        start = 0
+        while True:
+            stream = _inflater.decompressobj(wbits=_GZIP)
+            given = 0
+            try:
+                for block in self._member(stream, start, size):
+                    given += len(block)
+                    yield block
+            except _BROKEN as error:
+                yield from self._salvaged(start, given, size)
+                self.damage = f"The gzip file is broken: {error}."
+                return
+            if not stream.eof:
+                self.damage = "The gzip file is cut off."
+                return
+            start = self._file.tell() - len(stream.unused_data)
+            self._file.seek(start)
+            rest = self._file.read(2)
+            if rest != GZIP_MAGIC:
+                self._tell_of_rest(rest)
+                return
+
+    def _member(self, stream: Any, start: int, size: int) -> Iterator[bytes]:
+        """The text of the member that begins at byte ``start`` of the file."""
+        self._file.seek(start)
+        while not stream.eof:
+            packed = stream.unconsumed_tail or self._file.read(_READ)
+            block = stream.decompress(packed, size)
+            if block:
+                yield block
+            elif not packed:
+                return
+
+    def _salvaged(self, start: int, given: int, size: int) -> Iterator[bytes]:
+        """The text that follows the first ``given`` bytes of a broken member: all of it before the broken byte.
+
+        The call that meets the broken byte gives nothing, so the bytes before are given in small pieces, again.
+        """
+        self._file.seek(start)
+        stream = zlib.decompressobj(wbits=_GZIP)
+        for piece in iter(lambda: self._file.read(_PIECE), b""):
+            before = stream.copy()
+            try:
+                text, broken = stream.decompress(piece), False
+            except zlib.error:
+                text, broken = b"".join(_byte_by_byte(before, piece)), True
+            yield from _split(text[given:], size)
+            given = max(given - len(text), 0)
+            if broken:
+                return
+
+    def _tell_of_rest(self, rest: bytes) -> None:
+        """Zeros fill up the last block of a tape or a disk; anything else was not meant to be there."""
+        rest += self._file.read(_READ)
+        if rest.strip(b"\0"):
+            self.damage = "The gzip file goes on with something that is not gzip; that is not read."
+
+    def _check_limit(self, *, packed: bool) -> None:
+        limit = self.max_size
+        if limit is None and packed:
+            limit = min(max(FREE_BYTES, MOST_TIMES * self._size), MOST_BYTES)
+        if limit is None or self._given <= limit:
+            return
+        allowed, there = (format_value(size, "bytes") for size in (limit, self._size))
+        raise DamagedTraceError(
+            f"{self.path} holds more than {allowed} of text in a file of {there}.",
+            "" if self.max_size is not None else "Files that are made to exhaust the memory do this.",
+            "If the trace is really so large, give --max-size with the size to read, such as --max-size 200GB.",
+        )
+
+
+def _byte_by_byte(stream: Any, piece: bytes) -> Iterator[bytes]:
+    """What the bytes of ``piece`` give, up to the one that is broken."""
+    with suppress(zlib.error):
+        for place in range(len(piece)):
+            yield stream.decompress(piece[place : place + 1])
+
+
+def _split(text: bytes, size: int) -> Iterator[bytes]:
+    for begin in range(0, len(text), size):
+        yield text[begin : begin + size]

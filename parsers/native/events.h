@@ -1,0 +1,90 @@
+/* The list of events of a Chrome-format trace as columns, block after block of its text.
+ *
+ *     {"ph": "X", "name": "aten::add", "ts": 12.5, "args": {"correlation": 7, "grid": [1, 2, 3]}}
+ *        phase       text 4              12500 ns              7                     text 9
+ *
+ * Whole numbers and times that are plainly written become integers at once. All other values become numbers of
+ * distinct texts, whose meaning is found in Python: what is told there once per text need not be known here.
+ *
+ * Pure C: no Python object is touched, so it runs without the interpreter's lock.
+ */
+
+#ifndef TRACEVIZ_EVENTS_H
+#define TRACEVIZ_EVENTS_H
+
+#include "json.h"
+#include "texts.h"
+
+enum { PHASE, NAME, CATEGORY, PID, TID, START, DURATION, MEMBERS };
+
+enum { ABSENT = -1 };
+
+#define NO_TIME INT64_MIN
+
+/* Values where events have them. */
+typedef struct {
+    LIST(int32_t) rows;
+    LIST(int32_t) codes;
+    LIST(int64_t) integers;
+} Values;
+
+/* A column of arguments. */
+typedef struct {
+    bool integer; /* its plain values are in `plain.integers`, the others in `odd.codes`; else all in `plain.codes` */
+    Values plain;
+    Values odd;
+} Column;
+
+/* A key of arguments. */
+typedef struct {
+    uint8_t *text;
+    size_t length;
+    int32_t column;
+    int32_t before; /* the key of the same column that counts where an event has both; -1 for none */
+} Key;
+
+/* The text of a value in the block that is being read. */
+typedef struct {
+    const uint8_t *at;
+    const uint8_t *end;
+} Slice;
+
+typedef struct {
+    size_t events; /* events kept */
+    size_t strays; /* elements of the list that are no objects */
+    Texts texts;
+    LIST(uint8_t) phases;
+    LIST(int32_t) members[TID + 1];       /* codes of NAME to TID */
+    LIST(int64_t) times[2];                 /* START, DURATION */
+    Values odd_times[2];
+    Column *columns;
+    size_t column_count;
+    LIST(int64_t) passed_over; /* by number of the phase's text + 1: how many events */
+
+    uint8_t place_of_phase[256]; /* + 1; 0 for those that are passed over */
+    Key *keys;
+    size_t key_count;
+    int16_t key_slots[512]; /* open addressing: the number of a key + 1 */
+
+    /* The event that is being read. */
+    Slice found[MEMBERS];
+    Slice *arguments;  /* by key */
+    int32_t *touched;  /* the keys that it has */
+    size_t touched_count;
+    int32_t last[MEMBERS]; /* codes of the event before: most values are as there */
+    uint8_t *nested;
+    size_t nested_room;
+} Scanner;
+
+typedef enum { TEXT_ENDS, LIST_ENDS, LIST_BREAKS, TOO_MANY, OUT_OF_MEMORY } Stop;
+
+/* Take whole elements from `place` on; `stopped` is before what is not whole or after the end of the list, `broken` the
+ * byte that cannot stand where it does. */
+Stop scan_events(Scanner *scanner, const uint8_t *text, size_t length, size_t place, size_t *stopped, size_t *broken);
+
+/* Make `key` known; false without memory. Keys are given once, those of a column by what counts first. */
+bool add_key(Scanner *scanner, size_t number, const uint8_t *text, size_t length, int32_t column, int32_t before);
+
+void free_scanner(Scanner *scanner);
+
+#endif

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from traceviz.parsers.kineto_sniff import head_text
 from traceviz.parsers.xplane_runs import SUFFIXES, looks_like_logs, no_capture
 
 _Answer = tuple[str, str]
@@ -47,6 +48,19 @@ _NO_XPLANE = (
     "Copy the file again, or record again.",
 )
 
+_EXPORT = "Record with torch.profiler.profile(...) as prof, and write prof.export_chrome_trace(FILE)."
+
+
+def _is_json(head: bytes) -> bool:
+    return head_text(head).startswith((b"{", b"["))
+
+
+def _is_execution_trace(head: bytes) -> bool:
+    """PyTorch's ExecutionTraceObserver writes which operations ran, and not when."""
+    text = head_text(head)
+    return text.startswith(b"{") and b'"schema"' in text and b'"nodes"' in text
+
+
 _SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
     (lambda head: not head, ("It is an empty file.", "Record or copy it again.")),
     (
@@ -56,11 +70,16 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
     (
         lambda head: head.startswith(b"SQLite format 3\0"),
         (
-            "It is an SQLite database, but not one that nsys exported: it has no StringIds beside tables of events.",
+            "It is an SQLite database, but not one that nsys exported or nvprof wrote: no strings beside events.",
             "Export the report again: nsys export --type sqlite REPORT.",
         ),
     ),
     (lambda head: head.startswith(b"PK\x03\x04"), ("It is a zip archive.", "Unpack it first.")),
+    (
+        _is_execution_trace,
+        ("It is an execution trace of PyTorch: it tells which operations ran, and no times.", _EXPORT),
+    ),
+    (_is_json, ("It is JSON, but no trace: there is no list of events (traceEvents) in its beginning.", _EXPORT)),
     (lambda head: head.startswith(b"\x1f\x8b"), ("It is a gzip file of something else.", "Unpack it first.")),
     (lambda head: head.startswith(b"PAR1"), ("It is a Parquet file.", "Name the folder that it lies in.")),
     (_is_text, ("It is a text file.", "")),

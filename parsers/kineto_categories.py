@@ -1,0 +1,139 @@
+"""What the events of a Chrome-format trace are, by category and name. All spellings of all years are here, as data."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+
+from traceviz.schema import HOST_CATEGORIES
+
+
+class Role(IntEnum):
+    """Where an event goes."""
+
+    IGNORED = 0
+    """Frames around the capture, and what only the profiler's own program can use."""
+    HOST = 1
+    """Table ``host_ops``."""
+    API = 2
+    """Table ``cuda_api``."""
+    KERNEL = 3
+    COPY = 4
+    FILL = 5
+    SYNC = 6
+    OVERHEAD = 7
+    SCOPE = 8
+    """A range of the program, drawn once more around the device work that it set off: table ``device_ops``."""
+    MEMORY = 9
+    """Table ``memory_events``."""
+
+
+DEVICE_ROLES = (Role.KERNEL, Role.COPY, Role.FILL)
+"""Events that keep a device busy."""
+ON_DEVICES = (*DEVICE_ROLES, Role.SYNC, Role.SCOPE)
+"""Events whose pid and tid are a device and a stream."""
+ON_THREADS = (Role.HOST, Role.API, Role.MEMORY)
+"""Events whose pid and tid are those of the operating system."""
+
+CODES = {category: code for code, category in enumerate(HOST_CATEGORIES)}
+"""Code of each host category: its position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a category means.
+
+    Args:
+        role: Where its events go.
+        category: Host category, for those of :attr:`Role.HOST`.
+        domain: ``runtime`` or ``driver``, for calls.
+    """
+
+    role: Role
+    category: str = "runtime"
+    domain: str = "runtime"
+
+
+_DRIVER = Meaning(Role.API, domain="driver")
+
+CATEGORIES: dict[str, Meaning] = {
+    # The host. Before 2022 the names were capitalised.
+    "operator": Meaning(Role.HOST, "op"),
+    "cpu_op": Meaning(Role.HOST, "op"),
+    "hpu_op": Meaning(Role.HOST, "op"),
+    "user_annotation": Meaning(Role.HOST, "annotation"),
+    "python_function": Meaning(Role.HOST, "python"),
+    "cpu_instant_event": Meaning(Role.IGNORED),  # those of the allocators are told by their name
+    # Calls. Other devices than NVIDIA's and AMD's have runtimes of their own.
+    "runtime": Meaning(Role.API),
+    "cuda_runtime": Meaning(Role.API),
+    "hip_runtime": Meaning(Role.API),
+    "xpu_runtime": Meaning(Role.API),
+    "mtia_runtime": Meaning(Role.API),
+    "glow_runtime": Meaning(Role.API),
+    "hpu_runtime": Meaning(Role.API),
+    "privateuse1_runtime": Meaning(Role.API),
+    "driver": _DRIVER,
+    "cuda_driver": _DRIVER,
+    "xpu_driver": _DRIVER,
+    "privateuse1_driver": _DRIVER,
+    # Devices.
+    "kernel": Meaning(Role.KERNEL),
+    "concurrent_kernel": Meaning(Role.KERNEL),
+    "mtia_ccp_events": Meaning(Role.KERNEL),
+    "memcpy": Meaning(Role.COPY),
+    "gpu_memcpy": Meaning(Role.COPY),
+    "memset": Meaning(Role.FILL),
+    "gpu_memset": Meaning(Role.FILL),
+    "cuda_sync": Meaning(Role.SYNC),
+    "gpu_user_annotation": Meaning(Role.SCOPE),
+    # The profiler.
+    "overhead": Meaning(Role.OVERHEAD),
+    "trace": Meaning(Role.IGNORED),
+    "cuda_event": Meaning(Role.IGNORED),
+    "external_correlation": Meaning(Role.IGNORED),
+    "cuda_profiler_range": Meaning(Role.IGNORED),
+    "fwdbwd": Meaning(Role.IGNORED),
+    "ac2g": Meaning(Role.IGNORED),
+    # Other programs.
+    "fee": Meaning(Role.HOST, "python"),  # VizTracer: function entry and exit
+    "": Meaning(Role.HOST),
+}
+"""Meaning of each category, by its name in lower case."""
+
+UNKNOWN = Meaning(Role.HOST)
+"""Meaning of all others, as far as they ran on a thread."""
+
+
+def meaning_of(label: str) -> Meaning:
+    """What a category means, as the file spells it."""
+    return CATEGORIES.get(label.lower(), UNKNOWN)
+
+
+_STEP = re.compile(r"ProfilerStep#(?P<number>\d{1,18})")
+_INPUT = re.compile(r"enumerate\(\w*DataLoader\w*\)#\w*\.__next__")
+_COMPILE = re.compile(r"\(dynamo_timed\)$|^(TorchDynamo|AOTAutograd|Inductor|Triton)\b.*\bcompil", re.IGNORECASE)
+
+MEMORY_NAME = "[memory]"
+"""Name of the instants at which an allocator of the framework gave or took back memory."""
+OUT_OF_MEMORY_NAME = "[OutOfMemory]"
+"""Name of the instants at which it had none."""
+
+
+def host_category(name: str) -> str | None:
+    """Host category that the name of an operation or annotation shows; ``None`` where its category says it.
+
+    ``ProfilerStep#3`` is a step; the next batch of a DataLoader, ``enumerate(DataLoader)#....__next__``, is input.
+    """
+    if _STEP.fullmatch(name):
+        return "step"
+    if _INPUT.match(name):
+        return "input"
+    return "compile" if _COMPILE.search(name) else None
+
+
+def step_number(name: str) -> int | None:
+    """Number of the training step that ``name`` marks."""
+    match = _STEP.fullmatch(name)
+    return int(match["number"]) if match else None

@@ -1,0 +1,350 @@
+"""Kineto traces from literals, as PyTorch's profiler writes them.
+
+    trace(
+        [
+            step(1, 0, 100),
+            op("aten::mm", 10, 20, external=5),
+            runtime("cudaLaunchKernel", 12, 3, correlation=7, external=5),
+            kernel("gemm", 40, 30, correlation=7, external=5, grid=(80, 1, 1)),
+        ],
+        header={"deviceProperties": [gpu(0, "Tesla V100")], "distributedInfo": {"rank": 1, "world_size": 2}},
+    )
+
+Times are microseconds and may be numbers of any kind or texts, as in the files. Every builder takes further arguments
+of the event as ``args={...}`` (they come last and win), and ``category`` where the spelling of another age is wanted.
+``trace`` gives the bytes of a file; ``compressed`` those of a gzip file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Event = dict[str, Any]
+Time = int | float | str
+
+PID = 100
+TID = 101
+
+
+def trace(events: Sequence[Event], header: Mapping[str, Any] | None = None) -> bytes:
+    """A file: an object with what ``header`` says and ``traceEvents``. Without ``schemaVersion`` it is 1."""
+    return json.dumps({"schemaVersion": 1, **(header or {}), "traceEvents": list(events)}).encode()
+
+
+def bare(events: Sequence[Event]) -> bytes:
+    """A file of the oldest kind: only the list."""
+    return json.dumps(list(events)).encode()
+
+
+def compressed(data: bytes) -> bytes:
+    """``data`` as a gzip file, the same bytes each time."""
+    return gzip.compress(data, mtime=0)
+
+
+def complete(
+    name: str,
+    start: Time,
+    duration: Time,
+    category: str = "cpu_op",
+    *,
+    pid: int | str = PID,
+    tid: int | str = TID,
+    args: Mapping[str, Any] | None = None,
+    **arguments: Any,
+) -> Event:
+    """Any event with a begin and a duration; ``arguments`` that are ``None`` are left out."""
+    given = {**{key: value for key, value in arguments.items() if value is not None}, **(args or {})}
+    return {
+        "ph": "X",
+        "cat": category,
+        "name": name,
+        "pid": pid,
+        "tid": tid,
+        "ts": start,
+        "dur": duration,
+        **({"args": given} if given else {}),
+    }
+
+
+def op(
+    name: str,
+    start: Time,
+    duration: Time,
+    *,
+    external: int | None = None,
+    shapes: Any = None,
+    types: Any = None,
+    sequence: int | None = None,
+    args: Mapping[str, Any] | None = None,
+    category: str = "cpu_op",
+    pid: int | str = PID,
+    tid: int | str = TID,
+) -> Event:
+    """An operation of the framework on the host."""
+    known = {
+        "External id": external,
+        "Input Dims": shapes,
+        "Input type": types,
+        "Sequence number": sequence,
+    }
+    return complete(name, start, duration, category, pid=pid, tid=tid, args=args, **known)
+
+
+def annotation(
+    name: str,
+    start: Time,
+    duration: Time,
+    *,
+    external: int | None = None,
+    args: Mapping[str, Any] | None = None,
+    category: str = "user_annotation",
+    pid: int | str = PID,
+    tid: int | str = TID,
+) -> Event:
+    """A range that the program named."""
+    return complete(name, start, duration, category, pid=pid, tid=tid, args=args, **{"External id": external})
+
+
+def step(number: int, start: Time, duration: Time, *, pid: int | str = PID, tid: int | str = TID) -> Event:
+    """The marker of a training step on the host."""
+    return annotation(f"ProfilerStep#{number}", start, duration, pid=pid, tid=tid)
+
+
+def loader(
+    start: Time,
+    duration: Time,
+    *,
+    kind: str = "_SingleProcessDataLoaderIter",
+    category: str = "user_annotation",
+    pid: int | str = PID,
+    tid: int | str = TID,
+) -> Event:
+    """The program takes its next batch from a DataLoader."""
+    return annotation(f"enumerate(DataLoader)#{kind}.__next__", start, duration, category=category, pid=pid, tid=tid)
+
+
+def frame(
+    name: str,
+    start: Time,
+    duration: Time,
+    *,
+    number: int | None = None,
+    parent: int | None = None,
+    module: int | None = None,
+    args: Mapping[str, Any] | None = None,
+    pid: int | str = PID,
+    tid: int | str = TID,
+) -> Event:
+    """A Python frame: ``train.py(10): step``, ``nn.Module: Linear_0``."""
+    known = {"Python id": number, "Python parent id": parent, "Python module id": module}
+    return complete(name, start, duration, "python_function", pid=pid, tid=tid, args=args, **known)
+
+
+def runtime(
+    name: str,
+    start: Time,
+    duration: Time,
+    *,
+    correlation: int | None = None,
+    external: int | None = None,
+    args: Mapping[str, Any] | None = None,
+    category: str = "cuda_runtime",
+    pid: int | str = PID,
+    tid: int | str = TID,
+) -> Event:
+    """A call of the CUDA runtime; ``category="cuda_driver"`` for the driver."""
+    known = {"correlation": correlation, "External id": external}
+    return complete(name, start, duration, category, pid=pid, tid=tid, args=args, **known)
+
+
+def kernel(
+    name: str,
+    start: Time,
+    duration: Time,
+    *,
+    correlation: int | None = None,
+    external: int | None = None,
+    device: int = 0,
+    stream: int = 7,
+    context: int | None = 1,
+    grid: Sequence[int] | None = (1, 1, 1),
+    block: Sequence[int] | None = (128, 1, 1),
+    registers: int | None = None,
+    shared_memory: int | None = None,
+    blocks_per_sm: float | None = None,
+    occupancy: float | None = None,
+    args: Mapping[str, Any] | None = None,
+    category: str = "kernel",
+) -> Event:
+    """A kernel: Kineto gives the device as pid and the stream as tid. ``occupancy`` is the achieved one in percent."""
+    known = {
+        "External id": external,
+        "device": device,
+        "context": context,
+        "stream": stream,
+        "correlation": correlation,
+        "registers per thread": registers,
+        "shared memory": shared_memory,
+        "blocks per SM": blocks_per_sm,
+        "grid": None if grid is None else list(grid),
+        "block": None if block is None else list(block),
+        "est. achieved occupancy %": occupancy,
+    }
+    return complete(name, start, duration, category, pid=device, tid=stream, args=args, **known)
+
+
+def collective(
+    start: Time,
+    duration: Time,
+    *,
+    name: str = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)",
+    kind: str | None = "allreduce",
+    group: str | None = "0",
+    group_size: int | None = 2,
+    elements: int | None = 1024,
+    dtype: str | None = "Float",
+    args: Mapping[str, Any] | None = None,
+    **known: Any,
+) -> Event:
+    """A kernel of NCCL with what it says of the collective operation; ``kind=None`` for one that says nothing."""
+    said = {
+        "Collective name": kind,
+        "In msg nelems": elements,
+        "Out msg nelems": elements,
+        "Group size": group_size,
+        "dtype": dtype,
+        "Process Group Name": group,
+    }
+    given = {key: value for key, value in said.items() if value is not None} if kind else {}
+    return kernel(name, start, duration, args={**given, **(args or {})}, **known)
+
+
+def copy(
+    start: Time,
+    duration: Time,
+    *,
+    name: str = "Memcpy HtoD (Pageable -> Device)",
+    size: int | None = 1024,
+    correlation: int | None = None,
+    external: int | None = None,
+    device: int = 0,
+    stream: int = 7,
+    context: int | None = 1,
+    args: Mapping[str, Any] | None = None,
+    category: str = "gpu_memcpy",
+) -> Event:
+    """A copy on a device."""
+    known = {
+        "External id": external,
+        "device": device,
+        "context": context,
+        "stream": stream,
+        "correlation": correlation,
+        "bytes": size,
+    }
+    return complete(name, start, duration, category, pid=device, tid=stream, args=args, **known)
+
+
+def fill(start: Time, duration: Time, *, name: str = "Memset (Device)", **known: Any) -> Event:
+    """A fill of device memory; arguments as of :func:`copy`."""
+    return copy(start, duration, name=name, **{"category": "gpu_memset", **known})
+
+
+def device_annotation(
+    name: str, start: Time, duration: Time, *, device: int = 0, stream: int = 7, args: Mapping[str, Any] | None = None
+) -> Event:
+    """The copy of a range of the host on the timeline of a device."""
+    return complete(name, start, duration, "gpu_user_annotation", pid=device, tid=stream, args=args)
+
+
+def sync(
+    kind: str,
+    start: Time,
+    duration: Time,
+    *,
+    correlation: int | None = None,
+    device: int = 0,
+    stream: int = 7,
+    args: Mapping[str, Any] | None = None,
+) -> Event:
+    """A synchronisation that CUPTI saw: ``Event Sync``, ``Stream Sync``, ``Context Sync``, ``Stream Wait Event``."""
+    known = {"cuda_sync_kind": kind, "stream": stream, "correlation": correlation, "device": device, "context": 1}
+    return complete(kind, start, duration, "cuda_sync", pid=device, tid=stream, args=args, **known)
+
+
+def memory(
+    start: Time,
+    size: int,
+    *,
+    device: int | None = 0,
+    address: int = 4096,
+    in_use: int | None = None,
+    reserved: int | None = None,
+    args: Mapping[str, Any] | None = None,
+    pid: int | str = PID,
+    tid: int | str = TID,
+) -> Event:
+    """An allocation (``size`` > 0) or a release (< 0) by the framework's allocator; ``device=None`` for the CPU's."""
+    known = {
+        "Device Type": 0 if device is None else 1,
+        "Device Id": -1 if device is None else device,
+        "Addr": address,
+        "Bytes": size,
+        "Total Allocated": in_use,
+        "Total Reserved": reserved,
+    }
+    given = {**{key: value for key, value in known.items() if value is not None}, **(args or {})}
+    return {
+        "ph": "i",
+        "cat": "cpu_instant_event",
+        "s": "t",
+        "name": "[memory]",
+        "pid": pid,
+        "tid": tid,
+        "ts": start,
+        "args": given,
+    }
+
+
+def counter(name: str, start: Time, values: Mapping[str, Any], *, pid: int | str = PID) -> Event:
+    """A counter of Chrome's format."""
+    return {"ph": "C", "name": name, "pid": pid, "ts": start, "args": dict(values)}
+
+
+def process_name(name: str, *, pid: int | str = PID) -> Event:
+    """What a process is called."""
+    return {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "ts": 0, "args": {"name": name}}
+
+
+def thread_name(name: str, *, pid: int | str = PID, tid: int | str = TID) -> Event:
+    """What a thread is called."""
+    return {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "ts": 0, "args": {"name": name}}
+
+
+def span(start: Time, duration: Time) -> Event:
+    """The frame that Kineto draws around a capture."""
+    return complete("PyTorch Profiler (0)", start, duration, "Trace", pid="Spans", tid="PyTorch Profiler")
+
+
+def gpu(number: int, name: str = "NVIDIA A100-SXM4-40GB", **facts: Any) -> dict[str, Any]:
+    """An entry of ``deviceProperties``."""
+    return {
+        "id": number,
+        "name": name,
+        "totalGlobalMem": 42_505_273_344,
+        "computeMajor": 8,
+        "computeMinor": 0,
+        "maxThreadsPerBlock": 1024,
+        "maxThreadsPerMultiprocessor": 2048,
+        "regsPerBlock": 65536,
+        "regsPerMultiprocessor": 65536,
+        "warpSize": 32,
+        "sharedMemPerBlock": 49152,
+        "sharedMemPerMultiprocessor": 167936,
+        "numSms": 108,
+        "sharedMemPerBlockOptin": 166912,
+        **facts,
+    }

@@ -56,7 +56,7 @@ class EventReader:
         columns = {name: streamed.column(name) for name in streamed.column_names if name not in (IDS, TEXTS)}
         if source.name:
             columns["name"] = self._names(table, source.name, streamed)
-        self._note(table, repairs)
+        note_repairs(self.notes, table.name, repairs)
         return pa.table([columns[name] for name in target.names], schema=target)
 
     def _needed(self, table: str, source: Source) -> Source:
@@ -98,12 +98,13 @@ class EventReader:
             batch = batch.filter(batch["start"].is_valid())
         known = set(batch.schema.names)
         columns = {"start_ns": pc.subtract(batch["start"], self.survey.zero_ns)}
-        columns |= {"dur_ns": _durations(batch, source.end, repairs)} if "dur_ns" in target.names else {}
+        ends = batch[source.end] if source.end in known else None
+        columns |= {"dur_ns": durations(batch["start"], ends, repairs)} if "dur_ns" in target.names else {}
         columns |= self._owners(batch, source, repairs)
         for column in source.columns:
             raw = first(column.raw, known)
             values = batch[raw] if raw else pa.nulls(batch.num_rows, pa.int64())
-            columns[column.name] = _column(values, column, target.field(column.name).type, repairs)
+            columns[column.name] = converted(values, column, target.field(column.name).type, repairs)
         ids, texts = self._name_columns(source)
         streamed = _streamed(source, target)
         columns |= {IDS: batch[ids].dictionary_encode()} if ids else {}
@@ -140,23 +141,24 @@ class EventReader:
         self.notes.add("name-unknown", "warning", f"{table.name}: rows whose name the export does not have.", missing)
         return column
 
-    def _note(self, table: EventTable, repairs: Repairs) -> None:
-        name = table.name
-        self.notes.add("start-missing", "warning", f"{name}: rows without a start, left out.", repairs.without_start)
-        self.notes.add(
-            "negative-duration",
-            "warning",
-            f"{name}: rows that end before they start, kept without a duration.",
-            repairs.negative,
-        )
-        self.notes.add(
-            "owner-unknown",
-            "warning",
-            f"{name}: rows without a process, counted as process 0; verdicts may be wrong.",
-            repairs.without_owner,
-        )
-        for column, count in repairs.too_large.items():
-            self.notes.add("value-too-large", "info", f"{name}.{column}: values beyond 32 bits, left out.", count)
+
+def note_repairs(notes: Notes, name: str, repairs: Repairs) -> None:
+    """Note what was repaired in the table ``name`` of the contract."""
+    notes.add("start-missing", "warning", f"{name}: rows without a start, left out.", repairs.without_start)
+    notes.add(
+        "negative-duration",
+        "warning",
+        f"{name}: rows that end before they start, kept without a duration.",
+        repairs.negative,
+    )
+    notes.add(
+        "owner-unknown",
+        "warning",
+        f"{name}: rows without a process, counted as process 0; verdicts may be wrong.",
+        repairs.without_owner,
+    )
+    for column, count in repairs.too_large.items():
+        notes.add("value-too-large", "info", f"{name}.{column}: values beyond 32 bits, left out.", count)
 
 
 def of_each(function: Callable[..., Array], *columns: Array) -> Array:
@@ -192,16 +194,18 @@ def _streamed(source: Source, target: pa.Schema) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _durations(batch: pa.RecordBatch, end: str | None, repairs: Repairs) -> Array:
-    if end not in batch.schema.names:
-        return pa.nulls(batch.num_rows, pa.int64())
-    lasting = pc.subtract(batch[end], batch["start"])
+def durations(starts: Array, ends: Array | None, repairs: Repairs) -> Array:
+    """``ends - starts``; null and counted where that is negative, null where nobody recorded ends (``None``)."""
+    if ends is None:
+        return pa.nulls(len(starts), pa.int64())
+    lasting = pc.subtract(ends, starts)
     negative = pc.sum(pc.less(lasting, 0)).as_py() or 0
     repairs.negative += negative
     return pc.if_else(pc.less(lasting, 0), pa.scalar(None, pa.int64()), lasting) if negative else lasting
 
 
-def _column(values: Array, column: Whole | Word, kind: pa.DataType, repairs: Repairs) -> Array:
+def converted(values: Array, column: Whole | Word, kind: pa.DataType, repairs: Repairs) -> Array:
+    """Raw ``values`` as the contract's ``column``, whose Arrow type is ``kind``."""
     if isinstance(column, Word):
         return _words(values, column)
     if column.unset is not None:

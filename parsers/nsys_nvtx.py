@@ -29,7 +29,7 @@ def read_nvtx(events: EventReader, table: EventTable) -> pa.Table:
     raw_numbers = [pa.field("domain", pa.int64()), pa.field("category", pa.int64())]
     (source,) = table.sources
     streamed = pa.schema([*(field for field in declared if field.name not in _DERIVED), *raw_numbers])
-    rows = _ordered(events.columns(table, source, streamed))
+    rows = ordered(events.columns(table, source, streamed))
     domains, categories = _declared_names(events.raw)
     domain, category = pc.fill_null(rows.column("domain").combine_chunks(), 0), rows.column("category").combine_chunks()
     owner = _taken(events.identity.processes, rows.column("process_id"))
@@ -37,7 +37,7 @@ def read_nvtx(events: EventReader, table: EventTable) -> pa.Table:
         "domain": _named([owner, domain], lambda process, number: domains.get((process, number), _unnamed(number))),
         "category": _named([owner, domain, category], lambda *key: _category(categories, *key)),
         "range_id": pa.array(np.arange(rows.num_rows)),
-        **_nesting(rows, events.survey.last_ns - events.survey.zero_ns),
+        **push_pop_nesting(rows, events.survey.last_ns - events.survey.zero_ns),
     }
     columns: dict[str, Array] = {
         name: derived[name] if name in derived else rows.column(name) for name in declared.names
@@ -45,14 +45,14 @@ def read_nvtx(events: EventReader, table: EventTable) -> pa.Table:
     return pa.table(columns, schema=declared)
 
 
-def _ordered(rows: pa.Table) -> pa.Table:
+def ordered(rows: pa.Table) -> pa.Table:
     """Rows by start; an outer range before an inner one that starts with it; else in the order of the file."""
     lasting = pc.fill_null(rows.column("dur_ns"), np.iinfo(np.int64).max)
     order = np.lexsort((-lasting.to_numpy(), rows.column("start_ns").to_numpy()))
     return rows if np.all(order[1:] > order[:-1]) else rows.take(order)
 
 
-def _nesting(rows: pa.Table, span_ns: int) -> dict[str, Array]:
+def push_pop_nesting(rows: pa.Table, span_ns: int) -> dict[str, Array]:
     """Depth and parent of push/pop ranges, which nest within their thread; null for start/end ranges and marks.
 
     A range that never ended lasts until the capture does.

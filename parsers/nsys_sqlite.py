@@ -42,7 +42,7 @@ class SqliteTables(RawTables):
         self._connection = open_database(path)
         try:
             self._catalogue = _catalogue(self._connection)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             self._connection.close()
             raise self.damaged("sqlite_master", error) from error
 
@@ -172,10 +172,10 @@ class NsysSqliteReader(Reader):
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`."""
         with SqliteTables(path) as raw:
-            yield from read_tables(raw, options, Provenance("nsys sqlite", notes=_unfinished(path)))
+            yield from read_tables(raw, options, Provenance("nsys sqlite", notes=unread_log(path)))
 
 
-def _unfinished(path: Path) -> tuple[tuple[str, str, str], ...]:
+def unread_log(path: Path) -> tuple[tuple[str, str, str], ...]:
     """A write-ahead log beside the database: what it holds is not seen, since reading it would write there."""
     log = path.with_name(path.name + "-wal")
     if not log.is_file() or not log.stat().st_size:

@@ -1,0 +1,395 @@
+"""Ranks side by side: hand-worked steps, arrivals at collectives, stragglers; healthy jobs stay silent."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.analyses.builders import tables, trace
+from traceviz.analyses.collective_skew import collective_skew
+from traceviz.analyses.ranks import RanksAnalysis
+from traceviz.analyses.run import analyze
+from traceviz.analyses.stragglers import modified_scores, step_imbalance
+from traceviz.analyses.view import TraceView
+from traceviz.report import Grid, Prose, Skipped
+
+US = 1_000
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+
+
+def job(computes, transfer=10, steps=6, clocks=None, **more):
+    """Ranks (by process) that compute for some µs of each step and then reduce together, 200 µs a step.
+
+    ::
+
+        rank 0   |--compute--|--wait--|transfer|
+        rank 1   |------compute-------|transfer|      all collectives end with the slowest rank's compute + transfer
+    """
+    kernels, marks = [], []
+    slowest = max(computes)
+    for rank, compute in enumerate(computes):
+        ahead = (clocks or [0] * len(computes))[rank] * US
+        at = {"process_id": rank, "device_id": rank, "thread_id": rank}
+        for step in range(steps):
+            start = 200 * US * step + ahead
+            marks.append((start, 200 * US, step, at))
+            kernels.append((start, compute * US, "gemm", {"process_id": rank, "device_id": rank}))
+            late = start + compute * US, (slowest - compute + transfer) * US
+            kernels.append((*late, NCCL, {"process_id": rank, "device_id": rank}))
+    processes = [(rank, "python", {"rank": rank}) for rank in range(len(computes))]
+    threads = [(rank, rank, "python") for rank in range(len(computes))]
+    parts = {"kernels": kernels, "steps": marks, "processes": processes, "threads": threads}
+    return tables(**{**parts, **more})
+
+
+def unequal(durations, numbers=None):
+    """Ranks whose steps follow each other and take so many µs; no collective holds them together."""
+    marks = []
+    for rank, own in enumerate(durations):
+        start = 0
+        for step, duration in enumerate(own):
+            number = (numbers or {}).get(rank, range(len(own)))[step]
+            marks.append((start, duration * US, number, {"process_id": rank, "thread_id": rank}))
+            start += duration * US
+    kernels = [(0, 5, "gemm", {"process_id": rank, "device_id": rank}) for rank in range(len(durations))]
+    threads = [(rank, rank, "python") for rank in range(len(durations))]
+    return tables(kernels=kernels, steps=marks, threads=threads)
+
+
+def result(found, **thresholds):
+    return RanksAnalysis(**thresholds).run(TraceView(found))
+
+
+def raised(found):
+    return {item.code: item for item in RanksAnalysis().judge(result(found))}
+
+
+def evidence(item):
+    return {fact.key: fact.value for fact in item.evidence}
+
+
+class TestArrivals:
+    def test_the_slow_rank_arrives_last_and_the_others_wait_for_it(self):
+        found = result(job([100, 100, 100, 150]))
+        assert [rank.median_skew_ns for rank in found.ranks] == [0, 0, 0, 50 * US]
+        assert [rank.last for rank in found.ranks] == [0, 0, 0, 6]
+        assert [rank.wait_ns for rank in found.ranks] == [6 * 50 * US] * 3 + [0]
+        assert found.skew.collectives == 6
+        assert set(found.skew.arrivals["transfer_ns"]) == {10 * US}
+
+    def test_own_time_is_the_step_without_the_wait(self):
+        found = result(job([100, 100, 100, 150]))
+        assert found.own_ns == (150 * US, 150 * US, 150 * US, 200 * US)
+
+    def test_clocks_that_are_apart_by_7_us_change_nothing(self):
+        even, skewed = result(job([100, 120])), result(job([100, 120], clocks=[0, 7]))
+        assert skewed.skew.clock_ns == {0: 0, 1: 7 * US}
+        columns = ("process_id", "skew_ns", "wait_ns", "transfer_ns", "last")
+        assert skewed.skew.arrivals.select(columns).equals(even.skew.arrivals.select(columns))
+
+    def test_a_wait_that_compute_hides_costs_nothing(self):
+        hidden = [(200 * US * step + 100 * US, 60 * US, "gemm2", {"stream": 8}) for step in range(6)]
+        view = job([100, 150])
+        rows = view.kernels.collect().to_dicts()
+        extra = tables(kernels=hidden).kernels.collect().to_dicts()
+        merged = [
+            (
+                row["start_ns"],
+                row["dur_ns"],
+                row["name"],
+                {key: row[key] for key in ("process_id", "device_id", "stream")},
+            )
+            for row in (*rows, *extra)
+        ]
+        assert [rank.wait_ns for rank in result(job([100, 150], kernels=merged)).ranks] == [0, 0]
+        assert [rank.wait_ns for rank in result(view).ranks] == [6 * 50 * US, 0]
+
+    def test_described_collectives_are_compared_by_group_and_name(self):
+        def of(rank, group, start, end):
+            return (
+                start * US,
+                (end - start) * US,
+                "allreduce",
+                {"process_id": rank, "device_id": rank, "group": group},
+            )
+
+        collectives = [
+            *(of(0, "data", 10, 30), of(1, "data", 20, 30), of(0, "model", 40, 50), of(2, "model", 44, 50)),
+            *(of(0, "data", 60, 70), of(1, "data", 60, 70)),
+        ]
+        skew = collective_skew(trace(kernels=[], collectives=collectives), 0.1)
+        rows = skew.arrivals.select("group", "index", "process_id", "skew_ns", "wait_ns").rows()
+        assert rows == [
+            *(("data", 0, 0, 0, 10 * US), ("data", 0, 1, 10 * US, 0), ("data", 1, 0, 0, 0), ("data", 1, 1, 0, 0)),
+            *(("model", 0, 0, 0, 4 * US), ("model", 0, 2, 4 * US, 0)),
+        ]
+        assert skew.collectives == 3
+
+    def test_clocks_are_chained_over_groups_that_share_a_rank(self):
+        def of(rank, group, end):
+            return ((end - 5) * US, 5 * US, "allgather", {"process_id": rank, "device_id": rank, "group": group})
+
+        collectives = [of(0, "a", 100), of(1, "a", 130), of(1, "b", 230), of(2, "b", 210)]
+        assert collective_skew(trace(kernels=[], collectives=collectives), 0.1).clock_ns == {
+            0: 0,
+            1: 30 * US,
+            2: 10 * US,
+        }
+
+    @pytest.mark.parametrize("clock", [0, 3])
+    def test_a_first_collective_that_one_rank_lacks_shifts_nothing(self, clock):
+        # Rank 1, whose clock is 3 µs ahead in one case, was recorded from its second collective on.
+        calls = [(200 * US * i + 7 * US * i * i, 10 * US, "allreduce", {"group": "0"}) for i in range(5)]
+        late = [(start + clock * US, 8 * US, name, {**more, "process_id": 1}) for start, _, name, more in calls[1:]]
+        skew = collective_skew(TraceView(tables(collectives=calls + late)), 0.1)
+        assert (skew.collectives, skew.unequal, skew.unaligned) == (4, 1, ())
+        assert skew.clock_ns == {0: 0, 1: (clock - 2) * US}
+
+    def test_of_unequal_numbers_the_first_ones_are_compared_and_it_is_said(self):
+        kernels = [
+            (start * US, 5 * US, NCCL, {"process_id": rank, "device_id": rank})
+            for rank, count in ((0, 5), (1, 3))
+            for start in range(0, 1000 * count, 1000)
+        ]
+        skew = collective_skew(trace(kernels=kernels), 0.1)
+        assert (skew.collectives, skew.unequal) == (3, 1)
+        found = RanksAnalysis().describe(result(tables(kernels=kernels)))
+        assert any("different numbers" in block.text for block in found.blocks if isinstance(block, Prose))
+
+    def test_collectives_that_do_not_end_together_are_not_compared(self):
+        ends = {0: [10, 20, 30, 40], 1: [10, 20, 30, 40], 2: [9, 27, 31, 48]}
+        kernels = [
+            (end * 1000 * US - 5, 5, NCCL, {"process_id": rank, "device_id": rank})
+            for rank, found in ends.items()
+            for end in found
+        ]
+        skew = collective_skew(trace(kernels=kernels), 0.1)
+        assert (sorted(skew.clock_ns), skew.unaligned) == ([0, 1], (2,))
+        assert set(skew.arrivals["process_id"]) == {0, 1}
+
+    def test_the_first_rank_may_be_the_one_that_does_not_line_up(self):
+        ends = {0: [9, 27, 31, 48], 1: [10, 20, 30, 40], 2: [10, 20, 30, 40]}
+        kernels = [
+            (end * 1000 * US - 5, 5, NCCL, {"process_id": rank, "device_id": rank})
+            for rank, found in ends.items()
+            for end in found
+        ]
+        skew = collective_skew(trace(kernels=kernels), 0.1)
+        assert (sorted(skew.clock_ns), skew.unaligned) == ([1, 2], (0,))
+
+    def test_transfers_between_two_ranks_are_not_compared(self):
+        name = "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)"
+        kernels = [(0, 5, name, {"process_id": rank, "device_id": rank}) for rank in (0, 1)]
+        skew = collective_skew(trace(kernels=kernels), 0.1)
+        assert (skew.collectives, skew.point_to_point) == (0, 2)
+
+    def test_on_the_host_a_wait_counts_while_no_operation_runs(self):
+        def of(rank, step, start, end, name, category="op", thread=0):  # noqa: PLR0917
+            at = {"process_id": rank, "thread_id": 2 * rank + thread}
+            return ((1000 * step + start) * US, (end - start) * US, name, category, at)
+
+        host_ops = []
+        for step in range(4):
+            for rank, ready in ((0, 300), (1, 700)):
+                host_ops += [
+                    of(rank, step, 0, 1000, f"ProfilerStep#{step}", "step"),
+                    of(rank, step, 10, ready, "aten::mm"),
+                    of(rank, step, ready - 100, 720, "gloo:all_reduce", "annotation", 1),
+                ]
+        steps = [
+            (1000 * step * US, 1000 * US, step, {"process_id": rank, "thread_id": 2 * rank})
+            for step in range(4)
+            for rank in (0, 1)
+        ]
+        view = tables(host_ops=host_ops, steps=steps)
+        found = result(view)
+        assert [rank.wait_ns for rank in found.ranks] == [4 * 300 * US, 0]  # 200 to 600, of which 200 to 300 computes
+        assert found.own_ns == (700 * US, 1000 * US)
+        assert [rank.classes["communication"] for rank in found.ranks] == [4 * 420 * US, 4 * 20 * US]
+        assert [sum(rank.classes.values()) for rank in found.ranks] == [4000 * US] * 2
+        assert evidence(raised(view)["TV503"])["rank"] == 1
+
+    def test_a_group_with_more_ranks_than_members_is_not_compared(self):
+        collectives = [
+            (0, 5, "allreduce", {"process_id": rank, "device_id": rank, "group": "tp", "group_size": 2})
+            for rank in range(4)
+        ]
+        skew = collective_skew(trace(kernels=[], collectives=collectives), 0.1)
+        assert (skew.collectives, skew.ambiguous) == (0, 1)
+
+    @given(st.lists(st.integers(50, 150), min_size=2, max_size=5), st.integers(0, 50))
+    def test_nobody_waits_longer_than_the_slowest_is_late(self, computes, ahead):
+        found = result(job(computes, clocks=[rank * ahead for rank in range(len(computes))], steps=4))
+        for rank, compute in zip(found.ranks, computes, strict=True):
+            assert rank.wait_ns == 4 * (max(computes) - compute) * US
+            assert rank.median_skew_ns == (compute - min(computes)) * US
+            assert rank.wait_ns + rank.classes["device_compute"] <= rank.judged_ns
+
+
+class TestStragglers:
+    def test_the_rank_that_waits_least_is_the_straggler_and_its_compute_the_cause(self):
+        found = raised(job([100, 100, 100, 150]))
+        assert set(found) == {"TV501", "TV503"}
+        item = found["TV501"]
+        facts = evidence(item)
+        assert (facts["rank"], facts["own_ns"], facts["others_ns"]) == (3, 200 * US, 150 * US)
+        assert (facts["cause"], item.cost_ns, item.share) == ("device compute", 6 * 50 * US, 0.25)
+        assert facts["score"] == round(0.6745 * 50 / 1.5, 1)  # all others are alike: 1 % of the median is normal
+
+    def test_a_report_names_the_straggler_and_not_the_waiting_that_it_causes(self):
+        codes = [item.code for item in analyze(job([100, 100, 100, 150])).findings]
+        assert "TV501" in codes
+        assert "TV503" not in codes
+
+    def test_equal_ranks_raise_nothing(self):
+        assert raised(job([100, 101, 100, 99])) == {}
+
+    @pytest.mark.parametrize(("slow", "codes"), [(109, []), (110, ["TV501"])])
+    def test_a_score_counts_above_3_5(self, slow, codes):
+        # Own times 191, 191, 191, 200: 0.6745 * 9 / 1.91 = 3.2. Own times 190, 190, 190, 200: 0.6745 * 10 / 1.9 = 3.55.
+        assert list(raised(job([100, 100, 100, slow]))) == codes
+
+    @pytest.mark.parametrize(("share", "codes"), [(0.2, ["TV501"]), (0.21, [])])
+    def test_a_straggler_costs_as_much_as_the_others_wait(self, share, codes):
+        found = RanksAnalysis(straggler_share=share, late_share=1.0)
+        view = result(job([100, 100, 100, 140]))  # 40 of 200 µs
+        assert [item.code for item in found.judge(view)] == codes
+
+    def test_of_two_ranks_there_is_no_straggler_but_lateness(self):
+        found = raised(job([100, 150]))
+        assert set(found) == {"TV503"}
+        item = found["TV503"]
+        assert (item.cost_ns, evidence(item)["rank"], evidence(item)["last"]) == (3 * 50 * US, 1, 6)
+        assert item.share == 0.125  # 25 % of one rank, mean of two
+
+    @pytest.mark.parametrize(("slow", "codes"), [(119, []), (120, ["TV503"])])
+    def test_lateness_counts_from_5_percent_on(self, slow, codes):
+        assert list(raised(job([100, slow]))) == codes  # 20 of 200 µs on one of two ranks: 5 % in the mean
+
+    def test_without_collectives_the_step_itself_is_the_own_time(self):
+        view = unequal([[100] * 4, [100] * 4, [130] * 4])
+        found = result(view)
+        assert (found.own_ns, found.compared) == ((100 * US, 100 * US, 130 * US), False)
+        assert "who waits for whom is not known" in str(RanksAnalysis().describe(found).blocks)
+        assert raised(view)["TV501"].cost_ns == 4 * 30 * US
+
+    def test_scores_follow_the_median_deviation(self):
+        assert modified_scores([10, 12, 14, 16, 40], 0.0) == pytest.approx([-1.349, -0.6745, 0, 0.6745, 8.7685])
+        assert modified_scores([10, 20], 0.01) == (0.0, 0.0)
+        assert modified_scores([0, 0, 0], 0.01) == (0.0, 0.0, 0.0)
+
+
+class TestSteps:
+    def test_imbalance_is_the_excess_of_the_slowest_median_over_the_median(self):
+        found = result(unequal([[100] * 4, [100] * 4, [130] * 4]))
+        assert found.imbalance.share == pytest.approx(0.3)
+        assert found.imbalance.lost_ns == 4 * 20 * US  # 130 - (100 + 100 + 130) / 3
+        assert [found.imbalance.slowest(rank) for rank in range(3)] == [0, 0, 4]
+
+    def test_the_slowest_rank_is_named_per_step(self):
+        found = result(unequal([[100, 120, 100], [110, 100, 101]]))
+        grid = next(b for b in RanksAnalysis().describe(found).blocks if isinstance(b, Grid) and "all ranks" in b.title)
+        assert [row[:2] for row in grid.rows] == [(0, 1), (1, 0), (2, 1)]
+
+    def test_steps_are_aligned_by_their_numbers(self):
+        found = result(unequal([[100, 100, 100], [100, 140, 100]], {0: [7, 8, 9], 1: [8, 9, 10]}))
+        assert found.imbalance.steps["step"].to_list() == [8, 9]
+        assert found.imbalance.lost_ns == 20 * US
+
+    @pytest.mark.parametrize(("slow", "codes"), [(104, []), (105, ["TV502"])])
+    def test_imbalance_counts_from_5_percent_on(self, slow, codes):
+        assert list(raised(unequal([[100] * 5, [100] * 5, [100] * 5, [slow] * 5]))) == codes
+
+    def test_inferred_steps_of_unequal_number_are_not_aligned(self):
+        kernels = [
+            (start * 100 + k * 30 + rank, 25, f"k{k}", {"process_id": rank, "device_id": rank})
+            for rank, count in ((0, 20), (1, 17))
+            for start in range(count)
+            for k in range(3)
+        ]
+        view = trace(kernels=kernels)
+        assert view.steps.source == "kernel_cycle"
+        assert step_imbalance(view.steps).steps.height == 0
+        assert step_imbalance(view.steps).share is not None
+
+
+class TestSection:
+    def test_one_rank_has_no_section_and_no_word_of_it_unless_asked_for(self):
+        single = job([100])
+        assert isinstance(result(single), Skipped)
+        assert "ranks" not in {item.slug for item in (*analyze(single).skipped, *analyze(single).sections)}
+        asked = analyze(single, sections=["ranks"])
+        assert [(skip.slug, skip.reason) for skip in asked.skipped] == [("ranks", "the capture is of a single rank")]
+
+    def test_ranks_of_a_larger_job_are_said_to_be_some_of_it(self):
+        found = analyze(job([100, 100], settings=[("distributedInfo.world_size", "128", {"process_id": None})]))
+        assert found.fact("ranks", "world_size") == 128
+        assert found.fact("capture", "ranks") == "2 of 128 (0, 1)"
+        assert "2 of 128 ranks were captured" in str(found.section("ranks").blocks)
+
+    def test_traces_of_different_jobs_are_not_taken_for_one(self):
+        sizes = [("distributedInfo.world_size", str(2 + 6 * rank), {"process_id": rank}) for rank in (0, 1)]
+        found = analyze(job([100, 100], settings=sizes))
+        assert "different numbers of ranks (2, 8)" in str(found.section("ranks").blocks)
+
+    def test_figures_are_listed_by_rank_and_not_by_process(self):
+        ranks = [(0, "python", {"rank": 9}), (1, "python", {"rank": 4})]
+        found = analyze(job([100, 120], processes=ranks)).rows("ranks")
+        assert [(row["rank"], row["steps"], row["own_ns"]) for row in found] == [(4, 6, 200 * US), (9, 6, 180 * US)]
+        assert [row["kernels"] for row in found] == [12, 12]
+
+    def test_the_overhead_of_one_rank_is_not_that_of_another(self):
+        overhead = [(0, 1_200 * US, "flush", {"process_id": 1, "thread_id": None})]
+        kernels = [(0, 10 * US, "k"), (1_190 * US, 10 * US, "k"), (0, 10 * US, "k", {"process_id": 1, "device_id": 1})]
+        found = {item.code: item for item in analyze(tables(kernels=kernels, overhead=overhead)).findings}
+        assert "TV902" not in found  # 10 of 1,210 µs: rank 1 was held up for all of its 10 µs
+
+    def test_devices_of_the_same_number_are_told_apart_by_their_rank(self):
+        devices = [(number, "H100", {"ordinal": 0}) for number in (0, 1)]
+        names = [row["device"] for row in analyze(job([100, 100], devices=devices)).rows("device_use")]
+        assert names == ["rank 0 GPU 0 H100", "rank 1 GPU 0 H100"]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_the_order_of_events_changes_no_figure(order):
+    computes = [100, 120, 150]
+    view = job([computes[0], computes[1], computes[2]])
+    rows = view.kernels.collect().to_dicts()
+    shuffled = [row for rank in order for row in rows if row["process_id"] == rank]
+    literal = [
+        (row["start_ns"], row["dur_ns"], row["name"], {"process_id": row["process_id"], "device_id": row["device_id"]})
+        for row in shuffled
+    ]
+    assert result(job(computes, kernels=literal)).own_ns == result(view).own_ns == (150 * US, 170 * US, 200 * US)
+
+
+def test_steps_of_epochs_are_compared_with_their_like_where_only_one_rank_warms_up():
+    # Rank 0 needs 900 µs for its first step, which is warm-up; in the second epoch a step takes 20 µs and not 10.
+    epochs, numbers = [*[10] * 12, *[20] * 12], [*range(12)] * 2
+    found = unequal([[900, *epochs[1:]], epochs], {0: numbers, 1: numbers})
+    view = TraceView(found)
+    assert view.steps.frame.filter("warmup").height == 1
+    imbalance = step_imbalance(view.steps)
+    assert (imbalance.steps.height, imbalance.lost_ns) == (23, 0)
+
+
+def test_a_rank_without_judged_time_does_not_lessen_the_time_of_the_job():
+    marks = [(100 * i, 100, i, {"process_id": p, "thread_id": p}) for p in range(3) for i in range(4)]
+    kernels = [(0, 400, "gemm", {"process_id": p, "device_id": p}) for p in range(4)]
+    found = result(tables(steps=marks, kernels=kernels))
+    assert [rank.judged_ns for rank in found.ranks] == [400, 400, 400, 0]
+    assert found.judged_ns == 400
+
+
+def test_processes_that_state_the_same_rank_are_told_apart_by_their_own_numbers():
+    kernels = [(0, 10, "gemm", {"process_id": p, "device_id": p}) for p in range(2)]
+    found = result(tables(kernels=kernels, processes=[(0, "a", {"rank": 3}), (1, "b", {"rank": 3})]))
+    assert [rank.rank for rank in found.ranks] == [0, 1]
+
+
+def test_processes_without_devices_are_ranks_only_where_the_trace_says_so():
+    host = [(0, 100 - 10 * p, "work", "runtime", {"process_id": p, "thread_id": p}) for p in range(2)]
+    assert isinstance(result(tables(host_ops=host)), Skipped)
+    stated = result(tables(host_ops=host, processes=[(p, "python", {"rank": p + 4}) for p in range(2)]))
+    assert [rank.rank for rank in stated.ranks] == [4, 5]

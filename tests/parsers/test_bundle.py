@@ -1,0 +1,262 @@
+"""Several traces as one: ranks, numbers, clocks, and what is said of them."""
+
+import itertools
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.analyses.builders import tables
+from traceviz import schema
+from traceviz.errors import UsageError
+from traceviz.parsers.bundle import combine
+from traceviz.tables import TraceTables
+
+EVENTS = [name for name in schema.TABLES if schema.table(name).is_events]
+DAY_NS = 86_400 * 10**9
+
+
+def part(rank=None, t0=1_000, shift=0, **literals):
+    """Tables of one capture: one process with this rank, whose clock's zero is at ``t0`` of the wall clock."""
+    named = {"processes": [(0, "python", {"rank": rank, "pid": 10 + (rank or 0)})], **literals}
+    moved = {
+        name: [(row[0] + shift, *row[1:]) if name in EVENTS else row for row in rows] for name, rows in named.items()
+    }
+    built = tables(run={"t0_unix_ns": None if t0 is None else t0 - shift}, **moved)
+    return {name: built.arrow(name) for name in built}
+
+
+def training(rank, t0=1_000, shift=0, seed=0):
+    """A little of everything."""
+    return part(
+        rank,
+        t0,
+        shift,
+        kernels=[(10 + seed, 20, "gemm", {"group_id": 3, "correlation_id": 1}), (40, 5, f"ncclAllReduce{seed}")],
+        cuda_api=[(5, 3, "cudaLaunchKernel", {"correlation_id": 1})],
+        host_ops=[(0, 50, "step", "step"), (4, 20 + seed, f"op{seed}", "op"), (4, 10, "inner", "op")],
+        op_args=[(1, "External id", {"integer": seed}), (2, "Call stack", {"text": "a.py"})],
+        nvtx=[(0, 50, "outer"), (seed + 1, 5, "inner")],
+        settings=[("backend", "nccl", {"process_id": None}), ("rank", str(rank), {"process_id": None})],
+    )
+
+
+def content(found):
+    return {name: TraceTables(found).arrow(name).to_pylist() for name in found}
+
+
+def notes(found):
+    return {note["code"]: note["message"] for note in found["notes"].to_pylist()}
+
+
+def test_a_single_trace_comes_back_as_it_is():
+    one = training(4)
+    assert content(combine([one], ["a"])) == content(one)
+
+
+def test_no_trace_is_refused():
+    with pytest.raises(UsageError, match="no trace to read"):
+        combine([], [])
+
+
+def test_two_ranks_are_put_on_one_clock():
+    both = combine([training(0, t0=1_000), training(1, t0=1_007)], ["a", "b"])
+    run = both["run"].to_pylist()[0]
+    assert (run["t0_unix_ns"], run["span_ns"]) == (1_000, 57)
+    assert both["kernels"]["start_ns"].to_pylist() == [10, 17, 40, 47]
+    assert both["kernels"]["process_id"].to_pylist() == [0, 1, 0, 1]
+    assert both["notes"].num_rows == 0
+
+
+def test_ranks_order_processes_threads_and_devices_whatever_order_the_traces_have():
+    parts = {rank: training(rank, seed=rank) for rank in (5, 0, 3)}
+    found = [
+        content(combine([parts[rank] for rank in order], [f"t{rank}" for rank in order]))
+        for order in itertools.permutations(parts)
+    ]
+    assert [row["rank"] for row in found[0]["processes"]] == [0, 3, 5]
+    assert [row["process_id"] for row in found[0]["threads"]] == [0, 1, 2]
+    assert [row["device_id"] for row in found[0]["devices"]] == [0, 1, 2]
+    assert all(other == found[0] for other in found[1:])
+
+
+def test_parents_and_properties_follow_their_operations():
+    both = content(combine([training(0, seed=0), training(1, t0=1_002, seed=1)], ["a", "b"]))
+    ops = {row["op_id"]: row for row in both["host_ops"]}
+    assert sorted(ops) == list(range(6))
+    assert [row["op_id"] for row in both["host_ops"]] == sorted(ops)  # numbered in order of start
+    names = {(ops[row["parent_id"]]["name"], row["name"]) for row in ops.values() if row["parent_id"] is not None}
+    assert names == {("step", "op0"), ("step", "op1"), ("op0", "inner"), ("op1", "inner")}
+    assert all(ops[row["parent_id"]]["process_id"] == row["process_id"] for row in ops.values() if row["parent_id"])
+    properties = {(ops[row["op_id"]]["name"], row["integer"]) for row in both["op_args"] if row["key"] == "External id"}
+    assert properties == {("op0", 0), ("op1", 1)}
+    ranges = {row["range_id"]: row for row in both["nvtx"]}
+    assert {(r["process_id"], ranges[r["parent_id"]]["process_id"]) for r in ranges.values() if r["parent_id"]} <= {
+        (0, 0),
+        (1, 1),
+    }
+
+
+def test_groups_of_two_traces_are_told_apart_and_correlations_stay():
+    both = combine([training(0), training(1)], ["a", "b"])["kernels"].to_pylist()
+    grouped = [row for row in both if row["group_id"] is not None]
+    assert len({row["group_id"] for row in grouped}) == 2
+    assert [row["correlation_id"] for row in grouped] == [1, 1]
+
+
+def test_a_table_that_one_rank_lacks_is_kept_and_said():
+    cpu_only = part(1, host_ops=[(0, 5, "op", "op")])
+    both = combine([training(0), cpu_only], ["a", "b"])
+    assert both["kernels"].num_rows == 2
+    assert both["host_ops"].num_rows == 4
+    message = notes(both)["rank-lacks-tables"]
+    assert message.startswith("Not recorded of rank 1, but of other ranks: kernels, cuda_api, nvtx")
+
+
+def test_a_table_that_nobody_has_stays_absent():
+    assert "os_calls" not in combine([training(0), training(1)], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("names", "ranks"),
+    [
+        (("rank1.json", "rank0.json"), [1, 0]),
+        (("job_rank-12.json.gz", "job_rank-3.json.gz"), [12, 3]),
+        (("Rank 7/trace.json", "rank_8/trace.json"), [7, 8]),
+        (("rank0/rank2.json", "rank0/rank4.json"), [2, 4]),
+    ],
+)
+def test_ranks_that_the_traces_do_not_state_come_from_their_names(names, ranks):
+    both = combine([part(kernels=[(0, 1, f"k{rank}")]) for rank in ranks], names)
+    owners = {row["process_id"]: row["rank"] for row in both["processes"].to_pylist()}
+    assert {row["name"]: owners[row["process_id"]] for row in both["kernels"].to_pylist()} == {
+        f"k{rank}": rank for rank in ranks
+    }
+    assert "Ranks were taken from the names" in notes(both)["rank-from-name"]
+
+
+@pytest.mark.parametrize("names", [("before.json", "after.json"), ("crank1.json", "frankfurt2.json")])
+def test_ranks_that_nobody_states_are_numbered_as_given_and_said(names):
+    both = combine([part(kernels=[(0, 1, "k")]), part(kernels=[(0, 1, "k")])], names)
+    assert both["processes"]["rank"].to_pylist() == [0, 1]
+    assert f"rank 0 is {names[0]}, rank 1 is {names[1]}" in notes(both)["rank-from-position"]
+
+
+def test_numbers_that_others_state_are_not_given_twice():
+    both = combine([training(0), part(kernels=[(0, 1, "k")])], ["a", "b"])
+    assert both["processes"]["rank"].to_pylist() == [0, 1]
+
+
+def test_only_processes_with_device_work_become_ranks():
+    launcher = part(
+        processes=[(0, "torchrun"), (1, "worker"), (2, "worker")],
+        kernels=[(0, 1, "k", {"process_id": 1}), (0, 1, "k", {"process_id": 2})],
+    )
+    both = combine([launcher, part(kernels=[(0, 1, "k")])], ["a", "b"])
+    assert [(row["name"], row["rank"]) for row in both["processes"].to_pylist()] == [
+        ("worker", 0),
+        ("worker", 1),
+        ("python", 2),
+        ("torchrun", None),
+    ]
+
+
+def test_two_captures_of_one_rank_are_refused_by_name():
+    with pytest.raises(UsageError, match=r"first\.json and second\.json are two captures of rank 3"):
+        combine([training(3), training(3)], ["first.json", "second.json"])
+
+
+@pytest.mark.parametrize(("begins", "why"), [((None, 5), "not known of rank 0"), ((0, DAY_NS), "do not overlap")])
+def test_clocks_that_do_not_fit_let_all_ranks_begin_together(begins, why):
+    both = combine([training(rank, t0=begin) for rank, begin in enumerate(begins)], ["a", "b"])
+    run = both["run"].to_pylist()[0]
+    assert (run["t0_unix_ns"], run["span_ns"]) == (None, 50)
+    assert both["kernels"]["start_ns"].to_pylist() == [10, 10, 40, 40]
+    assert why in notes(both)["ranks-begin-together"]
+
+
+def test_captures_that_follow_each_other_without_a_gap_share_a_clock():
+    both = combine([training(rank, t0=1_000 + 30 * rank) for rank in range(3)], "abc")
+    assert both["run"]["span_ns"].to_pylist() == [110]
+
+
+def test_devices_of_different_ranks_are_different_and_those_only_seen_are_counted_once():
+    def node(rank, host):
+        devices = [(number, "H100", {"ordinal": number, "memory_bytes": host}) for number in range(4)]
+        return part(rank, kernels=[(0, 1, "k", {"device_id": rank})], devices=devices)
+
+    both = combine([node(0, 1), node(1, 1)], ["a", "b"])
+    assert [row["ordinal"] for row in both["devices"].to_pylist()] == [0, 1, 2, 3]
+    assert both["kernels"]["device_id"].to_pylist() == [0, 1]
+
+
+def test_the_first_device_of_two_ranks_is_two_devices_unless_they_state_the_same_id():
+    def rank_on(rank, uuid):
+        return part(rank, kernels=[(0, 1, "k")], devices=[(0, "H100", {"ordinal": 0, "uuid": uuid})])
+
+    for uuids, count in (((None, None), 2), (("GPU-a", "GPU-b"), 2), (("GPU-a", "GPU-a"), 1)):
+        both = combine([rank_on(rank, uuid) for rank, uuid in enumerate(uuids)], ["a", "b"])
+        assert (both["devices"].num_rows, len(set(both["kernels"]["device_id"].to_pylist()))) == (count, count)
+
+
+def test_settings_that_all_state_are_of_the_capture_and_others_of_their_process():
+    both = combine([training(0), training(1)], ["a", "b"])["settings"].to_pylist()
+    assert [(row["process_id"], row["key"], row["value"]) for row in both] == [
+        (None, "backend", "nccl"),
+        (0, "rank", "0"),
+        (1, "rank", "1"),
+    ]
+
+
+def test_notes_are_said_once_and_with_their_rank_where_they_differ():
+    def noted(rank, *messages):
+        return part(
+            rank, kernels=[(0, 1, "k")], notes=[("code", "info", message, {"count": 2}) for message in messages]
+        )
+
+    both = combine(
+        [noted(0, "All.", "12 rows lost."), noted(1, "All.", "7 rows lost."), noted(2, "All.", "Odd.")], "abc"
+    )
+    found = [(row["message"], row["count"]) for row in both["notes"].to_pylist()]
+    assert found == [("All.", 2), ("Rank 0: 12 rows lost. (1 more rank says the like)", 4), ("Rank 2: Odd.", 2)]
+
+
+def test_facts_of_different_captures_stand_side_by_side():
+    first, second = training(0), training(1)
+    second["run"] = second["run"].set_column(0, second["run"].schema.field(0), pa.array(["nvprof"]))
+    run = combine([first, second], ["a", "b"])["run"].to_pylist()[0]
+    assert (run["format"], run["producer"]) == ("literal + nvprof", "test")
+
+
+def test_a_bundle_can_be_combined_again():
+    three = [training(rank, t0=1_000 + rank, seed=rank) for rank in range(3)]
+    at_once = content(combine(three, "abc"))
+    in_turn = content(combine([combine(three[:2], "ab"), three[2]], ["ab", "c"]))
+    for name in ("kernels", "processes", "threads", "devices", "host_ops", "op_args", "nvtx", "run"):
+        without_groups = [[{**row, "group_id": None} for row in found[name]] for found in (at_once, in_turn)]
+        assert without_groups[0] == without_groups[1]
+
+
+def test_properties_without_their_operations_keep_apart():
+    alone = [{name: table for name, table in training(rank).items() if name != "host_ops"} for rank in (0, 1)]
+    assert combine(alone, ["a", "b"])["op_args"]["op_id"].to_pylist() == [1, 2, 4, 5]
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), min_size=2, max_size=5), st.integers(0, 40))
+def test_totals_add_up_and_a_clock_that_is_set_back_changes_nothing(ranks, moved):
+    parts = [training(rank, t0=1_000 + late, seed=seed) for rank, (late, seed) in enumerate(ranks)]
+    names = [f"t{rank}" for rank in range(len(ranks))]
+    found = combine(parts, names)
+    for name in (*schema.DEVICE_WORK, "cuda_api", "host_ops", "op_args", "nvtx"):
+        own = [one[name] for one in parts if name in one]
+        if own:
+            assert found[name].num_rows == sum(table.num_rows for table in own)
+            if name != "op_args":
+                assert sum(found[name]["dur_ns"].to_pylist()) == sum(sum(t["dur_ns"].to_pylist()) for t in own)
+                assert found[name]["start_ns"].to_pylist() == sorted(found[name]["start_ns"].to_pylist())
+    last = max(range(len(ranks)), key=lambda rank: ranks[rank][0])
+    room = min(moved, ranks[last][0] - min(late for late, _ in ranks))
+    late, seed = ranks[last]
+    parts[last] = training(last, t0=1_000 + late, shift=room, seed=seed)
+    assert content(combine(parts, names)) == content(found)

@@ -1,0 +1,111 @@
+"""Which files are read, and how several of them become one trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from traceviz.errors import TracevizError, UsageError
+from traceviz.parsers.base import HEAD_BYTES, Match, Progress, ReadOptions
+from traceviz.parsers.bundle import merged
+from traceviz.parsers.bundle_identity import rank_in_name
+from traceviz.parsers.registry import READERS, identify
+from traceviz.report import Fact
+
+_LISTED = 3
+"""So many traces are named in the title of a report; of more, the others are counted."""
+
+
+def trace_files(paths: Sequence[str | Path]) -> tuple[Path, ...]:
+    """The traces that ``paths`` name: files, folders that a reader knows, and folders with one trace per rank.
+
+    Raises:
+        UsageError: there is none, or one is named twice.
+    """
+    files = tuple(file for named in paths for file in _inside(Path(named)))
+    if not files:
+        raise UsageError("There is no trace to read.", fix="Name at least one.")
+    seen: set[Path] = set()
+    for file in files:
+        if file.resolve() in seen:
+            raise UsageError(
+                f"{file} is named twice.", "A report on several traces takes each of them once.", "Leave one out."
+            )
+        seen.add(file.resolve())
+    return files
+
+
+def _inside(path: Path) -> tuple[Path, ...]:
+    """``path``; or the traces in it, where it is a folder that no reader takes as a whole and each states a rank."""
+    if not path.is_dir() or any(reader.sniff(b"", path) != Match.NO for reader in READERS):
+        return (path,)
+    files = [file for file in path.iterdir() if _is_trace(file)]
+    by_rank = {rank_in_name(file.name): file for file in files}
+    if None in by_rank or not len(files) == len(by_rank) > 1:
+        return (path,)  # unrelated traces, for all we know
+    return tuple(file for _, file in sorted(by_rank.items(), key=lambda item: item[0] or 0))
+
+
+def _is_trace(path: Path) -> bool:
+    """Whether exactly one reader is sure of a visible file."""
+    if path.name.startswith(".") or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return False
+    return [reader.sniff(head, path) for reader in READERS].count(Match.YES) == 1
+
+
+def read_all(files: Sequence[Path], reader: str | None, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """Tables of the one trace, or of several as one, ``notes`` last.
+
+    Raises:
+        TracevizError: as :meth:`traceviz.parsers.base.Reader.read` and :func:`traceviz.parsers.bundle.combine`; where
+            there are several traces, the error names the one that it is about.
+    """
+    readers = [identify(file, reader) for file in files]  # what cannot be read is said before the work
+    if len(readers) == 1:
+        return readers[0].read(files[0], options)
+    parts = []
+    for number, (file, chosen) in enumerate(zip(files, readers, strict=True), 1):
+        told = replace(options, progress=_numbered(options.progress, file.name, number, len(readers)))
+        try:
+            parts.append(dict(chosen.read(file, told)))
+        except TracevizError as error:
+            raise _about(error, file) from error
+    return merged(parts, trace_names(files))
+
+
+def _numbered(progress: Progress, name: str, number: int, count: int) -> Progress:
+    def report(stage: str, done: int, total: int | None) -> None:
+        progress(f"{name} ({number} of {count}): {stage}", done, total)
+
+    return report
+
+
+def _about(error: TracevizError, source: Path) -> TracevizError:
+    """The same error, which names the trace it is about."""
+    if source.name in error.what:
+        return error
+    return type(error)(f"{source}: {error.what}", error.why, error.fix)
+
+
+def trace_names(files: Sequence[Path]) -> list[str]:
+    """Names that tell the traces apart: those of the files where they do, else the paths."""
+    names = [file.name for file in files]
+    return names if len(set(names)) == len(names) else [str(file) for file in files]
+
+
+def source_facts(files: Sequence[Path]) -> tuple[Fact, ...]:
+    """What the report says of the traces that it is about."""
+    names = trace_names(files)
+    if len(names) == 1:
+        return (Fact("source", "trace", names[0]),)
+    more = len(names) - _LISTED
+    title = ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+    return (Fact("source", "trace", f"{len(names)} traces: {title}"), Fact("traces", "traces", len(names), "count"))

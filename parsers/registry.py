@@ -6,20 +6,26 @@ from pathlib import Path
 
 from traceviz.errors import UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader
+from traceviz.parsers.kineto_reader import KinetoReader
 from traceviz.parsers.nsys_parquet import NsysParquetReader
 from traceviz.parsers.nsys_report import NsysReportReader
 from traceviz.parsers.nsys_sqlite import NsysSqliteReader
 from traceviz.parsers.nsys_stream import NsysStreamReader
+from traceviz.parsers.nvprof_csv import NvprofCsvReader
+from traceviz.parsers.nvprof_sqlite import NvprofSqliteReader
 from traceviz.parsers.tf_trace_json import TensorFlowTraceReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.parsers.unrecognised import what_it_is
 from traceviz.parsers.xplane_reader import XPlaneReader
 
 READERS: tuple[Reader, ...] = (
+    KinetoReader(),
     NsysParquetReader(),
     NsysStreamReader(),
     NsysReportReader(),
     NsysSqliteReader(),
+    NvprofCsvReader(),
+    NvprofSqliteReader(),
     TensorFlowTraceReader(),
     TracevizFolderReader(),
     XPlaneReader(),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pytest
 
 from tests.analyses.builders import tables
 from tests.analyses.test_contract import busy_trace
+from traceviz import api
+from traceviz.selection import Selection, select
 from traceviz.tables import load, save
 
 
@@ -254,3 +257,100 @@ def test_hostile_names_survive_the_whole_way(tmp_path):
         assert done.returncode == 0
         assert "\x1b" not in done.stdout
         assert "\0" not in done.stdout
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory, samples):
+    """The two ranks of a sample as a trace each: rank1 and rank0."""
+    whole = api.open_trace(samples / "synthetic" / "two_ranks.sqlite")
+    folder = tmp_path_factory.mktemp("ranks")
+    for rank in (0, 1):
+        save(select(whole, Selection(rank=rank)), folder / f"rank{rank}")
+    return folder / "rank1", folder / "rank0"
+
+
+def test_two_ranks_make_one_report_that_equals_that_of_their_common_trace(ranks, samples):
+    apart = json.loads(run("report", *ranks, "--format", "json").stdout)
+    whole = json.loads(run("report", samples / "synthetic" / "two_ranks.sqlite", "--format", "json").stdout)
+    assert (apart["run"]["source"], apart["run"]["traces"]) == ("2 traces: rank1, rank0", 2)
+    assert "traces" not in whole["run"]
+    sections = [{s["slug"]: s for s in document["sections"]} for document in (apart, whole)]
+    for slug in ("breakdown", "steps", "kernels", "cuda_api", "copies", "device_use", "ranks"):
+        assert sections[0][slug] == sections[1][slug]
+    facts = sections[0]["ranks"]["blocks"][0]["facts"]
+    assert {fact["key"]: fact["value"] for fact in facts}["collectives"] == 24
+
+
+def test_a_report_on_two_ranks_fits_80_columns(ranks):
+    done = run("report", *ranks, "--width", 80)
+    assert done.returncode == 0
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "2 traces: rank1, rank0" in done.stdout
+    assert "46 steady steps of 2 ranks" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_one_rank_of_several_traces_is_analysed_alone(ranks, rank):
+    done = run("report", *ranks, "--rank", rank, "--format", "json")
+    sections = {section["slug"]: section for section in json.loads(done.stdout)["sections"]}
+    assert [row["device"] for row in sections["device_use"]["blocks"][1]["rows"]] == [f"GPU {rank} Synthetic GPU"]
+    assert "ranks" not in sections
+
+
+def test_a_rank_that_is_not_there_is_refused_with_those_that_are(ranks):
+    done = run("report", *ranks, "--rank", "7")
+    assert done.returncode == 2
+    assert "0, 1" in done.stderr
+
+
+def test_several_traces_convert_into_one_folder_that_reports_the_same(ranks, tmp_path):
+    done = run("convert", *ranks, "-o", tmp_path / "job")
+    assert "processes 2" in done.stdout
+    source, copy = (
+        json.loads(run("report", *paths, "--format", "json").stdout) for paths in (ranks, (tmp_path / "job",))
+    )
+    assert source["sections"] == copy["sections"]
+    assert source["notes"] == copy["notes"]
+    manifest = json.loads((tmp_path / "job" / "manifest.json").read_text())
+    assert [entry["source"] for entry in manifest["sources"]] == ["rank1", "rank0"]
+
+
+def test_a_trace_named_twice_and_two_captures_of_a_rank_are_refused_by_name(ranks, tmp_path):
+    first, _ = ranks
+    twice = run("report", first, first.parent / "." / first.name)
+    assert (twice.returncode, twice.stdout) == (2, "")
+    assert "rank1 is named twice" in twice.stderr
+    shutil.copytree(first, tmp_path / "again_rank1")
+    same = run("report", first, tmp_path / "again_rank1")
+    assert same.returncode == 2
+    assert "rank1 and again_rank1 are two captures of rank 1" in same.stderr
+
+
+def test_an_error_among_several_traces_names_the_one_that_it_is_about(ranks, tmp_path):
+    damaged = tmp_path / "rank2"
+    shutil.copytree(ranks[0], damaged)
+    (damaged / "kernels.parquet").write_bytes(b"no table")
+    done = run("report", *ranks, damaged)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert str(damaged) in done.stderr
+    unknown = tmp_path / "notes.txt"
+    unknown.write_text("hello")
+    assert "notes.txt is not a trace" in run("report", *ranks, unknown).stderr
+
+
+def test_no_trace_at_all_is_a_usage_error():
+    done = run("report")
+    assert done.returncode == 2
+    assert "TRACE" in done.stderr
+
+
+def test_a_folder_with_a_trace_per_rank_is_read_as_a_whole_and_one_of_strangers_is_not(tmp_path, samples):
+    for rank in (0, 1):
+        shutil.copy(samples / "synthetic" / "healthy.sqlite", tmp_path / f"run_rank{rank}.sqlite")
+    document = json.loads(run("report", tmp_path, "--format", "json").stdout)
+    assert document["run"]["traces"] == 2
+    assert "run_rank0.sqlite" in next(n["message"] for n in document["notes"] if n["code"] == "rank-from-name")
+    shutil.copy(samples / "synthetic" / "input_bound.sqlite", tmp_path / "other.sqlite")
+    done = run("report", tmp_path)
+    assert done.returncode == 3
+    assert "Name a trace inside the folder" in done.stderr

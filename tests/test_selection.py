@@ -3,6 +3,7 @@
 import pytest
 
 from tests.analyses.builders import tables
+from traceviz.analyses.memory import MemoryAnalysis
 from traceviz.analyses.view import TraceView
 from traceviz.errors import UsageError
 from traceviz.selection import Selection, select
@@ -104,3 +105,24 @@ def test_the_devices_of_other_ranks_and_other_devices_are_not_said_to_be_unused(
     )
     assert select(whole, Selection(rank=0)).arrow("devices").column("device_id").to_pylist() == [0, 2]
     assert select(whole, Selection(device=1)).arrow("devices").column("device_id").to_pylist() == [1]
+
+
+def test_a_rank_keeps_the_device_on_which_it_only_has_memory():
+    whole = tables(
+        kernels=[(0, 1, "a")],
+        memory_events=[(0, "alloc", 10, {"process_id": 1}), (0, "alloc", 5, {"process_id": 1, "device_id": None})],
+        host_ops=[(0, 1, "x", "op", {"process_id": 1, "thread_id": 1})],
+    )
+    part = select(whole, Selection(rank=1))
+    assert [device["device_id"] for device in part.arrow("devices").to_pylist()] == [0]
+    assert MemoryAnalysis().run(TraceView(part)).pools[0].peak_bytes == 10
+
+
+def test_a_rank_keeps_the_settings_of_the_capture():
+    settings = [("world_size", "2", {"process_id": None}), ("rank", "0"), ("rank", "1", {"process_id": 1})]
+    whole = tables(kernels=[(0, 1, "a"), (2, 1, "b", {"process_id": 1})], settings=settings)
+    part = select(whole, Selection(rank=1))
+    assert [(row["key"], row["value"]) for row in part.arrow("settings").to_pylist()] == [
+        ("world_size", "2"),
+        ("rank", "1"),
+    ]

@@ -6,6 +6,7 @@ Nothing heavy is imported before a command runs: ``traceviz --help`` must answer
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -79,6 +80,24 @@ class _Time(click.ParamType[int]):
         return nanoseconds
 
 
+class _Size(click.ParamType[int]):
+    """A number of bytes: ``64GB``, ``500MB``, ``64GiB``, or without a unit."""
+
+    name = "size"
+    _number = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?:(?P<prefix>[kKMGT]?)(?P<binary>i?)B)?")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes of ``value``."""
+        if isinstance(value, int):
+            return value
+        match = self._number.fullmatch(str(value).strip())
+        if match is None or (match["binary"] and not match["prefix"]):
+            return self.fail(f"{value!r} is not a size such as 64GB or 500MB", param, ctx)
+        base = 1024 if match["binary"] else 1000
+        power = " KMGT".index((match["prefix"] or " ").upper())
+        return int(float(match["number"]) * base**power)
+
+
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "--version", prog_name="traceviz")
 def main() -> None:
@@ -89,11 +108,13 @@ def main() -> None:
 
 
 def _reading(command: Command) -> Command:
-    """Options that every command that reads a trace has."""
-    trace = click.argument("trace", type=click.Path(path_type=Path))
+    """Options that every command that reads traces has."""
+    path = click.Path(path_type=Path)
+    traces = click.argument("traces", nargs=-1, required=True, type=path, metavar="TRACE...")
     reader = click.option("--reader", metavar="NAME", help="Format of TRACE, instead of recognising it by its content.")
     run = click.option("--run", metavar="NAME", help="Run to read, where TRACE is a log folder of several (newest).")
-    return trace(reader(run(command)))
+    size = click.option("--max-size", type=_Size(), help="The longest JSON to read, unpacked, e.g. 200GB.")
+    return traces(reader(run(size(command))))
 
 
 @main.command()
@@ -108,15 +129,22 @@ def _reading(command: Command) -> Command:
 @click.option("--to", "end", type=_Time(), help="End of the window analysed, e.g. 20s.")
 @click.option("--step-marker", metavar="REGEX", help="Ranges or annotations that are training steps.")
 @click.option("--input-range", metavar="REGEX", help="Ranges or annotations in which input is loaded.")
-@click.option("--basis", default="traceviz", metavar="NAME", help="Classes of step time: traceviz, xprof, tensorboard.")
+@click.option(
+    "--basis", default="traceviz", metavar="NAME", help="Classes of step time: traceviz, xprof, tensorboard, kineto."
+)
 @click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, small ones folded).")
 @click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped).")
 @click.option("--require-verdict", is_flag=True, help="Exit with 4 where the input cannot be judged.")
-def report(trace: Path, reader: str | None, run: str | None, sections: tuple[str, ...], **options: Any) -> None:
+def report(
+    traces: tuple[Path, ...], reader: str | None, run: str | None, sections: tuple[str, ...], **options: Any
+) -> None:
     """Print what TRACE says: verdict, step breakdown, CUDA time share, kernels, findings.
 
-    TRACE is a TensorBoard log folder, an .xplane.pb or trace.json.gz file (TensorFlow, JAX), a .nsys-rep, .qdrep,
-    .qdstrm, an nsys SQLite or Parquet export, or a folder made by `traceviz convert`.
+    Several traces are those of the ranks of one job: they are put on one clock and compared. So are those of a folder.
+
+    TRACE is a trace of torch.profiler (.pt.trace.json, .json.gz); a TensorBoard log folder, an .xplane.pb or
+    trace.json.gz file (TensorFlow, JAX); a .nsys-rep, .qdrep, .qdstrm, an nsys SQLite or Parquet export; what nvprof
+    wrote (.nvvp, .nvprof, .sql, CSV); or a folder made by `traceviz convert`.
     """
     from traceviz import api
     from traceviz.files import check_file_free, check_not_source
@@ -125,16 +153,18 @@ def report(trace: Path, reader: str | None, run: str | None, sections: tuple[str
     renderer(options["format_name"])  # an unknown name is reported before the work, not after
     output = options["output"]
     if output:
-        check_not_source(trace, output)
+        for trace in traces:
+            check_not_source(trace, output)
         check_file_free(output, force=options["force"])
     with _progress() as progress:
         found = api.report_on(
-            trace,
+            *traces,
             sections=sections or None,
             options=_analysis_options(options["step_marker"], options["input_range"], options["basis"]),
             selection=api.Selection(options["start"], options["end"], options["device"], options["rank"]),
             reader=reader,
             run=run,
+            max_size=options["max_size"],
             progress=progress,
         )
     color = output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
@@ -149,13 +179,31 @@ def report(trace: Path, reader: str | None, run: str | None, sections: tuple[str
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder to create.")
 @click.option("--force", is_flag=True, help="Replace an existing traceviz folder.")
 @click.option("--keep-private", is_flag=True, help="Store command line and host name too.")
-def convert(trace: Path, reader: str | None, run: str | None, output: Path, *, force: bool, keep_private: bool) -> None:
-    """Write TRACE as a folder of Parquet tables."""
+def convert(
+    traces: tuple[Path, ...],
+    reader: str | None,
+    run: str | None,
+    max_size: int | None,
+    output: Path,
+    *,
+    force: bool,
+    keep_private: bool,
+) -> None:
+    """Write TRACE, or the traces of several ranks as one, as a folder of Parquet tables."""
     from traceviz import api
     from traceviz.tables import read_manifest
 
     with _progress() as progress:
-        api.convert(trace, output, reader=reader, keep_private=keep_private, force=force, run=run, progress=progress)
+        api.convert(
+            traces,
+            output,
+            reader=reader,
+            keep_private=keep_private,
+            force=force,
+            run=run,
+            max_size=max_size,
+            progress=progress,
+        )
     counts = {name: count for name, count in read_manifest(output)["tables"].items() if count}
     click.echo(f"{output}: " + ", ".join(f"{name} {count:,}" for name, count in counts.items()))
 

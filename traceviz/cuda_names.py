@@ -1,7 +1,8 @@
-"""What a CUDA API call does, by its name: runtime (``cuda*``) and driver (``cu*``) forms alike.
+"""What an API call does, by its name: CUDA's runtime (``cuda*``) and driver (``cu*``) forms and HIP's (``hip*``) alike.
 
-PyTorch launches through the runtime API, TensorFlow and XLA through the driver API; a rule that knows only one of
-them misses half the world. Names come without their ``_vNNNN`` suffix; ``_v2``, ``_ptsz`` and ``_ptds`` may follow.
+PyTorch launches through the runtime API, TensorFlow and XLA through the driver API, both through HIP on AMD devices;
+a rule that knows only one of them misses half the world. ``hipMemcpyWithStream`` returns when its copy is done. Names
+come without their ``_vNNNN`` suffix; ``_v2``, ``_ptsz`` and ``_ptds`` may follow.
 """
 
 from __future__ import annotations
@@ -24,18 +25,24 @@ ApiKind = Literal[
 _API = r"(cuda|cu|hip)"
 
 _PATTERNS: tuple[tuple[ApiKind, str], ...] = (
-    ("launch", _API + r"(Ext)?(Module)?(Launch|GraphLaunch)(?!.*(Attribute|Param|HostFunc))"),
+    ("launch", _API + r"(Ext|Hcc)?(Module)?(Launch|GraphLaunch)(?!.*(Attribute|Param|HostFunc))"),
     ("async_copy", _API + r"(Memcpy|Memset|MemPrefetch).*Async"),
     ("blocking_copy", _API + r"(Memcpy|Memset)(?!.*(Async|Node|Params|GetAttribute))"),
     ("synchronisation", _API + r"(Device|Ctx|Stream|Event|Thread)Synchronize"),
     ("pool_allocation", _API + r"(Malloc|Free|MemAlloc|MemFree|MemAllocFromPool|MallocFromPool).*Async"),
-    ("allocation", _API + r"(Malloc|Free|Mem(Alloc|Free|Create|Release|Map|Unmap|SetAccess|Address(Reserve|Free)))"),
+    (
+        "allocation",
+        _API + r"(Malloc|Free|Mem(Alloc|Free|Create|Release|Map|Unmap|SetAccess|Address(Reserve|Free)))",
+    ),
     ("allocation", _API + r"(Host(Alloc|Malloc|Free|Register|Unregister)|MemHost(Alloc|Register|Unregister))"),
-    ("allocation", _API + r"Array(Create|Destroy)"),
-    ("stream", _API + r"Stream(Create|Destroy)"),
-    ("compilation", r"(cu|hip)Module(Load|Unload|GetFunction|GetGlobal)|(cuda|cu)Library(Load|Unload)|cuLink"),
-    ("compilation", r"cuKernel(GetFunction|SetAttribute)|nvrtc|hiprtc|__cudaRegister"),
-    ("compilation", r"(cuda|cu)Graph(Instantiate|ExecUpdate)"),
+    ("allocation", _API + r"(Array(Create|Destroy)|ExtMalloc)"),
+    ("stream", _API + r"(Ext)?Stream(Create|Destroy)"),
+    (
+        "compilation",
+        r"(cu|hip)Module(Load|Unload|GetFunction|GetGlobal)|(cuda|cu|hip)Library(Load|Unload)|(cu|hip)Link",
+    ),
+    ("compilation", r"cuKernel(GetFunction|SetAttribute)|nvrtc|hiprtc|__(cuda|hip)Register"),
+    ("compilation", _API + r"Graph(Instantiate|ExecUpdate)"),
 )
 
 _COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)

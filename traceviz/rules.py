@@ -35,6 +35,9 @@ class Rule:
     part_of: tuple[str, ...] = ()
 
 
+READ_RARELY = "Read results (loss.item(), numpy(), print) every N steps, not in each."
+"""Advice in general about waits for results; left out where the operation that waits is known, and has its own."""
+
 RULES: tuple[Rule, ...] = (
     Rule(
         "TV101",
@@ -73,7 +76,8 @@ RULES: tuple[Rule, ...] = (
             "Record data loading as a range or annotation named 'data loading', or name your own with --input-range.",
             (
                 "Wrap what takes the next batch. TensorFlow: in tf.profiler.experimental.Trace('data loading'); "
-                "PyTorch: in an NVTX range; JAX: in jax.profiler.TraceAnnotation('data loading')."
+                "PyTorch: in torch.profiler.record_function('data loading'), for Nsight Systems in "
+                "torch.cuda.nvtx.range('data loading'); JAX: in jax.profiler.TraceAnnotation('data loading')."
             ),
             "Nsight Systems: record operating-system calls too, if the capture has none (--trace=cuda,nvtx,osrt).",
             "Compare with a run on synthetic data kept on the device: if it is faster, the input is the limit.",
@@ -142,6 +146,37 @@ RULES: tuple[Rule, ...] = (
         ("https://www.tensorflow.org/api_docs/python/tf/data/experimental/AutotuneOptions",),
     ),
     Rule(
+        "TV108",
+        "single-process-loader",
+        "Steps wait for input, and at least a tenth of the wait is in a DataLoader of PyTorch with num_workers=0.",
+        "The training process then reads, decodes and collates each batch itself, and launches nothing meanwhile: "
+        "input and training take turns.",
+        (
+            "Set num_workers of the DataLoader to about the number of free cores.",
+            "Keep the workers between epochs (persistent_workers=True); prefetch_factor sets how far they run ahead.",
+            "Where samples already are tensors in memory, index whole batches instead of collating single samples.",
+        ),
+        "Workers cost memory and start-up time: for data that is in memory and needs no work they gain nothing. The "
+        "first call of an epoch opens files and builds indices.",
+        ("https://pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading",),
+    ),
+    Rule(
+        "TV109",
+        "slow-loader-workers",
+        "Steps wait for input, and at least a tenth of the wait is in a DataLoader of PyTorch with worker processes: "
+        "none had finished the next batch.",
+        "Workers prepare batches beside the training. Together they must be at least as fast as it, or it waits.",
+        (
+            "Raise num_workers towards the number of free cores.",
+            "Set persistent_workers=True: else they start anew in each epoch, and its first batch waits for that.",
+            "Raise prefetch_factor where batches take unequal time.",
+            "Make samples cheaper: decode at the size needed, cache, move augmentation to the device.",
+        ),
+        "A capture that begins with the first batch of an epoch waits for the workers to start. More workers than "
+        "cores, or a slow disk, gain nothing by more workers.",
+        ("https://pytorch.org/docs/stable/data.html#multi-process-data-loading",),
+    ),
+    Rule(
         "TV201",
         "device-mostly-idle",
         "The device is idle for more than half of the judged time (steady steps, or from the first to the last work).",
@@ -158,7 +193,10 @@ RULES: tuple[Rule, ...] = (
         "Each launch costs the host several microseconds; where kernels are shorter than that, the device starves.",
         (
             "Use a larger batch: the same launches do more work.",
-            "Launch many kernels at once: CUDA graphs, torch.compile(mode='reduce-overhead'), XLA (jit_compile=True).",
+            (
+                "Launch many kernels at once. TensorFlow: XLA (jit_compile=True); PyTorch: CUDA graphs "
+                "(torch.cuda.graphs) or torch.compile(model, mode='reduce-overhead'); JAX: one jax.jit for the step."
+            ),
             "Fuse small operations (fused optimizers, fused layer norm).",
             "TensorFlow: TF_GPU_THREAD_MODE=gpu_private keeps tf.data from delaying launches.",
         ),
@@ -168,15 +206,36 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV203",
         "synchronisation-exposes-idle",
-        "Device-wide, stream or event synchronisation in steady steps, during which the device falls idle.",
+        "Device-wide, stream or event synchronisation, or copies to pageable host memory, in steady steps: the host "
+        "waits for the device, which then falls idle.",
         "The host waits until the device has finished, and only then prepares the work that the device waits for.",
         (
-            "Read results (loss.item(), numpy(), print) every N steps, not in each.",
+            READ_RARELY,
             "Replace cudaDeviceSynchronize by an event or stream wait on what is really needed.",
             "Copy with non_blocking=True from pinned memory.",
         ),
         "Only the idle time is counted: a synchronisation that waits for a busy device costs nothing here.",
         ("https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html",),
+    ),
+    Rule(
+        "TV204",
+        "small-grids",
+        "While kernels run, multiprocessors without a block are worth at least 20 % of the judged time: kernels have "
+        "fewer blocks than the GPU has multiprocessors. Communication, whose kernels are small on purpose, is left out.",
+        "A GPU counts as busy while one of its multiprocessors works. The others could do as much again in the same "
+        "time.",
+        (
+            "Use a larger batch, or larger pieces of work: grids grow with it.",
+            (
+                "Fuse small kernels, so that fewer and larger ones run. TensorFlow: XLA (jit_compile=True); "
+                "PyTorch: torch.compile(model), and optimizers with fused=True; JAX: one jax.jit for the step."
+            ),
+            "Run independent small kernels at once: several streams, CUDA graphs, or several processes with MPS.",
+        ),
+        "Kernels that keep a multiprocessor for themselves (persistent and split-k kernels) have few blocks and still "
+        "use all there is. Blocks that wait for memory gain less from company than the bound says.",
+        ("https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/#occupancy",),
+        part_of=("TV409",),
     ),
     Rule(
         "TV301",
@@ -213,7 +272,10 @@ RULES: tuple[Rule, ...] = (
         "runs no kernel.",
         "The host waits for the copy, and nothing is launched meanwhile.",
         (
-            "Use cudaMemcpyAsync on a stream, from pinned memory.",
+            (
+                "Copy on a stream from pinned memory (cudaMemcpyAsync). PyTorch: DataLoader(pin_memory=True) and "
+                "tensor.to(device, non_blocking=True)."
+            ),
             "Keep results on the device; copy several at once.",
         ),
         "Copies that end a program's phase must be waited for.",
@@ -248,11 +310,16 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV402",
         "device-memory-nearly-exhausted",
-        "At least 95 % of what a device's allocator can give has been in use.",
+        "At least 95 % of what a device's allocator can give has been in use; where only the memory of the device is "
+        "known, the allocator has held at least 90 % of that.",
         "A slightly larger batch or another shape will fail, and the allocator may spend time in searching for room.",
         (
             "Free what is not needed: gradient checkpointing, mixed precision, a smaller batch with accumulation.",
             "Look at the ops that held most at the peak.",
+            (
+                "Where much is reserved and unused, the memory is fragmented. PyTorch: "
+                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and shapes that do not change."
+            ),
         ),
         "A batch size that was chosen to fill the device: then this is what was wanted.",
         ("https://www.tensorflow.org/guide/profiler#memory_profile_tool",),
@@ -292,13 +359,20 @@ RULES: tuple[Rule, ...] = (
         "data takes half of the memory and its bandwidth.",
         (
             "TensorFlow: keras.mixed_precision.set_global_policy('mixed_float16'), or 'mixed_bfloat16' on newer GPUs.",
-            "PyTorch: torch.autocast with a gradient scaler; JAX: bfloat16 parameters or activations.",
-            "Where 32 bits must stay: allow TensorFloat-32 (compute capability 8.0 and newer).",
+            (
+                "PyTorch: torch.autocast('cuda', torch.float16) with a gradient scaler, or torch.bfloat16 on newer "
+                "GPUs; JAX: bfloat16 parameters or activations."
+            ),
+            (
+                "Where 32 bits must stay: allow TensorFloat-32 (compute capability 8.0 and newer). "
+                "PyTorch: torch.backends.cuda.matmul.allow_tf32 = True and torch.set_float32_matmul_precision('high')."
+            ),
+            "PyTorch: convolutions in model.to(memory_format=torch.channels_last) use tensor cores without transposes.",
             "Make channels and batch multiples of 8, so that tensor-core kernels fit.",
         ),
         "Numerics that need 32 bits. The bound holds where compute is the limit; small ops wait for memory or launches "
         "and gain less. Kernels whose names do not state their precision are not counted.",
-        ("https://www.tensorflow.org/guide/mixed_precision",),
+        ("https://www.tensorflow.org/guide/mixed_precision", "https://pytorch.org/docs/stable/notes/amp_examples.html"),
     ),
     Rule(
         "TV406",
@@ -331,8 +405,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV408",
         "devices-unused",
-        "The program can use several devices and computes on one of them, and spreading its kernels could save at "
-        "least 5 % of the judged time.",
+        "The program can use several devices and computes on one of them, in at least 75 % of the judged time.",
         "Frameworks reserve every device that they see, but place all work on the first unless told otherwise.",
         (
             "TensorFlow: tf.distribute.MirroredStrategy; PyTorch: DistributedDataParallel; JAX: jit over shards.",
@@ -349,7 +422,10 @@ RULES: tuple[Rule, ...] = (
         "A grid smaller than the device leaves multiprocessors idle; a larger batch makes larger grids at little cost.",
         (
             "Use a larger batch (and adapt the learning rate) while memory allows.",
-            "Run several small kernels at once: XLA fusion, CUDA graphs, more streams.",
+            (
+                "Let fewer and larger kernels run, or several at once. TensorFlow: XLA (jit_compile=True); "
+                "PyTorch: torch.compile(model), CUDA graphs or more streams; JAX: one jax.jit for the step."
+            ),
         ),
         "Optimizer and bookkeeping kernels do not grow with the batch. Memory that another process needs is not free.",
         ("https://www.tensorflow.org/guide/gpu_performance_analysis",),
@@ -370,6 +446,77 @@ RULES: tuple[Rule, ...] = (
         "Serving without load, and microbenchmarks of copies. The wait is an upper bound of the gain: what is copied "
         "has to arrive at some time.",
         ("https://docs.jax.dev/en/latest/notebooks/host-offloading.html",),
+    ),
+    Rule(
+        "TV501",
+        "straggler",
+        "Of three or more ranks, one needs much longer than the others for its own work (step time without waiting in "
+        "collectives): its modified z-score is above 3.5, and at least 2 % of the judged time could be saved.",
+        "Ranks that train together wait for the slowest in every step: all of them lose what one of them is slower.",
+        (
+            "Look at that rank alone (--rank N), and at the class of its steps that is larger than elsewhere.",
+            "More compute: uneven shards or sequence lengths, a busy or throttled GPU (clocks, temperature, power).",
+            "More host time or input wait: a slow node, fewer cores, another file system, logging on rank 0 only.",
+            "Where the node is at fault, exchange it; where the data is, balance it (bucket by length).",
+        ),
+        "A rank that has more work by design (the first or last stage of a pipeline, evaluation on rank 0). Only the "
+        "ranks captured are compared.",
+        ("https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",),
+    ),
+    Rule(
+        "TV502",
+        "step-time-imbalance",
+        "The median step of the slowest rank is at least 5 % longer than that of the median rank.",
+        "Ranks that do not wait for one another in every step finish at different times; where they meet at last, all "
+        "wait for the slowest.",
+        (
+            "Balance the work: shards of equal size, batches of equal length, experts or stages of equal cost.",
+            "Compare the step breakdown of the slowest rank (--rank N) with that of another.",
+        ),
+        "Pipeline stages and experts are unequal by design. Captures that do not cover the same steps, or begin with "
+        "compilation, differ without any fault.",
+        ("https://pytorch.org/docs/stable/distributed.html",),
+        part_of=("TV501",),
+    ),
+    Rule(
+        "TV503",
+        "late-collectives",
+        "In at least 5 % of the judged time ranks wait in collectives for ranks that arrive later, and compute nothing "
+        "meanwhile.",
+        "A collective transfers nothing before the last rank has come; the time before that is not the network's.",
+        (
+            "Look at the rank that arrives last most often: what it does before, the others do not.",
+            "Balance the work between collectives: lengths of sequences, sizes of shards, work on one rank only.",
+            "Input wait on one rank delays all: give each as many loader workers and cores, and data as near.",
+            "Where every rank is late in turn, chance is the cause: fewer synchronisations even it out.",
+        ),
+        "Ranks of a pipeline wait by design. Kernels of collectives that end at different times on different ranks "
+        "(broadcast, reduce) seem to wait; only ranks that were captured are compared.",
+        ("https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html",),
+        part_of=("TV501",),
+    ),
+    Rule(
+        "TV504",
+        "exposed-communication",
+        "Collectives (NCCL, RCCL and the like) run in at least 10 % of the judged time while their device computes "
+        "nothing.",
+        "What computing does not hide is added to every step, and grows with the number of ranks.",
+        (
+            (
+                "Start it earlier, and hide it. PyTorch: DistributedDataParallel reduces buckets during the backward "
+                "pass: tune bucket_cap_mb, set gradient_as_bucket_view=True, and static_graph=True where it applies; "
+                "JAX: let XLA's latency-hiding scheduler overlap collectives."
+            ),
+            (
+                "Communicate less often: larger batches per rank, or accumulate gradients (PyTorch: model.no_sync() "
+                "in all but the last pass)."
+            ),
+            "Send fewer bytes: 16-bit gradients (PyTorch: the bf16_compress_hook of DistributedDataParallel).",
+            "PyTorch with sharded parameters: prefetch the next layer (forward_prefetch, backward_prefetch of FSDP).",
+        ),
+        "The kernel of a rank that arrives early waits for the others. Where several ranks were captured, that wait is "
+        "left out; in the capture of one rank it is part of this, and no overlap removes it.",
+        ("https://pytorch.org/docs/stable/notes/ddp.html",),
     ),
     Rule(
         "TV901",

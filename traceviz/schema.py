@@ -128,6 +128,9 @@ thread (tf.data iterators). ``op``: an operation of the framework. ``transfer``:
 named (``torch.profiler.record_function``). ``runtime``: everything else.
 """
 
+TOTAL_KINDS = ("kernel", "copy", "memset", "runtime", "driver", "unified_memory", "other")
+"""Values of ``totals.kind``."""
+
 
 def _dimension(name: str, axis: str, of: str) -> Column:
     return Column(name, I32, f"{axis} extent of the {of}.", nullable=True)
@@ -173,7 +176,7 @@ _DECLARED = (
         "processes",
         "a process that owns at least one event",
         (
-            Column("process_id", I32, "Surrogate id, in order of pid."),
+            Column("process_id", I32, "Surrogate id, in order of pid; where traces were combined, of rank."),
             Column("pid", I64, "Process id of the operating system; null where the trace has none.", nullable=True),
             Column("name", TEXT, "Program name.", nullable=True),
             Column("rank", I32, "Rank in the distributed job, where known.", nullable=True),
@@ -402,6 +405,22 @@ _DECLARED = (
             Column("metric", NAME, "What was measured."),
             Column("unit", NAME, "Unit of the value."),
             Column("value", F64, "The value."),
+        ),
+    ),
+    Table(
+        "totals",
+        "one line of a summary that a profiler printed: all calls of one name together, without their times",
+        (
+            PROCESS,
+            Column("kind", NAME, "What it sums up: " + ", ".join(TOTAL_KINDS) + "."),
+            Column("name", NAME, "Name of the kernel, the copy, the function or the counter."),
+            Column("calls", I64, "Number of calls.", nullable=True),
+            Column("total_ns", I64, "Duration of all of them.", "ns", nullable=True),
+            Column("mean_ns", I64, "Mean duration as printed.", "ns", nullable=True),
+            Column("min_ns", I64, "Shortest duration.", "ns", nullable=True),
+            Column("max_ns", I64, "Longest duration.", "ns", nullable=True),
+            BYTES,
+            Column("device_id", I16, "Device, where the summary tells.", nullable=True, joins="devices.device_id"),
         ),
     ),
     Table(

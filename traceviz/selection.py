@@ -11,7 +11,7 @@ from traceviz import schema
 from traceviz.errors import UsageError
 from traceviz.tables import WINDOW_NOTE, TraceTables
 
-_ON_DEVICES = (*schema.DEVICE_WORK, "device_ops")
+_ON_DEVICES = (*schema.DEVICE_WORK, "device_ops", "memory_events")
 """Tables that tell which process used which device."""
 
 
@@ -104,7 +104,7 @@ def _devices_left(tables: TraceTables, devices: list[int] | None, processes: lis
         used = [tables.scan(name).select("device_id", "process_id") for name in _ON_DEVICES if name in tables]
         users = pl.concat(used).unique().collect() if used else pl.DataFrame(schema={"device_id": pl.Int16})
         own = pl.col("process_id").is_in(processes) if used else pl.lit(value=False)
-        others = set(users["device_id"]) - set(users.filter(own)["device_id"])
+        others = set(users["device_id"].drop_nulls()) - set(users.filter(own)["device_id"])
         frame = frame.filter(~pl.col("device_id").is_in(sorted(others)))
     return frame.collect().to_arrow()
 
@@ -118,7 +118,9 @@ def _keep(
         # What belongs to no device, such as a step that the host marked, is about all of them.
         frame = frame.filter(pl.col("device_id").is_in(devices) | pl.col("device_id").is_null())
     if processes is not None and "process_id" in columns:
-        frame = frame.filter(pl.col("process_id").is_in(processes))
+        # What is said of no process, such as a setting of the capture, is about all of them.
+        of_all = pl.col("process_id").is_null() & pl.lit("start_ns" not in columns)
+        frame = frame.filter(pl.col("process_id").is_in(processes) | of_all)
     if "dur_ns" in columns:
         start, end = pl.col("start_ns"), pl.col("start_ns") + pl.col("dur_ns").fill_null(0)
         inside = (start < window[1]) & ((end > window[0]) | ((end == start) & (start >= window[0])))

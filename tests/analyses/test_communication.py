@@ -2,9 +2,13 @@
 
 import random
 
-from tests.analyses.builders import trace
+import pytest
+
+from tests.analyses.builders import tables, trace
+from traceviz.analyses.collectives import bus_factor
 from traceviz.analyses.communication import CommunicationAnalysis
-from traceviz.report import Facts, Prose
+from traceviz.analyses.run import analyze
+from traceviz.report import Facts, Grid, Prose
 
 NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage)"
 GEMM = "ampere_sgemm_128x128_tn"
@@ -46,3 +50,117 @@ def test_order_of_rows_and_origin_of_the_clock_change_nothing():
     first, second = run(kernels=rows), run(kernels=shifted)
     assert first.exposed_ns == second.exposed_ns > 0
     assert first.by_name.equals(second.by_name)
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "factor"),
+    [
+        ("allreduce", 2, 1.0),
+        ("allreduce_coalesced", 8, 1.75),
+        ("_allgather_base", 8, 0.875),
+        ("reduce_scatter_tensor_coalesced", 4, 0.75),
+        ("all_to_allv", 4, 0.75),
+        ("broadcast", 4, 1.0),
+        ("reduce", None, 1.0),
+        ("allreduce", None, None),
+        ("barrier", 4, None),
+    ],
+)
+def test_the_bus_factor_is_that_of_nccl_tests(name, ranks, factor):
+    assert bus_factor(name, ranks) == factor
+
+
+def test_bandwidths_are_message_over_time_and_its_product_with_the_bus_factor():
+    # 1000 floats = 4,000 bytes, in 1,000 ns and in 3,000 ns: 8,000 bytes in 4,000 ns = 2 GB/s; times 2 * 3/4 on 4 ranks
+    described = {"group": "0", "group_size": 4, "dtype": "Float", "in_elements": 1000, "out_elements": 1000}
+    result = run(
+        kernels=[(0, 1000, NCCL), (2000, 3000, NCCL), (4000, 1000, GEMM)],
+        collectives=[(0, 1000, "allreduce", described), (2000, 3000, "allreduce", described)],
+    )
+    (row,) = result.collectives.iter_rows(named=True)
+    assert (row["calls"], row["mean_bytes"], row["total_ns"], row["exposed_ns"]) == (2, 4000.0, 4000, 3000)
+    assert (row["algorithm_bandwidth"], row["bus_bandwidth"]) == (2e9, 3e9)
+
+
+def test_a_gather_counts_what_it_receives():
+    described = {"group_size": 4, "dtype": "BFloat16", "in_elements": 100, "out_elements": 400}
+    (row,) = run(kernels=[], collectives=[(0, 100, "_allgather_base", described)]).collectives.iter_rows(named=True)
+    assert (row["mean_bytes"], row["algorithm_bandwidth"], row["bus_bandwidth"]) == (800.0, 8e9, 6e9)
+
+
+def test_a_collective_without_sizes_has_times_and_no_bandwidth():
+    (row,) = run(kernels=[], collectives=[(0, 100, "allreduce"), (100, 50, "allreduce")]).collectives.iter_rows(
+        named=True
+    )
+    assert (row["calls"], row["total_ns"]) == (2, 150)
+    assert (row["mean_bytes"], row["algorithm_bandwidth"], row["bus_bandwidth"]) == (None, None, None)
+
+
+def test_sizes_are_those_of_each_type_and_group():
+    result = run(
+        kernels=[],
+        collectives=[
+            (0, 10, "allreduce", {"dtype": "Float", "group": "0", "in_elements": 1}),
+            (10, 20, "allreduce", {"dtype": "Long", "group": "0", "in_elements": 1}),
+            (30, 30, "allreduce", {"dtype": "Float", "group": "1", "in_elements": 1}),
+        ],
+    )
+    found = result.collectives.select("group", "dtype", "mean_bytes", "total_ns").rows()
+    assert found == [("1", "Float", 4.0, 30), ("0", "Long", 8.0, 20), ("0", "Float", 4.0, 10)]
+
+
+def steps_with_collectives(exposed, *, name=NCCL):
+    """Four steps of 1000 ns whose collective outlasts compute by ``exposed`` ns."""
+    rows = [(i * 1000, 1000 - exposed, GEMM) for i in range(4)]
+    rows += [(i * 1000 + 500, 500, name, {"stream": 2}) for i in range(4)]
+    return {"kernels": rows, "steps": [(i * 1000, 1000, i) for i in range(4)]}
+
+
+@pytest.mark.parametrize(("exposed", "codes"), [(99, []), (100, ["TV504"]), (300, ["TV504"])])
+def test_exposed_communication_is_a_finding_from_a_tenth_of_the_steps_on(exposed, codes):
+    analysis = CommunicationAnalysis()
+    assert [found.code for found in analysis.judge(analysis.run(trace(**steps_with_collectives(exposed))))] == codes
+
+
+def test_the_finding_states_the_exposed_time_of_the_steps_and_what_hides_the_rest():
+    (found,) = [f for f in analyze(tables(**steps_with_collectives(300))).findings if f.code == "TV504"]
+    assert (found.cost_ns, found.share, found.share_of) == (1200, 0.3, "steady step time")
+    assert "compute hides 40.0 % of the communication" in found.message
+
+
+def test_a_copy_is_no_communication():
+    view = {**steps_with_collectives(300, name=GEMM), "memcpy": [(900, 100, "p2p", "device", "device", 8)]}
+    result = run(**view)
+    assert (result.busy_ns, result.judged_exposed_ns, result.overlap_share) == (0, 0, None)
+
+
+def test_collectives_are_a_grid_of_their_own_behind_the_kernels():
+    result = run(kernels=[(0, 100, NCCL)], collectives=[(0, 100, "allreduce", {"group": "0"})])
+    grids = [block for block in CommunicationAnalysis().describe(result).blocks if isinstance(block, Grid)]
+    assert [(grid.columns[0].name, len(grid.rows)) for grid in grids] == [("name", 1), ("name", 1)]
+    assert grids[1].title == "Collectives"
+
+
+def two_ranks(early, late):
+    """Two ranks whose collective ends at 900 of each of 4 steps of 1000 ns; one arrives ``early``, one ``late``."""
+    kernels, steps, described = [], [], []
+    for i in range(4):
+        for process, start in enumerate((early, late)):
+            extra = {"process_id": process, "device_id": process}
+            kernels += [(i * 1000, start, GEMM, extra), (i * 1000 + start, 900 - start, NCCL, {**extra, "stream": 2})]
+            described += [(i * 1000 + start, 900 - start, "allreduce", {**extra, "group": "0", "group_size": 2})]
+            steps += [(i * 1000, 1000, i, {"process_id": process, "thread_id": process})]
+    processes = [(0, "a", {"rank": 0}), (1, "b", {"rank": 1})]
+    return {"kernels": kernels, "steps": steps, "collectives": described, "processes": processes}
+
+
+def test_waiting_for_a_late_rank_is_no_communication_that_could_be_hidden():
+    # rank 0 is in the collective from 300 on, rank 1 from 800 on: 100 transfer and, on rank 0, 500 wait
+    result = run(**two_ranks(300, 800))
+    assert (result.exposed_ns, result.waiting_ns, result.judged_exposed_ns) == (4 * 700, 4 * 500, 4 * 200)
+    assert [found.cost_ns for found in CommunicationAnalysis().judge(result)] == [800]
+
+
+def test_of_one_rank_alone_nothing_is_known_of_waiting():
+    result = run(**steps_with_collectives(300))
+    assert (result.waiting_ns, result.judged_exposed_ns) == (None, 1200)

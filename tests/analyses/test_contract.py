@@ -10,12 +10,17 @@ from traceviz import rules, schema
 from traceviz.analyses.registry import ANALYSES
 from traceviz.analyses.run import analyze
 from traceviz.analyses.view import TraceView
+from traceviz.parsers.bundle import combine
 from traceviz.report import Facts, Grid, Skipped
 from traceviz.tables import TraceTables
 from traceviz.units import UNITS
 
 STABLE = {
     "capture": ({"span_ns", "devices", "processes", "steps_source"}, set()),
+    "totals": (
+        {"device_total_ns", "device_calls", "api_total_ns", "api_calls"},
+        {"name", "kind", "calls", "total_ns", "share", "mean_ns", "min_ns", "max_ns"},
+    ),
     "cuda_api": (
         {"api_total_ns", "calls"},
         {
@@ -38,6 +43,13 @@ STABLE = {
         {"busy_ns", "idle_ns", "span_ns", "utilisation"},
         {"device", "busy_ns", "idle_ns", "utilisation", "concurrent_ns"},
     ),
+    "gpu_efficiency": (
+        {"utilisation", "sm_efficiency", "occupancy", "small_grid_share", "known_share", "judged_ns"},
+        {
+            *("device", "utilisation", "sm_efficiency", "occupancy", "blocks_per_sm", "small_grid_share"),
+            *("span_utilisation", "kernel_ns", "judged_kernel_ns", "judged_ns"),
+        },
+    ),
     "idle_gaps": ({"gaps", "idle_ns"}, {"start_ns", "dur_ns", "device", "cause", "range"}),
     "steps": (
         {"count", "warmup", "median_ns", "p95_ns", "source", "confidence"},
@@ -52,9 +64,30 @@ STABLE = {
     "os_calls": (set(), {"name", "calls", "total_ns", "median_ns", "max_ns"}),
     "launch": ({"launches", "api_ns", "queue_median_ns"}, set()),
     "communication": ({"total_ns", "exposed_ns", "overlap_share"}, {"name", "calls", "total_ns"}),
+    "ranks": (
+        {"count", "world_size", "slowest_factor", "lost_ns", "collectives", "wait_ns"},
+        {
+            *("rank", "steps", "median_step_ns", "mean_step_ns", "own_ns", "busy_share", "compute_share", "slowest"),
+            *("communication_share", "input_share", "score", "kernels", "api_ns", "judged_ns"),
+        },
+    ),
     "framework_ops": (
         {"ops", "calls", "host_self_ns", "device_ns", "eager_share"},
         {"type", "calls", "host_ns", "host_self_ns", "device_ns", "share_of_device_op_time", "eager_share"},
+    ),
+    "operators": (
+        {"operators", "calls", "host_self_ns", "device_ns", "attributed_share", "eligible_share", "tensor_core_share"},
+        {
+            *("name", "calls", "calls_per_step", "device_self_ns", "share_of_device_op_time", "device_ns"),
+            *("host_self_ns", "host_ns", "tensor_core_eligible", "tensor_core_share", "backward_ns"),
+        },
+    ),
+    "modules": (
+        {"modules", "source", "host_ns", "device_ns", "backward_ns", "inside_share"},
+        {
+            *("path", "name", "level", "calls", "device_ns", "device_self_ns", "backward_ns", "share_of_device_time"),
+            *("host_ns", "host_self_ns", "share_of_host_time"),
+        },
     ),
     "precision": (
         {"total_ns", "full_share", "unknown_share"},
@@ -99,12 +132,14 @@ def busy_trace(shift=0):
         ]
         memcpy += [(start + 37 * us, 3 * us, "h2d", "pageable", "device", 4096, {"correlation_id": 3 * i + 1})]
         memset += [(start + 40 * us, us, 64)]
-        kernels += [(start + 42 * us, 40 * us, "ampere_sgemm_128x64_tn", {"correlation_id": 3 * i})]
+        shape = {"blocks_per_sm": 2.0, "achieved_occupancy": 0.5}
+        kernels += [(start + 42 * us, 40 * us, "ampere_sgemm_128x64_tn", {"correlation_id": 3 * i, **shape})]
         kernels += [(start + 85 * us, 5 * us, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")]
         os_calls += [(start + us, 20 * us, "poll")]
         host_ops += [
             (start + 2 * us, 10 * us, "Iterator::Root::Map", "pipeline", {"thread_id": 2}),
             (start + 30 * us, 9 * us, "dense/MatMul:MatMul", "op", {"thread_id": 1}),
+            (start + 29 * us, 11 * us, "forward", "annotation", {"thread_id": 1}),
         ]
         device_ops += [(start + 42 * us, 48 * us, "jit_train", "module")]
         memory += [
@@ -122,14 +157,26 @@ def busy_trace(shift=0):
         "host_ops": host_ops,
         "device_ops": device_ops,
         "memory_events": memory,
+        "totals": [("kernel", "gemm", 3, 300), ("runtime", "cudaMalloc", 2, 90), ("unified_memory", "Host To Device")],
     }
     return tables(**parts, overhead=[(start, us, "flush")], span_ns=shift + 620 * us)
+
+
+def two_ranks(shift=0):
+    """The busy trace as that of two ranks, the second of which is a little late."""
+    parts = [busy_trace(shift), busy_trace(shift + 3_000)]
+    return TraceTables(combine([{name: part.arrow(name) for name in part} for part in parts], ["rank0", "rank1"]))
+
+
+def trace_for(analysis):
+    """A trace of which the analysis has something to say."""
+    return two_ranks() if analysis.slug == "ranks" else busy_trace()
 
 
 @pytest.mark.parametrize("analysis", ANALYSES, ids=lambda a: a.slug)
 class TestEveryAnalysis:
     def test_has_the_stable_facts_and_columns(self, analysis):
-        result = analysis.run(TraceView(busy_trace()))
+        result = analysis.run(TraceView(trace_for(analysis)))
         blocks = analysis.describe(result).blocks
         facts, columns = STABLE[analysis.slug]
         assert facts <= {fact.key for b in blocks if isinstance(b, Facts) for fact in b.facts}
@@ -137,7 +184,7 @@ class TestEveryAnalysis:
         assert columns <= ({column.name for column in grids[0].columns} if grids else set())
 
     def test_gives_every_value_a_unit_and_every_ratio_a_bound(self, analysis):
-        section = analysis.describe(analysis.run(TraceView(busy_trace())))
+        section = analysis.describe(analysis.run(TraceView(trace_for(analysis))))
         for block in section.blocks:
             cells = []
             if isinstance(block, Facts):
@@ -158,13 +205,13 @@ class TestEveryAnalysis:
         assert missing is None or all(name in missing.reason for name in analysis.needs)
 
     def test_reads_only_the_tables_that_it_declares(self, analysis):
-        whole = busy_trace()
+        whole = trace_for(analysis)
         declared = {*analysis.needs, *analysis.uses, *schema.REQUIRED}
         reduced = TraceTables({name: whole.arrow(name) for name in whole if name in declared})
         assert dump(analysis, reduced) == dump(analysis, whole) or analysis.slug == "capture"
 
     def test_reads_only_the_columns_that_it_declares(self, analysis):
-        whole = busy_trace()
+        whole = trace_for(analysis)
         reduced = {}
         for name in whole:
             table, declared = whole.arrow(name), analysis.columns.get(name)
@@ -176,14 +223,14 @@ class TestEveryAnalysis:
         assert dump(analysis, TraceTables(reduced)) == dump(analysis, whole)
 
     def test_does_not_care_about_the_order_of_rows(self, analysis):
-        whole = busy_trace()
+        whole = trace_for(analysis)
         reversed_ = {
             name: whole.arrow(name).take(pa.array(range(whole.rows(name))[::-1], pa.int64())) for name in whole
         }
         assert dump(analysis, TraceTables(reversed_)) == dump(analysis, whole)
 
     def test_raises_only_declared_rules(self, analysis):
-        result = analysis.run(TraceView(busy_trace()))
+        result = analysis.run(TraceView(trace_for(analysis)))
         assert {found.code for found in analysis.judge(result)} <= set(analysis.rules)
         assert all(rules.rule(code) for code in analysis.rules)
 
@@ -236,6 +283,24 @@ def test_a_verdict_on_inferred_steps_says_so():
 
 def test_a_part_of_the_sections_gives_no_verdict_on_the_input():
     assert analyze(busy_trace(), sections=["cuda_api"]).verdict.code == "partial"
+
+
+@pytest.mark.parametrize(
+    ("framework", "unsaid"),
+    [
+        ("PyTorch", {"framework_ops", "device_programs", "launch_contention"}),
+        ("TensorFlow", {"operators", "modules"}),
+        ("JAX", {"operators", "modules", "launch_contention"}),
+        (None, set()),
+    ],
+)
+def test_what_only_another_framework_has_is_not_said_to_be_missing(framework, unsaid):
+    of_frameworks = {"framework_ops", "device_programs", "launch_contention", "operators", "modules"}
+    skipped = {skip.slug for skip in analyze(tables(run={"framework": framework})).skipped}
+    assert of_frameworks - skipped == unsaid
+    assert {"totals", "ranks"}.isdisjoint(skipped)
+    (asked,) = analyze(tables(run={"framework": "PyTorch"}), sections=["framework_ops"]).skipped
+    assert asked.slug == "framework_ops"
 
 
 def test_a_reported_loss_is_a_warning_without_time_at_stake():

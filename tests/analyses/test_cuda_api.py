@@ -66,6 +66,12 @@ def test_the_share_of_wall_of_two_threads_is_that_of_an_average_one():
     assert row(view, "a")["share_of_wall"] == 0.8
 
 
+def test_the_share_of_wall_holds_where_threads_times_span_needs_more_than_32_bits():
+    span = 3 * 2**30
+    calls = [(0, span // 2, "a", {"thread_id": 0}), (0, span // 2, "a", {"thread_id": 1})]
+    assert row(trace(cuda_api=calls, span_ns=span), "a")["share_of_wall"] == 0.5
+
+
 def test_nested_calls_take_the_wall_time_of_their_thread_once():
     calls = [(0, 100, "cudaLaunchKernel"), (20, 50, "cuLaunchKernel", {"domain": "driver"})]
     assert ANALYSIS.run(trace(cuda_api=calls, span_ns=200)).by_thread["share_of_wall"].to_list() == [0.5]
@@ -149,3 +155,51 @@ def test_a_process_without_steps_is_not_judged_beside_one_that_has_them():
     result = ANALYSIS.run(view)
     assert result.judged_ns == 5000
     assert result.by_name.select("startup_ns", "steady_ns").row(0) == (50, 50)
+
+
+def waiting(wait_name, *, op=None, memcpy=(), steps=5):
+    """Steps of 1000 ns: launch, wait until the kernel has ended at 500, and prepare for 300 ns before the next one."""
+    begins = [i * 1000 for i in range(steps)]
+    api = [(begin + 10, 10, "cudaLaunchKernel") for begin in begins]
+    api += [(begin + 100, 420, wait_name, {"correlation_id": 10 + i}) for i, begin in enumerate(begins)]
+    return {
+        "steps": [(begin, 1000, i) for i, begin in enumerate(begins)],
+        "kernels": [(begin + 20, 480, "k") for begin in begins],
+        "cuda_api": api,
+        "memcpy": [(begin + 510, 5, *memcpy, {"correlation_id": 10 + i}) for i, begin in enumerate(begins) if memcpy],
+        "host_ops": [(begin + 90, 440, op, "op") for begin in begins if op]
+        + [(begin + 95, 430, "aten::_local_scalar_dense", "op") for begin in begins if op],
+    }
+
+
+def sync_findings(**literals):
+    analysis = CudaApiAnalysis()
+    return [found for found in analysis.judge(analysis.run(trace(**literals))) if found.code == "TV203"]
+
+
+def test_a_wait_names_the_outermost_operation_that_waited_and_what_to_do_about_it():
+    (found,) = sync_findings(**waiting("cudaStreamSynchronize", op="aten::item"))
+    assert "cudaStreamSynchronize, in aten::item" in found.message
+    assert ("cause", "aten::item") in {(fact.key, fact.value) for fact in found.evidence}
+    assert "loss.item()" in found.advice[0]
+    assert found.cost_ns == 4 * 420 + 420  # each gap of 520 is won up to the wait of 420
+
+
+def test_an_asynchronous_copy_to_pageable_memory_is_a_wait_and_one_to_pinned_memory_is_none():
+    to_pageable = waiting("cudaMemcpyAsync", op="aten::item", memcpy=("d2h", "device", "pageable", 4))
+    to_pinned = waiting("cudaMemcpyAsync", op="aten::item", memcpy=("d2h", "device", "pinned", 4))
+    (found,) = sync_findings(**to_pageable)
+    assert "1.0 times per steady step (mostly cudaMemcpyAsync, in aten::item)" in found.message
+    assert sync_findings(**to_pinned) == []
+
+
+def test_a_wait_outside_of_any_operation_has_no_cause():
+    (found,) = sync_findings(**waiting("cudaDeviceSynchronize"))
+    assert "mostly cudaDeviceSynchronize)" in found.message
+    assert "cause" not in {fact.key for fact in found.evidence}
+
+
+def test_hip_calls_are_judged_like_those_of_cuda():
+    (found,) = sync_findings(**waiting("hipStreamSynchronize", op="aten::nonzero"))
+    assert "torch.where" in found.advice[0]
+    assert found.evidence[0].value == 1.0

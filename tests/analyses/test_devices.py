@@ -8,7 +8,7 @@ from traceviz.analyses.launch_contention import LaunchContentionAnalysis
 from traceviz.analyses.memory import MemoryAnalysis
 from traceviz.analyses.precision import PrecisionAnalysis
 from traceviz.analyses.view import TraceView
-from traceviz.report import Skipped
+from traceviz.report import Grid, Skipped
 from traceviz.selection import Selection, select
 
 
@@ -38,11 +38,29 @@ def test_devices_count_as_unused_where_one_of_several_computes(kernels, count, e
     assert codes(DevicesAnalysis(), trace(kernels=kernels, devices=gpus(count), host_ops=[])) == expected
 
 
-@pytest.mark.parametrize(("busy", "expected"), [(100, ["TV408"]), (98, [])])
-def test_the_gain_of_more_devices_is_bounded_by_the_kernel_time(busy, expected):
+@pytest.mark.parametrize(("busy", "expected"), [(751, ["TV408"]), (750, ["TV408"]), (749, [])])
+def test_more_devices_are_advised_where_the_one_in_use_computes_three_quarters_of_the_time(busy, expected):
     kernels = [(0, busy - 1, "k"), (999, 1, "k")]
-    view = trace(kernels=kernels, devices=gpus(2), host_ops=[])  # half of the kernel time, of 1000 ns
+    view = trace(kernels=kernels, devices=gpus(2), host_ops=[])  # of 1000 ns
     assert codes(DevicesAnalysis(), view) == expected
+
+
+def test_the_gain_of_more_devices_is_bounded_by_the_kernel_time():
+    kernels = [(0, 799, "k"), (999, 1, "k")]
+    analysis = DevicesAnalysis()
+    (found,) = analysis.judge(analysis.run(trace(kernels=kernels, devices=gpus(4), host_ops=[])))
+    assert (found.cost_ns, found.share) == (600, 0.6)
+
+
+@pytest.mark.parametrize(
+    ("count", "names"), [(1, ["GPU 0 GPU"]), (2, ["GPU 0 GPU", "GPU 1 GPU"]), (8, ["GPU 0 GPU", "7 others"])]
+)
+def test_several_devices_without_kernels_share_a_line_and_programs_see_each(count, names):
+    analysis = DevicesAnalysis()
+    section = analysis.describe(analysis.run(trace(kernels=[work()], devices=gpus(count))))
+    grids = [block for block in section.blocks if isinstance(block, Grid)]
+    assert len(grids[0].rows) == count
+    assert [row[0] for grid in grids if grid.audience == "all" for row in grid.rows] == names
 
 
 def test_a_copy_does_not_make_a_device_compute():
@@ -54,6 +72,19 @@ def test_a_copy_does_not_make_a_device_compute():
 
 def test_devices_of_the_machine_are_no_finding_where_no_framework_recorded_them():
     assert codes(DevicesAnalysis(), trace(kernels=[work()], devices=gpus(8))) == []
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ({"settings": [("distributedInfo.world_size", "8")]}, []),
+        ({"settings": [("distributedInfo.world_size", "1")]}, ["TV408"]),
+        ({"kernels": [work(), (0, 10, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")]}, []),
+    ],
+)
+def test_devices_of_other_ranks_are_no_finding(others, expected):
+    view = trace(**{"kernels": [work()], "devices": gpus(8), "host_ops": [], **others})
+    assert codes(DevicesAnalysis(), view) == expected
 
 
 def filled(small_ns, in_use, grid=39, **extra):

@@ -237,7 +237,7 @@ def test_with_a_gpu_such_steps_are_shown_with_a_caveat():
 
 
 def test_an_unknown_basis_lists_the_known_ones():
-    with pytest.raises(UsageError, match=r"no basis .vtune.\. Known: tensorboard, traceviz, xprof"):
+    with pytest.raises(UsageError, match=r"no basis .vtune.\. Known: kineto, tensorboard, traceviz, xprof"):
         report("vtune", **GPU_STEP)
 
 

@@ -94,13 +94,13 @@ def test_a_program_of_a_device_that_was_not_recorded_has_only_an_upper_bound():
 def test_a_host_program_whose_input_cannot_be_seen_is_not_judged_and_told_how_to_show_it():
     result = ANALYSIS.run(trace(steps=STEPS, host_ops=markers()))
     assert result.verdict == "cannot judge"
-    assert 'jax.profiler.TraceAnnotation("data loading")' in result.reason
+    assert 'jax.profiler.TraceAnnotation("data loading")' in result.remedy
 
 
 @pytest.mark.parametrize(("framework", "absent"), [("JAX", "tf.profiler"), ("TensorFlow", "jax.profiler")])
 def test_how_to_show_the_input_is_said_for_the_framework_of_the_trace(framework, absent):
-    reason = ANALYSIS.run(trace(steps=STEPS, host_ops=markers(), run={"framework": framework})).reason
-    assert ("data loading" in reason, absent in reason) == (True, False)
+    remedy = ANALYSIS.run(trace(steps=STEPS, host_ops=markers(), run={"framework": framework})).remedy
+    assert ("data loading" in remedy, absent in remedy) == (True, False)
 
 
 def test_a_host_program_that_takes_batches_at_once_is_not_input_bound():

@@ -4,8 +4,9 @@ import pytest
 
 from tests.analyses.builders import trace
 from traceviz.analyses.input_pipeline import InputPipelineAnalysis
-from traceviz.analyses.view import AnalysisOptions
+from traceviz.analyses.view import AnalysisOptions, TraceView
 from traceviz.report import Severity
+from traceviz.selection import Selection, select
 
 ANALYSIS = InputPipelineAnalysis()
 
@@ -80,6 +81,27 @@ def test_without_ranges_a_waiting_host_is_only_a_suspicion():
     assert [(s.name, s.self_ns) for s in result.stages] == [("host blocked in poll", 3000), ("host compute", 500)]
     (found,) = ANALYSIS.judge(result)
     assert (found.code, found.cost_ns) == ("TV102", 3500)
+
+
+@pytest.mark.parametrize(("steps", "verdict"), [(1, "cannot judge"), (2, "cannot judge"), (3, "possibly input-bound")])
+def test_one_or_two_steps_are_not_enough_for_a_suspicion(steps, verdict):
+    view = trace(
+        steps=[(i * 1000, 1000, i) for i in range(steps)],
+        kernels=[(i * 1000 + 700, 300, "k") for i in range(steps)],
+        os_calls=[(i * 1000, 600, "poll") for i in range(steps)],
+    )
+    result = ANALYSIS.run(view)
+    assert (result.verdict, "so few steps" in result.reason) == (verdict, verdict == "cannot judge")
+
+
+def test_steps_that_the_window_cuts_are_said_to_be_cut_and_not_to_be_missing():
+    steps = [(i * 1000, 1000, i) for i in range(5)]
+    whole = trace(steps=steps, kernels=[(i * 1000, 900, "k") for i in range(5)]).tables
+    result = ANALYSIS.run(TraceView(select(whole, Selection(start_ns=1500, end_ns=2900))))
+    assert result.reason == (
+        "the window holds no whole step: all are cut by its edges, so there is no step time to compare the input with"
+    )
+    assert result.remedy == "Choose an earlier --from or a later --to."
 
 
 def test_the_users_input_range_is_believed():

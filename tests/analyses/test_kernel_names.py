@@ -104,6 +104,11 @@ CASES = {
         UNKNOWN,
         False,
     ),
+    "void split_embedding_backward_kernel_cta_per_row_1<c10::Half, float>(P, at::PhiloxCudaState)": (
+        "embedding",
+        "f16",
+        False,
+    ),
     "void split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel<c10::Half, float>(P)": (
         "embedding",
         "f16",
@@ -132,6 +137,23 @@ CASES = {
     "triton_poi_fused_add_cos_sin_0": ("fusion", UNKNOWN, None),
     "input_transpose_fusion.1": ("fusion", UNKNOWN, None),
     "<unnamed>::nvfuser_pointwise_f0_c1_r0_g4(<unnamed>::Tensor<<unnamed>::__bfloat, 3>)": ("fusion", "bf16", None),
+    # AMD: MIOpen, rocBLAS, AOTriton
+    "batched_transpose_32x32_half": ("copy", "f16", False),
+    "SubTensorOpWithScalar1d": ("elementwise", UNKNOWN, False),
+    "Op2dTensorLite": ("elementwise", UNKNOWN, False),
+    "mloPoolingG": ("pooling", UNKNOWN, False),
+    "gcnAsmConv1x1WrW": ("convolution", UNKNOWN, None),
+    "bwd_kernel_dk_dv": ("attention", UNKNOWN, None),
+    "attn_fwd.kd": ("attention", UNKNOWN, None),
+    "void rocblas_scal_kernel<int, 256>": ("elementwise", UNKNOWN, False),
+    # FBGEMM, PyTorch
+    "void fbgemm_gpu::(anonymous namespace)::_FP8rowwise_to_float_cuda_kernel<float>(unsigned char const*)": (
+        "elementwise",
+        "fp8",
+        False,
+    ),
+    "void fbgemm_gpu::jagged_to_padded_dense_forward<int>": ("indexing", UNKNOWN, False),
+    "at::cuda::(anonymous namespace)::spin_kernel(long)": ("waiting", UNKNOWN, False),
     # programs of their own
     "jacobi_kernel(float*, float const*, float*, int, int, int)": (UNKNOWN, "f32", None),
     "my_kernel": (UNKNOWN, UNKNOWN, None),

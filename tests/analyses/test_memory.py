@@ -4,7 +4,7 @@ import pytest
 
 from tests.analyses.builders import trace
 from traceviz.analyses.memory import BEFORE, MemoryAnalysis
-from traceviz.report import Grid, Skipped, Timeline
+from traceviz.report import Facts, Grid, Prose, Skipped, Timeline
 
 KIB = 1024
 
@@ -153,3 +153,83 @@ def test_holders_are_not_told_where_2_allocators_share_a_pool_and_more_is_live_t
     assert (use.holders.height, use.peak_bytes, use.pool.label) == (0, 610, "allocator not named")
     analysis = MemoryAnalysis()
     assert len([b for b in analysis.describe(analysis.run(view)).blocks if isinstance(b, Grid)]) == 1
+
+
+def torch_event(event, in_use, reserved, **extra):
+    more = {"in_use_bytes": in_use, "reserved_bytes": reserved, "address": 1, "pool": "CUDA:0"}
+    return (*event, {**more, **extra})
+
+
+TORCH = {"framework": "PyTorch"}
+
+
+def test_what_the_allocator_reserved_and_nobody_used_is_told_at_the_peak():
+    view = trace(
+        memory_events=[
+            torch_event((10, "alloc", 300), 500, 600, op="aten::empty"),
+            torch_event((20, "alloc", 200), 700, 900, address=2, op="aten::_foreach_add"),
+            torch_event((30, "free", 200), 500, 950, address=2),
+        ],
+        devices=[(0, "H100", {"memory_bytes": 2000})],
+        run=TORCH,
+    )
+    (use,) = pools(view)
+    assert (use.peak_bytes, use.reserved_bytes, use.unused_reserved) == (700, 950, 200)
+    assert (use.capacity_bytes, use.used_share) == (2000, 0.475)
+    assert use.holders.rows() == [("aten::empty", 1, 300), (BEFORE, None, 200), ("aten::_foreach_add", 1, 200)]
+
+
+@pytest.mark.parametrize(("reserved", "codes"), [(899, []), (900, ["TV402"]), (1000, ["TV402"])])
+def test_a_device_is_nearly_exhausted_from_90_percent_reserved_on(reserved, codes):
+    view = trace(
+        memory_events=[torch_event((10, "alloc", 300), 300, reserved)], devices=[(0, "T4", {"memory_bytes": 1000})]
+    )
+    analysis = MemoryAnalysis()
+    found = analysis.judge(analysis.run(view))
+    assert [f.code for f in found] == codes
+    assert all("of it unused at the peak" in f.message for f in found)
+
+
+def test_amounts_without_addresses_are_a_change_since_the_capture_began_and_held_by_nobody_known():
+    # 100 - 300 + 500: at least 200 were in use before, so 200 + 300 at the peak
+    events = [(10, "alloc", 100), (20, "free", 300), (30, "alloc", 500)]
+    analysis = MemoryAnalysis()
+    result = analysis.run(trace(memory_events=events))
+    (use,) = result.pools
+    assert (use.peak_bytes, use.peak_at_ns, use.holders.height) == (500, 30, 0)
+    (remark,) = [block.text for block in analysis.describe(result).blocks if isinstance(block, Prose)]
+    assert "since the capture began: lower bounds" in remark
+
+
+def test_a_pool_of_unknown_capacity_is_drawn_against_its_peak_and_unknown_figures_are_not_shown():
+    analysis = MemoryAnalysis()
+    section = analysis.describe(analysis.run(trace(memory_events=[(10, "alloc", 100), (30, "alloc", 500)])))
+    (timeline,) = [block for block in section.blocks if isinstance(block, Timeline)]
+    assert [lane.label for lane in timeline.lanes] == ["GPU 0, of its peak"]
+    shown = [
+        fact.key
+        for block in section.blocks
+        if isinstance(block, Facts) and block.audience == "all"
+        for fact in block.facts
+    ]
+    assert shown == ["peak_bytes", "peak_at_ns", "allocations"]
+
+
+def test_pools_of_ranks_are_told_apart_by_their_rank():
+    view = trace(
+        memory_events=[torch_event((1, "alloc", 9), 9, 9), torch_event((2, "alloc", 5), 5, 9, process_id=1)],
+        processes=[(0, "a", {"rank": 3}), (1, "b", {"rank": 7})],
+    )
+    assert [use.pool.label for use in pools(view)] == ["CUDA:0, rank 3", "CUDA:0, rank 7"]
+
+
+def test_the_memory_of_the_host_is_a_pool_of_its_own_without_a_capacity():
+    cpu = {"pool": "CPU", "memory": "pageable", "device_id": None, "reserved_bytes": None}
+    view = trace(
+        memory_events=[torch_event((1, "alloc", 40), 40, None, **cpu), torch_event((2, "alloc", 5), 5, 9)],
+        devices=[(0, "T4", {"memory_bytes": 1000})],
+    )
+    assert [(use.pool.label, use.peak_bytes, use.capacity_bytes) for use in pools(view)] == [
+        ("CUDA:0", 5, 1000),
+        ("CPU", 40, None),
+    ]

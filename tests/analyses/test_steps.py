@@ -206,3 +206,11 @@ def test_where_all_2_steps_would_be_lost_they_are_judged_all_the_same():
     notes = [("profiler-diagnostic", "error", "The profiler: CUPTI failed")]
     view = trace(steps=[(0, 100, 0), (100, 100, 1)], kernels=[(10, 20, "k")], notes=notes)
     assert (view.steps.steady.height, view.lost_steps) == (2, 0)
+
+
+@pytest.mark.parametrize("framework", ["PyTorch", "TensorFlow", None])
+def test_profilers_that_see_only_nvtx_ask_for_nvtx_whatever_the_framework_is(framework):
+    """torch.profiler's and TensorFlow's own annotations would not be in such a trace."""
+    skipped = StepAnalysis().run(trace(kernels=[(0, 5, "k")], run={"format": "nvprof", "framework": framework}))
+    assert "nvtx.annotate('step')" in skipped.reason
+    assert "prof.step()" not in skipped.reason

@@ -12,6 +12,9 @@ from traceviz.report import Fact, Finding, Section, Severity, Skipped
 
 R = TypeVar("R")
 
+FRAMEWORKS = frozenset({"jax", "pytorch", "tensorflow"})
+"""Frameworks that analyses tell apart, in lower case."""
+
 
 class Analysis(ABC, Generic[R]):
     """One question asked of a trace.
@@ -32,6 +35,10 @@ class Analysis(ABC, Generic[R]):
     """Of these tables it reads only these nullable columns, besides all that may not be null; of others, all."""
     rules: ClassVar[tuple[str, ...]] = ()
     """Codes of the rules that ``judge`` may raise."""
+    expected: ClassVar[bool] = True
+    """Whether a report on any trace should say why it has no such section; else it is said to who asks for it."""
+    frameworks: ClassVar[frozenset[str]] = frozenset()
+    """Frameworks that it is about, in lower case; empty for any. A trace of another one lacks nothing without it."""
 
     @abstractmethod
     def run(self, trace: TraceView) -> R | Skipped:
@@ -44,6 +51,12 @@ class Analysis(ABC, Generic[R]):
     @abstractmethod
     def describe(self, result: R) -> Section:
         """The section of the report."""
+
+    def is_expected(self, trace: TraceView) -> bool:
+        """Whether a report on this trace should say why it has no such section."""
+        framework = str(trace.tables.run_facts().get("framework") or "").lower()
+        named = {name for name in FRAMEWORKS if name in framework}
+        return self.expected and not (self.frameworks and named and named.isdisjoint(self.frameworks))
 
     def skipped(self, reason: str) -> Skipped:
         """Say why this analysis has no result."""

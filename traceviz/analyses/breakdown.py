@@ -5,10 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from traceviz.analyses import kineto_basis
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.foreign_basis import NO_STEPS, OURS, Basis, ForeignSteps, basis_named, foreign_steps, unusable
+from traceviz.analyses.foreign_basis import (
+    KINETO,
+    NO_STEPS,
+    OURS,
+    Basis,
+    ForeignSteps,
+    basis_named,
+    foreign_steps,
+    unusable,
+)
 from traceviz.analyses.foreign_section import foreign_blocks
 from traceviz.analyses.host import CLASS_TABLES, CLASSES, LABELS, class_times, measured
+from traceviz.analyses.kineto_basis import KinetoSteps, kineto_steps
+from traceviz.analyses.kineto_section import kineto_blocks
+from traceviz.analyses.steps import why_no_steps
 from traceviz.analyses.view import TraceView
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import counted, format_ns
@@ -23,12 +36,14 @@ class Breakdown:
         measured: Keys of the classes that the capture could see.
         steps: Number of steady steps.
         host_only: Whether a framework ran on the host alone, so that nothing of a device is missing.
+        ranks: Number of ranks whose steps these are.
     """
 
     times: dict[str, int]
     measured: frozenset[str]
     steps: int
     host_only: bool = False
+    ranks: int = 1
 
     @property
     def step_ns(self) -> int:
@@ -37,10 +52,11 @@ class Breakdown:
 
 
 @dataclass(frozen=True, slots=True)
-class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps]):
+class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps | KinetoSteps]):
     """Exclusive classes of steady step time, by the priority of :data:`traceviz.analyses.host.CLASSES`.
 
-    Where the user asks for the classes of another program, those: see :mod:`traceviz.analyses.foreign_basis`.
+    Where the user asks for the classes of another program, those: see :mod:`traceviz.analyses.foreign_basis` and
+    :mod:`traceviz.analyses.kineto_basis`.
     """
 
     slug: ClassVar[str] = "breakdown"
@@ -48,7 +64,7 @@ class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps]):
     needs: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[tuple[str, ...]] = CLASS_TABLES
 
-    def run(self, trace: TraceView) -> Breakdown | ForeignSteps | Skipped:
+    def run(self, trace: TraceView) -> Breakdown | ForeignSteps | KinetoSteps | Skipped:
         """Overlap the classes with the steady steps.
 
         Raises:
@@ -57,10 +73,13 @@ class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps]):
         basis = basis_named(trace.options.basis)
         if basis is not None:
             return self._foreign(trace, basis)
+        if trace.options.basis == KINETO:
+            return self._kineto(trace)
         if not trace.steady:
-            return self.skipped("no steps were found, so there is no step time to break down")
+            return self.skipped(f"{why_no_steps(trace)[0]}, so there is no step time to break down")
         host_only = "host_ops" in trace.tables and not trace.has_device_tables and not trace.tables.rows("devices")
-        return Breakdown(class_times(trace, trace.steady), measured(trace), trace.steps.steady.height, host_only)
+        times, seen = class_times(trace, trace.steady), measured(trace)
+        return Breakdown(times, seen, trace.steps.steady.height, host_only, ranks=len(trace.steady))
 
     def _foreign(self, trace: TraceView, basis: Basis) -> ForeignSteps | Skipped:
         reason = unusable(trace, basis)
@@ -71,8 +90,17 @@ class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps]):
             return self.skipped(f"{basis.name} finds no steps and says: “{NO_STEPS}” Use --basis {OURS}")
         return found
 
-    def describe(self, result: Breakdown | ForeignSteps) -> Section:
+    def _kineto(self, trace: TraceView) -> KinetoSteps | Skipped:
+        reason = kineto_basis.unusable(trace)
+        if reason:
+            return self.skipped(reason)
+        found = kineto_steps(trace)
+        return found if found.frame.height else self.skipped(f"{KINETO} finds neither steps nor operators")
+
+    def describe(self, result: Breakdown | ForeignSteps | KinetoSteps) -> Section:
         """One stacked bar, and the table behind it."""
+        if isinstance(result, KinetoSteps):
+            return Section(self.slug, self.title, kineto_blocks(result))
         if isinstance(result, ForeignSteps):
             return Section(self.slug, self.title, foreign_blocks(result))
         total = result.step_ns
@@ -88,7 +116,8 @@ class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps]):
             (c.key, result.times[c.key], _share(result.times[c.key], total), round(result.times[c.key] / result.steps))
             for c in shown
         )
-        whole = f"time of {counted(result.steps, 'steady step')} ({format_ns(total)})"
+        of_ranks = f" of {result.ranks:,} ranks" if result.ranks > 1 else ""
+        whole = f"time of {counted(result.steps, 'steady step')}{of_ranks} ({format_ns(total)})"
         facts = (Fact("basis", "basis", OURS), Fact("step_ns", "steady step time", total, "ns"))
         blocks: list[Block] = [
             Facts(facts, audience="machine"),

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import polars as pl
+
 from traceviz import schema
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import intervals
 from traceviz.analyses.host import CLASS_TABLES
 from traceviz.analyses.losses import losses
+from traceviz.analyses.rank_names import in_words, stated_ranks, world_sizes
 from traceviz.analyses.view import TraceView
-from traceviz.intervals import union_all
+from traceviz.intervals import IntervalSet
 from traceviz.report import Fact, Facts, Finding, Section, Severity
 from traceviz.units import format_ratio
 
@@ -34,9 +37,11 @@ allocations and synchronisations are among them already."""
 
 @dataclass(frozen=True, slots=True)
 class CaptureFacts:
-    """What the capture holds. Times in nanoseconds; ``judged_overhead_ns`` is the profiler's part of ``judged_ns``.
+    """What the capture holds. Times in nanoseconds; ``judged_overhead_ns`` is the profiler's part of ``judged_ns``,
+    both summed over ranks.
 
-    ``overhead_ns`` is ``None`` where the profiler does not record what it took itself.
+    ``overhead_ns`` is ``None`` where the profiler does not record what it took itself. ``ranks`` are the numbers of the
+    ranks captured, of ``world_sizes`` as the traces state them; both are empty where the trace knows of no ranks.
     """
 
     span_ns: int
@@ -50,6 +55,8 @@ class CaptureFacts:
     judged_ns: int
     judged_words: str
     losses: tuple[str, ...]
+    ranks: tuple[int, ...] = ()
+    world_sizes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ class Capture(Analysis[CaptureFacts]):
     slug: ClassVar[str] = "capture"
     title: ClassVar[str] = "Capture"
     needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "overhead")
+    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "overhead", "settings")
     rules: ClassVar[tuple[str, ...]] = ("TV901", "TV902")
 
     overhead_share: float = 0.05
@@ -72,8 +79,8 @@ class Capture(Analysis[CaptureFacts]):
         """Count what there is."""
         tables = trace.tables
         rows = {name: tables.rows(name) for name in EVENTS if name in tables}
-        overhead = intervals(trace.frame("overhead", "start_ns", "dur_ns"))
-        judged = union_all(trace.judged(rank) for rank in trace.ranks)
+        overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
+        judged = {rank: trace.judged(rank) for rank in trace.ranks}
         return CaptureFacts(
             span_ns=trace.span_ns,
             devices=len(trace.device_busy),
@@ -81,11 +88,13 @@ class Capture(Analysis[CaptureFacts]):
             steps_source=trace.steps.source,
             events=sum(rows.values()),
             device_events=sum(rows.get(name, 0) for name in schema.DEVICE_WORK),
-            overhead_ns=overhead.total if "overhead" in tables else None,
-            judged_overhead_ns=overhead.intersect(judged).total,
-            judged_ns=judged.total,
+            overhead_ns=intervals(overhead).total if "overhead" in tables else None,
+            judged_overhead_ns=sum(_overhead_of(overhead, rank).intersect(own).total for rank, own in judged.items()),
+            judged_ns=sum(own.total for own in judged.values()),
             judged_words=trace.judged_words,
             losses=losses(tables),
+            ranks=stated_ranks(trace),
+            world_sizes=world_sizes(trace),
         )
 
     def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
@@ -107,9 +116,10 @@ class Capture(Analysis[CaptureFacts]):
     def describe(self, result: CaptureFacts) -> Section:
         """Facts only."""
         facts = (
-            Fact("span_ns", "captured time", result.span_ns, "ns"),
+            Fact("span_ns", "captured time", result.span_ns if result.events else None, "ns"),
             Fact("devices", "devices used", result.devices, "count"),
             Fact("processes", "processes", result.processes, "count"),
+            *_ranks(result),
             Fact("steps_source", "steps", SOURCE_WORDS[result.steps_source]),
             Fact("events", "events", result.events, "count"),
             Fact("device_events", "device events", result.device_events, "count"),
@@ -118,9 +128,23 @@ class Capture(Analysis[CaptureFacts]):
         return Section(self.slug, self.title, (Facts(facts),))
 
 
+def _overhead_of(overhead: pl.DataFrame, process_id: int) -> IntervalSet:
+    """What the profiler took of a process; where the trace does not tell, it held up all of them."""
+    return intervals(overhead.filter(pl.col("process_id").eq_missing(process_id) | pl.col("process_id").is_null()))
+
+
 def _overhead(result: CaptureFacts) -> tuple[Fact, ...]:
     """What the profiler took, where it says so: not recorded is not nothing."""
     return () if result.overhead_ns is None else (Fact("overhead_ns", "profiler overhead", result.overhead_ns, "ns"),)
+
+
+def _ranks(result: CaptureFacts) -> tuple[Fact, ...]:
+    """Which ranks of how many, where the trace knows of ranks."""
+    whole = result.world_sizes[0] if len(result.world_sizes) == 1 else None
+    if not result.ranks or (len(result.ranks) == 1 and whole in {None, 1}):
+        return ()
+    words = f"{len(result.ranks):,}{f' of {whole:,}' if whole else ''} ({in_words(result.ranks)})"
+    return (Fact("ranks", "ranks", words),)
 
 
 def _as_warning(item: Finding) -> Finding:

@@ -13,7 +13,7 @@ from traceviz.analyses.frames import intervals, parts_by
 from traceviz.analyses.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, rows_of
 from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.intervals import IntervalSet
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Section
+from traceviz.report import Audience, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.units import format_ns, format_ratio, format_value
 
 
@@ -127,10 +127,13 @@ class CopiesAnalysis(Analysis[CopyTimes]):
             Fact("exposed_ns", "no kernel meanwhile", result.exposed_ns, "ns"),
             Fact("calls", "copies and fills", int(result.by_kind["calls"].sum()), "count"),
         )
-        by_memory = Grid(_COLUMNS, rows_of(result.by_memory, tuple(column.name for column in _COLUMNS)))
+        rows = rows_of(result.by_memory, tuple(column.name for column in _COLUMNS))
+        audience: Audience = "all" if rows else "machine"
+        by_memory = Grid(_COLUMNS, rows, audience=audience)
         kind_names = tuple(column.name for column in _KIND_COLUMNS)
         by_kind = Grid(_KIND_COLUMNS, rows_of(result.by_kind, kind_names), "By kind", audience="machine")
-        return Section(self.slug, self.title, (Facts(facts), by_memory, by_kind))
+        said = () if rows else (Prose("Nothing was copied or filled."),)
+        return Section(self.slug, self.title, (*said, Facts(facts, audience=audience), by_memory, by_kind))
 
 
 _MEMORY = ("kind", "src_memory", "dst_memory")

@@ -17,12 +17,13 @@ import polars as pl
 from traceviz import schema
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import bounds, intervals, parts_by
-from traceviz.analyses.host import host_classes
+from traceviz.analyses.host_waits import HostWaits, advice_for, host_waits
 from traceviz.analyses.statistics import CALLS, DURATION_COLUMNS, DURATION_NAMES, TOTAL, duration_statistics, rows_of
 from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.rules import READ_RARELY, rule
 from traceviz.units import format_ns, format_ratio
 
 
@@ -38,7 +39,7 @@ class ApiShares:
         judged_ns: The time that findings are judged on, summed over processes.
         judged_words: That time in words.
         steps: Number of steady steps; 0 where none were found.
-        exposed_by_wait: Idle time that synchronisation calls expose, see :func:`_sync_idle`.
+        waits: Calls in which the host waits for a device, and what they cost.
     """
 
     by_name: pl.DataFrame
@@ -48,7 +49,7 @@ class ApiShares:
     judged_ns: int
     judged_words: str
     steps: int
-    exposed_by_wait: int
+    waits: HostWaits
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,10 @@ class CudaApiAnalysis(Analysis[ApiShares]):
     title: ClassVar[str] = "CUDA API time share"
     needs: ClassVar[tuple[str, ...]] = ("cuda_api",)
     uses: ClassVar[tuple[str, ...]] = STEP_TABLES
-    columns: ClassVar[Mapping[str, frozenset[str]]] = dict.fromkeys(
-        ("cuda_api", *schema.DEVICE_WORK), frozenset({"dur_ns"})
-    )
+    columns: ClassVar[Mapping[str, frozenset[str]]] = {
+        **dict.fromkeys(schema.DEVICE_WORK, frozenset({"dur_ns"})),
+        **dict.fromkeys(("cuda_api", "memcpy"), frozenset({"dur_ns", "correlation_id"})),
+    }
     rules: ClassVar[tuple[str, ...]] = ("TV203", "TV301", "TV304")
 
     min_share: float = 0.02
@@ -86,7 +88,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             judged_ns=sum(trace.judged(rank).total for rank in trace.ranks),
             judged_words=trace.judged_words,
             steps=trace.steps.steady.height,
-            exposed_by_wait=_sync_idle(trace),
+            waits=host_waits(trace),
         )
 
     def judge(self, result: ApiShares) -> tuple[Finding, ...]:
@@ -119,22 +121,25 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         return finding(code, message, evidence, cost, result.judged_ns, result.judged_words)
 
     def _sync(self, result: ApiShares) -> Finding | None:
-        calls = {name: entry for name, entry in result.steady_exposed.items() if api_kind(name) == "synchronisation"}
-        cost = result.exposed_by_wait
-        if not calls or cost < self.min_share * result.judged_ns:
+        waits, cost = result.waits, result.waits.exposed_ns
+        if not waits.calls or cost < self.min_share * result.judged_ns:
             return None
-        count = sum(number for number, _ in calls.values())
-        worst = max(calls, key=lambda name: calls[name])
+        causes = waits.causes["op"].head(3).to_list()
+        where = f", in {' and '.join(causes)}" if causes else ""
         message = (
-            f"The host waits for the device {count / result.steps:.1f} times per steady step (mostly {worst}), and the "
-            f"device then idles: {format_ratio(cost / result.judged_ns)} of the {result.judged_words}."
+            f"The host waits for the device {waits.calls / result.steps:.1f} times per steady step (mostly "
+            f"{waits.worst}{where}), and the device then idles: {format_ratio(cost / result.judged_ns)} of the "
+            f"{result.judged_words}."
         )
         evidence = (
-            Fact("calls_per_step", "calls per step", round(count / result.steps, 2), "number"),
+            Fact("calls_per_step", "calls per step", round(waits.calls / result.steps, 2), "number"),
             Fact("exposed_ns", "idle until new work arrives", cost, "ns"),
-            Fact("worst", "largest", worst),
+            Fact("worst", "largest", waits.worst),
+            *(Fact("cause", "operation that waits", cause) for cause in causes[:1]),
         )
-        return finding("TV203", message, evidence, cost, result.judged_ns, result.judged_words)
+        own = advice_for(waits.causes)
+        advice = (*own, *(line for line in rule("TV203").advice if not own or line != READ_RARELY))
+        return finding("TV203", message, evidence, cost, result.judged_ns, result.judged_words, advice=advice)
 
     def describe(self, result: ApiShares) -> Section:
         """The table of functions, and threads for machines."""
@@ -216,7 +221,7 @@ def _by_name(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:
     """Statistics per function. The share of wall time is that of an average thread among those that call it."""
     keys = ("name", "domain")
     parts = [_sum_or_unknown(calls[name]) for name in ("startup_ns", "steady_ns", "exposed_ns")]
-    threads = pl.col("thread_id").n_unique().alias("threads")
+    threads = pl.col("thread_id").n_unique().cast(pl.Int64).alias("threads")  # 32 bits are few for threads × time
     frame = calls.group_by(keys).agg(*duration_statistics(), *parts, threads)
     return frame.with_columns(
         pl.col(keys).cast(pl.String),
@@ -255,7 +260,7 @@ def _nested(calls: pl.DataFrame) -> int:
     return total
 
 
-JUDGED_KINDS: tuple[ApiKind, ...] = ("allocation", "stream", "synchronisation")
+JUDGED_KINDS: tuple[ApiKind, ...] = ("allocation", "stream")
 """What findings look at."""
 
 
@@ -272,34 +277,6 @@ def _steady_exposed(trace: TraceView) -> dict[str, tuple[int, int]]:
             before = found.get(name, (0, 0))
             found[name] = (before[0] + count, before[1] + exposed)
     return found
-
-
-def _sync_idle(trace: TraceView) -> int:
-    """Idle time that synchronisation calls expose in judged time.
-
-    A wait for a busy device costs nothing in itself. What it costs is the gap after it: the device has finished, the
-    host wakes up and only then prepares new work. Without the wait the host could have prepared it meanwhile, so at
-    most as much of a gap can be won as the calls that return within it had waited, and nothing of what is spent
-    waiting for input or in blocking copies::
-
-        device  |####kernel####|.........gap.........|###
-        host       |---sync-----|  prepare  | launch |        cost = min(gap, sync)
-    """
-    calls, blocking = trace.api_calls("synchronisation"), trace.api_calls("blocking_copy")
-    total = 0
-    for rank in trace.rank_busy:
-        own = calls.filter(pl.col("process_id") == rank).sort("end_ns")
-        gaps = trace.idle_of(rank).intersect(trace.judged(rank))
-        if not own.height or not len(gaps):
-            continue
-        starts, returns = bounds(own)
-        waited = np.concatenate([[0], np.cumsum(returns - starts)])
-        within = [np.searchsorted(returns, edge, side="right") for edge in (gaps.starts, gaps.ends)]
-        copies = intervals(blocking.filter(pl.col("process_id") == rank))  # their own rule speaks of these
-        other = host_classes(trace)[rank].input_wait.union(copies)
-        winnable = gaps.durations - other.overlap(gaps.starts, gaps.ends)
-        total += int(np.minimum(winnable, waited[within[1]] - waited[within[0]]).sum())
-    return total
 
 
 def _threads(by_thread: pl.DataFrame) -> Grid:

@@ -100,6 +100,7 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
 
     slug: ClassVar[str] = "device_programs"
     title: ClassVar[str] = "Device programs"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"jax", "tensorflow"})
     needs: ClassVar[tuple[str, ...]] = ("device_ops",)
     uses: ClassVar[tuple[str, ...]] = ("kernels", "memcpy", "memset", "steps")
     rules: ClassVar[tuple[str, ...]] = ("TV404", "TV410")

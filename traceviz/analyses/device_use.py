@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,13 +10,29 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.device_work import owners
 from traceviz.analyses.frames import bounds
-from traceviz.analyses.host import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes
+from traceviz.analyses.host import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes, sees_host
+from traceviz.analyses.rank_names import rank_numbers
 from traceviz.analyses.statistics import ratio
 from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet, concurrency
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Section, Skipped, Timeline
+from traceviz.rules import rule
 from traceviz.units import format_ratio
+
+HOST_ADVICE = (
+    "Give the device more work at once than the host needs time to prepare: a larger batch, and a compiled step. "
+    "TensorFlow: tf.function(jit_compile=True); PyTorch: torch.compile(model), and the operators with the most host "
+    "time say what is slow (record with_stack=True to see the Python between them); JAX: one jax.jit for the step."
+)
+"""What to do where the host computes most of the time in which the device is idle."""
+
+RECORD_HOST = (
+    "Record the host as well, which says what the device waits for: nvprof --print-gpu-trace --print-api-trace, or "
+    "nsys profile --trace=cuda,nvtx,osrt."
+)
+"""What to do where the capture holds device work only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +68,7 @@ class DeviceUse:
     """All devices that did work, and what the host did while they were idle in the judged time.
 
     ``idle_causes`` and ``judged_ns`` count a process once, however many devices it uses: while one of them works, the
-    host keeps none waiting.
+    host keeps none waiting. ``host_seen`` tells whether the capture holds anything of the host.
     """
 
     devices: tuple[DeviceTime, ...]
@@ -59,6 +76,7 @@ class DeviceUse:
     judged_ns: int
     idle_causes: dict[str, int]
     judged_words: str
+    host_seen: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +111,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             for key in causes:
                 causes[key] += host_classes(trace)[rank].sets[key].intersect(judged).total
         judged_ns = sum(trace.judged(rank).total for rank in trace.ranks)
-        return DeviceUse(devices, trace.span_ns, judged_ns, causes, trace.judged_words)
+        return DeviceUse(devices, trace.span_ns, judged_ns, causes, trace.judged_words, sees_host(trace))
 
     def _device(self, trace: TraceView, device: int, name: str) -> DeviceTime:
         busy = trace.device_busy[device]
@@ -123,9 +141,10 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             return ()
         cause, cause_ns = max(result.idle_causes.items(), key=lambda item: item[1])
         whole = sum(result.idle_causes.values()) or 1
+        during = f"most of it during: {LABELS[cause]} ({format_ratio(cause_ns / whole)} of the idle time)"
         message = (
             f"{_who(len(result.devices))} idle in {format_ratio(idle / judged)} of the {result.judged_words}, "
-            f"most of it during: {LABELS[cause]} ({format_ratio(cause_ns / whole)} of the idle time)."
+            f"{during if result.host_seen else 'and what the host did meanwhile was not recorded'}."
         )
         evidence = (
             Fact("idle_ns", "idle time, all devices", idle, "ns"),
@@ -133,7 +152,9 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             Fact("unexplained_ns", "idle without a more specific cause", unexplained, "ns"),
         )
         # The parts with a specific cause are the stake of that cause's own rule; only the rest is this rule's.
-        return (finding("TV201", message, evidence, unexplained, whole_ns, result.judged_words),)
+        advice = (HOST_ADVICE, *rule("TV201").advice) if cause == "host_compute" else None
+        advice = advice if result.host_seen else (RECORD_HOST,)
+        return (finding("TV201", message, evidence, unexplained, whole_ns, result.judged_words, advice=advice),)
 
     def describe(self, result: DeviceUse) -> Section:
         """Totals, one row per device, and utilisation over time."""
@@ -181,10 +202,18 @@ def _short(judged_words: str) -> str:
 
 
 def device_names(trace: TraceView) -> dict[int, str]:
-    """A name for people of every device in the trace, by ``device_id``: kind, ordinal and product."""
+    """A name for people of every device in the trace, by ``device_id``: kind, ordinal and product.
+
+    Where devices of several hosts or processes would have the same name, the rank that uses them tells them apart.
+    """
     names = {}
     for row in trace.tables.arrow("devices").to_pylist():
         number = row["ordinal"] if row["ordinal"] is not None else row["device_id"]
         product = f" {row['name']}" if row["name"] else ""
         names[int(row["device_id"])] = f"{str(row['kind']).upper()} {number}{product}"
+    shared = {name for name, count in Counter(names.values()).items() if count > 1}
+    if shared:
+        ranks = rank_numbers(trace)
+        users = {device: ranks[process] for process, device in reversed(owners(trace))}
+        names |= {device: f"rank {users[device]} {names[device]}" for device in users if names.get(device) in shared}
     return {**{device: f"device {device}" for device in trace.device_busy}, **names}

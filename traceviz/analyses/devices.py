@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import polars as pl
@@ -14,7 +14,8 @@ from traceviz.analyses.pools import highest_use
 from traceviz.analyses.statistics import ratio
 from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.intervals import union_all
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
+from traceviz.kernel_names import COMMUNICATION
+from traceviz.report import Column, Fact, Facts, Finding, Grid, Row, Section, Skipped
 from traceviz.units import format_ns, format_ratio
 
 
@@ -49,6 +50,7 @@ class Devices:
         devices: In their order.
         framework: Whether a framework recorded them: then they are those that the program could use, and not all of
             the machine.
+        one_of_many: Whether the program is one rank of several: then the others use the other devices.
         whole: Whether the trace is the whole capture; outside of a time window, other devices may compute.
         busy_ns: Kernel time within the judged time, over the devices.
         small_busy_ns: The part of it in which nothing but small grids runs.
@@ -59,6 +61,7 @@ class Devices:
 
     devices: tuple[Device, ...]
     framework: bool
+    one_of_many: bool
     whole: bool
     busy_ns: int
     small_busy_ns: int
@@ -77,8 +80,9 @@ class DevicesAnalysis(Analysis[Devices]):
     """Devices visible and used, and kernels too small for them.
 
     Args:
-        computing: With so many devices computing or fewer, the others count as unused.
-        unused_share: From this share of the judged time on that more devices could save at best, it is a finding.
+        computing: With so many devices computing or fewer, the others count as unused,
+        limiting_share: provided that kernels run in at least this share of the judged time: where the device that is
+            used waits for its input or for launches, more of them would wait as well.
         small_share: From this share of the judged time on that passes in grids too small for the device,
         free_share: provided that at least this share of its memory was never in use, it is a finding.
     """
@@ -86,11 +90,11 @@ class DevicesAnalysis(Analysis[Devices]):
     slug: ClassVar[str] = "devices"
     title: ClassVar[str] = "Devices"
     needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "memory_events")
+    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "memory_events", "settings")
     rules: ClassVar[tuple[str, ...]] = ("TV408", "TV409")
 
     computing: int = 1
-    unused_share: float = WARNING_SHARE
+    limiting_share: float = 0.75
     small_share: float = WARNING_SHARE
     free_share: float = 0.5
 
@@ -111,6 +115,7 @@ class DevicesAnalysis(Analysis[Devices]):
         return Devices(
             devices=per_device,
             framework="host_ops" in trace.tables,
+            one_of_many=_is_one_of_many(trace),
             whole=not trace.is_window,
             busy_ns=sum(own.total for own in inside.values()),
             small_busy_ns=small,
@@ -125,11 +130,13 @@ class DevicesAnalysis(Analysis[Devices]):
 
     def _unused(self, result: Devices) -> tuple[Finding, ...]:
         visible, used = len(result.devices), result.computing
-        if not (result.framework and result.whole) or not 0 < used <= self.computing or used == visible:
+        if not (result.framework and result.whole) or result.one_of_many:
+            return ()
+        if not 0 < used <= self.computing or used == visible:
+            return ()
+        if result.busy_ns < self.limiting_share * result.judged_ns:
             return ()
         saved = round(result.busy_ns * (1 - used / visible))
-        if saved < self.unused_share * result.judged_ns:
-            return ()
         message = (
             f"The program can use {visible} devices and computes on {used}: {format_ns(result.busy_ns)} of kernels "
             f"would at best take {format_ns(result.busy_ns * used / visible)} on all of them."
@@ -171,16 +178,12 @@ class DevicesAnalysis(Analysis[Devices]):
             Fact("small_grid_share", "kernel time in grids smaller than the device", ratio(small, sized), "ratio"),
             Fact("memory_used_share", "highest use of device memory", result.used_share, "ratio"),
         )
-        rows = tuple(
-            (
-                *(device.name, device.kernels, device.kernel_ns, ratio(device.small_ns, device.sized_ns)),
-                *(device.sm_count, device.memory_bytes),
-            )
-            for device in result.devices
-        )
+        shown = _folded(result.devices)
+        complete = Grid(_COLUMNS, _rows(result.devices), audience="all" if shown is None else "machine")
+        shorter = () if shown is None else (Grid(_COLUMNS, _rows(shown)),)
         known = tuple(fact for fact in shares if fact.value is not None)
         unknown = Facts(tuple(fact for fact in shares if fact.value is None), audience="machine")
-        return Section(self.slug, self.title, (Facts((*counts, *known)), unknown, Grid(_COLUMNS, rows)))
+        return Section(self.slug, self.title, (Facts((*counts, *known)), unknown, complete, *shorter))
 
 
 _COLUMNS = (
@@ -191,6 +194,37 @@ _COLUMNS = (
     Column("sm_count", "SMs", "count", 2),
     Column("memory_bytes", "Memory", "bytes", 2),
 )
+
+
+def _rows(devices: tuple[Device, ...]) -> tuple[Row, ...]:
+    return tuple(
+        (
+            *(device.name, device.kernels, device.kernel_ns, ratio(device.small_ns, device.sized_ns)),
+            *(device.sm_count, device.memory_bytes),
+        )
+        for device in devices
+    )
+
+
+def _folded(devices: tuple[Device, ...]) -> tuple[Device, ...] | None:
+    """Devices with those without kernels in one row, where they are several of one make; else ``None``."""
+    used = [device for device in devices if device.kernels]
+    unused = [device for device in devices if not device.kernels]
+    makes = {(device.sm_count, device.memory_bytes) for device in unused}
+    if not used or len(unused) < 2 or len(makes) > 1:
+        return None
+    return (*used, replace(unused[0], name=f"{len(unused)} others"))
+
+
+WORLD_SIZE = "distributedInfo.world_size"
+"""Setting by which a PyTorch trace states how many ranks its job has."""
+
+
+def _is_one_of_many(trace: TraceView) -> bool:
+    """Whether the job has several ranks: the trace says so, or its kernels exchange data with them."""
+    sizes = trace.frame("settings", "key", "value").filter(pl.col("key") == WORLD_SIZE)["value"]
+    stated = (sizes.cast(pl.Int64, strict=False) > 1).any()
+    return bool(stated) or any(known.family == COMMUNICATION for known in trace.kernel_classes.values())
 
 
 def _sized(trace: TraceView, devices: pl.DataFrame) -> pl.DataFrame:

@@ -20,6 +20,7 @@ import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.foreign_sweep import Spans, sweep
+from traceviz.analyses.frames import end_ns
 from traceviz.analyses.view import TraceView
 from traceviz.errors import UsageError
 from traceviz.intervals import Array
@@ -80,7 +81,10 @@ FOREIGN: tuple[Basis, ...] = (
 )
 """Foreign rules, by name."""
 
-CHOICES: tuple[str, ...] = (OURS, *(basis.name for basis in FOREIGN))
+KINETO = "kineto"
+"""Name of the rules of :mod:`traceviz.analyses.kineto_basis`, whose classes are others."""
+
+CHOICES: tuple[str, ...] = (OURS, *(basis.name for basis in FOREIGN), KINETO)
 """Values of the option ``--basis``."""
 
 
@@ -162,7 +166,7 @@ class ForeignSteps:
 
 
 def basis_named(name: str) -> Basis | None:
-    """The foreign rules of that name; ``None`` for our own.
+    """The rules of that name in :data:`FOREIGN`; ``None`` for our own, and for :data:`KINETO`.
 
     Raises:
         UsageError: there are no such rules; the error lists those that exist.
@@ -245,7 +249,9 @@ def _device_events(trace: TraceView) -> pl.DataFrame:
     compute = pl.lit(DEVICE_COMPUTE, pl.Int8).alias("kind")
     copies = [trace.frame(name, *columns).with_columns(compute) for name in ("memcpy", "memset")]
     work = pl.concat([kernels, *copies]).filter(pl.col("group_id").is_not_null())
-    return work.select(*_EVENT[:3], _end(), "device_id", "kind", pl.col("correlation_id").is_not_null().alias("linked"))
+    return work.select(
+        *_EVENT[:3], end_ns(), "device_id", "kind", pl.col("correlation_id").is_not_null().alias("linked")
+    )
 
 
 def _host_events(trace: TraceView, basis: Basis, *, has_device: bool) -> pl.DataFrame:
@@ -255,7 +261,7 @@ def _host_events(trace: TraceView, basis: Basis, *, has_device: bool) -> pl.Data
     calls = calls.with_columns(pl.lit(launch, pl.Int8).alias("kind"))
     ops = trace.frame("host_ops", "process_id", "group_id", "start_ns", "dur_ns", "name", "category")
     ops = ops.filter(pl.col("group_id").is_not_null()).with_columns(_host_kind(trace, basis, has_device=has_device))
-    both = pl.concat([part.select(*_EVENT[:3], _end(), "kind") for part in (calls, ops)])
+    both = pl.concat([part.select(*_EVENT[:3], end_ns(), "kind") for part in (calls, ops)])
     return both.filter(pl.col("group_id").is_not_null() & (pl.col("kind") != _IGNORED))
 
 
@@ -360,7 +366,3 @@ def _named(trace: TraceView, frame: pl.DataFrame, *, host_names: bool) -> pl.Dat
 
 def _tf_data(trace: TraceView) -> bool:
     return bool(trace.host_names["name"].str.starts_with("Iterator::").any())
-
-
-def _end() -> pl.Expr:
-    return (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("end_ns")

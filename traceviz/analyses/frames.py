@@ -16,6 +16,11 @@ def bounds(frame: pl.DataFrame) -> tuple[Array, Array]:
     return starts, starts + frame["dur_ns"].fill_null(0).to_numpy().astype(np.int64, copy=False)
 
 
+def end_ns(name: str = "end_ns") -> pl.Expr:
+    """End of an event, as column ``name``; one that never ended ends at its start."""
+    return (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias(name)
+
+
 def intervals(frame: pl.DataFrame) -> IntervalSet:
     """Union of the rows of ``frame`` (see :func:`bounds`)."""
     return IntervalSet.of(*bounds(frame))
@@ -36,3 +41,9 @@ def parts_by(frame: pl.DataFrame, key: str) -> dict[int, pl.DataFrame]:
 def unions_by(frame: pl.DataFrame, key: str) -> dict[int, IntervalSet]:
     """Union of the rows of ``frame`` for each value of ``key``, in order of the values."""
     return {value: intervals(part) for value, part in parts_by(frame, key).items()}
+
+
+def outermost_by(calls: pl.DataFrame, *keys: str) -> pl.Series:
+    """Whether each call (rows sorted by thread, start, and end descending) lies in no other with the same ``keys``."""
+    reach = pl.col("end_ns").cum_max().shift(1).over(keys)
+    return calls.select((reach.is_null() | (pl.col("end_ns") > reach)).alias("outermost")).to_series()

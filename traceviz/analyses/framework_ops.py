@@ -81,6 +81,7 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
 
     slug: ClassVar[str] = "framework_ops"
     title: ClassVar[str] = "Framework ops"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"jax", "tensorflow"})
     needs: ClassVar[tuple[str, ...]] = ("host_ops",)
     uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "op_args")
     rules: ClassVar[tuple[str, ...]] = ("TV407",)
@@ -91,6 +92,8 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
 
     def run(self, trace: TraceView) -> OpTimes | Skipped:
         """Aggregate ops on the host, and device work by the op that it belongs to."""
+        if "pytorch" in str(trace.tables.run_facts().get("framework")).lower():
+            return self.skipped("the trace is of PyTorch: see the operators")
         calls = _host_calls(trace)
         host, device = _by_name(calls), _device_times(trace)
         if not host.height and not device.height:

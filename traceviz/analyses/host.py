@@ -247,6 +247,11 @@ def measured(trace: TraceView) -> frozenset[str]:
     return frozenset(keys)
 
 
+def sees_host(trace: TraceView) -> bool:
+    """Whether the capture holds anything of what the host did; else every idle moment of a device looks alike."""
+    return any(name in trace.tables for name in ("cuda_api", "nvtx", "host_ops", "os_calls"))
+
+
 def sees_input(trace: TraceView) -> bool:
     """Whether a wait for input would show in this capture."""
     if trace.options.input_range is None and {"input", "pipeline"} & set(trace.host_names["category"].to_list()):

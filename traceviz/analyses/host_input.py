@@ -51,8 +51,9 @@ def input_ops(trace: TraceView, process_id: int) -> pl.DataFrame:
 
     Those that the trace files as input, and annotations of the training thread named like it; or those operations of
     the training thread that match the user's pattern. An operation that the framework runs on another thread counts
-    where it belongs to a group of events that the training thread has a part in, or that is a step: a pipeline that
-    fetches ahead in the background keeps nobody waiting.
+    where it belongs to a group of events that the training thread has a part in, or that is a step; in a trace without
+    groups, where the training thread takes no batches itself. A pipeline that fetches ahead in the background keeps
+    nobody waiting.
     """
     thread = trace.training_thread(process_id)
     own = pl.col("process_id") == process_id
@@ -67,11 +68,15 @@ def input_ops(trace: TraceView, process_id: int) -> pl.DataFrame:
 
 
 def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
-    """Whether a row belongs to a group of the training program; all rows do where the process has no groups."""
+    """Whether a row belongs to a group of the training program.
+
+    Where the process has no groups, all rows do, unless the training thread takes batches itself.
+    """
     thread = trace.training_thread(process_id)
     own = trace.tables.scan("host_ops").filter((pl.col("process_id") == process_id) & pl.col("group_id").is_not_null())
     if not own.select(pl.len()).collect().item():
-        return pl.lit(value=True)
+        takes = trace.host_ops("input").filter(pl.col("thread_id") == thread)
+        return pl.lit(value=not takes.height)
     groups = own.filter(pl.col("thread_id") == thread).select("group_id").unique().collect()["group_id"].to_list()
     if "steps" in trace.tables:
         declared = trace.frame("steps", "process_id", "group_id").filter(pl.col("process_id") == process_id)

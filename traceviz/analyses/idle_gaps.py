@@ -12,19 +12,20 @@ import polars as pl
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.device_use import device_names
 from traceviz.analyses.frames import intervals
-from traceviz.analyses.host import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes
+from traceviz.analyses.host import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes, sees_host
 from traceviz.analyses.view import TraceView
 from traceviz.intervals import IntervalSet, union_all
 from traceviz.report import Bar, Bars, Column, Fact, Facts, Grid, Section, Skipped
 
 BEFORE, AFTER, OVERHEAD = "before_first_work", "after_last_work", "profiler_overhead"
-ELSEWHERE = "other_device_busy"
+ELSEWHERE, UNKNOWN = "other_device_busy", "host_not_recorded"
 CAUSE_LABELS = {
     **{c.key: LABELS[c.key] for c in HOST_CLASSES},
     BEFORE: "before the first device work",
     AFTER: "after the last device work",
     OVERHEAD: "profiler overhead",
     ELSEWHERE: "another device works",
+    UNKNOWN: "the host was not recorded",
 }
 """Causes of gaps by key. Inner gaps take the one that covers most of them.
 
@@ -144,6 +145,9 @@ def _cause_sets(trace: TraceView, processes: Iterable[int]) -> Iterable[tuple[st
     overhead = intervals(trace.frame("overhead", "start_ns", "dur_ns"))
     yield OVERHEAD, overhead
     yield ELSEWHERE, union_all(trace.rank_busy[process] for process in processes).subtract(overhead)
+    if not sees_host(trace):
+        yield UNKNOWN, union_all(trace.idle_of(process) for process in processes).subtract(overhead)
+        return
     for c in HOST_CLASSES:
         sets = [host_classes(trace)[process].sets[c.key] for process in processes]
         yield c.key, IntervalSet.empty().union(*sets).subtract(overhead)

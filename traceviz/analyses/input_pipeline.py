@@ -7,7 +7,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from traceviz.analyses import dataloader
 from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.dataloader import LABELS, LoaderUse, inside_grid, loader_findings, loader_kind, loader_uses
+from traceviz.analyses.dispatch import dispatching
 from traceviz.analyses.frames import bounds, parts_by
 from traceviz.analyses.host import CLASS_TABLES, class_times, host_classes, sees_input
 from traceviz.analyses.host_input import is_input
@@ -21,7 +24,7 @@ from traceviz.analyses.input_stages import (
     suspects,
 )
 from traceviz.analyses.pipeline_stages import pipeline_stages
-from traceviz.analyses.steps import how_to_mark
+from traceviz.analyses.steps import FEW_STEPS, why_no_steps
 from traceviz.analyses.tfdata import READY_ADVICE
 from traceviz.analyses.tfdata_findings import CODES, settings_findings
 from traceviz.analyses.tfdata_settings import WRAPPERS, PipelineSettings, describe_settings, pipeline_settings
@@ -43,7 +46,8 @@ class InputPipelineResult:
         verdict: The verdict.
         step_ns: Steady step time.
         wait_ns: Input wait and exposed copies of input.
-        host_ns: Host time with an idle device.
+        host_ns: Host time with an idle device; where no input was seen, without that in which recorded operations
+            prepare device work.
         stages: What took the time, largest first.
         reason: Why nothing can be judged.
         unranged: Why no data-loading range was found.
@@ -52,6 +56,8 @@ class InputPipelineResult:
         copy_ns: The exposed copies of input among ``wait_ns``.
         best_case_step_ns: Median over the steady steps of what is left of them without the wait.
         settings: How the pipeline is set up, where the trace says so.
+        loaders: How batches are taken from PyTorch's DataLoader.
+        remedy: What to record, so that it can be judged.
     """
 
     verdict: InputVerdict
@@ -66,6 +72,8 @@ class InputPipelineResult:
     copy_ns: int = 0
     best_case_step_ns: int | None = None
     settings: PipelineSettings = field(default_factory=PipelineSettings)
+    loaders: tuple[LoaderUse, ...] = ()
+    remedy: str = ""
 
     @property
     def input_share(self) -> float | None:
@@ -106,7 +114,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
     title: ClassVar[str] = "Input pipeline"
     needs: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "op_args")
-    rules: ClassVar[tuple[str, ...]] = ("TV101", "TV102", *CODES)
+    rules: ClassVar[tuple[str, ...]] = ("TV101", "TV102", *CODES, *dataloader.CODES)
 
     moderate: float = 0.05
     high: float = 0.20
@@ -118,19 +126,25 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
     def run(self, trace: TraceView) -> InputPipelineResult:
         """Judge the steady steps."""
         if not trace.steady:
-            return _cannot_judge(
-                f"no steps were found, so there is no step time to compare the input with. {how_to_mark(trace)}"
-            )
+            why, what_to_do = why_no_steps(trace)
+            return _cannot_judge(f"{why}, so there is no step time to compare the input with", what_to_do)
         times = class_times(trace, trace.steady)
         step_ns = sum(times.values())
         seen = sees_input(trace)
         wait_ns = times["input_wait"] + times["copy_h2d"]
-        host_ns = times["host_blocked"] + times["host_compute"]
+        host_ns = times["host_blocked"] + times["host_compute"] - (0 if seen else _dispatch_ns(trace))
         verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, ranges=seen)
         guess = verdict == "possibly input-bound"
         if guess and not trace.rank_busy:
-            return _cannot_judge(f"neither data-loading ranges nor device work were recorded{_how_to_annotate(trace)}")
-        stages = (*range_stages(trace), *pipeline_stages(trace), *infeed_stage(trace), *copy_stage(times["copy_h2d"]))
+            return _cannot_judge("neither data-loading ranges nor device work were recorded", _how_to_annotate(trace))
+        if guess and trace.steps.steady.height < FEW_STEPS:
+            return _cannot_judge(_TOO_FEW, _how_to_annotate(trace))
+        stages = (
+            *range_stages(trace),
+            *pipeline_stages(trace),
+            *infeed_stage(trace),
+            *copy_stage(trace, times["copy_h2d"]),
+        )
         unclear = verdict != "not input-bound" or trace.options.input_range is not None
         return InputPipelineResult(
             verdict,
@@ -144,6 +158,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             copy_ns=times["copy_h2d"],
             best_case_step_ns=None if guess else _best_case_step(trace),
             settings=pipeline_settings(trace),
+            loaders=loader_uses(trace),
         )
 
     def _verdict(self, input_share: float, host_share: float, *, ranges: bool) -> InputVerdict:
@@ -156,7 +171,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
     def judge(self, result: InputPipelineResult) -> tuple[Finding, ...]:
         """TV101 where input was seen to be waited for, TV102 where it can only be suspected.
 
-        Where it was seen, the settings of the pipeline may explain it: TV103 to TV107, for information.
+        Where it was seen, the settings of the pipeline may explain it: TV103 to TV109, for information.
         """
         if result.verdict in {"not input-bound", "cannot judge"}:
             return ()
@@ -181,13 +196,14 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, "steady step time"),)
         bound = f" ({result.caveat})" if result.caveat else ""
         message = f"Steps wait for input in {format_ratio(share)} of their time{_mostly(stage)}{bound}.{gain}"
-        advice = _advice(stage, result.settings, self.empty)
+        advice = _advice(stage, result, self.empty)
         explained = settings_findings(
             result.settings, result.stages, empty=self.empty, blamed=self.blamed, memory=self.memory
         )
         return (
             finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, "steady step time", advice=advice),
             *explained,
+            *loader_findings(result.loaders, result.wait_ns, self.blamed),
         )
 
     def describe(self, result: InputPipelineResult) -> Section:
@@ -203,19 +219,28 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             Fact("moderate", "moderately from", self.moderate, "ratio"),
             Fact("high", "highly from", self.high, "ratio"),
         )
-        blocks: list[Block] = [Facts(facts)]
+        thresholds = {"moderate", "high"} if result.verdict == "cannot judge" else set()
+        known = tuple(fact for fact in facts if fact.value is not None and fact.key not in thresholds)
+        rest = tuple(fact for fact in facts if fact not in known)
+        blocks: list[Block] = [Facts(known), *((Facts(rest, audience="machine"),) if rest else ())]
         if result.reason:
             blocks.append(Prose(f"Cannot judge: {result.reason.rstrip('.')}."))
         remarks = [remark for remark in (result.caveat, result.unranged) if remark]
         blocks.extend(Prose(f"{remark[0].upper()}{remark[1:].rstrip('.')}.") for remark in remarks)
         if result.stages:
             blocks.append(_grid(result))
+        if result.verdict in {"moderately input-bound", "highly input-bound"}:
+            blocks.extend(inside_grid(use) for use in result.loaders if use.inside.height > 1)
         blocks.extend(describe_settings(result.settings))
         return Section(self.slug, self.title, tuple(blocks))
 
 
-def _cannot_judge(reason: str) -> InputPipelineResult:
-    return InputPipelineResult("cannot judge", 0, 0, 0, (), reason)
+def _cannot_judge(reason: str, remedy: str) -> InputPipelineResult:
+    return InputPipelineResult("cannot judge", 0, 0, 0, (), reason, remedy=remedy)
+
+
+_TOO_FEW = "no data-loading ranges were recorded, and so few steps are not enough to suspect the input without them"
+"""Why nothing is suspected: what one step does while the device is idle may be anything."""
 
 
 def _parts(result: InputPipelineResult) -> tuple[Fact, ...]:
@@ -240,6 +265,15 @@ def _best_case_step(trace: TraceView) -> int | None:
     return round(float(np.median(np.concatenate(left)))) if left else None
 
 
+def _dispatch_ns(trace: TraceView) -> int:
+    """Host time of the steady steps with an idle device in which recorded operations prepare device work."""
+    found = 0
+    for rank, steady in trace.steady.items():
+        compute = host_classes(trace)[rank].sets["host_compute"].intersect(steady)
+        found += compute.intersect(dispatching(trace, rank)).total
+    return found
+
+
 def _host_only(trace: TraceView) -> bool:
     """Whether the host is the device: a framework's trace that knows no device and no launch."""
     framework = "host_ops" in trace.tables and not trace.has_device_tables
@@ -256,6 +290,10 @@ def _caveat(trace: TraceView) -> str:
 
 
 _TAKE_FROM = {
+    "pytorch": (
+        "take batches from a torch.utils.data.DataLoader, or wrap the code that takes the next one in "
+        'torch.profiler.record_function("data loading")'
+    ),
     "jax": 'wrap the code that takes the next batch in jax.profiler.TraceAnnotation("data loading")',
     "tensorflow": (
         "take batches from tf.data, or wrap the code that takes the next one in "
@@ -271,18 +309,22 @@ def _how_to_annotate(trace: TraceView) -> str:
         return ""
     framework = str(trace.tables.run_facts().get("framework") or "").lower()
     ways = [words for name, words in _TAKE_FROM.items() if name in framework] or list(_TAKE_FROM.values())
-    return f"; {', or '.join(ways)}"
+    words = ", or ".join(ways)
+    return f"{words[0].upper()}{words[1:]}."
 
 
-def _advice(stage: Stage | None, settings: PipelineSettings, empty: float) -> tuple[str, ...]:
+def _advice(stage: Stage | None, result: InputPipelineResult, empty: float) -> tuple[str, ...]:
     """What to do: for a stage of a pipeline what helps there, else what helps in general."""
     own = (stage.advice, *stage.further) if stage else ()
     if stage and _is_last_prefetch(stage):
-        found_empty = settings.empty_share_of(stage.path)
+        found_empty = result.settings.empty_share_of(stage.path)
         if found_empty is not None and found_empty < empty:
             own = (READY_ADVICE,)
-    general = () if stage and (stage.path or stage.kind == INFEED) else rule("TV101").advice
-    return tuple(dict.fromkeys(line for line in (*own, *general) if line))
+    loader = loader_kind(f"{stage.name} {stage.inside}") if stage else None
+    if stage:
+        own = next((use.advice for use in result.loaders if LABELS[use.kind] == stage.name), own)
+    complete = stage and (stage.path or stage.kind in {INFEED, dataloader.DATALOADER} or loader)
+    return tuple(dict.fromkeys(line for line in (*own, *(() if complete else rule("TV101").advice)) if line))
 
 
 def _is_last_prefetch(stage: Stage) -> bool:
@@ -310,6 +352,8 @@ def _mostly(stage: Stage | None) -> str:
     if stage.path:
         return f", mostly for the stage {stage.name} of tf.data ({format_ns(stage.self_ns)}, {what})"
     ranges = f" ({what}, {format_ns(stage.total_ns)})" if stage.calls else ""
+    if stage.kind == dataloader.DATALOADER:
+        return f", mostly in the {stage.name}{ranges}"
     return f', mostly in "{stage.name}"{ranges}'
 
 

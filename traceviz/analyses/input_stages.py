@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from traceviz.analyses.dataloader import loader_advice, loader_kind
+from traceviz.analyses.dispatch import dispatching
 from traceviz.analyses.frames import bounds, intervals
 from traceviz.analyses.host import host_classes
 from traceviz.analyses.view import TraceView
@@ -110,35 +112,48 @@ def _largest_inside(trace: TraceView, outer: pl.DataFrame, waits: IntervalSet) -
     return str(totals["name"][0]) if totals["waited"][0] else ""
 
 
-_LOADER_ADVICE = (
-    (
-        r"_MultiProcessingDataLoaderIter",
-        (
-            "DataLoader with workers: raise num_workers towards the number of free cores, and prefetch_factor; "
-            "keep workers alive with persistent_workers=True."
-        ),
-    ),
-    (r"_SingleProcessDataLoaderIter", "The DataLoader loads in the training process: set num_workers > 0."),
-    (
-        r"(?i)iterator::|iteratorgetnext",
-        "tf.data: add .prefetch(AUTOTUNE) at the end and num_parallel_calls=AUTOTUNE to map and interleave.",
-    ),
-)
+_TF_DATA_NAME = r"(?i)iterator::|iteratorgetnext"
+_TF_DATA_ADVICE = "tf.data: add .prefetch(AUTOTUNE) at the end and num_parallel_calls=AUTOTUNE to map and interleave."
+_ANY_ADVICE = "Load the next batch while the device computes (prefetch in a background thread or process)."
 
 
 def _with_advice(stage: Stage) -> Stage:
     text = f"{stage.name} {stage.inside}"
-    advice = next((words for pattern, words in _LOADER_ADVICE if re.search(pattern, text)), "")
-    fallback = "Load the next batch while the device computes (prefetch in a background thread or process)."
-    return replace(stage, advice=advice or fallback)
+    loader = loader_kind(text)
+    if loader:
+        first, *rest = loader_advice(loader)
+        return replace(stage, advice=first, further=tuple(rest))
+    return replace(stage, advice=_TF_DATA_ADVICE if re.search(_TF_DATA_NAME, text) else _ANY_ADVICE)
 
 
-def copy_stage(copy_ns: int) -> list[Stage]:
+_PINNED = "Copy from pinned memory, on a stream of its own, while the step before computes."
+_PAGEABLE = (
+    "Copy from pinned memory, so that the copy can run beside the step before. PyTorch: DataLoader(pin_memory=True) "
+    "and tensor.to(device, non_blocking=True)."
+)
+
+
+def copy_stage(trace: TraceView, copy_ns: int) -> list[Stage]:
     """The copies to the device that it waited for, as a stage; none where there are none."""
     if not copy_ns:
         return []
-    advice = "Copy from pinned memory, on a stream of its own, while the step before computes."
-    return [Stage("copy to device", "exposed copy", None, copy_ns, None, copy_ns, copy_ns, "", advice)]
+    pageable = 2 * _pageable_ns(trace) >= copy_ns
+    name = "copy to device from pageable memory" if pageable else "copy to device"
+    advice = _PAGEABLE if pageable else _PINNED
+    return [Stage(name, "exposed copy", None, copy_ns, None, copy_ns, copy_ns, "", advice)]
+
+
+def _pageable_ns(trace: TraceView) -> int:
+    """The part of the exposed copies to the device in steady steps that comes from pageable memory."""
+    copies = trace.frame("memcpy", "start_ns", "dur_ns", "process_id", "kind", "src_memory")
+    pageable = copies.filter((pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable"))
+    return sum(
+        intervals(pageable.filter(pl.col("process_id") == rank))
+        .intersect(host_classes(trace)[rank].sets["copy_h2d"])
+        .intersect(steady)
+        .total
+        for rank, steady in trace.steady.items()
+    )
 
 
 INFEED = "infeed op"
@@ -166,7 +181,7 @@ def suspects(trace: TraceView) -> list[Stage]:
     compute = 0
     for rank, steady in trace.steady.items():
         classes = host_classes(trace)[rank]
-        compute += classes.sets["host_compute"].intersect(steady).total
+        compute += classes.sets["host_compute"].intersect(steady).subtract(dispatching(trace, rank)).total
         waiting = classes.sets["host_blocked"].intersect(steady)
         for part in classes.blocking_calls.partition_by("name", maintain_order=True):
             stage = _blocked_stage(part, waiting, steady)

@@ -207,7 +207,11 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         )
 
 
-COMPILE = "Compile the step with XLA: its ops run one by one, and tf.function(jit_compile=True) or jax.jit fuses them."
+COMPILE = (
+    "Compile the step: its ops run one by one, and a compiler fuses them. TensorFlow: XLA by "
+    "tf.function(jit_compile=True); "
+    "JAX: XLA by jax.jit; PyTorch: torch.compile(model, mode='reduce-overhead'), which replays CUDA graphs as well."
+)
 """First advice where kernels are launched for single ops of a framework."""
 
 _DIMENSIONS = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")

@@ -46,6 +46,7 @@ class LaunchContentionAnalysis(Analysis[Contention]):
 
     slug: ClassVar[str] = "launch_contention"
     title: ClassVar[str] = "Launching beside the input pipeline"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"tensorflow"})
     needs: ClassVar[tuple[str, ...]] = ("host_ops", "cuda_api", "kernels")
     uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "op_args")
     rules: ClassVar[tuple[str, ...]] = ("TV406",)

@@ -13,7 +13,7 @@ from traceviz.analyses.op_names import parsed_ops
 from traceviz.analyses.pools import Pool, live_at, pool_events
 from traceviz.analyses.statistics import ratio
 from traceviz.analyses.view import STEP_TABLES, TraceView
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Section, Skipped, Timeline
+from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Prose, Section, Skipped, Timeline
 from traceviz.units import format_ratio, format_value
 
 
@@ -26,6 +26,8 @@ class PoolUse:
         peak_bytes: Most that was in use at once within the capture.
         peak_at_ns: When that was reached first.
         available_bytes: What the pool could still give then; ``None`` where the trace does not say.
+        reserved_bytes: Most that the allocator held of its device; ``None`` where the trace does not say.
+        unused_reserved: What it held and nobody used at the peak: cached blocks and fragments.
         lifetime_peak_bytes: Most that was ever in use, the time before the capture included; ``None`` if not known.
         allocations: Allocations in the capture.
         frees: Releases in the capture.
@@ -40,6 +42,8 @@ class PoolUse:
     peak_bytes: int
     peak_at_ns: int
     available_bytes: int | None
+    reserved_bytes: int | None
+    unused_reserved: int | None
     lifetime_peak_bytes: int | None
     allocations: int
     frees: int
@@ -51,17 +55,22 @@ class PoolUse:
 
     @property
     def capacity_bytes(self) -> int | None:
-        """What the pool can hold: in use plus available at the peak."""
-        return None if self.available_bytes is None else self.peak_bytes + self.available_bytes
+        """What the pool can hold: in use plus available at the peak, else the memory of its device."""
+        return self.pool.device_bytes if self.available_bytes is None else self.peak_bytes + self.available_bytes
 
     @property
     def highest_bytes(self) -> int:
-        """Highest use known that the capacity applies to: in the capture, or before it where the capacity is fixed."""
-        return max(self.peak_bytes, (self.lifetime_peak_bytes or 0) if self.pool.fixed else 0)
+        """Most that the pool took of its capacity.
+
+        Where the allocator reserves memory of the device, what it reserved: others cannot have it. Else the highest use
+        in the capture, or before it where the capacity is fixed.
+        """
+        earlier = (self.lifetime_peak_bytes or 0) if self.pool.fixed else 0
+        return max(self.peak_bytes, self.reserved_bytes or 0, earlier)
 
     @property
     def used_share(self) -> float | None:
-        """Highest use as a share of the capacity; ``None`` where the capacity is not known."""
+        """:attr:`highest_bytes` as a share of the capacity; ``None`` where the capacity is not known."""
         return ratio(min(self.highest_bytes, self.capacity_bytes), self.capacity_bytes) if self.capacity_bytes else None
 
 
@@ -79,6 +88,8 @@ class MemoryAnalysis(Analysis[MemoryUse]):
 
     Args:
         exhausted_share: From this share of a device pool's capacity on, it is nearly exhausted.
+        reserved_share: Where the capacity is only known as the memory of the device, from this share of it on: the
+            device's context and other processes take some of it, too.
         growth_steps: Growth is judged on at least so many steady steps.
         growth_share: Use must rise from one steady step to the next in at least this share of them,
         growth_bytes: and by at least this much per step.
@@ -93,6 +104,7 @@ class MemoryAnalysis(Analysis[MemoryUse]):
     rules: ClassVar[tuple[str, ...]] = ("TV402", "TV403")
 
     exhausted_share: float = 0.95
+    reserved_share: float = 0.90
     growth_steps: int = 5
     growth_share: float = 0.9
     growth_bytes: int = 65_536
@@ -113,22 +125,24 @@ class MemoryAnalysis(Analysis[MemoryUse]):
         peak = events.row(at, named=True)
         allocations = events.filter(pl.col("kind") == "alloc")
         steps = trace.steps.steady.filter(pl.col("process_id") == pool.process_id)
-        known = peak["available_bytes"] is not None
-        capacity = peak["in_use_bytes"] + (peak["available_bytes"] or 0) if known else peak["in_use_bytes"]
-        lifetime = events["peak_bytes"].max()
+        known, reserved = peak["available_bytes"] is not None, peak["reserved_bytes"] if pool.on_device else None
+        lifetime = _highest(events["peak_bytes"])
+        capacity = peak["in_use_bytes"] + (peak["available_bytes"] or 0) if known else pool.device_bytes
         return PoolUse(
             pool=pool,
             peak_bytes=int(peak["in_use_bytes"]),
             peak_at_ns=int(peak["start_ns"]),
             available_bytes=int(peak["available_bytes"]) if known else None,
-            lifetime_peak_bytes=None if lifetime is None else int(lifetime),  # type: ignore[arg-type]
+            reserved_bytes=_highest(events["reserved_bytes"]) if pool.on_device else None,
+            unused_reserved=None if reserved is None else max(int(reserved) - int(peak["in_use_bytes"]), 0),
+            lifetime_peak_bytes=lifetime,
             allocations=allocations.height,
             frees=events.height - allocations.height,
             allocated_bytes=int(allocations["bytes"].sum()),
             growth_bytes=self._growth(events, steps),
             steps=steps.height if steps.height >= self.growth_steps else 0,
-            timeline=_timeline(events, trace.span_ns, capacity, self.slices),
-            holders=_holders(events, at).head(self.holders),
+            timeline=_timeline(events, trace.span_ns, capacity or int(peak["in_use_bytes"]), self.slices),
+            holders=_holders(events, at, plain=_names_are_plain(trace)).head(self.holders),
         )
 
     def _growth(self, events: pl.DataFrame, steps: pl.DataFrame) -> int:
@@ -145,9 +159,13 @@ class MemoryAnalysis(Analysis[MemoryUse]):
 
     def judge(self, result: MemoryUse) -> tuple[Finding, ...]:
         """Device memory that is nearly exhausted, and pools that grow with every step."""
-        full = [use for use in result.pools if use.pool.on_device and (use.used_share or 0) >= self.exhausted_share]
+        full = [use for use in result.pools if use.pool.on_device and (use.used_share or 0) >= self._nearly_full(use)]
         growing = [use for use in result.pools if use.growth_bytes]
         return (*_exhausted(full), *_grows(growing))
+
+    def _nearly_full(self, use: PoolUse) -> float:
+        """From which share of its capacity on a pool is nearly exhausted."""
+        return self.reserved_share if use.available_bytes is None else self.exhausted_share
 
     def describe(self, result: MemoryUse) -> Section:
         """The largest peak, every pool, its use over time, and what held it at the peak."""
@@ -157,14 +175,18 @@ class MemoryAnalysis(Analysis[MemoryUse]):
             Fact("peak_at_ns", "reached at", top.peak_at_ns, "ns"),
             Fact("capacity_bytes", "capacity", top.capacity_bytes, "bytes"),
             Fact("used_share", "highest use, of capacity", top.used_share, "ratio"),
+            Fact("reserved_bytes", "most reserved of the device", top.reserved_bytes, "bytes"),
+            Fact("unused_reserved", "reserved and unused at the peak", top.unused_reserved, "bytes"),
             Fact("allocations", "allocations, all pools", sum(use.allocations for use in result.pools), "count"),
         )
-        lanes = tuple(Lane(use.pool.label, use.timeline) for use in result.pools)
+        known = Facts(tuple(fact for fact in facts if fact.value is not None))
+        unknown = Facts(tuple(fact for fact in facts if fact.value is None), audience="machine")
+        lanes = tuple(Lane(_lane(use), use.timeline) for use in result.pools)
         holders = _holder_rows(result.pools)
         held = (Grid(_HOLDER_COLUMNS, holders, "What held the memory at the peak"),) if holders else ()
         pools = Grid(_COLUMNS, tuple(_row(use) for use in result.pools))
         timeline = Timeline("Use of capacity over the capture", 0, result.span_ns, lanes)
-        return Section(self.slug, self.title, (Facts(facts), pools, timeline, *held))
+        return Section(self.slug, self.title, (known, unknown, *_caveat(result.pools), pools, timeline, *held))
 
 
 _COLUMNS = (
@@ -173,6 +195,8 @@ _COLUMNS = (
     Column("peak_at_ns", "At", "ns", 3),
     Column("capacity_bytes", "Capacity", "bytes", 1),
     Column("used_share", "Highest use", "ratio", 1, bar=True),
+    Column("reserved_bytes", "Reserved", "bytes", 2),
+    Column("unused_reserved", "Unused of it", "bytes", 3),
     Column("lifetime_peak_bytes", "Peak since start", "bytes", 4),
     Column("allocations", "Allocations", "count", 2),
     Column("frees", "Releases", "count", 5),
@@ -192,7 +216,26 @@ _HOLDER_COLUMNS = (
 def _row(use: PoolUse) -> tuple[str | int | float | None, ...]:
     return (
         *(use.pool.label, use.peak_bytes, use.peak_at_ns, use.capacity_bytes, use.used_share),
+        *(use.reserved_bytes, use.unused_reserved),
         *(use.lifetime_peak_bytes, use.allocations, use.frees, use.allocated_bytes, use.growth_bytes),
+    )
+
+
+def _lane(use: PoolUse) -> str:
+    """The pool, and what its use is a share of where that is not its capacity."""
+    return use.pool.label if use.capacity_bytes else f"{use.pool.label}, of its peak"
+
+
+def _caveat(pools: tuple[PoolUse, ...]) -> tuple[Prose, ...]:
+    """What the use of pools is worth whose trace has amounts only."""
+    counted = [use.pool.label for use in pools if use.pool.counted]
+    if not counted:
+        return ()
+    return (
+        Prose(
+            f"The trace does not state how much of {' and '.join(counted)} was in use. The figures add up what was "
+            "allocated and released since the capture began: lower bounds, as what was held before is not known."
+        ),
     )
 
 
@@ -211,16 +254,29 @@ BEFORE = "allocated before the capture"
 """What held memory at the peak and was not seen being allocated: weights, mostly."""
 
 
-def _holders(events: pl.DataFrame, at: int) -> pl.DataFrame:
+def _names_are_plain(trace: TraceView) -> bool:
+    """Whether ops are called by their names alone, without scope, type and arguments: ``aten::conv2d``."""
+    return "pytorch" in str(trace.tables.run_facts().get("framework") or "").lower()
+
+
+def _highest(values: pl.Series) -> int | None:
+    highest = values.max()
+    return None if highest is None else int(highest)  # type: ignore[arg-type]
+
+
+def _holders(events: pl.DataFrame, at: int, *, plain: bool) -> pl.DataFrame:
     """Live allocations right after event ``at`` by op, and the rest of the use: ``op, allocations, bytes``.
 
-    Where more is live than the pool says is in use, several allocators of the same name speak, and nothing is known
-    of the holders of one.
+    Without addresses nothing can be matched. Where more is live than the pool says is in use, several allocators of
+    the same name speak, and nothing is known of the holders of one.
     """
     live = live_at(events, at)
-    names = parsed_ops(live["op"]).select(pl.col("text").alias("op"), pl.col("op").alias("name"))
+    parsed = parsed_ops(live["op"])
+    names = parsed.select(pl.col("text").alias("op"), pl.col("text" if plain else "op").alias("name"))
     named = live.join(names, on="op", how="left").with_columns(pl.col("name").fill_null("op not recorded").alias("op"))
     rows = named.group_by("op").agg(pl.len().cast(pl.Int64).alias("allocations"), pl.col("bytes").sum())
+    if events["address"].null_count() == events.height:
+        return rows.clear()
     unseen = int(events["in_use_bytes"][at]) - int(live["bytes"].sum())
     if -unseen > ROUNDING * int(events["in_use_bytes"][at]):
         return rows.clear()
@@ -251,16 +307,25 @@ def _exhausted(full: list[PoolUse]) -> tuple[Finding, ...]:
     if not full:
         return ()
     worst = max(full, key=lambda use: use.used_share or 0)
+    taken = "reserved" if worst.reserved_bytes is not None else "in use"
     message = (
         f"{worst.pool.label} has had {format_ratio(worst.used_share or 0)} of its "
-        f"{format_value(worst.capacity_bytes, 'bytes')} in use: a slightly larger batch will not fit."
+        f"{format_value(worst.capacity_bytes, 'bytes')} {taken}{_unused(worst)}: a slightly larger batch may not fit."
     )
     evidence = (
         Fact("highest_bytes", "highest use", worst.highest_bytes, "bytes"),
         Fact("capacity_bytes", "capacity", worst.capacity_bytes, "bytes"),
+        Fact("unused_reserved", "reserved and unused at the peak", worst.unused_reserved, "bytes"),
         Fact("pools", "device pools this full", len(full), "count"),
     )
-    return (finding("TV402", message, evidence, 0, 0, ""),)
+    known = tuple(fact for fact in evidence if fact.value is not None)
+    return (finding("TV402", message, known, 0, 0, ""),)
+
+
+def _unused(use: PoolUse) -> str:
+    if not use.unused_reserved:
+        return ""
+    return f" ({format_value(use.unused_reserved, 'bytes')} of it unused at the peak)"
 
 
 def _grows(growing: list[PoolUse]) -> tuple[Finding, ...]:

@@ -1,4 +1,4 @@
-"""What the name of a framework op says: TensorFlow's ``scope/name:Type``, JAX calls, and HLO instructions.
+"""What the name of a framework op says: TensorFlow's ``scope/name:Type``, JAX calls, HLO instructions, PyTorch's.
 
 ::
 
@@ -7,6 +7,7 @@
     PjitFunction(train_step)                          name train_step                 type PjitFunction
     while.3::broadcast_add_fusion.12  (nested HLO)    name broadcast_add_fusion.12    type fusion
     jit(f)/jit(main)/dot_general                      name as it is                   type dot_general
+    aten::addmm                                       name as it is                   type the same
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import polars as pl
 
 _TENSORFLOW = r"^(.*):([A-Z_][A-Za-z0-9_.>]*)$"
+_TORCH = r"^(?:aten|prims?|torch\w*|quantized|mkldnn|fbgemm|xformers|flash_attn\w*|_?c10d\w*)::[\w:]+$"
 _CALL = r"^(\w+)\(([^/]*)\)$"
 _HLO_NESTING = r"^(?:[\w.\-]+::)+"
 _HLO_NUMBER = r"(?:\.\d+)+$"
@@ -24,6 +26,25 @@ MATRIX_TYPE = (
     r"|xlaconv|cudnnrnn|depthwiseconv2dnative|dot(_general)?$|conv_general_dilated|convolution|custom-call-gemm|gemm)"
 )
 """Types of ops that tensor cores can compute: matrix products and convolutions."""
+
+_TORCH_MATRIX_OPS = (
+    r"_?(?:slow_|thnn_)?conv(?:_transpose|_depthwise|_dilated)?[123]d\w*|conv_tbc|\w*convolution\w*",
+    r"(?:add|badd|addb)?b?mm_?|_addmm_activation|_(?:scaled|int|grouped|scaled_grouped)_mm\w*",
+    r"(?:add)?mv_?|addr_?|matmul|linear\w*|einsum|chain_matmul|linalg_(?:matmul|multi_dot)",
+    r"\w*(?:scaled_dot_product|flash|efficient|cudnn)\w*attention\w*",
+    r"_?(?:cudnn_|miopen_|thnn_fused_)?(?:lstm|gru|rnn(?:_tanh|_relu)?)(?:_cell)?(?:_backward)?",
+)
+_TORCH_MATRIX_GRADIENTS = r"(?:\w*Conv\w*|\w*[Mm]m|Addmv|Mv|Linear\w*|\w*Attention\w*)Backward\d*"
+
+_TORCH_ENGINE = r"(?:autograd::engine::evaluate_function: )?"
+
+TORCH_MATRIX_OP = f"^(?:aten::(?:{'|'.join(_TORCH_MATRIX_OPS)})|{_TORCH_ENGINE}{_TORCH_MATRIX_GRADIENTS})$"
+"""PyTorch's operators that tensor cores can compute: matrix products, convolutions, attention, recurrent cells."""
+
+
+def torch_matrix_op(column: str) -> pl.Expr:
+    """Whether the names in ``column`` are PyTorch operators that tensor cores can compute."""
+    return pl.col(column).str.contains(TORCH_MATRIX_OP)
 
 
 def parsed_ops(names: pl.Series) -> pl.DataFrame:
@@ -39,7 +60,8 @@ def parsed_ops(names: pl.Series) -> pl.DataFrame:
 
 def _name() -> pl.Expr:
     plain = pl.col("plain")
-    return pl.coalesce(plain.str.extract(_TENSORFLOW, 1), plain.str.extract(_CALL, 2), _instruction())
+    torch = plain.str.extract(f"({_TORCH})", 1)
+    return pl.coalesce(torch, plain.str.extract(_TENSORFLOW, 1), plain.str.extract(_CALL, 2), _instruction())
 
 
 def _type() -> pl.Expr:
@@ -47,6 +69,7 @@ def _type() -> pl.Expr:
     bare = _instruction().str.replace(_HLO_NUMBER, "")
     scoped = pl.when(bare.str.contains("/", literal=True)).then(bare.str.extract(r"([^/]+)/*$", 1))
     return pl.coalesce(
+        plain.str.extract(f"({_TORCH})", 1),
         plain.str.extract(_TENSORFLOW, 2),
         plain.str.extract(_CALL, 1),
         scoped,

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from traceviz.analyses.dataloader import DATALOADER, LABELS, loader_advice, loader_kind
 from traceviz.analyses.frames import bounds, intervals
 from traceviz.analyses.host import host_classes
 from traceviz.analyses.input_stages import TF_DATA, Stage, summed
@@ -101,7 +102,10 @@ def _recorded_names(trace: TraceView, operations: pl.DataFrame) -> dict[str, str
 def _stage(row: dict[str, Any], labels: dict[str, str], *, python: bool) -> Stage:
     name = str(row["name"])
     path = stage_path(name) if row["role"] == ITERATES else ()
-    if row["role"] != ITERATES:
+    loader = loader_kind(name) if row["role"] != ITERATES else None
+    if loader:
+        label, kind, advice = LABELS[loader], DATALOADER, loader_advice(loader)
+    elif row["role"] != ITERATES:
         label, kind, advice = labels.get(name, take_label(name)), "taking a batch", take_advice(name)
     else:
         label, kind, advice = path[-1] if path else "pipeline root", TF_DATA, stage_advice(path)

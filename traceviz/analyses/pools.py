@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -27,6 +27,9 @@ class Pool:
         label: Its name for people.
         fixed: Whether its capacity is the same all the time. That of a TPU shrinks by what loaded programs reserve, so
             that a peak from before the capture cannot be compared with the capacity seen in it.
+        device_bytes: Memory of its device; ``None`` on the host or where the trace does not say.
+        counted: Whether its use is added up from amounts, because the trace does not state it: then it is a lower
+            bound, since what was in use before the capture and stays so is not known.
     """
 
     process_id: int
@@ -34,11 +37,13 @@ class Pool:
     on_device: bool
     label: str
     fixed: bool = True
+    device_bytes: int | None = None
+    counted: bool = False
 
 
 _COLUMNS = (
     *("start_ns", "process_id", "device_id", "kind", "memory", "pool", "address", "bytes", "op"),
-    *("in_use_bytes", "peak_bytes", "available_bytes"),
+    *("in_use_bytes", "peak_bytes", "available_bytes", "reserved_bytes"),
 )
 _KEYS = ("process_id", "device_id", "pool", "memory")
 
@@ -51,12 +56,32 @@ def pool_events(trace: TraceView) -> list[tuple[Pool, pl.DataFrame]]:
     frame = trace.frame("memory_events", *_COLUMNS)
     frame = frame.with_columns(pl.col("kind", "memory", "pool", "op").cast(pl.String))
     frame = frame.with_columns(pl.col("op").replace(NO_OP, None))
-    parts = frame.sort("start_ns").partition_by(*_KEYS, as_dict=True, maintain_order=True)
-    several = trace.frame("processes", "process_id").height > 1
-    names = device_names(trace)
-    tpus = _tpus(trace)
-    found = [(_pool(key, names, tpus, several=several), _counted(part)) for key, part in parts.items()]
+    parts = frame.sort("start_ns", maintain_order=True).partition_by(*_KEYS, as_dict=True, maintain_order=True)
+    owners, names, tpus = _owners(trace), device_names(trace), _tpus(trace)
+    sizes = _device_bytes(trace)
+    found = []
+    for key, part in parts.items():
+        pool = _pool(key, names, tpus, owners)
+        size = sizes.get(pool.device_id) if pool.device_id is not None else None
+        found.append(
+            (replace(pool, device_bytes=size, counted=bool(part["in_use_bytes"].null_count())), _counted(part))
+        )
     return sorted(found, key=lambda item: (item[0].process_id, item[0].label))
+
+
+def _owners(trace: TraceView) -> dict[int, str]:
+    """What tells the pools of several processes apart: their ranks where known; empty for a single process."""
+    processes = trace.frame("processes", "process_id", "rank")
+    if processes.height < 2:
+        return {}
+    return {
+        process: f"process {process}" if rank is None else f"rank {rank}" for process, rank in processes.iter_rows()
+    }
+
+
+def _device_bytes(trace: TraceView) -> dict[int, int]:
+    """Memory of the devices that state it, by ``device_id``."""
+    return dict(trace.frame("devices", "device_id", "memory_bytes").drop_nulls().iter_rows())
 
 
 def _tpus(trace: TraceView) -> list[int]:
@@ -64,15 +89,15 @@ def _tpus(trace: TraceView) -> list[int]:
     return devices["device_id"].to_list()
 
 
-def _pool(key: tuple[object, ...], names: dict[int, str], tpus: list[int], *, several: bool) -> Pool:
+def _pool(key: tuple[object, ...], names: dict[int, str], tpus: list[int], owners: dict[int, str]) -> Pool:
     process, device, pool, memory = key
     assert isinstance(process, int)
     device_id = device if isinstance(device, int) else None
     unnamed = "allocator not named" if memory == "unknown" else f"{memory} memory"
     where = names[device_id] if device_id is not None else unnamed
     label = str(pool) if pool else where
-    if several:
-        label = f"{label}, process {process}"
+    if owners:
+        label = f"{label}, {owners[process]}"
     on_device = device_id is not None or memory not in {*HOST_MEMORY, "unknown"}
     return Pool(process, device_id, on_device, label, fixed=device_id not in tpus)
 
@@ -106,12 +131,15 @@ def highest_use(trace: TraceView) -> float | None:
 
     ``None`` if not recorded.
 
-    The capacity is what was in use plus what was available, at any event of the pool.
+    The capacity is what was in use plus what was available, at any event of the pool; where the trace does not say what
+    is available, it is the memory of the device, and what the pool holds of it counts as used.
     """
-    events = trace.frame("memory_events", *_COLUMNS).drop_nulls(["in_use_bytes", "available_bytes"])
+    events = trace.frame("memory_events", *_COLUMNS).drop_nulls("in_use_bytes")
     own = events.filter(pl.col("device_id").is_not_null() | ~pl.col("memory").is_in([*HOST_MEMORY, "unknown"]))
-    capacity = pl.col("in_use_bytes") + pl.col("available_bytes")
+    of_device = pl.col("device_id").replace_strict(_device_bytes(trace), default=None, return_dtype=pl.Int64)
+    capacity = pl.coalesce(pl.col("in_use_bytes") + pl.col("available_bytes"), of_device)
     earlier = pl.when(~pl.col("device_id").is_in(_tpus(trace)).fill_null(value=False)).then("peak_bytes")
-    highest = pl.max_horizontal("in_use_bytes", earlier).max() / capacity.max()
+    held = pl.coalesce("reserved_bytes", "in_use_bytes")
+    highest = pl.max_horizontal(held, earlier).max() / capacity.max()
     shares = own.filter(capacity > 0).group_by(_KEYS).agg(highest.alias("share"))["share"]
-    return float(shares.max()) if shares.len() else None  # type: ignore[arg-type]
+    return min(float(shares.max()), 1.0) if shares.len() else None  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ import polars as pl
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.device_work import judged_device_ns, owners
 from traceviz.analyses.frames import intervals
-from traceviz.analyses.op_names import MATRIX_TYPE, parsed_ops
+from traceviz.analyses.op_names import MATRIX_TYPE, parsed_ops, torch_matrix_op
 from traceviz.analyses.statistics import CALLS, TOTAL, ratio, rows_of, share
 from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.kernel_names import UNKNOWN
@@ -143,7 +143,8 @@ def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
     )
     types = parsed_ops(kinds["op"]).select(pl.col("text").alias("op"), "type")
     joined = kinds.join(found, on="name", how="left").join(types, on="op", how="left")
-    matrix = pl.col("type").str.contains(MATRIX_TYPE).fill_null(value=False) | pl.col("family").is_in(MATRIX_FAMILIES)
+    named = pl.col("type").str.contains(MATRIX_TYPE) | torch_matrix_op("op")
+    matrix = named.fill_null(value=False) | pl.col("family").is_in(MATRIX_FAMILIES)
     label = pl.coalesce("type", "family").alias("type")
     return joined.filter(matrix).select("name", "op", label, "precision", "tensor_core", "calls", "total_ns")
 

@@ -20,8 +20,8 @@ from typing import ClassVar
 
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.launches import launched_work
 from traceviz.analyses.statistics import CALLS, DURATION_COLUMNS, DURATION_NAMES, TOTAL, duration_statistics, rows_of
 from traceviz.analyses.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Row, Section
@@ -90,6 +90,9 @@ class RangesAnalysis(Analysis[RangeTimes]):
             Fact("names", "distinct names", result.by_name.height, "count"),
             Fact("unfinished", "never ended", result.unfinished, "count"),
         )
+        if not result.by_name.height and not result.unfinished:
+            silent = (Facts(facts, audience="machine"), Grid(_GRID, (), audience="machine"))
+            return Section(self.slug, self.title, (Prose("No range was recorded."), *silent))
         many = result.folded is not None
         exact = Grid(_GRID, _rows(result.by_name), audience="machine" if many else "all")
         blocks: list[Block] = [Facts(facts), exact]
@@ -127,7 +130,7 @@ def _with_projection(ranges: pl.DataFrame, trace: TraceView, *, projected: bool)
     unknown = pl.lit(None, pl.Int64)
     if not projected:
         return ranges.with_columns(unknown.alias("device_span_ns"), unknown.alias("device_busy_ns"))
-    work = _launched_work(trace)
+    work = launched_work(trace)
     nesting = ranges.filter(pl.col("depth").is_not_null()).with_columns(_end("start_ns", "range_end_ns"))
     levels = [_project(level, work) for level in nesting.partition_by("depth")]  # one pass per depth, not per range
     known = pl.col("kind").cast(pl.String) == "push_pop"
@@ -139,18 +142,6 @@ def _with_projection(ranges: pl.DataFrame, trace: TraceView, *, projected: bool)
 
 
 _NOTHING = pl.DataFrame(schema={"range_id": pl.Int64, "device_span_ns": pl.Int64, "device_busy_ns": pl.Int64})
-
-
-def _launched_work(trace: TraceView) -> pl.DataFrame:
-    """Device work, ``begin_ns`` to ``end_ns``, with thread and time of the call that launched it, in order of calls."""
-    key = ("process_id", "correlation_id")
-    calls = trace.frame("cuda_api", *key, "thread_id", "start_ns", "dur_ns").drop_nulls("correlation_id")
-    calls = calls.select(*key, "thread_id", pl.col("start_ns").alias("call_ns"), _end("start_ns", "call_end_ns"))
-    work = pl.concat([trace.frame(name, *key, "start_ns", "dur_ns") for name in schema.DEVICE_WORK])
-    work = work.drop_nulls("correlation_id").select(
-        *key, pl.col("start_ns").alias("begin_ns"), _end("start_ns", "end_ns")
-    )
-    return work.join(calls, on=key).drop(key).sort("call_ns")
 
 
 def _end(start: str, name: str) -> pl.Expr:

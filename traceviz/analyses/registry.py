@@ -15,28 +15,37 @@ from traceviz.analyses.device_programs import DeviceProgramsAnalysis
 from traceviz.analyses.device_use import DeviceUseAnalysis
 from traceviz.analyses.devices import DevicesAnalysis
 from traceviz.analyses.framework_ops import FrameworkOpsAnalysis
+from traceviz.analyses.gpu_efficiency import GpuEfficiencyAnalysis
 from traceviz.analyses.idle_gaps import IdleGapsAnalysis
 from traceviz.analyses.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.kernels import KernelsAnalysis
 from traceviz.analyses.launch import LaunchAnalysis
 from traceviz.analyses.launch_contention import LaunchContentionAnalysis
 from traceviz.analyses.memory import MemoryAnalysis
+from traceviz.analyses.modules import ModulesAnalysis
+from traceviz.analyses.operators import OperatorsAnalysis
 from traceviz.analyses.os_calls import OsCallsAnalysis
 from traceviz.analyses.precision import PrecisionAnalysis
 from traceviz.analyses.ranges import RangesAnalysis
+from traceviz.analyses.ranks import RanksAnalysis
 from traceviz.analyses.steps import StepAnalysis
+from traceviz.analyses.totals import TotalsAnalysis
 
 ANALYSES: tuple[Analysis[Any], ...] = (
     Capture(),
     BreakdownAnalysis(),
     InputPipelineAnalysis(),
     StepAnalysis(),
+    TotalsAnalysis(),
     CudaApiAnalysis(),
     FrameworkOpsAnalysis(),
+    OperatorsAnalysis(),
+    ModulesAnalysis(),
     KernelsAnalysis(),
     PrecisionAnalysis(),
     CopiesAnalysis(),
     DeviceUseAnalysis(),
+    GpuEfficiencyAnalysis(),
     DevicesAnalysis(),
     DeviceProgramsAnalysis(),
     IdleGapsAnalysis(),
@@ -45,6 +54,7 @@ ANALYSES: tuple[Analysis[Any], ...] = (
     CompilationAnalysis(),
     MemoryAnalysis(),
     CommunicationAnalysis(),
+    RanksAnalysis(),
     RangesAnalysis(),
     OsCallsAnalysis(),
 )

@@ -20,7 +20,14 @@ HOW_TO_MARK = (
 )
 """What to do where steps are missing or uncertain."""
 
+SEES_NVTX_ONLY = frozenset({"nsys", "nvprof"})
+"""Formats whose profilers record NVTX and no annotations of a framework."""
+
 HOW_TO_MARK_IN = {
+    "pytorch": (
+        "Mark the steps: call prof.step() of torch.profiler.profile at the end of each iteration; or name your own "
+        "annotations (torch.profiler.record_function) with --step-marker REGEX."
+    ),
     "tensorflow": (
         'Mark the steps: with tf.profiler.experimental.Trace("train", step_num=i, _r=1) around each iteration, or the '
         "TensorBoard callback of Keras (profile_batch=(10, 20)); or name your own annotations with --step-marker REGEX."
@@ -38,7 +45,10 @@ FEW_STEPS = 3
 
 def how_to_mark(trace: TraceView) -> str:
     """How the program of this trace would mark its steps."""
-    framework = str(trace.tables.run_facts().get("framework") or "").lower()
+    facts = trace.tables.run_facts()
+    if facts.get("format") in SEES_NVTX_ONLY:
+        return HOW_TO_MARK
+    framework = str(facts.get("framework") or "").lower()
     known = next((words for name, words in HOW_TO_MARK_IN.items() if name in framework), None)
     if known or "host_ops" not in trace.tables:
         return known or HOW_TO_MARK
@@ -47,6 +57,16 @@ def how_to_mark(trace: TraceView) -> str:
         'jax.profiler.StepTraceAnnotation("train", step_num=i) around each iteration; or name your own annotations '
         "with --step-marker REGEX."
     )
+
+
+def why_no_steps(trace: TraceView) -> tuple[str, str]:
+    """Why there are no steps to judge, and what to do about it; the latter may be empty."""
+    if trace.cut_steps:
+        cut = "the step there is cut by an edge of it" if trace.cut_steps == 1 else "all are cut by its edges"
+        return f"the window holds no whole step: {cut}", "Choose an earlier --from or a later --to."
+    if "totals" in trace.tables and not trace.span_ns:
+        return "the file is a summary without events", ""
+    return "no steps were found", how_to_mark(trace)
 
 
 def few_steps(steps: Steps) -> str:
@@ -97,8 +117,9 @@ class StepAnalysis(Analysis[StepTimes]):
     def describe(self, result: StepTimes) -> Section:
         """Facts, a caution where steps are inferred, and every step."""
         steps = result.steps
+        ranks = steps.frame["process_id"].n_unique()
         facts = (
-            Fact("count", "steps", steps.frame.height + result.lost, "count"),
+            Fact("count", "steps, all ranks" if ranks > 1 else "steps", steps.frame.height + result.lost, "count"),
             Fact("warmup", "of which warm-up", result.warmup, "count"),
             Fact("median_ns", "median step", round(result.median_ns), "ns"),
             Fact("p95_ns", "95th percentile", round(result.p95_ns), "ns"),
@@ -124,8 +145,9 @@ class StepAnalysis(Analysis[StepTimes]):
 
 def _why_none(trace: TraceView) -> str:
     marker = trace.options.step_marker
-    if marker is None:
-        return f"no steps were found, declared or repeating. {how_to_mark(trace)}"
+    if marker is None or trace.cut_steps:
+        why, what_to_do = why_no_steps(trace)
+        return f"{why}. {what_to_do}" if what_to_do else why
     matching = trace.ranges["name"].str.contains(marker).sum() + trace.annotations(marker).height
     needed = f"at least {MIN_STEPS} on one thread are needed"
     return f"--step-marker {marker!r} matches {matching} ranges of the capture; {needed}"

@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from traceviz.analyses.breakdown import Breakdown
-from traceviz.analyses.capture import SOURCE_WORDS
+from traceviz.analyses.capture import SOURCE_WORDS, CaptureFacts
+from traceviz.analyses.dataloader import DATALOADER
 from traceviz.analyses.device_use import DeviceUse
 from traceviz.analyses.input_pipeline import InputPipelineResult
 from traceviz.analyses.input_stages import Stage
 from traceviz.analyses.stepping import INFERRED
 from traceviz.analyses.steps import StepTimes, few_steps
+from traceviz.analyses.totals import PrintedTotals
 from traceviz.report import Finding, Severity, Verdict
 from traceviz.units import format_ratio
+
+LONGEST_NAME = 48
+"""Characters of a name within a sentence."""
 
 
 def verdict(results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
@@ -27,14 +32,34 @@ def verdict(results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
                 )
             ),
         )
+    printed, capture = results.get("totals"), results.get("capture")
+    if isinstance(printed, PrintedTotals) and isinstance(capture, CaptureFacts) and not capture.events:
+        return Verdict("cannot-judge", _summary_sentence(printed))
     code = found.verdict.replace(" ", "-")
     sentences = (_input_sentence(found), _device_sentence(results, found, findings), _caution(results))
     return Verdict(code, " ".join(sentence for sentence in sentences if sentence))
 
 
+def _summary_sentence(printed: PrintedTotals) -> str:
+    """What a summary without events can say: who takes most of the time that it lists."""
+    parts = ((printed.gpu, "of the time of GPU activities"), (printed.api, "of the time of API calls"))
+    largest = [
+        f"{_cut(part['name'][0])} has {format_ratio(part['share'][0])} {of}."
+        for part, of in parts
+        if part.height and part["share"][0] is not None
+    ]
+    no_events = "Cannot judge the input pipeline: the file is a summary without events."
+    return " ".join([no_events, *largest])
+
+
+def _cut(name: str) -> str:
+    """The beginning of a name that would fill the sentence."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
 def _input_sentence(found: InputPipelineResult) -> str:
     if found.verdict == "cannot judge":
-        return f"Cannot judge the input pipeline: {found.reason.rstrip('.')}."
+        return f"Cannot judge the input pipeline: {found.reason}.{f' {found.remedy}' if found.remedy else ''}"
     share = format_ratio(found.at_stake_ns / found.step_ns)
     if found.verdict == "not input-bound":
         return f"Not input-bound: {share} of steady step time waits for input."
@@ -52,6 +77,8 @@ def _input_sentence(found: InputPipelineResult) -> str:
 
 
 def _where(stage: Stage) -> str:
+    if stage.kind == DATALOADER:
+        return f"in the {stage.name}"
     return f"for {stage.name} (tf.data)" if stage.path else f'in "{stage.name}"'
 
 

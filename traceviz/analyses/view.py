@@ -14,7 +14,7 @@ import polars as pl
 
 from traceviz import schema
 from traceviz.analyses import framework_steps, stepping
-from traceviz.analyses.frames import unions_by
+from traceviz.analyses.frames import end_ns, outermost_by, unions_by
 from traceviz.analyses.losses import losses
 from traceviz.analyses.xla_ops import xla_roles
 from traceviz.cuda_names import ApiKind, api_kind
@@ -83,7 +83,7 @@ class TraceView:
         if self.has_tpu:
             kernels = self.xla_kernels.filter(pl.col("role") != "infeed").select(columns)
         work = pl.concat([kernels, *(self.frame(name, *columns) for name in ("memcpy", "memset"))])
-        return work.select("start_ns", _end(), "device_id", "process_id")
+        return work.select("start_ns", end_ns(), "device_id", "process_id")
 
     @cached_property
     def has_tpu(self) -> bool:
@@ -153,7 +153,7 @@ class TraceView:
         closed = self.frame("nvtx", *columns).filter((pl.col("kind") != "mark") & pl.col("dur_ns").is_not_null())
         return closed.select(
             "start_ns",
-            _end(),
+            end_ns(),
             "process_id",
             "thread_id",
             pl.col("name", "category").cast(pl.String),
@@ -230,6 +230,14 @@ class TraceView:
         return replace(found, frame=framework_steps.without_compilation(frame, compiling), thread_id=threads)
 
     @cached_property
+    def cut_steps(self) -> int:
+        """Steps of the ranks at the edges of a time window: left out of :attr:`steps`, as they may be fragments."""
+        if not self.is_window:
+            return 0
+        inside = (pl.col("start_ns") > 0) & (pl.col("end_ns") < self.span_ns)
+        return self._found_steps.frame.filter(pl.col("process_id").is_in(self.ranks) & ~inside).height
+
+    @cached_property
     def lost_steps(self) -> int:
         """Steps after the last recorded device work, where the profiler says that it lost events.
 
@@ -296,7 +304,7 @@ class TraceView:
         if "device_ops" not in self.tables:
             return stepping.NO_STEPS
         scan = self.tables.scan("device_ops").filter(pl.col("kind") == "module")
-        modules = scan.select("process_id", "device_id", "start_ns", _end(), "name").collect()
+        modules = scan.select("process_id", "device_id", "start_ns", end_ns(), "name").collect()
         return framework_steps.module_cycle_steps(modules.sort("start_ns")) if modules.height else stepping.NO_STEPS
 
     def _host_cycle(self) -> stepping.Steps:
@@ -315,7 +323,7 @@ class TraceView:
         if not self.tables.rows("kernels"):
             return stepping.NO_STEPS
         kernels = self.frame("kernels", "process_id", "start_ns", "dur_ns", "name")
-        return stepping.kernel_cycle_steps(kernels.select("process_id", "start_ns", _end(), "name"))
+        return stepping.kernel_cycle_steps(kernels.select("process_id", "start_ns", end_ns(), "name"))
 
     @cached_property
     def steady(self) -> dict[int, IntervalSet]:
@@ -383,19 +391,13 @@ class TraceView:
 
 def outermost(operations: pl.DataFrame) -> pl.DataFrame:
     """Those of ``operations`` (sorted by thread, start, and end descending) that lie in no other of their thread."""
-    reach = pl.col("end_ns").cum_max().shift(1).over("thread_id")
-    return operations.filter(reach.is_null() | (pl.col("end_ns") > reach))
-
-
-def _end() -> pl.Expr:
-    """End of an event; one that never ended ends at its start."""
-    return (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("end_ns")
+    return operations.filter(outermost_by(operations, "thread_id"))
 
 
 _CALL_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "correlation_id", "name")
-_CALL_VIEW = ("start_ns", _end(), "process_id", "thread_id", "correlation_id", pl.col("name").cast(pl.String))
+_CALL_VIEW = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", pl.col("name").cast(pl.String))
 _OP_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category", "group_id")
-_OP_VIEW = ("start_ns", _end(), "process_id", "thread_id", "op_id", "name", "category", "group_id")
+_OP_VIEW = ("start_ns", end_ns(), "process_id", "thread_id", "op_id", "name", "category", "group_id")
 
 STEP_ANNOTATION = r"(?i)^(?:train|step|iter|batch|global|mini|micro|profilerstep)[a-z]*[ _-]?[a-z]*[ _:#=-]*\d*$"
 """Names of annotations that may be step-like; :data:`traceviz.analyses.stepping.STEP_NAME` decides."""

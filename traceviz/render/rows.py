@@ -12,7 +12,12 @@ from traceviz.units import Value
 
 MACHINE_ONLY = 9
 _LEAST_SHOWN = 3
-_ADDITIVE = frozenset({"bytes", "calls", "dur_ns", "exposed_ns", "self_ns", "startup_ns", "steady_ns", "total_ns"})
+_ADDITIVE = frozenset(
+    {
+        *("bytes", "calls", "dur_ns", "exposed_ns", "self_ns", "host_self_ns", "device_self_ns", "startup_ns"),
+        *("steady_ns", "total_ns"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

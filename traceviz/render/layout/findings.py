@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from rich.text import Text
 
 from traceviz.render.layout.lines import (
@@ -35,15 +37,23 @@ def _named(finding: Finding) -> str:
     return visible(finding.slug) + share
 
 
-def finding_lines(finding: Finding, width: int) -> list[Text]:
-    """Heading with the time at stake, message, evidence, advice; info findings show their first advice only."""
+def finding_lines(finding: Finding, width: int, said: Collection[str] = ()) -> list[Text]:
+    """Heading with the time at stake, message, evidence, advice; info findings show their first advice only.
+
+    Advice that findings above it have given already (``said``) is not repeated.
+    """
     body = width - len(_BODY)
     lines = [*_heading(finding, width), *_indented(wrap(sentence(finding.message), body))]
     if finding.evidence:
         lines += paragraph(" · ".join(map(_evidence, finding.evidence)), width, first=_BODY, style=QUIET)
-    for step in finding.advice[:1] if finding.severity is Severity.INFO else finding.advice:
+    for step in (step for step in shown_advice(finding) if step not in said):
         lines += paragraph(sentence(step), width, first=_BODY + "• ")
     return lines
+
+
+def shown_advice(finding: Finding) -> tuple[str, ...]:
+    """All advice of a finding with time at stake; of an info finding, the most promising."""
+    return finding.advice[:1] if finding.severity is Severity.INFO else finding.advice
 
 
 def _heading(finding: Finding, width: int) -> list[Text]:

@@ -11,6 +11,7 @@ from traceviz.render.layout.facts import facts_lines
 from traceviz.render.layout.findings import (
     finding_lines,
     note_lines,
+    shown_advice,
     skipped_lines,
     summary_line,
 )
@@ -118,7 +119,8 @@ def _findings(report: Report, width: int) -> list[Text]:
     lines = [rule("Findings", width, "largest time at stake first; stakes may overlap")]
     for index, finding in enumerate(ordered):
         lines += [Text()] if index else []
-        lines += finding_lines(finding, width)
+        said = {step for earlier in ordered[:index] for step in shown_advice(earlier)}
+        lines += finding_lines(finding, width, said)
     hint = f"Why, and when it misleads: traceviz explain {ordered[0].code}"
     return [*lines, Text(), *paragraph(sentence(hint), width, first=" " * INDENT, style=QUIET)]
 

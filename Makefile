@@ -6,13 +6,17 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 ORACLE := .venv-oracle
+TORCH  := .venv-torch
 STAGE  := build/typecheck
 TRACE  ?= sample_traces/synthetic/input_bound.sqlite
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
-# Tests against xprof run where `make oracle` has been, or where the caller names a Python that has it.
+# Tests against xprof, PyTorch and HolisticTraceAnalysis run where `make oracle` has been, or where the caller names
+# Pythons that have them.
 export TRACEVIZ_ORACLE ?= $(if $(wildcard $(ORACLE)/installed),$(abspath $(ORACLE)/bin/python))
+export TRACEVIZ_TORCH ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
+export TRACEVIZ_HTA ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
 
 .PHONY: demo test lint types bench docs samples oracle wheel nsys clean
 .DEFAULT_GOAL := demo
@@ -45,6 +49,8 @@ docs: $(VENV)/dev
 samples: $(VENV)/dev
 	$(BIN)/python sample_traces/make_synthetic.py
 	$(BIN)/python sample_traces/make_synthetic_xplane.py
+	$(BIN)/python sample_traces/make_synthetic_kineto.py
+	$(BIN)/python sample_traces/make_synthetic_nvprof.py
 
 # What goes into a wheel: the three folders as one package, and nothing at the top that could clash.
 wheel: $(VENV)/dev
@@ -57,19 +63,33 @@ nsys:
 	@if command -v nsys >/dev/null || [ "$$(id -u)" -eq 0 ] || [ -n "$$CI" ]; then scripts/install-nsys.sh; \
 	else echo "nsys is not installed (scripts/install-nsys.sh does on Debian 12): tests that need it are skipped"; fi
 
-# TensorFlow, JAX and xprof, kept away from traceviz: tests ask them about captures, and let them record some.
-# 2.3 GB on disk.
-oracle: $(ORACLE)/installed
+# Frameworks and their tools, kept away from traceviz: tests ask them about captures, and let them record some.
+# TensorFlow, JAX and xprof take 2.3 GB on disk, PyTorch for the CPU, its TensorBoard plugin and
+# HolisticTraceAnalysis 1.3 GB.
+oracle: $(ORACLE)/installed $(TORCH)/installed
+
+$(ORACLE)/requirements.txt: EXTRAS := tensorflow jax
+$(TORCH)/requirements.txt: EXTRAS := torch
 
 # Only a change of what the extras ask for installs anew.
-$(ORACLE)/requirements.txt: pyproject.toml
-	@mkdir -p $(ORACLE)
-	@$(PYTHON) scripts/extras.py tensorflow jax > $@.new
+$(ORACLE)/requirements.txt $(TORCH)/requirements.txt: pyproject.toml
+	@mkdir -p $(@D)
+	@$(PYTHON) scripts/extras.py $(EXTRAS) > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 $(ORACLE)/installed: $(ORACLE)/requirements.txt tests/oracle/constraints.txt
 	@test -x $(ORACLE)/bin/python || $(PYTHON) -m venv $(ORACLE)
 	$(ORACLE)/bin/python -m pip install --quiet --requirement $< --constraint tests/oracle/constraints.txt
+	@touch $@
+
+# HolisticTraceAnalysis asks for a notebook server and for pytest, which it does not need to analyse.
+$(TORCH)/installed: $(TORCH)/requirements.txt tests/oracle/constraints.txt
+	@test -x $(TORCH)/bin/python || $(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/python -m pip install --quiet --requirement $< --constraint tests/oracle/constraints.txt
+	$(TORCH)/bin/python -m pip install --quiet networkx pandas plotly psutil pydot pyyaml torch-tb-profiler \
+	    --constraint tests/oracle/constraints.txt
+	$(TORCH)/bin/python -m pip install --quiet --no-deps HolisticTraceAnalysis \
+	    --constraint tests/oracle/constraints.txt
 	@touch $@
 
 # Stamps: nothing is installed again until pyproject.toml or the C sources change. The install is editable, Python code
@@ -85,4 +105,4 @@ $(VENV)/dev: $(VENV)/installed
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(ORACLE) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(ORACLE) $(TORCH) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

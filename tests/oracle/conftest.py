@@ -1,4 +1,8 @@
-"""Tests against xprof, which lives in a Python environment of its own: TRACEVIZ_ORACLE names that Python."""
+"""Tests against other tools, which live in Python environments of their own.
+
+TRACEVIZ_ORACLE names a Python with TensorFlow, JAX and xprof, TRACEVIZ_TORCH one with PyTorch, TRACEVIZ_HTA one with
+HolisticTraceAnalysis; ``make oracle`` installs them.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +21,32 @@ Ask = Callable[..., Any]
 """``ask(command, file, ...)``: the answer of xprof_oracle.py, decoded."""
 
 
-@pytest.fixture(scope="session")
-def oracle_python() -> str:
-    """A Python that has TensorFlow, JAX and xprof; ``make oracle`` installs one."""
-    python = os.environ.get("TRACEVIZ_ORACLE")
+def named_python(variable: str, required: str, holds: str) -> str:
+    """The Python that ``variable`` names; the test is skipped where it names none, and fails where it must."""
+    python = os.environ.get(variable)
     if python:
         return python
-    if os.environ.get("TRACEVIZ_REQUIRE_ORACLE"):
-        pytest.fail("TRACEVIZ_ORACLE is not set, and TRACEVIZ_REQUIRE_ORACLE says that it must be")
-    pytest.skip("TRACEVIZ_ORACLE names no Python with TensorFlow and xprof (make oracle installs one)")
+    if os.environ.get(required):
+        pytest.fail(f"{variable} is not set, and {required} says that it must be")
+    pytest.skip(f"{variable} names no Python with {holds} (make oracle installs one)")
+
+
+@pytest.fixture(scope="session")
+def oracle_python() -> str:
+    """A Python that has TensorFlow, JAX and xprof."""
+    return named_python("TRACEVIZ_ORACLE", "TRACEVIZ_REQUIRE_ORACLE", "TensorFlow and xprof")
+
+
+@pytest.fixture(scope="session")
+def torch_python() -> str:
+    """A Python that has PyTorch."""
+    return named_python("TRACEVIZ_TORCH", "TRACEVIZ_REQUIRE_TORCH", "PyTorch")
+
+
+@pytest.fixture(scope="session")
+def hta_python() -> str:
+    """A Python that has HolisticTraceAnalysis."""
+    return named_python("TRACEVIZ_HTA", "TRACEVIZ_REQUIRE_TORCH", "HolisticTraceAnalysis")
 
 
 @pytest.fixture(scope="session")

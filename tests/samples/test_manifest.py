@@ -13,7 +13,7 @@ import pytest
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 ENTRIES: list[dict[str, Any]] = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]
-SUFFIXES = {".sqlite", ".nsys-rep", ".qdstrm", ".pb", ".gz"}
+SUFFIXES = {".sqlite", ".nsys-rep", ".qdstrm", ".pb", ".gz", ".nvvp", ".csv"}
 
 PRIVATE = re.compile(
     rb"/root/|/home/|/work/|/Users/|(?:TOKEN|SECRET|PASSWORD|API_KEY|CREDENTIAL)[A-Z_]*=|AWS_|SSH_|OLDPWD=/[a-z]|USER=|LOGNAME="

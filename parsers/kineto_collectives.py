@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.parsers.kineto_categories import Role
-from traceviz.parsers.kineto_columns import narrow, numbers, table, texts
+from traceviz.parsers.kineto_columns import Words, narrow, numbers, table, texts
 from traceviz.parsers.kineto_device import on_a_device, positive, worked
 from traceviz.parsers.kineto_launches import Launches
+from traceviz.parsers.xplane_arrays import NONE, take
 from traceviz.parsers.xplane_columns import encoded
+from traceviz.parsers.xplane_raw import Array
 
 _NCCL = re.compile(r"^(nccl|rccl|mscclKernel|oneccl)", re.IGNORECASE)
 _COLLECTIVE = re.compile(
@@ -31,20 +33,33 @@ _COLLECTIVES = {
     "Scatter": "scatter",
 }
 """Names of collectives as NCCL's kernels spell them, and as PyTorch does."""
+_ANNOTATION = "nccl:"
+"""What the names begin with of PyTorch's ranges around the launches of a collective: ``nccl:all_to_all``."""
+_ANNOTATED = re.compile("|".join((*_COLLECTIVES, "Send", "Recv")), re.IGNORECASE)
 
 
 def collectives(launches: Launches) -> pa.Table:
-    """Table ``collectives``: from the arguments of the kernels, else from their names."""
+    """Table ``collectives``: from the arguments of the kernels, else from the ranges around their launches, or names.
+
+    The range says more than the kernel: an exchange between all ranks is a kernel that sends and receives, and some
+    versions of NCCL have one kernel for everything.
+    """
     events = launches.events
     kernels = on_a_device(launches, events.rows(Role.KERNEL))
     stated = texts(events.frame, "collective", kernels)
     shown = events.name.at(kernels).each(lambda name: bool(_NCCL.match(name)), False, np.bool_)
     rows = kernels[shown | (stated.codes >= 0)]
-    names = events.name.at(rows)
+    call = launches.call(rows)
+    names, around = events.name.at(rows), _annotations(launches, call)
     said = texts(events.frame, "collective", rows)
-    words = [*(collective_name(word) for word in names.words), *(word.lower() for word in said.words)]
-    place = np.where(said.codes >= 0, said.codes + len(names.words), names.codes)
-    common = worked(launches, rows, launches.call(rows))
+    words = [
+        *(collective_name(word) for word in names.words),
+        *(annotated_name(word) or "unknown" for word in around.words),
+        *(word.lower() for word in said.words),
+    ]
+    place = np.where(around.codes >= 0, around.codes + len(names.words), names.codes)
+    place = np.where(said.codes >= 0, said.codes + len(names.words) + len(around.words), place)
+    common = worked(launches, rows, call)
     columns = {
         **{key: common[key] for key in ("start_ns", "dur_ns", "device_id", "process_id", "stream", "correlation_id")},
         "name": encoded(place, words),
@@ -55,6 +70,24 @@ def collectives(launches: Launches) -> pa.Table:
         "out_elements": narrow(numbers(events.frame, "out_elements", rows), pa.int64()),
     }
     return table("collectives", columns)
+
+
+def _annotations(launches: Launches, call: Array) -> Words:
+    """Names of PyTorch's ranges around ``call`` that say which collective it is."""
+    name = launches.events.name
+    if not any(word.startswith(_ANNOTATION) for word in name.words):
+        return Words(np.full(call.size, NONE, np.int32), ())
+    wanted = name.each(lambda word: annotated_name(word) is not None, False, np.bool_)
+    return name.at(take(launches.forest.around(wanted), call))
+
+
+def annotated_name(text: str) -> str | None:
+    """The collective that PyTorch's range called ``text`` is about; ``None`` for other ranges."""
+    if not text.startswith(_ANNOTATION):
+        return None
+    match = _ANNOTATED.search(text.replace("_", ""))
+    known = {name.lower(): collective for name, collective in _COLLECTIVES.items()}
+    return known.get(match[0].lower(), "send_recv") if match else None
 
 
 def collective_name(kernel: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Progress, silent
+from traceviz.parsers.json_stream import TextStream
 from traceviz.parsers.kineto_decode_columns import build
 from traceviz.parsers.kineto_decode_compiled import CompiledScanner, native
 from traceviz.parsers.kineto_decode_grammar import BrokenError, CutError, skip_blanks, skip_text, skip_value
@@ -22,7 +23,6 @@ from traceviz.parsers.kineto_decode_portable import PortableScanner
 from traceviz.parsers.kineto_decode_scanner import Found, Scanner
 from traceviz.parsers.kineto_decode_values import header_value, text_value
 from traceviz.parsers.kineto_raw import ARGUMENTS, Argument, RawTrace
-from traceviz.parsers.kineto_stream import TextStream
 
 BLOCK_BYTES = 8 * 2**20
 """How much text is looked at once: small enough for the caches' sake, large enough that a block's price is little."""
@@ -33,6 +33,7 @@ _NEXT_EVENT = re.compile(rb"\}[ \t\r\n]{0,80},[ \t\r\n]{0,80}(?=\{[ \t\r\n]{0,80
 _NEXT_EVENT_BYTES = 256  # the longest match
 _EVENTS_MEMBER = re.compile(rb'"traceEvents"[ \t\r\n]{0,80}:[ \t\r\n]{0,80}(?=\[)')
 _AGAIN = "Copy the file again, or record again."
+_RECORD = "Record with torch.profiler.profile(...) as prof, and write prof.export_chrome_trace(FILE)."
 
 
 def decode(
@@ -50,7 +51,7 @@ def decode(
         path: The file.
         arguments: Columns of :data:`~traceviz.parsers.kineto_raw.ARGUMENTS` that are wanted; ``None`` for all.
         max_size: The longest text to read, in bytes; ``None`` for the limits of
-            :mod:`~traceviz.parsers.kineto_stream`.
+            :mod:`~traceviz.parsers.json_stream`.
         progress: Is told how much of the file is read.
         scanner: ``compiled`` or ``msgspec``; ``None`` for the fastest that there is.
         block_bytes: How much text is looked at once.
@@ -95,7 +96,9 @@ def _no_events(path: Path, document: _Document, damage: str) -> DamagedTraceErro
     """Why a file without events is none that can be read."""
     if document.opened == b"{" and not document.lists and not damage:
         names = ", ".join(list(document.header)[:5]) or "no member"
-        return DamagedTraceError(f"{path} is JSON, but no trace: it has no list {EVENTS}.", f"It holds {names}.")
+        return DamagedTraceError(
+            f"{path} is JSON, but no trace: it has no list {EVENTS}.", f"It holds {names}.", _RECORD
+        )
     if not document.opened:
         return DamagedTraceError(f"{path} is no JSON: it begins with neither {{ nor [.", damage)
     return DamagedTraceError(f"{path} holds no event that can be read.", damage, _AGAIN)

@@ -26,6 +26,7 @@ _CUT = Context(prec=_MOST_DIGITS + 10, rounding=ROUND_DOWN)
 
 WRONG_ESCAPE = "texts with a backslash that JSON does not know"
 CONTROL_CHARACTER = "texts with control characters as they are"
+NOT_UTF8 = "texts with bytes that are not UTF-8"
 
 
 class WrongValueError(ValueError):
@@ -50,6 +51,8 @@ def _unescaped(raw: bytes, repaired: Counter[str]) -> str:
     if _CONTROL.search(raw):
         repaired[CONTROL_CHARACTER] += 1
     text = raw.decode("utf-8", "replace")
+    if "\ufffd" in text and b"\xef\xbf\xbd" not in raw:
+        repaired[NOT_UTF8] += 1
     if "\\" not in text:
         return text
     if _has_bad_escape(raw):

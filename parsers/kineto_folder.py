@@ -20,7 +20,8 @@ from pathlib import Path
 
 from traceviz.errors import UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match
-from traceviz.parsers.kineto_sniff import head_text, sniff_file
+from traceviz.parsers.json_stream import head_text
+from traceviz.parsers.kineto_sniff import sniff_file
 from traceviz.parsers.xplane_runs import MOST_FOLDERS, find_runs
 
 SUFFIXES = (".json", ".json.gz")

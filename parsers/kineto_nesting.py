@@ -89,7 +89,17 @@ class Forest:
         stands_in = np.isin(self.category, _STAND_INS)
         found = self._nearest(is_op)
         otherwise = self._nearest(stands_in)
-        node = np.where(found >= 0, found, otherwise)
+        return self._events_of(np.where(found >= 0, found, otherwise))
+
+    def around(self, wanted: Array) -> Array:
+        """Event (int32) of the innermost operation around each event on a thread that is ``wanted`` (bool per event).
+
+        :data:`NONE` where there is none.
+        """
+        return self._events_of(self._nearest(take(wanted, self.order) & (self.role == Role.HOST)))
+
+    def _events_of(self, node: Array) -> Array:
+        """Event of the node that belongs to each node, by event; :data:`NONE` for events on no thread."""
         event = np.full(self.events.role.size, NONE, np.int32)
         event[self.order] = take(self.order, node)
         return event

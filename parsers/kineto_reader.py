@@ -153,6 +153,13 @@ def _unless_empty(table: pa.Table) -> pa.Table | None:
 
 
 def _nothing_in(path: Path, raw: RawTrace) -> DamagedTraceError:
+    unusable = "; ".join(f"{count:,} {reason}" for reason, count in raw.unusable.items())
+    if unusable:
+        return DamagedTraceError(
+            f"{path.name} holds no events that can be used.",
+            f"Left out: {unusable}. {raw.damage}".rstrip(),
+            "Copy the file again, or record again.",
+        )
     return DamagedTraceError(
         f"{path.name} holds no events.",
         raw.damage or "The profiler was stopped before anything ran, or nothing was recorded.",

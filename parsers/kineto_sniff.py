@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import zlib
 from pathlib import Path
 
 from traceviz.parsers.base import HEAD_BYTES, Match
+from traceviz.parsers.json_stream import HEAD_TEXT_BYTES, head_text
 
-GZIP_MAGIC = b"\x1f\x8b"
-_FAR = 4 * HEAD_BYTES
-"""Bytes of inflated text that are looked at: a list of devices or what the user added may come first."""
+_FAR = HEAD_TEXT_BYTES
+"""Bytes of text that are looked at: a list of devices or what the user added may come first."""
 
 _OURS = re.compile(
     rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds|trace_id)"\s*:'
@@ -46,17 +45,3 @@ def _more_of(path: Path, text: bytes) -> bytes:
     except (OSError, ValueError):
         return text
     return head_text(head) or text
-
-
-def head_text(head: bytes) -> bytes:
-    """The beginning of the JSON, from the beginning of a file that may be gzip."""
-    text = _inflated(head) if head.startswith(GZIP_MAGIC) else head
-    return text.removeprefix(b"\xef\xbb\xbf").lstrip()
-
-
-def _inflated(head: bytes) -> bytes:
-    """The beginning of what was compressed; nothing where that is no gzip file."""
-    try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, _FAR)
-    except zlib.error:
-        return b""

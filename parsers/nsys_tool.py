@@ -12,6 +12,7 @@ import glob
 import mmap
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -175,7 +176,7 @@ def run_quietly(command: Sequence[str], folder: Path, stage: str, progress: Prog
     try:
         assert process.stdout is not None
         with process.stdout as pipe:
-            while piece := os.read(pipe.fileno(), 1 << 12):
+            while piece := _next_piece(pipe.fileno()):
                 said = (said + piece)[-_KEPT_OUTPUT:]
                 percents = _PERCENT.findall(said)
                 progress(stage, min(int(percents[-1]), 100) if percents else 0, 100)
@@ -185,6 +186,16 @@ def run_quietly(command: Sequence[str], folder: Path, stage: str, progress: Prog
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return Outcome(status, said.decode("utf-8", "replace"))
+
+
+def _next_piece(pipe: int) -> bytes:
+    """What comes next from ``pipe``; empty at its end.
+
+    Waiting is left to ``select``: polars lets system calls start again after a signal, and a read that starts again
+    never lets go of Ctrl-C.
+    """
+    select.select([pipe], [], [])
+    return os.read(pipe, 1 << 12)
 
 
 def recorded_version(path: Path) -> str | None:

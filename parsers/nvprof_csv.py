@@ -31,6 +31,9 @@ _SUMMARY = (
 )
 _MICROSECONDS = "Starts are printed to the microsecond, so that events can seem to overlap by one: print with -u us."
 _UNSEEN = "Child processes need --profile-child-processes, and a program that crashes loses what was not yet written."
+_NO_LINE_END = (
+    "The file ends within a line: if it is cut off, later rows are missing, and the last one may not be as it was."
+)
 _ROUNDED = "Columns of text have five digits, so that short gaps between events are lost: print with --csv."
 
 
@@ -201,6 +204,8 @@ class Printed:
         for name, what in (("kernels", "no kernels"), ("cuda_api", "no API calls")):
             if name in self.said:
                 notes.add("nothing-profiled", "warning", f"nvprof says that it saw {what}. {_UNSEEN}")
+        if self.sections and self.sections[-1].body.rpartition(b"\n")[2]:
+            notes.add("file-cut", "info", _NO_LINE_END)
         if "cuda_api" in events.parts:
             notes.add("threads-unknown", "info", "The file names no threads: API calls are shown on one per process.")
         if any(not rows.section.is_csv for rows in traces):

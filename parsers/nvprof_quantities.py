@@ -25,8 +25,8 @@ _LARGEST = 2.0**62
 def whole(values: Array, factors: Mapping[str, float], unit: str = "") -> Array:
     """Printed ``values`` as whole numbers of the base unit; null where there is none.
 
-    Six decimals of a unit times its factor are exact to the nanosecond and to the byte, as long as the result stays
-    below 2**53.
+    Six decimals of milliseconds are exact to the nanosecond, and of kilobytes to the byte; of larger units the digits
+    that are printed are all that is known. The product itself is exact below 2**53.
 
     Args:
         values: Strings.

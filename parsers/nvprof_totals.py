@@ -85,7 +85,10 @@ def _migrations(section: Section) -> Iterator[Totals]:
         name = cells.get("Name") or cells.get("", "")
         if not name:
             continue
-        calls, size = _number(cells.get("Count", ""), "", COUNTS), _number(cells["Total Size"], "", SIZES)
+        calls, size = (
+            _number(cells.get("Count", ""), "", COUNTS),
+            _number(cells["Total Size"], section.unit("Total Size"), SIZES),
+        )
         if calls is None and "fault" in name:
             calls, size = size, None
         time = _number(cells["Total Time"], section.unit("Total Time"))

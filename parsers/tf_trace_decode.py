@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,9 @@ from typing import Any
 import msgspec
 
 from traceviz.errors import DamagedTraceError
+from traceviz.parsers.json_stream import TextStream
 
-GZIP_MAGIC = b"\x1f\x8b"
+_BLOCK_BYTES = 8 * 2**20
 
 _NUMBER = msgspec.Raw(b"0")
 _EVENTS_OPEN = b'"traceEvents"'
@@ -60,19 +59,21 @@ class Decoded:
     cut: bool = False
 
 
-def decode(path: Path) -> Decoded:
+def decode(path: Path, max_size: int | None = None) -> Decoded:
     """The events of the file ``path``, gzip or not.
 
+    Args:
+        path: The file.
+        max_size: The longest text to read, in bytes; ``None`` for the limits of
+            :mod:`~traceviz.parsers.json_stream`.
+
     Raises:
-        DamagedTraceError: the file cannot be opened, or no event of it can be read.
+        DamagedTraceError: the file cannot be opened, no event of it can be read, or its text is too long.
     """
+    stream = TextStream(path, max_size)
+    text = b"".join(stream.blocks(_BLOCK_BYTES))
     try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise DamagedTraceError(f"{path} cannot be read.", str(error)) from error
-    text, cut = inflate(raw)
-    try:
-        return Decoded(_events(text), cut=cut)
+        return Decoded(_events(text), cut=bool(stream.damage))
     except msgspec.ValidationError as error:
         raise DamagedTraceError(f"{path} holds an event that no profiler writes.", f"{error}.", _AGAIN) from error
     except msgspec.DecodeError as error:
@@ -88,31 +89,6 @@ def _events(text: bytes) -> list[TraceEvent]:
         return _DECODER.decode(text).events
     except UnicodeDecodeError:
         return _DECODER.decode(text.decode("utf-8", "replace").encode()).events
-
-
-def inflate(raw: bytes) -> tuple[bytes, bool]:
-    """``raw`` without gzip, as far as it goes, and whether it ends too early."""
-    parts = []
-    rest = raw
-    while rest.startswith(GZIP_MAGIC):  # a gzip file may consist of several one after the other
-        stream = zlib.decompressobj(wbits=31)
-        try:
-            parts.append(stream.decompress(rest))
-        except zlib.error:
-            return b"".join([*parts, _whole_part(rest)]), True
-        if not stream.eof:
-            return b"".join(parts), True
-        rest = stream.unused_data
-    return (b"".join(parts), False) if parts else (raw, False)
-
-
-def _whole_part(raw: bytes) -> bytes:
-    """What can be decompressed before the bytes that cannot: fed in small pieces, until one fails."""
-    stream = zlib.decompressobj(wbits=31)
-    parts: list[bytes] = []
-    with suppress(zlib.error):  # the pieces before the broken one stay in the list
-        parts.extend(stream.decompress(raw[begin : begin + 1024]) for begin in range(0, len(raw), 1024))
-    return b"".join(parts)
 
 
 def _up_to_the_cut(text: bytes, error: msgspec.DecodeError) -> Decoded | None:
@@ -141,11 +117,6 @@ def _place_of(error: msgspec.DecodeError, otherwise: int) -> int:
 
 _PLACE = re.compile(r"\(byte (\d+)\)$")
 _DECODER = msgspec.json.Decoder(_Document)
-
-
-def head_text(head: bytes) -> bytes:
-    """The beginning of the JSON, from the beginning of a file that may be gzip."""
-    return (inflate(head)[0] if head.startswith(GZIP_MAGIC) else head).lstrip()
 
 
 def text_of(value: Any) -> str:

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader, ReadOptions
-from traceviz.parsers.tf_trace_decode import Decoded, decode, head_text
+from traceviz.parsers.json_stream import head_text
+from traceviz.parsers.tf_trace_decode import Decoded, decode
 from traceviz.parsers.tf_trace_planes import cap_reached, left_out, spaces_of
 from traceviz.parsers.xplane_runs import Run, choose_run, find_runs
 from traceviz.parsers.xplane_tables import Provenance, Source, read_spaces
@@ -55,7 +56,7 @@ class TensorFlowTraceReader(Reader):
         sources = []
         for done, file in enumerate(run.files):
             options.progress("decode", done, len(run.files))
-            decoded = decode(file)
+            decoded = decode(file, options.max_size)
             notes += _notes(decoded)
             sources += _sources(file, decoded)
             del decoded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from traceviz.parsers.kineto_sniff import head_text
+from traceviz.parsers.json_stream import GZIP_MAGIC, head_text
 from traceviz.parsers.xplane_runs import SUFFIXES, looks_like_logs, no_capture
 
 _Answer = tuple[str, str]
@@ -80,7 +80,11 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
         ("It is an execution trace of PyTorch: it tells which operations ran, and no times.", _EXPORT),
     ),
     (_is_json, ("It is JSON, but no trace: there is no list of events (traceEvents) in its beginning.", _EXPORT)),
-    (lambda head: head.startswith(b"\x1f\x8b"), ("It is a gzip file of something else.", "Unpack it first.")),
+    (
+        lambda head: head.startswith(GZIP_MAGIC) and not head_text(head),
+        ("It is a gzip file, but empty, cut off or broken in its beginning.", "Copy the file again, or record again."),
+    ),
+    (lambda head: head.startswith(GZIP_MAGIC), ("It is a gzip file of something else.", "Unpack it first.")),
     (lambda head: head.startswith(b"PAR1"), ("It is a Parquet file.", "Name the folder that it lies in.")),
     (_is_text, ("It is a text file.", "")),
     (lambda _: True, ("Its first bytes are those of no format that traceviz knows.", "")),

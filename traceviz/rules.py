@@ -221,7 +221,7 @@ RULES: tuple[Rule, ...] = (
         "TV204",
         "small-grids",
         "While kernels run, multiprocessors without a block are worth at least 20 % of the judged time: kernels have "
-        "fewer blocks than the GPU has multiprocessors. Communication, whose kernels are small on purpose, is left out.",
+        "fewer blocks than the GPU has multiprocessors. Communication, which is small on purpose, does not count.",
         "A GPU counts as busy while one of its multiprocessors works. The others could do as much again in the same "
         "time.",
         (

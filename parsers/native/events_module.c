@@ -79,10 +79,14 @@ static PyObject *new_scanner(PyTypeObject *type, PyObject *arguments, PyObject *
     PyObject *keys;
     if (!PyArg_ParseTuple(arguments, "y#y#O!", &phases, &phase_count, &integers, &column_count, &PyTuple_Type, &keys))
         return NULL;
+    Py_hash_t seed = PyObject_Hash(PyTuple_GetItem(arguments, 0));
+    if (seed == -1 && PyErr_Occurred())
+        return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     Object *self = (Object *)allocate(type, 0);
     if (self == NULL)
         return NULL;
+    self->scanner.texts.seed = (uint64_t)seed * 0x9e3779b97f4a7c15u;
     for (int member = 0; member < MEMBERS; member++)
         self->scanner.last[member] = ABSENT;
     if (!set_phases(&self->scanner, phases, phase_count) || !set_columns(&self->scanner, integers, column_count) ||

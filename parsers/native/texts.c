@@ -1,14 +1,17 @@
 #include "texts.h"
 
+/* A number times its own halves exchanged: which bits of the product a bit changes depends on all others, and so on the
+ * seed. With a constant factor, bits can be changed in pairs that cancel each other whatever the seed is. */
 static uint64_t mixed(uint64_t left, uint64_t right)
 {
-    uint64_t value = (left ^ right) * 0x9e3779b97f4a7c15u;
+    uint64_t value = left ^ right;
+    value = (value ^ 0x243f6a8885a308d3u) * ((value << 32 | value >> 32) | 1);
     return value ^ value >> 32;
 }
 
-static uint64_t hash_of(const uint8_t *text, size_t length)
+static uint64_t hash_of(const uint8_t *text, size_t length, uint64_t seed)
 {
-    uint64_t hash = mixed(length, 0x243f6a8885a308d3u), word;
+    uint64_t hash = mixed(length * 0x9e3779b97f4a7c15u, seed), word;
     for (; length >= 8; text += 8, length -= 8) {
         memcpy(&word, text, 8);
         hash = mixed(hash, word);
@@ -73,7 +76,7 @@ int32_t number_of_text(Texts *texts, const uint8_t *text, size_t length)
 {
     if (!make_room(texts))
         return TEXTS_NO_MEMORY;
-    uint64_t hash = hash_of(text, length);
+    uint64_t hash = hash_of(text, length, texts->seed);
     size_t slot = hash & texts->mask;
     for (; texts->slots[slot] != 0; slot = (slot + 1) & texts->mask) {
         uint32_t number = texts->slots[slot] - 1;

@@ -15,6 +15,7 @@ typedef struct {
     LIST(Text) items;
     uint32_t *slots; /* open addressing: the number of a text + 1; 0 is free */
     size_t mask;
+    uint64_t seed; /* of the hashes: what differs from run to run, so that no file can be made to fill one chain */
 } Texts;
 
 enum { TEXTS_FULL = -2, TEXTS_NO_MEMORY = -3 };

@@ -6,7 +6,7 @@ import pytest
 
 from tests.analyses.builders import trace
 from traceviz.analyses.copies import CopiesAnalysis
-from traceviz.report import Grid, Severity
+from traceviz.report import Grid, Prose, Severity
 
 MB = 1_000_000
 
@@ -123,6 +123,14 @@ def test_blocking_copy_calls_of_both_apis_count_where_no_kernel_runs(name, raise
 def test_blocking_copies_outside_steady_steps_raise_nothing():
     calls = [(0, 900_000, "cudaMemcpy")]
     assert findings(memcpy=[], kernels=[(900_000, 100_000, "once")], cuda_api=calls) == {}
+
+
+def test_a_capture_without_copies_says_so_in_one_sentence():
+    analysis = CopiesAnalysis()
+    blocks = analysis.describe(analysis.run(trace(memcpy=[], memset=[], kernels=[(0, 5, "k")]))).blocks
+    shown = [block for block in blocks if getattr(block, "audience", "all") == "all"]
+    assert shown == [Prose("Nothing was copied or filled.")]
+    assert len(blocks) == 4
 
 
 def test_order_of_rows_and_origin_of_the_clock_change_nothing():

@@ -6,6 +6,7 @@ from hypothesis import given
 from tests.analyses.builders import trace
 from traceviz.analyses.device_use import DeviceUseAnalysis
 from traceviz.analyses.idle_gaps import IdleGapsAnalysis
+from traceviz.analyses.run import analyze
 from traceviz.report import Skipped
 
 USE, GAPS = DeviceUseAnalysis(), IdleGapsAnalysis(min_gap_ns=0)
@@ -49,6 +50,23 @@ def test_idle_time_with_a_specific_cause_is_left_to_that_causes_rule():
     loads = [(i * 100, 80, "data loading") for i in range(5)]
     view = trace(nvtx=steps + loads, kernels=[(i * 100 + 80, 20, "k") for i in range(5)])
     assert USE.judge(USE.run(view)) == ()
+
+
+def test_a_capture_without_the_host_blames_nothing_on_it():
+    view = trace(kernels=[(i * 100_000, 20_000, "k") for i in range(3)])
+    (found,) = USE.judge(USE.run(view))
+    assert "what the host did meanwhile was not recorded" in found.message
+    assert found.advice[0].startswith("Record the host as well")
+    assert GAPS.run(view).by_cause == {"host_not_recorded": (2, 160_000)}
+
+
+def test_a_host_that_computes_meanwhile_is_told_to_give_more_work_at_once():
+    view = trace(kernels=[(i * 100, 20, "k") for i in range(10)], cuda_api=[], run={"framework": "PyTorch"})
+    (found,) = [finding for finding in analyze(view.tables).findings if finding.code == "TV201"]
+    assert "torch.compile(model)" in found.advice[0]
+    assert "jax.jit" not in found.advice[0]
+    assert analyze(view.tables).verdict.sentence.startswith("Cannot judge")
+    assert "; the rest is mostly host compute." in analyze(view.tables).verdict.sentence
 
 
 def test_a_busy_device_raises_nothing():

@@ -4,6 +4,7 @@ import pytest
 
 from tests.analyses.builders import trace
 from traceviz.analyses.input_pipeline import InputPipelineAnalysis
+from traceviz.analyses.run import analyze
 from traceviz.analyses.view import AnalysisOptions, TraceView
 from traceviz.report import Severity
 from traceviz.selection import Selection, select
@@ -92,6 +93,11 @@ def test_one_or_two_steps_are_not_enough_for_a_suspicion(steps, verdict):
     )
     result = ANALYSIS.run(view)
     assert (result.verdict, "so few steps" in result.reason) == (verdict, verdict == "cannot judge")
+
+
+def test_what_the_device_computes_in_is_named_where_no_sentence_before_speaks_of_it():
+    view = trace(steps=[(0, 1000, 0)], kernels=[(700, 300, "k")], os_calls=[(0, 600, "poll")])
+    assert "The device computes in 30.0 % of steady step time." in analyze(view.tables).verdict.sentence
 
 
 def test_steps_that_the_window_cuts_are_said_to_be_cut_and_not_to_be_missing():

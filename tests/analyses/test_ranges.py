@@ -147,6 +147,15 @@ def test_few_names_are_shown_as_they_are():
     assert [grid.audience for grid in grids(trace(nvtx=[(100 * i, 10, f"Batch {i}") for i in range(10)]))] == ["all"]
 
 
+def test_a_capture_without_ranges_says_so_in_one_sentence():
+    analysis = RangesAnalysis()
+    blocks = analysis.describe(analysis.run(trace(nvtx=[]))).blocks
+    assert [block for block in blocks if getattr(block, "audience", "all") == "all"] == [
+        Prose("No range was recorded.")
+    ]
+    assert len([block for block in blocks if isinstance(block, Grid)]) == 1
+
+
 def test_order_of_rows_and_origin_of_the_clock_change_nothing():
     nvtx = [(i * 100, 90, f"step {i % 3}") for i in range(30)] + [(i * 100 + 10, 50, "inner") for i in range(30)]
     calls = [launch(i * 40 + 5, 3, i) for i in range(70)]

@@ -6,6 +6,7 @@ import pytest
 
 from tests.analyses.builders import trace
 from traceviz.analyses.cycles import find_cycle
+from traceviz.analyses.run import analyze
 from traceviz.analyses.stepping import STEP_NAME, fold_numbers, warmup_steps
 from traceviz.analyses.steps import StepAnalysis
 from traceviz.analyses.view import AnalysisOptions
@@ -206,6 +207,20 @@ def test_where_all_2_steps_would_be_lost_they_are_judged_all_the_same():
     notes = [("profiler-diagnostic", "error", "The profiler: CUPTI failed")]
     view = trace(steps=[(0, 100, 0), (100, 100, 1)], kernels=[(10, 20, "k")], notes=notes)
     assert (view.steps.steady.height, view.lost_steps) == (2, 0)
+
+
+@pytest.mark.parametrize(("kernels", "steady", "lost"), [(3, 2, 2), (1, 0, 4), (0, 4, 0)])
+def test_steps_whose_device_work_lay_behind_the_end_of_a_file_are_not_judged(kernels, steady, lost):
+    view = trace(
+        steps=[(i * 100, 100, i) for i in range(4)],
+        kernels=[(i * 100 + 10, 80, "k") for i in range(kernels)],
+        notes=[("damaged", "warning", "The file ends inside an event.")],
+    )
+    assert (view.steps.steady.height, view.lost_steps) == (steady, lost)
+    report = analyze(view.tables)
+    assert "TV901" in [found.code for found in report.findings]
+    cut_off = "the file is cut off, and device work of its 4 steps is missing" in report.verdict.sentence
+    assert cut_off == (not steady)
 
 
 @pytest.mark.parametrize("framework", ["PyTorch", "TensorFlow", None])

@@ -56,6 +56,14 @@ def test_the_verdict_says_that_there_are_no_events_and_who_is_largest():
     assert "Mark the steps" not in verdict.sentence
 
 
+def test_a_summary_is_never_said_to_have_taken_no_time_or_to_lack_steps():
+    report = analyze(trace(totals=ROWS, span_ns=0).tables)
+    assert next(fact.value for fact in report.run if fact.key == "span_ns") is None
+    assert report.fact("capture", "span_ns") is None
+    reasons = {skip.slug: skip.reason for skip in report.skipped}
+    assert reasons["steps"] == "the file is a summary without events"
+
+
 def test_totals_beside_events_leave_the_verdict_to_the_events():
     verdict = analyze(trace(totals=ROWS, kernels=[(0, 50, "gemm")]).tables).verdict
     assert "summary" not in verdict.sentence

@@ -103,4 +103,4 @@ def test_both_miss_the_wait_of_a_gpu_that_ours_sees(basis, count, input_share, s
 
 def test_an_unknown_basis_is_refused_before_the_trace_is_read(tmp_path, traceviz):
     done = traceviz("report", tmp_path / "missing.pb", "--basis", "vtune", code=2)
-    assert "There is no basis 'vtune'.\n  Known: tensorboard, traceviz, xprof." in done.stderr
+    assert "There is no basis 'vtune'.\n  Known: kineto, tensorboard, traceviz, xprof." in done.stderr

@@ -4,7 +4,9 @@ import gzip
 import json
 import random
 import struct
+import time
 import zlib
+from itertools import accumulate
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from tests.parsers.kineto_texts import BOTH, EVENTS, LAYOUTS, SCANNERS, column, event, needs_compiled, reading, same
 from traceviz.cli import main
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers import kineto_stream
+from traceviz.parsers import json_stream
 from traceviz.parsers.kineto_decode import decode
 from traceviz.parsers.kineto_raw import RawTrace
 
@@ -176,7 +178,7 @@ def test_a_text_longer_than_allowed_is_refused_with_the_flag_that_raises_the_lim
 
 
 def test_a_gzip_file_made_to_exhaust_the_memory_is_refused_and_a_limit_by_hand_lets_it_pass(tmp_path, monkeypatch):
-    monkeypatch.setattr(kineto_stream, "FREE_BYTES", 2**20)
+    monkeypatch.setattr(json_stream, "FREE_BYTES", 2**20)
     path = tmp_path / "bomb.json.gz"
     path.write_bytes(gzip.compress(b'[{"ph": "X", "ts": 1, "name": "' + bytes(2**22) + b'"}]'))
     with pytest.raises(DamagedTraceError, match="Files that are made to exhaust the memory do this"):
@@ -185,7 +187,7 @@ def test_a_gzip_file_made_to_exhaust_the_memory_is_refused_and_a_limit_by_hand_l
 
 
 def test_text_that_repeats_itself_as_traces_do_is_below_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(kineto_stream, "FREE_BYTES", 2**16)
+    monkeypatch.setattr(json_stream, "FREE_BYTES", 2**16)
     path = tmp_path / "steps.json.gz"
     path.write_bytes(gzip.compress(json.dumps([event(ts=number) for number in range(20_000)]).encode()))
     assert path.stat().st_size * 5 < 20_000 * 50
@@ -201,11 +203,65 @@ def test_the_command_line_takes_the_limit_as_a_size(tmp_path, size, code):
 
 
 def test_without_the_fast_library_gzip_is_read_all_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(kineto_stream, "_inflater", zlib)
+    monkeypatch.setattr(json_stream, "_inflater", zlib)
     path = tmp_path / "trace.json.gz"
     path.write_bytes(gzip.compress(json.dumps([event(ts=number) for number in range(3_000)]).encode()))
     trace = decode(path, block_bytes=1000)
     assert (trace.events.height, trace.damage) == (3_000, "")
+
+
+def test_a_gzip_file_broken_within_its_first_bytes_is_still_known_by_what_comes_before(tmp_path):
+    packed = gzip.compress(json.dumps({"schemaVersion": 1, "traceEvents": [event(cat="cpu_op")] * 50}).encode())
+    path = tmp_path / "trace.json.gz"
+    for broken in (packed[:-8] + bytes(8), packed[:-20] + bytes([packed[-20] ^ 255]) + packed[-19:]):
+        path.write_bytes(broken)
+        done = CliRunner().invoke(main, ["report", str(path)])
+        assert (done.exit_code, "The gzip file is broken" in done.output) == (0, True), done.output
+    path.write_bytes(packed[:10])
+    done = CliRunner().invoke(main, ["report", str(path)])
+    assert (done.exit_code, "cut off or broken in its beginning" in done.output) == (3, True)
+
+
+def test_of_a_gzip_file_of_many_small_members_little_is_read_beyond_each(tmp_path):
+    texts = ["[", *(json.dumps(event(ts=number)) + "," for number in range(2_000)), "{}]"]
+    members = [gzip.compress(text.encode()) for text in texts]
+    path, ends = tmp_path / "members.json.gz", []
+    path.write_bytes(b"".join(members))
+    assert decode(path, progress=lambda _what, done, _total: ends.append(done)).events.height == 2_000
+    begins = [0, *accumulate(map(len, members))][:-1]
+    assert max(end - begin for begin, end in zip(begins, ends, strict=True)) == 4096
+
+
+@pytest.mark.parametrize(("time", "why"), [("NaN", "2 with a time that is no number"), ("1e17", "out of range")])
+def test_a_file_whose_events_all_lack_a_usable_time_says_so_instead_of_being_called_empty(tmp_path, time, why):
+    path = tmp_path / "trace.json"
+    text = json.dumps({"schemaVersion": 1, "traceEvents": [event(cat="cpu_op", ts="TIME")] * 2})
+    path.write_text(text.replace('"TIME"', time))
+    done = CliRunner().invoke(main, ["report", str(path)])
+    assert (done.exit_code, "no events that can be used" in done.output, why in done.output) == (3, True, True)
+
+
+def test_bytes_that_are_not_utf8_are_replaced_and_counted_once_per_text(read):
+    text = json.dumps([event(name=name) for name in ("caf#", "caf#", "th#", "caf\ufffd")], ensure_ascii=False)
+    trace = read(text.encode().replace(b"#", b"\xe9"))
+    assert column(trace, "name") == ["caf\ufffd", "caf\ufffd", "th\ufffd", "caf\ufffd"]
+    assert trace.repaired == {"texts with bytes that are not UTF-8": 2}
+
+
+@needs_compiled
+def test_names_made_to_share_one_hash_take_no_longer_than_others(tmp_path):
+    # Pairs of words whose highest bits differ cancel each other in a hash that multiplies by a constant.
+    words = (b"a" * 16, b"aaaaaaa\xe1aaa\xe1aaa\xe1")
+    alike = [b"aaaaaaa" + b"".join(words[number >> place & 1] for place in range(15)) for number in range(2**15)]
+    others = [b"%07d" % number + words[0] * 15 for number in range(2**15)]
+    seconds = []
+    for names in (others, alike):
+        path = tmp_path / "names.json"
+        path.write_bytes(b"[" + b",".join(b'{"ph":"X","name":"%s","ts":1}' % name for name in names) + b"]")
+        begin = time.process_time()
+        assert decode(path, scanner="compiled").events.height == 2**15
+        seconds.append(time.process_time() - begin)
+    assert seconds[1] < 4 * seconds[0] + 0.5
 
 
 # Scanners -------------------------------------------------------------------------------------------------------------

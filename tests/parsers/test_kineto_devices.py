@@ -169,6 +169,32 @@ def test_collectives_come_from_arguments_else_from_names_of_kernels(tmp_path: Pa
     assert trace.rows("kernels") == 6
 
 
+@pytest.mark.parametrize(
+    ("around", "stated", "found"),
+    [
+        ("nccl:all_to_all", None, "all_to_all"),
+        ("nccl:_all_gather_base", None, "allgather"),
+        ("nccl:_reduce_scatter_base", None, "reduce_scatter"),
+        ("nccl:recv 0<-1", None, "send_recv"),
+        ("nccl:coalesced", None, "send_recv"),  # says nothing: the kernel's name
+        ("## all_to_all ##", None, "send_recv"),
+        ("nccl:all_to_all", "_allgather_base", "_allgather_base"),
+    ],
+)
+def test_the_range_around_its_launch_says_more_of_a_collective_than_its_kernel(
+    tmp_path: Path, around: str, stated: str | None, found: str
+) -> None:
+    kernel = "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)"
+    events = [
+        k.annotation(around, 0, 20),
+        k.op("record_param_comms", 1, 10),
+        k.runtime("cudaLaunchKernel", 2, 3, correlation=7),
+        k.collective(30, 5, kind=stated, name=kernel, correlation=7),
+        k.collective(40, 5, kind=None, name=kernel, correlation=8),  # whose call the capture does not hold
+    ]
+    assert rows(read(tmp_path, events), "collectives", "name") == [(found,), ("send_recv",)]
+
+
 def test_allocations_belong_to_the_op_around_them_and_to_their_device(tmp_path: Path) -> None:
     events = [
         k.op("aten::empty", 0, 10),

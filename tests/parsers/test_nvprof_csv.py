@@ -141,12 +141,16 @@ class TestCsvTrace:
     def test_a_row_that_is_cut_is_left_out_and_noted(self, tmp_path):
         tables = read(write(tmp_path, GPU + "10.6,0.0012,8,2"))
         assert tables.rows("kernels") == 1
-        assert rows(tables, "notes", "code", "count") == [("row-damaged", 1), ("times-rounded", None)]
+        assert rows(tables, "notes", "code", "count") == [
+            ("row-damaged", 1),
+            ("file-cut", None),
+            ("times-rounded", None),
+        ]
 
     def test_rows_that_are_no_event_are_noted(self, tmp_path):
         names = ["[Range start] epoch", "[Unified Memory CPU page faults]", "[strange]"]
         extra = [f'10.1,,,,,,,,,,,,,,,,,,"{name}",' for name in names]
-        tables = read(write(tmp_path, GPU + "\n".join(extra)))
+        tables = read(write(tmp_path, GPU + "\n".join([*extra, ""])))
         assert codes(tables) == ["unified-memory", "ranges-left-out", "row-unknown", "times-rounded"]
 
     def test_the_framework_shows_in_its_kernels(self, tmp_path):
@@ -202,6 +206,12 @@ class TestTextTrace:
         assert read(path, keep_private=True).run_facts()["command"] == "./add --key s3cret"
 
 
+def test_a_file_that_ends_within_a_line_may_be_cut_and_says_so(tmp_path):
+    for text, said in ((GPU[:-2], True), (GPU, False), (SUMMARY[:-3], True), (SUMMARY, False)):
+        tables = read(write(tmp_path, text))
+        assert ("file-cut" in codes(tables), tables.rows("notes")) == (said, 1 + said), text[-40:]
+
+
 class TestSummary:
     def test_each_number_has_the_unit_of_its_column(self, tmp_path):
         tables = read(write(tmp_path, SUMMARY))
@@ -226,6 +236,13 @@ class TestSummary:
             ("unified_memory", "Gpu page fault groups", 1, 228_190),
             ("unified_memory", "CPU page faults", 9, None),
         ]
+
+    def test_sizes_of_unified_memory_have_the_unit_of_their_column_where_they_carry_none(self, tmp_path):
+        header = '"Device","Count","Avg Size","Min Size","Max Size","Total Size","Total Time","Name"'
+        row = '"T4 (0)",158,40.860352,4.000000,600.000000,6.250000,0.250000,"Host To Device"'
+        text = f"==7== Unified Memory profiling result:\n{header}\n,,KB,KB,KB,MB,ms,\n{row}\n"
+        found = rows(read(write(tmp_path, text)), "totals", "calls", "bytes", "total_ns")
+        assert found == [(158, 6_553_600, 250_000)]
 
     def test_summaries_of_unified_memory_know_bytes_and_device(self, tmp_path):
         tables = read(write(tmp_path, TEXT_SUMMARY))

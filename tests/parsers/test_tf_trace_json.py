@@ -337,6 +337,13 @@ def test_garbage_in_the_middle_of_gzip_keeps_what_comes_before(tmp_path: Path) -
     assert "damaged" in notes(found)
 
 
+def test_a_text_longer_than_allowed_is_refused_with_the_flag_that_raises_the_limit(tmp_path: Path) -> None:
+    path = written(tmp_path, *HOST, *(event(701, 7, n, 1, f"op{n}", k="v") for n in range(100)))
+    with pytest.raises(DamagedTraceError, match=r"more than 2\.00 kB of text .* --max-size"):
+        read(path, max_size=2_000)
+    assert read(path, max_size=1_000_000).rows("host_ops") == 100
+
+
 def test_names_that_are_not_utf8_are_read_with_replacements(tmp_path: Path) -> None:
     path = written(tmp_path, *HOST, event(701, 7, 0, 1, "caf#"), name="t.trace.json")
     path.write_bytes(path.read_bytes().replace(b"caf#", b"caf\xe9"))

@@ -11,7 +11,21 @@ from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
 from tests.render.sample_report import sample_report
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
-from traceviz.report import Bar, Bars, Column, Fact, Facts, Grid, Lane, Report, Section, Timeline, Verdict
+from traceviz.report import (
+    Bar,
+    Bars,
+    Column,
+    Fact,
+    Facts,
+    Finding,
+    Grid,
+    Lane,
+    Report,
+    Section,
+    Severity,
+    Timeline,
+    Verdict,
+)
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -81,6 +95,14 @@ def test_the_verdict_is_the_first_sentence_and_findings_come_after_9_sections():
     headings = [line.split(" ─")[0] for line in lines if "───" in line]
     assert headings[0] == "Capture"
     assert headings[9:] == ["Findings", "Notes"]
+
+
+def test_advice_is_given_once_however_many_findings_have_it():
+    first = Finding("TV101", "input-bound", Severity.ERROR, "Waits.", (), ("More workers.", "Cache."), 9, 0.5, "steps")
+    second = Finding("TV108", "loader", Severity.INFO, "Loads alone.", (), ("More workers.", "Keep them."), 0)
+    third = Finding("TV109", "late", Severity.INFO, "Late.", (), ("Keep them.",), 0)
+    page = render(Report((), Verdict("v", "Verdict."), (), (first, second, third)))
+    assert [page.count(words) for words in ("More workers.", "Cache.", "Keep them.")] == [1, 1, 1]
 
 
 def test_columns_give_way_by_importance_and_9_is_never_shown():

@@ -98,13 +98,11 @@ class Capture(Analysis[CaptureFacts]):
         )
 
     def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
-        """Losses that the profiler reports, and its own overhead."""
+        """What was lost, and the profiler's own overhead."""
         found = []
         if result.losses:
             evidence = tuple(Fact("message", "message", message) for message in result.losses[:3])
-            lost = finding(
-                "TV901", "The profiler reports errors or lost events; totals are lower bounds.", evidence, 0, 0, ""
-            )
+            lost = finding("TV901", "Events are missing from the capture; totals are lower bounds.", evidence, 0, 0, "")
             found.append(_as_warning(lost))
         cost, judged = result.judged_overhead_ns, result.judged_ns
         if cost > self.overhead_share * judged:

@@ -172,7 +172,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             Column("utilisation", "Of captured time", "ratio", 1, bar=True),
             Column("judged_utilisation", f"Of {_short(result.judged_words)}", "ratio", 0, bar=True),
             Column("concurrent_ns", "≥ 2 kernels", "ns", 3),
-            Column("extent_ns", "First to last work", "ns", 4),
+            Column("extent_ns", "Extent", "ns", 4),
             Column("inner_idle_ns", "Idle therein", "ns", 4),
         )
         rows = tuple(

@@ -1,4 +1,4 @@
-"""What the profiler itself says that it lost."""
+"""What was lost: by the profiler, as it says itself, or since the file is cut off or broken."""
 
 from __future__ import annotations
 
@@ -9,11 +9,22 @@ from traceviz.tables import TraceTables
 DIAGNOSTIC = "profiler-diagnostic"
 """Code of the notes by which readers pass on what the profiler reports."""
 
+DAMAGED = "damaged"
+"""Code of the notes by which readers say that a file is cut off or broken."""
+
 LOSS = re.compile(r"(?i)\b(drop(s|ped|ping)?|los(t|es|ing|s)|incomplete|overflow(s|ed)?|truncated|failed|failure)\b")
 """Words of a report that speaks of lost events; others are about what was not asked for, or about other tools."""
 
 
 def losses(tables: TraceTables) -> tuple[str, ...]:
-    """Messages of the profiler that say that events are missing, in the order of the notes."""
-    notes = tables.arrow("notes").to_pylist()
-    return tuple(note["message"] for note in notes if note["code"] == DIAGNOSTIC and LOSS.search(note["message"]))
+    """Messages of the profiler, and of the reader, that say that events are missing, in the order of the notes."""
+    return tuple(
+        note["message"]
+        for note in tables.arrow("notes").to_pylist()
+        if note["code"] == DAMAGED or (note["code"] == DIAGNOSTIC and LOSS.search(note["message"]))
+    )
+
+
+def is_damaged(tables: TraceTables) -> bool:
+    """Whether the file is cut off or broken: all that it would have held from there on is missing."""
+    return DAMAGED in tables.arrow("notes")["code"].to_pylist()

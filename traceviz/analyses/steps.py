@@ -64,6 +64,9 @@ def why_no_steps(trace: TraceView) -> tuple[str, str]:
     if trace.cut_steps:
         cut = "the step there is cut by an edge of it" if trace.cut_steps == 1 else "all are cut by its edges"
         return f"the window holds no whole step: {cut}", "Choose an earlier --from or a later --to."
+    if trace.lost_steps:
+        steps = counted(trace.lost_steps, "step")
+        return f"the file is cut off, and device work of its {steps} is missing", "Copy or write it whole."
     if "totals" in trace.tables and not trace.span_ns:
         return "the file is a summary without events", ""
     return "no steps were found", how_to_mark(trace)
@@ -133,8 +136,8 @@ class StepAnalysis(Analysis[StepTimes]):
         if result.lost:
             blocks.append(
                 Prose(
-                    f"{counted(result.lost, 'later step')} left out of all figures: the profiler lost events, and "
-                    "after the last recorded device work nobody knows what the devices did."
+                    f"{counted(result.lost, 'later step')} left out of all figures: events were lost, and after the "
+                    "last recorded device work nobody knows what the devices did."
                 )
             )
         if few := few_steps(steps):
@@ -145,7 +148,7 @@ class StepAnalysis(Analysis[StepTimes]):
 
 def _why_none(trace: TraceView) -> str:
     marker = trace.options.step_marker
-    if marker is None or trace.cut_steps:
+    if marker is None or trace.cut_steps or trace.lost_steps:
         why, what_to_do = why_no_steps(trace)
         return f"{why}. {what_to_do}" if what_to_do else why
     matching = trace.ranges["name"].str.contains(marker).sum() + trace.annotations(marker).height

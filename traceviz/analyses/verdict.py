@@ -8,6 +8,7 @@ from traceviz.analyses.breakdown import Breakdown
 from traceviz.analyses.capture import SOURCE_WORDS, CaptureFacts
 from traceviz.analyses.dataloader import DATALOADER
 from traceviz.analyses.device_use import DeviceUse
+from traceviz.analyses.host import LABELS
 from traceviz.analyses.input_pipeline import InputPipelineResult
 from traceviz.analyses.input_stages import Stage
 from traceviz.analyses.stepping import INFERRED
@@ -18,6 +19,8 @@ from traceviz.units import format_ratio
 
 LONGEST_NAME = 48
 """Characters of a name within a sentence."""
+MOSTLY_IDLE = 0.5
+"""Below this share of busy time, the sentence says what else there is."""
 
 
 def verdict(results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
@@ -89,12 +92,20 @@ def _device_sentence(results: dict[str, Any], found: InputPipelineResult, findin
     breakdown, use = results.get("breakdown"), results.get("device_use")
     busy = ""
     if isinstance(breakdown, Breakdown) and "device_compute" in breakdown.measured and breakdown.step_ns:
-        busy = f"The device computes in {format_ratio(breakdown.times['device_compute'] / breakdown.step_ns)} of it."
+        whole = "steady step time" if found.verdict == "cannot judge" else "it"  # of which the sentence before speaks
+        share = breakdown.times["device_compute"] / breakdown.step_ns
+        busy = f"The device computes in {format_ratio(share)} of {whole}."
     elif isinstance(use, DeviceUse):
         judged = sum(d.judged_ns for d in use.devices) or 1
-        share = format_ratio(sum(d.judged_busy_ns for d in use.devices) / judged)
-        busy = f"The device is busy in {share} of the {use.judged_words}."
+        share = sum(d.judged_busy_ns for d in use.devices) / judged
+        busy = f"The device is busy in {format_ratio(share)} of the {use.judged_words}{_otherwise(use, share)}."
     return " ".join(part for part in (busy, _largest(findings)) if part)
+
+
+def _otherwise(use: DeviceUse, busy_share: float) -> str:
+    """What a device that mostly idles waits for, if the host was recorded."""
+    cause, time = max(use.idle_causes.items(), key=lambda item: item[1])
+    return f"; the rest is mostly {LABELS[cause]}" if busy_share < MOSTLY_IDLE and time and use.host_seen else ""
 
 
 def _caution(results: dict[str, Any]) -> str:

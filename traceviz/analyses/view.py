@@ -15,7 +15,7 @@ import polars as pl
 from traceviz import schema
 from traceviz.analyses import framework_steps, stepping
 from traceviz.analyses.frames import end_ns, outermost_by, unions_by
-from traceviz.analyses.losses import losses
+from traceviz.analyses.losses import is_damaged, losses
 from traceviz.analyses.xla_ops import xla_roles
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet, union_all
@@ -239,7 +239,7 @@ class TraceView:
 
     @cached_property
     def lost_steps(self) -> int:
-        """Steps after the last recorded device work, where the profiler says that it lost events.
+        """Steps after the last recorded device work, where events were lost.
 
         Their devices look idle, and nobody knows whether they were. The step of the last work counts as lost, too.
         """
@@ -247,7 +247,11 @@ class TraceView:
 
     @cached_property
     def _is_lost(self) -> pl.Expr:
-        """Whether a step belongs to :attr:`lost_steps`; none does where no step would be left."""
+        """Whether a step belongs to :attr:`lost_steps`.
+
+        None does where no step would be left, unless the file is cut off: a profiler drops events here and there, while
+        the rest of a file holds all that devices did later.
+        """
         nothing = pl.lit(value=False)
         if not self.rank_busy or not losses(self.tables):
             return nothing
@@ -255,7 +259,7 @@ class TraceView:
         until = pl.col("process_id").replace_strict(last, default=None, return_dtype=pl.Int64)
         lost = (pl.col("end_ns") > until).fill_null(value=False)
         frame = self._found_steps.frame.filter(pl.col("process_id").is_in(self.ranks))
-        return lost if frame.filter(~lost).height else nothing
+        return lost if frame.filter(~lost).height or is_damaged(self.tables) else nothing
 
     @cached_property
     def is_window(self) -> bool:

@@ -32,10 +32,13 @@ MOST_TIMES = 400
 """Beyond, text may be this many times as long as its file. Traces reach 60 times, a file made to exhaust 1,000."""
 MOST_BYTES = 64 * 10**9
 """Text of a gzip file is never longer, unless the caller raises the limit."""
+HEAD_TEXT_BYTES = 2**18
+"""Inflated text that is enough to tell what a file is."""
 
 _GZIP = 31  # zlib's number for: gzip, with a window of any size
 _PIECE = 1024
-_READ = 2**20
+_HEAD_PIECE = 64
+_FIRST_READ, _READ = 2**12, 2**20
 
 
 @dataclass(slots=True, eq=False)
@@ -103,8 +106,10 @@ class TextStream:
     def _member(self, stream: Any, start: int, size: int) -> Iterator[bytes]:
         """The text of the member that begins at byte ``start`` of the file."""
         self._file.seek(start)
+        reach = _FIRST_READ  # members may be tiny and many, and what is read beyond one is read again for the next
         while not stream.eof:
-            packed = stream.unconsumed_tail or self._file.read(_READ)
+            packed = stream.unconsumed_tail or self._file.read(reach)
+            reach = min(2 * reach, _READ)
             block = stream.decompress(packed, size)
             if block:
                 yield block
@@ -147,6 +152,23 @@ class TextStream:
             "" if self.max_size is not None else "Files that are made to exhaust the memory do this.",
             "If the trace is really so large, give --max-size with the size to read, such as --max-size 200GB.",
         )
+
+
+def head_text(head: bytes) -> bytes:
+    """The beginning of the JSON, from the beginning of a file that may be gzip, as far as it can be inflated."""
+    text = _inflated(head) if head.startswith(GZIP_MAGIC) else head
+    return text.removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
+def _inflated(head: bytes) -> bytes:
+    """Up to :data:`HEAD_TEXT_BYTES` of text. In small pieces: one with a broken byte gives nothing."""
+    stream, text = zlib.decompressobj(wbits=_GZIP), bytearray()
+    with suppress(zlib.error):
+        for begin in range(0, len(head), _HEAD_PIECE):
+            text += stream.decompress(head[begin : begin + _HEAD_PIECE], HEAD_TEXT_BYTES - len(text))
+            if len(text) >= HEAD_TEXT_BYTES:
+                break
+    return bytes(text)
 
 
 def _byte_by_byte(stream: Any, piece: bytes) -> Iterator[bytes]:

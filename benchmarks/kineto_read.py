@@ -23,29 +23,15 @@ import argparse
 import gzip
 import json
 import os
-import resource
 import shutil
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One run of a route: its time, its memory, and how many complete events (phase X) it gives."""
-
-    seconds: float
-    peak_bytes: int
-    counted: int
-
-
-Work = Callable[[], int]
+from side_by_side import Work, measure, print_table, run_here
 
 
 def tables(path: Path) -> Work:
@@ -254,13 +240,13 @@ def main() -> None:
     """Run the benchmark, or, in a process of its own, one route."""
     options = parse_options()
     if options.route:
-        print(json.dumps(run_here(options.route, options.trace)))
+        run_here(ROUTES[options.route](options.trace))
         return
     folder = Path(tempfile.mkdtemp())
     try:
         for trace in both_ways(options.trace or made(folder, options.scale), folder):
             print(f"\n{trace.name}: {trace.stat().st_size / 1e6:,.1f} MB; {options.runs} runs of each route")
-            print_table(measure(trace, options))
+            print_table(measure(commands(trace, options), options.runs))
     finally:
         shutil.rmtree(folder)
 
@@ -287,49 +273,13 @@ def both_ways(trace: Path, folder: Path) -> tuple[Path, ...]:
     return trace, packed
 
 
-def measure(trace: Path, options: argparse.Namespace) -> dict[str, list[Measurement]]:
-    """Run all routes that can run here in turn."""
-    found: dict[str, list[Measurement]] = {}
-    missing: set[str] = set()
-    for _ in range(options.runs):
-        for route in options.only or ROUTES:
-            python = options.hta or sys.executable if route in FOREIGN else sys.executable
-            if route in missing:
-                continue
-            command = [python, __file__, "--route", route, "--trace", str(trace)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode == 0:
-                found.setdefault(route, []).append(Measurement(**json.loads(done.stdout.splitlines()[-1])))
-            elif "ModuleNotFoundError" in done.stderr:
-                print(f"{route} is not measured: {done.stderr.splitlines()[-1]}")
-                missing.add(route)
-            else:
-                sys.exit(f"{route} failed:\n{done.stderr[-2000:]}")
-    return found
-
-
-def run_here(route: str, trace: Path) -> dict[str, float | int]:
-    """Run a route in this process."""
-    work = ROUTES[route](trace)
-    begin = time.perf_counter()
-    counted = work()
-    seconds = time.perf_counter() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"seconds": seconds, "peak_bytes": peak, "counted": counted}
-
-
-def print_table(found: dict[str, list[Measurement]]) -> None:
-    """One line per route; right: multiples of the first."""
-    print(f"{'route':18} {'median':>9} {'min':>9} {'max':>9} {'peak':>9}  {'time':>7} {'memory':>7}   counted")
-    first = next(iter(found.values()))
-    base_seconds, base_peak = statistics.median(one.seconds for one in first), max(one.peak_bytes for one in first)
-    for route, runs in found.items():
-        seconds = [one.seconds for one in runs]
-        median, peak = statistics.median(seconds), max(one.peak_bytes for one in runs)
-        print(
-            f"{route:18} {median:7.2f} s {min(seconds):7.2f} s {max(seconds):7.2f} s {peak / 1e6:6.0f} MB  "
-            f"{median / base_seconds:6.2f}× {peak / base_peak:6.2f}×   {runs[0].counted:,}"
-        )
+def commands(trace: Path, options: argparse.Namespace) -> dict[str, list[str | Path]]:
+    """The command of each route."""
+    pythons = dict.fromkeys(FOREIGN, options.hta or sys.executable)
+    return {
+        route: [pythons.get(route, sys.executable), __file__, "--route", route, "--trace", trace]
+        for route in options.only or ROUTES
+    }
 
 
 if __name__ == "__main__":

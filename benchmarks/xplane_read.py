@@ -22,31 +22,20 @@ included. Routes whose package is missing are left out, and that is said.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from side_by_side import measure, print_table, run_here
+
 HERE = Path(__file__).resolve().parent
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One run of a route."""
-
-    seconds: float
-    peak_bytes: int
-    counted: int
 
 
 def tables(path: Path) -> Callable[[], int]:
@@ -180,13 +169,13 @@ def main() -> None:
     """Run the benchmark, or, in a process of its own, one route."""
     options = parse_options()
     if options.route:
-        print(json.dumps(run_here(options.route, options.capture)))
+        run_here(ROUTES[options.route](options.capture))
         return
     folder = Path(tempfile.mkdtemp())
     try:
         capture = options.capture or recorded(folder, options) or made(folder, options.scale)
         print(f"{capture.name}: {capture.stat().st_size / 1e6:,.1f} MB; {options.runs} runs of each route")
-        print_table(measure(capture, options))
+        print_table(measure(commands(capture, options), options.runs))
     finally:
         shutil.rmtree(folder)
 
@@ -225,49 +214,12 @@ def recorded(folder: Path, options: argparse.Namespace) -> Path | None:
     return Path(done.stdout.splitlines()[-1])
 
 
-def measure(capture: Path, options: argparse.Namespace) -> dict[str, list[Measurement]]:
-    """Run all routes that can run here in turn."""
-    found: dict[str, list[Measurement]] = {}
-    missing: set[str] = set()
-    for _ in range(options.runs):
-        for route in ROUTES:
-            if route in missing:
-                continue
-            python = sys.executable if route in OURS else options.python
-            command = [python, __file__, "--route", route, "--capture", str(capture)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode == 0:
-                found.setdefault(route, []).append(Measurement(**json.loads(done.stdout.splitlines()[-1])))
-            elif "ModuleNotFoundError" in done.stderr:
-                print(f"{route} is not measured: {done.stderr.splitlines()[-1]}")
-                missing.add(route)
-            else:
-                sys.exit(f"{route} failed:\n{done.stderr[-2000:]}")
-    return found
-
-
-def run_here(route: str, capture: Path) -> dict[str, float | int]:
-    """Run a route in this process."""
-    work = ROUTES[route](capture)
-    begin = time.perf_counter()
-    counted = work()
-    seconds = time.perf_counter() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"seconds": seconds, "peak_bytes": peak, "counted": counted}
-
-
-def print_table(found: dict[str, list[Measurement]]) -> None:
-    """One line per route; right: multiples of our tables."""
-    print(f"{'route':18} {'median':>9} {'min':>9} {'max':>9} {'peak':>9}  {'time':>7} {'memory':>7}   counted")
-    base_seconds = statistics.median(one.seconds for one in found["tables"])
-    base_peak = max(one.peak_bytes for one in found["tables"])
-    for route, runs in found.items():
-        seconds = [one.seconds for one in runs]
-        median, peak = statistics.median(seconds), max(one.peak_bytes for one in runs)
-        print(
-            f"{route:18} {median:7.2f} s {min(seconds):7.2f} s {max(seconds):7.2f} s {peak / 1e6:6.0f} MB  "
-            f"{median / base_seconds:6.2f}× {peak / base_peak:6.2f}×   {runs[0].counted:,}"
-        )
+def commands(capture: Path, options: argparse.Namespace) -> dict[str, list[str | Path]]:
+    """The command of each route."""
+    return {
+        route: [sys.executable if route in OURS else options.python, __file__, "--route", route, "--capture", capture]
+        for route in ROUTES
+    }
 
 
 if __name__ == "__main__":

@@ -110,6 +110,19 @@ _WORK = (
 )
 _DEVICE_WORK = (*_WORK, Whole("graph_node_id", ("graphNodeId",), since="2.0"))
 
+LAUNCH_SHAPE = (
+    Whole("grid_x", ("gridX",)),
+    Whole("grid_y", ("gridY",)),
+    Whole("grid_z", ("gridZ",)),
+    Whole("block_x", ("blockX",)),
+    Whole("block_y", ("blockY",)),
+    Whole("block_z", ("blockZ",)),
+    Whole("registers_per_thread", ("registersPerThread",)),
+    Whole("static_shared_bytes", ("staticSharedMemory",)),
+    Whole("dynamic_shared_bytes", ("dynamicSharedMemory",)),
+)
+"""Columns of a kernel's launch, named after the fields of CUPTI's records."""
+
 VERSION_SUFFIX = r"_v\d{4,5}$"
 """``cudaLaunchKernel_v7000`` is the function of CUDA 7.0; ``_v2`` in ``cuMemAlloc_v2`` is part of its name."""
 
@@ -123,15 +136,7 @@ EVENT_TABLES = (
                 Name(("demangledName", "shortName")),
                 (
                     *_DEVICE_WORK,
-                    Whole("grid_x", ("gridX",)),
-                    Whole("grid_y", ("gridY",)),
-                    Whole("grid_z", ("gridZ",)),
-                    Whole("block_x", ("blockX",)),
-                    Whole("block_y", ("blockY",)),
-                    Whole("block_z", ("blockZ",)),
-                    Whole("registers_per_thread", ("registersPerThread",)),
-                    Whole("static_shared_bytes", ("staticSharedMemory",)),
-                    Whole("dynamic_shared_bytes", ("dynamicSharedMemory",)),
+                    *LAUNCH_SHAPE,
                 ),
                 device="deviceId",
             ),

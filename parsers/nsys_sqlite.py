@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -17,7 +16,7 @@ from traceviz.parsers.arrow import Array
 from traceviz.parsers.base import Match, Reader, ReadOptions
 from traceviz.parsers.nsys_raw import MAX_LOOKUPS, STRINGS, Keep, RawTables
 from traceviz.parsers.nsys_tables import Provenance, read_tables
-from traceviz.parsers.sqlite_arrow import StoredTable, open_database, plain_batches, quoted, sql_batches
+from traceviz.parsers.sqlite_arrow import StoredTable, open_database, plain_batches, quoted, sql_batches, table_names
 from traceviz.parsers.sqlite_pages import NotPlainError
 
 MAGIC = b"SQLite format 3\0"
@@ -161,8 +160,7 @@ class NsysSqliteReader(Reader):
         if not head.startswith(MAGIC):
             return Match.NO
         try:
-            with closing(open_database(path)) as connection:
-                names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            names = table_names(path)
         except (sqlite3.Error, OSError, ValueError):
             # Damaged; the text of its catalogue, which begins on the first page, still says whose it was.
             known = b"StringIds" in head and any(marker.encode() in head for marker in MARKERS)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from traceviz.parsers import nvprof_constants as constants
 from traceviz.parsers.nsys_constants import COPY_KIND, SYNC_KIND
-from traceviz.parsers.nsys_mapping import Whole, Word
+from traceviz.parsers.nsys_mapping import LAUNCH_SHAPE, Whole, Word
 from traceviz.parsers.nsys_raw import Keep
 
 Owner = Literal["thread", "process", "launch"]
@@ -76,18 +76,7 @@ _CORRELATION = Whole("correlation_id", ("correlationId",))
 _WORK = (Whole("stream", ("streamId",), unset=_NONE), Whole("context_id", ("contextId",), unset=_NONE))
 _DEVICE_WORK = (*_WORK, _CORRELATION, Whole("graph_node_id", ("graphNodeId",), unset=0))
 
-_LAUNCH = (
-    *_DEVICE_WORK,
-    Whole("grid_x", ("gridX",)),
-    Whole("grid_y", ("gridY",)),
-    Whole("grid_z", ("gridZ",)),
-    Whole("block_x", ("blockX",)),
-    Whole("block_y", ("blockY",)),
-    Whole("block_z", ("blockZ",)),
-    Whole("registers_per_thread", ("registersPerThread",)),
-    Whole("static_shared_bytes", ("staticSharedMemory",)),
-    Whole("dynamic_shared_bytes", ("dynamicSharedMemory",)),
-)
+_LAUNCH = (*_DEVICE_WORK, *LAUNCH_SHAPE)
 _BYTES = Whole("bytes", ("bytes",))
 _ENDS = (
     Word("src_memory", ("srcKind",), constants.MEMORY_KIND, "unknown"),

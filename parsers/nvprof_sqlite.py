@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,7 +26,7 @@ from traceviz.parsers.nvprof_names import demangled, framework
 from traceviz.parsers.nvprof_raw import MIGRATIONS, STRINGS, NvprofTables
 from traceviz.parsers.nvprof_samples import has_samples, read_samples
 from traceviz.parsers.nvprof_survey import Survey, present, small, take_survey
-from traceviz.parsers.sqlite_arrow import open_database
+from traceviz.parsers.sqlite_arrow import table_names
 
 PRODUCER = "nvprof"
 _SESSION = re.compile(rb"<session\b[^>]*\.nvvp|<session\b.*<(?:timelineoptions|executable)\b", re.DOTALL)
@@ -47,8 +46,7 @@ class NvprofSqliteReader(Reader):
         if not head.startswith(MAGIC):
             return Match.NO
         try:
-            with closing(open_database(path)) as connection:
-                names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            names = table_names(path)
         except (sqlite3.Error, OSError, ValueError):
             # Damaged; the texts on its first pages still say whose it was.
             return Match.YES if STRINGS.encode() in head and b"StringIds" not in head else Match.NO

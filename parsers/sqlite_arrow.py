@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -68,6 +69,17 @@ def quoted(name: str) -> str:
 def open_database(path: Path) -> sqlite3.Connection:
     """Open ``path`` as :func:`sqlite_uri` says."""
     return sqlite3.connect(sqlite_uri(path), uri=True)
+
+
+def table_names(path: Path) -> frozenset[str]:
+    """Names of the tables in the database ``path``.
+
+    Raises:
+        sqlite3.Error, OSError, ValueError: its catalogue cannot be read.
+    """
+    with closing(open_database(path)) as connection:
+        query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        return frozenset(name for (name,) in connection.execute(query))
 
 
 def plain_batches(path: Path, table: StoredTable, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

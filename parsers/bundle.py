@@ -66,7 +66,7 @@ def merged(parts: Sequence[dict[str, pa.Table]], names: Sequence[str]) -> Iterat
     yield "devices", _table("devices", identity.devices)
     yield "processes", _table("processes", identity.processes)
     yield "threads", _table("threads", identity.threads)
-    yield from _events(parts, identity, clock)
+    yield from events(parts, identity, clock)
     if any("settings" in part for part in parts):
         yield "settings", _table("settings", merged_settings(_by_member(parts, identity, "settings")))
     notes = [*identity.notes, *clock.notes, *lacking, *merged_notes(_by_member(parts, identity, "notes"))]
@@ -86,7 +86,7 @@ def _by_member(parts: Sequence[dict[str, pa.Table]], identity: Identity, name: s
 
 
 @dataclass(frozen=True, slots=True)
-class _Clock:
+class Clock:
     """The common clock.
 
     Args:
@@ -102,7 +102,7 @@ class _Clock:
     notes: Rows
 
 
-def _clock(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> _Clock:
+def _clock(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> Clock:
     """Put all traces on the wall clock, or let all begin at 0 where that is not known or makes no sense."""
     runs = [_facts(part) for part in parts]
     spans = [int(run.get("span_ns") or 0) for run in runs]
@@ -111,7 +111,7 @@ def _clock(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -
     if len(known) == len(parts) and _connected(known, spans):
         first = min(known)
         starts = tuple(begin - first for begin in known)
-        return _Clock(starts, first, max(start + span for start, span in zip(starts, spans, strict=True)), [])
+        return Clock(starts, first, max(start + span for start, span in zip(starts, spans, strict=True)), [])
     without = [member.label for member in members if begins[member.position] is None]
     if without:
         shown = ", ".join(without[:4]) + (f" and {len(without) - 4} more" if len(without) > 4 else "")
@@ -125,7 +125,7 @@ def _clock(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -
         "message": f"All ranks were put to begin at the same time, since {why}: times of different ranks do not "
         "compare, except where collectives align them.",
     }
-    return _Clock((0,) * len(parts), None, max(spans), [note])
+    return Clock((0,) * len(parts), None, max(spans), [note])
 
 
 def _facts(part: Mapping[str, pa.Table]) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _connected(begins: Sequence[int], spans: Sequence[int]) -> bool:
     return bool(np.all(starts[1:] <= np.maximum.accumulate(ends)[:-1]))
 
 
-def _run_row(parts: Sequence[Mapping[str, pa.Table]], clock: _Clock) -> dict[str, Any]:
+def _run_row(parts: Sequence[Mapping[str, pa.Table]], clock: Clock) -> dict[str, Any]:
     """Facts that all traces share as they are, different ones side by side."""
     runs = [_facts(part) for part in parts]
     row: dict[str, Any] = {}
@@ -173,8 +173,14 @@ def _lacking(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member])
 # Events
 
 
-def _events(parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: _Clock) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of events, sorted by start, and the properties of operations, which follow the operations."""
+def events(parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: Clock) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of events, sorted by start, and the properties of operations, which follow the operations.
+
+    Args:
+        parts: The tables of each trace; they are taken out as they are merged.
+        identity: The common numbers of processes, threads and devices.
+        clock: The common clock.
+    """
     groups = _group_offsets(parts, identity.members)
     operations: Array | None = None
     ranges: dict[int, range] = {}
@@ -206,7 +212,7 @@ def _group_offsets(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Me
 
 
 def _concatenated(
-    name: str, parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: _Clock, groups: Mapping[int, int]
+    name: str, parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: Clock, groups: Mapping[int, int]
 ) -> tuple[pa.Table, dict[int, range]]:
     """Rows of all members with the common ids; row numbers of each (by position) are moved into a range of its own."""
     own, tables, ranges, free = OWN_NUMBERS.get(name), [], {}, 0

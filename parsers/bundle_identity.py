@@ -68,7 +68,7 @@ def identify(parts: Sequence[Tables], names: Sequence[str]) -> Identity:
     Raises:
         UsageError: two traces are captures of the same rank.
     """
-    processes = [_rows(part, "processes") for part in parts]
+    processes = [rows_of(part, "processes") for part in parts]
     named, nameless = _take_ranks_from_names(parts, names, processes)
     placed = _number_by_position(nameless, processes)
     _check_ranks(names, processes)
@@ -81,9 +81,9 @@ def identify(parts: Sequence[Tables], names: Sequence[str]) -> Identity:
             position=index,
             name=names[index],
             label=_label(processes[index], names[index]),
-            processes=_lookup(process_ids[index], pa.int32()),
-            threads=_lookup(thread_ids[index], pa.int32()),
-            devices=_lookup(device_ids[index], pa.int16()),
+            processes=lookup(process_ids[index], pa.int32()),
+            threads=lookup(thread_ids[index], pa.int32()),
+            devices=lookup(device_ids[index], pa.int16()),
             only_process=next(iter(process_ids[index].values())) if len(process_ids[index]) == 1 else None,
         )
         for index in order
@@ -91,14 +91,19 @@ def identify(parts: Sequence[Tables], names: Sequence[str]) -> Identity:
     return Identity(members, process_rows, thread_rows, device_rows, _rank_notes(named, placed))
 
 
-def _rows(part: Tables, name: str) -> Rows:
+def rows_of(part: Tables, name: str) -> Rows:
     """Rows of a short table; columns that it lacks are not known."""
     unknown = dict.fromkeys(column.name for column in schema.table(name).columns)
     return [{**unknown, **row} for row in part[name].to_pylist()] if name in part else []
 
 
-def _lookup(ids: Mapping[int, int], kind: pa.DataType) -> Array:
-    """``ids`` as an array whose value at each old id is the new one; -1 where there is no such old id."""
+def lookup(ids: Mapping[int, int], kind: pa.DataType) -> Array:
+    """``ids`` as an array whose value at each old id is the new one; -1 where there is no such old id.
+
+    Args:
+        ids: New ids by old ones.
+        kind: Type of the values.
+    """
     values = np.full(max(ids, default=-1) + 1, -1, np.int64)
     values[list(ids)] = list(ids.values())
     return pa.array(values).cast(kind)
@@ -223,7 +228,7 @@ def _numbered_threads(
 ) -> tuple[Rows, list[dict[int, int]]]:
     """Threads in the order of their processes, and for each trace the new number of each."""
     everyone = [
-        (processes[index][row["process_id"]], index, row) for index in order for row in _rows(parts[index], "threads")
+        (processes[index][row["process_id"]], index, row) for index in order for row in rows_of(parts[index], "threads")
     ]
     everyone.sort(key=lambda item: item[0])
     ids: list[dict[int, int]] = [{} for _ in parts]
@@ -245,7 +250,7 @@ def _numbered_devices(parts: Sequence[Tables], order: Iterable[int]) -> tuple[Ro
     rows: Rows = []
     by_uuid: dict[str, int] = {}
     by_number: dict[tuple[Any, ...], int] = {}
-    everyone = [(index, row) for index in order for row in _rows(parts[index], "devices")]
+    everyone = [(index, row) for index in order for row in rows_of(parts[index], "devices")]
     used = {index: _used_devices(parts[index]) for index in {index for index, _ in everyone}}
     for works in (True, False):
         for index, row in everyone:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from traceviz import schema
+from traceviz.nsys_program import without_paths
 from traceviz.parsers.nsys_constants import SEVERITY
 from traceviz.parsers.nsys_raw import RawTables
 
-_ABSOLUTE_PATH = re.compile(r"(?<![\w/.\]])(?:/|~/|[A-Za-z]:\\)[^\s'\",;()<>]+")
+__all__ = ["Notes", "note_diagnostics", "without_paths"]
 
 
 @dataclass(slots=True)
@@ -30,11 +30,6 @@ class Notes:
         """The notes as the contract's table."""
         declared = schema.table("notes").arrow
         return pa.Table.from_pylist([dict(zip(declared.names, row, strict=True)) for row in self.rows], declared)
-
-
-def without_paths(text: str) -> str:
-    """``text`` on one line, with every absolute path replaced: paths name users and machines."""
-    return _ABSOLUTE_PATH.sub("[path]", " ".join(text.split()))
 
 
 def note_diagnostics(raw: RawTables, notes: Notes) -> None:

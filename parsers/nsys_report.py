@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from traceviz import nsys_program
 from traceviz.errors import DamagedTraceError, MissingToolError
 from traceviz.parsers import nsys_tool
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader, ReadOptions
@@ -34,7 +35,7 @@ class NsysReportReader(Reader):
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. An export beside the report is used where nsys is missing or too old for it."""
-        nsys = nsys_tool.find_nsys()
+        nsys = nsys_program.find_nsys()
         try:
             if nsys is None:
                 raise nsys_tool.missing_nsys(path)
@@ -45,7 +46,7 @@ class NsysReportReader(Reader):
             yield from _read_beside(path, options, error)
 
 
-def exported(nsys: nsys_tool.Nsys, report: Path, folder: Path, options: ReadOptions) -> RawTables:
+def exported(nsys: nsys_program.Nsys, report: Path, folder: Path, options: ReadOptions) -> RawTables:
     """Export ``report`` into ``folder`` and open the result.
 
     Neither the exit status nor the presence of a file is trusted: nsys has been seen to fail with 0, and to leave
@@ -56,7 +57,7 @@ def exported(nsys: nsys_tool.Nsys, report: Path, folder: Path, options: ReadOpti
         DamagedTraceError: nsys fails, or what it wrote is incomplete.
     """
     output = folder / f"export.{nsys.export_type}"
-    outcome = nsys_tool.run_quietly(nsys.export_command(report, output), folder, STAGE, options.progress)
+    outcome = nsys_program.run_quietly(nsys.export_command(report, output), folder, STAGE, options.progress)
     if outcome.too_old:
         raise nsys_tool.too_old(report, nsys)
     if outcome.status != 0 or not output.exists() or output.with_name(output.name + "-journal").exists():
@@ -72,7 +73,7 @@ def exported(nsys: nsys_tool.Nsys, report: Path, folder: Path, options: ReadOpti
 
 
 def read_export(
-    raw: RawTables, nsys: nsys_tool.Nsys, source: Path, options: ReadOptions, route: str
+    raw: RawTables, nsys: nsys_program.Nsys, source: Path, options: ReadOptions, route: str
 ) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a fresh export of ``source``, which is closed afterwards."""
     steps = f"{route}, nsys export --type={nsys.export_type} (nsys {nsys.version})"

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from traceviz import nsys_program
 from traceviz.errors import MissingToolError
 from traceviz.parsers import nsys_tool
 from traceviz.parsers.base import Match, Reader, ReadOptions
@@ -31,13 +32,13 @@ class NsysStreamReader(Reader):
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. Imports into a report in a temporary folder, then exports that."""
-        importer, nsys = nsys_tool.find_importer(), nsys_tool.find_nsys()
+        importer, nsys = nsys_program.find_importer(), nsys_program.find_nsys()
         if importer is None or nsys is None:
             raise _missing(path, "nsys" if nsys is None else "QdstrmImporter, a part of the nsys package,")
         with tempfile.TemporaryDirectory(prefix="traceviz-") as folder:
             report = Path(folder) / "imported.nsys-rep"
             command = [str(importer), "-i", str(path.absolute()), "-o", str(report)]
-            outcome = nsys_tool.run_quietly(command, Path(folder), STAGE, options.progress)
+            outcome = nsys_program.run_quietly(command, Path(folder), STAGE, options.progress)
             if outcome.status != 0 or not report.is_file():
                 raise nsys_tool.failed(path, outcome)
             raw = exported(nsys, report, Path(folder), options)

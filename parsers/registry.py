@@ -13,6 +13,8 @@ from traceviz.parsers.nsys_sqlite import NsysSqliteReader
 from traceviz.parsers.nsys_stream import NsysStreamReader
 from traceviz.parsers.nvprof_csv import NvprofCsvReader
 from traceviz.parsers.nvprof_sqlite import NvprofSqliteReader
+from traceviz.parsers.resource_samples import ResourceSamplesReader
+from traceviz.parsers.run_folder import RunFolderReader
 from traceviz.parsers.tf_trace_json import TensorFlowTraceReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.parsers.unrecognised import what_it_is
@@ -26,6 +28,8 @@ READERS: tuple[Reader, ...] = (
     NsysSqliteReader(),
     NvprofCsvReader(),
     NvprofSqliteReader(),
+    ResourceSamplesReader(),
+    RunFolderReader(),
     TensorFlowTraceReader(),
     TracevizFolderReader(),
     XPlaneReader(),

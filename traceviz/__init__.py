@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from traceviz.annotate import record, step, step_range
     from traceviz.api import AnalysisOptions, RenderOptions, Selection, analyze, convert, report_on, to_text
     from traceviz.api import open_trace as open  # noqa: A004 (traceviz.open, as in gzip.open)
     from traceviz.errors import TracevizError
@@ -32,7 +33,10 @@ _HOMES = {
     "analyze": "traceviz.api",
     "convert": "traceviz.api",
     "open": "traceviz.api",
+    "record": "traceviz.annotate",
     "report_on": "traceviz.api",
+    "step": "traceviz.annotate",
+    "step_range": "traceviz.annotate",
     "to_text": "traceviz.api",
 }
 
@@ -47,7 +51,10 @@ __all__ = [
     "analyze",
     "convert",
     "open",
+    "record",
     "report_on",
+    "step",
+    "step_range",
     "to_text",
 ]
 

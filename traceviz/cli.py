@@ -5,6 +5,7 @@ Nothing heavy is imported before a command runs: ``traceviz --help`` must answer
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -16,13 +17,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from traceviz import __version__
-from traceviz.errors import NoVerdictError, OutputError, TracevizError
+from traceviz.errors import CommandNotFoundError, NotExecutableError, NoVerdictError, OutputError, TracevizError
 
 if TYPE_CHECKING:
+    from traceviz.collectors.plan import CollectOptions
+    from traceviz.collectors.run import Prepared
+    from traceviz.recording import Outcome
     from traceviz.report import Report
 
 PIPED_WIDTH = 100
 INTERRUPTED = 130
+OWN_FAILURE = 125
+"""`collect` ends with the program's code; this one says that it failed itself, as with `env` and `timeout`."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -208,6 +214,88 @@ def convert(
     click.echo(f"{output}: " + ", ".join(f"{name} {count:,}" for name, count in counts.items()))
 
 
+class _PrefixUsageError(click.UsageError):
+    exit_code = OWN_FAILURE
+
+
+class _Prefix(click.Command):
+    """A command in front of the user's: its own failures have a code of their own, as those of ``env`` have."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the options; what is wrong with them ends with the code of our own failures."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.UsageError as error:
+            raise _PrefixUsageError(error.format_message(), error.ctx) from error
+
+
+@main.command(cls=_Prefix, context_settings={"allow_interspersed_args": False})
+@click.option("--with", "wanted", default="auto", metavar="NAMES", help="Collectors, separated by commas, or auto.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="Run folder to create.")
+@click.option("--name", default="", help="Name of the run, instead of the program's.")
+@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A fact to find the run by; may be repeated.")
+@click.option("--steps", metavar="FIRST:END", help="Steps to record, counted from 0; without END (default 10:30).")
+@click.option("--delay", type=_Time(), help="Begin so long after the start, e.g. 30s, instead of at a step.")
+@click.option("--duration", type=_Time(), help="Record so long, e.g. 10s, instead of a number of steps.")
+@click.option("--nvtx", type=click.Choice(["auto", "off"]), default="auto", help="NVTX ranges around steps and input.")
+@click.option("--rate", type=click.FloatRange(0.1, 100.0), default=10.0, help="Samples of resources per second (10).")
+@click.option("--nsys-args", default="", metavar="ARGS", help="Flags for `nsys profile`; they win over ours.")
+@click.option("--keep-raw/--no-keep-raw", default=True, help="Keep what the profilers wrote beside the tables.")
+@click.option("--keep-private", is_flag=True, help="Store command line and host name too.")
+@click.option("--force", is_flag=True, help="Replace an existing run folder.")
+@click.option("--dry-run", is_flag=True, help="Print what would run, and create nothing.")
+@click.option("--report/--no-report", "verdict", default=True, help="Print the verdict once the program has ended.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
+@click.pass_context
+def collect(ctx: click.Context, /, command: tuple[str, ...], *, dry_run: bool, verdict: bool, **options: Any) -> None:
+    """Run COMMAND and record it: profiles of its steps, and the machine's resources all along.
+
+    The program needs no change. Its input, output, signals and exit code are its own; what is recorded is left in a
+    run folder, whatever way the program ends, and `traceviz report RUN` says where its time went.
+
+    Exits with the program's code (128 + n for signal n); 125 where recording fails, 126 where COMMAND cannot be
+    executed, 127 where it is not found.
+    """
+    from traceviz import recording
+
+    try:
+        asked = _collect_options(**options)
+        if dry_run:
+            click.echo(_preview(recording.prepare(asked, command)), nl=False)
+            return
+        outcome = recording.collect(asked, command, verdict=verdict, tell=_tell)
+    except TracevizError as error:
+        for part in filter(None, (error.what, error.why, error.fix)):
+            _tell(part)
+        ctx.exit(error.exit_code if isinstance(error, CommandNotFoundError | NotExecutableError) else OWN_FAILURE)
+    _tell_outcome(outcome)
+    ctx.exit(outcome.exit_code)
+
+
+@main.command()
+@click.argument("trace", required=False, type=click.Path(path_type=Path))
+@click.option("--with", "wanted", default="auto", metavar="NAMES", help="Collectors that must be ready.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def doctor(ctx: click.Context, trace: Path | None, wanted: str, *, as_json: bool) -> None:
+    """Say what can be recorded here and what mends the rest; with TRACE, what that can and cannot answer.
+
+    Exits with 3 where a collector named by --with cannot record.
+    """
+    from traceviz import doctor as doctors
+
+    if trace is None:
+        found = doctors.examine_machine(name.strip() for name in wanted.split(",") if name.strip())
+    else:
+        from traceviz import api
+
+        with _progress() as progress:
+            found = doctors.examine_trace(api.open_trace(trace, progress=progress), trace.name)
+    color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    click.echo(doctors.to_json(found) if as_json else doctors.to_text(found, _width(), color=color), nl=False)
+    ctx.exit(found.exit_code)
+
+
 @main.command()
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File or folder to create.")
@@ -246,6 +334,72 @@ def completion(shell: str) -> None:
     found = get_completion_class(shell)
     assert found is not None
     click.echo(found(main, {}, "traceviz", "_TRACEVIZ_COMPLETE").source())
+
+
+def _collect_options(
+    *,
+    wanted: str,
+    tags: tuple[str, ...],
+    steps: str | None,
+    delay: int | None,
+    duration: int | None,
+    nvtx: str,
+    rate: float,
+    nsys_args: str,
+    **same: Any,
+) -> CollectOptions:
+    from traceviz.collectors.plan import AUTO, CollectOptions, parse_tags, split_arguments, window_of
+
+    names = tuple(name.strip() for name in wanted.split(",") if name.strip())
+    delay_s, duration_s = (None if time is None else time / 1e9 for time in (delay, duration))
+    return CollectOptions(
+        collectors=None if names == (AUTO,) else names,
+        tags=parse_tags(tags),
+        window=window_of(steps, delay_s, duration_s),
+        nvtx=nvtx != "off",
+        rate_hz=rate,
+        nsys_args=split_arguments(nsys_args),
+        **same,
+    )
+
+
+def _preview(run: Prepared) -> str:
+    """What ``--dry-run`` prints: the plan, and the command as it could be typed."""
+    import shlex
+
+    plan, window = run.plan, run.plan.window
+    lines = [f"folder       {plan.folder}"]
+    for name, state in run.states.items():
+        use = "records" if name in plan.collectors else "not asked for" if state.is_ready else state.state
+        lines.append(f"collector    {name:<11} {use}: {state.detail}{f' Fix: {state.fix}' if state.fix else ''}")
+    if window.delay_s is None:
+        end = "" if window.steps is None else window.first_step + window.steps
+        lines.append(f"steps        {window.first_step}:{end}")
+    else:
+        lasting = "" if window.duration_s is None else f", {window.duration_s:g} s long"
+        lines.append(f"window       {window.delay_s:g} s after the start{lasting}")
+    lines.extend(f"environment  {name}={shlex.quote(value)}" for name, value in run.added.items())
+    return "\n".join((*lines, f"command      {shlex.join(run.command)}", ""))
+
+
+def _tell(line: str) -> None:
+    """A line for the user beside the program's output, never in its stdout; a terminal that is gone is no error."""
+    with contextlib.suppress(OSError):
+        click.echo(f"traceviz: {line}", err=True)
+
+
+def _tell_outcome(outcome: Outcome) -> None:
+    import shlex
+
+    for problem in outcome.problems:
+        _tell(f"{problem.message}{f' {problem.fix}' if problem.fix else ''}")
+    for line in outcome.verdict:
+        _tell(line)
+    shown = shlex.quote(os.path.relpath(outcome.folder))
+    if outcome.tables:
+        _tell(f"the run is in {shown}; to see where its time went: traceviz report {shown}")
+    else:
+        _tell(f"the run is in {shown}; no table was made of it")
 
 
 def _analysis_options(step_marker: str | None, input_range: str | None, basis: str) -> Any:

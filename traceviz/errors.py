@@ -56,6 +56,18 @@ class OutputError(TracevizError):
     """The output cannot be written where it was asked for."""
 
 
+class CommandNotFoundError(TracevizError):
+    """The command to record does not exist."""
+
+    exit_code: ClassVar[int] = 127
+
+
+class NotExecutableError(TracevizError):
+    """The command to record exists and cannot be executed."""
+
+    exit_code: ClassVar[int] = 126
+
+
 class UnknownFormatError(TracevizError):
     """No reader, or more than one, recognises the file."""
 

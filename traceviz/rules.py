@@ -519,13 +519,101 @@ RULES: tuple[Rule, ...] = (
         ("https://pytorch.org/docs/stable/notes/ddp.html",),
     ),
     Rule(
+        "TV601",
+        "one-busy-core",
+        "The program keeps 0.8 to 1.3 cores busy, more than a quarter of its cores are idle, and its steps wait for "
+        "the host (for input or for Python) in at least 20 % of their time; where no steps were recorded, its GPUs "
+        "work in less than half of it.",
+        "One thread does all the work, as Python's lock lets only one thread at a time run Python. The other cores "
+        "could do the same work beside it.",
+        (
+            (
+                "Prepare input on other cores. TensorFlow: num_parallel_calls=tf.data.AUTOTUNE, and no Python inside "
+                "map(); PyTorch: num_workers of the DataLoader; JAX: worker processes of the loader."
+            ),
+            "Find what the busy thread does: record Python's functions (py-spy top --pid PID needs no restart).",
+            "Replace loops in Python by operations on whole arrays, which release the lock.",
+        ),
+        "Work that cannot be split (a simulator, a tokenizer for one stream) keeps one core busy by design.",
+        ("https://docs.python.org/3/glossary.html#term-global-interpreter-lock",),
+    ),
+    Rule(
+        "TV602",
+        "idle-cores-while-waiting",
+        "More than a quarter of the program's cores (physical ones, where they are known) are idle, while its steps "
+        "wait for the host in at least 20 % of their time; where no steps were recorded, its GPUs work in less than "
+        "half of it.",
+        "What the steps wait for could be done by cores that are idle, or waits for something other than the CPU.",
+        (
+            "More workers for the input (num_workers, num_parallel_calls), up to the number of physical cores.",
+            "The host computes the steps: as many threads per operation as there are physical cores.",
+            "Cores idle and storage read all the time: keep data nearer, in fewer and larger files, or in memory.",
+        ),
+        "Short captures in which workers start. Work that one part of waits for the other cannot be split.",
+        ("https://www.tensorflow.org/guide/data_performance",),
+        part_of=("TV601",),
+    ),
+    Rule(
+        "TV603",
+        "thread-oversubscription",
+        "At least twice as many threads want to run as there are cores for them, and those of the program wait in at "
+        "least 20 % of the time in which they could run.",
+        "Threads take turns on the cores: caches are cold after each turn, and whoever waits for the slowest thread of "
+        "a parallel operation waits for its turn as well.",
+        (
+            (
+                "Divide the cores: processes times threads should not exceed them. PyTorch: "
+                "torch.set_num_threads(1) in workers; OMP_NUM_THREADS for each rank; OpenCV: cv2.setNumThreads(0)."
+            ),
+            "Fewer loader workers, or a smaller private thread pool for tf.data.",
+            "In a container, set thread numbers by its CPU limit: libraries see all cores of the machine.",
+            "Where other programs want the cores: run them at another time, or give each its own cores (taskset).",
+        ),
+        "The stake is an upper bound: threads that nobody waits for may queue. Threads of other programs are counted "
+        "on the whole machine, which may have cores that this program may not use.",
+        ("https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cpu-oversubscription",),
+    ),
+    Rule(
+        "TV604",
+        "thread-settings-misfit",
+        "A setting of threads does not fit the machine: more threads than cores for the program, fewer than physical "
+        "cores where the host limits the steps, OpenMP threads that spin while the input waits for a core, oneDNN "
+        "turned off where the host computes the steps, or a CPU limit that holds threads back.",
+        "Arithmetic is fastest with one thread on each physical core: more take turns, fewer leave cores idle.",
+        (
+            (
+                "Throughput: OMP_NUM_THREADS and TensorFlow's intra-op threads = physical cores; inter-op threads = "
+                "sockets, or 2; KMP_BLOCKTIME=0 or 1."
+            ),
+            "Real-time inference: few threads for each request, all of one socket.",
+            "Several processes: divide the cores among them (torchrun sets OMP_NUM_THREADS=1 where nothing is set).",
+        ),
+        "Settings can be overridden in the program; variables are those with which it was started.",
+        ("https://www.intel.com/content/www/us/en/developer/articles/guide/tensorflow-performance-tuning.html",),
+    ),
+    Rule(
+        "TV605",
+        "host-memory-growth",
+        "The resident memory of the program rises in at least nine of ten parts of the judged time, by at least 64 MiB "
+        "and 5 % in all, goes on rising in its second half, and no process was started meanwhile.",
+        "Training that leaks ends when the memory of the machine or the container is full, often hours later.",
+        (
+            "Keep no tensors in lists: append loss.item(), or detach() first; clear histories of metrics.",
+            "Look for caches that grow: tf.data cache() in memory, functools.cache, retraced tf.functions.",
+            "Find the lines that allocate with memray, or tracemalloc for Python's own objects.",
+        ),
+        "A cache that is being filled grows until it is full; a capture of the first epoch sees that. Pages that "
+        "processes share count once for each.",
+        ("https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory",),
+    ),
+    Rule(
         "TV901",
         "capture-incomplete",
-        "The profiler reports errors, or dropped events.",
+        "The profiler reports errors or dropped events, or the file is cut off.",
         "Totals are lower bounds, and idle time may be work that was not recorded.",
         (
             "Record a shorter window, of ten to twenty steps, or fewer event kinds.",
-            "Read the profiler's own messages below.",
+            "Read the profiler's own messages below; where the file is cut off, copy it again.",
         ),
         "Warnings of processes that do no device work.",
     ),

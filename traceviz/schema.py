@@ -3,8 +3,9 @@
 Documentation (``docs/tables.md``), validation (:mod:`traceviz.tables`) and empty tables derive from
 :data:`TABLES`. Conventions that hold for all of them:
 
-* Times are ``int64`` nanoseconds on one clock per trace, zero at the first event. Intervals are half-open,
-  ``[start_ns, start_ns + dur_ns)``. An event that never ended has a null duration, never -1.
+* Times are ``int64`` nanoseconds on one clock per trace, zero at the first event; samples may have been taken before
+  it. Intervals are half-open, ``[start_ns, start_ns + dur_ns)``. An event that never ended has a null duration, never
+  -1.
 * ``process_id``, ``thread_id``, ``device_id`` are surrogate ids, numbered from 0 in sorted order; the raw pid, tid
   and device ordinal are columns of their tables.
 * ``correlation_id`` is unique only within a process: join on (``process_id``, ``correlation_id``).
@@ -405,6 +406,16 @@ _DECLARED = (
             Column("metric", NAME, "What was measured."),
             Column("unit", NAME, "Unit of the value."),
             Column("value", F64, "The value."),
+        ),
+    ),
+    Table(
+        "windows",
+        "a stretch of the capture in which one source recorded a table; a table without such a row, throughout",
+        (
+            START,
+            DURATION,
+            Column("recorded", NAME, "Name of the table."),
+            Column("source", NAME, "What recorded it."),
         ),
     ),
     Table(

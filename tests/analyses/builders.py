@@ -42,6 +42,7 @@ POSITIONS = {
     "memory_events": ("start_ns", "kind", "bytes"),
     "collectives": ("start_ns", "dur_ns", "name"),
     "samples": ("start_ns", "metric", "value"),
+    "windows": ("start_ns", "dur_ns", "recorded"),
     "totals": ("kind", "name", "calls", "total_ns"),
     "settings": ("key", "value"),
     "notes": ("code", "severity", "message"),
@@ -73,6 +74,7 @@ DEFAULTS_OF: dict[str, dict[str, Any]] = {
     "devices": {"kind": "gpu"},
     "processes": {"pid": 0},
     "threads": {"tid": 0},
+    "windows": {"source": "torch"},
 }
 NUMBERED = {"nvtx": "range_id", "host_ops": "op_id"}
 

@@ -113,6 +113,7 @@ STABLE = {
         {"peak_bytes", "peak_at_ns", "capacity_bytes", "used_share"},
         {"pool", "peak_bytes", "peak_at_ns", "capacity_bytes", "used_share", "allocations", "frees", "growth_bytes"},
     ),
+    "host": ({"cpu_mean", "rss_max", "threads_max"}, {"metric", "mean", "p95", "max"}),
 }
 """Fact keys and columns of the first grid that scripts rely on."""
 
@@ -168,8 +169,18 @@ def two_ranks(shift=0):
     return TraceTables(combine([{name: part.arrow(name) for name in part} for part in parts], ["rank0", "rank1"]))
 
 
+def sampled():
+    """The busy trace with samples of its host: three busy cores of four."""
+    busy = busy_trace()
+    cpu = [(at * 20_000, "program CPU", 300.0, {"unit": "%", "device_id": None}) for at in range(1, 31)]
+    more = tables(samples=cpu, settings=[("machine.cores", "4")])
+    return busy.replace({name: more.arrow(name) for name in ("samples", "settings")})
+
+
 def trace_for(analysis):
     """A trace of which the analysis has something to say."""
+    if analysis.slug == "host":
+        return sampled()
     return two_ranks() if analysis.slug == "ranks" else busy_trace()
 
 

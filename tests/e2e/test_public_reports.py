@@ -156,7 +156,7 @@ def test_most_api_time_is_in_functions_whose_purpose_is_known(report_on):
 
 
 def test_report_database_and_folder_agree_to_the_nanosecond(public_traces, tmp_path):
-    from traceviz.parsers.nsys_tool import find_nsys
+    from traceviz.nsys_program import find_nsys
 
     if find_nsys() is None:
         pytest.skip("nsys is not installed")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.parsers.nsys_stats import SUMMARIES, differences, expected_rows
+from traceviz.nsys_program import find_nsys
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.nsys_tool import find_nsys
 from traceviz.parsers.registry import identify
 from traceviz.tables import TraceTables
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.parsers.nsys_database import build, kernel, to_parquet
+from traceviz import nsys_program
 from traceviz.errors import DamagedTraceError, MissingToolError
 from traceviz.parsers import nsys_tool
 from traceviz.parsers.base import ReadOptions
@@ -50,9 +51,9 @@ def scratch(tmp_path, monkeypatch):
 @pytest.fixture
 def no_nsys(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv(nsys_tool.OVERRIDE, raising=False)
-    monkeypatch.setattr(nsys_tool, "PLACES", ())
-    monkeypatch.setattr(nsys_tool, "IMPORTER_PLACES", ())
+    monkeypatch.delenv(nsys_program.OVERRIDE, raising=False)
+    monkeypatch.setattr(nsys_program, "PLACES", ())
+    monkeypatch.setattr(nsys_program, "IMPORTER_PLACES", ())
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def fake_nsys(folder: Path, monkeypatch, body: str, extra: str = "text") -> Path
     indented = "\n".join("    " + line for line in body.splitlines())
     program.write_text(FAKE.format(python=sys.executable, body=indented, extra=extra))
     program.chmod(0o755)
-    monkeypatch.setenv(nsys_tool.OVERRIDE, str(program))
+    monkeypatch.setenv(nsys_program.OVERRIDE, str(program))
     return program
 
 
@@ -220,7 +221,7 @@ def test_stream_is_imported_then_exported(tmp_path, monkeypatch):
         f"#!{sys.executable}\nimport sys\nopen(sys.argv[4], 'wb').write(open(sys.argv[2], 'rb').read())\n"
     )
     importer.chmod(0o755)
-    monkeypatch.setattr(nsys_tool, "find_importer", lambda: importer)
+    monkeypatch.setattr(nsys_program, "find_importer", lambda: importer)
     tables = read(path)
     assert tables.rows("kernels") == 3_000
     assert tables.run_facts()["reader"].startswith("nsys-qdstrm, QdstrmImporter, nsys export")
@@ -233,12 +234,12 @@ def test_damaged_stream_is_refused(tmp_path, monkeypatch):
     importer = tmp_path / "QdstrmImporter"
     importer.write_text(f"#!{sys.executable}\nprint('Import Failed')\nraise SystemExit(1)\n")
     importer.chmod(0o755)
-    monkeypatch.setattr(nsys_tool, "find_importer", lambda: importer)
+    monkeypatch.setattr(nsys_program, "find_importer", lambda: importer)
     with pytest.raises(DamagedTraceError, match="Import Failed"):
         read(path)
 
 
-NSYS = nsys_tool.find_nsys()
+NSYS = nsys_program.find_nsys()
 needs_nsys = pytest.mark.skipif(NSYS is None, reason="nsys is not installed")
 
 
@@ -263,7 +264,7 @@ def test_installed_nsys_is_too_old_for_a_report_of_2024(tmp_path):
 
 
 @needs_nsys
-@pytest.mark.skipif(nsys_tool.find_importer() is None, reason="QdstrmImporter is not installed")
+@pytest.mark.skipif(nsys_program.find_importer() is None, reason="QdstrmImporter is not installed")
 def test_a_real_stream_of_this_machine_is_read(tmp_path):
     pytest.importorskip("nvtx")
     program = tmp_path / "program.py"
@@ -286,11 +287,11 @@ def test_a_real_stream_of_this_machine_is_read(tmp_path):
 
 
 def test_an_nsys_that_the_user_names_wrongly_is_said(monkeypatch):
-    monkeypatch.setenv(nsys_tool.OVERRIDE, "/no/such/nsys")
+    monkeypatch.setenv(nsys_program.OVERRIDE, "/no/such/nsys")
     with pytest.raises(MissingToolError, match="TRACEVIZ_NSYS names /no/such/nsys, which is not a program"):
-        nsys_tool.find_nsys()
+        nsys_program.find_nsys()
 
 
 def test_the_newest_version_is_a_number_and_no_text():
     folders = ["/opt/nsys/2024.9.1/bin", "/opt/nsys/2024.10.1/bin", "/opt/nsys/2023.4.4/bin"]
-    assert max(folders, key=nsys_tool.version_in) == "/opt/nsys/2024.10.1/bin"
+    assert max(folders, key=nsys_program.version_in) == "/opt/nsys/2024.10.1/bin"

@@ -78,8 +78,9 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         """Aggregate the calls."""
         calls = trace.tables.scan("cuda_api").select(_COLUMNS).collect()
         timed = _with_parts(trace, calls)
-        by_name = _by_name(timed, trace.span_ns)
-        by_thread = _by_thread(timed, trace.span_ns)
+        begin, end = trace.device_window  # devices and calls are recorded by one source, at the same time
+        by_name = _by_name(timed, end - begin)
+        by_thread = _by_thread(timed, end - begin)
         return ApiShares(
             by_name=by_name,
             by_thread=by_thread,

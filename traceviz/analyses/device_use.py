@@ -42,6 +42,7 @@ class DeviceTime:
     Args:
         device: Its name for people.
         extent_ns: From its first to its last work.
+        span_ns: Time in which device work was recorded.
         judged_ns: Steady step time of the processes that use it, else from its first to its last work.
         judged_busy_ns: Busy part of that.
         concurrent_ns: Time with two or more kernels running.
@@ -59,7 +60,7 @@ class DeviceTime:
 
     @property
     def idle_ns(self) -> int:
-        """Time of the capture without work."""
+        """Recorded time without work."""
         return self.span_ns - self.busy_ns
 
 
@@ -68,11 +69,12 @@ class DeviceUse:
     """All devices that did work, and what the host did while they were idle in the judged time.
 
     ``idle_causes`` and ``judged_ns`` count a process once, however many devices it uses: while one of them works, the
-    host keeps none waiting. ``host_seen`` tells whether the capture holds anything of the host.
+    host keeps none waiting. ``window`` is the time in which device work was recorded. ``host_seen`` tells whether the
+    capture holds anything of the host.
     """
 
     devices: tuple[DeviceTime, ...]
-    span_ns: int
+    window: tuple[int, int]
     judged_ns: int
     idle_causes: dict[str, int]
     judged_words: str
@@ -111,18 +113,19 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             for key in causes:
                 causes[key] += host_classes(trace)[rank].sets[key].intersect(judged).total
         judged_ns = sum(trace.judged(rank).total for rank in trace.ranks)
-        return DeviceUse(devices, trace.span_ns, judged_ns, causes, trace.judged_words, sees_host(trace))
+        return DeviceUse(devices, trace.device_window, judged_ns, causes, trace.judged_words, sees_host(trace))
 
     def _device(self, trace: TraceView, device: int, name: str) -> DeviceTime:
         busy = trace.device_busy[device]
         work = trace.device_work.filter(pl.col("device_id") == device)
         judged = IntervalSet.empty().union(*(trace.judged(int(p)) for p in work["process_id"].unique()))
-        edges = np.linspace(0, trace.span_ns, self.slices + 1).astype(np.int64)
+        begin, end = trace.device_window
+        edges = np.linspace(begin, end, self.slices + 1).astype(np.int64)
         shares = busy.overlap(edges[:-1], edges[1:]) / np.maximum(np.diff(edges), 1)
         kernels = trace.frame("kernels", "start_ns", "dur_ns", "device_id").filter(pl.col("device_id") == device)
         return DeviceTime(
             device=name,
-            span_ns=trace.span_ns,
+            span_ns=end - begin,
             extent_ns=int(busy.ends[-1] - busy.starts[0]) if len(busy) else 0,
             busy_ns=busy.total,
             judged_ns=judged.total,
@@ -162,7 +165,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         facts = (
             Fact("busy_ns", "busy, all devices", busy, "ns"),
             Fact("idle_ns", "idle, all devices", idle, "ns"),
-            Fact("span_ns", "captured time", result.span_ns, "ns"),
+            Fact("span_ns", "captured time", result.window[1] - result.window[0], "ns"),
             Fact("utilisation", "utilisation", ratio(busy, busy + idle), "ratio"),
         )
         columns = (
@@ -189,7 +192,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             for d in result.devices
         )
         lanes = tuple(Lane(d.device, d.timeline) for d in result.devices)
-        timeline = Timeline("Utilisation over the capture", 0, result.span_ns, lanes)
+        timeline = Timeline("Utilisation over the capture", *result.window, lanes)
         return Section(self.slug, self.title, (Facts(facts), Grid(columns, rows), timeline))
 
 

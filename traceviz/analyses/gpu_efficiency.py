@@ -93,7 +93,7 @@ class Efficiency:
 
 @dataclass(frozen=True, slots=True)
 class GpuTime:
-    """One GPU: ``judged`` in the judged time, ``span_ns`` and ``kernel_ns`` (kernels run) over the whole capture."""
+    """One GPU: ``judged`` in the judged time, ``span_ns`` and ``kernel_ns`` (kernels run) in all recorded time."""
 
     device: str
     span_ns: int
@@ -307,7 +307,8 @@ def _gpu(trace: TraceView, name: str, kernels: pl.DataFrame) -> GpuTime:
     window = union_all(trace.judged(int(process)) for process in kernels["process_id"].unique())
     names = [name for name, found in trace.kernel_classes.items() if found.family == COMMUNICATION]
     communication = kernels["name"].is_in(names).to_numpy()
-    return GpuTime(name, trace.span_ns, intervals(kernels).total, efficiency(kernels, window, communication))
+    begin, end = trace.device_window
+    return GpuTime(name, end - begin, intervals(kernels).total, efficiency(kernels, window, communication))
 
 
 def _mean(values: npt.NDArray[np.float64], weights: Array, known: npt.NDArray[np.bool_]) -> float | None:

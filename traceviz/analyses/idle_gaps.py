@@ -98,7 +98,7 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
 
     def _gaps_of(self, trace: TraceView, device: int) -> pl.DataFrame:
         busy = trace.device_busy[device]
-        idle = busy.complement(0, trace.span_ns)
+        idle = busy.complement(*trace.device_window)
         keep = idle.durations > self.min_gap_ns
         starts, ends = idle.starts[keep], idle.ends[keep]
         work = trace.device_work.filter(pl.col("device_id") == device)

@@ -115,7 +115,8 @@ class KinetoSteps:
 
 def unusable(trace: TraceView) -> str | None:
     """Why the plugin's rules cannot be applied to the trace, or ``None``."""
-    if trace.tables.run_facts().get("format") == FORMAT:
+    run = trace.tables.run_facts()
+    if run.get("format") == FORMAT or (run.get("format") == "run" and FORMAT in str(run.get("reader"))):
         return None
     return "kineto breaks down what PyTorch's profiler recorded, and this trace is of another; use --basis traceviz"
 

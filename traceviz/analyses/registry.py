@@ -16,6 +16,7 @@ from traceviz.analyses.device_use import DeviceUseAnalysis
 from traceviz.analyses.devices import DevicesAnalysis
 from traceviz.analyses.framework_ops import FrameworkOpsAnalysis
 from traceviz.analyses.gpu_efficiency import GpuEfficiencyAnalysis
+from traceviz.analyses.host_resources import HostResourcesAnalysis
 from traceviz.analyses.idle_gaps import IdleGapsAnalysis
 from traceviz.analyses.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.kernels import KernelsAnalysis
@@ -53,6 +54,7 @@ ANALYSES: tuple[Analysis[Any], ...] = (
     LaunchContentionAnalysis(),
     CompilationAnalysis(),
     MemoryAnalysis(),
+    HostResourcesAnalysis(),
     CommunicationAnalysis(),
     RanksAnalysis(),
     RangesAnalysis(),

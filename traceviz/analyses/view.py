@@ -38,7 +38,7 @@ class AnalysisOptions:
     basis: str = "traceviz"
 
 
-STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", *schema.DEVICE_WORK)
+STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", *schema.DEVICE_WORK, "windows")
 """Tables in which steps, ranks and the time that is judged are found: what every analysis of steps may read."""
 
 NO_THREAD = -1
@@ -64,7 +64,25 @@ class TraceView:
         """Length of the capture; the analysed window is ``[0, span_ns)``."""
         return int(self.tables.run_facts().get("span_ns") or 0)
 
-    def frame(self, name: str, *columns: str) -> pl.DataFrame:
+    @cached_property
+    def device_window(self) -> tuple[int, int]:
+        """Begin and end of the time in which device work was recorded, which is the time it can be found idle in.
+
+        ::
+
+            nsys: ranges, system calls  |--------------------------------|   the capture
+            torch: device work                   |======|                    the device's window
+
+        All of the capture, unless the trace was merged from sources that recorded at different times.
+        """
+        windows = self.frame("windows", "start_ns", end_ns(), "recorded")
+        windows = windows.filter(pl.col("recorded").cast(pl.String).is_in(schema.DEVICE_WORK))
+        if not windows.height:
+            return 0, self.span_ns
+        bounds = windows.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0)
+        return max(0, int(bounds[0])), min(self.span_ns, int(bounds[1]))
+
+    def frame(self, name: str, *columns: str | pl.Expr) -> pl.DataFrame:
         """Columns of table ``name``, collected; without rows where the trace does not have the table."""
         if name in self.tables:
             return self.tables.scan(name).select(columns).collect()
@@ -126,14 +144,19 @@ class TraceView:
 
     @cached_property
     def ranks(self) -> tuple[int, ...]:
-        """Processes that own device work, by ``process_id``; all processes where none does."""
+        """Processes that own device work, by ``process_id``; where none does, all that ran a thread.
+
+        Of other processes there are samples only: a launcher, a loader that no profiler saw.
+        """
         if self.rank_busy:
             return tuple(sorted(self.rank_busy))
-        return tuple(self.frame("processes", "process_id")["process_id"].sort().to_list())
+        everyone = self.frame("processes", "process_id")["process_id"]
+        seen = everyone.filter(everyone.is_in(self.frame("threads", "process_id")["process_id"].unique().to_list()))
+        return tuple((seen if len(seen) else everyone).sort().to_list())
 
     def idle_of(self, process_id: int) -> IntervalSet:
-        """Time of the capture in which no device works for the process; all of it where it owns no device work."""
-        return self.rank_busy.get(process_id, IntervalSet.empty()).complement(0, self.span_ns)
+        """Time of :attr:`device_window` in which no device works for the process, which may own no device work."""
+        return self.rank_busy.get(process_id, IntervalSet.empty()).complement(*self.device_window)
 
     @cached_property
     def ranges(self) -> pl.DataFrame:
@@ -215,13 +238,17 @@ class TraceView:
         """Training steps of the ranks: declared, else inferred, else none.
 
         Steps of processes without device work (a loader, a launcher) are left out: theirs is not the time that is
-        judged. So are steps at the edges of a time window, which may be fragments, and those of which the device work
-        is missing (:attr:`lost_steps`). First steps that compile are warm-up.
+        judged. So are steps at the edges of a time window, which may be fragments, those of which the device work
+        is missing (:attr:`lost_steps`), and those that reach out of :attr:`device_window`. First steps that compile are
+        warm-up.
         """
         found = self._found_steps
         whole = pl.col("process_id").is_in(self.ranks)
         if self.is_window:
             whole &= (pl.col("start_ns") > 0) & (pl.col("end_ns") < self.span_ns)
+        if self.rank_busy:
+            begin, end = self.device_window
+            whole &= (pl.col("start_ns") >= begin) & (pl.col("end_ns") <= end)
         frame = found.frame.filter(whole & ~self._is_lost)
         if not frame.height:
             return stepping.NO_STEPS

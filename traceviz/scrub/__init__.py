@@ -11,6 +11,8 @@ from pathlib import Path
 from traceviz.errors import DamagedTraceError, UnknownFormatError
 from traceviz.files import check_folder_free, check_not_source, new_file, new_folder
 from traceviz.parsers.registry import identify
+from traceviz.parsers.run_folder import TABLES
+from traceviz.parsers.run_manifest import is_run_folder
 from traceviz.parsers.xplane_reader import XPlaneReader
 from traceviz.scrub.database import MAGIC, scrub_database
 from traceviz.scrub.folder import scrub_folder
@@ -28,7 +30,8 @@ def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
     """Write a copy of ``source`` without environment, command line, host, user, paths, captured output and the like.
 
     Args:
-        source: An nsys SQLite export, an XPlane file, or a traceviz folder. It is only read.
+        source: An nsys SQLite export, an XPlane file, a traceviz folder, or the tables in a run folder. It is only
+            read.
         output: The file or folder to create. It appears complete and verified, or not at all.
         force: Replace an existing ``output``.
 
@@ -55,6 +58,8 @@ def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
 
 
 def _scrub_folder(source: Path, output: Path, *, force: bool) -> ScrubReport:
+    if is_run_folder(source) and is_trace_folder(source / TABLES):
+        source /= TABLES  # what the profilers wrote stays behind, and so does the manifest
     if not is_trace_folder(source):
         raise UnknownFormatError(
             f"{source} is a folder, but not one that traceviz wrote.",

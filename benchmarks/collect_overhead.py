@@ -1,0 +1,91 @@
+"""What recording takes of the program: paired runs without and with each collector.
+
+    python benchmarks/collect_overhead.py --python .venv/bin/python [--program examples/cifar10_cnn.py] [--pairs 5]
+        [--collectors resources tensorflow nsys,nvtx] [-- ARGUMENTS of the program]
+
+The runs of a pair follow each other, in an order that changes from pair to pair, so that a machine that warms up or
+gets busy touches both. Prints, by collector, the median ratio of the wall times, with its range, the program's own CPU
+time likewise, and what the manifest says of the time before and after the program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run of the program took, in seconds; ``around`` is what collecting took before and after it."""
+
+    wall: float
+    cpu: float
+    around: float = 0.0
+
+
+def plain(command: list[str]) -> Run:
+    """The program by itself."""
+    before, began = os.times(), time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wall, after = time.perf_counter() - began, os.times()
+    return Run(wall, after.children_user - before.children_user + after.children_system - before.children_system)
+
+
+def collected(command: list[str], collectors: str) -> Run:
+    """The program under ``traceviz collect``; its times are those of the manifest."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder, "run")
+        words = [sys.executable, "-m", "traceviz", "collect", "--with", collectors, "--no-report", "-o", str(run)]
+        subprocess.run([*words, "--", *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        told = json.loads((run / "manifest.json").read_text())
+    usage, around = told["usage"], sum(value or 0 for value in told["overhead"].values())
+    return Run(told["duration_ns"] / 1e9, (usage["user_ns"] + usage["system_ns"]) / 1e9, around / 1e9)
+
+
+def pairs(command: list[str], collectors: str, count: int) -> list[tuple[Run, Run]]:
+    """Runs without and with ``collectors``, side by side."""
+    taken = []
+    for number in range(count):
+        if number % 2:
+            recorded = collected(command, collectors)
+            taken.append((plain(command), recorded))
+        else:
+            taken.append((plain(command), collected(command, collectors)))
+    return taken
+
+
+def spread(values: list[float]) -> str:
+    return f"{statistics.median(values):6.3f} ({min(values):.3f} to {max(values):.3f})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", default=sys.executable, help="the Python that runs the program")
+    parser.add_argument("--program", type=Path, default=EXAMPLES / "cifar10_cnn.py")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--collectors", nargs="+", default=["resources", "tensorflow", "tensorflow,resources"])
+    parser.add_argument("arguments", nargs="*", help="of the program, after --")
+    options = parser.parse_args()
+    command = [options.python, str(options.program), *options.arguments]
+    plain(command)  # files come into the page cache
+    print(f"{'collectors':<24} {'wall with/without':<26} {'CPU with/without':<26} around")
+    for collectors in options.collectors:
+        taken = pairs(command, collectors, options.pairs)
+        wall = spread([recorded.wall / alone.wall for alone, recorded in taken])
+        cpu = spread([recorded.cpu / alone.cpu for alone, recorded in taken])
+        around = statistics.median(recorded.around for _, recorded in taken)
+        print(f"{collectors:<24} {wall:<26} {cpu:<26} {around:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

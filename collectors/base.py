@@ -1,0 +1,145 @@
+"""What a collector is: something that records a run of a program, and says beforehand whether it can.
+
+Standard library only: this is imported before a run starts, and must not slow it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+State = Literal["ready", "not-installed", "too-old", "not-permitted", "no-device", "unsupported"]
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a collector can record here.
+
+    Args:
+        state: ``ready``, or why not.
+        detail: What was found: a version, a path, a setting; one sentence.
+        fix: The command that mends it; empty where nothing needs mending, or nothing can be done.
+    """
+
+    state: State
+    detail: str
+    fix: str = ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can record."""
+        return self.state == "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which part of the run the profilers record; samplers record all of it.
+
+    Args:
+        first_step: First step recorded, counted from 0; earlier ones are warm-up.
+        steps: Number of steps recorded; ``None`` for all that follow.
+        delay_s: Begin this long after the program started, instead of at a step.
+        duration_s: Record this long, instead of a number of steps.
+    """
+
+    first_step: int = 10
+    steps: int | None = 20
+    delay_s: float | None = None
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that is decided before the program starts; a collector derives its command and environment from it.
+
+    Args:
+        folder: The run folder while it is being written; ``raw/NAME`` in it belongs to the collector NAME.
+        command: The user's command.
+        collectors: Names of the collectors that record, in the order in which they wrap the command.
+        window: Which part of the run they record.
+        nvtx: Whether NVTX ranges are put around steps, input and epochs.
+        device_tracer: The collector that traces the GPU: only one program may use CUPTI at a time; ``None`` for none.
+        nsys_args: Flags that the user passes on to ``nsys profile``; they win over ours.
+        rate_hz: Samples per second of the resource sampler.
+        options: Further settings by collector.
+    """
+
+    folder: Path
+    command: tuple[str, ...]
+    collectors: tuple[str, ...]
+    window: Window = Window()
+    nvtx: bool = True
+    device_tracer: str | None = None
+    nsys_args: tuple[str, ...] = ()
+    rate_hz: float = 10.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def raw(self, name: str) -> Path:
+        """The folder of collector ``name``; it exists before the program starts."""
+        return self.folder / "raw" / name
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that went wrong while recording, for the manifest and the report: what, why, what to do."""
+
+    code: str
+    message: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Harvest:
+    """What a collector left behind.
+
+    Args:
+        sources: Files and folders to read, in the formats that :mod:`traceviz.parsers` knows.
+        problems: What went wrong.
+        facts: What the manifest says of it: versions, steps recorded, overhead in nanoseconds.
+    """
+
+    sources: tuple[Path, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Companion(ABC):
+    """A process that runs beside the program, started once the program's pid is known."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End it in order, once the program has ended; it saves what it has."""
+
+
+class Collector(ABC):
+    """Records a run. Everything but :meth:`start` and :meth:`harvest` is pure."""
+
+    name: ClassVar[str]
+    """Name on the command line, and of its folder under ``raw/``."""
+    title: ClassVar[str]
+    """Name for people."""
+    traces_device: ClassVar[bool] = False
+    """Whether it may use CUPTI, of which a process has only one."""
+
+    @abstractmethod
+    def availability(self) -> Availability:
+        """Whether it can record on this machine; asks the machine, and changes nothing."""
+
+    def command(self, command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:  # noqa: ARG002
+        """The command that runs ``command`` under this collector; ``command`` itself where it wraps nothing."""
+        return command
+
+    def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:  # noqa: ARG002
+        """Variables to set for the program; values may build on ``inherited``, for example PYTHONPATH."""
+        return {}
+
+    def start(self, plan: Plan, pid: int) -> Companion | None:  # noqa: ARG002
+        """Start what runs beside the program with process id ``pid``."""
+        return None
+
+    def harvest(self, plan: Plan) -> Harvest:  # noqa: ARG002
+        """Collect what was recorded, once the program has ended however it did. Never raises for missing files."""
+        return Harvest()

@@ -1,0 +1,123 @@
+"""The run folder before the program starts: made where it can be, and taken away again if the program cannot be run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from traceviz.collectors.manifest import is_run_folder
+from traceviz.errors import OutputError
+from traceviz.files import check_folder_free
+
+RAW = "raw"
+TABLES = "tables"
+INJECTION = "inject.json"
+
+_RESERVE = ".reserve"
+_RESERVED_BYTES = 1 << 16
+"""Kept for the last manifest: it can be written after a profiler has filled the disk."""
+
+
+@contextlib.contextmanager
+def new_run_folder(folder: Path, collectors: tuple[str, ...], *, force: bool) -> Iterator[NewRun]:
+    """Make ``folder`` with ``raw/NAME`` for each collector; it goes again unless the block calls :meth:`NewRun.keep`.
+
+    A run that is replaced is set aside, and comes back where the new one cannot start.
+
+    Raises:
+        OutputExistsError: ``folder`` exists and may not be replaced.
+        OutputError: it cannot be written.
+    """
+    check_folder_free(folder, force=force, replaceable=is_run_folder)
+    run = NewRun(folder)
+    try:
+        with explained(folder):
+            run.make(collectors)
+        yield run
+    finally:
+        run.finish()
+
+
+class NewRun:
+    """A run folder whose program may or may not start."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._made: Path | None = None
+        self._aside: Path | None = None
+        self._kept = False
+
+    def make(self, collectors: tuple[str, ...]) -> None:
+        """Set aside what is there and make the folders."""
+        if self._folder.exists():
+            self._aside = Path(tempfile.mkdtemp(prefix=f".{self._folder.name}.", dir=self._folder.parent)) / "run"
+            self._folder.rename(self._aside)
+        self._made = _first_missing(self._folder)
+        for name in collectors:
+            (self._folder / RAW / name).mkdir(parents=True)
+        (self._folder / RAW).mkdir(parents=True, exist_ok=True)
+        reserve(self._folder)
+
+    def keep(self) -> None:
+        """The program runs: the folder stays, whatever happens."""
+        self._kept = True
+
+    def finish(self) -> None:
+        """Remove what was replaced; or what was made, and put back what was there."""
+        if not self._kept and self._made is not None:
+            shutil.rmtree(self._made, ignore_errors=True)
+        if self._aside is not None:
+            if not self._kept and self._aside.exists():
+                self._folder.parent.mkdir(parents=True, exist_ok=True)
+                self._aside.rename(self._folder)
+            shutil.rmtree(self._aside.parent, ignore_errors=True)
+
+
+def _first_missing(folder: Path) -> Path:
+    """The uppermost folder that has to be made for ``folder``."""
+    missing = folder
+    while not missing.parent.exists():
+        missing = missing.parent
+    return missing
+
+
+def reserve(folder: Path) -> None:
+    """Take the room that the last manifest needs.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    handle = os.open(folder / _RESERVE, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        os.write(handle, b"\0" * _RESERVED_BYTES)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def release(folder: Path) -> None:
+    """Give the reserved room back."""
+    with contextlib.suppress(OSError):
+        (folder / _RESERVE).unlink(missing_ok=True)
+
+
+def drop_raw(folder: Path) -> None:
+    """Remove what the profilers wrote, once tables have been made of it."""
+    shutil.rmtree(folder / RAW, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        (folder / INJECTION).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Errors of the system as one that says what could not be written."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"{path} cannot be written.", f"{error.strerror or error}.", "Choose another place with -o."
+        ) from error

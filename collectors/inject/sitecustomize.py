@@ -1,0 +1,34 @@
+"""Runs at the start of every Python of the profiled program: puts the hooks in place, then runs what it shadows."""
+
+from __future__ import annotations
+
+import sys
+
+_FOLDER = __file__.rpartition("/")[0]
+
+
+def _install() -> None:
+    try:
+        from traceviz_inject import install  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415
+
+        install()
+    except Exception as error:  # noqa: BLE001 the program comes first, whatever is wrong with us
+        sys.stderr.write(f"traceviz: nothing is recorded in this process: {error!r}\n")
+
+
+def _run_the_shadowed_one() -> None:
+    """Run the sitecustomize that would have run without us, under its own name; its errors are its own."""
+    from importlib.machinery import PathFinder  # noqa: PLC0415
+
+    spec = PathFinder.find_spec("sitecustomize", [entry for entry in sys.path if entry.rstrip("/") != _FOLDER])
+    if spec is None or spec.loader is None:
+        return
+    from importlib.util import module_from_spec  # noqa: PLC0415 loads much that most Pythons do without
+
+    module = module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+_install()
+_run_the_shadowed_one()

@@ -1,0 +1,63 @@
+"""Hooks inside the profiled program: they count its steps and start and stop profilers around some of them.
+
+====================  ==================================================================================================
+``config``            what was asked for: the file that TRACEVIZ_INJECT names
+``process``           which process of the program trains; only that one records
+``hooks``             run a function once a module has been imported by the program
+``steps``             the one step clock; ``keras_steps``, ``tf_iterators``, ``jax_calls``, ``loops`` tell it of steps
+``recorder``          a profiler's window on the clock; ``tensorflow_profiler``, ``jax_profiler``, ``torch_profiler``
+``ending``            save at exit, at SIGTERM, at ``os._exit``
+``status``            what is told to the outside: status.json, problems.jsonl
+====================  ==================================================================================================
+
+Standard library only, syntax of Python 3.9. Modules that are only needed once a framework was imported are imported
+then: most Pythons that start below a training script are small helpers, and each pays for what is imported here.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+from . import hooks, process, status
+
+VARIABLE = "TRACEVIZ_INJECT"
+"""Environment variable with the path of the settings; nothing happens where it is not set."""
+
+FRAMEWORKS = ("jax", "keras", "nvtx", "tensorflow", "tf_keras", "torch")
+"""Packages whose import is what everything else waits for."""
+
+STEP_SOURCES = ("jax_calls", "keras_steps", "loops", "tf_iterators")
+"""Modules that tell the clock of steps; all of them, because any collector may need the steps of any framework."""
+
+RECORDERS = {
+    "jax": "jax_profiler",
+    "nvtx": "nvtx_ranges",
+    "tensorflow": "tensorflow_profiler",
+    "torch": "torch_profiler",
+}
+"""Collector -> module that records for it. Each of these modules has ``install(settings)``."""
+
+
+def install() -> None:
+    """Wait for a framework; not where an ancestor already records."""
+    path = os.environ.get(VARIABLE, "")
+    if not path or process.inherited_owner():
+        return
+    status.note_process(os.path.dirname(path))  # noqa: PTH120 pathlib costs start-up time
+    hooks.before_import(FRAMEWORKS, lambda: _install_all(path))
+
+
+def _install_all(path: str) -> None:
+    """Put all hooks in place, in this order: where several are around one function, the later ones are outside."""
+    from . import config  # noqa: PLC0415 see the end of this module's description
+
+    settings = config.load(path)
+    process.watch_forks()
+    wanted = [RECORDERS[name] for name in settings.collectors if name in RECORDERS]
+    for module in (*STEP_SOURCES, *wanted) if wanted else ():
+        status.guarded(_install_one)(module, settings)
+
+
+def _install_one(name: str, settings: object) -> None:
+    import_module(f"{__name__}.{name}").install(settings)

@@ -1,0 +1,106 @@
+"""What was asked for: the file that the variable TRACEVIZ_INJECT names, written before the program started."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+class Window:
+    """Which part of the run is recorded.
+
+    Args:
+        first_step: First step recorded, counted from 0.
+        steps: Number of steps recorded; ``None`` for all that follow.
+        delay_s: Seconds after the start of the program at which recording begins; ``None`` to begin at ``first_step``.
+        duration_s: Seconds recorded; ``None`` for a number of steps.
+    """
+
+    __slots__ = ("delay_s", "duration_s", "first_step", "steps")
+
+    def __init__(
+        self,
+        first_step: int = 10,
+        steps: int | None = 20,
+        delay_s: float | None = None,
+        duration_s: float | None = None,
+    ) -> None:
+        self.first_step = first_step
+        self.steps = steps
+        self.delay_s = delay_s
+        self.duration_s = duration_s
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether time decides when it begins, rather than steps."""
+        return self.delay_s is not None
+
+
+class Settings:
+    """The contents of the settings file.
+
+    Args:
+        folder: The folder for all raw recordings.
+        collectors: Names of the collectors that record inside the program.
+        window: Which part of the run they record.
+        raw: Folder of each collector's recordings.
+        device_tracer: The one collector that may trace the GPU; ``None`` where no two of them would.
+        options: Further settings by collector.
+    """
+
+    __slots__ = ("collectors", "device_tracer", "folder", "options", "raw", "window")
+
+    def __init__(
+        self,
+        folder: str,
+        collectors: tuple[str, ...] = (),
+        *,
+        window: Window | None = None,
+        raw: Mapping[str, str] | None = None,
+        device_tracer: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.folder = folder
+        self.collectors = collectors
+        self.window = window or Window()
+        self.raw = dict(raw or {})
+        self.device_tracer = device_tracer
+        self.options = dict(options or {})
+
+    def raw_of(self, collector: str) -> str:
+        """The folder of the recordings of ``collector``."""
+        return self.raw.get(collector) or os.path.join(self.folder, collector)  # noqa: PTH118 pathlib costs start-up time
+
+    def traces_device(self, collector: str) -> bool:
+        """Whether ``collector`` may trace the GPU: CUPTI serves one tool at a time."""
+        return self.device_tracer in (None, collector)
+
+
+def load(path: str) -> Settings:
+    """Read the settings.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is not JSON.
+    """
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123 pathlib costs start-up time
+        told = json.load(file)
+    window = told.get("window") or {}
+    return Settings(
+        folder=os.path.join(os.path.dirname(os.path.abspath(path)), "raw"),  # noqa: PTH100, PTH118, PTH120
+        collectors=tuple(told.get("collectors") or ()),
+        window=Window(
+            first_step=int(window.get("first_step") or 0),
+            steps=window.get("steps"),
+            delay_s=window.get("delay_s"),
+            duration_s=window.get("duration_s"),
+        ),
+        raw=told.get("raw"),
+        device_tracer=told.get("device_tracer"),
+        options=told.get("options"),
+    )

@@ -1,0 +1,106 @@
+"""Steps of Keras, whatever the backend: ``fit`` tells its list of callbacks where batches end, and the list tells us.
+
+A step lasts from the end of the previous batch to the end of this one: two of the backends fetch the data before
+they tell that a batch begins, and the wait for data belongs to the step.
+
+The list's own methods are wrapped rather than a callback added to it: Keras calls the callbacks in another thread as
+long as none of them is a stranger, so one more would slow the program down, and would be told late.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from . import hooks
+from .status import guarded
+from .steps import CLOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from .config import Settings
+
+CALLBACK_LISTS = ("keras.src.callbacks.callback_list", "tf_keras.src.callbacks")
+"""Modules with a class ``CallbackList``: Keras 3, and Keras 2 under its later name."""
+
+TRAINERS = {
+    "keras.src.backend.jax.trainer": "JAXTrainer",
+    "keras.src.backend.tensorflow.trainer": "TensorFlowTrainer",
+    "keras.src.backend.torch.trainer": "TorchTrainer",
+}
+"""Module -> class whose ``train_on_batch`` is one step of a program's own loop."""
+
+
+def install(settings: Settings) -> None:  # noqa: ARG001 all step sources have one signature
+    """Wait for Keras."""
+    for module in CALLBACK_LISTS:
+        hooks.when_imported(module, _hook_callbacks)
+    for module in TRAINERS:
+        hooks.when_imported(module, _hook_trainer)
+
+
+def _hook_callbacks(module: ModuleType) -> None:
+    for method, tell in _TOLD_BEFORE.items():
+        hooks.replace(module.CallbackList, method, functools.partial(_telling, tell=tell, afterwards=False))
+    for method, tell in _TOLD_AFTERWARDS.items():
+        hooks.replace(module.CallbackList, method, functools.partial(_telling, tell=tell, afterwards=True))
+
+
+def _telling(method: Any, tell: Callable[..., None], *, afterwards: bool) -> Any:
+    """``method`` of a list of callbacks, which tells us before or after it told the callbacks."""
+    tell = guarded(tell)
+
+    @functools.wraps(method)
+    def told(self: Any, *arguments: Any, **named: Any) -> Any:
+        if not afterwards:
+            tell(self, *arguments)
+        result = method(self, *arguments, **named)
+        if afterwards:
+            tell(self, *arguments)
+        return result
+
+    return told
+
+
+def _step_begins(callbacks: Any, *told: Any) -> None:  # noqa: ARG001
+    CLOCK.begin("keras")
+
+
+def _batch_ended(callbacks: Any, batch: int = 0, *told: Any) -> None:  # noqa: ARG001
+    """The next step begins, unless this was the last batch of the epoch."""
+    batches = (callbacks.params or {}).get("steps")
+    CLOCK.boundary("keras", more=batches is None or batch + 1 < batches)
+
+
+def _no_further_batch(callbacks: Any, *told: Any) -> None:  # noqa: ARG001
+    CLOCK.pause("keras")
+
+
+def _training_ended(callbacks: Any, *told: Any) -> None:  # noqa: ARG001
+    CLOCK.release("keras")
+
+
+_TOLD_BEFORE = {"on_epoch_end": _no_further_batch, "on_test_begin": _no_further_batch, "on_train_end": _training_ended}
+_TOLD_AFTERWARDS = {
+    "on_epoch_begin": _step_begins,
+    "on_train_batch_begin": _step_begins,
+    "on_train_batch_end": _batch_ended,
+}
+
+
+def _hook_trainer(module: ModuleType) -> None:
+    hooks.replace(getattr(module, TRAINERS[module.__name__]), "train_on_batch", _stepping)
+
+
+def _stepping(train_on_batch: Any) -> Any:
+    @functools.wraps(train_on_batch)
+    def step(self: Any, *arguments: Any, **named: Any) -> Any:
+        CLOCK.begin("keras")
+        result = train_on_batch(self, *arguments, **named)
+        CLOCK.boundary("keras")
+        return result
+
+    return step

@@ -1,0 +1,134 @@
+"""Parts of a training loop as hooks see them: taking a batch, forward, backward, optimizer, epochs.
+
+Hooks in frameworks say where a part begins and ends; what makes ranges of them listens. Nothing is said in a process
+that does not train.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from . import hooks, process
+from .status import guarded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
+
+    from .config import Settings
+
+INPUT, FORWARD, BACKWARD, OPTIMIZER, COMPUTE = "data loading", "forward", "backward", "optimizer", "compute"
+"""Parts of a step. They lie in each other or apart, never across; ``compute`` is the whole of a batch's work where a
+framework does not show more."""
+
+PARTS = (INPUT, FORWARD, BACKWARD, OPTIMIZER, COMPUTE)
+
+TORCH_HOOKS = {
+    "torch.autograd": "hook_autograd",
+    "torch.compiler": "hook_compiler",
+    "torch.nn.modules.module": "hook_module",
+    "torch.optim.optimizer": "hook_optimizer",
+    "torch.utils.data.dataloader": "hook_dataloader",
+}
+"""Module of torch -> function of :mod:`.torch_steps` that puts hooks in it."""
+
+OTHER_HOOKS = {
+    "keras.src.backend.tensorflow.trainer": "hook_trainer",
+    "keras.src.callbacks.callback_list": "hook_callbacks",
+    "keras.src.trainers.epoch_iterator": "hook_batches",
+    "tensorflow.python.data.ops.iterator_ops": "hook_iterator",
+}
+"""Module -> function of :mod:`.loops_keras` that puts hooks in it."""
+
+
+SEEN_BY_TENSORFLOW = frozenset({"keras.src.backend.tensorflow.trainer"})
+"""Modules in which the TensorFlow profiler sees for itself what the hook would show."""
+
+
+def install(settings: Settings) -> None:
+    """Wait for torch, and for what else shows the parts of its loop if somebody makes ranges of them."""
+    for module in TORCH_HOOKS:
+        hooks.when_imported(module, _hook_torch)
+    if "nvtx" not in settings.collectors:
+        return
+    for module in OTHER_HOOKS:
+        if module not in SEEN_BY_TENSORFLOW or "tensorflow" not in settings.collectors:
+            hooks.when_imported(module, _hook_other)
+
+
+def _hook_torch(module: ModuleType) -> None:
+    from . import torch_steps  # noqa: PLC0415 most Python processes never import torch
+
+    getattr(torch_steps, TORCH_HOOKS[module.__name__])(module)
+
+
+def _hook_other(module: ModuleType) -> None:
+    from . import loops_keras  # noqa: PLC0415 most Python processes never import a framework
+
+    getattr(loops_keras, OTHER_HOOKS[module.__name__])(module)
+
+
+class Parts:
+    """Passes on where parts and epochs begin and end."""
+
+    __slots__ = ("_epochs", "_listeners", "epoch")
+
+    def __init__(self) -> None:
+        self._listeners: list[tuple[Callable[[str], None], Callable[[str], None]]] = []
+        self._epochs: list[tuple[Callable[[int], None], Callable[[], None]]] = []
+        self.epoch: int = -1
+        """Number of the epoch in progress, or of the last one; -1 before the first."""
+
+    def listen(
+        self,
+        begin: Callable[[str], None],
+        end: Callable[[str], None],
+        epoch_begin: Callable[[int], None],
+        epoch_end: Callable[[], None],
+    ) -> None:
+        """Have these called where a part begins and ends (with its name), and where an epoch does (with its number)."""
+        self._listeners.append((guarded(begin), guarded(end)))
+        self._epochs.append((guarded(epoch_begin), guarded(epoch_end)))
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._listeners)
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """The body is the part ``name``, and ends however it ends."""
+        if not self._listeners or not process.claimed():
+            yield
+            return
+        for begin, _ in self._listeners:
+            begin(name)
+        try:
+            yield
+        finally:
+            for _, end in reversed(self._listeners):
+                end(name)
+
+    def epoch_begins(self) -> None:
+        """The next epoch begins; the one before it has ended, whether somebody said so or not."""
+        self.epoch += 1
+        if process.claimed():
+            for begin, _ in self._epochs:
+                begin(self.epoch)
+
+    def epoch_ends(self) -> None:
+        """The epoch in progress has ended."""
+        for _, end in self._epochs:
+            end()
+
+    def turn_off(self) -> None:
+        """This process turned out not to train."""
+        self._listeners.clear()
+        self._epochs.clear()
+
+
+PARTS_OF_LOOP = Parts()
+"""The parts of this process's loop."""
+
+process.in_forked_child(PARTS_OF_LOOP.turn_off)

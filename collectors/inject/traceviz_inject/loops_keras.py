@@ -1,0 +1,131 @@
+"""Parts of a loop in Keras and tf.data: epochs, a batch's work, and batches that Python takes from a pipeline.
+
+Keras on TensorFlow hands its pipeline to a compiled function, which does everything from taking a batch to the
+optimizer at once, and where nothing can be told apart from outside. The TensorFlow profiler looks inside. Where it does
+not record, Keras is given its batches by an iterator in Python, which is another way that it offers: what is computed
+stays the same, and the wait for a batch gets a range.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from . import loops, status
+from .loops import PARTS_OF_LOOP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+    from typing import Any
+
+_MARK = "__traceviz_parts__"
+_END = object()
+
+
+def hook_callbacks(module: ModuleType) -> None:
+    """See epochs and batches through the list of callbacks that ``fit`` keeps, whatever is in it."""
+    callbacks = module.CallbackList
+    batch = ExitStack()
+    _wrap(callbacks, "on_epoch_begin", functools.partial(_after, PARTS_OF_LOOP.epoch_begins))
+    _wrap(callbacks, "on_epoch_end", functools.partial(_after, PARTS_OF_LOOP.epoch_ends))
+    _wrap(callbacks, "on_train_batch_begin", functools.partial(_after, functools.partial(_work_begins, batch)))
+    _wrap(callbacks, "on_train_batch_end", functools.partial(_before, batch.close))
+
+
+def hook_batches(module: ModuleType) -> None:
+    """See batches that Keras takes on the backends that take them in Python."""
+    _wrap(module.EpochIterator, "__next__", _seen_batch)
+
+
+def hook_trainer(module: ModuleType) -> None:
+    """See batches that Keras would take within a compiled function."""
+    _wrap(module.TensorFlowTrainer, "make_train_function", _taking_batches)
+
+
+def hook_iterator(module: ModuleType) -> None:
+    """See batches that a loop in Python takes from tf.data."""
+    _wrap(module.OwnedIterator, "__next__", _seen_batch)
+
+
+def _wrap(owner: type, method: str, make: Any) -> None:
+    """Put ``make(original)`` in the place of a method, once, around whatever counts steps there."""
+    original = owner.__dict__.get(method)
+    if original is None or getattr(original, _MARK, False):
+        return
+    made = make(original)
+    setattr(made, _MARK, True)
+    setattr(owner, method, made)
+
+
+def _taking_batches(make: Any) -> Any:
+    @functools.wraps(make)
+    def made(self: Any, *arguments: Any, **named: Any) -> Any:
+        result = make(self, *arguments, **named)
+        function = self.train_function
+        if function is not None and not getattr(function, _MARK, False):
+            self.train_function = _given_batches(function, self)
+        return result
+
+    return made
+
+
+def _given_batches(function: Any, trainer: Any) -> Any:
+    """A training function that takes one batch in Python, where it would take one from a plain tf.data iterator."""
+
+    @functools.wraps(function)
+    def step(iterator: Any) -> Any:
+        plain = getattr(sys.modules.get("tensorflow.python.data.ops.iterator_ops"), "OwnedIterator", None)
+        if plain is None or type(iterator) is not plain or trainer.steps_per_execution != 1:
+            return function(iterator)
+        return function(_batches(iterator))
+
+    setattr(step, _MARK, True)
+    return step
+
+
+def _batches(iterator: Any) -> Iterator[Any]:
+    """The next batch of ``iterator``. Its end is told as compiled code tells it, which is what Keras waits for."""
+    batch = next(iterator, _END)
+    if batch is _END:
+        raise sys.modules["tensorflow"].errors.OutOfRangeError(None, None, "End of sequence")
+    yield batch
+
+
+def _seen_batch(take: Any) -> Any:
+    @functools.wraps(take)
+    def seen(self: Any) -> Any:
+        with PARTS_OF_LOOP.part(loops.INPUT):
+            return take(self)
+
+    return seen
+
+
+def _before(ours: Any, method: Any) -> Any:
+    ours = status.guarded(ours)
+
+    @functools.wraps(method)
+    def seen(*arguments: Any, **named: Any) -> Any:
+        ours()
+        return method(*arguments, **named)
+
+    return seen
+
+
+def _after(ours: Any, method: Any) -> Any:
+    ours = status.guarded(ours)
+
+    @functools.wraps(method)
+    def seen(*arguments: Any, **named: Any) -> Any:
+        result = method(*arguments, **named)
+        ours()
+        return result
+
+    return seen
+
+
+def _work_begins(batch: ExitStack) -> None:
+    batch.close()
+    batch.enter_context(PARTS_OF_LOOP.part(loops.COMPUTE))

@@ -1,0 +1,98 @@
+"""Which process of the program trains: the first of each line of descent that makes a step, and only that one records.
+
+::
+
+    torchrun ─┬─ rank 0 ── steps ──┬─ data worker      no: its ancestor makes the steps
+              │                    └─ subprocess       no: the variable says that rank 0 records
+              └─ rank 1 ── steps                       yes: nobody above it makes steps
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OWNER = "TRACEVIZ_INJECT_OWNER"
+"""Environment variable with the process id of the ancestor that records; children that see it stay out."""
+
+RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "HOROVOD_RANK", "PMI_RANK")
+"""Environment variables in which launchers tell a process its rank."""
+
+LAUNCHERS = frozenset({"torchrun", "torch.distributed.run", "torch.distributed.launch", "horovodrun", "accelerate"})
+"""Programs that only start others. They import a framework, and never make a step."""
+
+_after_fork: list[Callable[[], None]] = []
+_state = {"owner": 0, "watching": 0}
+
+
+def inherited_owner() -> bool:
+    """Whether an ancestor of this process already records."""
+    owner = os.environ.get(OWNER, "")
+    return bool(owner) and owner != str(os.getpid())
+
+
+def claim() -> None:
+    """This process trains: whatever it starts from now on stays out."""
+    _state["owner"] = os.getpid()
+    os.environ[OWNER] = str(os.getpid())
+
+
+def claimed() -> bool:
+    """Whether this very process has claimed to be the one that trains: not the one it was forked from."""
+    return _state["owner"] == os.getpid()
+
+
+def may_train() -> bool:
+    """Whether this process may be the one that trains: no fork or child of one that already does."""
+    return _state["owner"] in (0, os.getpid())
+
+
+def is_helper() -> bool:
+    """Whether this process was started by multiprocessing, or only starts others: it need not train at all."""
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    if multiprocessing is not None and multiprocessing.parent_process() is not None:
+        return True
+    program = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""  # noqa: PTH119
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return program in LAUNCHERS or getattr(main, "name", "") in LAUNCHERS
+
+
+def name() -> str:
+    """The name of this process among those that train: ``rank3`` where a launcher numbered it, else ``pid1234``."""
+    rank = next((os.environ[key] for key in RANK_VARIABLES if os.environ.get(key, "").isdigit()), None)
+    return f"rank{rank}" if rank is not None else f"pid{os.getpid()}"
+
+
+def own_folder(parent: str) -> str:
+    """Make and return a folder below ``parent`` for this process alone: processes never write over each other."""
+    os.makedirs(parent, exist_ok=True)  # noqa: PTH103
+    for candidate in (name(), f"{name()}-pid{os.getpid()}"):
+        folder = os.path.join(parent, candidate)  # noqa: PTH118
+        try:
+            os.mkdir(folder)  # noqa: PTH102
+        except FileExistsError:
+            continue
+        return folder
+    return folder
+
+
+def in_forked_child(forget: Callable[[], None]) -> None:
+    """Have ``forget`` called in every child that is forked from a process that trains."""
+    _after_fork.append(forget)
+
+
+def watch_forks() -> None:
+    """Tell forked children that they do not train, if the process they were forked from does."""
+    if not _state["watching"] and hasattr(os, "register_at_fork"):
+        _state["watching"] = 1
+        os.register_at_fork(after_in_child=_forget)
+
+
+def _forget() -> None:
+    if not may_train():
+        for forget in _after_fork:
+            forget()

@@ -1,0 +1,262 @@
+"""A profiler's window on the step clock: started before its first step, stopped after its last, saved in any case."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from . import ending, process
+from .status import Status, explain, guarded
+from .steps import CLOCK, SOURCES
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .config import Settings
+
+WAITING, RECORDING, DONE = "waiting", "recording", "saved"
+
+RETRY_S = 0.05
+"""How long to wait for a framework that is not ready when the time has come."""
+
+
+class Profiler:
+    """What a framework's module implements: how its profiler is worked. Any method may raise."""
+
+    collector = ""
+    """Name of the collector."""
+    framework = ""
+    """Name of the framework."""
+
+    def version(self) -> str | None:
+        """Version of the framework."""
+        raise NotImplementedError
+
+    def is_ready(self) -> bool:
+        """Whether it can be started now, at a moment that the program did not choose."""
+        return True
+
+    def start(self, folder: str) -> None:
+        """Start recording; files go below ``folder``."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Stop recording and save."""
+        raise NotImplementedError
+
+    def open_mark(self, number: int) -> Any:
+        """Mark that step ``number`` begins; ``None`` where steps are marked otherwise."""
+        raise NotImplementedError
+
+    def close_mark(self, mark: Any, number: int, *, complete: bool) -> None:
+        """Step ``number`` has ended; if not ``complete``, it was none."""
+        raise NotImplementedError
+
+
+class Recorder:
+    """Works one profiler.
+
+    It records ``window.steps`` steps from ``window.first_step`` on, or ``window.duration_s`` seconds from
+    ``window.delay_s`` on. If a better source of steps appears after something else was taken for steps (a pass over
+    the data before Keras trains), it records again, and what it had is dropped.
+    """
+
+    def __init__(self, profiler: Profiler, settings: Settings) -> None:
+        self._profiler = profiler
+        self._window = settings.window
+        self._parent = settings.raw_of(profiler.collector)
+        self._lock = threading.RLock()
+        self._mark: Any = None
+        self._rank = len(SOURCES)
+        self._recorded = 0
+        self._source: str | None = None
+        self._folder = ""
+        self._status: Status | None = None
+        self.state = WAITING
+
+    def attach(self) -> None:
+        """Listen to the clock from now on, now that the framework was imported."""
+        CLOCK.listen(self._on_step, self._on_step_end, outermost=True)
+        ending.on_end(self._at_end)
+        if self._window.is_timed:
+            ending.arm()
+            self._later(max(0.0, (self._window.delay_s or 0.0) - _seconds_since_start()), self._start_in_time)
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether the profiler runs."""
+        return self.state == RECORDING
+
+    def give_way(self) -> None:
+        """The program starts the profiler itself: there is only one, and the program goes first."""
+        if self.state == RECORDING:
+            self._stop("the program's own profiling")
+            self._tell().problem(
+                "profiler-taken",
+                f"The program started the {self._profiler.framework} profiler itself; "
+                f"the recording ended there, after {self._recorded} steps.",
+                "Choose an earlier window with --steps, or switch the program's own profiling off.",
+            )
+
+    def _on_step(self, number: int) -> None:
+        if self._status is None and not self._window.is_timed:
+            self._tell().update(version=guarded(self._profiler.version)())
+        if not self._window.is_timed and self._begins_at(number):
+            self._start(number)
+        if self.state == RECORDING:
+            self._mark = self._profiler.open_mark(number)
+
+    def _on_step_end(self, number: int, complete: bool) -> None:  # noqa: FBT001 called by the clock
+        mark, self._mark = self._mark, None
+        if self.state != RECORDING:
+            return
+        if mark is not None:
+            self._profiler.close_mark(mark, number, complete=complete)
+        self._recorded += complete
+        self._source = CLOCK.source
+        steps = self._window.steps
+        if steps is not None and self._recorded >= steps:
+            self._stop()
+
+    def _begins_at(self, number: int) -> bool:
+        if number < self._window.first_step:
+            return False
+        if self.state == WAITING:
+            return True
+        return self._supersedes()
+
+    def _supersedes(self) -> bool:
+        """Whether steps are now told by a better source than those of which the recording was made."""
+        if CLOCK.rank >= self._rank or self.state not in (RECORDING, DONE):
+            return False
+        if self.state == RECORDING:
+            self._stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return True
+
+    def _start(self, number: int | None) -> None:
+        with self._lock, ending.uninterrupted():
+            status = self._tell()
+            self._rank, self._source, self._recorded = CLOCK.rank, CLOCK.source, 0
+            try:
+                begun = time.monotonic_ns()
+                self._profiler.start(self._folder)
+            except Exception as error:  # noqa: BLE001 frameworks raise what they like; it is reported
+                self.state = "failed"
+                ending.cancel(self._at_end)
+                status.update(state=self.state, detail=explain(error), first_step=number)
+                status.problem(*_why_not(error, self._profiler.framework))
+                return
+            self.state = RECORDING
+            ending.arm()
+            status.update(
+                state=self.state,
+                first_step=number,
+                steps_recorded=0,
+                source=self._source,
+                start_cost_ns=time.monotonic_ns() - begun,
+                started_unix_ns=time.time_ns(),
+                version=guarded(self._profiler.version)(),
+            )
+        if self._window.duration_s is not None:
+            self._later(self._window.duration_s, self._stop)
+
+    def _start_in_time(self) -> None:
+        """Start because it is time; not in a process that only starts others."""
+        if self.state != WAITING or not process.may_train() or (process.is_helper() and not process.claimed()):
+            return
+        if not self._profiler.is_ready():
+            self._later(RETRY_S, self._start_in_time)
+            return
+        process.claim()
+        self._start(None)
+
+    def _stop(self, reason: str | None = None) -> None:
+        with self._lock, ending.uninterrupted():
+            if self.state != RECORDING:
+                return
+            self.state = DONE
+            status = self._tell()
+            begun = time.monotonic_ns()
+            try:
+                self._profiler.stop()
+            except Exception as error:  # noqa: BLE001 frameworks raise what they like; it is reported
+                self.state = "not-saved"
+                status.problem("not-saved", f"The {self._profiler.framework} profiler could not save: {explain(error)}")
+            status.update(
+                state=self.state,
+                steps_recorded=self._recorded,
+                stop_cost_ns=time.monotonic_ns() - begun,
+                source=self._source or status["source"],
+                ended_by=reason or "window",
+            )
+            ending.disarm()
+
+    def _at_end(self, reason: str) -> None:
+        """The program ends: save, or say why there is nothing to save."""
+        if self.state == RECORDING:
+            self._stop(reason)
+        elif self.state == WAITING and not process.is_helper():
+            self._tell().update(
+                state="not-started",
+                version=guarded(self._profiler.version)(),
+                steps_seen=CLOCK.steps_seen,
+                detail=self._why_not_started(),
+            )
+
+    def _why_not_started(self) -> str:
+        if self._window.is_timed:
+            return f"the program ended before recording was to begin, after {self._window.delay_s} s"
+        seen, first = CLOCK.steps_seen, self._window.first_step
+        if not seen:
+            return "no training step was seen: use --delay and --duration to record by time"
+        return f"program ended after {seen} steps; recording begins at step {first}; use --steps {_steps_within(seen)}"
+
+    def _tell(self) -> Status:
+        if self._status is None:
+            self._folder = process.own_folder(self._parent)
+            self._status = Status(self._folder, self._profiler.framework)
+        return self._status
+
+    def _later(self, seconds: float, call: Any) -> None:
+        timer = threading.Timer(seconds, guarded(call))
+        timer.daemon = True
+        timer.start()
+
+
+def _why_not(error: Exception, framework: str) -> tuple[str, str, str]:
+    """Code, message and remedy for a profiler that did not start."""
+    if "already" in str(error).lower() or "another profile" in str(error).lower():
+        return (
+            "profiler-taken",
+            f"The program runs the {framework} profiler itself, and there is only one: traceviz recorded nothing.",
+            "Read the program's own trace, or switch its profiling off (the profile_batch of a TensorBoard callback).",
+        )
+    return ("not-started", f"The {framework} profiler did not start: {explain(error)}", "")
+
+
+def _steps_within(seen: int) -> str:
+    """The second half of the steps, as the command line wants it.
+
+    >>> _steps_within(7), _steps_within(1)
+    ('3:7', '0:1')
+    """
+    return f"{seen // 2}:{seen}"
+
+
+def _seconds_since_start() -> float:
+    """How long this process has been running; by its own processor time where the system does not tell."""
+    try:
+        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+            ticks = int(file.read().rpartition(b")")[2].split()[19])
+        with open("/proc/uptime", "rb") as file:  # noqa: PTH123
+            uptime = float(file.read().split()[0])
+    except (OSError, ValueError, IndexError):
+        return time.process_time()
+    return uptime - ticks / _TICKS_PER_SECOND
+
+
+_TICKS_PER_SECOND = 100
+"""Unit of times under /proc, on every Linux."""

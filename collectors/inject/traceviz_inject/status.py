@@ -1,0 +1,123 @@
+"""What is told to the outside: a line on stderr at most, ``status.json`` and ``problems.jsonl`` in a process's folder.
+
+Nothing here ever raises: a full disk or a folder that vanished must not break the program.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+PROCESSES = "processes.jsonl"
+"""File in the raw folder with one line per Python process that was reached: proof that the hooks were in place."""
+
+STATUS = "status.json"
+"""File in the folder of a recording process: how far it got."""
+
+PROBLEMS = "problems.jsonl"
+"""File beside it: what went wrong."""
+
+_complained: set[str] = set()
+
+
+def complain(message: str) -> None:
+    """Say one line on stderr; the same line once only."""
+    if message in _complained or sys.stderr is None:
+        return
+    _complained.add(message)
+    try:
+        sys.stderr.write(f"traceviz: {message}\n")
+    except (OSError, ValueError):  # closed, or a full disk behind it
+        return
+
+
+def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, with its failures said in one line instead of raised: the program comes first."""
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except Exception as error:  # noqa: BLE001 whatever is wrong with us, the program goes on
+            complain(f"a part of the recording is off: {explain(error)}")
+            return None
+
+    return call
+
+
+def explain(error: BaseException) -> str:
+    """The first line of an error, with its type."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def note_process(run: str) -> None:
+    """Leave a line below the folder ``run`` that the hooks are in place in this process; without the module json."""
+    python = "%d.%d.%d" % sys.version_info[:3]  # noqa: UP031
+    line = f'{{"pid": {os.getpid()}, "ppid": {os.getppid()}, "python": "{python}"}}\n'
+    _append(os.path.join(run, "raw", PROCESSES), line)  # noqa: PTH118
+
+
+class Status:
+    """How far one collector got in this process.
+
+    Args:
+        folder: Folder of the files: the one that this process owns below the collector's folder.
+        framework: Name of the framework that is recorded.
+    """
+
+    __slots__ = ("_facts", "_folder")
+
+    def __init__(self, folder: str, framework: str) -> None:
+        self._folder = folder
+        self._facts: dict[str, Any] = {
+            "pid": os.getpid(),
+            "state": "waiting",
+            "first_step": None,
+            "steps_recorded": 0,
+            "stop_cost_ns": None,
+            "framework": framework,
+            "version": None,
+        }
+
+    def __getitem__(self, fact: str) -> Any:
+        """The present value of ``fact``."""
+        return self._facts.get(fact)
+
+    def update(self, **facts: Any) -> None:
+        """Note facts and write them all."""
+        import json  # noqa: PLC0415 most Pythons that start below a training script have nothing to say
+        import time  # noqa: PLC0415
+
+        self._facts.update(facts, written_unix_ns=time.time_ns())
+        path = os.path.join(self._folder, STATUS)  # noqa: PTH118
+        temporary = f"{path}.{os.getpid()}"
+        try:
+            os.makedirs(self._folder, exist_ok=True)  # noqa: PTH103
+            with open(temporary, "w", encoding="utf-8") as file:  # noqa: PTH123
+                json.dump(self._facts, file)
+            os.replace(temporary, path)  # noqa: PTH105
+        except OSError as error:
+            complain(f"{path} cannot be written: {explain(error)}")
+
+    def problem(self, code: str, message: str, fix: str = "") -> None:
+        """Note what went wrong and say it once."""
+        import json  # noqa: PLC0415
+
+        complain(message)
+        line = json.dumps({"code": code, "message": message, "fix": fix})
+        _append(os.path.join(self._folder, PROBLEMS), f"{line}\n")  # noqa: PTH118
+
+
+def _append(path: str, line: str) -> None:
+    """Append one line; a single write, so that lines of several processes stay whole."""
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120
+        with open(path, "ab", buffering=0) as file:  # noqa: PTH123
+            file.write(line.encode())
+    except OSError as error:
+        complain(f"{path} cannot be written: {explain(error)}")

@@ -1,0 +1,192 @@
+"""The one step clock of the process.
+
+Hooks in frameworks tell it where a step begins and ends; profilers and ranges listen. Several hooks may see the same
+loop (Keras calls an optimizer, which reads an iterator): the one nearest to what the user calls a step drives it.
+
+::
+
+    source:     begin      boundary      boundary          pause            begin      boundary
+    listeners:  on_step 0  on_end 0      on_end 1          on_end 2         on_step 2  on_end 2
+                           on_step 1     on_step 2         (not complete)              on_step 3
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import process
+from .status import guarded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SOURCES = (
+    *("keras", "jax_step", "tf_step", "torch_optimizer", "torch_loader"),
+    *("tf_iterator", "jax_call", "tf_call", "torch_call"),
+)
+"""Who may tell of steps, the most trusted first: Keras' batches, the program's own annotations, optimizer steps, then
+what merely repeats."""
+
+DECLARED = frozenset({"jax_step", "tf_step"})
+"""Sources whose steps the program itself annotates: nobody else need mark them."""
+
+_RANKS = {source: rank for rank, source in enumerate(SOURCES)}
+_NONE = len(SOURCES)
+
+
+class StepClock:
+    """Counts steps, and tells listeners of them."""
+
+    __slots__ = ("_counts", "_driver", "_listeners", "_off", "_running")
+
+    def __init__(self) -> None:
+        self._counts = dict.fromkeys(SOURCES, 0)
+        self._driver = _NONE
+        self._running = False
+        self._off = False
+        self._listeners: list[tuple[Callable[[int], None], Callable[[int, bool], None] | None]] = []
+
+    @property
+    def source(self) -> str | None:
+        """The source that drives the clock."""
+        return SOURCES[self._driver] if self._driver < _NONE else None
+
+    @property
+    def rank(self) -> int:
+        """How trusted the source that drives the clock is: 0 is best."""
+        return self._driver
+
+    @property
+    def step(self) -> int | None:
+        """Number of the step in progress; ``None`` between steps."""
+        return self._counts[SOURCES[self._driver]] if self._running else None
+
+    @property
+    def steps_seen(self) -> int:
+        """Complete steps of the best source that told of any."""
+        return next((count for count in self._counts.values() if count), 0)
+
+    def listen(
+        self,
+        on_step: Callable[[int], None],
+        on_end: Callable[[int, bool], None] | None = None,
+        *,
+        outermost: bool = False,
+    ) -> None:
+        """Have ``on_step(number)`` called when a step begins, and ``on_end(number, complete)`` when it ends.
+
+        Args:
+            on_step: Called with the number of the step that begins, counted from 0. A step that was abandoned
+                (``complete`` is false: the epoch was over, there was no further batch) begins again later, with the
+                same number.
+            on_end: Called when that step has ended.
+            outermost: Called first at the beginning and last at the end: a profiler, which so sees others' ranges.
+        """
+        entry = (guarded(on_step), guarded(on_end) if on_end else None)
+        self._listeners.insert(0 if outermost else len(self._listeners), entry)
+
+    def begin(self, source: str) -> None:
+        """The first step, or the first after a pause, begins now. Nothing happens while one is in progress."""
+        if self._follows(source) and not self._running:
+            self._begin()
+
+    def boundary(self, source: str, *, more: bool = True) -> None:
+        """A step has ended and, if ``more``, the next one begins."""
+        if not self._follows(source):
+            return
+        self._end(complete=True)
+        self._counts[source] += 1
+        if more:
+            self._begin()
+
+    def pause(self, source: str) -> None:
+        """What was taken for the beginning of a step is none: the epoch is over, or the loop."""
+        if self._driver < _NONE and SOURCES[self._driver] == source:
+            self._end(complete=False)
+
+    def release(self, source: str) -> None:
+        """``source`` has no more steps for now; others may drive the clock until it comes back."""
+        if self._driver < _NONE and SOURCES[self._driver] == source:
+            self._end(complete=False)
+            self._driver = _NONE
+
+    def turn_off(self) -> None:
+        """No more steps: this process turned out not to train."""
+        self._off = True
+        self._listeners.clear()
+
+    def _follows(self, source: str) -> bool:
+        """Whether ``source`` drives the clock, now that it has spoken."""
+        rank = _RANKS[source]
+        if rank > self._driver or self._off:
+            return False
+        if rank < self._driver:
+            if not process.claimed() and not self._claims():
+                return False
+            self._end(complete=False)
+            self._driver = rank
+        return True
+
+    def _claims(self) -> bool:
+        if not process.may_train() or process.inherited_owner():
+            self.turn_off()
+            return False
+        process.claim()
+        return True
+
+    def _begin(self) -> None:
+        self._running = True
+        number = self._counts[SOURCES[self._driver]]
+        for on_step, _ in tuple(self._listeners):
+            on_step(number)
+
+    def _end(self, *, complete: bool) -> None:
+        if not self._running:
+            return
+        self._running = False
+        number = self._counts[SOURCES[self._driver]]
+        for _, on_end in reversed(tuple(self._listeners)):
+            if on_end:
+                on_end(number, complete)
+
+
+class Leader:
+    """Picks, among things that repeat, the one whose repetition is the step.
+
+    The first that is called leads. It loses the lead once it is gone, or once others were called :data:`PATIENCE` times
+    in a row without it: it was a peek at the data, an initialisation, or its loop is over.
+    """
+
+    PATIENCE = 8
+
+    __slots__ = ("_leader", "_others")
+
+    def __init__(self) -> None:
+        self._leader: Callable[[], object | None] = lambda: None
+        self._others = 0
+
+    def leads(self, thing: object, reference: Callable[[], object | None]) -> bool:
+        """Whether ``thing``, which is being called now, leads; ``reference()`` is it, or ``None`` once it is gone."""
+        leader = self._leader()
+        if leader is thing:
+            self._others = 0
+            return True
+        self._others += 1
+        if leader is not None and self._others < self.PATIENCE:
+            return False
+        self._leader = reference
+        self._others = 0
+        return True
+
+    def retire(self, thing: object) -> bool:
+        """``thing`` has come to its end; whether it was the leader."""
+        if self._leader() is not thing:
+            return False
+        self._leader = lambda: None
+        return True
+
+
+CLOCK = StepClock()
+"""The step clock of this process."""
+
+process.in_forked_child(CLOCK.turn_off)

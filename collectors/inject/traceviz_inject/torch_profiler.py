@@ -1,0 +1,220 @@
+"""The torch profiler, around the steps of the window: a Kineto trace."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gzip
+import os
+import re
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from . import hooks, process, status
+from .recorder import Profiler, Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any, BinaryIO
+
+    from .config import Settings
+
+PROFILER_MODULE = "torch.profiler.profiler"
+AUTOGRAD_MODULE = "torch.autograd.profiler"
+
+STEP = "ProfilerStep#"
+"""Name of a step's mark: what the torch profiler's own schedule calls it, so that every tool knows it."""
+
+SUFFIX = ".pt.trace.json.gz"
+
+_MARK = b"traceviz mark "
+_MARKED = re.compile(_MARK + rb"(\d+)")
+_NO_STEP = b"no complete step"
+_PIECE = 1 << 20
+_PATIENCE_S = 10.0
+
+
+def install(settings: Settings) -> None:
+    """Wait for the profiler's modules, which torch imports with itself."""
+    recorders: list[Recorder] = []
+
+    def attach(module: ModuleType) -> None:
+        if not recorders:
+            profiler = TorchProfiler(settings, module)
+            recorders.append(Recorder(profiler, settings))
+            recorders[0].attach()
+            hooks.when_imported(AUTOGRAD_MODULE, functools.partial(profiler.watch, recorder=recorders[0]))
+
+    hooks.when_imported(PROFILER_MODULE, attach)
+
+
+class TorchProfiler(Profiler):
+    """``torch.profiler`` of the torch that the program imported.
+
+    A mark has to be named when its step begins, when it is not known yet whether it will be one. So marks are numbered,
+    and named when the trace is saved.
+    """
+
+    collector = "torch"
+    framework = "torch"
+
+    def __init__(self, settings: Settings, module: ModuleType) -> None:
+        self._module = module
+        self._options = dict(settings.options.get(self.collector) or {})
+        self._traces_device = settings.device_tracer in (None, self.collector)
+        self._is_timed = settings.window.is_timed
+        self._profile: Any = None
+        self._folder = ""
+        self._steps: list[int | None] = []
+        self._others: set[int] = set()
+        self._is_ours = False
+
+    def version(self) -> str | None:
+        """``torch.__version__``, which is no plain text."""
+        version = getattr(sys.modules.get("torch"), "__version__", None)
+        return None if version is None else str(version)
+
+    def start(self, folder: str) -> None:
+        """Start in the thread that trains: other threads' operators are not recorded."""
+        if self._others:
+            raise RuntimeError("another profile is being recorded already")
+        self._folder, self._steps = folder, []
+        in_main_thread(self._start, anyway=not self._is_timed)
+
+    def _start(self) -> None:
+        self._is_ours = True
+        try:
+            self._profile = self._module.profile(
+                activities=self._activities(),
+                record_shapes=bool(self._options.get("record_shapes")),
+                profile_memory=bool(self._options.get("profile_memory")),
+                with_stack=bool(self._options.get("with_stack")),
+                **self._all_threads(),
+            )
+            self._profile.start()
+        except BaseException:
+            self._profile = None
+            raise
+        finally:
+            self._is_ours = False
+
+    def stop(self) -> None:
+        """Stop and save. What was recorded is on disk, if with unnamed marks, before it is compressed."""
+        in_main_thread(self._profile.stop, anyway=not self._is_timed)
+        os.makedirs(self._folder, exist_ok=True)  # noqa: PTH103 pathlib costs start-up time
+        output = os.path.join(self._folder, os.path.basename(self._folder) + SUFFIX)  # noqa: PTH118, PTH119
+        plain = output[: -len(".gz")]
+        self._profile.export_chrome_trace(plain)
+        self._profile = None
+        with open(plain, "rb") as source, gzip.open(f"{output}.part", "wb", compresslevel=3) as target:  # noqa: PTH123
+            copy_named(source, target, self._steps)
+        os.replace(f"{output}.part", output)  # noqa: PTH105
+        os.remove(plain)  # noqa: PTH107
+
+    def open_mark(self, number: int) -> Any:  # noqa: ARG002 the number is told at the end, when it is known to be a step
+        """Begin the range of a step on this thread."""
+        mark = sys.modules[AUTOGRAD_MODULE].record_function(_MARK.decode() + str(len(self._steps)))
+        self._steps.append(None)
+        mark.__enter__()
+        return mark
+
+    def close_mark(self, mark: Any, number: int, *, complete: bool) -> None:
+        """End it."""
+        mark.__exit__(None, None, None)
+        if complete:
+            self._steps[-1] = number
+
+    def watch(self, module: ModuleType, recorder: Recorder) -> None:
+        """Give way where the program records itself, before its profiler finds ours in its place."""
+        hooks.replace(module.profile, "_prepare_trace", functools.partial(self._giving_way, recorder=recorder))
+        hooks.replace(module.profile, "__exit__", self._noting_end)
+
+    def _giving_way(self, prepare: Any, recorder: Recorder) -> Any:
+        @functools.wraps(prepare)
+        def prepared_by_the_program(profile: Any) -> Any:
+            if not self._is_ours and process.may_train():
+                status.guarded(recorder.give_way)()
+                self._others.add(id(profile))
+            return prepare(profile)
+
+        return prepared_by_the_program
+
+    def _noting_end(self, leave: Any) -> Any:
+        @functools.wraps(leave)
+        def left(profile: Any, *arguments: Any) -> Any:
+            self._others.discard(id(profile))
+            return leave(profile, *arguments)
+
+        return left
+
+    def _activities(self) -> list[Any]:
+        """The CPU's operators, and the GPU's work where nobody else traces it."""
+        activity = self._module.ProfilerActivity
+        able = self._module.supported_activities()
+        wanted = [activity.CPU, *([activity.CUDA, activity.XPU] if self._traces_device else [])]
+        return [one for one in wanted if one in able]
+
+    def _all_threads(self) -> dict[str, Any]:
+        """By time, it is not known which thread trains; all of them are recorded where torch can."""
+        make = getattr(self._module, "_ExperimentalConfig", None)
+        if not self._is_timed or make is None:
+            return {}
+        try:
+            return {"experimental_config": make(profile_all_threads=True)}
+        except TypeError:  # an older torch
+            return {}
+
+
+def copy_named(source: BinaryIO, target: Any, steps: list[int | None]) -> None:
+    """Copy a trace; mark ``n`` becomes the step ``steps[n]``, or says that it is none."""
+
+    def name(match: re.Match[bytes]) -> bytes:
+        serial = int(match[1])
+        step = steps[serial] if serial < len(steps) else None
+        return _NO_STEP if step is None else f"{STEP}{step}".encode()
+
+    while piece := source.read(_PIECE):
+        piece += source.readline()  # so that no mark is cut
+        target.write(_MARKED.sub(name, piece))
+
+
+_PendingCall = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+
+
+def in_main_thread(function: Callable[[], None], *, anyway: bool) -> None:
+    """Call ``function`` in the main thread, between two of its instructions, and wait for it.
+
+    Args:
+        function: What to call; what it raises is raised here.
+        anyway: Call it right here instead. That is also done if the main thread does not answer: it may be waiting.
+    """
+    if anyway or threading.current_thread() is threading.main_thread():
+        function()
+        return
+    begun, ended = threading.Lock(), threading.Event()
+    failures: list[BaseException] = []
+
+    def pending(_: Any) -> int:
+        if begun.acquire(blocking=False):
+            try:
+                function()
+            except Exception as error:  # noqa: BLE001 raised in the thread that asked
+                failures.append(error)
+            ended.set()
+        return 0
+
+    call = _PendingCall(pending)
+    _KEPT.append(call)
+    ctypes.pythonapi.Py_AddPendingCall(call, None)
+    if not ended.wait(_PATIENCE_S) and begun.acquire(blocking=False):
+        function()
+        return
+    ended.wait()
+    if failures:
+        raise failures[0]
+
+
+_KEPT: list[Any] = []
+"""Functions that the interpreter may still call."""

@@ -1,0 +1,165 @@
+"""Reading what the hooks inside the program left: one folder per process with its status, problems and recordings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from traceviz.collectors.base import Harvest, Plan, Problem, Window
+
+STATUS, PROBLEMS, PROCESSES = "status.json", "problems.jsonl", "processes.jsonl"
+XPLANE = "*.xplane.pb"
+
+WAITING, RECORDING, NOT_STARTED = "waiting", "recording", "not-started"
+"""States of a process that left no recording: killed before its window, killed in it, ended before it."""
+
+SHORTENED = ("steps_recorded", "first_step", "source", "version", "pid", "state", "start_cost_ns", "stop_cost_ns")
+"""What the manifest says of each process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What one process left.
+
+    Args:
+        folder: Its folder below the collector's.
+        status: How far it got.
+        problems: What went wrong in it.
+    """
+
+    folder: Path
+    status: Mapping[str, Any]
+    problems: tuple[Problem, ...]
+
+
+def recorded(folder: Path) -> tuple[Recorded, ...]:
+    """What each process left below a collector's folder, in order of the folders' names."""
+    files = sorted({path.parent for name in (STATUS, PROBLEMS) for path in folder.rglob(name)})
+    return tuple(Recorded(own, read_status(own / STATUS), read_problems(own / PROBLEMS)) for own in files)
+
+
+def read_status(path: Path) -> dict[str, Any]:
+    """The facts in a status file; none if it is missing or damaged."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def read_problems(path: Path) -> tuple[Problem, ...]:
+    """The problems in a file with one per line; a line that was cut off is left out."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ()
+    return tuple(problem for line in lines if (problem := _problem(line)) is not None)
+
+
+def _problem(line: str) -> Problem | None:
+    try:
+        told = json.loads(line)
+        return Problem(str(told["code"]), str(told["message"]), str(told.get("fix", "")))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def harvest(plan: Plan, name: str, patterns: Iterable[str]) -> Harvest:
+    """What the processes of a collector left.
+
+    Args:
+        plan: What records.
+        name: The collector.
+        patterns: File names of its recordings, the best first: of two recordings beside each other with one stem, the
+            second is left out.
+    """
+    folder = plan.raw(name)
+    processes = recorded(folder)
+    found = [path for pattern in patterns for path in sorted(folder.rglob(pattern)) if path.stat().st_size]
+    sources = _first_of_each(found)
+    problems = [problem for process in processes for problem in process.problems]
+    lost = [process for process in processes if _lost(process, sources)]
+    if sources:  # then others that merely imported the framework are no loss
+        lost = [process for process in lost if process.status.get("state") != NOT_STARTED]
+    problems += [_without_trace(process, plan.window) for process in lost]
+    if not processes:
+        problems += _not_reached(plan)
+    return Harvest(sources, tuple(dict.fromkeys(problems)), facts_of(processes))
+
+
+def harvest_xplane(plan: Plan, name: str) -> Harvest:
+    """What the processes of a collector left whose recordings are XPlane files.
+
+    A file without a byte is what a profiler leaves, without a word, of a capture of more than 2 GiB.
+    """
+    left = harvest(plan, name, (XPLANE,))
+    empty = [path for path in plan.raw(name).rglob(XPLANE) if not path.stat().st_size]
+    if not empty:
+        return left
+    too_large = Problem(
+        "capture-too-large",
+        f"The profiler saved nothing in {len(empty)} of its files: a capture may hold 2 GiB at most.",
+        "Record fewer steps, for example --steps 10:15.",
+    )
+    return Harvest(left.sources, (too_large, *(left.problems if left.sources else ())), left.facts)
+
+
+def facts_of(processes: Sequence[Recorded]) -> dict[str, Any]:
+    """What the manifest says of the processes: totals, and each one shortened."""
+    if not processes:
+        return {"processes": []}
+    told = [process.status for process in processes]
+    return {
+        "framework": next((status["framework"] for status in told if status.get("framework")), None),
+        "version": next((status["version"] for status in told if status.get("version")), None),
+        "steps_recorded": max(int(status.get("steps_recorded") or 0) for status in told),
+        "stop_cost_ns": max(int(status.get("stop_cost_ns") or 0) for status in told),
+        "processes": [{key: status[key] for key in SHORTENED if key in status} for status in told],
+    }
+
+
+def _first_of_each(paths: Iterable[Path]) -> tuple[Path, ...]:
+    kept: dict[tuple[Path, str], Path] = {}
+    for path in paths:
+        kept.setdefault((path.parent, path.name.partition(".")[0]), path)
+    return tuple(kept.values())
+
+
+def _lost(process: Recorded, sources: Sequence[Path]) -> bool:
+    """Whether it has neither a recording nor a problem that says why."""
+    return not process.problems and not any(process.folder in source.parents for source in sources)
+
+
+def _without_trace(process: Recorded, window: Window) -> Problem:
+    pid, state = process.status.get("pid", "?"), process.status.get("state")
+    if state == RECORDING:
+        return Problem(
+            "killed-while-recording",
+            f"Process {pid} was killed while it was being recorded: what the profiler held in memory is lost.",
+            "Record fewer steps (--steps), so that the trace is saved earlier.",
+        )
+    if state == WAITING:
+        begins = f"at step {window.first_step}" if window.delay_s is None else f"after {window.delay_s} s"
+        return Problem(
+            "not-started",
+            f"Process {pid} ended at once, killed or by os._exit, before recording began {begins}.",
+            "Record an earlier part with --steps.",
+        )
+    detail = process.status.get("detail") or "it left no trace and no reason"
+    return Problem("not-started", f"Nothing was recorded of process {pid}: {detail}.")
+
+
+def _not_reached(plan: Plan) -> list[Problem]:
+    """No process came as far as to record: that is a problem only if the hooks were nowhere."""
+    if (plan.folder / "raw" / PROCESSES).exists():
+        return []
+    return [
+        Problem(
+            "not-injected",
+            "No Python process of the program loaded the hooks: it is no Python program, or runs with -I, -E or -S.",
+            "Leave those flags out.",
+        )
+    ]

@@ -1,0 +1,78 @@
+"""Getting our hooks into the program: two environment variables and one file; see ``collectors/inject``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from traceviz.collectors.base import Plan
+
+VARIABLE = "TRACEVIZ_INJECT"
+"""Environment variable with the path of the settings that the hooks read."""
+
+OWNER = "TRACEVIZ_INJECT_OWNER"
+"""Environment variable in which a process that records tells its children to stay out."""
+
+FOLDER = Path(__file__).with_name("inject")
+"""The folder that goes on the program's PYTHONPATH: its ``sitecustomize`` runs at the start of every Python."""
+
+INJECTED = ("tensorflow", "jax", "torch", "nvtx")
+"""Collectors that work inside the program."""
+
+
+def injection_environment(plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:
+    """The variables that put the hooks into every Python that the program starts.
+
+    Args:
+        plan: What records.
+        inherited: The environment that the program would have had; its PYTHONPATH stays, behind ours.
+    """
+    return {
+        "PYTHONPATH": _with_our_folder(inherited.get("PYTHONPATH", "")),
+        VARIABLE: str(_settings_file(plan)),
+        OWNER: "",  # a traceviz that runs within a recorded program starts afresh
+    }
+
+
+def _with_our_folder(python_path: str) -> str:
+    """``python_path`` behind our folder. An empty entry means the current folder: none may arise, and none may go."""
+    if not python_path:
+        return str(FOLDER)
+    if python_path.split(os.pathsep, maxsplit=1)[0] == str(FOLDER):
+        return python_path
+    return os.pathsep.join((str(FOLDER), python_path))
+
+
+def write_injection(plan: Plan) -> Path:
+    """Write the settings that the hooks read, before the program starts; the path of the file.
+
+    Raises:
+        OSError: the run folder cannot be written.
+    """
+    path = _settings_file(plan)
+    path.write_text(json.dumps(injection_settings(plan), indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def injection_settings(plan: Plan) -> dict[str, object]:
+    """What the hooks are told, as JSON holds it."""
+    names = [name for name in INJECTED if name in plan.collectors]
+    window = plan.window
+    return {
+        "collectors": names,
+        "window": {
+            "first_step": window.first_step,
+            "steps": window.steps,
+            "delay_s": window.delay_s,
+            "duration_s": window.duration_s,
+        },
+        "raw": {name: str(plan.raw(name).absolute()) for name in names},
+        "device_tracer": plan.device_tracer,
+        "options": {name: options for name, options in plan.options.items() if name in names},
+    }
+
+
+def _settings_file(plan: Plan) -> Path:
+    return (plan.folder / "inject.json").absolute()

@@ -1,0 +1,30 @@
+"""The jax collector: ``jax.profiler`` around some steps of an unmodified program; it leaves XPlane files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from traceviz.collectors import injected
+from traceviz.collectors.base import Availability, Collector, Harvest, Plan
+from traceviz.collectors.injection import injection_environment
+
+
+class JaxCollector(Collector):
+    """Records compiled functions, XLA operations and, where nobody else does, kernels and copies on the GPU."""
+
+    name: ClassVar[str] = "jax"
+    title: ClassVar[str] = "JAX profiler"
+    traces_device: ClassVar[bool] = True
+
+    def availability(self) -> Availability:
+        """Always ready: whether there is a JAX is the program's matter, whose Python may be another one."""
+        return Availability("ready", "records if the program trains with JAX 0.5 or later, or Keras on it")
+
+    def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:
+        """The hooks."""
+        return injection_environment(plan, inherited)
+
+    def harvest(self, plan: Plan) -> Harvest:
+        """The captures of all processes that trained."""
+        return injected.harvest_xplane(plan, self.name)

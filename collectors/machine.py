@@ -1,0 +1,196 @@
+"""The machine that a run ran on: cores, memory, limits, system, GPUs.
+
+What is known before the program starts comes from the kernel's files alone: asking takes a millisecond.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+_QUERY = ("index", "uuid", "memory.total")
+_PATIENCE_S = 10
+_UNLIMITED = 1 << 60
+"""A memory limit from here on is the kernel's way to say that there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU: its number, name, identifier, and memory in bytes where known."""
+
+    ordinal: int
+    name: str
+    uuid: str = ""
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine as a program on it sees it; ``None`` where it does not say.
+
+    Args:
+        cores: Logical cores of the machine.
+        usable_cores: Those that this process may run on.
+        cpu_limit: Cores' worth of time that its control group may use.
+        sockets: Processor packages.
+        physical_cores: Cores, threads of one core counted once.
+        threads_per_core: Logical cores per physical one.
+        cpu: Name of the processor.
+        memory_bytes: Memory of the machine.
+        memory_limit_bytes: What its control group may use.
+        os: Name of the operating system.
+        kernel: Its version.
+        container: ``docker``, ``podman``, ``kubernetes`` and the like.
+        gpus: NVIDIA GPUs.
+        driver: Version of their driver.
+    """
+
+    cores: int | None
+    usable_cores: int
+    cpu_limit: float | None
+    sockets: int | None
+    physical_cores: int | None
+    threads_per_core: int | None
+    cpu: str
+    memory_bytes: int | None
+    memory_limit_bytes: int | None
+    os: str
+    kernel: str
+    container: str | None
+    gpus: tuple[Gpu, ...]
+    driver: str | None
+
+    def facts(self, *, keep_private: bool = False) -> dict[str, Any]:
+        """The machine as the manifest has it; its name is private."""
+        return {**asdict(self), **({"host": platform.node()} if keep_private else {})}
+
+
+def read_machine(root: Path = Path("/")) -> Machine:
+    """The machine whose kernel shows itself under ``root``."""
+    topology = _topology(root)
+    group = _control_group(root)
+    return Machine(
+        cores=os.cpu_count(),
+        usable_cores=len(os.sched_getaffinity(0)),
+        cpu_limit=_cpu_limit(group),
+        sockets=topology[0],
+        physical_cores=topology[1],
+        threads_per_core=topology[2],
+        cpu=_first(r"model name\s*:\s*(.+)", _text(root / "proc/cpuinfo")) or platform.machine(),
+        memory_bytes=_kilobytes(_first(r"MemTotal:\s*(\d+) kB", _text(root / "proc/meminfo"))),
+        memory_limit_bytes=_memory_limit(group),
+        os=(_first(r'(?m)^PRETTY_NAME="?([^"\n]+)', _text(root / "etc/os-release"))) or platform.system(),
+        kernel=platform.release(),
+        container=_container(root, os.environ),
+        gpus=_gpus(root),
+        driver=_first(r"Module\s+(?:for \S+\s+)?(\d+\.[\d.]+)", _text(root / "proc/driver/nvidia/version")),
+    )
+
+
+def with_gpu_memory(machine: Machine) -> Machine:
+    """``machine`` with the memory of its GPUs, which takes a program (nvidia-smi) to learn: for after the run."""
+    program = shutil.which("nvidia-smi")
+    if not machine.gpus or program is None:
+        return machine
+    query = [program, f"--query-gpu={','.join(_QUERY)}", "--format=csv,noheader,nounits"]
+    try:
+        answer = subprocess.run(query, capture_output=True, check=False, timeout=_PATIENCE_S, text=True)
+    except (OSError, subprocess.TimeoutExpired):
+        return machine
+    return _told(machine, answer.stdout)
+
+
+def _told(machine: Machine, answer: str) -> Machine:
+    """``machine`` with what nvidia-smi said: lines of number, identifier, mebibytes."""
+    rows = [[part.strip() for part in line.split(",")] for line in answer.splitlines()]
+    memory = {row[1]: int(row[2]) << 20 for row in rows if len(row) == len(_QUERY) and row[2].isdecimal()}
+    numbers = {row[1]: int(row[0]) for row in rows if len(row) == len(_QUERY) and row[0].isdecimal()}
+    gpus = [Gpu(numbers.get(gpu.uuid, gpu.ordinal), gpu.name, gpu.uuid, memory.get(gpu.uuid)) for gpu in machine.gpus]
+    return replace(machine, gpus=tuple(sorted(gpus, key=lambda gpu: gpu.ordinal)))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _first(pattern: str, text: str) -> str | None:
+    match = re.search(pattern, text)
+    return match[1].strip() if match else None
+
+
+def _kilobytes(text: str | None) -> int | None:
+    return int(text) * 1024 if text else None
+
+
+def _topology(root: Path) -> tuple[int | None, int | None, int | None]:
+    """Packages, physical cores, and logical cores per physical one."""
+    folders = sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/topology"))
+    pairs = [(_text(folder / "physical_package_id").strip(), _text(folder / "core_id").strip()) for folder in folders]
+    known = [pair for pair in pairs if all(pair)]
+    if not known:
+        return None, None, None
+    cores = len(set(known))
+    return len({package for package, _ in known}), cores, max(1, round(len(known) / cores))
+
+
+def _control_group(root: Path) -> tuple[Path, ...]:
+    """Folders of this process's control group, innermost first: the limits of all of them hold."""
+    mount = root / "sys/fs/cgroup"
+    own = _first(r"(?m)^0::(/.*)$", _text(root / "proc/self/cgroup")) or "/"
+    inner = mount / own.strip("/")
+    return tuple(folder for folder in (inner, *inner.parents) if folder.is_relative_to(mount))
+
+
+def _cpu_limit(group: tuple[Path, ...]) -> float | None:
+    """Cores' worth of time per second, the least of ``cpu.max`` (version 2) and ``cpu.cfs_quota_us`` (version 1)."""
+    limits = []
+    for folder in group:
+        quota, _, period = _text(folder / "cpu.max").strip().partition(" ")
+        old = folder / "cpu"
+        for amount, per in (
+            (quota, period),
+            (_text(old / "cpu.cfs_quota_us").strip(), _text(old / "cpu.cfs_period_us").strip()),
+        ):
+            if amount.isdecimal() and per.isdecimal() and int(per) > 0:
+                limits.append(int(amount) / int(per))
+    return min(limits, default=None)
+
+
+def _memory_limit(group: tuple[Path, ...]) -> int | None:
+    files = [path for folder in group for path in (folder / "memory.max", folder / "memory/memory.limit_in_bytes")]
+    texts = [_text(path).strip() for path in files]
+    limits = [int(text) for text in texts if text.isdecimal() and int(text) < _UNLIMITED]
+    return min(limits, default=None)
+
+
+def _container(root: Path, environment: Mapping[str, str]) -> str | None:
+    """The kind of container that this is; ``None`` for none that says so."""
+    if "KUBERNETES_SERVICE_HOST" in environment:
+        return "kubernetes"
+    if (root / ".dockerenv").exists():
+        return "docker"
+    if (root / "run/.containerenv").exists():
+        return "podman"
+    groups = _text(root / "proc/1/cgroup")
+    known = ("kubepods", "docker", "lxc", "containerd", "slurm")
+    return environment.get("container") or next((kind for kind in known if kind in groups), None)
+
+
+def _gpus(root: Path) -> tuple[Gpu, ...]:
+    """NVIDIA GPUs as the driver lists them, in order of their bus numbers."""
+    folders = sorted((root / "proc/driver/nvidia/gpus").glob("*"))
+    texts = [_text(folder / "information") for folder in folders]
+    return tuple(
+        Gpu(ordinal, _first(r"Model:\s*(.+)", text) or "", _first(r"GPU UUID:\s*(\S+)", text) or "")
+        for ordinal, text in enumerate(texts)
+    )

@@ -1,0 +1,186 @@
+"""The manifest of a run: what ran, on what, what recorded it, how it ended. One JSON file, complete at any moment.
+
+It is written before the program starts with the status ``running``, and again as the run goes on. A recording that
+is killed leaves the last of them, which says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from traceviz.collectors.base import Availability, Harvest, Problem, Window
+
+KIND = "traceviz.run"
+VERSION = 1
+MANIFEST = "manifest.json"
+
+Status = Literal["running", "finished", "failed", "killed", "interrupted"]
+"""``failed``: it ended with another code than 0. ``killed``: a signal ended it. ``interrupted``: one that was meant
+for the recording too (Ctrl-C, a terminal that closed, ``kill``)."""
+
+CollectorState = Literal["recording", "recorded", "unused", "failed", "not-asked"]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorEntry:
+    """What the manifest says of one collector.
+
+    Args:
+        name: Its name.
+        state: ``recording`` while the program runs; then ``recorded``, ``unused`` (it left nothing, as the one for
+            PyTorch does in a program without PyTorch) or ``failed`` (nothing, and problems); ``not-asked``, or why it
+            could not record (:data:`~traceviz.collectors.base.State`).
+        detail: What was found of it.
+        fix: What makes it able to record.
+        sources: What it left, relative to the run folder.
+        problems: What went wrong.
+        facts: What it says of itself: versions, steps, overhead.
+    """
+
+    name: str
+    state: str
+    detail: str = ""
+    fix: str = ""
+    sources: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What is known of a run. Times are nanoseconds, ``*_unix_ns`` since 1970; ``None`` is not known yet.
+
+    Args:
+        name: Name of the run.
+        tags: The user's facts about it.
+        command: The command, complete or without its arguments (:func:`~.redact.command_text`).
+        left_out: Kinds of facts that were left out because they may be private.
+        status: How far the run is, or how it ended.
+        pid: Process id of what was started: the program, or what wraps it.
+        started_unix_ns: When it was started.
+        ended_unix_ns: When it ended.
+        duration_ns: Time in between, on a clock that nobody sets.
+        code: Exit code; 128 + n for signal n.
+        signal: The signal that ended it.
+        window: Which part of the run the profilers were to record.
+        rate_hz: Samples of resources per second.
+        collectors: Every known collector.
+        machine: See :mod:`.machine`.
+        versions: Versions of programs and libraries.
+        settings: Variables that set threads, devices or compilation.
+        usage: ``user_ns``, ``system_ns``, ``max_rss_bytes`` of the program and the children that it waited for.
+        overhead: ``before_ns``, ``harvest_ns``, ``tables_ns``: what recording took before and after the program.
+        problems: What went wrong in the recording itself.
+        tables: Rows of each table under ``tables/``; empty where they were not written.
+    """
+
+    name: str
+    command: str
+    window: Window
+    rate_hz: float
+    collectors: tuple[CollectorEntry, ...]
+    machine: Mapping[str, Any]
+    versions: Mapping[str, str]
+    settings: Mapping[str, str]
+    tags: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    status: Status = "running"
+    pid: int | None = None
+    started_unix_ns: int | None = None
+    ended_unix_ns: int | None = None
+    duration_ns: int | None = None
+    code: int | None = None
+    signal: int | None = None
+    usage: Mapping[str, int] = field(default_factory=dict)
+    overhead: Mapping[str, int] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    tables: Mapping[str, int] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """The manifest as JSON has it: what tells runs apart first, ``code`` and ``signal`` together as ``exit``."""
+        facts = asdict(self)
+        end = {"code": facts.pop("code"), "signal": facts.pop("signal")}
+        first = ("name", "tags", "command", "left_out", "status")
+        head = {name: facts.pop(name) for name in first}
+        return {"kind": KIND, "version": VERSION, **head, "exit": end, **facts}
+
+
+def entries_before(states: Mapping[str, Availability], recording: tuple[str, ...]) -> tuple[CollectorEntry, ...]:
+    """Every known collector as the program starts."""
+    return tuple(
+        CollectorEntry(name, _state_before(name, state, recording), state.detail, state.fix)
+        for name, state in states.items()
+    )
+
+
+def _state_before(name: str, state: Availability, recording: tuple[str, ...]) -> str:
+    if name in recording:
+        return "recording"
+    return "not-asked" if state.is_ready else state.state
+
+
+def entry_after(entry: CollectorEntry, harvest: Harvest, folder: Path) -> CollectorEntry:
+    """``entry`` with what the collector left in the run ``folder``."""
+    left = "recorded" if harvest.sources else "failed" if harvest.problems else "unused"
+    sources = tuple(os.path.relpath(source, folder) for source in harvest.sources)
+    return CollectorEntry(entry.name, left, entry.detail, entry.fix, sources, harvest.problems, dict(harvest.facts))
+
+
+def versions_after(versions: Mapping[str, str], collectors: tuple[CollectorEntry, ...]) -> dict[str, str]:
+    """``versions`` with those that the collectors found in the program."""
+    found = dict(versions)
+    for entry in collectors:
+        named = entry.facts.get("versions")
+        if isinstance(named, Mapping):
+            found |= {str(name): str(version) for name, version in named.items()}
+        framework, version = entry.facts.get("framework"), entry.facts.get("version")
+        if framework and version:
+            found[str(framework)] = str(version)
+    return found
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Replace the manifest in ``folder``; whoever reads it sees the old one or the new one.
+
+    Raises:
+        OSError: it cannot be written; the old one stays.
+    """
+    text = json.dumps(manifest.document(), indent=2, ensure_ascii=False, default=str) + "\n"
+    handle, name = tempfile.mkstemp(prefix=f".{MANIFEST}.", dir=folder)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+            os.fchmod(file.fileno(), 0o644)
+        Path(name).replace(folder / MANIFEST)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    _keep_name(folder)
+
+
+def _keep_name(folder: Path) -> None:
+    """Write the folder itself to the disk, where its file system can: the new name survives a power cut."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def is_run_folder(folder: Path) -> bool:
+    """Whether ``folder`` holds the manifest of a run."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("kind") == KIND

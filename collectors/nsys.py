@@ -1,0 +1,320 @@
+"""The collector that runs the program under ``nsys profile``: CUDA, NVTX ranges and calls of the OS runtime.
+
+::
+
+    sh: nsys's own words -> nsys.log, its files -> tmp/
+      nsys profile FLAGS
+        sh: stdin, stdout, stderr and TMPDIR as the user has them
+          COMMAND
+
+Without the two shells, nsys would copy the program's output through pipes (no terminal any more), store it in the
+report, and write its progress bars between the program's lines; and of an nsys that is killed, what it had recorded
+would be left in /tmp. The shells replace themselves: no process is added.
+
+Tried with nsys 2022.4: it returns the program's exit code, 128 + n for signal n, and passes SIGINT and SIGTERM on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from traceviz.collectors.base import Availability, Collector, Harvest, Plan, Problem
+from traceviz.errors import MissingToolError, UsageError
+from traceviz.nsys_program import Nsys, Outcome, ask, find_importer, find_nsys, run_quietly, version_in, without_paths
+
+REPORT, STREAM, LOG, TEMPORARY = "report.nsys-rep", "report.qdstrm", "nsys.log", "tmp"
+OLDEST = "2020.3"
+"""The first nsys whose reports we read."""
+
+FLAGS = (
+    ("--trace", "-t", "cuda,nvtx,osrt"),
+    ("--sample", "-s", "none"),  # seven seconds of importing TensorFlow are 346 MB of samples
+    ("--cpuctxsw", "", "none"),
+    ("--cuda-graph-trace", "", "node"),  # a graph as a whole has no kernels to judge
+    ("--wait", "", "primary"),  # a process that the program leaves behind must not hold us up
+    ("--kill", "", "none"),  # nor may it be killed, as it is not without us
+    ("--force-overwrite", "-f", "true"),
+)
+"""What ``nsys profile`` is told: long flag, short flag, value. A flag of the user replaces ours."""
+
+_NOT_KNOWN_TO_ALL = frozenset({"--cuda-graph-trace", "--wait", "--cpuctxsw"})
+_OUTPUT = ("--output", "-o")
+_DURATION = ("--duration", "-d")
+_OUTER = (
+    'log=$1 tmp=$2; shift 2; mkdir -p "$tmp"; exec 8>&1 9>&2 >"$log" 2>&1; '
+    'if [ "${TMPDIR+set}" ]; then export TRACEVIZ_TMPDIR="$TMPDIR"; fi; export TMPDIR="$tmp"; exec "$@"'
+)
+_INNER = (
+    'if [ "${TRACEVIZ_TMPDIR+set}" ]; then TMPDIR=$TRACEVIZ_TMPDIR; unset TRACEVIZ_TMPDIR; else unset TMPDIR; fi; '
+    'exec "$@" >&8 2>&9 8>&- 9>&-'
+)
+_PATIENCE_S = 10.0
+"""An nsys that was killed leaves a helper that may still write the report."""
+_LAST_LINE = 300
+
+
+class NsysCollector(Collector):
+    """Wraps the program in ``nsys profile``; takes its report apart on this machine, which has a fitting nsys."""
+
+    name: ClassVar[str] = "nsys"
+    title: ClassVar[str] = "Nsight Systems"
+    traces_device: ClassVar[bool] = True
+
+    def availability(self) -> Availability:
+        """Ready wherever there is an nsys that runs; it needs no rights, as it samples nothing."""
+        try:
+            nsys = find_nsys()
+        except MissingToolError as error:
+            return Availability("not-installed", error.what, error.fix)
+        if nsys is None:
+            return Availability("not-installed", "There is no nsys on PATH nor where packages put it.", _to_install())
+        if not nsys.version:
+            return Availability("unsupported", f"{nsys.path} does not tell its version.", f"Try: {nsys.path} --version")
+        if version_in(nsys.version) < version_in(OLDEST):
+            detail = f"nsys {nsys.version} at {nsys.path}; {OLDEST} or newer is needed."
+            return Availability("too-old", detail, _to_install())
+        return _layout(nsys)
+
+    def command(self, command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
+        """``nsys profile`` around ``command``.
+
+        Raises:
+            MissingToolError: there is no nsys.
+            UsageError: the user's flags send the report elsewhere.
+        """
+        nsys = find_nsys()
+        if nsys is None:
+            raise MissingToolError("There is no nsys.", fix=_to_install())
+        folder = plan.raw(self.name)
+        return (
+            *("/bin/sh", "-c", _OUTER, "nsys", str(folder / LOG), str(folder / TEMPORARY)),
+            *(str(nsys.path), "profile", *profile_flags(plan, ask(nsys.path, "profile", "--help"))),
+            *("/bin/sh", "-c", _INNER, "program", *command),
+        )
+
+    def harvest(self, plan: Plan) -> Harvest:
+        """The report, its export, and what nsys said where there is none.
+
+        The folder for nsys's own files is removed once nothing in it is of use any more.
+        """
+        folder, nsys = plan.raw(self.name), find_nsys()
+        facts: dict[str, Any] = {
+            "framework": "nsys",
+            "version": nsys.version if nsys else None,
+            "window": "the whole run",
+        }
+        report, problems = _report(folder, nsys)
+        if report is not None and nsys is not None and report.suffix != ".qdstrm":
+            began = time.monotonic_ns()
+            exported, trouble = _export(nsys, report)
+            facts |= {"report_bytes": report.stat().st_size, "export_ns": time.monotonic_ns() - began}
+            sources, problems = (*exported, report), (*problems, *trouble)
+        else:
+            sources = (report,) if report is not None else ()
+        shutil.rmtree(folder / TEMPORARY, ignore_errors=True)
+        return Harvest(sources, (*problems, *_of_flags(plan)), facts)
+
+
+def profile_flags(plan: Plan, help_text: str) -> tuple[str, ...]:
+    """Flags of ``nsys profile``: ours, but for those that the user gives and those that this nsys does not know.
+
+    nsys refuses a flag that is given twice, so ours must go where the user has it under either name.
+
+    Args:
+        plan: What records.
+        help_text: What ``nsys profile --help`` prints; empty where it prints nothing, and all flags are taken.
+
+    Raises:
+        UsageError: the user's flags send the report elsewhere.
+    """
+    if given(plan.nsys_args, *_OUTPUT):
+        raise UsageError(
+            "--nsys-args may not contain --output: the report belongs in the run folder.",
+            fix="Name the run folder instead: traceviz collect -o RUN.",
+        )
+    delay = () if plan.window.delay_s is None else (("--delay", "-y", str(round(plan.window.delay_s))),)
+    ours = [
+        f"{long}={value}"
+        for long, short, value in (*FLAGS, *(flag for flag in delay if flag[2] != "0"))
+        if not given(plan.nsys_args, long, short) and _is_known(long, help_text)
+    ]
+    return (*ours, f"--output={plan.raw(NsysCollector.name) / Path(REPORT).stem}", *plan.nsys_args)
+
+
+def given(arguments: tuple[str, ...], long: str, short: str) -> bool:
+    """Whether a flag is among ``arguments``, in any of its spellings.
+
+    >>> [given((flag,), "--trace", "-t") for flag in ("-tcuda", "-t", "--trace=cuda", "-x", "--trace-fork")]
+    [True, True, True, False, False]
+    """
+    return any(
+        argument.partition("=")[0] == long
+        or (short != "" and not argument.startswith("--") and argument.startswith(short))
+        for argument in arguments
+    )
+
+
+def _is_known(flag: str, help_text: str) -> bool:
+    return not help_text or flag not in _NOT_KNOWN_TO_ALL or f"{flag}=" in help_text
+
+
+def _layout(nsys: Nsys) -> Availability:
+    """Whether nsys finds its importer, without which it leaves a raw stream; we then run the importer ourselves."""
+    detail = f"nsys {nsys.version} at {nsys.path}"
+    target = nsys.path.resolve().parent
+    if any(target.parent.glob("host-linux-*/QdstrmImporter")) or not target.name.startswith("target-"):
+        return Availability("ready", f"{detail}.")
+    importer = find_importer()
+    if importer is None:
+        missing = f"{detail}; its QdstrmImporter is missing: it leaves a .qdstrm, to be read where nsys is complete."
+        return Availability("ready", missing, _to_install())
+    link = f"sudo ln -s {importer.parent} {target.parent / importer.parent.name}"
+    return Availability("ready", f"{detail}; it does not find its importer, which is run for it.", link)
+
+
+@cache
+def _to_install() -> str:
+    if shutil.which("apt-get"):
+        return "sudo apt-get install nsight-systems (Debian: of the component non-free; else NVIDIA's repository)"
+    return "Install it from https://developer.nvidia.com/nsight-systems/get-started"
+
+
+def _report(folder: Path, nsys: Nsys | None) -> tuple[Path | None, tuple[Problem, ...]]:
+    """The report that nsys left, else its stream imported, else the stream as it is; and what is wrong with it."""
+    report, stream = folder / REPORT, folder / STREAM
+    partial = _rescued(folder)
+    found = next((path for path in (report, report.with_suffix(".qdrep")) if path.is_file()), None)
+    if found is not None:
+        return found, ()
+    if not stream.is_file():
+        return None, (_nothing(folder),)
+    trouble = _import(stream, report) if nsys is not None else "there is no nsys."
+    cut = (Problem("nsys-ended-early", "nsys ended before its report was complete: its end is missing."),) * partial
+    if not trouble:
+        return report, cut
+    kept = Problem("nsys-stream-only", f"nsys left only its raw stream, {STREAM}, which is kept: {trouble}")
+    return stream, (*cut, kept)
+
+
+def _rescued(folder: Path) -> bool:
+    """Move the stream of an nsys that was ended out of its temporary folder; whether there was one."""
+    temporary = folder / TEMPORARY
+    end = time.monotonic() + _PATIENCE_S
+    while (streams := _streams(temporary)) and time.monotonic() < end and not (folder / REPORT).exists():
+        sizes = [stream.stat().st_size for stream in streams if stream.exists()]
+        time.sleep(0.5)
+        if not _is_busy(streams) and sizes == [stream.stat().st_size for stream in streams if stream.exists()]:
+            break
+    if not streams or (folder / REPORT).exists() or (folder / STREAM).exists():
+        return False
+    streams[-1].replace(folder / STREAM)
+    return True
+
+
+def _streams(temporary: Path) -> list[Path]:
+    return sorted((path for path in temporary.glob("*.qdstrm") if path.is_file()), key=lambda path: path.stat().st_size)
+
+
+def _is_busy(streams: list[Path]) -> bool:
+    """Whether some process still has one of ``streams`` open."""
+    return any(target in streams for target in _open_files())
+
+
+def _open_files() -> Iterator[Path]:
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):  # the process has just ended, or is somebody else's
+            yield link.readlink()
+
+
+def _import(stream: Path, report: Path) -> str:
+    """Make the report of a stream; why that did not work, else an empty text."""
+    importer = find_importer()
+    if importer is None:
+        return "QdstrmImporter, a part of the nsys package, is missing."
+    command = [str(importer), "-i", str(stream.absolute()), "-o", str(report.absolute())]
+    outcome = run_quietly(command, stream.parent, "nsys import", _silent)
+    if outcome.status == 0 and report.is_file():
+        return ""
+    report.unlink(missing_ok=True)
+    return f"QdstrmImporter says: {outcome.last_words}"
+
+
+def _export(nsys: Nsys, report: Path) -> tuple[tuple[Path, ...], tuple[Problem, ...]]:
+    """The export beside the report: later machines may have no nsys, or one that is too old for it."""
+    folder = nsys.export_type == "parquetdir"
+    output = report.with_name(f"{report.stem}.{'parquetdir' if folder else 'sqlite'}")
+    unfinished = output.with_name(f"{output.name}.tmp")
+    outcome = run_quietly(nsys.export_command(report, unfinished), report.parent, "nsys export", _silent)
+    if outcome.status == 0 and _is_complete(unfinished):
+        unfinished.replace(output)
+        return (output,), ()
+    _remove(unfinished)
+    return (), (_not_exported(report, outcome),)
+
+
+def _is_complete(exported: Path) -> bool:
+    """Whether the export is whole: nsys has been seen to end with 0 and leave half of one; all have texts."""
+    if exported.is_dir():
+        return (exported / "StringIds.parquet").exists()
+    if not exported.exists() or exported.with_name(f"{exported.name}-journal").exists():
+        return False
+    try:
+        with contextlib.closing(sqlite3.connect(f"{exported.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            return bool(database.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'StringIds'").fetchone()[0])
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    path.unlink(missing_ok=True)
+    path.with_name(f"{path.name}-journal").unlink(missing_ok=True)
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Progress that is shown to nobody."""
+
+
+def _not_exported(report: Path, outcome: Outcome) -> Problem:
+    fix = f"Try: nsys export --type sqlite {report.name}"
+    return Problem("nsys-not-exported", f"{report.name} cannot be exported: {outcome.last_words}", fix)
+
+
+def _nothing(folder: Path) -> Problem:
+    """Why there is no report, in the words of nsys."""
+    try:
+        lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").replace("\r", "\n").splitlines()
+    except OSError:
+        lines = []
+    words = [line for text in lines if (line := without_paths(text)) and "%" not in line]
+    if any(line.startswith("usage:") for line in words):
+        return Problem(
+            "nsys-refused",
+            f"nsys did not start the program: {words[0][:_LAST_LINE]}",
+            "Mend --nsys-args; nsys profile --help lists its flags.",
+        )
+    said = f"It said: {words[-1][:_LAST_LINE]}" if words else "It said nothing: it was probably killed."
+    return Problem(
+        "no-report", f"nsys left no report. {said}", "nsys status --environment says what this machine allows."
+    )
+
+
+def _of_flags(plan: Plan) -> tuple[Problem, ...]:
+    """What the flags of the user, or the window asked for, mean that may surprise."""
+    if given(plan.nsys_args, *_DURATION):
+        return (
+            Problem(
+                "nsys-duration",
+                "nsys ends after its --duration and leaves the program behind: the exit code is that of nsys.",
+                "Leave --duration out of --nsys-args.",
+            ),
+        )
+    return ()

@@ -1,0 +1,139 @@
+"""The nvtx collector: ranges around steps, epochs, input, forward, backward and optimizer, for nsys to record."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, ClassVar
+
+from traceviz.collectors import injected
+from traceviz.collectors.base import Availability, Collector, Harvest, Plan, Problem
+from traceviz.collectors.injection import injection_environment
+
+DOMAIN = "traceviz"
+"""Domain of the ranges: the hooks inside the program use the same."""
+
+NSYS = "nsys"
+NSYS_OVERRIDE = "TRACEVIZ_NSYS"
+"""Environment variable that names another nsys than the first on PATH."""
+
+_RANGES = "SELECT COUNT(*) FROM NVTX_EVENTS WHERE eventType IN (59, 60) AND domainId IN ({domains})"
+_DOMAINS = (
+    "SELECT domainId FROM NVTX_EVENTS LEFT JOIN StringIds ON StringIds.id = NVTX_EVENTS.textId "
+    "WHERE eventType = 75 AND COALESCE(text, value) = ?"
+)
+
+
+class NvtxCollector(Collector):
+    """Puts ranges into the program. It records nothing itself: nsys does, and is asked afterwards whether it did."""
+
+    name: ClassVar[str] = "nvtx"
+    title: ClassVar[str] = "NVTX ranges"
+
+    def availability(self) -> Availability:
+        """Ready where an nsys is: the ranges need no package in the program."""
+        nsys = os.environ.get(NSYS_OVERRIDE) or shutil.which(NSYS)
+        if nsys is None:
+            return Availability(
+                "not-installed", "nsys, which records the ranges, is not on PATH", "Install NVIDIA Nsight Systems."
+            )
+        return Availability("ready", "ranges go to nsys through its own interface; no package is needed")
+
+    def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:
+        """The hooks."""
+        return injection_environment(plan, inherited)
+
+    def harvest(self, plan: Plan) -> Harvest:
+        """How many ranges were made, and whether they arrived in the report of nsys."""
+        processes = injected.recorded(plan.raw(self.name))
+        emitted = sum(int(process.status.get("emitted") or 0) for process in processes)
+        arrived = arrived_ranges(plan.raw(NSYS))
+        told = [problem for process in processes for problem in process.problems]
+        facts = {"emitted": emitted, "arrived": arrived, **_counts(processes)}
+        return Harvest((), (*told, *_problems(processes, emitted, arrived)), facts)
+
+
+def _counts(processes: tuple[injected.Recorded, ...]) -> dict[str, Any]:
+    """Ranges by what they are around, and what was done about the program's own."""
+    ranges: dict[str, int] = {}
+    for process in processes:
+        for what, count in (process.status.get("ranges") or {}).items():
+            ranges[what] = ranges.get(what, 0) + int(count)
+    packages = [process.status["program_nvtx"] for process in processes if process.status.get("program_nvtx")]
+    mended = any(process.status.get("program_nvtx_mended") for process in processes)
+    return {"ranges": ranges, **({"program_nvtx": packages[0], "program_nvtx_mended": mended} if packages else {})}
+
+
+def _problems(processes: tuple[injected.Recorded, ...], emitted: int, arrived: int | None) -> list[Problem]:
+    """What is wrong with ``emitted`` ranges of which ``arrived`` are in the report (``None``: it cannot be asked)."""
+    off = [process for process in processes if process.status.get("state") == "off"]
+    if off and not emitted:
+        return [
+            Problem(
+                "nvtx-off",
+                f"No NVTX ranges were made: {off[0].status.get('detail')}.",
+                "Record with nsys as well, and let its --trace contain nvtx.",
+            )
+        ]
+    if emitted and arrived == 0:
+        return [
+            Problem(
+                "nvtx-lost",
+                f"{emitted} NVTX ranges were made, and none is in the report of nsys.",
+                "Let the --trace of nsys contain nvtx, or use a newer nsys.",
+            )
+        ]
+    return []
+
+
+def arrived_ranges(folder: Path) -> int | None:
+    """Ranges of ours in what nsys left below ``folder``; ``None`` if none of its files can be asked.
+
+    The answer comes from an SQLite export or from a folder of Parquet files, whichever is there.
+    """
+    counts = [count for path in sorted(folder.rglob("*.sqlite")) if (count := _in_sqlite(path)) is not None]
+    counts += [
+        count for path in sorted(folder.rglob("NVTX_EVENTS.parquet")) if (count := _in_parquet(path)) is not None
+    ]
+    return sum(counts) if counts else None
+
+
+def _in_sqlite(path: Path) -> int | None:
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            named = [row[0] for row in database.execute(_DOMAINS, (DOMAIN,))]
+            marks = ", ".join("?" * len(named))
+            return int(database.execute(_RANGES.format(domains=marks), named).fetchone()[0])
+    except sqlite3.OperationalError as error:
+        # An export without the table has none; anything else is no export.
+        return 0 if "no such table: NVTX_EVENTS" in str(error) else None
+    except sqlite3.DatabaseError:
+        return None
+
+
+def _in_parquet(path: Path) -> int | None:
+    import polars as pl  # noqa: PLC0415 loaded only once a run is over
+
+    try:
+        events = pl.scan_parquet(path)
+        domains = events.filter(pl.col("eventType") == 75).select("domainId", text=_text(path))
+        ours = domains.filter(pl.col("text") == DOMAIN).select("domainId").unique()
+        ranges = events.filter(pl.col("eventType").is_in([59, 60])).join(ours, on="domainId", how="semi")
+        return int(ranges.select(pl.len()).collect().item())
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+
+
+def _text(path: Path) -> Any:
+    """Expression for the text of an event: its own, else that of its number."""
+    import polars as pl  # noqa: PLC0415 loaded only once a run is over
+
+    strings = path.with_name("StringIds.parquet")
+    if not strings.exists():
+        return pl.col("text")
+    known = pl.read_parquet(strings, columns=["id", "value"])
+    return pl.coalesce("text", pl.col("textId").replace_strict(known["id"], known["value"], default=None))

@@ -1,0 +1,232 @@
+"""Deciding what records: from what was asked for and what can record here to one :class:`~.base.Plan`. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path, PurePath
+
+from traceviz.collectors.base import Availability, Collector, Plan, Window
+from traceviz.errors import MissingToolError, UsageError
+
+AUTO = "auto"
+NSYS = "nsys"
+NVTX = "nvtx"
+RESOURCES = "resources"
+RUNS = "traceviz-runs"
+"""Folder in the current one that runs go to by default."""
+
+_UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
+_LONGEST_NAME = 60
+_STEPS = re.compile(r"(?P<first>\d*):(?P<end>\d*)")
+
+
+@dataclass(frozen=True, slots=True)
+class CollectOptions:
+    """What the user asked for; see ``traceviz collect --help``.
+
+    Args:
+        collectors: Names asked for; ``None`` for all that can record here and do not conflict.
+        output: The run folder; ``None`` for one under ``traceviz-runs`` named after the program and the time.
+        name: Name of the run; empty for the program's.
+        tags: Facts to find the run by.
+        window: Which part of the run the profilers record.
+        nvtx: Whether NVTX ranges may be put around steps, input and epochs.
+        rate_hz: Samples per second of the resource sampler.
+        nsys_args: Flags for ``nsys profile``; they win over ours.
+        keep_raw: Keep what the profilers wrote once it has been read into tables.
+        keep_private: Store the command line and the host name.
+        force: Replace an existing run folder.
+    """
+
+    collectors: tuple[str, ...] | None = None
+    output: Path | None = None
+    name: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    window: Window = field(default_factory=Window)
+    nvtx: bool = True
+    rate_hz: float = 10.0
+    nsys_args: tuple[str, ...] = ()
+    keep_raw: bool = True
+    keep_private: bool = False
+    force: bool = False
+
+
+def make_plan(
+    options: CollectOptions, command: tuple[str, ...], folder: Path, states: Mapping[str, Availability]
+) -> Plan:
+    """What records ``command``, and how.
+
+    Args:
+        options: What was asked for.
+        command: The user's command.
+        folder: The run folder, absolute.
+        states: Whether each known collector can record here, by name.
+
+    Raises:
+        UsageError: there is no such collector.
+        MissingToolError: a collector that was asked for by name cannot record here.
+    """
+    chosen = _automatic(options, states) if options.collectors is None else _asked(options, states)
+    return Plan(
+        folder=folder,
+        command=command,
+        collectors=chosen,
+        window=options.window,
+        nvtx=NVTX in chosen,
+        device_tracer=_device_tracer(chosen, options.nsys_args),
+        nsys_args=options.nsys_args,
+        rate_hz=options.rate_hz,
+    )
+
+
+def _automatic(options: CollectOptions, states: Mapping[str, Availability]) -> tuple[str, ...]:
+    """Everything that can record; NVTX ranges only where nsys, which alone records them, is there and wanted."""
+    ready = [name for name, state in states.items() if state.is_ready]
+    ranges = options.nvtx and NSYS in ready
+    return tuple(name for name in ready if name != NVTX or ranges)
+
+
+def _asked(options: CollectOptions, states: Mapping[str, Availability]) -> tuple[str, ...]:
+    assert options.collectors is not None
+    for name in options.collectors:
+        if name not in states:
+            raise UsageError.unknown("collector", name, (*states, AUTO))
+    asked = set(options.collectors)
+    for name in sorted(asked):
+        if not states[name].is_ready:
+            raise _cannot(name, states[name], _automatic(options, states))
+    if NVTX in asked and not options.nvtx:
+        raise UsageError("--with nvtx and --nvtx off contradict each other.", fix="Leave one out.")
+    if NSYS in asked and options.nvtx and NVTX in states and states[NVTX].is_ready:
+        asked.add(NVTX)
+    return tuple(name for name in states if name in asked)
+
+
+def _cannot(name: str, state: Availability, instead: Iterable[str]) -> MissingToolError:
+    others = ", ".join(instead)
+    return MissingToolError(
+        f"{name} cannot record here ({state.state}): {state.detail}",
+        f"Without --with, these would record: {others}." if others else "Nothing else can record here either.",
+        state.fix,
+    )
+
+
+def _device_tracer(chosen: tuple[str, ...], nsys_args: tuple[str, ...]) -> str | None:
+    """Who alone uses CUPTI: nsys where it traces CUDA; else a framework profiler, and each that is loaded may."""
+    if NSYS in chosen and traces_cuda(nsys_args):
+        return NSYS
+    frameworks = [name for name in chosen if name not in {NSYS, NVTX, RESOURCES}]
+    return frameworks[0] if len(frameworks) == 1 else None
+
+
+def traces_cuda(nsys_args: tuple[str, ...]) -> bool:
+    """Whether ``nsys profile`` with these flags of the user traces CUDA, as it does unless told otherwise.
+
+    >>> traces_cuda(("--trace=nvtx,osrt",)), traces_cuda(("-t", "cuda,nvtx")), traces_cuda(())
+    (False, True, True)
+    """
+    traced = "cuda"
+    for position, flag in enumerate(nsys_args):
+        name, given, value = flag.partition("=")
+        if name == "--trace" and given:
+            traced = value
+        elif flag in {"-t", "--trace"}:
+            traced = "".join(nsys_args[position + 1 : position + 2])
+        elif re.match(r"-t[^=]", flag):
+            traced = flag.removeprefix("-t")
+    return any(kind.startswith(("cuda", "cublas", "cudnn")) for kind in traced.split(","))
+
+
+def wrapped_command(plan: Plan, collectors: Iterable[Collector]) -> tuple[str, ...]:
+    """The command that is started: the user's, wrapped by each collector that wraps, the first innermost."""
+    return reduce(lambda command, collector: collector.command(command, plan), collectors, plan.command)
+
+
+def added_environment(plan: Plan, collectors: Iterable[Collector], inherited: Mapping[str, str]) -> dict[str, str]:
+    """Variables that the program gets beside those that it inherits.
+
+    Every collector builds on what is inherited and not on what another one set: what two of them set alike (the
+    injection) is set once.
+    """
+    added: dict[str, str] = {}
+    for collector in collectors:
+        added |= collector.environment(plan, inherited)
+    return added
+
+
+def window_of(steps: str | None, delay_s: float | None, duration_s: float | None) -> Window:
+    """The part of the run to record, from ``--steps FIRST:END`` (END not included), or ``--delay`` and ``--duration``.
+
+    Raises:
+        UsageError: both are given, or the steps are none.
+    """
+    timed = delay_s is not None or duration_s is not None
+    if steps is None:
+        return Window(0, None, delay_s or 0.0, duration_s) if timed else Window()
+    if timed:
+        raise UsageError("--steps cannot be combined with --delay or --duration.", fix="Leave one of them out.")
+    match = _STEPS.fullmatch(steps)
+    first, end = (int(match["first"] or 0), int(match["end"]) if match["end"] else None) if match else (0, 0)
+    if end is not None and end <= first:
+        raise UsageError(
+            f"--steps {steps!r} names no steps.",
+            "Steps are counted from 0, and the second number is the first step that is not recorded.",
+            "For example --steps 10:30, or 10: for all that follow.",
+        )
+    return Window(first, None if end is None else end - first)
+
+
+def parse_tags(tags: Iterable[str]) -> dict[str, str]:
+    """Tags from texts ``key=value``.
+
+    Raises:
+        UsageError: one has no key or no ``=``, or a key is given twice.
+    """
+    parsed: dict[str, str] = {}
+    for tag in tags:
+        key, equals, value = tag.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--tag {tag!r} is not of the form key=value.", fix="For example --tag batch=256.")
+        if key.strip() in parsed:
+            raise UsageError(f"--tag {key.strip()} is given twice.", fix="Leave one out.")
+        parsed[key.strip()] = value.strip()
+    return parsed
+
+
+def split_arguments(text: str) -> tuple[str, ...]:
+    """Arguments in ``text``, quoted as in a shell.
+
+    Raises:
+        UsageError: a quote is not closed.
+    """
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"--nsys-args {text!r} cannot be split into arguments.", f"{error}.") from error
+
+
+def program_name(command: tuple[str, ...]) -> str:
+    """What a person calls the program: the script or module that Python runs, else the program.
+
+    >>> program_name(("python", "-u", "src/train.py", "--lr", "0.1")), program_name(("python", "-m", "pkg.train"))
+    ('train', 'pkg.train')
+    """
+    program = PurePath(command[0]).name
+    if program.startswith("python"):
+        for position, argument in enumerate(command[1:], 1):
+            if argument == "-m":
+                program = "".join(command[position + 1 : position + 2]) or program
+                break
+            if argument.endswith(".py"):
+                program = PurePath(argument).stem
+                break
+    return file_name(program)
+
+
+def file_name(text: str) -> str:
+    """``text`` as part of a file's name."""
+    return _UNFIT.sub("-", text).strip("-.")[:_LONGEST_NAME] or "run"

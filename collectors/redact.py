@@ -1,0 +1,50 @@
+"""What a manifest may say of a command and of its environment."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from traceviz.units import counted
+
+SETTINGS = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "XLA_FLAGS")
+SETTING_PREFIXES = (
+    *("CUDA_", "GOTO_", "JAX_", "KMP_", "MKL_", "NCCL_", "OMP_", "OPENBLAS_", "TORCH_"),
+    *("TF_AUTO_", "TF_CPP_", "TF_CUDNN_", "TF_DETERMINISTIC_", "TF_DISABLE_", "TF_ENABLE_", "TF_FORCE_", "TF_GPU_"),
+    *("TF_NUM_", "TF_USE_", "TF_XLA_"),  # not all of TF_: Terraform keeps secrets in TF_VAR_*
+)
+"""Variables that say how a framework uses the machine. Others may hold secrets, and are never stored."""
+
+_SECRET = ("AUTH", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN")
+_LONGEST = 500
+
+
+def command_text(command: tuple[str, ...], *, keep_private: bool) -> str:
+    """The command as the manifest has it: complete, or the program's base name and how much followed it.
+
+    >>> command_text(("/home/ann/bin/python", "train.py", "--user=ann"), keep_private=False)
+    'python with 2 arguments'
+    """
+    if keep_private:
+        return shlex.join(command)
+    return f"{PurePath(command[0]).name} with {counted(len(command) - 1, 'argument')}"
+
+
+def settings(environment: Mapping[str, str], home: str, *, keep_private: bool) -> dict[str, str]:
+    """Variables that are known to set threads, devices or compilation; the home folder in them reads ``~``."""
+    return {
+        name: _shown(value, home, keep_private=keep_private)
+        for name, value in sorted(environment.items())
+        if _is_setting(name)
+    }
+
+
+def _is_setting(name: str) -> bool:
+    known = name in SETTINGS or name.startswith(SETTING_PREFIXES)
+    return known and not any(word in name for word in _SECRET)
+
+
+def _shown(value: str, home: str, *, keep_private: bool) -> str:
+    text = value if keep_private or len(home) < 2 else value.replace(home, "~")
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

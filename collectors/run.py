@@ -1,0 +1,225 @@
+"""Recording one run: prepare, start, wait, harvest. The manifest says at every moment how far it is.
+
+::
+
+    folder, raw/NAME, inject.json -> manifest "running" -> the program and its companions
+        -> it ends -> manifest with its exit -> harvest of each collector -> manifest with sources
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem
+from traceviz.collectors.folder import explained, new_run_folder, release
+from traceviz.collectors.injection import write_injection
+from traceviz.collectors.machine import read_machine, with_gpu_memory
+from traceviz.collectors.manifest import (
+    CollectorEntry,
+    Manifest,
+    Status,
+    entries_before,
+    entry_after,
+    versions_after,
+    write_manifest,
+)
+from traceviz.collectors.plan import CollectOptions, added_environment, program_name, wrapped_command
+from traceviz.collectors.redact import command_text, settings
+from traceviz.collectors.supervise import Ending, Started, ending_by_request, start, supervise, watched_signals
+from traceviz.errors import TracevizError
+
+INTERRUPTED = 130
+"""Exit code where the user did not wait for the program, as shells have it for Ctrl-C."""
+
+Tell = Callable[[str], None]
+"""Receives a line for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything that is known before a run starts.
+
+    Args:
+        plan: What records it, and how.
+        options: What the user asked for.
+        collectors: The collectors of the plan, in its order.
+        states: Whether each known collector can record here.
+        environment: What the program inherits.
+        versions: Versions that are known already: our own.
+    """
+
+    plan: Plan
+    options: CollectOptions
+    collectors: tuple[Collector, ...]
+    states: Mapping[str, Availability]
+    environment: Mapping[str, str]
+    versions: Mapping[str, str]
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command to start: the user's, and what wraps it."""
+        return wrapped_command(self.plan, self.collectors)
+
+    @property
+    def added(self) -> dict[str, str]:
+        """Variables that the program gets beside those that it inherits."""
+        return added_environment(self.plan, self.collectors, self.environment)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A run that has ended.
+
+    Args:
+        manifest: What is known of it.
+        exit_code: What ``traceviz collect`` ends with.
+        complete: Whether everything was harvested; not so where the user ended the recording at once.
+    """
+
+    manifest: Manifest
+    exit_code: int
+    complete: bool
+
+
+def record(run: Prepared, tell: Tell) -> Recording:
+    """Run the program of ``run`` under its collectors; ``tell`` receives what the user should know at once.
+
+    Raises:
+        OutputExistsError, OutputError: there is no place for the run folder; nothing was started.
+        CommandNotFoundError, NotExecutableError: the program cannot be run; no folder is left.
+    """
+    began = time.monotonic_ns()
+    plan, manifest = run.plan, _manifest_before(run)
+    command, environment = run.command, {**run.environment, **run.added}
+    with new_run_folder(plan.folder, plan.collectors, force=run.options.force) as folder:
+        with explained(plan.folder):
+            write_injection(plan)
+            write_manifest(plan.folder, manifest)
+        with watched_signals() as watch:
+            overhead = {"before_ns": time.monotonic_ns() - began}
+            started = start(command, environment, watch)
+            folder.keep()
+            manifest = replace(manifest, pid=started.pid, started_unix_ns=started.unix_ns, overhead=overhead)
+            save(plan.folder, manifest, tell)
+            companions, problems = _start_companions(run, started)
+            ending = supervise(started, watch)
+    manifest = replace(_manifest_after(manifest, ending), problems=problems)
+    save(plan.folder, manifest, tell)
+    return _finish(run, companions, manifest, ending, tell)
+
+
+def save(folder: Path, manifest: Manifest, tell: Tell) -> None:
+    """Write the manifest of a run that has started; where that fails the run goes on, and the user is told."""
+    try:
+        write_manifest(folder, manifest)
+    except OSError as error:
+        tell(f"the manifest cannot be written to {folder}: {error.strerror}.")
+
+
+def _manifest_before(run: Prepared) -> Manifest:
+    plan, private = run.plan, run.options.keep_private
+    return Manifest(
+        name=run.options.name or program_name(plan.command),
+        tags=dict(run.options.tags),
+        command=command_text(plan.command, keep_private=private),
+        left_out=() if private else ("command line", "host name", "environment"),
+        window=plan.window,
+        rate_hz=plan.rate_hz,
+        collectors=entries_before(run.states, plan.collectors),
+        machine=read_machine().facts(keep_private=private),
+        versions=run.versions,
+        settings=settings(run.environment, run.environment.get("HOME", ""), keep_private=private),
+    )
+
+
+def _start_companions(run: Prepared, started: Started) -> tuple[tuple[tuple[str, Companion], ...], tuple[Problem, ...]]:
+    """What runs beside the program; a companion that cannot be started is a problem, and no reason to stop it."""
+    companions = []
+    problems = []
+    for collector in run.collectors:
+        try:
+            companion = collector.start(run.plan, started.pid)
+        except (OSError, TracevizError) as error:
+            problems.append(Problem("not-started", f"{collector.name} could not be started: {error}"))
+        else:
+            if companion is not None:
+                companions.append((collector.name, companion))
+    return tuple(companions), tuple(problems)
+
+
+def _manifest_after(manifest: Manifest, ending: Ending) -> Manifest:
+    return replace(
+        manifest,
+        status=_status(ending),
+        ended_unix_ns=ending.ended_unix_ns,
+        duration_ns=ending.duration_ns,
+        code=ending.code,
+        signal=-ending.status if ending.status < 0 else None,
+        usage=ending.usage,
+    )
+
+
+def _status(ending: Ending) -> Status:
+    if ending.interrupted:
+        return "interrupted"
+    if ending.status < 0:
+        return "killed"
+    return "failed" if ending.status else "finished"
+
+
+def _finish(
+    run: Prepared, companions: Sequence[tuple[str, Companion]], manifest: Manifest, ending: Ending, tell: Tell
+) -> Recording:
+    """Stop the companions, and harvest unless the user does not wait for that."""
+    folder, complete = run.plan.folder, False
+    try:
+        with ending_by_request():
+            problems = tuple(problem for pair in companions for problem in _stopped(*pair))
+            manifest = replace(manifest, problems=(*manifest.problems, *problems))
+            if not ending.killed:
+                manifest = _harvested(run, manifest)
+                complete = True
+    except KeyboardInterrupt:
+        tell("not waiting for what was recorded")
+    if not complete:
+        unread = Problem("not-harvested", "The recording was ended before what was recorded had been collected.")
+        manifest = replace(manifest, problems=(*manifest.problems, unread))
+    release(folder)
+    save(folder, manifest, tell)
+    return Recording(manifest, INTERRUPTED if ending.killed else ending.code, complete)
+
+
+def _stopped(name: str, companion: Companion) -> tuple[Problem, ...]:
+    try:
+        companion.stop()
+    except (OSError, TracevizError) as error:
+        return (Problem("not-stopped", f"{name} did not end in order: {error}"),)
+    return ()
+
+
+def _harvested(run: Prepared, manifest: Manifest) -> Manifest:
+    began = time.monotonic_ns()
+    by_name = {collector.name: collector for collector in run.collectors}
+    harvest = partial(_harvest, run.plan)
+    entries = tuple(
+        harvest(by_name[entry.name], entry) if entry.name in by_name else entry for entry in manifest.collectors
+    )
+    return replace(
+        manifest,
+        collectors=entries,
+        machine={**manifest.machine, "gpus": with_gpu_memory(read_machine()).facts()["gpus"]},
+        versions=versions_after(manifest.versions, entries),
+        overhead={**manifest.overhead, "harvest_ns": time.monotonic_ns() - began},
+    )
+
+
+def _harvest(plan: Plan, collector: Collector, entry: CollectorEntry) -> CollectorEntry:
+    try:
+        found = collector.harvest(plan)
+    except (OSError, ValueError, TracevizError) as error:
+        found = Harvest(problems=(Problem("not-harvested", f"What {entry.name} left cannot be collected: {error}"),))
+    return entry_after(entry, found, plan.folder)

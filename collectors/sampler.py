@@ -1,0 +1,399 @@
+"""Samples a program and the machine under it, as a process of its own: ``python -m traceviz.collectors.sampler``.
+
+It ends when it is told to (SIGTERM), or when nothing of the program is left; not when the program that started it is
+killed. Times are those of the wall clock at the start plus the monotonic clock since: a clock that is set meanwhile
+moves no sample.
+
+Every probe limits its own cost: one that took long waits longer until its next turn, so that the whole stays below
+one percent of a core whatever the number of cores, processes and threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import resource
+import signal
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from traceviz.collectors import sampler_metrics as metrics
+from traceviz.collectors.sampler_gpu import Gpus, find_gpus, gpu_facts
+from traceviz.collectors.sampler_machine import Cgroup, cgroup, environment, machine_settings
+from traceviz.collectors.sampler_metrics import Reading
+from traceviz.collectors.sampler_parts import PartWriter
+from traceviz.collectors.sampler_proc import (
+    MACHINE_BYTES,
+    MachineStat,
+    ProcessTree,
+    ProcFile,
+    ThreadTimes,
+    grown,
+    parse_available,
+    parse_machine,
+)
+
+SECOND_NS = 1_000_000_000
+FLUSH_NS = 2 * SECOND_NS
+MAX_RATE_HZ = 100.0
+
+
+class Probe(ABC):
+    """Measures one kind of thing.
+
+    Args:
+        period_ns: Least time between two measurements.
+    """
+
+    cpu_share: ClassVar[float]
+    """CPU time that it may take, as a share of one core."""
+    wall_share: ClassVar[float] = float("inf")
+    """Time for which it may hold up the others, where it waits without using the CPU."""
+
+    def __init__(self, period_ns: int) -> None:
+        self.period_ns = period_ns
+        self.due_ns = 0
+
+    def turn(self, now_ns: int) -> list[Reading]:
+        """Measure if it is time to, and say when it is time again."""
+        if now_ns < self.due_ns:
+            return []
+        cpu_ns, wall_ns = time.thread_time_ns(), time.monotonic_ns()
+        readings = list(self.measure(now_ns))
+        cpu_ns, wall_ns = time.thread_time_ns() - cpu_ns, time.monotonic_ns() - wall_ns
+        pause_ns = max(self.period_ns, int(cpu_ns / self.cpu_share), int(wall_ns / self.wall_share))
+        self.due_ns = now_ns + pause_ns - self.period_ns // 4  # a turn that comes a little early is not left out
+        return readings
+
+    @abstractmethod
+    def measure(self, now_ns: int) -> Iterator[Reading]:
+        """What is measured now, on the monotonic clock; nothing where a rate needs a first value."""
+
+
+class ProgramProbe(Probe):
+    """CPU time, memory, threads and storage of the whole program."""
+
+    cpu_share = 0.003
+
+    def __init__(self, period_ns: int, tree: ProcessTree) -> None:
+        super().__init__(period_ns)
+        self._tree = tree
+        self._before: tuple[int, dict[str, dict[int, tuple[int, int]]]] | None = None
+
+    def measure(self, now_ns: int) -> Iterator[Reading]:
+        """Read every process once; rates are those since the turn before."""
+        self._tree.update()
+        root, program = self._tree.root, self._tree.program
+        if self._tree.has_ended:
+            return
+        yield Reading(metrics.PROGRAM_RSS, sum(process.stat.rss_bytes for process in program), root)
+        yield Reading(metrics.PROGRAM_THREADS, sum(p.stat.threads for p in program if p.is_alive), root)
+        yield Reading(metrics.PROGRAM_PROCESSES, sum(process.is_alive for process in program), root)
+        before, self._before = self._before, (now_ns, self._counters())
+        if before is None:
+            return
+        elapsed_ns = now_ns - before[0]
+        for name, now in self._before[1].items():
+            if now or before[1][name]:
+                rate = grown(before[1][name], now) / elapsed_ns
+                metric, factor = _RATES[name]
+                yield Reading(metric, rate * factor, root)
+
+    def _counters(self) -> dict[str, dict[int, tuple[int, int]]]:
+        """``(parent, count)`` of every counter by pid."""
+        counters: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in _RATES}
+        for pid, process in self._tree.members.items():
+            stat = process.stat
+            if process.is_profiler:  # its own time only: of the children that it waits for, the program is one
+                counters["profiler"][pid] = (stat.parent, stat.own_cpu_ns)
+                continue
+            counters["cpu"][pid] = (stat.parent, stat.cpu_ns)
+            if process.io is not None:
+                counters["read"][pid], counters["write"][pid] = ((stat.parent, count) for count in process.io)
+        return counters
+
+
+_RATES = {
+    "cpu": (metrics.PROGRAM_CPU, 100.0),
+    "profiler": (metrics.PROFILER_CPU, 100.0),
+    "read": (metrics.PROGRAM_READ, float(SECOND_NS)),
+    "write": (metrics.PROGRAM_WRITE, float(SECOND_NS)),
+}
+"""The metric of each counter, and the factor from its growth per nanosecond."""
+
+
+class ProcessesProbe(Probe):
+    """CPU time and memory of each process."""
+
+    cpu_share = 0.001
+
+    def __init__(self, period_ns: int, tree: ProcessTree) -> None:
+        super().__init__(period_ns)
+        self._tree = tree
+        self._before: tuple[int, dict[int, int]] | None = None
+
+    def measure(self, now_ns: int) -> Iterator[Reading]:
+        """What :class:`ProgramProbe` has read last, process by process."""
+        now = {pid: process.stat.own_cpu_ns for pid, process in self._tree.members.items()}
+        before, self._before = self._before, (now_ns, now)
+        for pid, process in self._tree.members.items():
+            yield Reading(metrics.PROCESS_RSS, process.stat.rss_bytes, pid)
+            if before is not None:
+                used_ns = now[pid] - before[1].get(pid, 0)
+                yield Reading(metrics.PROCESS_CPU, used_ns * 100 / (now_ns - before[0]), pid)
+
+
+class ThreadsProbe(Probe):
+    """How many threads of the program want a core, and how long they wait for one."""
+
+    cpu_share = 0.001
+
+    def __init__(self, period_ns: int, tree: ProcessTree) -> None:
+        super().__init__(period_ns)
+        self._tree = tree
+        self._before: tuple[int, dict[int, ThreadTimes]] | None = None
+
+    def measure(self, now_ns: int) -> Iterator[Reading]:
+        """Read every thread once."""
+        root, now = self._tree.root, self._tree.threads(self._tree.program)
+        yield Reading(metrics.PROGRAM_RUNNABLE, sum(thread.runnable for thread in now.values()), root)
+        before, self._before = self._before, (now_ns, now)
+        if before is None:
+            return
+        elapsed_ns = now_ns - before[0]
+        pairs = [(before[1].get(number, _NEW_THREAD), thread) for number, thread in now.items()]
+        ran = [max(thread.ran_ns - old.ran_ns, 0) for old, thread in pairs]
+        queued = sum(max(thread.queued_ns - old.queued_ns, 0) for old, thread in pairs)
+        voluntary = sum(max(thread.voluntary - old.voluntary, 0) for old, thread in pairs)
+        involuntary = sum(max(thread.involuntary - old.involuntary, 0) for old, thread in pairs)
+        if any(thread.ran_ns for thread in now.values()):  # else the kernel keeps no such statistics
+            yield Reading(metrics.PROGRAM_BUSIEST_THREAD, max(ran) * 100 / elapsed_ns, root)
+            yield Reading(metrics.PROGRAM_QUEUED, queued * 100 / elapsed_ns, root)
+        yield Reading(metrics.PROGRAM_VOLUNTARY, voluntary * SECOND_NS / elapsed_ns, root)
+        yield Reading(metrics.PROGRAM_INVOLUNTARY, involuntary * SECOND_NS / elapsed_ns, root)
+
+
+_NEW_THREAD = ThreadTimes(runnable=False, ran_ns=0, queued_ns=0, voluntary=0, involuntary=0)
+
+
+class MachineProbe(Probe):
+    """How busy the cores are, whoever uses them."""
+
+    cpu_share = 0.001
+
+    def __init__(self, period_ns: int) -> None:
+        super().__init__(period_ns)
+        self._file = ProcFile("/proc/stat", MACHINE_BYTES)
+        self._before: MachineStat | None = None
+
+    def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (ticks of the cores are their clock)
+        """Utilisation since the turn before."""
+        now = parse_machine(self._file.read())
+        before, self._before = self._before, now
+        yield Reading(metrics.MACHINE_RUNNABLE, now.runnable)
+        shares = core_shares(before, now) if before is not None else {}
+        if shares:
+            yield Reading(metrics.MACHINE_CPU, sum(shares.values()) * 100)
+            yield Reading(metrics.MACHINE_BUSIEST_CORE, max(shares.values()) * 100)
+
+
+class DiscoveryProbe(Probe):
+    """Measures nothing: finds the processes that the program has started."""
+
+    cpu_share = 0.001
+
+    def __init__(self, period_ns: int, tree: ProcessTree) -> None:
+        super().__init__(period_ns)
+        self._tree = tree
+        self._file = ProcFile("/proc/loadavg")
+        self._newest = b""
+
+    def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002
+        """Look for new processes, if the newest of the machine is another than the last time."""
+        newest = self._file.read().rpartition(b" ")[2]
+        if newest != self._newest:
+            self._newest = newest
+            self._tree.discover()
+        return iter(())
+
+
+class CoresProbe(Probe):
+    """How busy each core is, and what memory is left; rarely, as there can be hundreds of cores."""
+
+    cpu_share = 0.0005
+
+    def __init__(self, period_ns: int, groups: Cgroup) -> None:
+        super().__init__(period_ns)
+        self._stat, self._memory = ProcFile("/proc/stat", MACHINE_BYTES), ProcFile("/proc/meminfo", MACHINE_BYTES)
+        self._groups = groups
+        self._before: MachineStat | None = None
+        self._throttled: tuple[int, int] | None = None
+
+    def measure(self, now_ns: int) -> Iterator[Reading]:
+        """Utilisation since the turn before."""
+        now = parse_machine(self._stat.read())
+        before, self._before = self._before, now
+        for number, share in (core_shares(before, now) if before is not None else {}).items():
+            yield Reading(metrics.core(number), share * 100)
+        available = parse_available(self._memory.read())
+        if available is not None:
+            yield Reading(metrics.MACHINE_AVAILABLE, available)
+        yield from self._limit(now_ns)
+
+    def _limit(self, now_ns: int) -> Iterator[Reading]:
+        throttled = self._groups.throttled_ns()
+        if throttled is None:
+            return
+        if self._throttled is not None:
+            then, count = self._throttled
+            yield Reading(metrics.MACHINE_THROTTLED, max(throttled - count, 0) * 100 / (now_ns - then))
+        self._throttled = (now_ns, throttled)
+
+
+def core_shares(before: MachineStat, now: MachineStat) -> dict[int, float]:
+    """Busy share of the time between two readings, by core; cores that were off for a while, or for no tick, lack."""
+    pairs = ((core, now.total[core] - before.total.get(core, total)) for core, total in now.total.items())
+    return {core: min(max(now.busy[core] - before.busy[core], 0) / ticks, 1.0) for core, ticks in pairs if ticks > 0}
+
+
+class GpuProbe(Probe):
+    """GPUs: what is cheap to ask for."""
+
+    cpu_share = 0.001
+    wall_share = 0.2
+
+    def __init__(self, period_ns: int, gpus: Gpus) -> None:
+        super().__init__(period_ns)
+        self._gpus = gpus
+
+    def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (the driver measures, not we)
+        """What the driver says now."""
+        return self._gpus.readings()
+
+
+class TrafficProbe(GpuProbe):
+    """GPUs: transfers, which the driver measures while we wait."""
+
+    cpu_share = 0.0005
+
+    def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002
+        """What the driver measures in the next milliseconds."""
+        return self._gpus.traffic()
+
+
+class Sampler:
+    """All probes, the clock and the writer.
+
+    Args:
+        pid: Process id of the program.
+        folder: Where samples go.
+        rate_hz: Samples per second.
+    """
+
+    def __init__(self, pid: int, folder: Path, rate_hz: float) -> None:
+        self._period_ns = round(SECOND_NS / min(rate_hz, MAX_RATE_HZ))
+        self._tree = ProcessTree(pid)
+        self._tree.discover()
+        self._gpus = find_gpus(environment(pid).get("CUDA_VISIBLE_DEVICES"))
+        self._writer = PartWriter(folder)
+        self._settings = machine_settings(pid)
+        self._began_ns = time.monotonic_ns()
+        self._unix_offset_ns = time.time_ns() - self._began_ns
+        self._startup_cpu_ns = time.process_time_ns()
+        self._missed = 0
+        self._probes = self._all_probes(cgroup(pid), max(self._period_ns, SECOND_NS))
+
+    def _all_probes(self, groups: Cgroup, slow_ns: int) -> tuple[Probe, ...]:
+        every: tuple[Probe, ...] = (
+            DiscoveryProbe(self._period_ns, self._tree),  # before those that measure processes
+            MachineProbe(self._period_ns),
+            ProgramProbe(self._period_ns, self._tree),
+            ProcessesProbe(slow_ns, self._tree),
+            ThreadsProbe(slow_ns // 2, self._tree),
+            CoresProbe(slow_ns, groups),
+        )
+        gpus = (GpuProbe(self._period_ns, self._gpus), TrafficProbe(slow_ns, self._gpus))
+        return (*every, *gpus) if self._gpus.found else every
+
+    def run(self) -> None:
+        """Sample until told to stop, or nothing of the program is left."""
+        flushed_ns = self._began_ns
+        self._writer.describe(self._description("recording"))
+        next_ns = self._began_ns
+        while True:
+            self._sample()
+            if self._tree.has_ended:
+                break
+            now_ns = time.monotonic_ns()
+            if now_ns - flushed_ns >= FLUSH_NS:
+                self._writer.flush(self._description("recording"))
+                flushed_ns = now_ns
+            next_ns = self._next(next_ns)
+            if _told_to_stop((next_ns - time.monotonic_ns()) / SECOND_NS):
+                self._sample()
+                break
+        self._writer.flush(self._description("ended"))
+        self._tree.close()
+        self._gpus.close()
+
+    def _sample(self) -> None:
+        now_ns = time.monotonic_ns()
+        for probe in self._probes:
+            self._writer.add(now_ns + self._unix_offset_ns, probe.turn(now_ns))
+
+    def _next(self, planned_ns: int) -> int:
+        """The next turn; turns that the machine left no time for are counted, not made up for."""
+        late = max(time.monotonic_ns() - planned_ns, 0) // self._period_ns
+        self._missed += late
+        return planned_ns + (late + 1) * self._period_ns
+
+    def _description(self, state: str) -> Mapping[str, Any]:
+        now_ns = time.monotonic_ns()
+        return {
+            "state": state,
+            "pid": self._tree.root,
+            "rate_hz": SECOND_NS / self._period_ns,
+            "began_unix_ns": self._began_ns + self._unix_offset_ns,
+            "wall_ns": now_ns - self._began_ns,
+            "cpu_ns": time.process_time_ns() - self._startup_cpu_ns,
+            "startup_cpu_ns": self._startup_cpu_ns,
+            "memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "missed": self._missed,
+            "denied": self._tree.denied,
+            "clock_step_ns": time.time_ns() - now_ns - self._unix_offset_ns,
+            "settings": self._settings,
+            "processes": [{"pid": pid, "name": name} for pid, name in sorted(self._tree.names.items())],
+            **gpu_facts(self._gpus),
+        }
+
+
+def _told_to_stop(seconds: float) -> bool:
+    """Wait, and say whether SIGTERM came meanwhile: it is blocked, so that it interrupts nothing else."""
+    return signal.sigtimedwait({signal.SIGTERM}, max(seconds, 0.0)) is not None
+
+
+def main() -> None:
+    """Run the sampler as the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m traceviz.collectors.sampler", description=__doc__)
+    parser.add_argument("--pid", type=int, required=True, help="process id of the program")
+    parser.add_argument("--out", type=Path, required=True, help="existing folder for the samples")
+    parser.add_argument("--rate", type=float, default=10.0, help="samples per second")
+    options = parser.parse_args()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program
+    _allow_files()
+    Sampler(options.pid, options.out, options.rate).run()
+
+
+def _allow_files() -> None:
+    """As many open files as the system grants: two for each process of the program."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+if __name__ == "__main__":
+    main()

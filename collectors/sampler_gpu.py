@@ -1,0 +1,142 @@
+"""GPUs, through NVIDIA's management library (package nvidia-ml-py, extra ``nvml``)."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from traceviz.collectors import sampler_metrics as metrics
+from traceviz.collectors.sampler_metrics import Metric, Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU: its number as the library counts, the library's handle, and what it is."""
+
+    number: int
+    handle: Any
+    name: str
+    uuid: str
+    memory_bytes: int | None
+
+    def facts(self) -> dict[str, Any]:
+        """What is stored of it."""
+        return {"ordinal": self.number, "name": self.name, "uuid": self.uuid, "memory_bytes": self.memory_bytes}
+
+
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """The GPUs that can be measured, or why none can.
+
+    Args:
+        library: The module ``pynvml``, initialised; ``None`` where there is none.
+        found: The GPUs.
+        reason: Why there are none.
+    """
+
+    library: Any
+    found: tuple[Gpu, ...]
+    reason: str = ""
+
+    def readings(self) -> Iterator[Reading]:
+        """How busy every GPU is, its memory, power, clocks and temperature. What a GPU cannot tell is left out."""
+        for gpu in self.found:
+            for metric, measure in _MEASURES:
+                value = self._value(measure, gpu)
+                if value is not None:
+                    yield Reading(metric, value, gpu=gpu.number)
+
+    def traffic(self) -> Iterator[Reading]:
+        """Bytes per second over PCIe; measuring them takes 40 ms for each GPU."""
+        for gpu in self.found:
+            for metric, measure in _TRAFFIC:
+                value = self._value(measure, gpu)
+                if value is not None:
+                    yield Reading(metric, value * 1024, gpu=gpu.number)
+
+    def close(self) -> None:
+        """Let go of the library."""
+        if self.library is not None:
+            self.library.nvmlShutdown()
+
+    def _value(self, measure: Measure, gpu: Gpu) -> float | None:
+        try:
+            return float(measure(self.library, gpu.handle))
+        except self.library.NVMLError:
+            return None
+
+
+_SM, _MEMORY = 1, 2  # NVML_CLOCK_SM, NVML_CLOCK_MEM
+_CORE_SENSOR = 0  # NVML_TEMPERATURE_GPU
+_SENT, _RECEIVED = 0, 1  # NVML_PCIE_UTIL_TX_BYTES, ..._RX_BYTES: kilobytes per second
+
+Measure = Callable[[Any, Any], float]
+"""Asks the library about the GPU with a handle."""
+
+_MEASURES: tuple[tuple[Metric, Measure], ...] = (
+    (metrics.GPU_UTILISATION, lambda nvml, gpu: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu),
+    (metrics.GPU_MEMORY, lambda nvml, gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).used),
+    (metrics.GPU_POWER, lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu) / 1000),
+    (metrics.GPU_SM_CLOCK, lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, _SM)),
+    (metrics.GPU_MEMORY_CLOCK, lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, _MEMORY)),
+    (metrics.GPU_TEMPERATURE, lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(gpu, _CORE_SENSOR)),
+)
+_TRAFFIC: tuple[tuple[Metric, Measure], ...] = (
+    (metrics.GPU_RECEIVED, lambda nvml, gpu: nvml.nvmlDeviceGetPcieThroughput(gpu, _RECEIVED)),
+    (metrics.GPU_SENT, lambda nvml, gpu: nvml.nvmlDeviceGetPcieThroughput(gpu, _SENT)),
+)
+
+
+def find_gpus(visible: str | None = None, library: Any = None) -> Gpus:
+    """The GPUs that a program may use.
+
+    Args:
+        visible: The program's ``CUDA_VISIBLE_DEVICES``; others of the machine are not measured.
+        library: The module ``pynvml``, where it is loaded already.
+    """
+    try:
+        nvml = library or importlib.import_module("pynvml")
+    except ImportError:
+        return Gpus(None, (), "the package nvidia-ml-py is not installed")
+    try:
+        nvml.nvmlInit()
+        every = [_gpu(nvml, number) for number in range(nvml.nvmlDeviceGetCount())]
+    except nvml.NVMLError as error:
+        return Gpus(None, (), f"NVML says: {error}")
+    found = tuple(gpu for gpu in every if gpu is not None and _is_visible(gpu, visible))
+    return Gpus(nvml, found, "" if found else "no GPU is visible to the program")
+
+
+def _gpu(nvml: Any, number: int) -> Gpu | None:
+    """One GPU, or ``None`` where it has fallen off the bus or may not be used."""
+    try:
+        handle = nvml.nvmlDeviceGetHandleByIndex(number)
+        name, uuid = _text(nvml.nvmlDeviceGetName(handle)), _text(nvml.nvmlDeviceGetUUID(handle))
+    except nvml.NVMLError:
+        return None
+    try:
+        memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).total)
+    except nvml.NVMLError:
+        memory = None
+    return Gpu(number, handle, name, uuid, memory)
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _is_visible(gpu: Gpu, visible: str | None) -> bool:
+    """Whether CUDA_VISIBLE_DEVICES names it, by number or by the beginning of its id; parts of a GPU name all."""
+    if visible is None:
+        return True
+    words = [word.strip() for word in visible.split(",") if word.strip()]
+    if any(word.startswith("MIG-") for word in words):
+        return True
+    return any(word == str(gpu.number) or (word.startswith("GPU-") and gpu.uuid.startswith(word)) for word in words)
+
+
+def gpu_facts(gpus: Gpus) -> Mapping[str, Any]:
+    """What is stored of the GPUs: which there are, or why none was measured."""
+    return {"gpus": [gpu.facts() for gpu in gpus.found], "gpu_reason": gpus.reason}

@@ -1,0 +1,174 @@
+"""What the machine offers to a program: cores, memory, the limits of its container, and what it was told of threads.
+
+Everything is read from files below ``root``, so that tests can show other machines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from traceviz.collectors.sampler_proc import read_once
+
+THREAD_VARIABLES = frozenset(
+    {
+        "CUDA_VISIBLE_DEVICES",
+        "GOMP_CPU_AFFINITY",
+        "KMP_AFFINITY",
+        "KMP_BLOCKTIME",
+        "MKL_NUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "OMP_PLACES",
+        "OMP_PROC_BIND",
+        "OMP_WAIT_POLICY",
+        "OPENBLAS_NUM_THREADS",
+        "TF_ENABLE_ONEDNN_OPTS",
+        "TF_GPU_THREAD_COUNT",
+        "TF_GPU_THREAD_MODE",
+        "TF_NUM_INTEROP_THREADS",
+        "TF_NUM_INTRAOP_THREADS",
+    }
+)
+"""Environment variables that decide about threads and cores. No other is stored: they may hold secrets and paths."""
+
+_UNLIMITED = 1 << 60
+"""Limits of memory from here on mean none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cgroup:
+    """The control groups of a process, from its own up: files of the CPU and the memory controller by name."""
+
+    cpu: tuple[Path, ...]
+    memory: tuple[Path, ...]
+
+    def cpu_limit(self) -> float | None:
+        """Cores' worth of CPU time that the process may use; the tightest limit on the way up."""
+        limits = [limit for folder in self.cpu if (limit := _quota(folder)) is not None]
+        return min(limits, default=None)
+
+    def memory_limit(self) -> int | None:
+        """Memory that the process may use, in bytes."""
+        texts = (read_once(folder / name) for folder in self.memory for name in ("memory.max", "memory.limit_in_bytes"))
+        limits = [int(text) for text in texts if text and text.strip().isdigit() and int(text) < _UNLIMITED]
+        return min(limits, default=None)
+
+    def throttled_ns(self) -> int | None:
+        """Time that the limit has held threads back so far; ``None`` where nothing counts it."""
+        counts = [count for folder in self.cpu if (count := _throttled(folder)) is not None]
+        return max(counts, default=None)
+
+
+def cgroup(pid: int, root: Path = Path("/")) -> Cgroup:
+    """The control groups of process ``pid``, of either version."""
+    text = (read_once(root / f"proc/{pid}/cgroup") or b"").decode("utf-8", "replace")
+    groups = [line.split(":", 2) for line in text.splitlines() if line.count(":") >= 2]
+    return Cgroup(_folders("cpu", groups, root), _folders("memory", groups, root))
+
+
+def _folders(controller: str, groups: Iterable[list[str]], root: Path) -> tuple[Path, ...]:
+    """Folders of one controller: its own (version 1), and those that all share (version 2)."""
+    mount = root / "sys/fs/cgroup"
+    found: list[Path] = []
+    for _, controllers, path in groups:
+        if controller in controllers.split(","):
+            found.extend(_upwards(mount / controller, path))
+        elif not controllers:
+            found.extend(_upwards(mount, path))
+    return tuple(found)
+
+
+def _upwards(mount: Path, path: str) -> Iterator[Path]:
+    """Folders from ``path`` up to ``mount``; within a container the path may be that on the host, and not exist."""
+    folder = mount / path.lstrip("/")
+    while folder != mount and mount in folder.parents:
+        yield folder
+        folder = folder.parent
+    yield mount
+
+
+def _quota(folder: Path) -> float | None:
+    text = read_once(folder / "cpu.max")
+    if text is None:
+        parts = (read_once(folder / "cpu.cfs_quota_us"), read_once(folder / "cpu.cfs_period_us"))
+        text = b" ".join(part or b"" for part in parts)
+    words = text.split()
+    if len(words) != 2 or not all(word.isdigit() for word in words) or not int(words[1]):
+        return None  # "max", or -1: no limit
+    return int(words[0]) / int(words[1])
+
+
+def _throttled(folder: Path) -> int | None:
+    fields = dict(line.split(None, 1) for line in (read_once(folder / "cpu.stat") or b"").splitlines() if b" " in line)
+    if b"throttled_usec" in fields:
+        return int(fields[b"throttled_usec"]) * 1000
+    return int(fields[b"throttled_time"]) if b"throttled_time" in fields else None
+
+
+def machine_settings(pid: int, root: Path = Path("/")) -> dict[str, str]:
+    """What process ``pid`` finds: keys ``machine.*``, and ``env.*`` for what it was told of threads.
+
+    ``machine.usable_cores`` are those of ``machine.cores`` that the process may run on, ``machine.cpu_limit`` is how
+    many cores' worth of time its container allows. What cannot be found out is left out.
+    """
+    groups = cgroup(pid, root)
+    limit = groups.cpu_limit()
+    facts = {
+        "machine.cores": os.cpu_count(),
+        **_topology(root),
+        "machine.usable_cores": _affinity(pid),
+        "machine.cpu_limit": None if limit is None else f"{limit:g}",
+        "machine.memory_bytes": _memory(root),
+        "machine.memory_limit_bytes": groups.memory_limit(),
+        **_processor(root),
+    }
+    known = {key: str(value) for key, value in facts.items() if value not in {None, 0, ""}}
+    return known | _environment(pid, root)
+
+
+def _affinity(pid: int) -> int | None:
+    try:
+        return len(os.sched_getaffinity(pid))
+    except OSError:
+        return None
+
+
+def _topology(root: Path) -> dict[str, int]:
+    """Physical cores and sockets, where the kernel shows them."""
+    folders = list((root / "sys/devices/system/cpu").glob("cpu[0-9]*/topology"))
+    cores = {read_once(folder / "thread_siblings_list") for folder in folders} - {None}
+    sockets = {read_once(folder / "physical_package_id") for folder in folders} - {None}
+    return {"machine.physical_cores": len(cores), "machine.sockets": len(sockets)}
+
+
+def _memory(root: Path) -> int | None:
+    found = re.search(rb"^MemTotal:\s+(\d+) kB", read_once(root / "proc/meminfo") or b"", re.MULTILINE)
+    return int(found[1]) * 1024 if found else None
+
+
+_FEATURES = ("amx_bf16", "avx512_bf16", "avx512f", "avx2")
+"""Instructions that decide how fast a processor multiplies matrices, 16-bit ones first."""
+
+
+def _processor(root: Path) -> dict[str, str]:
+    text = (read_once(root / "proc/cpuinfo") or b"").decode("utf-8", "replace")
+    name = re.search(r"^model name\s*:\s*(.*)$", text, re.MULTILINE)
+    flags = re.search(r"^flags\s*:\s*(.*)$", text, re.MULTILINE)
+    there = set(flags[1].split()) if flags else set()
+    features = " ".join(feature for feature in _FEATURES if feature in there)
+    return {"machine.cpu": name[1] if name else "", "machine.cpu_features": features}
+
+
+def environment(pid: int, root: Path = Path("/")) -> dict[str, str]:
+    """Those of :data:`THREAD_VARIABLES` that the process was started with."""
+    text = (read_once(root / f"proc/{pid}/environ") or b"").decode("utf-8", "replace")
+    pairs = (entry.partition("=") for entry in text.split("\0"))
+    return {key: value for key, _, value in pairs if key in THREAD_VARIABLES}
+
+
+def _environment(pid: int, root: Path) -> dict[str, str]:
+    return {f"env.{key}": value for key, value in environment(pid, root).items()}

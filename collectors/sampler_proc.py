@@ -1,0 +1,313 @@
+"""The files of ``/proc`` that are sampled: parsing them, and the processes of a program.
+
+Files are opened once and read again and again: 9 µs for a process instead of the 75 µs of psutil, and a number that
+the system gives to another process later is never mistaken for it. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+PROFILERS = ("nsys", "QdstrmImporter")
+"""How names of processes begin that belong to a profiler, not to the program."""
+
+PROCESS_BYTES = 1 << 12
+"""More than a file about one process holds, of those that are read again and again."""
+MACHINE_BYTES = 1 << 18
+"""More than one about the machine holds: that of 256 cores has 40 kB."""
+_CHUNK = 1 << 14
+
+
+class ProcessStat(NamedTuple):
+    """One line of ``/proc/PID/stat``; ``cpu_ns`` includes that of the children that were waited for."""
+
+    name: str
+    state: str
+    parent: int
+    cpu_ns: int
+    own_cpu_ns: int
+    threads: int
+    rss_bytes: int
+
+
+class ThreadTimes(NamedTuple):
+    """What the scheduler counted of one thread."""
+
+    runnable: bool
+    ran_ns: int
+    queued_ns: int
+    voluntary: int
+    involuntary: int
+
+
+class MachineStat(NamedTuple):
+    """``/proc/stat``: busy and total ticks of every core by its number, and threads that run or wait for a core."""
+
+    busy: dict[int, int]
+    total: dict[int, int]
+    runnable: int
+
+
+def parse_stat(line: bytes) -> ProcessStat:
+    """Parse ``/proc/PID/stat``; the name may hold spaces and parentheses, so the last one ends it."""
+    opened, closed = line.find(b"("), line.rfind(b")")
+    fields = line[closed + 2 :].split(None, 22)
+    own, reaped = int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
+    return ProcessStat(
+        name=line[opened + 1 : closed].decode("utf-8", "replace"),
+        state=fields[0].decode(),
+        parent=int(fields[1]),
+        cpu_ns=(own + reaped) * TICK_NS,
+        own_cpu_ns=own * TICK_NS,
+        threads=int(fields[17]),
+        rss_bytes=int(fields[21]) * PAGE_BYTES,
+    )
+
+
+def parse_io(text: bytes) -> tuple[int, int]:
+    """Bytes fetched from and sent to storage, the fifth and sixth pair of name and number of ``/proc/PID/io``."""
+    words = text.split()
+    return (int(words[9]), int(words[11])) if len(words) > 11 else (0, 0)
+
+
+def parse_thread(status: bytes, schedstat: bytes) -> ThreadTimes:
+    """Parse ``status`` and ``schedstat`` of a thread; kernels without scheduler statistics leave the latter empty."""
+    fields = dict(line.split(b":\t", 1) for line in status.splitlines() if b":\t" in line)
+    ran, queued = (int(word) for word in (schedstat.split() or [b"0", b"0"])[:2])
+    return ThreadTimes(
+        runnable=fields.get(b"State", b"").startswith(b"R"),
+        ran_ns=ran,
+        queued_ns=queued,
+        voluntary=int(fields.get(b"voluntary_ctxt_switches", 0)),
+        involuntary=int(fields.get(b"nonvoluntary_ctxt_switches", 0)),
+    )
+
+
+def parse_machine(text: bytes) -> MachineStat:
+    """Parse ``/proc/stat``. Time that the hypervisor gave to others is neither busy nor idle: it is in the total."""
+    busy: dict[int, int] = {}
+    total: dict[int, int] = {}
+    runnable = 0
+    for line in text.splitlines():
+        word, _, rest = line.partition(b" ")
+        if word == b"procs_running":
+            runnable = int(rest)
+        elif word.startswith(b"cpu") and word != b"cpu":
+            user, nice, system, idle, waiting, irq, soft, stolen = (int(value) for value in rest.split()[:8])
+            number = int(word[3:])
+            busy[number] = user + nice + system + irq + soft
+            total[number] = busy[number] + idle + waiting + stolen
+    return MachineStat(busy, total, runnable)
+
+
+def parse_available(meminfo: bytes) -> int | None:
+    """Memory that programs can still have without swapping, from ``/proc/meminfo``."""
+    for line in meminfo.splitlines():
+        if line.startswith(b"MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def grown(before: Mapping[int, tuple[int, int]], now: Mapping[int, tuple[int, int]]) -> int:
+    """How much counters of processes grew together: ``(parent, count)`` by pid.
+
+    The counter of a process takes over those of its children when it waits for them. What a child that has vanished
+    had already counted is therefore not counted again, and what it did since is not lost::
+
+        parent  100 ──────────── 130   grew by 30: 25 of the child, of which 20 were counted, and 5 of its own
+        child    20 ── ends at 25      so the tree grew by 10
+    """
+    taken_over: dict[int, int] = {}
+    for pid, (parent, count) in before.items():
+        if pid not in now:
+            taken_over[parent] = taken_over.get(parent, 0) + count
+    changes = (count - before.get(pid, (0, 0))[1] - taken_over.get(pid, 0) for pid, (_, count) in now.items())
+    return sum(max(change, 0) for change in changes)
+
+
+class ProcFile:
+    """A file of ``/proc`` that is read again and again, into the same memory.
+
+    Args:
+        path: The file.
+        size: The most that it can hold.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+
+    def __init__(self, path: str | Path, size: int = PROCESS_BYTES) -> None:
+        self._buffer = bytearray(size)
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def read(self) -> bytes:
+        """What the file holds now.
+
+        Raises:
+            OSError: what it is about is gone.
+        """
+        count = os.preadv(self._descriptor, [self._buffer], 0)
+        return bytes(memoryview(self._buffer)[:count])
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self._descriptor)
+
+
+def read_once(path: str | Path) -> bytes | None:
+    """What a file holds; ``None`` where it is gone or may not be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        chunks = [os.read(descriptor, _CHUNK)]
+        while chunks[-1]:
+            chunks.append(os.read(descriptor, _CHUNK))
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return b"".join(chunks)
+
+
+@dataclass(slots=True)
+class Process:
+    """A process of the program: its open files, and what they said last."""
+
+    pid: int
+    stat_file: ProcFile
+    io_file: ProcFile | None
+    stat: ProcessStat
+    io: tuple[int, int] | None = None
+
+    @property
+    def is_profiler(self) -> bool:
+        """Whether it belongs to a profiler and not to the program."""
+        return self.stat.name.startswith(PROFILERS)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs: one that nobody has waited for yet has a line in ``/proc``, and nothing else."""
+        return self.stat.state not in {"Z", "X"}
+
+    def close(self) -> None:
+        """Let go of its files."""
+        self.stat_file.close()
+        if self.io_file is not None:
+            self.io_file.close()
+
+
+@dataclass(slots=True)
+class ProcessTree:
+    """A process and its descendants, as they come and go.
+
+    Args:
+        root: Process id of the program.
+        proc: Where the process files are.
+        members: Who lives, by pid; after :meth:`update`.
+        denied: Processes whose reads and writes may not be seen.
+        names: The name of every process that was ever a member, and its pid.
+    """
+
+    root: int
+    proc: Path = Path("/proc")
+    members: dict[int, Process] = field(default_factory=dict)
+    denied: int = 0
+    names: dict[int, str] = field(default_factory=dict)
+    _known: set[int] = field(default_factory=set)
+
+    def discover(self) -> None:
+        """Find processes that have appeared. Only new numbers are looked at: a stranger never becomes a descendant."""
+        listed = {int(name) for name in os.listdir(self.proc) if name.isdigit()}  # noqa: PTH208 (five times as fast)
+        new = listed - self._known
+        self._known = listed
+        if self.root in new:
+            self._adopt(self.root)
+        parents = {pid: parent for pid in new if pid != self.root and (parent := self._parent(pid)) is not None}
+        while found := [pid for pid, parent in parents.items() if parent in self.members]:
+            for pid in found:
+                del parents[pid]
+                self._adopt(pid)
+
+    def update(self) -> None:
+        """Read every member again, and drop those that are gone."""
+        for process in list(self.members.values()):
+            try:
+                process.stat = parse_stat(process.stat_file.read())
+            except OSError:
+                process.close()
+                del self.members[process.pid]
+                continue
+            self.names[process.pid] = process.stat.name
+            process.io = self._read_io(process)
+
+    @property
+    def program(self) -> list[Process]:
+        """Members that are the program's own."""
+        return [process for process in self.members.values() if not process.is_profiler]
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nobody is left that runs."""
+        return not any(process.is_alive for process in self.members.values())
+
+    def threads(self, processes: Iterable[Process]) -> dict[int, ThreadTimes]:
+        """What the scheduler counted of every thread of ``processes``, by thread id."""
+        found = {}
+        for process in processes:
+            folder = f"{self.proc}/{process.pid}/task"
+            with contextlib.suppress(OSError):
+                for thread in os.listdir(folder):  # noqa: PTH208
+                    status = read_once(f"{folder}/{thread}/status")
+                    if status:
+                        schedstat = read_once(f"{folder}/{thread}/schedstat") or b""
+                        found[int(thread)] = parse_thread(status, schedstat)
+        return found
+
+    def close(self) -> None:
+        """Let go of all files."""
+        for process in self.members.values():
+            process.close()
+        self.members.clear()
+
+    def _parent(self, pid: int) -> int | None:
+        line = read_once(f"{self.proc}/{pid}/stat")
+        return parse_stat(line).parent if line else None
+
+    def _adopt(self, pid: int) -> None:
+        """Make ``pid`` a member; one that has gone meanwhile is none. It is looked at again where files ran out."""
+        try:
+            stat_file = ProcFile(f"{self.proc}/{pid}/stat")
+        except OSError:
+            self._known.discard(pid)
+            return
+        try:
+            stat = parse_stat(stat_file.read())
+        except OSError:
+            stat_file.close()
+            return
+        try:
+            io_file = ProcFile(f"{self.proc}/{pid}/io")
+        except OSError:
+            io_file = None
+        self.names[pid] = stat.name
+        self.members[pid] = Process(pid, stat_file, io_file, stat)
+
+    def _read_io(self, process: Process) -> tuple[int, int] | None:
+        if process.io_file is None:
+            return None
+        try:
+            return parse_io(process.io_file.read())
+        except OSError:  # a program with raised privileges hides it, and so does one that has ended
+            self.denied += process.is_alive and process.io is None
+            process.io_file.close()
+            process.io_file = None
+            return process.io

@@ -1,0 +1,17 @@
+"""ResNet-50 on images of the size of CIFAR-10, in PyTorch; switches are those of ``pytorch_cifar10_cnn.py``.
+
+    pip install 'traceviz-toolkit[torch]'
+    traceviz collect -o resnet -- python examples/pytorch_resnet50.py
+
+It starts no process for its input by default, as the small network.
+"""
+
+from __future__ import annotations
+
+from pytorch_cifar10_cnn import run
+
+BLOCKS = (3, 4, 6, 3)
+"""Blocks in the four stages, three layers each; with the first and the last layer there are 50."""
+
+if __name__ == "__main__":
+    run(blocks=BLOCKS, batch_size=8, steps=16)

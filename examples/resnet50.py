@@ -1,0 +1,27 @@
+"""ResNet-50 on images of the size of CIFAR-10, in Keras; switches and input pipeline are those of ``cifar10_cnn.py``.
+
+    pip install 'traceviz-toolkit[tensorflow]'
+    traceviz collect -o resnet -- python examples/resnet50.py --steps 16
+
+There is so much to compute that the slow input pipeline matters less: it takes a GPU to starve this model.
+"""
+
+from __future__ import annotations
+
+import keras
+from cifar10_cnn import CLASSES, SIDE, run
+
+
+def main() -> None:
+    """Train ResNet-50."""
+    run(network, batch_size=8)
+
+
+def network() -> keras.Model:
+    """ResNet-50 without weights, and its scores before the softmax."""
+    body = keras.applications.ResNet50(weights=None, include_top=False, pooling="avg", input_shape=(SIDE, SIDE, 3))
+    return keras.Sequential([body, keras.layers.Dense(CLASSES, dtype="float32")])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+"""The traces that lie in a run folder: which they are, whose, and their tables.
+
+The manifest lists them once the run has ended well. Where it does not, everything under ``raw/`` that a reader knows
+is taken. One recording may be there in several forms, ``report.nsys-rep`` beside its export: the one that is read
+fastest is taken, and the next one where that is damaged.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError
+from traceviz.parsers.base import HEAD_BYTES, Match, Progress, Reader, ReadOptions
+from traceviz.parsers.bundle_identity import rank_in_name
+from traceviz.parsers.nsys_notes import Notes, without_paths
+from traceviz.parsers.run_manifest import RunManifest
+
+RAW = "raw"
+MOST_FILES = 10_000
+"""Files looked at before the search is given up: a run has few."""
+PREFERENCE = ("nsys-parquet", "nsys-sqlite", "nsys-rep", "nsys-qdstrm", "xplane", "tf-trace-json", "kineto")
+"""Formats of which one recording may be there several times, best first; others count as the best."""
+
+_FORM = re.compile(
+    r"(?:\.xplane\.pb|(?:\.pt)?\.trace\.json|\.json|\.sqlite|\.nsys-rep|\.qdrep|\.qdstrm|[._](?:parquet|pqt)(?:dir)?)"
+    r"(?:\.gz)?$"
+)
+_CHOOSING = ("kineto", "tf-trace-json", "xplane")
+"""Formats whose readers choose one recording of a folder; here all are wanted, since they may be of different ranks."""
+_UNFINISHED = (".tmp", ".part", ".partial", "-wal", "-shm", "-journal")
+
+Readers = tuple[Reader, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """One recording of a run.
+
+    Args:
+        collector: Name of the collector that made it.
+        name: Where it lies in the run folder.
+        tables: Its tables, which are taken out as they are merged.
+        pid: Process id of its program, for tables that do not tell.
+        rank: Rank of its program, for tables that do not tell.
+    """
+
+    collector: str
+    name: str
+    tables: dict[str, pa.Table]
+    pid: int | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What a :class:`Source` is read from: its forms, best first, each with the reader that knows it."""
+
+    collector: str
+    forms: tuple[tuple[Path, Reader], ...]
+    pid: int | None
+    rank: int | None
+
+
+def recordings_in(folder: Path, manifest: RunManifest, readers: Readers, notes: Notes) -> tuple[Recording, ...]:
+    """All recordings of a run, by collector and name; what the manifest lists and no reader knows is noted."""
+    listed = {recorder.name: recorder.sources for recorder in manifest.recorders}
+    names = sorted({*listed, *(place.name for place in _entries(folder / RAW) if place.is_dir())})
+    found = (_of_collector(folder, name, listed.get(name, ()), readers, notes) for name in names)
+    return tuple(chain.from_iterable(found))
+
+
+def _of_collector(
+    folder: Path, name: str, listed: Iterable[str], readers: Readers, notes: Notes
+) -> Iterator[Recording]:
+    own = folder / RAW / name
+    found: dict[Path, Reader] = {}
+    for source in listed:
+        path = _inside(folder, source)
+        forms = dict(_forms(path, readers)) if path is not None else {}
+        if not forms:
+            notes.add("source-unreadable", "warning", f"{source} is missing, or no trace that traceviz knows.")
+        found |= forms
+    grouped: dict[Path, list[tuple[Path, Reader]]] = {}
+    for path, reader in (found or dict(_forms(own, readers))).items():
+        grouped.setdefault(path.with_name(_FORM.sub("", path.name)), []).append((path, reader))
+    for stem, same in sorted(grouped.items()):
+        rank = rank_in_name(str(stem.relative_to(folder))) if len(grouped) > 1 else None
+        yield Recording(name, tuple(sorted(same, key=_preference)), _stated_pid(stem.parent, own), rank)
+
+
+def _preference(form: tuple[Path, Reader]) -> tuple[int, str]:
+    path, reader = form
+    return PREFERENCE.index(reader.format) if reader.format in PREFERENCE else -1, path.name
+
+
+def _inside(folder: Path, source: str) -> Path | None:
+    """The path that the manifest names, where it is there and does not lead out of the run folder."""
+    path = folder / source
+    try:
+        return path if path.exists() and path.resolve().is_relative_to(folder.resolve()) else None
+    except (OSError, ValueError):
+        return None
+
+
+def _forms(path: Path, readers: Readers) -> Iterator[tuple[Path, Reader]]:
+    """``path`` where a reader knows it, else what readers know in it."""
+    places = [path]
+    for _ in range(MOST_FILES):
+        if not places:
+            return
+        place = places.pop()
+        reader = _known(place, readers)
+        if reader is not None:
+            yield place, reader
+        elif place.is_dir():
+            places += reversed(_entries(place))
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        found = sorted(folder.iterdir())
+    except OSError:
+        return []
+    return [entry for entry in found if not entry.name.startswith(".") and not entry.name.endswith(_UNFINISHED)]
+
+
+def _known(path: Path, readers: Readers) -> Reader | None:
+    """The only reader that is sure of ``path``; recordings that lie in one folder are told apart one by one."""
+    head, asked = b"", [reader for reader in readers if reader.format not in _CHOOSING]
+    if not path.is_dir():
+        asked = list(readers)
+        try:
+            with path.open("rb") as file:
+                head = file.read(HEAD_BYTES)
+        except OSError:
+            return None
+        if not head:
+            return None
+    sure = [reader for reader in asked if reader.sniff(head, path) == Match.YES]
+    return sure[0] if len(sure) == 1 else None
+
+
+def _stated_pid(place: Path, own: Path) -> int | None:
+    """The process id that a ``status.json`` nearest to a recording states, up to the collector's folder."""
+    while place.is_relative_to(own):
+        pids = {pid for path in place.glob("status*.json") if (pid := _pid_in(path)) is not None}
+        if pids:
+            return pids.pop() if len(pids) == 1 else None
+        place = place.parent
+    return None
+
+
+def _pid_in(path: Path) -> int | None:
+    try:
+        stated = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    pid = stated.get("pid") if isinstance(stated, dict) else None
+    return pid if isinstance(pid, int) else None
+
+
+# Reading
+
+
+def read_source(recording: Recording, folder: Path, options: ReadOptions, notes: Notes) -> Source | TracevizError:
+    """The tables of a recording from its best form that can be read; what could not be read is noted.
+
+    Returns:
+        The source, or the error of its best form where none can be read.
+    """
+    first: TracevizError | None = None
+    for path, reader in recording.forms:
+        name = str(path.relative_to(folder))
+        told = replace(options, run=None, progress=_labelled(options.progress, recording.collector))
+        try:
+            tables = dict(reader.read(path, told))
+        except (DamagedTraceError, MissingToolError, UnknownFormatError) as error:
+            first = first or error
+            notes.add("source-unreadable", "warning", f"{name} could not be read: {without_paths(str(error))}")
+        else:
+            return Source(recording.collector, name, tables, recording.pid, recording.rank)
+    assert first is not None, "a recording has at least one form"
+    return first
+
+
+def _labelled(progress: Progress, collector: str) -> Progress:
+    def report(stage: str, done: int, total: int | None) -> None:
+        progress(f"{collector}: {stage}", done, total)
+
+    return report
+
+
+def count_rows(tables: Mapping[str, pa.Table], name: str) -> int:
+    """Number of rows of table ``name``; 0 where it is not there."""
+    return tables[name].num_rows if name in tables else 0
+
+
+def is_tracing(source: Source) -> bool:
+    """Whether a source recorded what happened, rather than samples and summaries only."""
+    events = (name for name in source.tables if name not in _NO_EVENTS and schema.table(name).is_events)
+    return any(source.tables[name].num_rows for name in events)
+
+
+_NO_EVENTS = ("samples", "windows")

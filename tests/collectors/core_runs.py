@@ -1,0 +1,57 @@
+"""Running ``traceviz collect`` as a user does: a process of its own, its run folder, its manifest."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+DRIVER = Path(__file__).with_name("core_drive.py")
+REPOSITORY = DRIVER.parent.parent.parent
+
+
+def command(*arguments, collectors="fake"):
+    """Arguments and environment of a recording by the test's own ``collectors``."""
+    environment = {**os.environ, "TRACEVIZ_TEST_COLLECTORS": collectors}
+    return [sys.executable, str(DRIVER), "collect", *map(str, arguments)], environment
+
+
+def collect(*arguments, collectors="fake", env=None, **options):
+    """A recording from its start to its end."""
+    line, environment = command(*arguments, collectors=collectors)
+    settings = {"capture_output": True, "text": True, "timeout": 60, **options}
+    return subprocess.run(line, check=False, env={**environment, **(env or {})}, **settings)
+
+
+def begin(*arguments, collectors="fake", **options):
+    """A recording that is under way; its output goes to nowhere, so that nothing waits for it."""
+    line, environment = command(*arguments, collectors=collectors)
+    settings = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **options}
+    return subprocess.Popen(line, env=environment, **settings)
+
+
+def manifest(run):
+    """The manifest of a run folder."""
+    return json.loads((run / "manifest.json").read_text())
+
+
+def python(code):
+    """A command that runs ``code``."""
+    return "--", sys.executable, "-c", code
+
+
+def wait_for(condition, seconds=20.0):
+    """Wait until ``condition()`` holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to that in time"
+        time.sleep(0.01)
+
+
+def is_alive(pid):
+    """Whether process ``pid`` runs (a zombie does not)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except OSError:
+        return False

@@ -1,0 +1,148 @@
+"""`traceviz collect` in front of the programs of examples/, which know nothing of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import traceviz
+from tests.conftest import REPOSITORY
+
+EXAMPLES = REPOSITORY / "examples"
+REPAIRED = ("--cache", "--parallel-map", "2", "--prefetch", "2")
+ANNOTATED = """
+import traceviz
+for number in range(6):
+    with traceviz.step_range(number):
+        with traceviz.record("data loading"):
+            sum(range(200_000))
+        sum(range(100_000))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    code: int
+    stdout: str
+    stderr: str
+    folder: Path
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return json.loads((self.folder / "manifest.json").read_text())
+
+    @property
+    def problems(self) -> list[str]:
+        return [problem["code"] for one in self.manifest["collectors"] for problem in one["problems"]]
+
+    def report(self) -> traceviz.Report:
+        return traceviz.report_on(self.folder)
+
+
+def collect(folder: Path, collectors: str, *command: object, options: tuple[str, ...] = ()) -> Collected:
+    run = folder / "run"
+    words = [sys.executable, "-m", "traceviz", "collect", "--with", collectors, "-o", str(run), *options, "--"]
+    done = subprocess.run(
+        [*words, *map(str, command)],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return Collected(done.returncode, done.stdout, done.stderr, run)
+
+
+@pytest.fixture
+def nsys():
+    if not shutil.which("nsys"):
+        pytest.skip("nsys is not installed")
+
+
+def slugs(report: traceviz.Report) -> set[str]:
+    return {finding.slug for finding in report.findings}
+
+
+def test_the_slow_pipeline_of_the_cnn_is_named_and_its_20_steps_recorded(oracle_python, tmp_path):
+    run = collect(tmp_path, "tensorflow,resources", oracle_python, EXAMPLES / "cifar10_cnn.py")
+    assert (run.code, run.problems) == (0, []), run.stderr
+    assert run.stdout.startswith("40 steps of 32 images, loss ")
+    report = run.report()
+    assert report.verdict.code == "highly-input-bound"
+    assert slugs(report) >= {"input-bound", "sequential-map", "pipeline-without-prefetch"}
+    assert report.fact("steps", "count") == 20
+    assert run.manifest["tables"]["samples"] > 20
+
+
+def test_the_repaired_pipeline_of_the_cnn_waits_less_than_half_as_much(oracle_python, tmp_path):
+    run = collect(tmp_path, "tensorflow,resources", oracle_python, EXAMPLES / "cifar10_cnn.py", *REPAIRED)
+    assert (run.code, run.problems) == (0, []), run.stderr
+    report = run.report()
+    # A busy machine makes a repaired pipeline wait a little; the slow one waits four fifths of the time.
+    assert report.fact("input_pipeline", "input_share") < 0.4
+    assert slugs(report).isdisjoint({"sequential-map", "pipeline-without-prefetch"})
+
+
+def test_the_loop_of_the_lstm_has_20_steps_without_fit(oracle_python, tmp_path):
+    run = collect(tmp_path, "tensorflow,resources", oracle_python, EXAMPLES / "lstm_time_series.py")
+    assert (run.code, run.problems) == (0, []), run.stderr
+    assert run.report().fact("steps", "count") == 20
+
+
+def test_a_jitted_loop_that_marks_nothing_has_20_steps(oracle_python, tmp_path):
+    run = collect(tmp_path, "jax,resources", oracle_python, EXAMPLES / "jax_mlp.py")
+    assert (run.code, run.problems) == (0, []), run.stderr
+    assert run.report().fact("steps", "count") == 20
+
+
+def test_the_single_process_loader_of_the_torch_cnn_is_named(torch_python, tmp_path):
+    run = collect(tmp_path, "torch,resources", torch_python, EXAMPLES / "pytorch_cifar10_cnn.py")
+    assert (run.code, run.problems) == (0, []), run.stderr
+    report = run.report()
+    assert slugs(report) >= {"input-bound", "single-process-loader"}
+    assert report.fact("steps", "count") == 20
+
+
+@pytest.mark.parametrize("program", ["resnet50.py", "pytorch_resnet50.py"])
+def test_a_resnet_is_recorded_for_4_of_its_8_steps(request, tmp_path, program):
+    of_torch = program.startswith("pytorch")
+    python = request.getfixturevalue("torch_python" if of_torch else "oracle_python")
+    command = (python, EXAMPLES / program, "--steps", 8, "--batch-size", 2)
+    run = collect(tmp_path, "torch" if of_torch else "tensorflow", *command, options=("--steps", "3:7"))
+    assert (run.code, run.problems) == (0, []), run.stderr
+    assert run.report().fact("steps", "count") == 4
+
+
+@pytest.mark.usefixtures("nsys")
+def test_nsys_and_nvtx_show_the_steps_of_the_cnn_and_its_wait(oracle_python, tmp_path):
+    run = collect(tmp_path, "nsys,nvtx,resources", oracle_python, EXAMPLES / "cifar10_cnn.py")
+    assert run.code == 0, run.stderr
+    report = run.report()
+    assert report.verdict.code == "highly-input-bound"
+    assert report.fact("steps", "count") >= 20
+
+
+@pytest.mark.usefixtures("nsys")
+def test_ranges_of_the_program_itself_reach_nsys_as_6_steps(tmp_path):
+    run = collect(tmp_path, "nsys", sys.executable, "-c", ANNOTATED)
+    assert run.code == 0, run.stderr
+    nvtx = traceviz.open(run.folder).scan("nvtx").collect()
+    texts = nvtx["text" if "text" in nvtx.columns else "name"].cast(str).to_list()
+    assert texts.count("data loading") == 6
+    assert [text for text in texts if text.startswith("step ")] == [f"step {number}" for number in range(6)]
+
+
+def test_a_wrong_switch_keeps_its_exit_code_2(oracle_python, tmp_path):
+    run = collect(tmp_path, "tensorflow,resources", oracle_python, EXAMPLES / "cifar10_cnn.py", "--no-such-switch")
+    assert run.code == 2
+    assert run.manifest["exit"] == {"code": 2, "signal": None}
+    assert run.manifest["status"] == "failed"

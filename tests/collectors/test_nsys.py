@@ -1,0 +1,194 @@
+"""The command line of ``nsys profile``, and what is made of what it leaves, with programs that act like it."""
+
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+
+from traceviz import nsys_program
+from traceviz.collectors.base import Plan, Window
+from traceviz.collectors.nsys import LOG, REPORT, STREAM, TEMPORARY, NsysCollector, given, profile_flags
+from traceviz.errors import UsageError
+
+FAKE = """#!{python}
+import sys
+from pathlib import Path
+arguments = sys.argv[1:]
+if arguments == ["--version"]:
+    print("NVIDIA Nsight Systems version {version}-abc")
+elif arguments[:1] == ["export"] and "--help" not in arguments:
+    import sqlite3
+    output = arguments[arguments.index("-o") + 1]
+    database = sqlite3.connect(output)
+    {body}
+    database.commit()
+"""
+
+
+def plan(folder: Path, *nsys_args: str, **told) -> Plan:
+    made = Plan(folder, ("python", "train.py"), ("nsys",), nsys_args=nsys_args, **told)
+    made.raw("nsys").mkdir(parents=True, exist_ok=True)
+    return made
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """Put an nsys in place whose export does ``body``."""
+
+    def put(body="database.execute('CREATE TABLE StringIds (id, value)')", version="2022.4.2.1") -> Path:
+        program = tmp_path / "bin" / "nsys"
+        program.parent.mkdir()
+        program.write_text(FAKE.format(python=sys.executable, body=body, version=version))
+        program.chmod(0o755)
+        monkeypatch.setenv(nsys_program.OVERRIDE, str(program))
+        monkeypatch.setattr(nsys_program, "IMPORTER_PLACES", ())
+        return program
+
+    return put
+
+
+@pytest.fixture
+def no_nsys(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv(nsys_program.OVERRIDE, raising=False)
+    monkeypatch.setattr(nsys_program, "PLACES", ())
+    monkeypatch.setattr(nsys_program, "IMPORTER_PLACES", ())
+
+
+def test_the_trace_set_is_small_and_samples_nothing(tmp_path):
+    assert profile_flags(plan(tmp_path), "")[:-1] == (
+        "--trace=cuda,nvtx,osrt",
+        "--sample=none",
+        "--cpuctxsw=none",
+        "--cuda-graph-trace=node",
+        "--wait=primary",
+        "--kill=none",
+        "--force-overwrite=true",
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "gone"),
+    [
+        (("-t", "nvtx"), "--trace=cuda,nvtx,osrt"),
+        (("-tnvtx",), "--trace=cuda,nvtx,osrt"),
+        (("--trace=nvtx",), "--trace=cuda,nvtx,osrt"),
+        (("--sample", "process-tree"), "--sample=none"),
+        (("--cuda-graph-trace=graph",), "--cuda-graph-trace=node"),
+        (("--kill=sigterm",), "--kill=none"),
+    ],
+)
+def test_a_flag_of_the_user_replaces_ours_and_no_other(tmp_path, flags, gone):
+    ours = profile_flags(plan(tmp_path), "")
+    both = profile_flags(plan(tmp_path, *flags), "")
+    assert both == (*(flag for flag in ours if flag != gone), *flags)
+    assert len(both) == len(ours) - 1 + len(flags)
+
+
+def test_flags_that_an_old_nsys_does_not_know_are_left_out(tmp_path):
+    flags = profile_flags(plan(tmp_path), "--trace=\n--wait=\n--cpuctxsw=\n")
+    assert len(flags) == 7
+    assert not given(flags, "--cuda-graph-trace", "")
+
+
+def test_the_report_stays_in_the_run_folder(tmp_path):
+    assert profile_flags(plan(tmp_path), "")[-1] == f"--output={tmp_path}/raw/nsys/report"
+    for flags in (("-o", "mine"), ("--output=mine",), ("-omine",)):
+        with pytest.raises(UsageError, match="--output"):
+            profile_flags(plan(tmp_path, *flags), "")
+
+
+def test_a_delay_is_passed_on_in_whole_seconds(tmp_path):
+    assert "--delay=3" in profile_flags(plan(tmp_path, window=Window(0, None, 2.6, 5.0)), "")
+    assert not given(profile_flags(plan(tmp_path, window=Window(0, None, 0.0, 5.0)), ""), "--delay", "-y")
+
+
+def test_a_report_is_exported_at_once_and_both_are_kept(tmp_path, fake):
+    fake()
+    made = plan(tmp_path)
+    (made.raw("nsys") / REPORT).write_bytes(b"report")
+    (made.raw("nsys") / TEMPORARY).mkdir()
+    found = NsysCollector().harvest(made)
+    assert [source.name for source in found.sources] == ["report.sqlite", "report.nsys-rep"]
+    assert (found.problems, found.facts["version"], found.facts["report_bytes"]) == ((), "2022.4.2.1", 6)
+    assert sorted(entry.name for entry in made.raw("nsys").iterdir()) == ["report.nsys-rep", "report.sqlite"]
+    with sqlite3.connect(found.sources[0]) as database:
+        assert database.execute("SELECT COUNT(*) FROM StringIds").fetchone() == (0,)
+
+
+def test_half_an_export_is_removed_and_the_report_is_kept(tmp_path, fake):
+    fake("database.execute('CREATE TABLE Something (id)')")
+    made = plan(tmp_path)
+    (made.raw("nsys") / REPORT).write_bytes(b"report")
+    found = NsysCollector().harvest(made)
+    assert [source.name for source in found.sources] == ["report.nsys-rep"]
+    assert [problem.code for problem in found.problems] == ["nsys-not-exported"]
+    assert len(list(made.raw("nsys").iterdir())) == 1
+
+
+def test_the_stream_of_an_nsys_that_was_killed_is_kept(tmp_path, fake, monkeypatch):
+    fake()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    made = plan(tmp_path)
+    temporary = made.raw("nsys") / TEMPORARY
+    temporary.mkdir()
+    (temporary / "nsys-report-1234.qdstrm").write_bytes(b"half a stream")
+    found = NsysCollector().harvest(made)
+    assert [(source.name, source.read_bytes()) for source in found.sources] == [(STREAM, b"half a stream")]
+    assert [problem.code for problem in found.problems] == ["nsys-ended-early", "nsys-stream-only"]
+    assert not temporary.exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "words"),
+    [
+        ("unrecognised option '--nonsense'\n\nusage: nsys profile [<args>]\n", "nsys-refused", "--nonsense"),
+        ("[1/1] [0%  ] a\rImport of /home/me/x failed\n", "no-report", "Import of [path] failed"),
+        ("", "no-report", "probably killed"),
+    ],
+)
+def test_why_there_is_no_report_is_said_in_the_words_of_nsys(tmp_path, fake, said, code, words):
+    fake()
+    made = plan(tmp_path)
+    (made.raw("nsys") / LOG).write_text(said)
+    (problem,) = NsysCollector().harvest(made).problems
+    assert problem.code == code
+    assert words in problem.message
+
+
+def test_a_duration_of_the_user_is_warned_of(tmp_path, fake):
+    fake()
+    assert [problem.code for problem in NsysCollector().harvest(plan(tmp_path, "-d5")).problems][1:] == [
+        "nsys-duration"
+    ]
+
+
+def test_availability_without_nsys_names_what_installs_it(no_nsys):
+    found = NsysCollector().availability()
+    assert (found.state, found.is_ready) == ("not-installed", False)
+    assert "nsight-systems" in found.fix
+
+
+@pytest.mark.parametrize(
+    ("version", "state"), [("2019.5.2", "too-old"), ("2020.3.1", "ready"), ("2024.10.1", "ready"), ("?", "unsupported")]
+)
+def test_availability_depends_on_the_version(fake, version, state):
+    fake(version=version)
+    assert NsysCollector().availability().state == state
+
+
+def test_a_layout_without_importer_is_ready_and_says_what_is_lost(tmp_path, monkeypatch, fake):
+    program = fake()
+    folder = tmp_path / "lib" / "target-linux-x64"
+    folder.mkdir(parents=True)
+    moved = program.rename(folder / "nsys")
+    monkeypatch.setenv(nsys_program.OVERRIDE, str(moved))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = NsysCollector().availability()
+    assert (found.state, "QdstrmImporter is missing" in found.detail) == ("ready", True)
+    importer = tmp_path / "host-linux-x64" / "QdstrmImporter"
+    importer.parent.mkdir()
+    importer.touch(0o755)
+    monkeypatch.setattr(nsys_program, "IMPORTER_PLACES", (str(importer),))
+    assert NsysCollector().availability().fix == f"sudo ln -s {importer.parent} {tmp_path}/lib/host-linux-x64"

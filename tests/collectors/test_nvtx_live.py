@@ -1,0 +1,140 @@
+"""NVTX ranges that nsys records of real programs; the ranges need no package in the program's Python."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.collectors.injected_runs import BY_NAME, Ran, run_under
+from tests.conftest import REPOSITORY
+from traceviz import api
+from traceviz.collectors.base import Plan
+
+TRAINING = REPOSITORY / "tests/collectors/torch_training.py"
+
+
+@pytest.fixture
+def profiled(tmp_path):
+    """Runs a command under nsys and the hooks, and exports the report where the collector looks for it."""
+    nsys = shutil.which("nsys")
+    if nsys is None:
+        pytest.skip("nsys is not on PATH")
+
+    def run(*command: str, trace: str = "nvtx") -> tuple[Ran, Path]:
+        report = tmp_path / "raw/nsys/report"
+        report.parent.mkdir(parents=True)
+        flags = ["-t", trace, "-s", "none", "--cpuctxsw=none", "--force-overwrite=true"]
+        wrapper = [nsys, "profile", *flags, "-o", str(report)]
+        ran = run_under(tmp_path, ("nvtx",), command, wrapper=wrapper)
+        exported = report.with_suffix(".sqlite")
+        subprocess.run(
+            [nsys, "export", "--type=sqlite", "-o", exported, report.with_suffix(".nsys-rep")],
+            check=True,
+            capture_output=True,
+        )
+        return ran, exported
+
+    return run
+
+
+def harvested(folder: Path):
+    return BY_NAME["nvtx"].harvest(Plan(folder, (), ("nvtx",)))
+
+
+def names_in(report: Path, domain: str = "traceviz") -> Counter[str]:
+    text = pl.col("name", "kind", "domain").cast(pl.String)
+    ranges = api.open_trace(report).scan("nvtx").with_columns(text).collect()
+    names = ranges.filter((pl.col("kind") != "mark") & (pl.col("domain") == domain))["name"]
+    return Counter(name.split(" ")[0] if name.startswith(("step", "epoch")) else name for name in names)
+
+
+def test_every_range_of_a_torch_program_arrives(profiled, torch_python, tmp_path):
+    ran, report = profiled(torch_python, str(TRAINING), "plain", "20")
+    assert (ran.code, ran.stdout.splitlines()[0]) == (0, "trained")
+    arrived = names_in(report)
+    expected = {"step": 20, "forward": 20, "backward": 20, "optimizer": 20, "data loading": 21, "epoch": 1}
+    assert dict(arrived) == expected
+    facts = harvested(tmp_path).facts
+    assert (facts["emitted"], facts["arrived"], facts["ranges"]) == (102, 102, expected)
+
+
+def test_the_report_names_the_input_of_a_torch_program(profiled, torch_python):
+    _, report = profiled(torch_python, str(TRAINING), "plain", "20")
+    assert [finding.slug for finding in api.report_on(report).findings][:1] == ["input-bound"]
+
+
+def test_ranges_of_keras_arrive_and_change_no_result(profiled, oracle_python):
+    program = str(REPOSITORY / "tests/collectors/keras_training.py")
+    plain = subprocess.run([oracle_python, program], capture_output=True, text=True, check=True).stdout
+    ran, report = profiled(oracle_python, program)
+    assert ran.stdout.splitlines()[0] == plain.splitlines()[0]
+    assert dict(names_in(report)) == {"step": 33, "epoch": 3, "data loading": 33, "compute": 33}
+
+
+def test_a_report_without_the_ranges_is_a_problem(profiled, torch_python, tmp_path):
+    _, report = profiled(torch_python, str(TRAINING), "plain", "8")
+    with sqlite3.connect(report) as database:
+        database.execute("DELETE FROM NVTX_EVENTS")
+    (problem,) = harvested(tmp_path).problems
+    assert problem.code == "nvtx-lost"
+    assert "42 NVTX ranges" in problem.message
+
+
+def test_a_trace_set_without_nvtx_is_said(profiled, torch_python, tmp_path):
+    ran, _ = profiled(torch_python, str(TRAINING), "plain", "8", trace="osrt")
+    assert ran.code == 0
+    assert [problem.code for problem in harvested(tmp_path).problems] == ["nvtx-off"]
+
+
+CLIENT = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from traceviz_inject import nvtx_client
+domain = nvtx_client.open_domain("cost")
+domain.prepare("forward")
+def of(name):
+    best = 1 << 60
+    for _ in range(30):
+        begun = time.perf_counter_ns()
+        for _ in range(500):
+            domain.push(name)
+            domain.pop()
+        best = min(best, (time.perf_counter_ns() - begun) // 1000)
+    return best
+print(of("forward"), of("step 12"))
+"""
+
+
+def test_beginning_or_ending_a_range_costs_less_than_two_microseconds(profiled):
+    ran, _ = profiled(sys.executable, "-c", CLIENT, str(REPOSITORY / "collectors/inject"))
+    known, new = map(int, ran.stdout.splitlines()[0].split())
+    assert known < 2000
+    assert new < 3000
+
+
+OWN = """
+import importlib.metadata, nvtx
+for _ in range(7):
+    with nvtx.annotate("mine", domain="program"):
+        pass
+print(importlib.metadata.version("nvtx"))
+"""
+
+
+@pytest.mark.parametrize("version", ["0.2.11", "0.2.13"])
+def test_the_programs_own_ranges_arrive_whatever_nvtx_it_has(profiled, tmp_path_factory, version):
+    where = tmp_path_factory.mktemp("nvtx")
+    get = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(where), f"nvtx=={version}"]
+    if subprocess.run(get, capture_output=True, check=False).returncode:
+        pytest.skip(f"nvtx {version} cannot be installed here")
+    program = f"import sys; sys.path.insert(0, {str(where)!r})\n{OWN}"
+    ran, report = profiled(sys.executable, "-c", program)
+    assert ran.stdout.splitlines()[0] == version
+    assert names_in(report, "program") == {"mine": 7}

@@ -1,0 +1,202 @@
+"""What the sampler reads of /proc and of control groups: lines as kernels write them, and what they mean."""
+
+import os
+
+import pytest
+
+from traceviz.collectors.sampler import core_shares
+from traceviz.collectors.sampler_machine import THREAD_VARIABLES, cgroup, environment, machine_settings
+from traceviz.collectors.sampler_proc import (
+    PAGE_BYTES,
+    TICK_NS,
+    MachineStat,
+    ProcessTree,
+    grown,
+    parse_available,
+    parse_io,
+    parse_machine,
+    parse_stat,
+    parse_thread,
+)
+
+NUMBERS = "1 7 7 0 -1 4194304 99 0 0 0 250 50 30 20 20 0 9 0 4711 3133440 512 18446744073709551615"
+
+
+def stat_line(pid=10, name="python", parent=1, state="S"):
+    rest = f"{parent} 7 7 0 -1 4194304 99 0 0 0 300 0 50 0 20 0 9 0 4711 3133440 512 1844"
+    return f"{pid} ({name}) {state} {rest}\n".encode()
+
+
+def proc_folder(folder, *lines, threads=()):
+    for line in lines:
+        pid = line.split()[0].decode()
+        (folder / pid).mkdir(parents=True, exist_ok=True)
+        (folder / pid / "stat").write_bytes(line)
+    for pid, tid, state in threads:
+        task = folder / str(pid) / "task" / str(tid)
+        task.mkdir(parents=True)
+        (task / "status").write_text(f"Name:\tx\nState:\t{state} (what)\nvoluntary_ctxt_switches:\t5\n")
+    return folder
+
+
+def test_a_line_of_stat_gives_3_seconds_of_cpu_whatever_the_name_holds():
+    stat = parse_stat(f"10 (a) b (c) S {NUMBERS}\n".encode())
+    assert (stat.name, stat.state, stat.parent, stat.threads) == ("a) b (c", "S", 1, 9)
+    assert (stat.own_cpu_ns, stat.cpu_ns) == (300 * TICK_NS, 350 * TICK_NS)
+    assert stat.rss_bytes == 512 * PAGE_BYTES
+
+
+def test_reads_and_writes_are_those_of_storage():
+    text = b"rchar: 9\nwchar: 8\nsyscr: 7\nsyscw: 6\nread_bytes: 4096\nwrite_bytes: 512\ncancelled_write_bytes: 1\n"
+    assert parse_io(text) == (4096, 512)
+    assert parse_io(b"") == (0, 0)
+
+
+def test_a_thread_that_ran_3_ms_and_waited_2_ms_is_runnable():
+    status = b"Name:\tx\nState:\tR (running)\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t7\n"
+    assert parse_thread(status, b"3000000 2000000 12\n") == (True, 3_000_000, 2_000_000, 5, 7)
+    assert parse_thread(b"State:\tS (sleeping)\n", b"") == (False, 0, 0, 0, 0)
+
+
+def test_time_of_the_hypervisor_counts_as_neither_busy_nor_idle():
+    text = (
+        b"cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 10 1 5 70 4 2 3 5 9 9\ncpu3 0 0 0 0 0 0 0 0 0 0\nintr 5 1 2\nprocs_running 6\n"
+    )
+    assert parse_machine(text) == MachineStat({0: 21, 3: 0}, {0: 100, 3: 0}, 6)
+
+
+def test_a_core_that_was_busy_in_3_of_4_ticks_is_busy_in_75_percent():
+    before = MachineStat({0: 100, 1: 0}, {0: 1000, 1: 50}, 1)
+    now = MachineStat({0: 103, 1: 0, 2: 5}, {0: 1004, 1: 50, 2: 10}, 1)
+    assert core_shares(before, now) == {0: 0.75}  # core 1 had no tick, core 2 was off before
+
+
+def test_memory_that_is_left_is_2_kib():
+    assert parse_available(b"MemTotal: 9 kB\nMemAvailable:       2 kB\n") == 2048
+    assert parse_available(b"MemTotal: 9 kB\n") is None
+
+
+class TestGrowthOfATree:
+    def test_is_the_sum_of_what_each_process_counted(self):
+        assert grown({1: (0, 100), 2: (1, 20)}, {1: (0, 130), 2: (1, 25)}) == 35
+
+    def test_counts_a_child_once_when_its_parent_takes_over_its_counter(self):
+        # The child went from 20 to 25 before it ended, the parent did 5 of its own: 10 in all.
+        assert grown({1: (0, 100), 2: (1, 20)}, {1: (0, 130)}) == 10
+
+    def test_counts_a_new_process_whole(self):
+        assert grown({1: (0, 100)}, {1: (0, 100), 3: (1, 7)}) == 7
+
+    def test_counts_a_child_that_was_never_seen_through_its_parent(self):
+        assert grown({1: (0, 100)}, {1: (0, 140)}) == 40
+
+    def test_is_never_negative_where_nobody_waited_for_a_child(self):
+        assert grown({1: (0, 100), 2: (1, 90)}, {1: (0, 100)}) == 0
+
+
+class TestTree:
+    def test_holds_descendants_and_no_strangers(self, tmp_path):
+        lines = (stat_line(10), stat_line(30, parent=20), stat_line(20, parent=10), stat_line(40, parent=1))
+        tree = ProcessTree(10, proc_folder(tmp_path, *lines))
+        tree.discover()
+        assert sorted(tree.members) == [10, 20, 30]
+        tree.close()
+
+    def test_finds_what_has_appeared_and_forgets_nobody(self, tmp_path):
+        tree = ProcessTree(10, proc_folder(tmp_path, stat_line(10)))
+        tree.discover()
+        proc_folder(tmp_path, stat_line(50, parent=10, name="worker"))
+        tree.discover()
+        tree.update()
+        assert sorted(tree.members) == [10, 50]
+        assert tree.names == {10: "python", 50: "worker"}
+        tree.close()
+
+    def test_has_ended_when_only_processes_are_left_that_nobody_waited_for(self, tmp_path):
+        tree = ProcessTree(10, proc_folder(tmp_path, stat_line(10, state="Z")))
+        tree.discover()
+        assert tree.has_ended
+        tree.close()
+
+    def test_of_a_program_that_is_gone_is_empty(self, tmp_path):
+        tree = ProcessTree(10, proc_folder(tmp_path, stat_line(40)))
+        tree.discover()
+        assert (tree.members, tree.has_ended) == ({}, True)
+
+    def test_keeps_profilers_apart(self, tmp_path):
+        lines = (stat_line(10, name="nsys"), stat_line(11, parent=10), stat_line(12, parent=10, name="nsys-launcher"))
+        tree = ProcessTree(10, proc_folder(tmp_path, *lines))
+        tree.discover()
+        assert [process.pid for process in tree.program] == [11]
+        tree.close()
+
+    def test_counts_threads_that_run(self, tmp_path):
+        proc = proc_folder(tmp_path, stat_line(10), threads=[(10, 10, "S"), (10, 11, "R"), (10, 12, "R")])
+        tree = ProcessTree(10, proc)
+        tree.discover()
+        assert sum(thread.runnable for thread in tree.threads(tree.program).values()) == 2
+        tree.close()
+
+
+class TestControlGroups:
+    def test_of_version_2_limit_to_the_tightest_on_the_way_up(self, tmp_path):
+        (tmp_path / "proc/7").mkdir(parents=True)
+        (tmp_path / "proc/7/cgroup").write_text("0::/pod/job\n")
+        job = tmp_path / "sys/fs/cgroup/pod/job"
+        job.mkdir(parents=True)
+        (job / "cpu.max").write_text("max 100000\n")
+        (job.parent / "cpu.max").write_text("150000 100000\n")
+        (job / "memory.max").write_text("max\n")
+        (job.parent / "memory.max").write_text("2147483648\n")
+        (job / "cpu.stat").write_text("usage_usec 5\nnr_throttled 2\nthrottled_usec 30\n")
+        groups = cgroup(7, tmp_path)
+        assert (groups.cpu_limit(), groups.memory_limit(), groups.throttled_ns()) == (1.5, 2_147_483_648, 30_000)
+
+    def test_of_version_1_without_quota_limit_nothing(self, tmp_path):
+        (tmp_path / "proc/7").mkdir(parents=True)
+        (tmp_path / "proc/7/cgroup").write_text("4:cpu,cpuacct:/\n3:memory:/x\n")
+        cpu = tmp_path / "sys/fs/cgroup/cpu"
+        cpu.mkdir(parents=True)
+        (cpu / "cpu.cfs_quota_us").write_text("-1\n")
+        (cpu / "cpu.cfs_period_us").write_text("100000\n")
+        groups = cgroup(7, tmp_path)
+        assert (groups.cpu_limit(), groups.memory_limit(), groups.throttled_ns()) == (None, None, None)
+
+    def test_of_version_1_with_quota_give_2_cores(self, tmp_path):
+        (tmp_path / "proc/7").mkdir(parents=True)
+        (tmp_path / "proc/7/cgroup").write_text("4:cpu:/\n")
+        cpu = tmp_path / "sys/fs/cgroup/cpu"
+        cpu.mkdir(parents=True)
+        (cpu / "cpu.cfs_quota_us").write_text("200000\n")
+        (cpu / "cpu.cfs_period_us").write_text("100000\n")
+        (cpu / "cpu.stat").write_text("nr_periods 9\nnr_throttled 1\nthrottled_time 77\n")
+        assert (cgroup(7, tmp_path).cpu_limit(), cgroup(7, tmp_path).throttled_ns()) == (2.0, 77)
+
+
+def test_only_variables_about_threads_are_kept_and_a_secret_is_not(tmp_path):
+    (tmp_path / "proc/7").mkdir(parents=True)
+    (tmp_path / "proc/7/environ").write_bytes(b"OMP_NUM_THREADS=4\0API_TOKEN=secret\0KMP_BLOCKTIME=1\0broken\0")
+    assert environment(7, tmp_path) == {"OMP_NUM_THREADS": "4", "KMP_BLOCKTIME": "1"}
+    assert len(THREAD_VARIABLES) == 16
+
+
+def test_two_threads_of_one_core_are_one_physical_core(tmp_path):
+    for number, siblings in enumerate(("0-1", "0-1", "2-3", "2-3")):
+        folder = tmp_path / f"sys/devices/system/cpu/cpu{number}/topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(siblings)
+        (folder / "physical_package_id").write_text("0")
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cpuinfo").write_text("model name\t: Fast 9000\nflags\t\t: fpu avx2 avx512_bf16\n")
+    settings = machine_settings(os.getpid(), tmp_path)
+    assert (settings["machine.physical_cores"], settings["machine.sockets"]) == ("2", "1")
+    assert (settings["machine.cpu"], settings["machine.cpu_features"]) == ("Fast 9000", "avx512_bf16 avx2")
+    assert float(settings["machine.usable_cores"]) >= 1
+    assert "machine.cpu_limit" not in settings
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "1:2"])
+def test_a_strange_list_of_control_groups_limits_nothing(tmp_path, wrong):
+    (tmp_path / "proc/7").mkdir(parents=True)
+    (tmp_path / "proc/7/cgroup").write_text(wrong)
+    assert cgroup(7, tmp_path).cpu_limit() is None

@@ -1,0 +1,99 @@
+"""GPUs through a library that behaves like NVML, as far as it is used."""
+
+# ruff: noqa: N802 (the names are those of the library)
+
+from types import SimpleNamespace
+
+import pytest
+
+from traceviz.collectors.sampler_gpu import find_gpus
+
+
+class FakeNvml:
+    """Two GPUs: the second tells neither its power nor its traffic."""
+
+    class NVMLError(Exception):
+        """An error of the library."""
+
+    def __init__(self, *, broken=False):
+        self.broken = broken
+
+    def nvmlInit(self):
+        if self.broken:
+            raise self.NVMLError("Driver Not Loaded")
+
+    def nvmlShutdown(self):
+        self.closed = True
+
+    def nvmlDeviceGetCount(self):
+        return 2
+
+    def nvmlDeviceGetHandleByIndex(self, number):
+        return number
+
+    def nvmlDeviceGetName(self, gpu):
+        return b"H200" if gpu else "H100"
+
+    def nvmlDeviceGetUUID(self, gpu):
+        return f"GPU-{gpu}abc"
+
+    def nvmlDeviceGetMemoryInfo(self, gpu):
+        return SimpleNamespace(total=1000, used=250 + gpu)
+
+    def nvmlDeviceGetUtilizationRates(self, gpu):
+        return SimpleNamespace(gpu=40 + gpu)
+
+    def nvmlDeviceGetPowerUsage(self, gpu):
+        if gpu == 1:
+            raise self.NVMLError("Not Supported")
+        return 123_400
+
+    def nvmlDeviceGetClockInfo(self, gpu, kind):
+        return {1: 1500, 2: 2600}[kind]
+
+    def nvmlDeviceGetTemperature(self, gpu, sensor):
+        return 61
+
+    def nvmlDeviceGetPcieThroughput(self, gpu, counter):
+        if gpu == 1:
+            raise self.NVMLError("Not Supported")
+        return {0: 3, 1: 7}[counter]
+
+
+def readings(gpus, gpu):
+    return {reading.metric.name: reading.value for reading in gpus.readings() if reading.gpu == gpu}
+
+
+def test_every_gpu_is_measured_as_far_as_it_tells():
+    gpus = find_gpus(library=FakeNvml())
+    assert readings(gpus, 0) == {
+        "GPU utilisation": 40.0,
+        "GPU memory used": 250.0,
+        "GPU power": 123.4,
+        "SM clock": 1500.0,
+        "memory clock": 2600.0,
+        "GPU temperature": 61.0,
+    }
+    assert "GPU power" not in readings(gpus, 1)
+    assert [gpu.facts()["name"] for gpu in gpus.found] == ["H100", "H200"]
+
+
+def test_traffic_is_in_bytes_per_second():
+    traffic = [(r.metric.name, r.value, r.gpu) for r in find_gpus(library=FakeNvml()).traffic()]
+    assert traffic == [("PCIe receive", 7168.0, 0), ("PCIe transmit", 3072.0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("visible", "numbers"),
+    [(None, [0, 1]), ("1", [1]), ("0,1", [0, 1]), ("GPU-1a", [1]), ("", []), ("-1", []), ("MIG-GPU-0abc/1/0", [0, 1])],
+)
+def test_only_gpus_that_the_program_sees_are_measured(visible, numbers):
+    gpus = find_gpus(visible, FakeNvml())
+    assert [gpu.number for gpu in gpus.found] == numbers
+    assert bool(gpus.reason) == (not numbers)
+
+
+def test_a_driver_that_is_not_loaded_is_a_reason_and_no_error():
+    gpus = find_gpus(library=FakeNvml(broken=True))
+    assert (gpus.found, gpus.reason) == ((), "NVML says: Driver Not Loaded")
+    gpus.close()

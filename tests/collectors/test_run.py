@@ -1,0 +1,207 @@
+"""A run from its start to its end, with real programs: exit codes, what is left, what goes wrong on the way."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.collectors.core_runs import DRIVER, begin, collect, is_alive, manifest, python, wait_for
+from traceviz.collectors.plan import CollectOptions
+from traceviz.recording import collect as record
+from traceviz.recording import understood
+
+
+@pytest.mark.parametrize(
+    ("code", "expected", "status", "signal"),
+    [
+        ("pass", 0, "finished", None),
+        ("raise SystemExit(1)", 1, "failed", None),
+        ("import os; os._exit(3)", 3, "failed", None),
+        ("1 / 0", 1, "failed", None),
+        ("import os; os.kill(os.getpid(), 9)", 137, "killed", 9),
+        ("import os; os.kill(os.getpid(), 15)", 143, "killed", 15),
+        ("import os; os.abort()", 134, "killed", 6),
+    ],
+)
+def test_the_programs_exit_code_is_ours_and_the_manifest_says_how_it_ended(tmp_path, code, expected, status, signal):
+    done = collect("-o", tmp_path / "run", *python(code))
+    found = manifest(tmp_path / "run")
+    assert done.returncode == expected
+    assert (found["status"], found["exit"]) == (status, {"code": expected, "signal": signal})
+
+
+def test_the_manifest_has_times_usage_tags_and_what_the_collector_found(tmp_path):
+    code = "import time, os; time.sleep(0.2); open(os.environ['FAKE_RAW'] + '/trace.txt', 'w').write('1')"
+    collect("-o", tmp_path / "run", "--name", "first", "--tag", "batch=8", *python(code))
+    found = manifest(tmp_path / "run")
+    assert (found["name"], found["tags"]) == ("first", {"batch": "8"})
+    assert found["duration_ns"] > 200_000_000
+    assert found["ended_unix_ns"] - found["started_unix_ns"] == found["duration_ns"]
+    assert found["usage"]["max_rss_bytes"] > 1_000_000
+    assert set(found["overhead"]) == {"before_ns", "harvest_ns", "tables_ns"}
+    (entry,) = found["collectors"]
+    assert (entry["name"], entry["state"], entry["facts"]["files"]) == ("fake", "recorded", 2)
+    assert entry["sources"] == ["raw/fake/companion.txt", "raw/fake/trace.txt"]
+    assert found["versions"]["fakeflow"] == "1.2"
+
+
+def test_a_companion_is_started_beside_the_program_and_stopped_after_it(tmp_path):
+    collect("-o", tmp_path / "run", *python("pass"))
+    pid = manifest(tmp_path / "run")["pid"]
+    assert (tmp_path / "run/raw/fake/companion.txt").read_text() == f"started beside {pid}\nstopped\n"
+
+
+def test_a_collector_wraps_the_command_and_sets_its_variables(tmp_path):
+    code = "import os; print(os.environ['WRAPPED'], os.environ['PYTHONPATH'])"
+    done = collect("-o", tmp_path / "run", *python(code), env={"PYTHONPATH": "/mine"})
+    assert done.stdout == "yes /fake:/mine\n"
+
+
+def test_nothing_of_ours_gets_into_the_programs_output(tmp_path):
+    payload = bytes(range(256)) * 4096
+    code = "import sys; sys.stdout.buffer.write(sys.stdin.buffer.read())"
+    done = collect("-o", tmp_path / "run", *python(code), text=False, input=payload)
+    assert (done.returncode, done.stdout == payload) == (0, True)
+    assert all(line.startswith(b"traceviz: ") for line in done.stderr.splitlines())
+    assert len(done.stderr.splitlines()) <= 4
+
+
+def test_the_manifest_says_nothing_private_unless_told_to(tmp_path):
+    secret = "s3cret-token"
+    collect("-o", tmp_path / "run", *python(f"'{secret}'"))
+    assert secret not in (tmp_path / "run/manifest.json").read_text()
+    assert manifest(tmp_path / "run")["left_out"] == ["command line", "host name", "environment"]
+    collect("-o", tmp_path / "run", "--force", "--keep-private", *python(f"'{secret}'"))
+    found = manifest(tmp_path / "run")
+    assert (secret in found["command"], found["left_out"], bool(found["machine"]["host"])) == (True, [], True)
+
+
+def test_a_collector_that_fails_costs_neither_the_exit_code_nor_the_others(tmp_path):
+    done = collect("-o", tmp_path / "run", *python("raise SystemExit(3)"), collectors="broken,fake,troubled")
+    found = manifest(tmp_path / "run")
+    assert done.returncode == 3
+    assert [(entry["name"], entry["state"]) for entry in found["collectors"]] == [
+        ("broken", "failed"),
+        ("fake", "recorded"),
+        ("troubled", "failed"),
+    ]
+    assert [problem["code"] for problem in found["problems"]] == ["not-started", "no-tables"]
+    for part in ("The companion has no room", "No space left on device", "The program made no steps. Give --steps 0:5"):
+        assert part in done.stderr
+
+
+def test_a_program_that_nothing_records_still_leaves_its_manifest(tmp_path):
+    done = collect("-o", tmp_path / "run", *python("raise SystemExit(5)"), collectors="")
+    assert (done.returncode, manifest(tmp_path / "run")["exit"]["code"]) == (5, 5)
+    assert "recording nothing but the exit code and the times" in done.stderr
+
+
+def test_no_library_that_reads_traces_is_loaded_while_the_program_runs(tmp_path):
+    code = "import os; print(open(f'/proc/{os.getppid()}/maps').read())"
+    line = [sys.executable, "-m", "traceviz", "collect", "--no-report", "-o", str(tmp_path / "run"), *python(code)]
+    loaded = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    assert "libc" in loaded
+    assert not any(name in loaded for name in ("polars", "pyarrow", "numpy", "pandas"))
+
+
+def test_a_grandchild_that_lives_on_with_our_output_does_not_hold_the_run_up(tmp_path):
+    code = (
+        "import subprocess, sys, pathlib\n"
+        f"child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(child.pid))\n"
+    )
+    running = begin("-o", tmp_path / "run", "--no-report", *python(code))
+    assert running.wait(timeout=20) == 0
+    pid = int((tmp_path / "pid").read_text())
+    assert is_alive(pid)
+    os.kill(pid, 9)
+
+
+def test_workers_of_the_program_end_with_it_in_order(tmp_path):
+    script = tmp_path / "launcher.py"
+    script.write_text(
+        "import multiprocessing as m, os, sys\n"
+        "def work(rank):\n    print('rank', rank, flush=True); sys.exit(rank)\n"
+        "if __name__ == '__main__':\n"
+        "    m.set_start_method('spawn')\n"
+        "    workers = [m.Process(target=work, args=(rank,)) for rank in range(3)]\n"
+        "    [worker.start() for worker in workers]\n    [worker.join() for worker in workers]\n"
+        "    sys.exit(sum(worker.exitcode for worker in workers))\n"
+    )
+    done = collect("-o", tmp_path / "run", "--", sys.executable, script)
+    assert (done.returncode, sorted(done.stdout.split())) == (3, ["0", "1", "2", "rank", "rank", "rank"])
+
+
+def test_a_recording_that_is_killed_leaves_a_manifest_that_says_running(tmp_path):
+    code = f"import time; open({str(tmp_path / 'up')!r}, 'w'); time.sleep(1); open({str(tmp_path / 'done')!r}, 'w')"
+    running = begin("-o", tmp_path / "run", *python(code))
+    wait_for((tmp_path / "up").exists)
+    running.kill()
+    running.wait()
+    found = manifest(tmp_path / "run")
+    assert (found["status"], found["exit"]["code"], found["collectors"][0]["state"]) == ("running", None, "recording")
+    wait_for((tmp_path / "done").exists)  # the program itself goes on
+
+
+def test_the_resources_of_a_real_run_become_tables_and_a_report(tmp_path):
+    line = [sys.executable, "-m", "traceviz", "collect", "--with", "resources", "-o", str(tmp_path / "run")]
+    code = "import time\nend = time.time() + 1\nwhile time.time() < end: pass\nraise SystemExit(3)"
+    done = subprocess.run([*line, *python(code)], capture_output=True, text=True, check=False)
+    found = manifest(tmp_path / "run")
+    assert (done.returncode, found["problems"]) == (3, [])
+    assert found["tables"]["samples"] > 20
+    assert f"traceviz report {os.path.relpath(tmp_path / 'run')}" in done.stderr
+    texts = [
+        json.loads(subprocess.run(report, capture_output=True, text=True, check=True).stdout)["sections"]
+        for report in (
+            [*line[:3], "report", str(tmp_path / where), "--format", "json"] for where in ("run", "run/tables")
+        )
+    ]
+    assert texts[0] == texts[1]
+    shutil.rmtree(tmp_path / "run/tables")
+    report = [*line[:3], "report", str(tmp_path / "run"), "--format", "json"]
+    again = subprocess.run(report, capture_output=True, text=True, check=True).stdout
+    assert json.loads(again)["sections"] == texts[0]
+
+
+def test_what_the_profilers_wrote_is_dropped_only_once_there_are_tables(tmp_path):
+    line = [sys.executable, "-m", "traceviz", "collect", "--with", "resources", "--no-keep-raw", "--no-report"]
+    code = "import time; time.sleep(0.5)"
+    subprocess.run([*line, "-o", str(tmp_path / "run"), *python(code)], capture_output=True, check=True)
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["manifest.json", "tables"]
+    collect("--no-keep-raw", "-o", tmp_path / "unread", *python(code))
+    assert (tmp_path / "unread/raw/fake/companion.txt").exists()
+
+
+def test_the_library_returns_what_the_command_line_prints(tmp_path):
+    options = CollectOptions(output=tmp_path / "run", collectors=("resources",), tags={"a": "b"})
+    outcome = record(options, [sys.executable, "-c", "import time; time.sleep(0.4); raise SystemExit(4)"])
+    assert (outcome.exit_code, outcome.status, outcome.folder) == (4, "failed", tmp_path / "run")
+    assert outcome.tables["samples"] > 0
+    assert outcome.verdict == ()
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "complained", "tables", "problem"),
+    [
+        (0, b'{"tables": {"run": 1}}\n{"lines": ["Fine."]}\n', "", {"run": 1}, ""),
+        (3, b'{"error": {"message": "It is damaged.", "fix": "Again."}}\n', "", {}, "no-tables"),
+        (1, b"", "Traceback\nValueError: odd\n", {}, "no-tables"),
+        (1, b'{"tables": {"run": 1}}\n', "Traceback\nValueError: odd\n", {"run": 1}, "no-verdict"),
+        (-9, b"", "", {}, "no-tables"),
+    ],
+)
+def test_however_reading_ends_what_came_of_it_is_known(status, said, complained, tables, problem):
+    found = understood(status, said, complained)
+    assert found.tables == tables
+    assert [entry.code for entry in found.problems] == ([problem] if problem else [])
+    if status == -9:
+        assert "killed by signal 9" in found.problems[0].message
+
+
+def test_the_driver_of_these_tests_is_the_product_with_other_collectors():
+    done = subprocess.run([sys.executable, str(DRIVER), "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("traceviz, version 0.1.0")

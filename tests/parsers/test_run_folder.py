@@ -1,0 +1,217 @@
+"""Run folders: what lies in them is found, read and merged, however the run ended."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.analyses.builders import tables
+from tests.parsers.run_folders import SECOND, resources, run_folder
+from traceviz.api import convert, open_trace, report_on
+from traceviz.errors import DamagedTraceError, UnknownFormatError, UsageError
+from traceviz.parsers.base import Match, ReadOptions
+from traceviz.parsers.registry import identify
+from traceviz.parsers.run_folder import RunFolderReader, read_run
+from traceviz.run_tables import write_run_tables
+from traceviz.scrub import scrub
+from traceviz.tables import TraceTables
+
+TORCH_T0 = 1_795_254_370_157_109_126
+"""When the sample trace of PyTorch begins."""
+
+
+@pytest.fixture
+def torch_run(tmp_path: Path, samples: Path) -> Path:
+    """A run of 60 s of which PyTorch's profiler recorded 2 s."""
+    began = TORCH_T0 - 10 * SECOND
+    stated = {"started_unix_ns": began, "ended_unix_ns": began + 60 * SECOND}
+    raw = {"torch": samples / "kineto" / "slow.pt.trace.json.gz", "resources": resources(began, 60)}
+    return run_folder(tmp_path / "run", raw, stated)
+
+
+def content(found: TraceTables) -> dict[str, list]:
+    return {name: found.arrow(name).to_pylist() for name in found}
+
+
+def notes(found: TraceTables) -> dict[str, str]:
+    return {note["code"]: note["message"] for note in found.arrow("notes").to_pylist()}
+
+
+def rewrite(folder: Path, **changed: object) -> None:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
+
+
+class TestIdentification:
+    def test_the_manifest_tells(self, torch_run):
+        assert identify(torch_run).format == "run"
+
+    @pytest.mark.parametrize("text", ["", "[]", "null", '{"kind": "traceviz.trace"}', "[" * 100_000, "\x00"])
+    def test_another_manifest_is_none_of_a_run(self, tmp_path, text):
+        (tmp_path / "manifest.json").write_text(text)
+        assert RunFolderReader().sniff(b"", tmp_path) == Match.NO
+
+    def test_a_log_folder_inside_does_not_make_it_another_format(self, tmp_path, samples):
+        folder = run_folder(tmp_path / "run", {})
+        shutil.copytree(samples / "xplane" / "keras_tensorboard", folder / "raw" / "tensorflow" / "logs")
+        assert identify(folder).format == "run"
+        assert open_trace(folder).rows("steps") == 7
+
+    def test_a_newer_run_folder_is_refused(self, torch_run):
+        rewrite(torch_run, version=2)
+        with pytest.raises(DamagedTraceError, match=r"version 2; this traceviz reads 1 to 1"):
+            open_trace(torch_run)
+
+
+class TestReading:
+    def test_all_sources_are_one_trace(self, torch_run):
+        found = open_trace(torch_run)
+        assert (found.rows("steps"), found.rows("samples"), found.rows("processes")) == (10, 240, 1)
+        assert found.run_facts()["span_ns"] == 1_974_145_420
+        assert "recorded 1.97 s of the 60.0 s" in notes(found)["profiled-window"]
+
+    def test_tables_written_from_raw_are_those_that_are_read_from_it(self, torch_run):
+        raw = content(open_trace(torch_run))
+        write_run_tables(torch_run)
+        shutil.rmtree(torch_run / "raw")
+        assert content(open_trace(torch_run)) == raw
+        assert content(open_trace(torch_run / "tables")) == raw
+
+    def test_steps_are_those_of_the_source_alone(self, torch_run, samples):
+        alone = open_trace(samples / "kineto" / "slow.pt.trace.json.gz")
+        assert content(open_trace(torch_run))["steps"] == content(alone)["steps"]
+
+    def test_only_the_tables_asked_for_are_given(self, torch_run):
+        found = dict(read_run(torch_run, ReadOptions(frozenset({"steps"}))))
+        assert set(found) == {"run", "devices", "processes", "threads", "steps", "notes"}
+
+    def test_the_owner_of_a_table_does_not_depend_on_what_is_asked_for(self, tmp_path, samples):
+        idle = tables(kernels=[], cuda_api=[(0, 1, "cudaFree")], run={"t0_unix_ns": 1_795_251_696_087_803_253})
+        raw = {"nsys": idle, "torch": samples / "synthetic" / "torch_healthy.pt.trace.json.gz"}
+        folder = run_folder(tmp_path / "run", raw)
+        found = dict(read_run(folder, ReadOptions(frozenset({"cuda_api"}))))
+        assert found["cuda_api"].num_rows == open_trace(folder).rows("cuda_api") == 180
+        assert "kernels" not in found
+
+    def test_ranks_in_files_of_their_own_are_read_together(self, tmp_path, samples):
+        ranks = sorted((samples / "kineto" / "two_ranks").iterdir())
+        found = open_trace(run_folder(tmp_path / "run", {"torch": ranks}))
+        assert [(row["rank"], row["pid"]) for row in content(found)["processes"]] == [(0, 35), (1, 36)]
+        assert found.rows("steps") == 12
+
+    def test_a_report_and_its_export_are_one_recording(self, tmp_path, samples):
+        forms = [samples / "nsys" / "nvtx_loop.nsys-rep", samples / "nsys" / "nvtx_loop.sqlite"]
+        found = open_trace(run_folder(tmp_path / "run", {"nsys": forms}))
+        assert found.rows("nvtx") == 151
+        assert found.run_facts()["reader"] == "run: nsys sqlite"
+
+    def test_a_damaged_form_is_replaced_by_the_next_and_noted(self, tmp_path, samples):
+        folder = run_folder(tmp_path / "run", {"nsys": samples / "nsys" / "nvtx_loop.sqlite"})
+        place = folder / "raw" / "nsys"
+        whole = (place / "nvtx_loop.sqlite").read_bytes()
+        (place / "nvtx_loop.sqlite").write_bytes(whole[: len(whole) // 2])
+        trace = {"traceEvents": [{"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 5, "name": "op", "cat": "cpu_op"}]}
+        (place / "nvtx_loop.json").write_text(json.dumps({"schemaVersion": 1, **trace}))
+        found = open_trace(folder)
+        assert found.rows("host_ops") == 1
+        assert "nvtx_loop.sqlite could not be read: nvtx_loop.sqlite is cut" in notes(found)["source-unreadable"]
+
+    @pytest.mark.parametrize("name", ["raw/torch/rank3.json", "raw/none"])
+    def test_a_source_that_the_manifest_names_and_no_reader_knows_is_noted(self, torch_run, name):
+        (torch_run / "raw" / "torch" / "rank3.json").write_text("")
+        listed = [{"name": "torch", "sources": ["raw/torch/slow.pt.trace.json.gz", name]}]
+        rewrite(torch_run, collectors=listed)
+        assert notes(open_trace(torch_run))["source-unreadable"].startswith(f"{name} ")
+
+    def test_the_pid_of_a_capture_without_one_is_that_of_the_status_beside_it(self, tmp_path, samples):
+        folder = run_folder(tmp_path / "run", {"tensorflow": samples / "xplane" / "slow_map.xplane.pb.gz"})
+        (folder / "raw" / "tensorflow" / "status.json").write_text('{"pid": 4711}')
+        assert content(open_trace(folder))["processes"][0]["pid"] == 4711
+
+    def test_sources_that_the_manifest_names_are_the_ones_that_are_read(self, torch_run, samples):
+        shutil.copy(samples / "kineto" / "repaired.pt.trace.json.gz", torch_run / "raw" / "torch")
+        listed = [{"name": "torch", "sources": ["raw/torch/slow.pt.trace.json.gz"]}]
+        rewrite(torch_run, collectors=listed)
+        assert open_trace(torch_run).rows("steps") == 10
+
+    def test_a_source_outside_the_run_folder_is_not_read(self, torch_run, tmp_path, samples):
+        shutil.copy(samples / "kineto" / "repaired.pt.trace.json.gz", tmp_path / "other.json.gz")
+        rewrite(torch_run, collectors=[{"name": "torch", "sources": ["../other.json.gz"]}])
+        assert "repaired" not in str(notes(open_trace(torch_run)))
+        assert open_trace(torch_run).run_facts()["span_ns"] == 1_974_145_420
+
+
+class TestEndings:
+    def test_a_run_that_was_never_finished_is_read_from_what_is_there(self, torch_run):
+        rewrite(torch_run, status="running", collectors=[], ended_unix_ns=None)
+        assert "still running" in notes(open_trace(torch_run))["run-running"]
+
+    def test_problems_of_collectors_reach_the_notes(self, torch_run):
+        problem = {"code": "nvtx-lost", "message": "No range arrived.", "fix": "Install nvtx 0.2.11."}
+        rewrite(torch_run, collectors=[{"name": "nvtx", "problems": [problem]}])
+        assert notes(open_trace(torch_run))["nvtx-lost"] == "Collector nvtx: No range arrived. Install nvtx 0.2.11."
+
+    def test_what_recording_cost_reaches_the_notes(self, torch_run):
+        rewrite(torch_run, collectors=[{"name": "torch", "facts": {"stop_cost_ns": 1_500_000_000}}])
+        assert notes(open_trace(torch_run))["collector-cost"] == "Collector torch: stopping and saving took 1.50 s."
+
+    def test_a_run_that_recorded_nothing_says_why(self, tmp_path):
+        folder = run_folder(tmp_path / "run", {}, {"status": "killed"})
+        (folder / "raw").mkdir()
+        with pytest.raises(UnknownFormatError, match=r"recorded nothing that can be read.*status: killed"):
+            open_trace(folder)
+
+    def test_a_run_whose_data_was_removed_says_so(self, tmp_path):
+        with pytest.raises(UnknownFormatError, match=r"holds neither tables/ nor raw/"):
+            open_trace(run_folder(tmp_path / "run", {}))
+
+    def test_the_only_source_that_is_damaged_is_the_error(self, tmp_path):
+        (tmp_path / "x.json").write_text('{"schemaVersion": 1, "traceEvents": [')
+        with pytest.raises(DamagedTraceError, match=r"x\.json holds no event"):
+            open_trace(run_folder(tmp_path / "run", {"torch": tmp_path / "x.json"}))
+
+    @pytest.mark.parametrize(
+        "stated",
+        [
+            {"collectors": "none"},
+            {"collectors": [None, {"name": 5}, {"name": "torch", "sources": [1, "\x00"], "facts": [], "problems": 1}]},
+            {"machine": [1, {"a": None}], "tags": 5, "exit": "x", "status": 9, "started_unix_ns": "soon", "pid": True},
+        ],
+    )
+    def test_a_manifest_of_unexpected_shape_is_no_obstacle(self, torch_run, stated):
+        rewrite(torch_run, **stated)
+        assert open_trace(torch_run).rows("steps") == 10
+
+
+class TestUse:
+    def test_a_report_is_about_the_profiled_part_and_shows_all_samples(self, torch_run):
+        report = report_on(torch_run)
+        facts = {fact.key: fact.value for fact in report.section("capture").blocks[0].facts}
+        assert facts["span_ns"] == 1_974_145_420
+        assert report.verdict.code == "highly-input-bound"
+
+    def test_the_verdict_is_that_of_the_source_alone(self, torch_run):
+        alone = report_on(torch_run / "raw" / "torch" / "slow.pt.trace.json.gz")
+        assert report_on(torch_run).verdict == alone.verdict
+
+    def test_a_run_can_be_converted(self, torch_run, tmp_path):
+        folder = convert(torch_run, tmp_path / "out")
+        assert content(open_trace(folder)) == content(open_trace(torch_run))
+        assert json.loads((folder / "manifest.json").read_text())["format"] == "run"
+
+    def test_the_tables_of_a_run_can_be_scrubbed(self, torch_run, tmp_path):
+        write_run_tables(torch_run)
+        result = scrub(torch_run, tmp_path / "clean")
+        assert dict(result.removed)["private properties"] >= 1
+        kept = content(open_trace(tmp_path / "clean"))
+        assert {row["value"] for row in kept["settings"] if row["key"] == "run.name"} == {"[removed]"}
+        assert len(kept["samples"]) == 240
+
+    def test_a_run_without_tables_cannot_be_scrubbed_before_it_is_converted(self, torch_run, tmp_path):
+        with pytest.raises(UnknownFormatError, match=r"convert first"):
+            scrub(torch_run, tmp_path / "clean")
+
+    def test_a_run_is_no_folder_of_runs(self, torch_run):
+        with pytest.raises(UsageError, match="is one run"):
+            open_trace(torch_run, run="x")

@@ -1,0 +1,219 @@
+"""Ranges that a program puts around its own work: one call for every profiler that happens to record.
+
+>>> import traceviz
+>>> for number, batch in enumerate(batches):
+...     with traceviz.step_range(number):
+...         with traceviz.record("data loading"):
+...             ready = prepare(batch)
+...         train(ready)
+
+A range goes to NVTX where a tool takes it, and to the profilers of TensorFlow, JAX and PyTorch, of those that the
+program has imported and whose profiler is recording. While nothing records, a range costs less than two microseconds.
+Ranges are for code that runs in Python: within a function that is traced or compiled (``tf.function``, ``jax.jit``,
+``torch.compile``) they would show the tracing.
+
+Standard library only: a training program can afford to import this.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ContextDecorator
+from importlib import import_module
+from types import ModuleType, TracebackType
+from typing import Any, ParamSpec, Self, TypeVar
+
+DOMAIN = "program"
+"""NVTX domain of these ranges; those that ``traceviz collect`` adds by itself have another."""
+
+STEP = "step"
+"""Name of a step for profilers that keep its number apart."""
+
+_CLIENTS = ("traceviz_inject.nvtx_client", "traceviz.collectors.inject.traceviz_inject.nvtx_client")
+"""Our NVTX client: as ``traceviz collect`` gave it to this program, or as installed."""
+
+_INJECTION = "NVTX_INJECTION64_PATH" if sys.maxsize > 1 << 32 else "NVTX_INJECTION32_PATH"
+_HAS_TOOL = _INJECTION in os.environ
+"""Whether a tool may take NVTX ranges. It is there before the program starts, and asking each time would be dear."""
+
+_CLOCK = "traceviz_inject.steps"
+"""The module that counts steps in a program run by ``traceviz collect``."""
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Mark = AbstractContextManager[Any]
+
+
+def record(name: str) -> Range:
+    """A range called ``name``, as a context manager or a decorator.
+
+    Names that tell what a range is, such as ``data loading``, ``forward``, ``backward``, ``optimizer``, are understood
+    by the report; do not put numbers into them, which would make every range another one.
+    """
+    return Range(name)
+
+
+def step_range(number: int) -> Range:
+    """The training step ``number``: a range that the report divides, and averages over.
+
+    It may lie around the taking of the batch, which then counts as part of the step. Where a ``torch.profiler`` with a
+    schedule records, leave the steps to its own ``step()``.
+    """
+    return Range(STEP, number)
+
+
+def step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Make every call of ``function`` one training step, counted from 0."""
+    numbers = itertools.count()
+
+    @functools.wraps(function)
+    def counted(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        with step_range(next(numbers)):
+            return function(*arguments, **named)
+
+    return counted
+
+
+class Range(ContextDecorator):
+    """A range in the traces of all who record. As a context manager it is used once; as a decorator, by every call."""
+
+    __slots__ = ("_marks", "_name", "_number")
+
+    def __init__(self, name: str, number: int | None = None) -> None:
+        self._name = name
+        self._number = number
+        self._marks: tuple[Mark, ...] = ()
+
+    def _recreate_cm(self) -> Range:
+        """For :class:`~contextlib.ContextDecorator`: a decorated function may call itself."""
+        return Range(self._name, self._number)
+
+    def __enter__(self) -> Self:
+        for make in _makers():
+            mark = make(self._name, self._number)
+            if mark is not None:
+                mark.__enter__()
+                self._marks = (mark, *self._marks)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        marks, self._marks = self._marks, ()
+        for mark in marks:
+            mark.__exit__(kind, raised, trace)
+
+
+Maker = Callable[[str, int | None], Mark | None]
+
+
+def _makers() -> list[Maker]:
+    """What makes marks for the frameworks that are loaded; NVTX last, because the others may move the step clock."""
+    makers = [make for module, make in _MAKERS.items() if module in sys.modules]
+    if _HAS_TOOL:
+        makers.append(_nvtx)
+    return makers
+
+
+def _tensorflow(name: str, number: int | None) -> Mark | None:
+    trace: Any = sys.modules["tensorflow.python.profiler.trace"]
+    if not (_moves_the_clock(number) or _says_yes(trace, "enabled")):
+        return None
+    # `_r` marks the root of a step.
+    made: Mark = trace.Trace(name) if number is None else trace.Trace(name, step_num=number, _r=1)
+    return made
+
+
+def _jax(name: str, number: int | None) -> Mark | None:
+    profiler: Any = sys.modules["jax._src.profiler"]
+    if not (_moves_the_clock(number) or _says_yes(getattr(profiler, "TraceAnnotation", None), "is_enabled")):
+        return None
+    made: Mark = (
+        profiler.TraceAnnotation(name) if number is None else profiler.StepTraceAnnotation(name, step_num=number)
+    )
+    return made
+
+
+def _torch(name: str, number: int | None) -> Mark | None:
+    profiler: Any = sys.modules["torch.autograd.profiler"]
+    if not getattr(profiler, "_is_profiler_enabled", True):
+        return None
+    if number is None:
+        made: Mark = profiler.record_function(name)
+        return made
+    # What `traceviz collect` runs marks the steps of torch itself.
+    return None if _CLOCK in sys.modules else profiler.record_function(f"ProfilerStep#{number}")
+
+
+_MAKERS: dict[str, Maker] = {
+    "jax._src.profiler": _jax,
+    "tensorflow.python.profiler.trace": _tensorflow,
+    "torch.autograd.profiler": _torch,
+}
+"""By the module that holds a framework's annotations, which is there once the framework was imported."""
+
+
+def _moves_the_clock(number: int | None) -> bool:
+    """Whether the mark of a step is wanted before anything records: recording begins at a step."""
+    return number is not None and _CLOCK in sys.modules
+
+
+def _says_yes(owner: Any, question: str) -> bool:
+    """What a profiler answers; one that cannot be asked is taken to record."""
+    ask = getattr(owner, question, None)
+    return bool(ask()) if ask is not None else True
+
+
+class _Pushed:
+    """An NVTX range of the calling thread."""
+
+    __slots__ = ("_domain", "_name")
+
+    def __init__(self, domain: Any, name: str) -> None:
+        self._domain = domain
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._domain.push(self._name)
+
+    def __exit__(self, *raised: object) -> None:
+        self._domain.pop()
+
+
+def _nvtx(name: str, number: int | None) -> Mark | None:
+    domain = _domain()
+    if domain is None or (number is not None and _is_marked()):
+        return None
+    return _Pushed(domain, name if number is None else f"{name} {number}")
+
+
+def _is_marked() -> bool:
+    """Whether hooks of ``traceviz collect`` have just put a range around this step."""
+    steps: Any = sys.modules.get(_CLOCK)
+    return steps is not None and "traceviz_inject.nvtx_ranges" in sys.modules and steps.CLOCK.step is not None
+
+
+@functools.cache
+def _domain() -> Any:
+    """The domain in the tool that takes NVTX ranges; ``None`` where there is no such tool."""
+    client = _client()
+    if client is None:
+        return None
+    try:
+        return client.open_domain(DOMAIN)
+    except client.NvtxError:
+        return None
+
+
+def _client() -> Any:
+    for name in _CLIENTS:
+        try:
+            found: ModuleType = import_module(name)
+        except ImportError:
+            continue
+        return found
+    return None

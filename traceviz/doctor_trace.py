@@ -1,0 +1,172 @@
+"""What a trace can answer, and what it cannot: which tables it has, markers, and how complete it is.
+
+An absent table was not recorded; an empty one was, and nothing happened. The two call for different remedies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceviz import schema
+from traceviz.analyses.capture import SOURCE_WORDS, Capture
+from traceviz.analyses.host import sees_input
+from traceviz.analyses.losses import DAMAGED, DIAGNOSTIC, is_damaged, losses
+from traceviz.analyses.view import TraceView
+from traceviz.doctor_checks import Check
+from traceviz.tables import TraceTables
+from traceviz.units import format_ratio
+
+RECORDED, MARKERS, COMPLETE = "recorded", "markers", "completeness"
+
+_DECLARED = ("trace", "nvtx", "annotation")
+"""Where steps come from that somebody declared; others are inferred from what repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Tables that answer one kind of question.
+
+    Args:
+        name: What they hold.
+        tables: Their names; one of them is enough.
+        answers: What can be answered with them.
+        fix: How to record them.
+    """
+
+    name: str
+    tables: tuple[str, ...]
+    answers: str
+    fix: str
+
+
+SUBJECTS = (
+    Subject(
+        "GPU work",
+        schema.DEVICE_WORK,
+        "kernels, copies, idle gaps",
+        "Record on a machine with a GPU: traceviz collect --with nsys, or a framework's profiler.",
+    ),
+    Subject("CUDA API", ("cuda_api",), "launches, waiting, allocation", "traceviz collect --with nsys"),
+    Subject(
+        "framework ops",
+        ("host_ops", "device_ops"),
+        "time by operation",
+        "traceviz collect --with tensorflow, jax or torch",
+    ),
+    Subject("OS calls", ("os_calls",), "what threads wait for", "traceviz collect --with nsys"),
+    Subject("resources", ("samples",), "CPU, memory, threads over time", "traceviz collect --with resources"),
+    Subject(
+        "memory", ("memory_events",), "allocations", "Let the framework's profiler record memory (profile_memory=True)."
+    ),
+)
+
+
+def trace_checks(tables: TraceTables) -> Iterator[Check]:
+    """What ``tables`` can answer. Pure."""
+    trace = TraceView(tables)
+    yield from (_recorded(tables, subject) for subject in SUBJECTS)
+    yield _steps(trace)
+    yield _ranges(tables)
+    yield _input(trace)
+    yield from _graphs(trace)
+    yield _whole(tables)
+    yield _overhead(trace)
+    yield from _said(tables)
+
+
+def _recorded(tables: TraceTables, subject: Subject) -> Check:
+    rows = {name: tables.rows(name) for name in subject.tables if name in tables}
+    if not rows:
+        detail = f"Not recorded, so nothing on {subject.answers}."
+        return Check(RECORDED, subject.name, "missing", detail, subject.fix)
+    if not any(rows.values()):
+        detail = f"Recorded, and there was none ({', '.join(rows)}): nothing on {subject.answers}."
+        return Check(RECORDED, subject.name, "limited", detail)
+    counts = ", ".join(f"{count:,} {name}" for name, count in rows.items() if count)
+    return Check(RECORDED, subject.name, "ok", f"{_begun(subject.answers)}: {counts}.")
+
+
+def _steps(trace: TraceView) -> Check:
+    steps = trace.steps
+    words = SOURCE_WORDS[steps.source]
+    fix = "Let `traceviz collect` mark the steps, wrap each in an NVTX range 'step', or name yours with --step-marker."
+    if steps.source == "none":
+        return Check(MARKERS, "steps", "missing", "None found: no step time, and no verdict on the input.", fix)
+    if steps.source not in _DECLARED:
+        return Check(MARKERS, "steps", "limited", f"{_begun(words)}: their bounds may be elsewhere.", fix)
+    return Check(MARKERS, "steps", "ok", f"{_begun(words)}.")
+
+
+def _ranges(tables: TraceTables) -> Check:
+    fix = "traceviz collect --with nsys makes ranges around steps, input, forward, backward and optimizer."
+    if "nvtx" not in tables:
+        return Check(MARKERS, "NVTX", "missing", "Not recorded.", fix)
+    rows = tables.rows("nvtx")
+    if not rows:
+        detail = "Recorded, and there was none: the program has no ranges, or they were lost on their way."
+        return Check(MARKERS, "NVTX", "limited", detail, "traceviz doctor says whether the program's nvtx fits nsys.")
+    return Check(MARKERS, "NVTX", "ok", f"{rows:,} ranges and marks.")
+
+
+def _input(trace: TraceView) -> Check:
+    if sees_input(trace):
+        return Check(MARKERS, "input", "ok", "Where the program takes its next batch is known.")
+    detail = "No range and no operation loads input: waiting for it shows as idle time at best."
+    fix = "Let `traceviz collect` mark it, wrap it in a range 'data loading', or name yours with --input-range."
+    return Check(MARKERS, "input", "missing", detail, fix)
+
+
+def _graphs(trace: TraceView) -> Iterator[Check]:
+    """Whether the kernels of CUDA graphs were recorded one by one; nothing where no graph was launched."""
+    launches = [
+        name
+        for name in trace.frame("cuda_api", pl.col("name").cast(pl.String))["name"].unique().to_list()
+        if "GraphLaunch" in name
+    ]
+    nodes = trace.frame("kernels", "graph_node_id")["graph_node_id"].count()
+    if nodes:
+        yield Check(RECORDED, "CUDA graphs", "ok", f"Node by node: {nodes:,} kernels came from graphs.")
+    elif launches:
+        detail = "Graphs were launched, and none of their kernels is recorded by itself."
+        yield Check(RECORDED, "CUDA graphs", "limited", detail, "nsys profile --cuda-graph-trace=node")
+
+
+def _whole(tables: TraceTables) -> Check:
+    lost = losses(tables)
+    if not lost:
+        return Check(COMPLETE, "events", "ok", "Neither the profiler nor the reader speaks of losses.")
+    more = f" (and {len(lost) - 1:,} more)" if len(lost) > 1 else ""
+    if is_damaged(tables):
+        detail = f"The file is cut off or broken: {lost[0]}{more}"
+        return Check(COMPLETE, "events", "limited", detail, "Copy the file again, or record again.")
+    detail = f"Events are missing; totals are lower bounds: {lost[0]}{more}"
+    return Check(COMPLETE, "events", "limited", detail, "Record fewer steps, or trace fewer things.")
+
+
+def _overhead(trace: TraceView) -> Check:
+    """The profiler's own share of the judged time; what is too much is what analysis ``capture`` says."""
+    found = Capture().run(trace)
+    if found.overhead_ns is None or not found.judged_ns:
+        return Check(COMPLETE, "overhead", "limited", "The trace does not say what the profiler itself took.")
+    share = found.judged_overhead_ns / found.judged_ns
+    words = f"The profiler took {format_ratio(share)} of the {found.judged_words}"
+    if share > Capture().overhead_share:
+        return Check(COMPLETE, "overhead", "limited", f"{words}: times are too long.", "Trace fewer things.")
+    return Check(COMPLETE, "overhead", "ok", f"{words}.")
+
+
+def _said(tables: TraceTables) -> Iterator[Check]:
+    """What else the readers warn of; losses have a line of their own."""
+    lost = set(losses(tables))
+    for note in tables.arrow("notes").to_pylist():
+        other = note["message"] not in lost and note["code"] not in {DAMAGED, DIAGNOSTIC}
+        if other and note["severity"] in {"warning", "error"}:
+            yield Check(COMPLETE, note["code"], "limited", note["message"])
+
+
+def _begun(text: str) -> str:
+    """``text`` as the begin of a sentence; abbreviations in it stay as they are."""
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,72 @@
+"""Making tables of what a run recorded: ``python -m traceviz.run_tables RUN``, a process of its own.
+
+Reading a large trace takes memory and may fail; neither must cost the run its exit code or its manifest, and while
+the program runs, none of the libraries that reading takes is loaded beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from traceviz.analyses.run import analyze
+from traceviz.errors import TracevizError
+from traceviz.files import new_folder
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.run_folder import TABLES, read_run
+from traceviz.report import Report
+from traceviz.tables import is_trace_folder, load, read_manifest, write_tables
+
+_FINDINGS = 3
+"""The first lines of a report name so many of its findings."""
+
+
+def write_run_tables(folder: Path, *, keep_private: bool = False) -> dict[str, int]:
+    """Write ``tables/`` of the run ``folder`` from what lies under ``raw/``; complete or not at all.
+
+    Returns:
+        Rows by table.
+
+    Raises:
+        TracevizError: as :func:`traceviz.parsers.run_folder.read_run`.
+        OutputError: the folder cannot be written, or is there.
+    """
+    target = folder / TABLES
+    left_out = [] if keep_private else ["command line", "host name", "environment", "captured output"]
+    provenance = {"source": folder.name, "format": "run", "left_out": left_out}
+    with new_folder(target, force=False, replaceable=is_trace_folder) as temporary:
+        write_tables(temporary, read_run(folder, ReadOptions(keep_private=keep_private)), provenance)
+    return dict(read_manifest(target)["tables"])
+
+
+def first_lines(report: Report) -> Iterator[str]:
+    """The verdict, and the findings with most time at stake."""
+    yield report.verdict.sentence
+    for finding in report.findings[:_FINDINGS]:
+        yield f"{finding.code} {finding.message}"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the tables of a run, and print what came of it as lines of JSON: ``tables``, then ``lines``; or ``error``.
+
+    Arguments are the run folder, then ``--keep-private`` and ``--verdict`` where wanted.
+    """
+    folder = Path(arguments[0])
+    try:
+        _answer(tables=write_run_tables(folder, keep_private="--keep-private" in arguments))
+        if "--verdict" in arguments:
+            _answer(lines=list(first_lines(analyze(load(folder / TABLES)))))
+    except TracevizError as error:
+        _answer(error={"message": " ".join(filter(None, (error.what, error.why))), "fix": error.fix})
+        return error.exit_code
+    return 0
+
+
+def _answer(**found: object) -> None:
+    print(json.dumps(found), flush=True)  # noqa: T201 (the process that asked reads it)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -25,7 +25,7 @@ demo: $(VENV)/installed
 	$(BIN)/traceviz report $(TRACE)
 
 test: lint nsys
-	$(BIN)/python -m pytest -q $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -q --numprocesses auto --dist loadfile $(PYTEST_OPTIONS)
 
 lint: $(VENV)/dev types
 	$(BIN)/ruff check .
@@ -86,7 +86,7 @@ $(ORACLE)/installed: $(ORACLE)/requirements.txt tests/oracle/constraints.txt
 $(TORCH)/installed: $(TORCH)/requirements.txt tests/oracle/constraints.txt
 	@test -x $(TORCH)/bin/python || $(PYTHON) -m venv $(TORCH)
 	$(TORCH)/bin/python -m pip install --quiet --requirement $< --constraint tests/oracle/constraints.txt
-	$(TORCH)/bin/python -m pip install --quiet networkx pandas plotly psutil pydot pyyaml torch-tb-profiler \
+	$(TORCH)/bin/python -m pip install --quiet keras networkx pandas plotly psutil pydot pyyaml torch-tb-profiler \
 	    --constraint tests/oracle/constraints.txt
 	$(TORCH)/bin/python -m pip install --quiet --no-deps HolisticTraceAnalysis \
 	    --constraint tests/oracle/constraints.txt

@@ -5,7 +5,9 @@
 
 The runs of a pair follow each other, in an order that changes from pair to pair, so that a machine that warms up or
 gets busy touches both. Prints, by collector, the median ratio of the wall times, with its range, the program's own CPU
-time likewise, and what the manifest says of the time before and after the program.
+time likewise, and what the manifest says: the time before and after the program, what the sampler of resources took of
+one core, without and with its start, and how long profilers held the program up to stop and save. On a machine that
+does other work, the ratios spread by more than the sampler takes; its own CPU time does not.
 """
 
 from __future__ import annotations
@@ -26,11 +28,18 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run of the program took, in seconds; ``around`` is what collecting took before and after it."""
+    """What one run of the program took, in seconds; the rest is what recording took.
+
+    ``around`` is the time before and after the program, ``sampler`` and ``sampler_start`` are CPU time of the sampler,
+    and ``saving`` is the time in which profilers held the program up at their end.
+    """
 
     wall: float
     cpu: float
     around: float = 0.0
+    sampler: float = 0.0
+    sampler_start: float = 0.0
+    saving: float = 0.0
 
 
 def plain(command: list[str]) -> Run:
@@ -49,7 +58,11 @@ def collected(command: list[str], collectors: str) -> Run:
         subprocess.run([*words, "--", *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         told = json.loads((run / "manifest.json").read_text())
     usage, around = told["usage"], sum(value or 0 for value in told["overhead"].values())
-    return Run(told["duration_ns"] / 1e9, (usage["user_ns"] + usage["system_ns"]) / 1e9, around / 1e9)
+    facts = {entry["name"]: entry["facts"] for entry in told["collectors"]}
+    sampler, start = (facts["resources"].get(name, 0) for name in ("cpu_ns", "startup_cpu_ns"))
+    saving = sum(one.get("stop_cost_ns") or 0 for one in facts.values())
+    seconds = (told["duration_ns"], usage["user_ns"] + usage["system_ns"], around, sampler, start, saving)
+    return Run(*(value / 1e9 for value in seconds))
 
 
 def pairs(command: list[str], collectors: str, count: int) -> list[tuple[Run, Run]]:
@@ -78,13 +91,20 @@ def main() -> None:
     options = parser.parse_args()
     command = [options.python, str(options.program), *options.arguments]
     plain(command)  # files come into the page cache
-    print(f"{'collectors':<24} {'wall with/without':<26} {'CPU with/without':<26} around")
+    heads = ("wall with/without", "CPU with/without")
+    print(
+        f"{'collectors':<24} {heads[0]:<26} {heads[1]:<26} {'around':>8} {'sampler':>8} {'and start':>9} {'saving':>8}"
+    )
     for collectors in options.collectors:
         taken = pairs(command, collectors, options.pairs)
         wall = spread([recorded.wall / alone.wall for alone, recorded in taken])
         cpu = spread([recorded.cpu / alone.cpu for alone, recorded in taken])
-        around = statistics.median(recorded.around for _, recorded in taken)
-        print(f"{collectors:<24} {wall:<26} {cpu:<26} {around:.2f} s")
+        runs = [recorded for _, recorded in taken]
+        around, saving = (statistics.median(getattr(run, name) for run in runs) for name in ("around", "saving"))
+        steady = statistics.median(run.sampler / run.wall for run in runs)
+        whole = statistics.median((run.sampler + run.sampler_start) / run.wall for run in runs)
+        sampler = f"{steady:8.2%} {whole:9.2%}"
+        print(f"{collectors:<24} {wall:<26} {cpu:<26} {around:6.2f} s {sampler} {saving:6.3f} s")
 
 
 if __name__ == "__main__":

@@ -61,7 +61,8 @@ class Plan:
         collectors: Names of the collectors that record, in the order in which they wrap the command.
         window: Which part of the run they record.
         nvtx: Whether NVTX ranges are put around steps, input and epochs.
-        device_tracer: The collector that traces the GPU: only one program may use CUPTI at a time; ``None`` for none.
+        device_tracer: The one collector that may trace the GPU, as a process has only one CUPTI. ``None``: nobody
+            claims it, and every framework profiler may trace the GPU.
         nsys_args: Flags that the user passes on to ``nsys profile``; they win over ours.
         rate_hz: Samples per second of the resource sampler.
         options: Further settings by collector.
@@ -115,7 +116,7 @@ class Companion(ABC):
 
 
 class Collector(ABC):
-    """Records a run. Everything but :meth:`start` and :meth:`harvest` is pure."""
+    """Records a run. All but :meth:`availability`, :meth:`program`, :meth:`start` and :meth:`harvest` is pure."""
 
     name: ClassVar[str]
     """Name on the command line, and of its folder under ``raw/``."""
@@ -131,6 +132,14 @@ class Collector(ABC):
     def command(self, command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:  # noqa: ARG002
         """The command that runs ``command`` under this collector; ``command`` itself where it wraps nothing."""
         return command
+
+    def program(self, plan: Plan) -> int | None:  # noqa: ARG002
+        """Process id of the user's program, where this wraps it and has started it; else ``None``.
+
+        Signals go to the program itself. Once a collector has told it, 128 + n as exit code of what was started means
+        that signal n ended the program.
+        """
+        return None
 
     def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:  # noqa: ARG002
         """Variables to set for the program; values may build on ``inherited``, for example PYTHONPATH."""

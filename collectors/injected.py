@@ -84,7 +84,7 @@ def harvest(plan: Plan, name: str, patterns: Iterable[str]) -> Harvest:
     lost = [process for process in processes if _lost(process, sources)]
     if sources:  # then others that merely imported the framework are no loss
         lost = [process for process in lost if process.status.get("state") != NOT_STARTED]
-    problems += [_without_trace(process, plan.window) for process in lost]
+    problems += [_without_trace(process, plan.window, is_only=len(processes) == 1) for process in lost]
     if not processes:
         problems += _not_reached(plan)
     return Harvest(sources, tuple(dict.fromkeys(problems)), facts_of(processes))
@@ -112,7 +112,9 @@ def facts_of(processes: Sequence[Recorded]) -> dict[str, Any]:
     if not processes:
         return {"processes": []}
     told = [process.status for process in processes]
+    threads = next((status["threads"] for status in told if status.get("threads")), None)
     return {
+        **({"threads": threads} if threads else {}),
         "framework": next((status["framework"] for status in told if status.get("framework")), None),
         "version": next((status["version"] for status in told if status.get("version")), None),
         "steps_recorded": max(int(status.get("steps_recorded") or 0) for status in told),
@@ -133,23 +135,24 @@ def _lost(process: Recorded, sources: Sequence[Path]) -> bool:
     return not process.problems and not any(process.folder in source.parents for source in sources)
 
 
-def _without_trace(process: Recorded, window: Window) -> Problem:
-    pid, state = process.status.get("pid", "?"), process.status.get("state")
+def _without_trace(process: Recorded, window: Window, *, is_only: bool) -> Problem:
+    state = process.status.get("state")
+    who = "The program" if is_only else f"Process {process.status.get('pid', '?')}"
     if state == RECORDING:
         return Problem(
             "killed-while-recording",
-            f"Process {pid} was killed while it was being recorded: what the profiler held in memory is lost.",
+            f"{who} was killed while it was being recorded: what the profiler held in memory is lost.",
             "Record fewer steps (--steps), so that the trace is saved earlier.",
         )
     if state == WAITING:
         begins = f"at step {window.first_step}" if window.delay_s is None else f"after {window.delay_s} s"
         return Problem(
             "not-started",
-            f"Process {pid} ended at once, killed or by os._exit, before recording began {begins}.",
+            f"{who} ended at once, killed or by os._exit, before recording began {begins}.",
             "Record an earlier part with --steps.",
         )
     detail = process.status.get("detail") or "it left no trace and no reason"
-    return Problem("not-started", f"Nothing was recorded of process {pid}: {detail}.")
+    return Problem("not-started", f"Nothing was recorded of {who[0].lower()}{who[1:]}: {detail}.")
 
 
 def _not_reached(plan: Plan) -> list[Problem]:
@@ -159,7 +162,8 @@ def _not_reached(plan: Plan) -> list[Problem]:
     return [
         Problem(
             "not-injected",
-            "No Python process of the program loaded the hooks: it is no Python program, or runs with -I, -E or -S.",
-            "Leave those flags out.",
+            "No Python process of the program loaded the hooks: it is no Python program, runs with -I, -E or -S, or "
+            "starts its Python with an environment of its own.",
+            "Leave those flags out, and hand PYTHONPATH and TRACEVIZ_INJECT on (as env -i and sudo do not).",
         )
     ]

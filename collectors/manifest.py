@@ -63,7 +63,7 @@ class Manifest:
         command: The command, complete or without its arguments (:func:`~.redact.command_text`).
         left_out: Kinds of facts that were left out because they may be private.
         status: How far the run is, or how it ended.
-        pid: Process id of what was started: the program, or what wraps it.
+        pid: Process id of the program; while it runs, of what wraps it.
         started_unix_ns: When it was started.
         ended_unix_ns: When it ended.
         duration_ns: Time in between, on a clock that nobody sets.
@@ -128,9 +128,11 @@ def _state_before(name: str, state: Availability, recording: tuple[str, ...]) ->
 
 def entry_after(entry: CollectorEntry, harvest: Harvest, folder: Path) -> CollectorEntry:
     """``entry`` with what the collector left in the run ``folder``."""
-    left = "recorded" if harvest.sources else "failed" if harvest.problems else "unused"
+    # ranges have no file of their own: another collector recorded them
+    left = harvest.sources or harvest.facts.get("arrived")
+    state = "recorded" if left else "failed" if harvest.problems else "unused"
     sources = tuple(os.path.relpath(source, folder) for source in harvest.sources)
-    return CollectorEntry(entry.name, left, entry.detail, entry.fix, sources, harvest.problems, dict(harvest.facts))
+    return CollectorEntry(entry.name, state, entry.detail, entry.fix, sources, harvest.problems, dict(harvest.facts))
 
 
 def versions_after(versions: Mapping[str, str], collectors: tuple[CollectorEntry, ...]) -> dict[str, str]:

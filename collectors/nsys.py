@@ -11,12 +11,14 @@ Without the two shells, nsys would copy the program's output through pipes (no t
 report, and write its progress bars between the program's lines; and of an nsys that is killed, what it had recorded
 would be left in /tmp. The shells replace themselves: no process is added.
 
-Tried with nsys 2022.4: it returns the program's exit code, 128 + n for signal n, and passes SIGINT and SIGTERM on.
+Tried with nsys 2022.4: it returns the program's exit code, 128 + n for signal n; runs the program in a session of its
+own, and passes SIGINT and SIGTERM on to it; dies of SIGHUP without a report, which is why it is made to ignore that.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import sqlite3
 import time
@@ -25,11 +27,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from traceviz.collectors.base import Availability, Collector, Harvest, Plan, Problem
+from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem, Window
+from traceviz.collectors.nsys_window import SESSION, session_of, stop_after
 from traceviz.errors import MissingToolError, UsageError
 from traceviz.nsys_program import Nsys, Outcome, ask, find_importer, find_nsys, run_quietly, version_in, without_paths
 
 REPORT, STREAM, LOG, TEMPORARY = "report.nsys-rep", "report.qdstrm", "nsys.log", "tmp"
+PROGRAM = "program.pid"
+"""File with the process id of the program: the inner shell's, whose place it takes."""
 OLDEST = "2020.3"
 """The first nsys whose reports we read."""
 
@@ -44,14 +49,14 @@ FLAGS = (
 )
 """What ``nsys profile`` is told: long flag, short flag, value. A flag of the user replaces ours."""
 
-_NOT_KNOWN_TO_ALL = frozenset({"--cuda-graph-trace", "--wait", "--cpuctxsw"})
 _OUTPUT = ("--output", "-o")
 _DURATION = ("--duration", "-d")
 _OUTER = (
-    'log=$1 tmp=$2; shift 2; mkdir -p "$tmp"; exec 8>&1 9>&2 >"$log" 2>&1; '
+    'trap "" HUP; log=$1 tmp=$2; shift 2; command -p mkdir -p "$tmp"; exec 8>&1 9>&2 >"$log" 2>&1; '
     'if [ "${TMPDIR+set}" ]; then export TRACEVIZ_TMPDIR="$TMPDIR"; fi; export TMPDIR="$tmp"; exec "$@"'
 )
 _INNER = (
+    'echo $$ >"$1"; shift; '
     'if [ "${TRACEVIZ_TMPDIR+set}" ]; then TMPDIR=$TRACEVIZ_TMPDIR; unset TRACEVIZ_TMPDIR; else unset TMPDIR; fi; '
     'exec "$@" >&8 2>&9 8>&- 9>&-'
 )
@@ -96,19 +101,36 @@ class NsysCollector(Collector):
         return (
             *("/bin/sh", "-c", _OUTER, "nsys", str(folder / LOG), str(folder / TEMPORARY)),
             *(str(nsys.path), "profile", *profile_flags(plan, ask(nsys.path, "profile", "--help"))),
-            *("/bin/sh", "-c", _INNER, "program", *command),
+            *("/bin/sh", "-c", _INNER, "program", str(folder / PROGRAM), *command),
         )
+
+    def start(self, plan: Plan, pid: int) -> Companion | None:
+        """What ends the recording after ``--duration``; ``None`` where it lasts as long as the program."""
+        seconds = plan.window.duration_s
+        nsys = None if seconds is None else find_nsys()
+        if seconds is None or nsys is None or not _can_stop(plan, nsys):
+            return None
+        return stop_after(seconds, nsys.path, plan, pid)
+
+    def program(self, plan: Plan) -> int | None:
+        """What the inner shell wrote down before it became the program."""
+        try:
+            return int((plan.raw(self.name) / PROGRAM).read_text(encoding="ascii"))
+        except (OSError, ValueError):  # nsys has not come to that yet
+            return None
 
     def harvest(self, plan: Plan) -> Harvest:
         """The report, its export, and what nsys said where there is none.
 
         The folder for nsys's own files is removed once nothing in it is of use any more.
         """
+        left = _left_behind(plan, self.program(plan))
         folder, nsys = plan.raw(self.name), find_nsys()
+        can_stop = nsys is not None and _can_stop(plan, nsys)
         facts: dict[str, Any] = {
             "framework": "nsys",
             "version": nsys.version if nsys else None,
-            "window": "the whole run",
+            "window": _window_in_words(plan, can_stop=can_stop),
         }
         report, problems = _report(folder, nsys)
         if report is not None and nsys is not None and report.suffix != ".qdstrm":
@@ -119,7 +141,7 @@ class NsysCollector(Collector):
         else:
             sources = (report,) if report is not None else ()
         shutil.rmtree(folder / TEMPORARY, ignore_errors=True)
-        return Harvest(sources, (*problems, *_of_flags(plan)), facts)
+        return Harvest(sources, (*left, *problems, *_of_window(plan, can_stop=can_stop)), facts)
 
 
 def profile_flags(plan: Plan, help_text: str) -> tuple[str, ...]:
@@ -139,30 +161,60 @@ def profile_flags(plan: Plan, help_text: str) -> tuple[str, ...]:
             "--nsys-args may not contain --output: the report belongs in the run folder.",
             fix="Name the run folder instead: traceviz collect -o RUN.",
         )
-    delay = () if plan.window.delay_s is None else (("--delay", "-y", str(round(plan.window.delay_s))),)
     ours = [
         f"{long}={value}"
-        for long, short, value in (*FLAGS, *(flag for flag in delay if flag[2] != "0"))
+        for long, short, value in (*FLAGS, *_flags_of_window(plan.window, plan))
         if not given(plan.nsys_args, long, short) and _is_known(long, help_text)
     ]
     return (*ours, f"--output={plan.raw(NsysCollector.name) / Path(REPORT).stem}", *plan.nsys_args)
 
 
 def given(arguments: tuple[str, ...], long: str, short: str) -> bool:
-    """Whether a flag is among ``arguments``, in any of its spellings.
+    """Whether a flag is among ``arguments``, in any of its spellings: nsys takes the beginning of a long one too.
 
-    >>> [given((flag,), "--trace", "-t") for flag in ("-tcuda", "-t", "--trace=cuda", "-x", "--trace-fork")]
-    [True, True, True, False, False]
+    >>> [given((flag,), "--trace", "-t") for flag in ("-tcuda", "-t", "--trace=cuda", "--tra", "-x", "--trace-fork")]
+    [True, True, True, True, False, False]
     """
     return any(
-        argument.partition("=")[0] == long
+        _begins(argument.partition("=")[0], long)
         or (short != "" and not argument.startswith("--") and argument.startswith(short))
         for argument in arguments
     )
 
 
+def _begins(written: str, long: str) -> bool:
+    return len(written) > len("--") and long.startswith(written)
+
+
 def _is_known(flag: str, help_text: str) -> bool:
-    return not help_text or flag not in _NOT_KNOWN_TO_ALL or f"{flag}=" in help_text
+    """Whether this nsys has the flag; one whose help does not even speak of ``--trace`` is believed to have it."""
+    named = frozenset(re.findall(r"--[a-z][a-z-]*", help_text))
+    return "--trace" not in named or flag in named
+
+
+def _flags_of_window(window: Window, plan: Plan) -> tuple[tuple[str, str, str], ...]:
+    """The flags of ``--delay``, in the whole seconds that nsys knows, and of the session that ``--duration`` ends."""
+    delay = 0 if window.delay_s is None else round(window.delay_s)
+    return (
+        *((("--delay", "-y", str(delay)),) if delay else ()),
+        *(((SESSION, "", session_of(plan)),) if window.duration_s is not None else ()),
+    )
+
+
+def _can_stop(plan: Plan, nsys: Nsys) -> bool:
+    """Whether ``nsys stop`` can end the recording: where there is an end, and the session's name is ours."""
+    if plan.window.duration_s is None or given(plan.nsys_args, SESSION, ""):
+        return False
+    return _is_known(SESSION, ask(nsys.path, "profile", "--help"))
+
+
+def _window_in_words(plan: Plan, *, can_stop: bool) -> str:
+    """The part of the run that nsys recorded, for the manifest."""
+    delay = next((value for flag, _, value in _flags_of_window(plan.window, plan) if flag == "--delay"), "")
+    began = f"from {delay} s after the start" if delay else "from the start"
+    if plan.window.duration_s is not None and can_stop:
+        return f"{plan.window.duration_s:g} s {began}"
+    return f"{began} to the end" if delay else "the whole run"
 
 
 def _layout(nsys: Nsys) -> Availability:
@@ -171,7 +223,7 @@ def _layout(nsys: Nsys) -> Availability:
     target = nsys.path.resolve().parent
     if any(target.parent.glob("host-linux-*/QdstrmImporter")) or not target.name.startswith("target-"):
         return Availability("ready", f"{detail}.")
-    importer = find_importer()
+    importer = find_importer(nsys.path)
     if importer is None:
         missing = f"{detail}; its QdstrmImporter is missing: it leaves a .qdstrm, to be read where nsys is complete."
         return Availability("ready", missing, _to_install())
@@ -195,7 +247,7 @@ def _report(folder: Path, nsys: Nsys | None) -> tuple[Path | None, tuple[Problem
         return found, ()
     if not stream.is_file():
         return None, (_nothing(folder),)
-    trouble = _import(stream, report) if nsys is not None else "there is no nsys."
+    trouble = _import(nsys, stream, report) if nsys is not None else "there is no nsys."
     cut = (Problem("nsys-ended-early", "nsys ended before its report was complete: its end is missing."),) * partial
     if not trouble:
         return report, cut
@@ -233,9 +285,9 @@ def _open_files() -> Iterator[Path]:
             yield link.readlink()
 
 
-def _import(stream: Path, report: Path) -> str:
+def _import(nsys: Nsys, stream: Path, report: Path) -> str:
     """Make the report of a stream; why that did not work, else an empty text."""
-    importer = find_importer()
+    importer = find_importer(nsys.path)
     if importer is None:
         return "QdstrmImporter, a part of the nsys package, is missing."
     command = [str(importer), "-i", str(stream.absolute()), "-o", str(report.absolute())]
@@ -253,6 +305,7 @@ def _export(nsys: Nsys, report: Path) -> tuple[tuple[Path, ...], tuple[Problem, 
     unfinished = output.with_name(f"{output.name}.tmp")
     outcome = run_quietly(nsys.export_command(report, unfinished), report.parent, "nsys export", _silent)
     if outcome.status == 0 and _is_complete(unfinished):
+        _remove(output)  # of an --export of the user
         unfinished.replace(output)
         return (output,), ()
     _remove(unfinished)
@@ -307,14 +360,31 @@ def _nothing(folder: Path) -> Problem:
     )
 
 
-def _of_flags(plan: Plan) -> tuple[Problem, ...]:
-    """What the flags of the user, or the window asked for, mean that may surprise."""
-    if given(plan.nsys_args, *_DURATION):
-        return (
-            Problem(
-                "nsys-duration",
-                "nsys ends after its --duration and leaves the program behind: the exit code is that of nsys.",
-                "Leave --duration out of --nsys-args.",
-            ),
-        )
+def _left_behind(plan: Plan, program: int | None) -> tuple[Problem, ...]:
+    """What to say where nsys ended before the program: it was killed, or has a --duration of the user."""
+    if program is None or not _is_running(program):
+        return ()
+    message = "nsys ended while the program went on: the exit code is that of nsys, not of the program."
+    instead = "Leave --duration out of --nsys-args: `traceviz collect --duration` lets nsys wait for the program."
+    return (Problem("nsys-ended-first", message, instead if given(plan.nsys_args, *_DURATION) else ""),)
+
+
+def _is_running(pid: int) -> bool:
+    """Whether a process runs: one that has ended and that nobody asks how does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(") ")[2][0] not in "ZX"
+
+
+def _of_window(plan: Plan, *, can_stop: bool) -> tuple[Problem, ...]:
+    """Where nsys recorded another part of the run than was asked for."""
+    window = plan.window
+    if window.duration_s is not None and not can_stop:
+        message = "nsys recorded to the end of the program: this nsys, or its --session-new, leaves no way to stop it."
+        return (Problem("nsys-to-the-end", message, "Use a newer nsys, and leave --session-new out of --nsys-args."),)
+    if window.delay_s is None and window != Window():
+        message = "nsys recorded the whole run: --steps bounds the profilers inside the program only."
+        return (Problem("nsys-whole-run", message, "To bound nsys too: --delay and --duration."),)
     return ()

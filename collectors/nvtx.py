@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
@@ -13,13 +11,12 @@ from typing import Any, ClassVar
 from traceviz.collectors import injected
 from traceviz.collectors.base import Availability, Collector, Harvest, Plan, Problem
 from traceviz.collectors.injection import injection_environment
+from traceviz.collectors.nsys import NsysCollector
 
 DOMAIN = "traceviz"
 """Domain of the ranges: the hooks inside the program use the same."""
 
 NSYS = "nsys"
-NSYS_OVERRIDE = "TRACEVIZ_NSYS"
-"""Environment variable that names another nsys than the first on PATH."""
 
 _RANGES = "SELECT COUNT(*) FROM NVTX_EVENTS WHERE eventType IN (59, 60) AND domainId IN ({domains})"
 _DOMAINS = (
@@ -36,11 +33,9 @@ class NvtxCollector(Collector):
 
     def availability(self) -> Availability:
         """Ready where an nsys is: the ranges need no package in the program."""
-        nsys = os.environ.get(NSYS_OVERRIDE) or shutil.which(NSYS)
-        if nsys is None:
-            return Availability(
-                "not-installed", "nsys, which records the ranges, is not on PATH", "Install NVIDIA Nsight Systems."
-            )
+        nsys = NsysCollector().availability()
+        if not nsys.is_ready:
+            return Availability(nsys.state, f"nsys records the ranges. {nsys.detail}", nsys.fix)
         return Availability("ready", "ranges go to nsys through its own interface; no package is needed")
 
     def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:
@@ -65,7 +60,12 @@ def _counts(processes: tuple[injected.Recorded, ...]) -> dict[str, Any]:
             ranges[what] = ranges.get(what, 0) + int(count)
     packages = [process.status["program_nvtx"] for process in processes if process.status.get("program_nvtx")]
     mended = any(process.status.get("program_nvtx_mended") for process in processes)
-    return {"ranges": ranges, **({"program_nvtx": packages[0], "program_nvtx_mended": mended} if packages else {})}
+    threads = next((one.status["threads"] for one in processes if one.status.get("threads")), None)
+    return {
+        "ranges": ranges,
+        **({"threads": threads} if threads else {}),
+        **({"program_nvtx": packages[0], "program_nvtx_mended": mended} if packages else {}),
+    }
 
 
 def _problems(processes: tuple[injected.Recorded, ...], emitted: int, arrived: int | None) -> list[Problem]:

@@ -116,7 +116,10 @@ def _cannot(name: str, state: Availability, instead: Iterable[str]) -> MissingTo
 
 
 def _device_tracer(chosen: tuple[str, ...], nsys_args: tuple[str, ...]) -> str | None:
-    """Who alone uses CUPTI: nsys where it traces CUDA; else a framework profiler, and each that is loaded may."""
+    """The collector that claims CUPTI: nsys where it traces CUDA; else the framework profiler, if one alone records.
+
+    ``None`` where nobody claims it: each framework profiler may trace the GPU in the program that loads it.
+    """
     if NSYS in chosen and traces_cuda(nsys_args):
         return NSYS
     frameworks = [name for name in chosen if name not in {NSYS, NVTX, RESOURCES}]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem
+from traceviz.collectors.sampler_gpu import has_gpu
 
 DESCRIPTION = "resources.json"
 LOG = "sampler.log"
@@ -25,19 +26,26 @@ _FACTS = ("rate_hz", "samples", "parts", "missed", "wall_ns", "cpu_ns", "startup
 
 
 class ResourcesCollector(Collector):
-    """Samples of the whole process tree and of its GPUs."""
+    """Samples of the whole process tree and of its GPUs.
+
+    Args:
+        root: Where the kernel shows itself.
+    """
 
     name: ClassVar[str] = "resources"
     title: ClassVar[str] = "resources of the machine"
 
+    def __init__(self, root: Path = Path("/")) -> None:
+        self.root = root
+
     def availability(self) -> Availability:
         """Ready wherever there is ``/proc``; GPUs are measured besides where NVML is there."""
-        if not Path("/proc/self/stat").exists():
+        if not (self.root / "proc/self/stat").exists():
             return Availability("unsupported", "Sampling needs the /proc of Linux.")
-        if not Path("/dev/nvidiactl").exists():
+        if not has_gpu(self.root):
             return Availability("ready", "CPU, memory, threads and storage; there is no NVIDIA GPU.")
         if find_spec("pynvml") is None:
-            detail = "CPU, memory, threads and storage; no GPUs, as nvidia-ml-py is not installed."
+            detail = "CPU, memory, threads and storage; not the GPUs, as nvidia-ml-py is not installed."
             return Availability("ready", detail, f"{sys.executable} -m pip install nvidia-ml-py")
         return Availability("ready", "CPU, memory, threads, storage, and NVIDIA GPUs through NVML.")
 

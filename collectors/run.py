@@ -29,7 +29,7 @@ from traceviz.collectors.manifest import (
 )
 from traceviz.collectors.plan import CollectOptions, added_environment, program_name, wrapped_command
 from traceviz.collectors.redact import command_text, settings
-from traceviz.collectors.supervise import Ending, Started, ending_by_request, start, supervise, watched_signals
+from traceviz.collectors.supervise import Ending, Started, Watch, ending_by_request, start, supervise
 from traceviz.errors import TracevizError
 
 INTERRUPTED = 130
@@ -77,7 +77,7 @@ class Recording:
     Args:
         manifest: What is known of it.
         exit_code: What ``traceviz collect`` ends with.
-        complete: Whether everything was harvested; not so where the user ended the recording at once.
+        complete: Whether everything was harvested, or, before that, may be; not so where the user ended it at once.
     """
 
     manifest: Manifest
@@ -85,7 +85,7 @@ class Recording:
     complete: bool
 
 
-def record(run: Prepared, tell: Tell) -> Recording:
+def record(run: Prepared, watch: Watch, tell: Tell) -> Recording:
     """Run the program of ``run`` under its collectors; ``tell`` receives what the user should know at once.
 
     Raises:
@@ -99,17 +99,26 @@ def record(run: Prepared, tell: Tell) -> Recording:
         with explained(plan.folder):
             write_injection(plan)
             write_manifest(plan.folder, manifest)
-        with watched_signals() as watch:
-            overhead = {"before_ns": time.monotonic_ns() - began}
-            started = start(command, environment, watch)
-            folder.keep()
-            manifest = replace(manifest, pid=started.pid, started_unix_ns=started.unix_ns, overhead=overhead)
-            save(plan.folder, manifest, tell)
-            companions, problems = _start_companions(run, started)
-            ending = supervise(started, watch)
-    manifest = replace(_manifest_after(manifest, ending), problems=problems)
+        tell(_announcement(run))
+        overhead = {"before_ns": time.monotonic_ns() - began}
+        started = start(command, environment, watch)
+        folder.keep()
+        manifest = replace(manifest, pid=started.pid, started_unix_ns=started.unix_ns, overhead=overhead)
+        save(plan.folder, manifest, tell)
+        companions, problems = _start_companions(run, started)
+        ending = supervise(started, watch, partial(_program, run))
+    manifest = replace(_manifest_after(manifest, ending), pid=_program(run) or started.pid, problems=problems)
     save(plan.folder, manifest, tell)
-    return _finish(run, companions, manifest, ending, tell)
+    ended = Recording(manifest, INTERRUPTED if ending.killed else ending.code, complete=not ending.killed)
+    return _finish(run, companions, ended, watch, tell)
+
+
+def _announcement(run: Prepared) -> str:
+    """What records, and what could and does not."""
+    recording = ", ".join(run.plan.collectors) or "nothing but the exit code and the times"
+    missing = [f"{name} ({state.state})" for name, state in run.states.items() if not state.is_ready]
+    without = f"; cannot record: {', '.join(missing)}" if missing and run.options.collectors is None else ""
+    return f"recording {recording}{without}"
 
 
 def save(folder: Path, manifest: Manifest, tell: Tell) -> None:
@@ -134,6 +143,12 @@ def _manifest_before(run: Prepared) -> Manifest:
         versions=run.versions,
         settings=settings(run.environment, run.environment.get("HOME", ""), keep_private=private),
     )
+
+
+def _program(run: Prepared) -> int | None:
+    """Process id of the program as the collector that wraps it knows it; ``None`` where none does."""
+    told = (collector.program(run.plan) for collector in run.collectors)
+    return next((pid for pid in told if pid is not None), None)
 
 
 def _start_companions(run: Prepared, started: Started) -> tuple[tuple[tuple[str, Companion], ...], tuple[Problem, ...]]:
@@ -172,15 +187,15 @@ def _status(ending: Ending) -> Status:
 
 
 def _finish(
-    run: Prepared, companions: Sequence[tuple[str, Companion]], manifest: Manifest, ending: Ending, tell: Tell
+    run: Prepared, companions: Sequence[tuple[str, Companion]], ended: Recording, watch: Watch, tell: Tell
 ) -> Recording:
     """Stop the companions, and harvest unless the user does not wait for that."""
-    folder, complete = run.plan.folder, False
+    folder, manifest, complete = run.plan.folder, ended.manifest, False
     try:
-        with ending_by_request():
+        with ending_by_request(watch):
             problems = tuple(problem for pair in companions for problem in _stopped(*pair))
             manifest = replace(manifest, problems=(*manifest.problems, *problems))
-            if not ending.killed:
+            if ended.complete:
                 manifest = _harvested(run, manifest)
                 complete = True
     except KeyboardInterrupt:
@@ -190,7 +205,7 @@ def _finish(
         manifest = replace(manifest, problems=(*manifest.problems, unread))
     release(folder)
     save(folder, manifest, tell)
-    return Recording(manifest, INTERRUPTED if ending.killed else ending.code, complete)
+    return Recording(manifest, ended.exit_code, complete)
 
 
 def _stopped(name: str, companion: Companion) -> tuple[Problem, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import resource
 import signal
 import time
@@ -28,17 +29,21 @@ from traceviz.collectors.sampler_parts import PartWriter
 from traceviz.collectors.sampler_proc import (
     MACHINE_BYTES,
     MachineStat,
+    Process,
     ProcessTree,
     ProcFile,
-    ThreadTimes,
     grown,
     parse_available,
+    parse_load,
     parse_machine,
 )
+from traceviz.collectors.sampler_threads import Clocks, Switches, ThreadClocks, growth, read_switches
 
 SECOND_NS = 1_000_000_000
 FLUSH_NS = 2 * SECOND_NS
 MAX_RATE_HZ = 100.0
+STORING_NS = 3_000
+"""CPU time that one reading takes after it was taken: its part is written 15 times until it is full."""
 
 
 class Probe(ABC):
@@ -63,7 +68,8 @@ class Probe(ABC):
             return []
         cpu_ns, wall_ns = time.thread_time_ns(), time.monotonic_ns()
         readings = list(self.measure(now_ns))
-        cpu_ns, wall_ns = time.thread_time_ns() - cpu_ns, time.monotonic_ns() - wall_ns
+        cpu_ns = time.thread_time_ns() - cpu_ns + STORING_NS * len(readings)
+        wall_ns = time.monotonic_ns() - wall_ns
         pause_ns = max(self.period_ns, int(cpu_ns / self.cpu_share), int(wall_ns / self.wall_share))
         self.due_ns = now_ns + pause_ns - self.period_ns // 4  # a turn that comes a little early is not left out
         return readings
@@ -89,7 +95,7 @@ class ProgramProbe(Probe):
         root, program = self._tree.root, self._tree.program
         if self._tree.has_ended:
             return
-        yield Reading(metrics.PROGRAM_RSS, sum(process.stat.rss_bytes for process in program), root)
+        yield Reading(metrics.PROGRAM_RSS, sum(process.stat.rss_bytes for process in self._settled(program)), root)
         yield Reading(metrics.PROGRAM_THREADS, sum(p.stat.threads for p in program if p.is_alive), root)
         yield Reading(metrics.PROGRAM_PROCESSES, sum(process.is_alive for process in program), root)
         before, self._before = self._before, (now_ns, self._counters())
@@ -102,13 +108,18 @@ class ProgramProbe(Probe):
                 metric, factor = _RATES[name]
                 yield Reading(metric, rate * factor, root)
 
+    def _settled(self, program: list[Process]) -> list[Process]:
+        """Processes that were there in the turn before: one just forked still shows the memory of its parent."""
+        known = None if self._before is None else self._before[1]["cpu"]
+        return program if known is None else [process for process in program if process.pid in known]
+
     def _counters(self) -> dict[str, dict[int, tuple[int, int]]]:
         """``(parent, count)`` of every counter by pid."""
         counters: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in _RATES}
         for pid, process in self._tree.members.items():
             stat = process.stat
             if process.is_profiler:  # its own time only: of the children that it waits for, the program is one
-                counters["profiler"][pid] = (stat.parent, stat.own_cpu_ns)
+                counters["profiler"][pid] = (0, stat.own_cpu_ns)  # so it takes over no child's
                 continue
             counters["cpu"][pid] = (stat.parent, stat.cpu_ns)
             if process.io is not None:
@@ -126,7 +137,7 @@ _RATES = {
 
 
 class ProcessesProbe(Probe):
-    """CPU time and memory of each process."""
+    """CPU time and memory of each process of the program; what profilers take is one figure (:class:`ProgramProbe`)."""
 
     cpu_share = 0.001
 
@@ -137,46 +148,60 @@ class ProcessesProbe(Probe):
 
     def measure(self, now_ns: int) -> Iterator[Reading]:
         """What :class:`ProgramProbe` has read last, process by process."""
-        now = {pid: process.stat.own_cpu_ns for pid, process in self._tree.members.items()}
-        before, self._before = self._before, (now_ns, now)
-        for pid, process in self._tree.members.items():
-            yield Reading(metrics.PROCESS_RSS, process.stat.rss_bytes, pid)
+        program = self._tree.program
+        before, self._before = self._before, (now_ns, {process.pid: process.stat.own_cpu_ns for process in program})
+        for process in program:
+            yield Reading(metrics.PROCESS_RSS, process.stat.rss_bytes, process.pid)
             if before is not None:
-                used_ns = now[pid] - before[1].get(pid, 0)
-                yield Reading(metrics.PROCESS_CPU, used_ns * 100 / (now_ns - before[0]), pid)
+                used_ns = process.stat.own_cpu_ns - before[1].get(process.pid, 0)
+                yield Reading(metrics.PROCESS_CPU, used_ns * 100 / (now_ns - before[0]), process.pid)
 
 
 class ThreadsProbe(Probe):
     """How many threads of the program want a core, and how long they wait for one."""
 
-    cpu_share = 0.001
+    cpu_share = 0.0015
+
+    def __init__(self, period_ns: int, tree: ProcessTree, clocks: ThreadClocks) -> None:
+        super().__init__(period_ns)
+        self._tree, self._clocks = tree, clocks
+        self._before: tuple[int, dict[int, Clocks]] | None = None
+
+    def measure(self, now_ns: int) -> Iterator[Reading]:
+        """Means since the turn before; nothing where the kernel does not count."""
+        root, now = self._tree.root, self._clocks.read(self._tree.program)
+        before, self._before = self._before, (now_ns, now)
+        if before is None or not now:
+            return
+        elapsed_ns = now_ns - before[0]
+        ran, queued = (growth(before[1], now, column) for column in (0, 1))
+        yield Reading(metrics.PROGRAM_RUNNABLE, (sum(ran) + sum(queued)) / elapsed_ns, root)
+        yield Reading(metrics.PROGRAM_QUEUED, sum(queued) * 100 / elapsed_ns, root)
+        yield Reading(metrics.PROGRAM_BUSIEST_THREAD, max(ran) * 100 / elapsed_ns, root)
+
+
+class SwitchesProbe(Probe):
+    """How often threads of the program give up or lose their core; rarely, as the kernel writes a page for each."""
+
+    cpu_share = 0.0005
 
     def __init__(self, period_ns: int, tree: ProcessTree) -> None:
         super().__init__(period_ns)
         self._tree = tree
-        self._before: tuple[int, dict[int, ThreadTimes]] | None = None
+        self._before: tuple[int, dict[int, Switches]] | None = None
+        self._has_clocks = Path("/proc/self/schedstat").exists()
 
     def measure(self, now_ns: int) -> Iterator[Reading]:
-        """Read every thread once."""
-        root, now = self._tree.root, self._tree.threads(self._tree.program)
-        yield Reading(metrics.PROGRAM_RUNNABLE, sum(thread.runnable for thread in now.values()), root)
+        """Rates since the turn before; where the kernel counts no waits, also who wants a core at the moment."""
+        root, now = self._tree.root, read_switches(self._tree.program)
+        if not self._has_clocks:
+            yield Reading(metrics.PROGRAM_RUNNABLE, sum(thread.runnable for thread in now.values()), root)
         before, self._before = self._before, (now_ns, now)
         if before is None:
             return
-        elapsed_ns = now_ns - before[0]
-        pairs = [(before[1].get(number, _NEW_THREAD), thread) for number, thread in now.items()]
-        ran = [max(thread.ran_ns - old.ran_ns, 0) for old, thread in pairs]
-        queued = sum(max(thread.queued_ns - old.queued_ns, 0) for old, thread in pairs)
-        voluntary = sum(max(thread.voluntary - old.voluntary, 0) for old, thread in pairs)
-        involuntary = sum(max(thread.involuntary - old.involuntary, 0) for old, thread in pairs)
-        if any(thread.ran_ns for thread in now.values()):  # else the kernel keeps no such statistics
-            yield Reading(metrics.PROGRAM_BUSIEST_THREAD, max(ran) * 100 / elapsed_ns, root)
-            yield Reading(metrics.PROGRAM_QUEUED, queued * 100 / elapsed_ns, root)
-        yield Reading(metrics.PROGRAM_VOLUNTARY, voluntary * SECOND_NS / elapsed_ns, root)
-        yield Reading(metrics.PROGRAM_INVOLUNTARY, involuntary * SECOND_NS / elapsed_ns, root)
-
-
-_NEW_THREAD = ThreadTimes(runnable=False, ran_ns=0, queued_ns=0, voluntary=0, involuntary=0)
+        per_second = SECOND_NS / (now_ns - before[0])
+        yield Reading(metrics.PROGRAM_VOLUNTARY, sum(growth(before[1], now, 1)) * per_second, root)
+        yield Reading(metrics.PROGRAM_INVOLUNTARY, sum(growth(before[1], now, 2)) * per_second, root)
 
 
 class MachineProbe(Probe):
@@ -193,15 +218,14 @@ class MachineProbe(Probe):
         """Utilisation since the turn before."""
         now = parse_machine(self._file.read())
         before, self._before = self._before, now
-        yield Reading(metrics.MACHINE_RUNNABLE, now.runnable)
         shares = core_shares(before, now) if before is not None else {}
         if shares:
             yield Reading(metrics.MACHINE_CPU, sum(shares.values()) * 100)
             yield Reading(metrics.MACHINE_BUSIEST_CORE, max(shares.values()) * 100)
 
 
-class DiscoveryProbe(Probe):
-    """Measures nothing: finds the processes that the program has started."""
+class LoadProbe(Probe):
+    """How many threads of the machine want a core; on the way it finds the processes that the program has started."""
 
     cpu_share = 0.001
 
@@ -209,15 +233,15 @@ class DiscoveryProbe(Probe):
         super().__init__(period_ns)
         self._tree = tree
         self._file = ProcFile("/proc/loadavg")
-        self._newest = b""
+        self._newest = 0
 
-    def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002
+    def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (a number of the moment)
         """Look for new processes, if the newest of the machine is another than the last time."""
-        newest = self._file.read().rpartition(b" ")[2]
-        if newest != self._newest:
-            self._newest = newest
+        load = parse_load(self._file.read())
+        if load.newest != self._newest:
+            self._newest = load.newest
             self._tree.discover()
-        return iter(())
+        yield Reading(metrics.MACHINE_RUNNABLE, load.runnable)
 
 
 class CoresProbe(Probe):
@@ -297,6 +321,7 @@ class Sampler:
         self._period_ns = round(SECOND_NS / min(rate_hz, MAX_RATE_HZ))
         self._tree = ProcessTree(pid)
         self._tree.discover()
+        self._clocks = ThreadClocks()
         self._gpus = find_gpus(environment(pid).get("CUDA_VISIBLE_DEVICES"))
         self._writer = PartWriter(folder)
         self._settings = machine_settings(pid)
@@ -308,11 +333,12 @@ class Sampler:
 
     def _all_probes(self, groups: Cgroup, slow_ns: int) -> tuple[Probe, ...]:
         every: tuple[Probe, ...] = (
-            DiscoveryProbe(self._period_ns, self._tree),  # before those that measure processes
-            MachineProbe(self._period_ns),
+            LoadProbe(self._period_ns, self._tree),  # before those that measure processes
             ProgramProbe(self._period_ns, self._tree),
+            ThreadsProbe(self._period_ns, self._tree, self._clocks),
+            MachineProbe(slow_ns // 2),  # the kernel counts ticks: of 10 ms, fewer are too coarse
             ProcessesProbe(slow_ns, self._tree),
-            ThreadsProbe(slow_ns // 2, self._tree),
+            SwitchesProbe(slow_ns, self._tree),
             CoresProbe(slow_ns, groups),
         )
         gpus = (GpuProbe(self._period_ns, self._gpus), TrafficProbe(slow_ns, self._gpus))
@@ -336,6 +362,7 @@ class Sampler:
                 self._sample()
                 break
         self._writer.flush(self._description("ended"))
+        self._clocks.close()
         self._tree.close()
         self._gpus.close()
 
@@ -385,6 +412,7 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program
     _allow_files()
+    gc.freeze()  # what is loaded stays: without this, every full collection looks at all of Arrow and NumPy
     Sampler(options.pid, options.out, options.rate).run()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from traceviz.collectors import sampler_metrics as metrics
@@ -89,6 +90,15 @@ _TRAFFIC: tuple[tuple[Metric, Measure], ...] = (
 )
 
 
+_SIGNS = ("dev/nvidia[0-9]*", "proc/driver/nvidia/gpus/*", "usr/lib/wsl/lib/libnvidia-ml.so*")
+"""Files of which one exists where there is a GPU. ``/dev/nvidiactl`` is none: containers have it without a GPU."""
+
+
+def has_gpu(root: Path = Path("/")) -> bool:
+    """Whether the machine shows an NVIDIA GPU, whatever is installed to measure it."""
+    return any(next(root.glob(sign), None) is not None for sign in _SIGNS)
+
+
 def find_gpus(visible: str | None = None, library: Any = None) -> Gpus:
     """The GPUs that a program may use.
 
@@ -96,6 +106,8 @@ def find_gpus(visible: str | None = None, library: Any = None) -> Gpus:
         visible: The program's ``CUDA_VISIBLE_DEVICES``; others of the machine are not measured.
         library: The module ``pynvml``, where it is loaded already.
     """
+    if library is None and not has_gpu():
+        return Gpus(None, (), "there is no NVIDIA GPU")
     try:
         nvml = library or importlib.import_module("pynvml")
     except ImportError:

@@ -28,18 +28,20 @@ class Reading(NamedTuple):
 PROGRAM_CPU = Metric("program CPU", "%")
 """CPU time of the program and all its descendants, those that have ended included."""
 PROGRAM_RSS = Metric("program memory", "bytes")
-"""Sum of the resident memory of the program's processes; pages that they share count once for each."""
+"""Sum of the resident memory of the program's processes; pages that they share count once for each. A process counts
+from the second reading on that finds it."""
 PROGRAM_THREADS = Metric("program threads", "count")
 PROGRAM_PROCESSES = Metric("program processes", "count")
 PROGRAM_READ = Metric("program read", "bytes/s")
 """Bytes fetched from storage; what the page cache holds costs nothing and does not count."""
 PROGRAM_WRITE = Metric("program write", "bytes/s")
 PROGRAM_RUNNABLE = Metric("program runnable threads", "count")
-"""Threads that run or would run if a core were free."""
+"""Threads that run or would run if a core were free, on average since the reading before."""
 PROGRAM_BUSIEST_THREAD = Metric("program busiest thread", "%")
 PROGRAM_QUEUED = Metric("program waits for a core", "%")
 """Time in which runnable threads had no core, summed over threads: 100 % is one thread that always waits."""
 PROGRAM_VOLUNTARY = Metric("program voluntary switches", "1/s")
+"""Of threads that were there at both readings or began between them: what one counts that ends between is lost."""
 PROGRAM_INVOLUNTARY = Metric("program involuntary switches", "1/s")
 PROFILER_CPU = Metric("profiler CPU", "%")
 """CPU time of processes of the profilers among the program's."""
@@ -50,6 +52,7 @@ PROCESS_RSS = Metric("process memory", "bytes")
 MACHINE_CPU = Metric("machine CPU", "%")
 MACHINE_BUSIEST_CORE = Metric("machine busiest core", "%")
 MACHINE_RUNNABLE = Metric("machine runnable threads", "count")
+"""Threads that run or would, at the moment; without the sampler."""
 MACHINE_AVAILABLE = Metric("machine memory available", "bytes")
 MACHINE_THROTTLED = Metric("CPU limit throttles", "%")
 """Time in which the limit of the container held a thread back, summed over cores."""

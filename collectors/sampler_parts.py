@@ -159,6 +159,6 @@ class PartWriter:
         self._readings = _Readings(self._words)
         path = self.folder / f"part-{self.parts:05}.parquet"
         temporary = path.with_name(f".{path.name}")
-        table = pa.Table.from_batches(self._batches).unify_dictionaries()
+        table = pa.Table.from_batches(self._batches).unify_dictionaries().combine_chunks()  # one page of each column
         pq.write_table(table, temporary, compression="zstd", compression_level=1, write_statistics=False)
         temporary.replace(path)

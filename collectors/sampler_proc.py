@@ -6,9 +6,8 @@ the system gives to another process later is never mistaken for it. Standard lib
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -37,22 +36,18 @@ class ProcessStat(NamedTuple):
     rss_bytes: int
 
 
-class ThreadTimes(NamedTuple):
-    """What the scheduler counted of one thread."""
-
-    runnable: bool
-    ran_ns: int
-    queued_ns: int
-    voluntary: int
-    involuntary: int
-
-
 class MachineStat(NamedTuple):
-    """``/proc/stat``: busy and total ticks of every core by its number, and threads that run or wait for a core."""
+    """``/proc/stat``: busy and total ticks of every core by its number."""
 
     busy: dict[int, int]
     total: dict[int, int]
+
+
+class Load(NamedTuple):
+    """``/proc/loadavg``: threads of the machine that run or wait for a core, and the newest process."""
+
     runnable: int
+    newest: int
 
 
 def parse_stat(line: bytes) -> ProcessStat:
@@ -77,34 +72,24 @@ def parse_io(text: bytes) -> tuple[int, int]:
     return (int(words[9]), int(words[11])) if len(words) > 11 else (0, 0)
 
 
-def parse_thread(status: bytes, schedstat: bytes) -> ThreadTimes:
-    """Parse ``status`` and ``schedstat`` of a thread; kernels without scheduler statistics leave the latter empty."""
-    fields = dict(line.split(b":\t", 1) for line in status.splitlines() if b":\t" in line)
-    ran, queued = (int(word) for word in (schedstat.split() or [b"0", b"0"])[:2])
-    return ThreadTimes(
-        runnable=fields.get(b"State", b"").startswith(b"R"),
-        ran_ns=ran,
-        queued_ns=queued,
-        voluntary=int(fields.get(b"voluntary_ctxt_switches", 0)),
-        involuntary=int(fields.get(b"nonvoluntary_ctxt_switches", 0)),
-    )
-
-
 def parse_machine(text: bytes) -> MachineStat:
     """Parse ``/proc/stat``. Time that the hypervisor gave to others is neither busy nor idle: it is in the total."""
     busy: dict[int, int] = {}
     total: dict[int, int] = {}
-    runnable = 0
-    for line in text.splitlines():
+    for line in text.partition(b"\nintr ")[0].splitlines():
         word, _, rest = line.partition(b" ")
-        if word == b"procs_running":
-            runnable = int(rest)
-        elif word.startswith(b"cpu") and word != b"cpu":
+        if word.startswith(b"cpu") and word != b"cpu":
             user, nice, system, idle, waiting, irq, soft, stolen = (int(value) for value in rest.split()[:8])
             number = int(word[3:])
             busy[number] = user + nice + system + irq + soft
             total[number] = busy[number] + idle + waiting + stolen
-    return MachineStat(busy, total, runnable)
+    return MachineStat(busy, total)
+
+
+def parse_load(text: bytes) -> Load:
+    """Parse ``/proc/loadavg``. Whoever reads it runs, and is left out."""
+    _, _, _, threads, newest = text.split()
+    return Load(max(int(threads.partition(b"/")[0]) - 1, 0), int(newest))
 
 
 def parse_available(meminfo: bytes) -> int | None:
@@ -258,19 +243,6 @@ class ProcessTree:
     def has_ended(self) -> bool:
         """Whether nobody is left that runs."""
         return not any(process.is_alive for process in self.members.values())
-
-    def threads(self, processes: Iterable[Process]) -> dict[int, ThreadTimes]:
-        """What the scheduler counted of every thread of ``processes``, by thread id."""
-        found = {}
-        for process in processes:
-            folder = f"{self.proc}/{process.pid}/task"
-            with contextlib.suppress(OSError):
-                for thread in os.listdir(folder):  # noqa: PTH208
-                    status = read_once(f"{folder}/{thread}/status")
-                    if status:
-                        schedstat = read_once(f"{folder}/{thread}/schedstat") or b""
-                        found[int(thread)] = parse_thread(status, schedstat)
-        return found
 
     def close(self) -> None:
         """Let go of all files."""

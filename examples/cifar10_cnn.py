@@ -36,12 +36,12 @@ STRATEGIES = {
 
 def main() -> None:
     """Train the small network."""
-    run(network, batch_size=32)
+    run(network, batch_size=32, steps=40)
 
 
-def run(build: Callable[[], keras.Model], batch_size: int) -> None:
+def run(build: Callable[[], keras.Model], batch_size: int, steps: int) -> None:
     """Train what ``build`` gives, as the command line says."""
-    options = parse(batch_size)
+    options = parse(batch_size, steps)
     set_up(options)
     with STRATEGIES[options.strategy]().scope():
         model = build()
@@ -54,24 +54,36 @@ def run(build: Callable[[], keras.Model], batch_size: int) -> None:
     print(f"{options.steps} steps of {options.batch_size} images, loss {history.history['loss'][-1]:.3f}")
 
 
-def parse(batch_size: int) -> argparse.Namespace:
+def parse(batch_size: int, steps: int) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train on images of the size of CIFAR-10.")
-    parser.add_argument("--steps", type=int, default=40, help="training steps (default 40)")
-    parser.add_argument("--batch-size", type=int, default=batch_size, help=f"images per step (default {batch_size})")
+    some, none, tuned = at_least(1), at_least(0), at_least(tf.data.AUTOTUNE)
+    parser.add_argument("--steps", type=some, default=steps, help=f"training steps (default {steps})")
+    parser.add_argument("--batch-size", type=some, default=batch_size, help=f"images per step (default {batch_size})")
     data = parser.add_argument_group("input pipeline")
     data.add_argument("--cache", action="store_true", help="keep decoded images in memory")
-    data.add_argument("--parallel-map", type=int, default=0, metavar="N", help="images decoded at once; -1: tuned")
-    data.add_argument("--prefetch", type=int, default=0, metavar="N", help="batches made ahead; -1: tuned")
+    data.add_argument("--parallel-map", type=tuned, default=0, metavar="N", help="images decoded at once; -1: tuned")
+    data.add_argument("--prefetch", type=tuned, default=0, metavar="N", help="batches made ahead; -1: tuned")
     speed = parser.add_argument_group("how the model is run")
     speed.add_argument("--mixed-precision", action="store_true", help="float16 on a GPU, bfloat16 elsewhere")
     speed.add_argument("--xla", action="store_true", help="compile the step")
     speed.add_argument("--strategy", choices=list(STRATEGIES), default="none", help="tf.distribute strategy")
     threads = parser.add_argument_group("threads")
     threads.add_argument("--gpu-thread-mode", choices=["global", "gpu_private", "gpu_shared"], default="global")
-    threads.add_argument("--intra-op", type=int, default=0, metavar="N", help="threads within an operation; 0: cores")
-    threads.add_argument("--inter-op", type=int, default=0, metavar="N", help="operations at once; 0: cores")
+    threads.add_argument("--intra-op", type=none, default=0, metavar="N", help="threads within an operation; 0: cores")
+    threads.add_argument("--inter-op", type=none, default=0, metavar="N", help="operations at once; 0: cores")
     return parser.parse_args()
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """What reads a whole number from the command line; without steps, Keras would train for ever."""
+
+    def number(text: str) -> int:
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text} is less than {least}")
+        return int(text)
+
+    return number
 
 
 def set_up(options: argparse.Namespace) -> None:

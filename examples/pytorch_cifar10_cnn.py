@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 
 import torch
-from pytorch_input_pipeline import WAIT, WARM_UP, Size, loader, training_step
+from pytorch_input_pipeline import Size, loader, training_step
 
 
 def main() -> None:
@@ -27,12 +27,13 @@ def run(blocks: tuple[int, ...], batch_size: int, steps: int) -> None:
     torch.manual_seed(1)
     if options.intra_op:
         torch.set_num_threads(options.intra_op)
+    if options.inter_op:
+        torch.set_num_interop_threads(options.inter_op)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     size = Size(side=32, batch=options.batch_size, width=64, blocks=blocks)
     step = training_step(size, device, options)
     loss = torch.zeros(())
-    # The loader has batches for the steps that the other program does before it is profiled.
-    for images, labels in loader(options.loader, size, options.steps - WAIT - WARM_UP, device):
+    for images, labels in loader(options.loader, size, options.steps, device):
         loss = step(images.to(device, non_blocking=True), labels.to(device, non_blocking=True))
     print(f"{options.steps} steps of {size.batch} images, loss {float(loss):.3f}")
 
@@ -48,6 +49,7 @@ def parse(batch_size: int, steps: int) -> argparse.Namespace:
     parser.add_argument("--channels-last", action="store_true", help="channels as innermost dimension")
     # One thread for the model leaves a core for the loader's worker.
     parser.add_argument("--intra-op", type=int, default=1, metavar="N", help="threads within an operation; 0: cores")
+    parser.add_argument("--inter-op", type=int, default=0, metavar="N", help="operations at once; 0: cores")
     parser.set_defaults(graphs=False)
     return parser.parse_args()
 

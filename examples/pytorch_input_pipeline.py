@@ -60,7 +60,8 @@ def main() -> None:
     device = torch.device(options.device)
     size = ON_GPU if device.type == "cuda" else ON_CPU
     step = training_step(size, device, options)
-    loss = train(loader(options.loader, size, options.steps, device), step, device, options)
+    batches = loader(options.loader, size, WAIT + WARM_UP + options.steps, device)
+    loss = train(batches, step, device, options)
     print(f"{options.loader}: {options.steps} steps captured in {options.profile}, loss {loss:.3f}")
 
 
@@ -186,7 +187,7 @@ class Bottleneck(nn.Module):
 def loader(kind: str, size: Size, steps: int, device: torch.device) -> DataLoader[Batch]:
     """As many batches as the run has steps."""
     images = Images(size.side)
-    chosen = RandomSampler(images, replacement=True, num_samples=(WAIT + WARM_UP + steps) * size.batch)
+    chosen = RandomSampler(images, replacement=True, num_samples=steps * size.batch)
     if kind == "slow":
         return DataLoader(images, size.batch, sampler=chosen, num_workers=0)
     if kind == "workers":

@@ -1,7 +1,7 @@
 """ResNet-50 on images of the size of CIFAR-10, in Keras; switches and input pipeline are those of ``cifar10_cnn.py``.
 
     pip install 'traceviz-toolkit[tensorflow]'
-    traceviz collect -o resnet -- python examples/resnet50.py --steps 16
+    traceviz collect -o resnet -- python examples/resnet50.py
 
 There is so much to compute that the slow input pipeline matters less: it takes a GPU to starve this model.
 """
@@ -14,7 +14,7 @@ from cifar10_cnn import CLASSES, SIDE, run
 
 def main() -> None:
     """Train ResNet-50."""
-    run(network, batch_size=8)
+    run(network, batch_size=8, steps=16)
 
 
 def network() -> keras.Model:

@@ -25,7 +25,8 @@ _KEY = 1 << 32  # device numbers are 32 bits wide
 _GPU_INTEGERS = ("id", "deviceId", "cuDevice", "totalMemory", "memoryBandwidth", "clockRate", "smCount")
 _GPU_LIMITS = ("computeMajor", "computeMinor", "maxWarpsPerSm", "threadsPerWarp")
 
-LAUNCHER = "nsys-launcher"
+_STARTERS = frozenset({"nsys-launcher", "sh", "bash", "dash", "zsh", "ksh", "ash", "busybox"})
+"""Programs that others are started by, in the same process: nsys keeps the name that it saw first."""
 
 Used = tuple[int, int]
 """A ``globalPid`` and the device number that this process uses."""
@@ -195,15 +196,15 @@ def _device_row(index: int, ordinal: int, gpu: Mapping[str, Any]) -> dict[str, A
 def _processes_table(raw: RawTables, processes: Ids) -> pa.Table:
     """Names are file names: the folders of a program are private. Exports of 2020 have no PROCESSES.
 
-    Programs that nsys started may still go by its launcher's name there; their first thread knows better.
+    Programs that nsys or a shell started may still go by the name of that there; their first thread knows better.
     """
     stated = {row["globalPid"]: row["name"] for row in raw.small("PROCESSES", ("globalPid",), ("name",))}
     first_threads = _thread_names(raw, processes | _pids(processes))  # the first thread of a process has its id
     rows = []
     for index, (process, pid, name) in enumerate(zip(processes, _pids(processes), first_threads, strict=True)):
-        known = stated.get(int(process))
-        better = name if known in {None, LAUNCHER} else known
-        rows.append({"process_id": index, "pid": int(pid), "name": _file_name(better or known), "rank": None})
+        known = _file_name(stated.get(int(process)))
+        better = _file_name(name) if known is None or known in _STARTERS else known
+        rows.append({"process_id": index, "pid": int(pid), "name": better or known, "rank": None})
     return pa.Table.from_pylist(rows, schema.table("processes").arrow)
 
 

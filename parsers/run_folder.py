@@ -20,10 +20,10 @@ from traceviz import schema
 from traceviz.errors import TracevizError, UnknownFormatError, UsageError
 from traceviz.parsers.base import Match, Reader, ReadOptions
 from traceviz.parsers.nsys_notes import Notes
-from traceviz.parsers.run_manifest import RunManifest, is_run_folder, read_manifest
+from traceviz.parsers.run_manifest import RAW, RunManifest, is_run_folder, read_manifest
 from traceviz.parsers.run_merge import FORMAT, merge_sources
 from traceviz.parsers.run_owners import DEVICE_TABLES
-from traceviz.parsers.run_sources import RAW, Readers, Source, read_source, recordings_in
+from traceviz.parsers.run_sources import Readers, Source, read_source, recordings_in
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 
 TABLES = "tables"
@@ -108,5 +108,5 @@ def _nothing(folder: Path, manifest: RunManifest) -> UnknownFormatError:
         return UnknownFormatError(
             f"{folder} holds neither {TABLES}/ nor {RAW}/.", "The run's data was removed.", "Record again."
         )
-    why = " ".join(problems) or f"Its {RAW}/ holds no trace (status: {manifest.status or 'unknown'})."
+    why = " ".join(dict.fromkeys(problems)) or f"Its {RAW}/ holds no trace (status: {manifest.status or 'unknown'})."
     return UnknownFormatError(f"{folder} recorded nothing that can be read.", why, "Record again.")

@@ -7,19 +7,30 @@ leaves a manifest that says less: everything in it is optional here, and what ha
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.nsys_notes import Notes
-from traceviz.units import format_ns
+from traceviz.units import format_ns, format_signal
 
 MANIFEST = "manifest.json"
 KIND = "traceviz.run"
 VERSION = 1
 """The newest version of run folders that is read."""
+RAW = "raw"
+"""Folder of what the collectors recorded, each in a folder of its own name."""
+MOST_BYTES = 16 << 20
+"""A longer manifest is none: that of a run of thousands of processes has a tenth of it."""
+MOST_FILES = 10_000
+"""Files of a run that are looked at before the search is given up: a run has few."""
+_DEEPEST = 8
+"""Settings that lie deeper in each other are left out."""
+_PROBLEMS = "problems.jsonl"
+"""What a collector notes while it records, beside its recordings."""
 
 _OVERHEADS = {
     "stop_cost_ns": "stopping and saving took",
@@ -89,12 +100,9 @@ class RunManifest:
 
         What the manifest is told only after the tables were written (their rows, the cost of writing them) is no part.
         """
-        of_run = {
-            "name": self.stated.get("name"),
-            "status": self.stated.get("status"),
-            "duration_ns": self.stated.get("duration_ns"),
-            "exit": self.stated.get("exit"),
-        }
+        of_run = {name: self.stated.get(name) for name in ("name", "status", "duration_ns", "exit")}
+        if "command line" in _list(self.stated.get("left_out")):  # then it says no more than the program's name
+            of_run["command"] = self.stated.get("command")
         groups = {
             "run": of_run,
             "window": self.stated.get("window"),
@@ -102,7 +110,7 @@ class RunManifest:
             "env": self.stated.get("settings"),
             "version": self.stated.get("versions"),
             "tag": self.stated.get("tags"),
-            "collector": {recorder.name: dict(recorder.facts) for recorder in self.recorders},
+            "collector": {one.name: {"state": one.state or None, **one.facts} for one in self.recorders},
         }
         return {key: value for name, group in groups.items() for key, value in _flattened(name, group)}
 
@@ -118,14 +126,14 @@ class RunManifest:
                 notes.add(code, "warning", f"Collector {recorder.name}: {text}")
             for fact, words in _OVERHEADS.items():
                 cost = recorder.facts.get(fact)
-                if isinstance(cost, int | float) and cost > 0:
+                if isinstance(cost, int | float) and math.isfinite(cost) and cost > 0:
                     notes.add("collector-cost", "info", f"Collector {recorder.name}: {words} {format_ns(cost)}.")
 
     def _how_it_ended(self) -> str:
         exit_facts = self.stated.get("exit")
         stated = exit_facts if isinstance(exit_facts, dict) else {}
-        signal, code = stated.get("signal"), stated.get("code")
-        return f"signal {signal}" if signal else f"exit code {code}" if code is not None else "an unknown exit code"
+        number, code = _whole(stated.get("signal")), _whole(stated.get("code"))
+        return format_signal(number) if number else f"exit code {'unknown' if code is None else code}"
 
 
 _ENDINGS = {
@@ -158,25 +166,64 @@ def read_manifest(folder: Path) -> RunManifest:
             f"{folder} is a run folder of version {version}; this traceviz reads 1 to {VERSION}.",
             fix="Install a newer traceviz.",
         )
-    return RunManifest(stated, tuple(_recorders(stated.get("collectors"))))
+    return RunManifest(stated, tuple(_collected(one, folder) for one in _recorders(stated.get("collectors"))))
+
+
+def _collected(recorder: Recorder, folder: Path) -> Recorder:
+    """A recorder with what it noted, where nobody came to collect that: ``traceviz collect`` was killed."""
+    if recorder.state != "recording":
+        return recorder
+    return replace(recorder, problems=recorder.problems + _noted(folder / RAW / recorder.name))
 
 
 def _stated(folder: Path) -> dict[str, Any]:
+    """What the manifest says; nothing where there is none that can be read."""
+    path = folder / MANIFEST
     try:
-        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+            return {}
+        found = decoded(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
+def decoded(text: bytes) -> Any:
+    """JSON whose texts can be written again, and without numbers that are none.
+
+    Raises:
+        ValueError: it is no JSON.
+        RecursionError: it is nested too deeply.
+    """
+    found = json.loads(text, parse_constant=lambda _: None)
+    return json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))  # half a character is none
+
+
+def _noted(folder: Path) -> tuple[tuple[str, str], ...]:
+    """Problems that a collector noted for its processes, one a line; a line that was cut off is left out."""
+    found: dict[tuple[str, str], None] = {}
+    for path in sorted((*folder.glob(_PROBLEMS), *folder.glob(f"*/{_PROBLEMS}")))[:MOST_FILES]:
+        try:
+            lines = path.read_bytes().splitlines() if path.is_file() and path.stat().st_size <= MOST_BYTES else []
+        except OSError:
+            continue
+        for line in lines:
+            try:
+                found |= dict.fromkeys(_problems([decoded(line)]))
+            except (ValueError, RecursionError):
+                continue
+    return tuple(found)
+
+
 def _recorders(stated: Any) -> Iterator[Recorder]:
     for entry in stated if isinstance(stated, list) else ():
-        if isinstance(entry, dict) and _text(entry.get("name")):
+        name = _text(entry.get("name")) if isinstance(entry, dict) else ""
+        if name and name == Path(name).name != "..":  # which is that of its folder, and leads nowhere else
             facts = entry.get("facts")
             yield Recorder(
-                entry["name"],
+                name,
                 _text(entry.get("state")),
-                tuple(source for source in _list(entry.get("sources")) if isinstance(source, str)),
+                tuple(source for source in _list(entry.get("sources"))[:MOST_FILES] if isinstance(source, str)),
                 _problems(entry.get("problems")),
                 facts if isinstance(facts, dict) else {},
             )
@@ -191,14 +238,12 @@ def _problem(stated: Mapping[str, Any]) -> tuple[str, str]:
     return _text(stated.get("code")) or "collector-problem", " ".join(filter(None, sentences))
 
 
-def _flattened(key: str, value: Any) -> Iterator[tuple[str, str]]:
+def _flattened(key: str, value: Any, deepest: int = _DEEPEST) -> Iterator[tuple[str, str]]:
     """``value`` as pairs of a dotted key and a text; lists by position, and what is not known not at all."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _flattened(f"{key}.{name}", inner)
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from _flattened(f"{key}.{number}", inner)
+    if isinstance(value, dict | list):
+        named = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, inner in named if deepest else ():
+            yield from _flattened(f"{key}.{name}", inner, deepest - 1)
     elif isinstance(value, bool):
         yield key, str(value).lower()
     elif value is not None:

@@ -204,10 +204,33 @@ def _note_sources(merge: _Merge, labels: Sequence[tuple[str, pa.Table | None]], 
 
 
 def _note_cover(merge: _Merge, notes: Notes) -> None:
-    """Say so where the profilers recorded only a part of the run: what the report judges is that part."""
+    """Say so where the profilers recorded only a part of the run: what the report judges is that part.
+
+    ::
+
+        program   |------------------------------------------|
+        nsys          |====================================|      the span: ranges, system calls, devices
+        torch                |=======|                            steps and operations
+    """
     begin, end = merge.manifest.started_unix_ns, merge.manifest.ended_unix_ns
-    span = merge.clock.span_ns
-    if begin is None or end is None or not merge.profiled or span >= _NOTICEABLE * (end - begin):
+    span, steps = merge.clock.span_ns, _recorded_ns(merge, "steps")
+    if not merge.profiled:
         return
-    message = f"The profilers recorded {format_ns(span)} of the {format_ns(end - begin)} that the program ran: "
-    notes.add("profiled-window", "info", message + "what is said of steps, devices and the host is about that part.")
+    told = ""
+    if begin is not None and end is not None and span < _NOTICEABLE * (end - begin):
+        told = f"The profilers recorded {format_ns(span)} of the {format_ns(end - begin)} that the program ran: "
+        told += "what is said of steps, devices and the host is about that part. "
+    if steps is not None and steps < _NOTICEABLE * span:
+        told += f"Steps and operations were recorded for {format_ns(steps)} of these {format_ns(span)}."
+    if told:
+        notes.add("profiled-window", "info", told.strip())
+
+
+def _recorded_ns(merge: _Merge, table: str) -> int | None:
+    """Time from the first to the last moment in which the owners of a table recorded; ``None`` without it."""
+    own = [
+        (merge.clock.starts[place], Extent.of(source).span_ns)
+        for place, source in enumerate(merge.sources)
+        if merge.owners.takes(source.collector, table)
+    ]
+    return max(start + span for start, span in own) - min(start for start, _ in own) if own else None

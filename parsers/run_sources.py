@@ -7,12 +7,12 @@ fastest is taken, and the next one where that is damaged.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,11 +21,8 @@ from traceviz.errors import DamagedTraceError, MissingToolError, TracevizError, 
 from traceviz.parsers.base import HEAD_BYTES, Match, Progress, Reader, ReadOptions
 from traceviz.parsers.bundle_identity import rank_in_name
 from traceviz.parsers.nsys_notes import Notes, without_paths
-from traceviz.parsers.run_manifest import RunManifest
+from traceviz.parsers.run_manifest import MOST_BYTES, MOST_FILES, RAW, RunManifest, decoded
 
-RAW = "raw"
-MOST_FILES = 10_000
-"""Files looked at before the search is given up: a run has few."""
 PREFERENCE = ("nsys-parquet", "nsys-sqlite", "nsys-rep", "nsys-qdstrm", "xplane", "tf-trace-json", "kineto")
 """Formats of which one recording may be there several times, best first; others count as the best."""
 
@@ -83,16 +80,16 @@ def _of_collector(
     own = folder / RAW / name
     found: dict[Path, Reader] = {}
     for source in listed:
-        path = _inside(folder, source)
-        forms = dict(_forms(path, readers)) if path is not None else {}
+        path = folder / source
+        forms = dict(_forms(path, readers, folder)) if _is_below(path, own) else {}
         if not forms:
             notes.add("source-unreadable", "warning", f"{source} is missing, or no trace that traceviz knows.")
         found |= forms
     grouped: dict[Path, list[tuple[Path, Reader]]] = {}
-    for path, reader in (found or dict(_forms(own, readers))).items():
-        grouped.setdefault(path.with_name(_FORM.sub("", path.name)), []).append((path, reader))
+    for path, reader in (found or dict(_forms(own, readers, folder))).items():
+        grouped.setdefault(path.with_name(_FORM.sub("", path.name) or path.name), []).append((path, reader))
     for stem, same in sorted(grouped.items()):
-        rank = rank_in_name(str(stem.relative_to(folder))) if len(grouped) > 1 else None
+        rank = _as_number(rank_in_name(str(stem.relative_to(folder)))) if len(grouped) > 1 else None
         yield Recording(name, tuple(sorted(same, key=_preference)), _stated_pid(stem.parent, own), rank)
 
 
@@ -101,22 +98,28 @@ def _preference(form: tuple[Path, Reader]) -> tuple[int, str]:
     return PREFERENCE.index(reader.format) if reader.format in PREFERENCE else -1, path.name
 
 
-def _inside(folder: Path, source: str) -> Path | None:
-    """The path that the manifest names, where it is there and does not lead out of the run folder."""
-    path = folder / source
+def _is_below(path: Path, own: Path) -> bool:
+    """Whether a path that the manifest names is that of the folder of its collector, or of something in it."""
+    return ".." not in path.parts and path.is_relative_to(own)
+
+
+def _stays(path: Path, folder: Path) -> bool:
+    """Whether a path is there and leads nowhere out of the run folder: archives of others may hold links."""
     try:
-        return path if path.exists() and path.resolve().is_relative_to(folder.resolve()) else None
-    except (OSError, ValueError):
-        return None
+        return path.exists() and path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # no path at all, or links in a circle
+        return False
 
 
-def _forms(path: Path, readers: Readers) -> Iterator[tuple[Path, Reader]]:
+def _forms(path: Path, readers: Readers, folder: Path) -> Iterator[tuple[Path, Reader]]:
     """``path`` where a reader knows it, else what readers know in it."""
     places = [path]
     for _ in range(MOST_FILES):
         if not places:
             return
         place = places.pop()
+        if not _stays(place, folder):
+            continue
         reader = _known(place, readers)
         if reader is not None:
             yield place, reader
@@ -136,6 +139,8 @@ def _known(path: Path, readers: Readers) -> Reader | None:
     """The only reader that is sure of ``path``; recordings that lie in one folder are told apart one by one."""
     head, asked = b"", [reader for reader in readers if reader.format not in _CHOOSING]
     if not path.is_dir():
+        if not path.is_file():  # a pipe would keep us waiting
+            return None
         asked = list(readers)
         try:
             with path.open("rb") as file:
@@ -160,11 +165,15 @@ def _stated_pid(place: Path, own: Path) -> int | None:
 
 def _pid_in(path: Path) -> int | None:
     try:
-        stated = json.loads(path.read_text(encoding="utf-8"))
+        stated = decoded(path.read_bytes()) if path.is_file() and path.stat().st_size <= MOST_BYTES else None
     except (OSError, ValueError, RecursionError):
         return None
-    pid = stated.get("pid") if isinstance(stated, dict) else None
-    return pid if isinstance(pid, int) else None
+    return _as_number(stated.get("pid")) if isinstance(stated, dict) else None
+
+
+def _as_number(stated: Any) -> int | None:
+    """A process id or a rank; ``None`` for what can be neither."""
+    return stated if isinstance(stated, int) and not isinstance(stated, bool) and 0 <= stated < 1 << 31 else None
 
 
 # Reading

@@ -31,6 +31,8 @@ def _folder(path: Path) -> _Answer:
             "It is a folder of Parquet files without a manifest.json, and not an export of nsys either.",
             "Convert the source again: traceviz convert TRACE -o DIR.",
         )
+    if "manifest.json" in entries:
+        return "Its manifest.json is damaged, or not one of traceviz.", "Name a trace inside the folder."
     shown = ", ".join(entries[:5]) + (", ..." if len(entries) > 5 else "")
     return f"It is a folder without a manifest.json; it holds {shown}.", "Name a trace inside the folder."
 

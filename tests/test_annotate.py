@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
 import subprocess
 import sys
+import threading
+import time
 from types import ModuleType, SimpleNamespace
 
 import polars as pl
@@ -177,6 +181,69 @@ def test_a_decorated_function_may_call_itself_2_deep(seen):
     assert seen == ["+parse", "+parse", "-parse", "-parse"]
 
 
+@pytest.mark.usefixtures("torch")
+def test_a_step_of_an_async_function_lasts_until_it_has_done_its_2_parts(seen):
+    @traceviz.step
+    async def train(batch):
+        seen.append("before")
+        await asyncio.sleep(0)
+        seen.append("after")
+        return batch
+
+    assert asyncio.run(train(5)) == 5
+    assert seen == ["+ProfilerStep#0", "before", "after", "-ProfilerStep#0"]
+
+
+@pytest.mark.parametrize("decorate", [traceviz.step, traceviz.record("load")], ids=["step", "record"])
+def test_a_generator_whose_calls_do_0_work_is_refused(decorate):
+    async def batches():
+        yield 1
+
+    def numbers():
+        yield 1
+
+    for generator in (batches, numbers):
+        with pytest.raises(TypeError, match=f"{generator.__name__} is a generator"):
+            decorate(generator)
+
+
+@pytest.mark.usefixtures("tensorflow", "torch")
+def test_a_range_that_cannot_begin_everywhere_ends_the_1_that_began(loaded, seen):
+    def interrupted(name):
+        raise KeyboardInterrupt
+
+    loaded(TORCH, _is_profiler_enabled=True, record_function=interrupted)
+    with pytest.raises(KeyboardInterrupt), traceviz.record("load"):
+        pass
+    assert seen == ["+tf load", "-tf load"]
+
+
+@pytest.mark.usefixtures("torch")
+def test_4_threads_that_share_a_decorated_step_have_a_number_for_each_of_400_calls(seen):
+    @traceviz.step
+    def train():
+        pass
+
+    threads = [threading.Thread(target=lambda: [train() for _ in range(100)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {name for name in seen if name[0] == "+"} == {f"+ProfilerStep#{number}" for number in range(400)}
+    assert len(seen) == 800
+
+
+def test_a_range_that_nobody_records_takes_under_1_ms_among_300_000_modules(loaded, monkeypatch):
+    loaded("json.none")
+    crowded = dict.fromkeys(map(str, range(300_000)))
+    monkeypatch.setattr(annotate, "sys", SimpleNamespace(modules=crowded, exc_info=sys.exc_info))
+    began = time.perf_counter_ns()
+    for _ in range(100):
+        with traceviz.record("load"):
+            pass
+    assert time.perf_counter_ns() - began < 100 * 1_000_000  # a thousand times what it takes
+
+
 def test_a_tool_that_takes_no_nvtx_leaves_0_ranges_and_no_error(loaded, monkeypatch, tmp_path):
     monkeypatch.setenv(annotate._INJECTION, str(tmp_path / "missing.so"))
     monkeypatch.setattr(annotate, "_HAS_TOOL", True)
@@ -219,3 +286,22 @@ def test_a_real_profiler_sees_the_4_steps_and_ranges_that_ran_while_it_recorded(
     named = trace.scan("host_ops").filter(pl.col("name").cast(pl.String) == "data loading").collect()
     assert steps == [0, 1, 2, 3]
     assert named.height == 4
+
+
+def test_nsys_sees_the_ranges_of_a_program_that_no_collector_runs(tmp_path):
+    if shutil.which("nsys") is None:
+        pytest.skip("nsys is not on PATH")
+    (tmp_path / "program.py").write_text(f"def work(): pass\n{LOOP}\ntrain()")
+    out = tmp_path / "report"
+    flags = ["--trace=nvtx", "--sample=none", "--cpuctxsw=none", f"--output={out}"]
+    done = subprocess.run(
+        ["nsys", "profile", *flags, sys.executable, tmp_path / "program.py"],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    (report,) = tmp_path.glob("report.*") or [done.stderr]
+    names = traceviz.open(report).arrow("nvtx")["name"].to_pylist()
+    assert sorted(names) == ["data loading"] * 4 + [f"step {number}" for number in range(4)]

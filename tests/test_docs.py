@@ -46,7 +46,7 @@ def test_json_names_are_documented_for_every_section_in_order() -> None:
     assert sorted(_json_table()) == sorted(analysis.slug for analysis in ANALYSES)
 
 
-MODULES = {"host": "host_resources"}
+MODULES = {"host": "host_resources", "run": "run_section"}
 """Modules of the analyses that are not named after their section."""
 
 

@@ -1,6 +1,7 @@
 """``traceviz doctor``: checks of made-up machines and of tiny traces, as text and as JSON."""
 
 import json
+import platform
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,14 @@ from traceviz.cli import main
 from traceviz.collectors import registry
 from traceviz.collectors.base import Availability, Collector
 from traceviz.doctor_checks import Check
+from traceviz.doctor_machine import ProgramPython
 from traceviz.doctor_trace import trace_checks
 from traceviz.errors import UsageError
 from traceviz.nsys_program import Nsys
 
-OLD_NSYS = Nsys(Path("/opt/nsys"), "2022.4.2.1", "")
+OLD_NSYS = Nsys(Path("/opt/no/nsys"), "2022.4.2.1", "")
+TORCH = ProgramPython("/venv/bin/python", "3.12.1", {"torch": "2.9.0", "nvtx": "0.2.13"})
+SYS_ADMIN, NOTHING = "0000000000200000", "0000000000000000"
 READY, MISSING = Availability("ready", "There."), Availability("not-installed", "Not there.", "apt-get install it")
 
 
@@ -30,17 +34,15 @@ class Fake(Collector):
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """A machine without GPU, of an ordinary user, with one collector of two; its Python has what ``versions`` says."""
-    versions = {"torch": "2.9.0", "nvtx": "0.2.13"}
-    monkeypatch.setattr(doctor_machine.os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(doctor_machine, "package_versions", lambda _: versions)
+    """A machine without GPU, of an ordinary user, with one collector of two; its Python is :data:`TORCH`."""
+    monkeypatch.setattr(doctor, "read_python", lambda _: TORCH)
     monkeypatch.setattr(doctor, "find_nsys", lambda: OLD_NSYS)
     monkeypatch.setattr(registry, "COLLECTORS", (Fake("good", READY), Fake("gone", MISSING)))
     return tmp_path
 
 
-def checks_of(root, states=None, nsys=OLD_NSYS):
-    return {check.name: check for check in doctor_machine.machine_checks(states or {}, nsys, root)}
+def checks_of(root, states=None, nsys=OLD_NSYS, python=TORCH):
+    return {check.name: check for check in doctor_machine.machine_checks(states or {}, nsys, python, root)}
 
 
 def write(root, path, text):
@@ -55,18 +57,67 @@ def test_collectors_are_listed_with_what_mends_them(machine):
     assert found["gone"].fix == "apt-get install it"
 
 
-@pytest.mark.parametrize(("level", "condition"), [(-1, "ok"), (2, "ok"), (3, "limited"), (4, "limited")])
-def test_perf_events_are_limited_above_two(machine, level, condition):
+@pytest.mark.parametrize(
+    ("name", "packages", "condition", "words"),
+    [
+        ("torch", {"torch": "2.9.0"}, "ok", "torch 2.9.0 in /venv/bin/python."),
+        ("torch", {"torch": "2.0.0+cpu"}, "ok", "torch 2.0.0+cpu in /venv/bin/python."),
+        (
+            "torch",
+            {"torch": "1.13.1"},
+            "missing",
+            "too old: /venv/bin/python has torch 1.13.1; 2.0 or newer is recorded.",
+        ),
+        ("torch", {"jax": "0.10.2"}, "missing", "not installed: /venv/bin/python has no torch."),
+        (
+            "tensorflow",
+            {"tensorflow": "2.15.1"},
+            "missing",
+            "too old: /venv/bin/python has tensorflow 2.15.1; 2.16 or newer",
+        ),
+    ],
+)
+def test_a_framework_is_judged_by_the_python_that_runs_the_program(machine, name, packages, condition, words):
+    python = ProgramPython("/venv/bin/python", "3.12.1", packages)
+    found = checks_of(machine, {name: READY}, python=python)
+    assert (found[name].condition, found[name].detail[: len(words)]) == (condition, words)
+    assert found[name].fix.startswith("/venv/bin/python -m pip install '") is (condition == "missing")
+    assert found["Python"].condition == "ok"
+
+
+def test_a_python_without_any_framework_is_probably_another_one(machine):
+    found = checks_of(machine, python=ProgramPython("/venv/bin/python", "3.12.1", {"nvtx": "0.2.11"}))["Python"]
+    assert (found.condition, found.fix) == ("limited", "traceviz doctor --python PATH")
+    gone = checks_of(machine, python=ProgramPython("/venv/bin/python", None, {}))["Python"]
+    assert (gone.condition, gone.fix) == ("missing", "/venv/bin/python -V")
+
+
+@pytest.mark.parametrize(
+    ("level", "capabilities", "condition"),
+    [(-1, NOTHING, "ok"), (2, NOTHING, "ok"), (3, NOTHING, "limited"), (4, NOTHING, "limited"), (4, SYS_ADMIN, "ok")],
+)
+def test_perf_events_are_limited_above_two_without_the_capability(machine, level, capabilities, condition):
     write(machine, "proc/sys/kernel/perf_event_paranoid", f"{level}\n")
+    write(machine, "proc/self/status", f"Name:\tpython\nCapEff:\t{capabilities}\n")
     found = checks_of(machine)["perf events"]
     assert (found.condition, bool(found.fix)) == (condition, condition == "limited")
 
 
-@pytest.mark.parametrize(("restricted", "condition"), [(0, "ok"), (1, "limited")])
-def test_counters_of_the_gpu_are_limited_where_the_driver_restricts_them(machine, restricted, condition):
+@pytest.mark.parametrize(("tried", "condition"), [("OK", "ok"), ("Fail", "limited")])
+def test_nsys_is_believed_where_it_may_not_sample_though_the_kernel_would_allow_it(machine, tried, condition):
+    write(machine, "proc/sys/kernel/perf_event_paranoid", "1\n")
+    found = doctor_machine._sampling(machine, f"CPU Profiling Environment (process-tree): {tried}\n")
+    assert found.condition == condition
+
+
+@pytest.mark.parametrize(
+    ("restricted", "capabilities", "condition"), [(0, NOTHING, "ok"), (1, NOTHING, "limited"), (1, SYS_ADMIN, "ok")]
+)
+def test_counters_of_the_gpu_are_limited_where_the_driver_restricts_them(machine, restricted, capabilities, condition):
     write(machine, "proc/driver/nvidia/params", f"Other: 7\nRmProfilingAdminOnly: {restricted}\n")
+    write(machine, "proc/self/status", f"CapEff:\t{capabilities}\n")
     found = doctor_machine._counters(machine)
-    assert (found.condition, "RestrictProfilingToAdminUsers=0" in found.fix) == (condition, restricted == 1)
+    assert (found.condition, "RestrictProfilingToAdminUsers=0" in found.fix) == (condition, condition == "limited")
 
 
 @pytest.mark.parametrize(("free", "condition"), [(5 * 10**9, "ok"), (5 * 10**9 - 1, "limited"), (10**8 - 1, "missing")])
@@ -91,16 +142,35 @@ def test_nvtx_and_nsys_that_lose_ranges_together_are_known(nvtx, nsys, lost):
 
 def test_a_program_whose_ranges_would_be_lost_is_warned(machine):
     found = checks_of(machine)
-    assert (found["NVTX"].condition, found["NVTX"].fix) == ("limited", "python -m pip install 'nvtx<0.2.12'")
-    assert "torch 2.9.0" in found["frameworks"].detail
+    assert (found["NVTX"].condition, found["NVTX"].fix) == ("limited", "/venv/bin/python -m pip install 'nvtx<0.2.12'")
+    assert found["Python"].detail == "Python 3.12.1 at /venv/bin/python, with torch 2.9.0, nvtx 0.2.13."
     assert "NVTX" not in checks_of(machine, nsys=None)
 
 
-def test_versions_are_asked_of_another_python_without_importing_anything():
-    found = doctor_machine.package_versions(doctor_machine.sys.executable)
-    assert found is not None
-    assert set(found) <= set(doctor_machine.FRAMEWORKS)
-    assert doctor_machine.package_versions("/no/such/python") is None
+def test_versions_are_asked_of_another_python_without_importing_anything(tmp_path, monkeypatch):
+    for name, version in (("tensorflow_cpu", "2.21.0"), ("nvtx", "0.2.11"), ("keras", "3.15.1")):
+        write(
+            tmp_path,
+            f"{name}-{version}.dist-info/METADATA",
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        )
+        write(tmp_path, f"{name.partition('_')[0]}.py", "raise SystemExit('was imported')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = doctor_machine.read_python(doctor_machine.sys.executable)
+    known = {"tensorflow": "2.21.0", "nvtx": "0.2.11", "keras": "3.15.1"}
+    assert (found.version, known.items() <= found.packages.items()) == (platform.python_version(), True)
+    assert doctor_machine.read_python("/no/such/python") == ProgramPython("/no/such/python", None, {})
+
+
+def test_the_python_is_the_one_named_else_the_one_on_path(tmp_path, monkeypatch):
+    for name in ("one/python", "two/python3.9"):
+        write(tmp_path, name, "#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/one:{tmp_path}/two")
+    assert doctor_machine.program_python() == f"{tmp_path}/one/python"
+    assert doctor_machine.program_python("python3.9") == f"{tmp_path}/two/python3.9"
+    done = CliRunner().invoke(main, ["doctor", "--python", "python2.7"])
+    assert (done.exit_code, "--python 'python2.7' is not a program" in done.output) == (2, True)
 
 
 @pytest.mark.parametrize(("wanted", "code"), [("auto", 0), ("good", 0), ("gone", 3), ("good,gone", 3)])
@@ -121,12 +191,36 @@ def test_json_holds_every_check_and_who_is_not_ready(machine):
     assert set(told["checks"][0]) == {"group", "name", "condition", "detail", "fix"}
 
 
+def test_a_framework_that_was_asked_for_and_is_not_there_is_not_ready(machine, monkeypatch):
+    monkeypatch.setattr(registry, "COLLECTORS", (Fake("jax", READY), Fake("torch", READY)))
+    assert CliRunner().invoke(main, ["doctor", "--with", "torch"]).exit_code == 0
+    assert CliRunner().invoke(main, ["doctor", "--with", "torch,jax"]).exit_code == 3
+
+
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_no_line_is_wider_than_the_page(machine, width):
-    lines = doctor.to_text(doctor.examine_machine(("gone",)), width).splitlines()
+    done = CliRunner().invoke(main, ["doctor", "--with", "gone", "--width", str(width)], color=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) > 15
     assert max(map(len, lines)) <= width
-    assert lines[-1].startswith("2 ok") or "Cannot record: gone." in " ".join(lines[-2:])
-    assert "\033" not in "".join(lines)
+    assert "Cannot record: gone." in " ".join(lines[-2:])
+    assert "\033" not in done.stdout
+
+
+def test_a_flag_stays_whole_so_that_it_can_be_copied():
+    check = Check("machine", "x", "limited", f"{'word ' * 9}--cap-add=SYS_ADMIN", "run --with-a-flag=yes")
+    for width in (40, 60, 80):
+        lines = doctor.to_text(doctor.Diagnosis("t", (check,)), width).splitlines()
+        assert sum("--cap-add=SYS_ADMIN" in line for line in lines) == 1
+        assert sum("--with-a-flag=yes" in line for line in lines) == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["trace", "--with", "nsys"], ["trace", "--python", "python"], ["--run", "a"], ["--max-size", "1GB"]]
+)
+def test_an_option_of_the_other_question_is_a_mistake_in_use(machine, words):
+    done = CliRunner().invoke(main, ["doctor", *words])
+    assert (done.exit_code, "is about" in done.output) == (2, True)
 
 
 def test_a_hostile_message_cannot_steer_the_terminal():
@@ -142,7 +236,8 @@ def of_trace(found):
 
 def test_an_absent_table_is_missing_and_an_empty_one_was_recorded():
     found = of_trace(tables(kernels=[(0, 10, "gemm")], cuda_api=[]))
-    assert (found["GPU work"].condition, found["GPU work"].detail) == ("ok", "Kernels, copies, idle gaps: 1 kernels.")
+    work = found["device work"]
+    assert (work.condition, work.detail) == ("ok", "Kernels, copies, idle gaps: kernels 1.")
     assert found["CUDA API"].condition == "limited"
     assert (found["OS calls"].condition, found["OS calls"].fix) == ("missing", "traceviz collect --with nsys")
 
@@ -150,10 +245,16 @@ def test_an_absent_table_is_missing_and_an_empty_one_was_recorded():
 def test_steps_that_the_program_marks_are_fine_and_none_are_missing():
     marked = [(start * 100, 90, f"step {start}") for start in range(8)]
     found = of_trace(tables(nvtx=marked))
-    assert (found["steps"].condition, found["NVTX"].detail) == ("ok", "8 ranges and marks.")
+    assert (found["steps"].condition, found["steps"].detail) == ("ok", "8, NVTX ranges.")
+    assert found["NVTX"].detail == "8 ranges and marks."
     assert of_trace(tables(kernels=[(0, 10, "gemm")]))["steps"].condition == "missing"
     assert of_trace(tables(kernels=[(0, 10, "gemm")]))["NVTX"].condition == "missing"
     assert of_trace(tables(nvtx=[]))["NVTX"].condition == "limited"
+
+
+def test_a_single_step_has_nothing_to_be_compared_with():
+    found = of_trace(tables(steps=[(0, 90, 0)], kernels=[(0, 10, "gemm")]))["steps"]
+    assert (found.condition, found.detail[:24]) == ("limited", "1, declared by the trace")
 
 
 def test_input_is_known_where_a_range_loads_data():
@@ -166,11 +267,14 @@ def test_losses_are_said_once_and_other_warnings_have_their_own_line():
     notes = [
         ("damaged", "warning", "Cut off after 10 events."),
         ("clock-skew", "warning", "Clocks differ."),
+        ("profiler-diagnostic", "warning", "Nsight Systems: The driver is not supported."),
+        ("profiler-diagnostic", "warning", "Nsight Systems: No NVTX events collected. Does the process use NVTX?"),
         ("route", "info", "Read by x."),
     ]
     found = of_trace(tables(kernels=[(0, 10, "gemm")], notes=notes))
     assert found["events"].detail == "The file is cut off or broken: Cut off after 10 events."
     assert found["clock-skew"].detail == "Clocks differ."
+    assert found["profiler"].detail == "Nsight Systems: The driver is not supported."
     assert "damaged" not in found
     assert "route" not in found
     assert of_trace(tables(kernels=[(0, 10, "gemm")]))["events"].condition == "ok"

@@ -4,6 +4,7 @@
 >>> tables = traceviz.open("trace.nsys-rep")  # TraceTables: .kernels, .cuda_api, .nvtx ... as polars LazyFrames
 >>> report = traceviz.analyze(tables)         # Report: .verdict, .findings, .sections, .fact(), .rows()
 >>> print(traceviz.to_text(report))
+>>> outcome = traceviz.collect(traceviz.CollectOptions(), ["python", "train.py"])  # a run folder: outcome.folder
 
 The names below are loaded on first use, so that importing the package costs nothing.
 """
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from traceviz.api import AnalysisOptions, RenderOptions, Selection, analyze, convert, report_on, to_text
     from traceviz.api import open_trace as open  # noqa: A004 (traceviz.open, as in gzip.open)
     from traceviz.errors import TracevizError
+    from traceviz.recording import CollectOptions, collect
     from traceviz.report import Report
     from traceviz.tables import TraceTables
 
@@ -25,12 +27,14 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AnalysisOptions": "traceviz.api",
+    "CollectOptions": "traceviz.recording",
     "RenderOptions": "traceviz.api",
     "Report": "traceviz.report",
     "Selection": "traceviz.api",
     "TraceTables": "traceviz.tables",
     "TracevizError": "traceviz.errors",
     "analyze": "traceviz.api",
+    "collect": "traceviz.recording",
     "convert": "traceviz.api",
     "open": "traceviz.api",
     "record": "traceviz.annotate",
@@ -42,6 +46,7 @@ _HOMES = {
 
 __all__ = [
     "AnalysisOptions",
+    "CollectOptions",
     "RenderOptions",
     "Report",
     "Selection",
@@ -49,6 +54,7 @@ __all__ = [
     "TracevizError",
     "__version__",
     "analyze",
+    "collect",
     "convert",
     "open",
     "record",

@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -114,13 +115,17 @@ def main() -> None:
 
 
 def _reading(command: Command) -> Command:
-    """Options that every command that reads traces has."""
+    """The traces and options that commands that read traces have."""
     path = click.Path(path_type=Path)
     traces = click.argument("traces", nargs=-1, required=True, type=path, metavar="TRACE...")
+    return traces(_reading_options(command))
+
+
+def _reading_options(command: Command) -> Command:
     reader = click.option("--reader", metavar="NAME", help="Format of TRACE, instead of recognising it by its content.")
     run = click.option("--run", metavar="NAME", help="Run to read, where TRACE is a log folder of several (newest).")
     size = click.option("--max-size", type=_Size(), help="The longest JSON to read, unpacked, e.g. 200GB.")
-    return traces(reader(run(size(command))))
+    return reader(run(size(command)))
 
 
 @main.command()
@@ -150,7 +155,7 @@ def report(
 
     TRACE is a trace of torch.profiler (.pt.trace.json, .json.gz); a TensorBoard log folder, an .xplane.pb or
     trace.json.gz file (TensorFlow, JAX); a .nsys-rep, .qdrep, .qdstrm, an nsys SQLite or Parquet export; what nvprof
-    wrote (.nvvp, .nvprof, .sql, CSV); or a folder made by `traceviz convert`.
+    wrote (.nvvp, .nvprof, .sql, CSV); or a folder made by `traceviz collect` or `traceviz convert`.
     """
     from traceviz import api
     from traceviz.files import check_file_free, check_not_source
@@ -230,14 +235,22 @@ class _Prefix(click.Command):
 
 
 @main.command(cls=_Prefix, context_settings={"allow_interspersed_args": False})
-@click.option("--with", "wanted", default="auto", metavar="NAMES", help="Collectors, separated by commas, or auto.")
+@click.option(
+    "--with",
+    "wanted",
+    default="auto",
+    metavar="NAMES",
+    help="Collectors, separated by commas: jax, nsys, nvtx, resources, tensorflow, torch; or auto: all that are ready.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="Run folder to create.")
 @click.option("--name", default="", help="Name of the run, instead of the program's.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A fact to find the run by; may be repeated.")
-@click.option("--steps", metavar="FIRST:END", help="Steps to record, counted from 0; without END (default 10:30).")
+@click.option("--steps", metavar="FIRST:END", help="Steps to record, counted from 0, up to END (10:30); nsys sees all.")
 @click.option("--delay", type=_Time(), help="Begin so long after the start, e.g. 30s, instead of at a step.")
 @click.option("--duration", type=_Time(), help="Record so long, e.g. 10s, instead of a number of steps.")
-@click.option("--nvtx", type=click.Choice(["auto", "off"]), default="auto", help="NVTX ranges around steps and input.")
+@click.option(
+    "--nvtx", type=click.Choice(["auto", "off"]), default="auto", help="NVTX ranges around steps and input, for nsys."
+)
 @click.option("--rate", type=click.FloatRange(0.1, 100.0), default=10.0, help="Samples of resources per second (10).")
 @click.option("--nsys-args", default="", metavar="ARGS", help="Flags for `nsys profile`; they win over ours.")
 @click.option("--keep-raw/--no-keep-raw", default=True, help="Keep what the profilers wrote beside the tables.")
@@ -264,6 +277,7 @@ def collect(ctx: click.Context, /, command: tuple[str, ...], *, dry_run: bool, v
             click.echo(_preview(recording.prepare(asked, command)), nl=False)
             return
         outcome = recording.collect(asked, command, verdict=verdict, tell=_tell)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is one moment's work, and the code is the program's
     except TracevizError as error:
         for part in filter(None, (error.what, error.why, error.fix)):
             _tell(part)
@@ -275,25 +289,51 @@ def collect(ctx: click.Context, /, command: tuple[str, ...], *, dry_run: bool, v
 @main.command()
 @click.argument("trace", required=False, type=click.Path(path_type=Path))
 @click.option("--with", "wanted", default="auto", metavar="NAMES", help="Collectors that must be ready.")
+@click.option("--python", metavar="PROGRAM", help="The Python that runs the program (python on PATH).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped).")
+@_reading_options
 @click.pass_context
-def doctor(ctx: click.Context, trace: Path | None, wanted: str, *, as_json: bool) -> None:
+def doctor(
+    ctx: click.Context,
+    /,
+    trace: Path | None,
+    wanted: str,
+    python: str | None,
+    width: int | None,
+    *,
+    as_json: bool,
+    **reading: Any,
+) -> None:
     """Say what can be recorded here and what mends the rest; with TRACE, what that can and cannot answer.
 
-    Exits with 3 where a collector named by --with cannot record.
+    Exits with 3 where a collector named by --with cannot record: tensorflow, jax and torch take their framework in the
+    Python that runs the program.
     """
     from traceviz import doctor as doctors
 
+    _check_question(ctx, about_machine=trace is None)
     if trace is None:
-        found = doctors.examine_machine(name.strip() for name in wanted.split(",") if name.strip())
+        found = doctors.examine_machine((name.strip() for name in wanted.split(",") if name.strip()), python)
     else:
         from traceviz import api
 
         with _progress() as progress:
-            found = doctors.examine_trace(api.open_trace(trace, progress=progress), trace.name)
+            found = doctors.examine_trace(api.open_trace(trace, progress=progress, **reading), trace.name)
     color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    click.echo(doctors.to_json(found) if as_json else doctors.to_text(found, _width(), color=color), nl=False)
+    text = doctors.to_json(found) if as_json else doctors.to_text(found, width or _width(), color=color)
+    click.echo(text, nl=False)
     ctx.exit(found.exit_code)
+
+
+def _check_question(ctx: click.Context, *, about_machine: bool) -> None:
+    """Options of the question that is not asked are a mistake, and not ignored."""
+    idle = {"--reader": "reader", "--run": "run", "--max-size": "max_size"}
+    idle = idle if about_machine else {"--with": "wanted", "--python": "python"}
+    for option, name in idle.items():
+        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            subject = "a TRACE, and none is named" if about_machine else "this machine, not about TRACE"
+            raise click.UsageError(f"{option} is about {subject}.", ctx)
 
 
 @main.command()
@@ -370,7 +410,7 @@ def _preview(run: Prepared) -> str:
     plan, window = run.plan, run.plan.window
     lines = [f"folder       {plan.folder}"]
     for name, state in run.states.items():
-        use = "records" if name in plan.collectors else "not asked for" if state.is_ready else state.state
+        use = "on" if name in plan.collectors else "off, not asked for" if state.is_ready else f"off, {state.state}"
         lines.append(f"collector    {name:<11} {use}: {state.detail}{f' Fix: {state.fix}' if state.fix else ''}")
     if window.delay_s is None:
         end = "" if window.steps is None else window.first_step + window.steps
@@ -395,7 +435,8 @@ def _tell_outcome(outcome: Outcome) -> None:
         _tell(f"{problem.message}{f' {problem.fix}' if problem.fix else ''}")
     for line in outcome.verdict:
         _tell(line)
-    shown = shlex.quote(os.path.relpath(outcome.folder))
+    folder, here = outcome.folder, Path.cwd()
+    shown = shlex.quote(str(folder.relative_to(here) if folder.is_relative_to(here) else folder))
     if outcome.tables:
         _tell(f"the run is in {shown}; to see where its time went: traceviz report {shown}")
     else:

@@ -14,7 +14,7 @@ from itertools import groupby
 from traceviz.collectors import registry
 from traceviz.collectors.plan import AUTO
 from traceviz.doctor_checks import CONDITIONS, Check, Condition
-from traceviz.doctor_machine import COLLECTORS, machine_checks
+from traceviz.doctor_machine import COLLECTORS, machine_checks, program_python, read_python
 from traceviz.errors import MissingToolError, UsageError
 from traceviz.nsys_program import Nsys, find_nsys
 from traceviz.tables import TraceTables
@@ -52,22 +52,24 @@ class Diagnosis:
         return NOT_READY if self.not_ready else 0
 
 
-def examine_machine(asked: Iterable[str] = ()) -> Diagnosis:
+def examine_machine(asked: Iterable[str] = (), python: str | None = None) -> Diagnosis:
     """What can be recorded on this machine.
 
     Args:
         asked: Collectors that must be ready; ``auto`` asks for none in particular.
+        python: The Python that runs the program; ``None`` for what ``python`` is here.
 
     Raises:
-        UsageError: there is no such collector.
+        UsageError: there is no such collector, or no such Python.
     """
     known = {collector.name: collector for collector in registry.COLLECTORS}
     wanted = tuple(name for name in asked if name != AUTO)
     for name in wanted:
         if name not in known:
             raise UsageError.unknown("collector", name, (*known, AUTO))
+    program = read_python(program_python(python))
     states = {name: collector.availability() for name, collector in known.items()}
-    return Diagnosis("this machine", tuple(machine_checks(states, _nsys())), wanted)
+    return Diagnosis("this machine", tuple(machine_checks(states, _nsys(), program)), wanted)
 
 
 def examine_trace(tables: TraceTables, name: str) -> Diagnosis:
@@ -85,7 +87,7 @@ def to_text(diagnosis: Diagnosis, width: int = 100, *, color: bool = False) -> s
         lines += ["", _painted(group.capitalize(), "1", color=color)]
         for check in checks:
             lines += _lines(check, width, color=color)
-    return "\n".join((*lines, "", _summary(diagnosis), ""))
+    return "\n".join((*lines, "", *_wrapped(_summary(diagnosis), width), ""))
 
 
 def to_json(diagnosis: Diagnosis) -> str:
@@ -111,15 +113,19 @@ def _nsys() -> Nsys | None:
 def _lines(check: Check, width: int, *, color: bool) -> list[str]:
     sign, paint = _SIGNS[check.condition]
     indent = " " * (_NAME_WIDTH + 15)
-    first = f"  {sign} {check.condition:<8} {check.name:<{_NAME_WIDTH}}  "
-    detail = textwrap.wrap(_one_line(check.detail), width - len(indent), break_long_words=False) or [""]
+    first = f"  {sign} {check.condition:<8} {_one_line(check.name):<{_NAME_WIDTH}}  "
+    detail = _wrapped(check.detail, width - len(indent)) or [""]
     begin = _painted(first[:12], paint, color=color) + first[12:]
     lines = [begin + detail[0], *(indent + line for line in detail[1:])]
     if check.fix:
-        room = width - len(indent) - 2
-        fix = textwrap.wrap(_one_line(check.fix), room, break_long_words=False, break_on_hyphens=False)
+        fix = _wrapped(check.fix, width - len(indent) - 2)
         lines += [f"{indent}{'→ ' if number == 0 else '  '}{line}" for number, line in enumerate(fix)]
     return [line.rstrip() for line in lines]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """``text`` in lines; flags and paths stay whole, so that they can be copied, even where they are too wide."""
+    return textwrap.wrap(_one_line(text), max(width, 1), break_long_words=False, break_on_hyphens=False)
 
 
 def _one_line(text: str) -> str:

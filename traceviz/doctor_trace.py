@@ -1,10 +1,12 @@
 """What a trace can answer, and what it cannot: which tables it has, markers, and how complete it is.
 
-An absent table was not recorded; an empty one was, and nothing happened. The two call for different remedies.
+An empty table was recorded, and nothing happened. Of an absent one nothing is known: most profilers, nsys among them,
+leave out what they recorded and had none of, as they leave out what they were not told to record.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,6 +22,9 @@ from traceviz.tables import TraceTables
 from traceviz.units import format_ratio
 
 RECORDED, MARKERS, COMPLETE = "recorded", "markers", "completeness"
+
+_NONE_OF_A_KIND = re.compile(r"\bNo .+ events collected")
+"""What nsys says of each process without events of a kind; whether there are any has a line of its own."""
 
 _DECLARED = ("trace", "nvtx", "annotation")
 """Where steps come from that somebody declared; others are inferred from what repeats."""
@@ -44,7 +49,7 @@ class Subject:
 
 SUBJECTS = (
     Subject(
-        "GPU work",
+        "device work",
         schema.DEVICE_WORK,
         "kernels, copies, idle gaps",
         "Record on a machine with a GPU: traceviz collect --with nsys, or a framework's profiler.",
@@ -80,12 +85,12 @@ def trace_checks(tables: TraceTables) -> Iterator[Check]:
 def _recorded(tables: TraceTables, subject: Subject) -> Check:
     rows = {name: tables.rows(name) for name in subject.tables if name in tables}
     if not rows:
-        detail = f"Not recorded, so nothing on {subject.answers}."
+        detail = f"None in the trace, so nothing on {subject.answers}."
         return Check(RECORDED, subject.name, "missing", detail, subject.fix)
     if not any(rows.values()):
         detail = f"Recorded, and there was none ({', '.join(rows)}): nothing on {subject.answers}."
         return Check(RECORDED, subject.name, "limited", detail)
-    counts = ", ".join(f"{count:,} {name}" for name, count in rows.items() if count)
+    counts = ", ".join(f"{name} {count:,}" for name, count in rows.items() if count)
     return Check(RECORDED, subject.name, "ok", f"{_begun(subject.answers)}: {counts}.")
 
 
@@ -95,15 +100,18 @@ def _steps(trace: TraceView) -> Check:
     fix = "Let `traceviz collect` mark the steps, wrap each in an NVTX range 'step', or name yours with --step-marker."
     if steps.source == "none":
         return Check(MARKERS, "steps", "missing", "None found: no step time, and no verdict on the input.", fix)
+    found = f"{steps.frame.height:,}, {words}"
     if steps.source not in _DECLARED:
-        return Check(MARKERS, "steps", "limited", f"{_begun(words)}: their bounds may be elsewhere.", fix)
-    return Check(MARKERS, "steps", "ok", f"{_begun(words)}.")
+        return Check(MARKERS, "steps", "limited", f"{found}: their bounds may be elsewhere.", fix)
+    if steps.frame.height == 1:
+        return Check(MARKERS, "steps", "limited", f"{found}: nothing to compare it with.", "Record more steps.")
+    return Check(MARKERS, "steps", "ok", f"{found}.")
 
 
 def _ranges(tables: TraceTables) -> Check:
     fix = "traceviz collect --with nsys makes ranges around steps, input, forward, backward and optimizer."
     if "nvtx" not in tables:
-        return Check(MARKERS, "NVTX", "missing", "Not recorded.", fix)
+        return Check(MARKERS, "NVTX", "missing", "None in the trace.", fix)
     rows = tables.rows("nvtx")
     if not rows:
         detail = "Recorded, and there was none: the program has no ranges, or they were lost on their way."
@@ -152,19 +160,20 @@ def _overhead(trace: TraceView) -> Check:
     if found.overhead_ns is None or not found.judged_ns:
         return Check(COMPLETE, "overhead", "limited", "The trace does not say what the profiler itself took.")
     share = found.judged_overhead_ns / found.judged_ns
-    words = f"The profiler took {format_ratio(share)} of the {found.judged_words}"
+    words = f"The profiler says that it took {format_ratio(share)} of the {found.judged_words}"
     if share > Capture().overhead_share:
         return Check(COMPLETE, "overhead", "limited", f"{words}: times are too long.", "Trace fewer things.")
     return Check(COMPLETE, "overhead", "ok", f"{words}.")
 
 
 def _said(tables: TraceTables) -> Iterator[Check]:
-    """What else the readers warn of; losses have a line of their own."""
+    """What else the readers and the profiler itself warn of; losses have a line of their own."""
     lost = set(losses(tables))
     for note in tables.arrow("notes").to_pylist():
-        other = note["message"] not in lost and note["code"] not in {DAMAGED, DIAGNOSTIC}
-        if other and note["severity"] in {"warning", "error"}:
-            yield Check(COMPLETE, note["code"], "limited", note["message"])
+        told = note["message"] in lost or note["code"] == DAMAGED or _NONE_OF_A_KIND.search(note["message"])
+        if note["severity"] in {"warning", "error"} and not told:
+            name = "profiler" if note["code"] == DIAGNOSTIC else note["code"]
+            yield Check(COMPLETE, name, "limited", note["message"])
 
 
 def _begun(text: str) -> str:

@@ -127,12 +127,16 @@ def _is_program(path: str) -> bool:
     return os.access(path, os.X_OK) and Path(path).is_file()
 
 
-def find_importer() -> Path | None:
-    """QdstrmImporter, which packages hide: beside the folder that nsys really lies in, or where they install hosts."""
-    nsys = shutil.which("nsys")
-    beside = Path(nsys).resolve().parent.parent if nsys else None
+def find_importer(nsys: Path | None = None) -> Path | None:
+    """QdstrmImporter, which packages hide: beside the folder that nsys really lies in, or where they install hosts.
+
+    Args:
+        nsys: The nsys that it should belong to; without it, the one on PATH.
+    """
+    program = nsys or shutil.which("nsys")
+    beside = Path(program).resolve().parent.parent if program else None
     patterns = [f"{glob.escape(str(beside))}/host-linux-*/QdstrmImporter"] if beside else []
-    candidates = [shutil.which("QdstrmImporter"), *_newest_first((*patterns, *IMPORTER_PLACES))]
+    candidates = [*_newest_first(patterns), shutil.which("QdstrmImporter"), *_newest_first(IMPORTER_PLACES)]
     return next((Path(found) for found in candidates if found and os.access(found, os.X_OK)), None)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from traceviz.collectors import registry
 from traceviz.collectors.base import Problem
 from traceviz.collectors.folder import RAW, drop_raw
+from traceviz.collectors.manifest import Manifest
 from traceviz.collectors.plan import (
     RUNS,
     CollectOptions,
@@ -29,7 +30,7 @@ from traceviz.collectors.plan import (
     program_name,
 )
 from traceviz.collectors.run import Prepared, Recording, Tell, record, save
-from traceviz.collectors.supervise import ending_by_request, find_program
+from traceviz.collectors.supervise import Watch, ending_by_request, find_program, watched_signals
 from traceviz.errors import UsageError
 
 __all__ = ["CollectOptions", "Outcome", "collect", "prepare"]
@@ -98,17 +99,9 @@ def collect(options: CollectOptions, command: Sequence[str], *, verdict: bool = 
         OutputExistsError, OutputError: there is no place for the run folder; nothing was started.
     """
     run = prepare(options, command)
-    tell(_announcement(run))
-    recording = record(run, tell)
-    return _with_tables(run, recording, verdict=verdict, tell=tell)
-
-
-def _announcement(run: Prepared) -> str:
-    """What records, and what could and does not."""
-    recording = ", ".join(run.plan.collectors) or "nothing but the exit code and the times"
-    missing = [f"{name} ({state.state})" for name, state in run.states.items() if not state.is_ready]
-    without = f"; cannot record: {', '.join(missing)}" if missing and run.options.collectors is None else ""
-    return f"recording {recording}{without}"
+    with watched_signals() as watch:
+        recording = record(run, watch, tell)
+        return _with_tables(run, recording, watch, verdict=verdict, tell=tell)
 
 
 def _folder(options: CollectOptions, command: tuple[str, ...]) -> Path:
@@ -121,14 +114,14 @@ def _folder(options: CollectOptions, command: tuple[str, ...]) -> Path:
     return next(folder for folder in (Path.cwd() / RUNS / name for name in names) if not folder.exists())
 
 
-def _with_tables(run: Prepared, recording: Recording, *, verdict: bool, tell: Tell) -> Outcome:
+def _with_tables(run: Prepared, recording: Recording, watch: Watch, *, verdict: bool, tell: Tell) -> Outcome:
     """Read what was recorded into tables; whatever happens there, the program's exit code and ``raw/`` stay."""
     folder, options, manifest = run.plan.folder, run.options, recording.manifest
     lines: tuple[str, ...] = ()
     if recording.complete and any(entry.sources for entry in manifest.collectors):
         began = time.monotonic_ns()
-        found = _read(folder, options, verdict=verdict)
-        lines = found.lines
+        found = _read(folder, options, watch, verdict=verdict)
+        lines = _worth_saying(found, manifest)
         manifest = replace(
             manifest,
             tables=found.tables,
@@ -139,23 +132,35 @@ def _with_tables(run: Prepared, recording: Recording, *, verdict: bool, tell: Te
             drop_raw(folder)
         save(folder, manifest, tell)
     problems = (*(problem for entry in manifest.collectors for problem in entry.problems), *manifest.problems)
-    return Outcome(folder, recording.exit_code, manifest.status, manifest.tables, lines, problems)
+    once = tuple(dict.fromkeys(problems))  # several collectors may say the same of one program
+    return Outcome(folder, recording.exit_code, manifest.status, manifest.tables, lines, once)
+
+
+def _worth_saying(found: _Read, manifest: Manifest) -> tuple[str, ...]:
+    """The first lines of the report; not its advice on what it could not judge where the run itself says why."""
+    if found.judged or not found.lines:
+        return found.lines
+    if manifest.status == "finished":
+        return () if any(entry.problems for entry in manifest.collectors) else found.lines
+    how = f"signal {manifest.signal}" if manifest.signal else f"code {manifest.code}"
+    return (f"The program ended with {how}, and no step of it was recorded that could be judged.",)
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
     tables: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
+    judged: bool = True
     problems: tuple[Problem, ...] = ()
 
 
-def _read(folder: Path, options: CollectOptions, *, verdict: bool) -> _Read:
+def _read(folder: Path, options: CollectOptions, watch: Watch, *, verdict: bool) -> _Read:
     """Have the tables made (:mod:`traceviz.run_tables`) and understand the answer."""
     flags = [flag for flag, given in (("--keep-private", options.keep_private), ("--verdict", verdict)) if given]
     # -P: a file `random.py` in the user's folder is none of ours.
     command = [sys.executable, "-P", "-m", "traceviz.run_tables", str(folder), *flags]
     try:
-        with ending_by_request():
+        with ending_by_request(watch):
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     except KeyboardInterrupt:
         return _Read(problems=(_unread("It was ended before it was complete."),))
@@ -171,12 +176,13 @@ def understood(status: int, said: bytes, complained: str) -> _Read:
         answers |= json.loads(line)
     tables, lines = answers.get("tables", {}), tuple(answers.get("lines", ()))
     if status == 0:
-        return _Read(tables, lines)
+        return _Read(tables, lines, judged=answers.get("judged", True))
     last = complained.strip().rpartition("\n")[2][-_LAST_WORDS:]
     error = answers.get("error", {"message": last or _ended(status), "fix": ""})
     if tables:
-        return _Read(tables, (), (Problem("no-verdict", f"There is no verdict: {error['message']}", error["fix"]),))
-    return _Read({}, (), (_unread(error["message"], error["fix"]),))
+        why = Problem("no-verdict", f"There is no verdict: {error['message']}", error["fix"])
+        return _Read(tables, problems=(why,))
+    return _Read(problems=(_unread(error["message"], error["fix"]),))
 
 
 def _ended(status: int) -> str:

@@ -124,10 +124,14 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One row of a timeline: a ratio 0 to 1 per equal slice of the span, ``None`` where nothing was measured."""
+    """One row of a timeline: a ratio 0 to 1 per equal slice of the span, ``None`` where nothing was measured.
+
+    ``whole`` is the amount that the ratio 1 stands for, with its unit; empty where the ratios speak for themselves.
+    """
 
     label: str
     values: tuple[float | None, ...]
+    whole: str = ""
 
 
 @dataclass(frozen=True, slots=True)

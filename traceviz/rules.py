@@ -557,7 +557,7 @@ RULES: tuple[Rule, ...] = (
         "TV603",
         "thread-oversubscription",
         "At least twice as many threads want to run as there are cores for them, and those of the program wait in at "
-        "least 20 % of the time in which they could run.",
+        "least 20 % of the time in which they could run, which makes up a fifth of one core or more.",
         "Threads take turns on the cores: caches are cold after each turn, and whoever waits for the slowest thread of "
         "a parallel operation waits for its turn as well.",
         (
@@ -620,7 +620,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV902",
         "profiler-overhead",
-        "The profiler itself took more than 5 % of the judged time (steady steps, else first to last device work).",
+        "The profiler itself took more than 5 % of the judged time (steady steps, else first to last device work; all "
+        "of the capture where no device works).",
         "Durations of short calls and gaps between them are inflated; compare shares between traces with care.",
         ("Trace fewer event kinds (no CPU sampling, no backtraces), or a shorter window.",),
         "Overhead at start-up, before the first step, does not distort the steps.",

@@ -49,7 +49,9 @@ def first_lines(report: Report) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the tables of a run, and print what came of it as lines of JSON: ``tables``, then ``lines``; or ``error``.
+    """Write the tables of a run, and print what came of it as lines of JSON.
+
+    They are ``tables``, then ``lines`` with ``judged``, whether the report has a verdict; or ``error``.
 
     Arguments are the run folder, then ``--keep-private`` and ``--verdict`` where wanted.
     """
@@ -57,7 +59,8 @@ def main(arguments: list[str]) -> int:
     try:
         _answer(tables=write_run_tables(folder, keep_private="--keep-private" in arguments))
         if "--verdict" in arguments:
-            _answer(lines=list(first_lines(analyze(load(folder / TABLES)))))
+            report = analyze(load(folder / TABLES))
+            _answer(lines=list(first_lines(report)), judged=report.verdict.code != "cannot-judge")
     except TracevizError as error:
         _answer(error={"message": " ".join(filter(None, (error.what, error.why))), "fix": error.fix})
         return error.exit_code

@@ -6,6 +6,7 @@ only a renderer calls the functions below.
 
 from __future__ import annotations
 
+import signal
 from typing import Literal, get_args
 
 Unit = Literal["ns", "bytes", "bytes/s", "count", "ratio", "number", "factor", "id", "bool", "text"]
@@ -73,6 +74,12 @@ def format_number(value: float) -> str:
     if isinstance(value, int) or value.is_integer() or abs(value) >= 999.5:
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def format_signal(number: int) -> str:
+    """A signal for people: ``signal 9 (SIGKILL)``; without a name where this system has none for it."""
+    name = next((one.name for one in signal.Signals if one.value == number), None)
+    return f"signal {number}" + (f" ({name})" if name else "")
 
 
 def counted(count: int, noun: str) -> str:

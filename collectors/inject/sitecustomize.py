@@ -1,6 +1,7 @@
-"""Runs at the start of every Python of the profiled program: puts the hooks in place, then runs what it shadows."""
+"""Runs at the start of every Python of the profiled program: puts the hooks in place, then runs what it shadows.
 
-from __future__ import annotations
+Only this file has to be understood by every Python 3: an old one may be among the program's helpers.
+"""
 
 import sys
 
@@ -8,6 +9,8 @@ _FOLDER = __file__.rpartition("/")[0]
 
 
 def _install() -> None:
+    if sys.version_info < (3, 7):  # noqa: UP036 a helper's Python, not the one that trains
+        return
     try:
         from traceviz_inject import install  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415
 

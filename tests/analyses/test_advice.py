@@ -5,6 +5,7 @@ import pytest
 from tests.analyses.builders import tables
 from traceviz.analyses.advice import fitting, strangers
 from traceviz.analyses.run import analyze
+from traceviz.analyses.tfdata import take_advice
 from traceviz.report import Finding, Severity
 
 NAMES = "Spread it. TensorFlow: MirroredStrategy; PyTorch: DDP; JAX: shards."
@@ -56,3 +57,7 @@ def test_the_report_of_a_tensorflow_capture_gives_no_advice_for_2_other_framewor
     assert len(report.findings) >= 2
     words = " ".join(line for found in report.findings for line in found.advice)
     assert not any(name in words for name in ("PyTorch:", "JAX:", "Nsight Systems:"))
+
+
+def test_a_batch_that_jax_waits_for_gets_0_lines_about_tf_data():
+    assert advice(*take_advice("data loading"), "JAX: a thread.", unwanted=("TensorFlow",)) == ("JAX: a thread.",)

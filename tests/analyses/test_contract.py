@@ -7,6 +7,7 @@ import pytest
 
 from tests.analyses.builders import tables
 from traceviz import rules, schema
+from traceviz.analyses.capture import Capture
 from traceviz.analyses.registry import ANALYSES
 from traceviz.analyses.run import analyze
 from traceviz.analyses.view import TraceView
@@ -16,6 +17,7 @@ from traceviz.tables import TraceTables
 from traceviz.units import UNITS
 
 STABLE = {
+    "run": ({"name", "tags", "command", "status", "machine", "recorded_by", "exit_code", "duration_ns"}, set()),
     "capture": ({"span_ns", "devices", "processes", "steps_source"}, set()),
     "totals": (
         {"device_total_ns", "device_calls", "api_total_ns", "api_calls"},
@@ -177,8 +179,26 @@ def sampled():
     return busy.replace({name: more.arrow(name) for name in ("samples", "settings")})
 
 
+def collected():
+    """The busy trace as ``traceviz collect`` recorded it."""
+    stated = {
+        "run.name": "cnn",
+        "run.status": "finished",
+        "run.command": "python",
+        "run.duration_ns": "900000",
+        "run.exit.code": "0",
+        "tag.batch": "64",
+        "machine.cores": "4",
+        "collector.nsys.state": "recorded",
+    }
+    settings = tables(settings=[(*row, {"process_id": None}) for row in stated.items()])
+    return busy_trace().replace({"settings": settings.arrow("settings")})
+
+
 def trace_for(analysis):
     """A trace of which the analysis has something to say."""
+    if analysis.slug == "run":
+        return collected()
     if analysis.slug == "host":
         return sampled()
     return two_ranks() if analysis.slug == "ranks" else busy_trace()
@@ -334,10 +354,31 @@ def test_events_are_what_happened_and_not_the_6_rows_about_them():
     assert "overhead_ns" not in facts
 
 
+@pytest.mark.parametrize(
+    ("threads", "processes"), [([(0, 1, "python")], 1), ([(0, 0, "sh"), (1, 1, "python")], 2), ([], 3)]
+)
+def test_processes_of_which_there_are_samples_only_are_none_of_the_capture(threads, processes):
+    everyone = [(number, name, {"pid": 10 + number}) for number, name in enumerate(("nsys", "python", "nsys-tee"))]
+    view = TraceView(tables(samples=[(0, "cpu", 5.0)], threads=threads, processes=everyone))
+    assert Capture().run(view).processes == processes
+
+
+@pytest.mark.parametrize(("steps", "codes"), [([], []), ([(i * 100, 100, i) for i in range(5)], ["TV902"])])
+def test_overhead_is_a_finding_only_where_there_is_work_that_it_holds_up(steps, codes):
+    view = tables(os_calls=[(0, 500, "read")], overhead=[(0, 100, "start")], steps=steps)
+    assert [found.code for found in analyze(view).findings if found.code == "TV902"] == codes
+
+
 @pytest.mark.parametrize(("overhead", "codes"), [((0, 51), ["TV902"]), ((0, 50), []), ((1000, 600), [])])
 def test_profiler_overhead_counts_above_its_threshold_and_within_the_judged_time(overhead, codes):
     view = tables(kernels=[(0, 1000, "k")], overhead=[(*overhead, "flush")])
     assert [f.code for f in analyze(view).findings if f.code == "TV902"] == codes
+
+
+def test_overhead_of_6_percent_without_device_work_is_of_the_captured_time():
+    view = tables(span_ns=1000, host_ops=[(0, 1000, "work")], overhead=[(0, 60, "flush")])
+    (found,) = (finding for finding in analyze(view).findings if finding.code == "TV902")
+    assert found.message == "The profiler itself took 6.0 % of the captured time."
 
 
 def test_run_facts_join_devices_of_one_name():

@@ -74,7 +74,7 @@ def test_the_parts_are_shown_with_their_share_and_the_stage_is_the_loader_as_a_w
     assert "num_workers > 0" in stage["advice"]
     assert [(row[0], row[3], row[4]) for row in grids[1].rows] == [
         ("aten::stack", 1600, 0.8),
-        ("work that was not recorded: reading, decoding", 400, 0.2),
+        ("reading, decoding (not recorded)", 400, 0.2),
     ]
 
 

@@ -7,7 +7,7 @@ from traceviz.analyses.host_findings import CODES
 from traceviz.analyses.host_resources import HostResourcesAnalysis, amount
 from traceviz.analyses.host_samples import Series, Shown, all_series, judged_window, machine, sliced
 from traceviz.analyses.run import analyze
-from traceviz.report import Facts, Grid, Severity, Skipped, Timeline
+from traceviz.report import Bars, Facts, Grid, Severity, Skipped, Timeline
 
 SECOND = 10**9
 MIB = 1 << 20
@@ -84,8 +84,15 @@ class TestFigures:
             devices=[(0, "H200", {"memory_bytes": 1000, "ordinal": 0})],
         )
         (timeline,) = (b for b in ANALYSIS.describe(ANALYSIS.run(view)).blocks if isinstance(b, Timeline))
-        last = {lane.label: lane.values[-1] for lane in timeline.lanes}
-        assert last == {"CPU, program, of 8 cores": 1.0, "threads, of 10": 1.0, "GPU 0 H200 memory, of 1.00 kB": 0.5}
+        last = {lane.label: (lane.values[-1], lane.whole) for lane in timeline.lanes}
+        assert last == {"CPU, program": (1.0, "8 cores"), "threads": (1.0, "10"), "GPU 0 memory": (0.5, "1.00 kB")}
+        assert timeline.title == "Over the run; full height is the amount on the right"
+
+    def test_pictures_of_a_run_tell_which_2_seconds_of_it_were_profiled(self):
+        view = recorded(percent("program CPU", *[100] * 10), span_ns=2 * SECOND)
+        (timeline,) = (b for b in ANALYSIS.describe(ANALYSIS.run(view)).blocks if isinstance(b, Timeline))
+        assert (timeline.start_ns, timeline.end_ns) == (0, 10 * SECOND)
+        assert "(2.00 s from 0 s on profiled)" in timeline.title
 
     def test_people_read_amounts_with_their_units_and_programs_get_numbers(self):
         view = recorded(series("program memory", [2_000_000, 4_000_000], "bytes"))
@@ -109,13 +116,31 @@ class TestFigures:
         listed = [(p.name, p.pid, p.busy_cores, p.memory_bytes) for p in ANALYSIS.run(view).processes]
         assert listed == [("worker", 8, 0.8, 100), ("python", 7, 0.2, None)]
 
+    @pytest.mark.parametrize(("rest", "shown"), [(69, 2), (71, 0)])
+    def test_cores_are_drawn_where_one_works_30_percent_more_than_another(self, rest, shown):
+        view = recorded(percent("program CPU", 90), percent("core 1", 100), percent("core 0", rest))
+        bars = [b for b in ANALYSIS.describe(ANALYSIS.run(view)).blocks if isinstance(b, Bars)]
+        assert [len(block.bars) for block in bars] == [shown] * bool(shown)
+
+    def test_of_64_cores_the_8_busiest_are_drawn(self):
+        view = recorded(percent("program CPU", 90), *(percent(f"core {number}", number) for number in range(64)))
+        (bars,) = (b for b in ANALYSIS.describe(ANALYSIS.run(view)).blocks if isinstance(b, Bars))
+        assert [bar.label for bar in bars.bars] == [f"core {number}" for number in range(63, 55, -1)]
+        assert bars.title.endswith("the busiest 8")
+
     def test_cores_are_averaged_one_by_one(self):
         view = recorded(percent("program CPU", 90), percent("core 1", 50, 100), percent("core 0", 20))
         assert ANALYSIS.run(view).cores == ((0, 0.2), (1, 0.75))
 
     @pytest.mark.parametrize(
         ("value", "unit", "text"),
-        [(1234.0, "bytes/s", "1.23 kB/s"), (12.34, "%", "12.3 %"), (1500.4, "MHz", "1,500 MHz"), (3.0, "count", "3")],
+        [
+            (1234.0, "bytes/s", "1.23 kB/s"),
+            (12.34, "%", "12.3 %"),
+            (90.0, "%", "90.0 %"),
+            (1500.4, "MHz", "1,500 MHz"),
+            (3.0, "count", "3"),
+        ],
     )
     def test_an_amount_has_its_unit(self, value, unit, text):
         assert amount(value, unit) == text
@@ -251,7 +276,7 @@ class TestOversubscription:
     def test_begins_with_two_threads_for_each_core(self, runnable, codes):
         assert found_codes(self.queued(runnable, 800)) == codes
 
-    @pytest.mark.parametrize(("queued", "codes"), [(199, []), (200, ["TV603"])])
+    @pytest.mark.parametrize(("queued", "codes"), [(319, []), (320, ["TV603"])])
     def test_needs_threads_that_wait_a_fifth_of_their_time(self, queued, codes):
         assert found_codes(self.queued(16, queued)) == codes
 
@@ -267,6 +292,25 @@ class TestOversubscription:
         )
         assert found_codes(view) == codes
         assert all("16 threads of this and other programs" in found.message for found in findings(view))
+
+    @pytest.mark.parametrize(("queued", "codes"), [(19, []), (20, ["TV603"])])
+    def test_of_the_machine_is_none_of_a_program_of_which_hardly_a_thread_waits(self, queued, codes):
+        view = recorded(
+            percent("program CPU", *[5] * 10),
+            series("program runnable threads", [0.05 + queued / 100] * 10),
+            series("machine runnable threads", [20] * 10),
+            percent("program waits for a core", *[queued] * 10),
+        )
+        assert found_codes(view) == codes
+
+    def test_threads_of_others_are_counted_in_the_time_of_which_the_program_was_asked(self):
+        """The program is asked every four seconds: 16 threads in the last two of them are 8 on average."""
+        view = recorded(
+            series("program runnable threads", [0, 8, 0, 0, 0, 0, 8], every_ns=4 * SECOND),
+            series("machine runnable threads", [*[3] * 26, 19, 19]),
+            steps=[(10 + number * 1.8, 1.8) for number in range(10)],
+        )
+        assert ANALYSIS.run(view).load.others_runnable == pytest.approx(3.0)
 
     def test_costs_half_of_the_host_time_where_threads_wait_half_of_theirs(self):
         (found,) = findings(self.queued(16, 800))
@@ -291,7 +335,11 @@ class TestSettings:
             ("env__OMP_NUM_THREADS", "0", []),
             ("env__TF_NUM_INTRAOP_THREADS", "32", ["TV604"]),
             ("env__TF_NUM_INTEROP_THREADS", "32", ["TV604"]),
-            ("torch__num_threads", "12", ["TV604"]),
+            ("collector__torch__threads__intra_op", "12", ["TV604"]),
+            ("collector__torch__threads__inter_op", "12", []),
+            ("collector__tensorflow__threads__intra_op", "12", ["TV604"]),
+            ("collector__tensorflow__threads__inter_op", "12", ["TV604"]),
+            ("collector__tensorflow__threads__inter_op", "0", []),
             ("env__OMP_PLACES", "64", []),
             ("env__TF_ENABLE_ONEDNN_OPTS", "0", ["TV604"]),
             ("env__TF_ENABLE_ONEDNN_OPTS", "1", []),
@@ -304,6 +352,29 @@ class TestSettings:
         found = {f.code: f for f in findings(self.told(busy=100, env__OMP_NUM_THREADS="1"))}
         assert set(found) == {"TV601", "TV604"}
         assert found["TV604"].message == "OMP_NUM_THREADS is 1 on 4 cores, and the host limits the steps."
+
+    def test_a_framework_is_named_with_its_12_threads(self):
+        (found,) = findings(self.told(collector__torch__threads__intra_op="12"))
+        assert found.message == "PyTorch's intra-op thread number is 12, and the program may use 8 cores."
+
+    def test_16_threads_that_want_the_cores_are_too_many_though_others_use_them(self):
+        view = recorded(
+            percent("program CPU", *[100] * 10),
+            series("program runnable threads", [12] * 10),
+            settings={"env.OMP_NUM_THREADS": "16"},
+            steps=TEN_STEPS,
+        )
+        assert "TV604" in found_codes(view)
+
+    def test_one_thread_is_enough_where_the_steps_wait_for_input_in_81_percent(self):
+        waits = [(number * SECOND, int(0.81 * SECOND), "DataLoader.__next__", "input") for number in range(10)]
+        settings = {"env.OMP_NUM_THREADS": "1"}
+        view = recorded(percent("program CPU", *[100] * 10), settings=settings, steps=TEN_STEPS, host_ops=waits)
+        assert found_codes(view) == ["TV601"]
+
+    def test_one_thread_is_enough_where_other_programs_use_the_7_other_cores(self):
+        cpu, everybody = percent("program CPU", *[100] * 10), percent("machine CPU", *[800] * 10)
+        assert found_codes(recorded(cpu, everybody, settings={"env.OMP_NUM_THREADS": "1"}, steps=TEN_STEPS)) == []
 
     def test_more_threads_than_cores_are_fine_while_they_rest(self):
         assert "TV604" not in found_codes(self.told(busy=100, env__OMP_NUM_THREADS="64"))
@@ -347,6 +418,11 @@ class TestGrowth:
         found = {f.code: f for f in findings(self.grows(memory, steps=steps))}["TV605"]
         assert evidence(found)["growth_per_step"] == pytest.approx(8 * MIB, rel=0.02)
         assert "8.30 MB with every step" in found.message
+
+    def test_is_found_though_the_program_returned_its_memory_in_the_last_5_seconds(self):
+        memory = [*(500 + 8 * number for number in range(95)), *[400, 300, 200, 100, 5]]
+        (found,) = findings(self.grows(memory, span_ns=100 * SECOND))
+        assert (found.code, evidence(found)["memory_bytes"] > 1100 * MIB) == ("TV605", True)
 
     def test_that_ends_in_the_first_half_is_none(self):
         assert findings(self.grows([*range(500, 1000, 10), *[1000] * 50], span_ns=100 * SECOND)) == ()

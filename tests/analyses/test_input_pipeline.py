@@ -2,10 +2,13 @@
 
 import pytest
 
-from tests.analyses.builders import trace
+from tests.analyses.builders import tables, trace
+from traceviz import annotate
+from traceviz.analyses.host_input import HOOKS, RECORDED
 from traceviz.analyses.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.run import analyze
 from traceviz.analyses.view import AnalysisOptions, TraceView
+from traceviz.collectors.inject.traceviz_inject import nvtx_ranges
 from traceviz.report import Severity
 from traceviz.selection import Selection, select
 
@@ -211,3 +214,63 @@ def test_a_tpus_wait_for_infeed_is_a_stage_but_for_what_the_programs_own_loading
     (found,) = [f for f in ANALYSIS.judge(result) if f.code == "TV101"]
     assert all(fact.value is not None for fact in found.evidence)
     assert found.advice[0].startswith("Let the input run ahead: prefetch(AUTOTUNE)")
+
+
+TAKE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+@pytest.mark.parametrize(
+    ("name", "domain", "operation", "stages"),
+    [
+        ("data loading", "traceviz", TAKE, ["single-process DataLoader (num_workers=0)"]),  # our hook's yields
+        ("data loading", "", TAKE, ["data loading", "single-process DataLoader (num_workers=0)"]),  # the program's
+        ("data loading", "program", TAKE, ["data loading", "single-process DataLoader (num_workers=0)"]),
+        ("load data", "program", "load data", ["load data"]),  # told to both by one call
+    ],
+)
+def test_a_wait_that_two_profilers_recorded_counts_once(name, domain, operation, stages):
+    # NVTX        |-------------------| 400      the hook is around what the framework records
+    # operation    |-----------------|  390
+    category = "input" if operation == TAKE else "annotation"
+    view = trace(
+        steps=[(i * 1000, 1000, i, {"thread_id": 0}) for i in range(5)],
+        nvtx=[(i * 1000, 400, name, {"domain": domain}) for i in range(5)],
+        host_ops=[(i * 1000 + 5, 390, operation, category) for i in range(5)],
+        run={"framework": "PyTorch"},
+    )
+    result = InputPipelineAnalysis().run(view)
+    assert [stage.name for stage in result.stages] == stages
+    assert sum(stage.self_ns for stage in result.stages) == result.wait_ns == (1950 if len(stages) == 1 else 2000)
+
+
+@pytest.mark.parametrize(("covered", "kinds"), [(199, {"NVTX range", "DataLoader"}), (200, {"DataLoader"})])
+def test_a_hooks_range_yields_where_operations_cover_half_of_it(covered, kinds):
+    view = trace(
+        steps=[(i * 1000, 1000, i, {"thread_id": 0}) for i in range(5)],
+        nvtx=[(i * 1000, 400, "data loading", {"domain": "traceviz"}) for i in range(5)],
+        host_ops=[(i * 1000, covered, TAKE, "input") for i in range(5)],
+        run={"framework": "PyTorch"},
+    )
+    assert {stage.kind for stage in InputPipelineAnalysis().run(view).stages} == kinds
+
+
+def test_the_2_domains_are_those_in_which_the_hooks_and_the_library_make_ranges():
+    assert (HOOKS, RECORDED) == (nvtx_ranges.DOMAIN, annotate.DOMAIN) == ("traceviz", "program")
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "said"),
+    [
+        (
+            "not-started",
+            "Collector torch: Nothing was recorded: it ended after 8 steps; use --steps 4:8.",
+            "use --steps 4",
+        ),
+        ("run-failed", "The program failed with exit code 2; what was recorded is shown.", "failed with exit code 2,"),
+    ],
+)
+def test_a_run_without_steps_says_why_none_was_recorded_and_not_how_to_mark_them(code, message, said):
+    report = analyze(tables(os_calls=[(0, 5, "read")], notes=[(code, "warning", message)], run={"format": "run"}))
+    assert said in report.verdict.sentence
+    assert "NVTX" not in report.verdict.sentence
+    assert len(report.findings) == 0

@@ -233,3 +233,12 @@ def test_the_memory_of_the_host_is_a_pool_of_its_own_without_a_capacity():
         ("CUDA:0", 5, 1000),
         ("CPU", 40, None),
     ]
+
+
+@pytest.mark.parametrize(("second", "label"), [(0, "GPU_0_bfc"), (1, "GPU_0_bfc, process 0")])
+def test_a_pool_names_its_process_only_where_2_processes_have_pools(second, label):
+    view = trace(
+        memory_events=[alloc(10, 300, 400, 1), alloc(20, 100, 100, 2, process_id=second)],
+        processes=[(0, "python", {"pid": 5}), (1, "nsys", {"pid": 4})],
+    )
+    assert pools(view)[0].pool.label == label

@@ -1,12 +1,14 @@
 """The command line with collectors of the test's own: ``python core_drive.py collect ...``.
 
-TRACEVIZ_TEST_COLLECTORS names them, separated by commas; those of the product are used where it is not set.
+TRACEVIZ_TEST_COLLECTORS names them, separated by commas; those of the product are used where it is not set. What they
+leave is no trace: it is read only where TRACEVIZ_TEST_READ is set, as loading the libraries for it takes a second.
 """
 
 import os
 import sys
 from pathlib import Path
 
+from traceviz import recording
 from traceviz.cli import main
 from traceviz.collectors import registry
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Problem
@@ -75,6 +77,32 @@ class Troubled(Fake):
         return Harvest(problems=(Problem("no-steps", "The program made no steps.", "Give --steps 0:5."),))
 
 
+LAUNCHER = """
+import os, signal, subprocess, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+program = subprocess.Popen(sys.argv[2:], start_new_session=True)
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, frame: program.send_signal(number))
+with open(sys.argv[1], "w") as file:
+    file.write(str(program.pid))
+code = program.wait()
+sys.exit(code if code >= 0 else 128 - code)
+"""
+
+
+class Launched(Fake):
+    """Wraps the program as nsys does: in a session of its own, below a process that says 128 + n for signal n."""
+
+    name = "launched"
+
+    def command(self, command, plan):
+        return (sys.executable, "-S", "-c", LAUNCHER, str(plan.raw(self.name) / "pid"), *command)
+
+    def program(self, plan):
+        path = plan.raw(self.name) / "pid"
+        return int(path.read_text() or 0) or None if path.exists() else None
+
+
 class Slow(Fake):
     """Takes its time afterwards, until it is interrupted."""
 
@@ -88,10 +116,18 @@ class Slow(Fake):
         return Harvest((Path("never"),))
 
 
-KNOWN = {kind.name: kind for kind in (Fake, Missing, Broken, Troubled, Slow)}
+class Again(Troubled):
+    """Says what another one says."""
+
+    name = "again"
+
+
+KNOWN = {kind.name: kind for kind in (Fake, Missing, Broken, Troubled, Again, Launched, Slow)}
 
 if __name__ == "__main__":
     names = os.environ.get("TRACEVIZ_TEST_COLLECTORS")
     if names is not None:
         registry.COLLECTORS = tuple(KNOWN[name]() for name in names.split(",") if name)
+        if "TRACEVIZ_TEST_READ" not in os.environ:
+            recording._read = lambda *told, **options: recording._Read()
     main(sys.argv[1:])

@@ -12,8 +12,8 @@ REPOSITORY = DRIVER.parent.parent.parent
 
 
 def command(*arguments, collectors="fake"):
-    """Arguments and environment of a recording by the test's own ``collectors``."""
-    environment = {**os.environ, "TRACEVIZ_TEST_COLLECTORS": collectors}
+    """Arguments and environment of a recording by the test's own ``collectors``, or (``None``) by the product's."""
+    environment = {**os.environ, **({} if collectors is None else {"TRACEVIZ_TEST_COLLECTORS": collectors})}
     return [sys.executable, str(DRIVER), "collect", *map(str, arguments)], environment
 
 
@@ -41,7 +41,7 @@ def python(code):
     return "--", sys.executable, "-c", code
 
 
-def wait_for(condition, seconds=20.0):
+def wait_for(condition, seconds=60.0):
     """Wait until ``condition()`` holds."""
     end = time.monotonic() + seconds
     while not condition():

@@ -3,11 +3,12 @@
 import signal
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import traceviz
 from tests.collectors.injected_runs import Ran, run_under
-from traceviz.collectors.base import Window
+from traceviz.collectors.base import Harvest, Window
 
 KERAS = Path(__file__).with_name("keras_training.py")
 WINDOW = Window(first_step=5, steps=10)
@@ -79,12 +80,15 @@ def steps_of(ran: Ran, collector: str) -> list[int]:
 
 
 def test_keras_on_tensorflow_is_recorded_in_the_steps_asked_for(tmp_path: Path, oracle_python: str) -> None:
-    ran = run_under(tmp_path / "run", ["tensorflow"], [oracle_python, str(KERAS)], Window(5, 10))
+    ran = run_under(tmp_path / "run", ["tensorflow", "jax"], [oracle_python, str(KERAS)], Window(5, 10))
     assert ran.code == 0, ran.stderr
     assert steps_of(ran, "tensorflow") == STEPS  # over the end of an epoch, where Keras validates
     facts = ran.harvests["tensorflow"].facts
     assert (facts["steps_recorded"], facts["processes"][0]["source"]) == (10, "keras")
     assert facts["stop_cost_ns"] > 0
+    assert facts["threads"] == {"intra_op": 0, "inter_op": 0}  # left to TensorFlow
+    # Keras imports JAX and does not use it: its profiler would have it take the devices of TensorFlow.
+    assert ran.harvests["jax"] == Harvest(facts={"processes": []})
 
 
 def test_a_custom_loop_is_recorded_with_its_input_pipeline(tmp_path: Path, oracle_python: str) -> None:
@@ -126,10 +130,44 @@ def test_a_program_that_profiles_itself_goes_on_undisturbed(tmp_path: Path, orac
     assert len(ran.harvests["tensorflow"].sources) == 1
 
 
-def test_keras_on_jax_is_recorded_by_jax(tmp_path: Path, oracle_python: str) -> None:
+def test_keras_on_jax_is_recorded_by_jax_with_the_batches_it_takes(tmp_path: Path, oracle_python: str) -> None:
     ran = run(tmp_path, oracle_python, "jax", KERAS_ON_JAX)
     assert ran.code == 0, ran.stderr
     assert steps_of(ran, "jax") == STEPS
+    assert batches_taken(ran) == 10 + 1  # one to validate with, after the epoch of 9
+    assert ran.harvests["jax"].facts["threads"] == {"intra_op": 0}
+
+
+def batches_taken(ran: Ran) -> int:
+    ops = traceviz.open(ran.harvests["jax"].sources[0], tables=["host_ops"]).host_ops
+    return ops.filter(pl.col("name").cast(pl.String) == "data loading").collect().height
+
+
+RUNS_AHEAD = f"""{QUIET}
+import jax, jax.numpy as jnp, tensorflow as tf
+@jax.jit
+def train(weight, batch):
+    for _ in range(6):
+        weight = jnp.tanh(weight @ weight) + batch
+    return weight, weight.sum()
+weight = jnp.ones((600, 600))
+for batch in tf.data.Dataset.range(20).as_numpy_iterator():
+    weight, loss = train(weight, batch)
+"""
+
+
+def test_steps_of_a_jax_loop_that_never_looks_at_a_result_hold_their_work(tmp_path: Path, oracle_python: str) -> None:
+    ran = run(tmp_path, oracle_python, "jax", RUNS_AHEAD)
+    assert ran.code == 0, ran.stderr
+    assert steps_of(ran, "jax") == STEPS
+    assert batches_taken(ran) == 10
+    trace = traceviz.open(ran.harvests["jax"].sources[0], tables=["steps", "host_ops"])
+    steps = trace.steps.collect()
+    last = (steps["start_ns"] + steps["dur_ns"]).max()
+    ops = trace.host_ops.filter(pl.col("name").cast(pl.String).str.contains("fusion|dot")).collect()
+    assert ops.height >= 60
+    # One step is in flight at most: the work of nine of the ten is done when the last ends.
+    assert (ops["start_ns"] < last).mean() >= 0.9
 
 
 def test_calls_of_a_jitted_method_are_steps(tmp_path: Path, oracle_python: str) -> None:
@@ -153,4 +191,6 @@ def test_jax_is_recorded_by_time_once_it_has_chosen_its_devices(tmp_path: Path, 
     )
     ran = run(tmp_path, oracle_python, "jax", program, Window(0, None, delay_s=0.0, duration_s=60.0))
     assert ran.code == 0, ran.stderr
-    assert 20 <= len(steps_of(ran, "jax")) <= 42
+    steps = steps_of(ran, "jax")
+    assert steps == list(range(steps[0], steps[-1] + 1))
+    assert steps[0] < 39 <= steps[-1]

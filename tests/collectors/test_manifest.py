@@ -109,6 +109,8 @@ def test_collectors_are_listed_with_why_they_do_not_record():
         (Harvest((Path("/run/raw/torch/a.json"),), (Problem("cut", "Cut."),)), "recorded"),
         (Harvest(problems=(Problem("no-steps", "None."),)), "failed"),
         (Harvest(), "unused"),
+        (Harvest(facts={"emitted": 81, "arrived": 81}), "recorded"),
+        (Harvest(problems=(Problem("nvtx-lost", "Lost."),), facts={"emitted": 81, "arrived": 0}), "failed"),
     ],
 )
 def test_a_collector_ends_as_what_it_left(harvest, state):

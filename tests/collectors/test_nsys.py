@@ -1,5 +1,7 @@
 """The command line of ``nsys profile``, and what is made of what it leaves, with programs that act like it."""
 
+import os
+import re
 import sqlite3
 import sys
 from pathlib import Path
@@ -8,7 +10,9 @@ import pytest
 
 from traceviz import nsys_program
 from traceviz.collectors.base import Plan, Window
-from traceviz.collectors.nsys import LOG, REPORT, STREAM, TEMPORARY, NsysCollector, given, profile_flags
+from traceviz.collectors.nsys import LOG, PROGRAM, REPORT, STREAM, TEMPORARY, NsysCollector, given, profile_flags
+from traceviz.collectors.nsys_window import session_of
+from traceviz.collectors.nvtx import NvtxCollector
 from traceviz.errors import UsageError
 
 FAKE = """#!{python}
@@ -17,6 +21,8 @@ from pathlib import Path
 arguments = sys.argv[1:]
 if arguments == ["--version"]:
     print("NVIDIA Nsight Systems version {version}-abc")
+elif arguments == ["profile", "--help"]:
+    print("{help_text}")
 elif arguments[:1] == ["export"] and "--help" not in arguments:
     import sqlite3
     output = arguments[arguments.index("-o") + 1]
@@ -36,10 +42,10 @@ def plan(folder: Path, *nsys_args: str, **told) -> Plan:
 def fake(tmp_path, monkeypatch):
     """Put an nsys in place whose export does ``body``."""
 
-    def put(body="database.execute('CREATE TABLE StringIds (id, value)')", version="2022.4.2.1") -> Path:
+    def put(body="database.execute('CREATE TABLE StringIds (id, value)')", version="2022.4.2.1", help_text="") -> Path:
         program = tmp_path / "bin" / "nsys"
         program.parent.mkdir()
-        program.write_text(FAKE.format(python=sys.executable, body=body, version=version))
+        program.write_text(FAKE.format(python=sys.executable, body=body, version=version, help_text=help_text))
         program.chmod(0o755)
         monkeypatch.setenv(nsys_program.OVERRIDE, str(program))
         monkeypatch.setattr(nsys_program, "IMPORTER_PLACES", ())
@@ -49,8 +55,12 @@ def fake(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def no_nsys(tmp_path, monkeypatch):
+def no_path(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.fixture
+def no_nsys(no_path, monkeypatch):
     monkeypatch.delenv(nsys_program.OVERRIDE, raising=False)
     monkeypatch.setattr(nsys_program, "PLACES", ())
     monkeypatch.setattr(nsys_program, "IMPORTER_PLACES", ())
@@ -74,6 +84,9 @@ def test_the_trace_set_is_small_and_samples_nothing(tmp_path):
         (("-t", "nvtx"), "--trace=cuda,nvtx,osrt"),
         (("-tnvtx",), "--trace=cuda,nvtx,osrt"),
         (("--trace=nvtx",), "--trace=cuda,nvtx,osrt"),
+        (("--trace", "nvtx"), "--trace=cuda,nvtx,osrt"),
+        (("--trac=nvtx",), "--trace=cuda,nvtx,osrt"),
+        (("-w", "true", "--force=false"), "--force-overwrite=true"),
         (("--sample", "process-tree"), "--sample=none"),
         (("--cuda-graph-trace=graph",), "--cuda-graph-trace=node"),
         (("--kill=sigterm",), "--kill=none"),
@@ -87,14 +100,16 @@ def test_a_flag_of_the_user_replaces_ours_and_no_other(tmp_path, flags, gone):
 
 
 def test_flags_that_an_old_nsys_does_not_know_are_left_out(tmp_path):
-    flags = profile_flags(plan(tmp_path), "--trace=\n--wait=\n--cpuctxsw=\n")
-    assert len(flags) == 7
-    assert not given(flags, "--cuda-graph-trace", "")
+    help_text = "\t-t, --trace=\n\t-s, --sample=\n\t-f, --force-overwrite=\n\t--kill=\n\t--trace-fork-before-exec=\n"
+    made = plan(tmp_path, window=Window(0, None, 0.0, 5.0))
+    flags = profile_flags(made, help_text)
+    assert [flag.partition("=")[0] for flag in flags[:-1]] == ["--trace", "--sample", "--kill", "--force-overwrite"]
+    assert len(profile_flags(made, "a help that names no flag")) == 9
 
 
 def test_the_report_stays_in_the_run_folder(tmp_path):
     assert profile_flags(plan(tmp_path), "")[-1] == f"--output={tmp_path}/raw/nsys/report"
-    for flags in (("-o", "mine"), ("--output=mine",), ("-omine",)):
+    for flags in (("-o", "mine"), ("--output=mine",), ("-omine",), ("--outp", "mine")):
         with pytest.raises(UsageError, match="--output"):
             profile_flags(plan(tmp_path, *flags), "")
 
@@ -157,11 +172,83 @@ def test_why_there_is_no_report_is_said_in_the_words_of_nsys(tmp_path, fake, sai
     assert words in problem.message
 
 
-def test_a_duration_of_the_user_is_warned_of(tmp_path, fake):
+def test_a_duration_names_a_session_that_can_be_stopped_and_leaves_the_flag_to_the_user(tmp_path):
+    made = plan(tmp_path, window=Window(0, None, 2.6, 5.0))
+    flags = profile_flags(made, "")
+    assert not given(flags, "--duration", "-d")
+    assert f"--session-new={session_of(made)}" in flags
+    assert re.fullmatch(r"traceviz-[0-9a-f]{12}", session_of(made))
+    assert session_of(made) != session_of(plan(tmp_path / "other"))
+
+
+@pytest.mark.parametrize(
+    ("window", "help_text", "told"),
+    [
+        (Window(), "--trace=", ("the whole run", [])),
+        (Window(5, 10), "--trace=", ("the whole run", ["nsys-whole-run"])),
+        (Window(0, None, 2.6, None), "--trace=", ("from 3 s after the start to the end", [])),
+        (Window(0, None, 0.0, 5.0), "--trace= --session-new=", ("5 s from the start", [])),
+        (Window(0, None, 2.0, 0.5), "--trace= --session-new=", ("0.5 s from 2 s after the start", [])),
+        (Window(0, None, 0.0, 5.0), "--trace=", ("the whole run", ["nsys-to-the-end"])),
+    ],
+)
+def test_the_manifest_says_which_part_nsys_recorded(tmp_path, fake, window, help_text, told):
+    fake(help_text=help_text)
+    made = plan(tmp_path, window=window)
+    (made.raw("nsys") / REPORT).write_bytes(b"report")
+    found = NsysCollector().harvest(made)
+    assert (found.facts["window"], [problem.code for problem in found.problems]) == told
+
+
+def test_nothing_is_stopped_in_a_run_without_a_duration(tmp_path, fake):
+    fake(help_text="--trace= --session-new=")
+    assert NsysCollector().start(plan(tmp_path, window=Window(0, None, 2.0, None)), 1) is None
+    mine = plan(tmp_path, "--session-new=mine", window=Window(0, None, 0.0, 5.0))
+    assert NsysCollector().start(mine, 1) is None
+
+
+@pytest.mark.parametrize(("flags", "fix"), [(("-d5",), "Leave --duration out"), ((), "")])
+def test_an_nsys_that_ended_before_the_program_is_said(tmp_path, fake, flags, fix):
     fake()
-    assert [problem.code for problem in NsysCollector().harvest(plan(tmp_path, "-d5")).problems][1:] == [
-        "nsys-duration"
-    ]
+    made = plan(tmp_path, *flags)
+    (made.raw("nsys") / REPORT).write_bytes(b"report")
+    assert NsysCollector().harvest(made).problems == ()
+    (made.raw("nsys") / PROGRAM).write_text(f"{os.getpid()}\n")
+    (problem,) = NsysCollector().harvest(made).problems
+    assert (problem.code, problem.fix[:20]) == ("nsys-ended-first", fix)
+
+
+def test_an_export_of_the_users_own_is_replaced_by_ours(tmp_path, fake):
+    fake("database.execute('CREATE TABLE StringIds (id, value)')")
+    made = plan(tmp_path)
+    (made.raw("nsys") / REPORT).write_bytes(b"report")
+    (made.raw("nsys") / "report.sqlite").mkdir()
+    ((made.raw("nsys") / "report.sqlite") / "theirs").touch()
+    assert [source.name for source in NsysCollector().harvest(made).sources] == ["report.sqlite", "report.nsys-rep"]
+    assert (made.raw("nsys") / "report.sqlite").is_file()
+
+
+def test_the_importer_is_the_one_of_the_nsys_in_use(tmp_path, monkeypatch):
+    monkeypatch.setattr(nsys_program, "IMPORTER_PLACES", ())
+    for name in ("one", "two"):
+        for program in (f"{name}/target-linux-x64/nsys", f"{name}/host-linux-x64/QdstrmImporter"):
+            path = tmp_path / program
+            path.parent.mkdir(parents=True)
+            path.touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "one" / "target-linux-x64"))
+    assert nsys_program.find_importer() == tmp_path / "one/host-linux-x64/QdstrmImporter"
+    two = nsys_program.find_importer(tmp_path / "two/target-linux-x64/nsys")
+    assert two == tmp_path / "two/host-linux-x64/QdstrmImporter"
+
+
+def test_nvtx_is_ready_where_an_nsys_is_that_packages_hide(fake, no_path, monkeypatch):
+    program = fake()
+    monkeypatch.delenv(nsys_program.OVERRIDE)
+    monkeypatch.setattr(nsys_program, "PLACES", (str(program),))
+    assert NvtxCollector().availability().state == "ready"
+    monkeypatch.setattr(nsys_program, "PLACES", ())
+    assert NvtxCollector().availability().state == "not-installed"
+    assert NvtxCollector().availability().fix == NsysCollector().availability().fix != ""
 
 
 def test_availability_without_nsys_names_what_installs_it(no_nsys):

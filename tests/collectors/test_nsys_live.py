@@ -1,7 +1,6 @@
-"""Programs under ``traceviz collect --with nsys,resources``, with the installed nsys."""
+"""Programs under ``traceviz collect --with nsys``, with the installed nsys."""
 
 import os
-import shutil
 import subprocess
 import sys
 
@@ -10,87 +9,151 @@ import pytest
 
 from tests.collectors.core_runs import manifest
 from traceviz import api
+from traceviz.nsys_program import find_nsys
 
 pytest.importorskip("nvtx")
-pytestmark = pytest.mark.skipif(shutil.which("nsys") is None, reason="nsys is not on PATH")
+pytestmark = pytest.mark.skipif(find_nsys() is None, reason="nsys is not installed")
 
 NONE = subprocess.DEVNULL
 
 PROGRAM = """
-import os, sys, time, nvtx
+import json, os, sys, time, nvtx
+from pathlib import Path
+run = Path(sys.argv[0]).with_name("run")
+
+def steps(first, end):
+    for i in range(first, end):
+        with nvtx.annotate(f"step {i}"):
+            with nvtx.annotate("data loading"):
+                time.sleep(0.004)
+            time.sleep(0.004)
+
+def wait_for(condition):
+    end = time.monotonic() + 50
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+
+steps(0, 8)
+"""
+"""The endings of the tests follow; ``run`` is the run folder."""
+
+ENDS_WITH_3 = """
 print("out", os.environ.get("TMPDIR"), sys.stdin.read().strip(), flush=True)
 print("err", file=sys.stderr, flush=True)
-for i in range(8):
-    with nvtx.annotate(f"step {i}"):
-        with nvtx.annotate("data loading"):
-            time.sleep(0.004)
-        time.sleep(0.004)
-end = sys.argv[1]
-if end.startswith("-"):
-    os.kill(os.getpid(), int(end[1:]))
-if end == "child":
-    import subprocess
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(20)"], stdout=sys.stderr)
-    end = 5
-sys.exit(int(end))
+sys.exit(3)
+"""
+
+GOES_ON_AFTER_ITS_REPORT = """
+report, number = run / "raw" / "nsys" / "report.nsys-rep", 8
+while not report.exists() and number < 5000:
+    steps(number, number + 1)
+    number += 1
+nvtx.mark("after")
+sys.exit(7)
+"""
+
+LEAVES_A_CHILD = """
+import subprocess
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(45)"], stdout=sys.stderr)
+sys.exit(5)
+"""
+
+KILLS_NSYS = """
+launcher = Path(f"/proc/{os.getppid()}/stat").read_text()
+os.kill(int(launcher.rpartition(")")[2].split()[1]), 9)
+wait_for(lambda: json.loads((run / "manifest.json").read_text())["status"] != "running")
+time.sleep(2)
 """
 
 
-def profiled(folder, *arguments, flags=(), env=None, **options):
+def profiled(folder, ending, *flags, collectors="nsys", env=None, **options):
     program, run = folder / "program.py", folder / "run"
-    program.write_text(PROGRAM)
-    command = [
-        sys.executable,
-        "-m",
-        "traceviz",
-        "collect",
-        "--with",
-        "nsys,resources",
-        "--nvtx",
-        "off",
-        "-o",
-        run,
-        *flags,
-    ]
-    settings = {"capture_output": True, "text": True, "timeout": 60, **options}
-    environment = {**os.environ, **(env or {})}
-    done = subprocess.run(
-        [*command, "--", sys.executable, program, *arguments], check=False, env=environment, **settings
-    )
-    return done, run
+    program.write_text(PROGRAM + ending)
+    own = ["-m", "traceviz", "collect", "--with", collectors, "--nvtx", "off", "--no-report", "-o", run, *flags]
+    settings = {"stdin": NONE, "stdout": NONE, "stderr": NONE, "text": True, "timeout": 100, **options}
+    command = [sys.executable, *own, "--", sys.executable, program]
+    return subprocess.run(command, check=False, env={**os.environ, **(env or {})}, **settings), run
 
 
-@pytest.mark.parametrize(("end", "code"), [("0", 0), ("3", 3), ("-15", 143), ("-9", 137), ("-11", 139)])
-def test_the_exit_code_is_kept_and_every_range_is_there(tmp_path, end, code):
-    done, run = profiled(tmp_path, end, input="given\n", env={"TMPDIR": str(tmp_path)})
-    assert (done.returncode, done.stdout) == (code, f"out {tmp_path} given\n")
+def told_of(run, name="nsys"):
+    return next(entry for entry in manifest(run)["collectors"] if entry["name"] == name)
+
+
+def ranges(run):
+    return api.open_trace(run).scan("nvtx").select(pl.col("name").cast(pl.String)).collect()["name"].to_list()
+
+
+def steps(first, end):
+    return [name for number in range(first, end) for name in (f"step {number}", "data loading")]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A program that reads its input, writes to both outputs, and ends with 3."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "input").write_text("given\n")
+    with (folder / "input").open() as given:
+        outputs = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        options = {"collectors": "nsys,resources", "env": {"TMPDIR": str(folder)}, "stdin": given, **outputs}
+        return folder, *profiled(folder, ENDS_WITH_3, **options)
+
+
+def test_the_program_has_its_own_input_output_folder_and_exit_code(whole):
+    folder, done, _ = whole
+    assert (done.returncode, done.stdout) == (3, f"out {folder} given\n")
     assert "err\n" in done.stderr
     assert "Generating" not in done.stdout + done.stderr
-    told = {entry["name"]: entry for entry in manifest(run)["collectors"]}
-    assert told["nsys"]["state"] == told["resources"]["state"] == "recorded"
-    assert told["nsys"]["problems"] == []
-    assert told["nsys"]["sources"] == ["raw/nsys/report.sqlite", "raw/nsys/report.nsys-rep"]
-    names = api.open_trace(run).scan("nvtx").select(pl.col("name").cast(pl.String)).collect()["name"]
-    assert (names == "data loading").sum() == 8
-    assert names.str.starts_with("step").sum() == 8
 
 
-def test_the_report_names_steps_and_input_and_reading_raw_agrees(tmp_path):
-    _, run = profiled(tmp_path, "0", stdin=NONE)
+def test_every_range_is_there_and_the_report_and_its_export_are_kept(whole):
+    run = whole[2]
+    told = told_of(run)
+    assert (told["state"], told["problems"], told["facts"]["window"]) == ("recorded", [], "the whole run")
+    assert told["sources"] == ["raw/nsys/report.sqlite", "raw/nsys/report.nsys-rep"]
+    assert told_of(run, "resources")["state"] == "recorded"
+    assert ranges(run) == steps(0, 8)
+
+
+def test_the_report_names_steps_and_input_and_reading_raw_agrees(whole):
+    run = whole[2]
     found, raw = api.report_on(run), api.report_on(run / "raw" / "nsys" / "report.nsys-rep")
     assert found.findings[0].slug == raw.findings[0].slug == "input-bound"
     assert api.open_trace(run).rows("nvtx") == api.open_trace(run / "raw/nsys/report.sqlite").rows("nvtx") == 16
 
 
+@pytest.mark.parametrize(("number", "code"), [(15, 143), (9, 137)])
+def test_a_program_that_dies_of_a_signal_leaves_what_nsys_had_of_it(tmp_path, number, code):
+    done, run = profiled(tmp_path, f"os.kill(os.getpid(), {number})")
+    found = ranges(run)
+    assert (done.returncode, manifest(run)["status"]) == (code, "killed")
+    assert told_of(run)["problems"] == []
+    assert found == steps(0, 8)[: len(found)]  # nsys loses the latest, which are still with the program
+    assert len(found) >= 1
+
+
+def test_a_duration_ends_the_recording_and_not_the_program(tmp_path):
+    done, run = profiled(tmp_path, GOES_ON_AFTER_ITS_REPORT, "--duration", "2s")
+    told = told_of(run)
+    assert (done.returncode, told["facts"]["window"], told["problems"]) == (7, "2 s from the start", [])
+    found = ranges(run)
+    assert found[:2] == ["step 0", "data loading"]
+    assert "after" not in found
+
+
 def test_a_process_that_is_left_behind_does_not_hold_up_the_run(tmp_path):
-    done, run = profiled(tmp_path, "child", stdin=NONE, stdout=NONE, stderr=NONE, capture_output=False, timeout=40)
+    done, run = profiled(tmp_path, LEAVES_A_CHILD)
     assert done.returncode == 5
-    assert manifest(run)["duration_ns"] < 15e9
+    assert manifest(run)["duration_ns"] < 40e9
+
+
+def test_an_nsys_that_is_killed_is_said_and_what_it_had_is_kept(tmp_path):
+    done, run = profiled(tmp_path, KILLS_NSYS)
+    told = told_of(run)
+    assert (done.returncode, told["problems"][0]["code"]) == (137, "nsys-ended-first")
+    assert len(told["sources"]) >= 1
 
 
 def test_flags_that_nsys_refuses_are_said_in_its_words(tmp_path):
-    done, run = profiled(tmp_path, "0", flags=("--nsys-args", "--nonsense=1"), stdin=NONE)
-    assert done.returncode != 0
-    (entry,) = (entry for entry in manifest(run)["collectors"] if entry["name"] == "nsys")
-    assert [problem["code"] for problem in entry["problems"]] == ["nsys-refused"]
-    assert "nonsense" in entry["problems"][0]["message"]
+    done, run = profiled(tmp_path, "", "--nsys-args", "--nonsense=1")
+    (problem,) = told_of(run)["problems"]
+    assert (done.returncode != 0, problem["code"], "nonsense" in problem["message"]) == (True, "nsys-refused", True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -20,28 +22,33 @@ from traceviz.collectors.base import Plan
 TRAINING = REPOSITORY / "tests/collectors/torch_training.py"
 
 
-@pytest.fixture
-def profiled(tmp_path):
-    """Runs a command under nsys and the hooks, and exports the report where the collector looks for it."""
+def profile(folder: Path, *command: str, trace: str = "nvtx") -> tuple[Ran, Path]:
+    """Run a command under nsys and the hooks, and export the report where the collector looks for it."""
     nsys = shutil.which("nsys")
     if nsys is None:
         pytest.skip("nsys is not on PATH")
+    report = folder / "raw/nsys/report"
+    report.parent.mkdir(parents=True)
+    flags = ["-t", trace, "-s", "none", "--cpuctxsw=none", "--force-overwrite=true"]
+    ran = run_under(folder, ("nvtx",), command, wrapper=[nsys, "profile", *flags, "-o", str(report)])
+    exported = report.with_suffix(".sqlite")
+    subprocess.run(
+        [nsys, "export", "--type=sqlite", "-o", exported, report.with_suffix(".nsys-rep")],
+        check=True,
+        capture_output=True,
+    )
+    return ran, exported
 
-    def run(*command: str, trace: str = "nvtx") -> tuple[Ran, Path]:
-        report = tmp_path / "raw/nsys/report"
-        report.parent.mkdir(parents=True)
-        flags = ["-t", trace, "-s", "none", "--cpuctxsw=none", "--force-overwrite=true"]
-        wrapper = [nsys, "profile", *flags, "-o", str(report)]
-        ran = run_under(tmp_path, ("nvtx",), command, wrapper=wrapper)
-        exported = report.with_suffix(".sqlite")
-        subprocess.run(
-            [nsys, "export", "--type=sqlite", "-o", exported, report.with_suffix(".nsys-rep")],
-            check=True,
-            capture_output=True,
-        )
-        return ran, exported
 
-    return run
+@pytest.fixture
+def profiled(tmp_path):
+    return functools.partial(profile, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def of_torch(torch_python, tmp_path_factory):
+    """One run of 20 steps, which several tests read and none changes."""
+    return profile(tmp_path_factory.mktemp("torch"), torch_python, str(TRAINING), "plain", "20")
 
 
 def harvested(folder: Path):
@@ -55,19 +62,28 @@ def names_in(report: Path, domain: str = "traceviz") -> Counter[str]:
     return Counter(name.split(" ")[0] if name.startswith(("step", "epoch")) else name for name in names)
 
 
-def test_every_range_of_a_torch_program_arrives(profiled, torch_python, tmp_path):
-    ran, report = profiled(torch_python, str(TRAINING), "plain", "20")
+def test_every_range_of_a_torch_program_arrives(of_torch):
+    ran, report = of_torch
     assert (ran.code, ran.stdout.splitlines()[0]) == (0, "trained")
     arrived = names_in(report)
     expected = {"step": 20, "forward": 20, "backward": 20, "optimizer": 20, "data loading": 21, "epoch": 1}
     assert dict(arrived) == expected
-    facts = harvested(tmp_path).facts
+    facts = harvested(report.parents[2]).facts
     assert (facts["emitted"], facts["arrived"], facts["ranges"]) == (102, 102, expected)
+    assert facts["threads"]["intra_op"] == 1
 
 
-def test_the_report_names_the_input_of_a_torch_program(profiled, torch_python):
-    _, report = profiled(torch_python, str(TRAINING), "plain", "20")
-    assert [finding.slug for finding in api.report_on(report).findings][:1] == ["input-bound"]
+def test_the_report_names_the_input_of_a_torch_program(of_torch):
+    assert [finding.slug for finding in api.report_on(of_torch[1]).findings][:1] == ["input-bound"]
+
+
+def test_a_report_without_the_ranges_is_a_problem(of_torch, tmp_path):
+    shutil.copytree(of_torch[1].parents[2], tmp_path / "run")
+    with closing(sqlite3.connect(tmp_path / "run/raw/nsys/report.sqlite")) as database, database:
+        database.execute("DELETE FROM NVTX_EVENTS")
+    (problem,) = harvested(tmp_path / "run").problems
+    assert problem.code == "nvtx-lost"
+    assert "102 NVTX ranges" in problem.message
 
 
 def test_ranges_of_keras_arrive_and_change_no_result(profiled, oracle_python):
@@ -76,15 +92,6 @@ def test_ranges_of_keras_arrive_and_change_no_result(profiled, oracle_python):
     ran, report = profiled(oracle_python, program)
     assert ran.stdout.splitlines()[0] == plain.splitlines()[0]
     assert dict(names_in(report)) == {"step": 33, "epoch": 3, "data loading": 33, "compute": 33}
-
-
-def test_a_report_without_the_ranges_is_a_problem(profiled, torch_python, tmp_path):
-    _, report = profiled(torch_python, str(TRAINING), "plain", "8")
-    with sqlite3.connect(report) as database:
-        database.execute("DELETE FROM NVTX_EVENTS")
-    (problem,) = harvested(tmp_path).problems
-    assert problem.code == "nvtx-lost"
-    assert "42 NVTX ranges" in problem.message
 
 
 def test_a_trace_set_without_nvtx_is_said(profiled, torch_python, tmp_path):

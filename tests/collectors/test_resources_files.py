@@ -4,8 +4,9 @@ import os
 
 import pytest
 
-from traceviz.collectors.sampler import core_shares
+from traceviz.collectors.sampler import Probe, ProcessesProbe, ProgramProbe, core_shares
 from traceviz.collectors.sampler_machine import THREAD_VARIABLES, cgroup, environment, machine_settings
+from traceviz.collectors.sampler_metrics import PROGRAM_RSS, Reading
 from traceviz.collectors.sampler_proc import (
     PAGE_BYTES,
     TICK_NS,
@@ -14,16 +15,17 @@ from traceviz.collectors.sampler_proc import (
     grown,
     parse_available,
     parse_io,
+    parse_load,
     parse_machine,
     parse_stat,
-    parse_thread,
 )
+from traceviz.collectors.sampler_threads import ThreadClocks, growth, parse_clocks, parse_switches, read_switches
 
 NUMBERS = "1 7 7 0 -1 4194304 99 0 0 0 250 50 30 20 20 0 9 0 4711 3133440 512 18446744073709551615"
 
 
-def stat_line(pid=10, name="python", parent=1, state="S"):
-    rest = f"{parent} 7 7 0 -1 4194304 99 0 0 0 300 0 50 0 20 0 9 0 4711 3133440 512 1844"
+def stat_line(pid=10, name="python", parent=1, state="S", *, own=300, reaped=50, threads=9, pages=512):
+    rest = f"{parent} 7 7 0 -1 4194304 99 0 0 0 {own} 0 {reaped} 0 20 0 {threads} 0 4711 3133440 {pages} 1844"
     return f"{pid} ({name}) {state} {rest}\n".encode()
 
 
@@ -36,6 +38,7 @@ def proc_folder(folder, *lines, threads=()):
         task = folder / str(pid) / "task" / str(tid)
         task.mkdir(parents=True)
         (task / "status").write_text(f"Name:\tx\nState:\t{state} (what)\nvoluntary_ctxt_switches:\t5\n")
+        (task / "schedstat").write_text(f"{tid * 1000} 70 3\n")
     return folder
 
 
@@ -52,22 +55,35 @@ def test_reads_and_writes_are_those_of_storage():
     assert parse_io(b"") == (0, 0)
 
 
-def test_a_thread_that_ran_3_ms_and_waited_2_ms_is_runnable():
+def test_a_thread_that_ran_3_ms_and_waited_2_ms_is_told_by_its_clocks():
+    assert parse_clocks(b"3000000 2000000 12\n") == (3_000_000, 2_000_000)
+    assert parse_clocks(b"") is None
+
+
+def test_a_runnable_thread_gave_up_its_core_5_times_and_lost_it_7_times():
     status = b"Name:\tx\nState:\tR (running)\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t7\n"
-    assert parse_thread(status, b"3000000 2000000 12\n") == (True, 3_000_000, 2_000_000, 5, 7)
-    assert parse_thread(b"State:\tS (sleeping)\n", b"") == (False, 0, 0, 0, 0)
+    assert parse_switches(status) == (True, 5, 7)
+    assert parse_switches(b"State:\tS (sleeping)\n") == (False, 0, 0)
+
+
+def test_counters_of_threads_grow_by_2_and_that_of_a_new_one_since_it_began():
+    assert growth({1: (10, 0), 2: (5, 0)}, {1: (12, 0), 3: (4, 0)}, 0) == [2, 4]
+
+
+def test_6_threads_run_beside_the_reader():
+    assert parse_load(b"0.50 0.40 0.30 7/1234 98765\n") == (6, 98765)
 
 
 def test_time_of_the_hypervisor_counts_as_neither_busy_nor_idle():
     text = (
         b"cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 10 1 5 70 4 2 3 5 9 9\ncpu3 0 0 0 0 0 0 0 0 0 0\nintr 5 1 2\nprocs_running 6\n"
     )
-    assert parse_machine(text) == MachineStat({0: 21, 3: 0}, {0: 100, 3: 0}, 6)
+    assert parse_machine(text) == MachineStat({0: 21, 3: 0}, {0: 100, 3: 0})
 
 
 def test_a_core_that_was_busy_in_3_of_4_ticks_is_busy_in_75_percent():
-    before = MachineStat({0: 100, 1: 0}, {0: 1000, 1: 50}, 1)
-    now = MachineStat({0: 103, 1: 0, 2: 5}, {0: 1004, 1: 50, 2: 10}, 1)
+    before = MachineStat({0: 100, 1: 0}, {0: 1000, 1: 50})
+    now = MachineStat({0: 103, 1: 0, 2: 5}, {0: 1004, 1: 50, 2: 10})
     assert core_shares(before, now) == {0: 0.75}  # core 1 had no tick, core 2 was off before
 
 
@@ -134,7 +150,113 @@ class TestTree:
         proc = proc_folder(tmp_path, stat_line(10), threads=[(10, 10, "S"), (10, 11, "R"), (10, 12, "R")])
         tree = ProcessTree(10, proc)
         tree.discover()
-        assert sum(thread.runnable for thread in tree.threads(tree.program).values()) == 2
+        assert sum(thread.runnable for thread in read_switches(tree.program, proc).values()) == 2
+        tree.close()
+
+
+def program_readings(tree, probe, now_ns):
+    return {reading.metric.name: reading.value for reading in probe.measure(now_ns)}
+
+
+class TestProgram:
+    def test_only_its_own_processes_are_measured_one_by_one(self, tmp_path):
+        lines = (
+            stat_line(10, name="nsys"),
+            stat_line(11, parent=10, own=100),
+            stat_line(12, parent=10, name="nsys-tee"),
+        )
+        tree = ProcessTree(10, proc_folder(tmp_path, *lines))
+        tree.discover()
+        probe = ProcessesProbe(1, tree)
+        assert [reading.pid for reading in probe.measure(0)] == [11]
+        proc_folder(tmp_path, stat_line(11, parent=10, own=125))
+        tree.update()
+        readings = {reading.metric.name: reading for reading in probe.measure(100 * TICK_NS)}
+        assert (readings["process CPU"].pid, readings["process CPU"].value) == (11, 25.0)
+        tree.close()
+
+    def test_a_profiler_used_half_a_core_and_not_the_110_seconds_of_the_program_that_it_waited_for(self, tmp_path):
+        lines = stat_line(10, name="nsys", own=100), stat_line(11, parent=10, own=11_000)
+        tree = ProcessTree(10, proc_folder(tmp_path, *lines))
+        tree.discover()
+        probe, second = ProgramProbe(1, tree), 100 * TICK_NS
+        program_readings(tree, probe, 0)
+        proc_folder(tmp_path, stat_line(10, name="nsys", own=150, reaped=11_050))
+        proc_folder(tmp_path, stat_line(11, parent=10, state="Z", own=11_000))
+        assert program_readings(tree, probe, second)["profiler CPU"] == 50.0
+        tree.close()
+
+    def test_a_part_of_the_profiler_that_ends_takes_nothing_from_another(self, tmp_path):
+        lines = stat_line(10, name="nsys", own=100), stat_line(12, parent=10, name="nsys-tee", own=400)
+        tree = ProcessTree(10, proc_folder(tmp_path, *lines))
+        tree.discover()
+        probe = ProgramProbe(1, tree)
+        program_readings(tree, probe, 0)
+        tree.members.pop(12).close()
+        proc_folder(tmp_path, stat_line(10, name="nsys", own=130))
+        assert program_readings(tree, probe, 100 * TICK_NS)["profiler CPU"] == 30.0
+        tree.close()
+
+    def test_memory_of_a_process_counts_from_its_second_reading_on(self, tmp_path):
+        tree = ProcessTree(10, proc_folder(tmp_path, stat_line(10, pages=100)))
+        tree.discover()
+        probe = ProgramProbe(1, tree)
+        pages = []
+        for turn in range(3):
+            pages.append(program_readings(tree, probe, turn * TICK_NS)["program memory"] / PAGE_BYTES)
+            proc_folder(tmp_path, stat_line(11, parent=10, pages=100 - turn * 60))
+            tree.discover()
+        assert pages == [100, 100, 140]
+        tree.close()
+
+
+class Wordy(Probe):
+    """Takes no time, and says much."""
+
+    cpu_share = 0.001
+
+    def measure(self, now_ns):
+        return iter([Reading(PROGRAM_RSS, 1.0, pid) for pid in range(1000)])
+
+
+def test_a_probe_of_1000_readings_waits_3_seconds_as_they_have_to_be_stored():
+    probe = Wordy(period_ns=100_000_000)
+    assert len(probe.turn(0)) == 1000
+    assert probe.due_ns > 2_900_000_000
+    assert probe.turn(2_900_000_000) == []
+
+
+class TestThreadClocks:
+    def test_are_those_of_all_threads_and_of_new_ones(self, tmp_path):
+        proc = proc_folder(tmp_path, stat_line(10, threads=2), threads=[(10, 10, "S"), (10, 11, "R")])
+        tree = ProcessTree(10, proc)
+        tree.discover()
+        clocks = ThreadClocks(proc)
+        assert clocks.read(tree.program) == {10: (10_000, 70), 11: (11_000, 70)}
+        (proc / "10/task/11/schedstat").write_text("11500 90 4\n")
+        proc_folder(tmp_path, stat_line(10, threads=3), threads=[(10, 12, "R")])
+        tree.update()
+        assert clocks.read(tree.program) == {10: (10_000, 70), 11: (11_500, 90), 12: (12_000, 70)}
+        clocks.close()
+        tree.close()
+
+    def test_of_more_threads_than_files_may_be_open_are_read_all_the_same(self, tmp_path):
+        proc = proc_folder(tmp_path, stat_line(10), threads=[(10, number, "S") for number in range(10, 19)])
+        tree = ProcessTree(10, proc)
+        tree.discover()
+        clocks = ThreadClocks(proc, most=2)
+        assert [len(clocks.read(tree.program)) for _ in range(2)] == [9, 9]
+        assert sum(map(len, clocks._files.values())) == 2
+        clocks.close()
+        tree.close()
+
+    def test_of_a_program_that_is_gone_are_none_and_its_files_are_let_go(self, tmp_path):
+        proc = proc_folder(tmp_path, stat_line(10, threads=1), threads=[(10, 10, "S")])
+        tree = ProcessTree(10, proc)
+        tree.discover()
+        clocks = ThreadClocks(proc)
+        assert len(clocks.read(tree.program)) == 1
+        assert (clocks.read([]), clocks._files) == ({}, {})
         tree.close()
 
 

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from traceviz.collectors.sampler_gpu import find_gpus
+from traceviz.collectors.resources import ResourcesCollector
+from traceviz.collectors.sampler_gpu import find_gpus, has_gpu
 
 
 class FakeNvml:
@@ -91,6 +92,26 @@ def test_only_gpus_that_the_program_sees_are_measured(visible, numbers):
     gpus = find_gpus(visible, FakeNvml())
     assert [gpu.number for gpu in gpus.found] == numbers
     assert bool(gpus.reason) == (not numbers)
+
+
+@pytest.mark.parametrize(
+    ("file", "there"),
+    [
+        ("dev/nvidia0", True),
+        ("proc/driver/nvidia/gpus/0000:01:00.0/information", True),
+        ("usr/lib/wsl/lib/libnvidia-ml.so.1", True),
+        ("dev/nvidiactl", False),
+        ("dev/nvidia-uvm", False),
+    ],
+)
+def test_the_control_device_alone_is_no_gpu(tmp_path, monkeypatch, file, there):
+    for name in ("proc/self/stat", file):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr("traceviz.collectors.resources.find_spec", lambda name: None)
+    state = ResourcesCollector(tmp_path).availability()
+    assert (has_gpu(tmp_path), "nvidia-ml-py" in state.fix, state.is_ready) == (there, there, True)
+    assert ("there is no NVIDIA GPU" in state.detail) == (not there)
 
 
 def test_a_driver_that_is_not_loaded_is_a_reason_and_no_error():

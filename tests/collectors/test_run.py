@@ -1,6 +1,5 @@
 """A run from its start to its end, with real programs: exit codes, what is left, what goes wrong on the way."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -8,10 +7,14 @@ import sys
 
 import pytest
 
+import traceviz
 from tests.collectors.core_runs import DRIVER, begin, collect, is_alive, manifest, python, wait_for
-from traceviz.collectors.plan import CollectOptions
-from traceviz.recording import collect as record
-from traceviz.recording import understood
+from traceviz import CollectOptions, api
+from traceviz.collectors.base import Problem, Window
+from traceviz.collectors.manifest import CollectorEntry, Manifest
+from traceviz.recording import _Read, _worth_saying, understood
+
+READ = {"TRACEVIZ_TEST_READ": "yes"}
 
 
 @pytest.mark.parametrize(
@@ -20,6 +23,7 @@ from traceviz.recording import understood
         ("pass", 0, "finished", None),
         ("raise SystemExit(1)", 1, "failed", None),
         ("import os; os._exit(3)", 3, "failed", None),
+        ("raise SystemExit(137)", 137, "failed", None),
         ("1 / 0", 1, "failed", None),
         ("import os; os.kill(os.getpid(), 9)", 137, "killed", 9),
         ("import os; os.kill(os.getpid(), 15)", 143, "killed", 15),
@@ -31,6 +35,21 @@ def test_the_programs_exit_code_is_ours_and_the_manifest_says_how_it_ended(tmp_p
     found = manifest(tmp_path / "run")
     assert done.returncode == expected
     assert (found["status"], found["exit"]) == (status, {"code": expected, "signal": signal})
+
+
+@pytest.mark.parametrize(
+    ("code", "expected", "status", "signal"),
+    [
+        ("raise SystemExit(3)", 3, "failed", None),
+        ("import os; os.kill(os.getpid(), 9)", 137, "killed", 9),
+        ("import os; os.abort()", 134, "killed", 6),
+    ],
+)
+def test_a_signal_is_known_through_what_wraps_the_program(tmp_path, code, expected, status, signal):
+    done = collect("-o", tmp_path / "run", *python(code), collectors="launched")
+    found = manifest(tmp_path / "run")
+    assert (done.returncode, found["status"], found["exit"]["signal"]) == (expected, status, signal)
+    assert found["pid"] == int((tmp_path / "run/raw/launched/pid").read_text())
 
 
 def test_the_manifest_has_times_usage_tags_and_what_the_collector_found(tmp_path):
@@ -80,10 +99,13 @@ def test_the_manifest_says_nothing_private_unless_told_to(tmp_path):
 
 
 def test_a_collector_that_fails_costs_neither_the_exit_code_nor_the_others(tmp_path):
-    done = collect("-o", tmp_path / "run", *python("raise SystemExit(3)"), collectors="broken,fake,troubled")
+    done = collect(
+        "-o", tmp_path / "run", *python("raise SystemExit(3)"), collectors="again,broken,fake,troubled", env=READ
+    )
     found = manifest(tmp_path / "run")
     assert done.returncode == 3
     assert [(entry["name"], entry["state"]) for entry in found["collectors"]] == [
+        ("again", "failed"),
         ("broken", "failed"),
         ("fake", "recorded"),
         ("troubled", "failed"),
@@ -91,20 +113,14 @@ def test_a_collector_that_fails_costs_neither_the_exit_code_nor_the_others(tmp_p
     assert [problem["code"] for problem in found["problems"]] == ["not-started", "no-tables"]
     for part in ("The companion has no room", "No space left on device", "The program made no steps. Give --steps 0:5"):
         assert part in done.stderr
+    told = done.stderr.splitlines()
+    assert told.count("traceviz: The program made no steps. Give --steps 0:5.") == 1  # though two collectors said so
 
 
 def test_a_program_that_nothing_records_still_leaves_its_manifest(tmp_path):
     done = collect("-o", tmp_path / "run", *python("raise SystemExit(5)"), collectors="")
     assert (done.returncode, manifest(tmp_path / "run")["exit"]["code"]) == (5, 5)
     assert "recording nothing but the exit code and the times" in done.stderr
-
-
-def test_no_library_that_reads_traces_is_loaded_while_the_program_runs(tmp_path):
-    code = "import os; print(open(f'/proc/{os.getppid()}/maps').read())"
-    line = [sys.executable, "-m", "traceviz", "collect", "--no-report", "-o", str(tmp_path / "run"), *python(code)]
-    loaded = subprocess.run(line, capture_output=True, text=True, check=True).stdout
-    assert "libc" in loaded
-    assert not any(name in loaded for name in ("polars", "pyarrow", "numpy", "pandas"))
 
 
 def test_a_grandchild_that_lives_on_with_our_output_does_not_hold_the_run_up(tmp_path):
@@ -124,7 +140,7 @@ def test_workers_of_the_program_end_with_it_in_order(tmp_path):
     script = tmp_path / "launcher.py"
     script.write_text(
         "import multiprocessing as m, os, sys\n"
-        "def work(rank):\n    print('rank', rank, flush=True); sys.exit(rank)\n"
+        "def work(rank):\n    os.write(1, f'rank {rank}\\n'.encode()); sys.exit(rank)\n"
         "if __name__ == '__main__':\n"
         "    m.set_start_method('spawn')\n"
         "    workers = [m.Process(target=work, args=(rank,)) for rank in range(3)]\n"
@@ -136,7 +152,7 @@ def test_workers_of_the_program_end_with_it_in_order(tmp_path):
 
 
 def test_a_recording_that_is_killed_leaves_a_manifest_that_says_running(tmp_path):
-    code = f"import time; open({str(tmp_path / 'up')!r}, 'w'); time.sleep(1); open({str(tmp_path / 'done')!r}, 'w')"
+    code = f"import time; open({str(tmp_path / 'up')!r}, 'w'); time.sleep(0.3); open({str(tmp_path / 'done')!r}, 'w')"
     running = begin("-o", tmp_path / "run", *python(code))
     wait_for((tmp_path / "up").exists)
     running.kill()
@@ -146,42 +162,62 @@ def test_a_recording_that_is_killed_leaves_a_manifest_that_says_running(tmp_path
     wait_for((tmp_path / "done").exists)  # the program itself goes on
 
 
-def test_the_resources_of_a_real_run_become_tables_and_a_report(tmp_path):
-    line = [sys.executable, "-m", "traceviz", "collect", "--with", "resources", "-o", str(tmp_path / "run")]
-    code = "import time\nend = time.time() + 1\nwhile time.time() < end: pass\nraise SystemExit(3)"
-    done = subprocess.run([*line, *python(code)], capture_output=True, text=True, check=False)
-    found = manifest(tmp_path / "run")
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    """A run that is recorded by the product's own collector, of a program that writes down what its parent loaded."""
+    folder = tmp_path_factory.mktemp("real")
+    code = (
+        "import os, shutil, time\n"
+        f"shutil.copy(f'/proc/{{os.getppid()}}/maps', {str(folder / 'maps')!r})\n"
+        "time.sleep(0.5)\n"
+        "raise SystemExit(3)"
+    )
+    line = [sys.executable, "-m", "traceviz", "collect", "--with", "resources", "-o", str(folder / "run")]
+    return folder, subprocess.run([*line, *python(code)], capture_output=True, text=True, check=False)
+
+
+def test_no_library_that_reads_traces_is_loaded_while_the_program_runs(real):
+    loaded = (real[0] / "maps").read_text()
+    assert "libc" in loaded
+    assert not any(name in loaded for name in ("polars", "pyarrow", "numpy", "pandas"))
+
+
+def test_the_resources_of_a_real_run_become_tables_and_a_report(real, tmp_path):
+    run, done = real[0] / "run", real[1]
+    found = manifest(run)
     assert (done.returncode, found["problems"]) == (3, [])
     assert found["tables"]["samples"] > 20
-    assert f"traceviz report {os.path.relpath(tmp_path / 'run')}" in done.stderr
-    texts = [
-        json.loads(subprocess.run(report, capture_output=True, text=True, check=True).stdout)["sections"]
-        for report in (
-            [*line[:3], "report", str(tmp_path / where), "--format", "json"] for where in ("run", "run/tables")
-        )
-    ]
-    assert texts[0] == texts[1]
-    shutil.rmtree(tmp_path / "run/tables")
-    report = [*line[:3], "report", str(tmp_path / "run"), "--format", "json"]
-    again = subprocess.run(report, capture_output=True, text=True, check=True).stdout
-    assert json.loads(again)["sections"] == texts[0]
+    assert f"traceviz report {run}" in done.stderr
+    assert "The program ended with code 3, and no step of it was recorded that could be judged." in done.stderr
+    untold = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("tables"))
+    first, *others = (api.report_on(folder).sections for folder in (run, run / "tables", untold))
+    assert "host" in {section.slug for section in first}
+    assert others == [first, first]
 
 
 def test_what_the_profilers_wrote_is_dropped_only_once_there_are_tables(tmp_path):
-    line = [sys.executable, "-m", "traceviz", "collect", "--with", "resources", "--no-keep-raw", "--no-report"]
-    code = "import time; time.sleep(0.5)"
-    subprocess.run([*line, "-o", str(tmp_path / "run"), *python(code)], capture_output=True, check=True)
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["manifest.json", "tables"]
-    collect("--no-keep-raw", "-o", tmp_path / "unread", *python(code))
+    collect("--no-keep-raw", "-o", tmp_path / "unread", *python("pass"), env=READ)
     assert (tmp_path / "unread/raw/fake/companion.txt").exists()
 
 
 def test_the_library_returns_what_the_command_line_prints(tmp_path):
-    options = CollectOptions(output=tmp_path / "run", collectors=("resources",), tags={"a": "b"})
-    outcome = record(options, [sys.executable, "-c", "import time; time.sleep(0.4); raise SystemExit(4)"])
+    options = CollectOptions(output=tmp_path / "run", collectors=("resources",), keep_raw=False)
+    outcome = traceviz.collect(options, [sys.executable, "-c", "import time; time.sleep(0.4); raise SystemExit(4)"])
     assert (outcome.exit_code, outcome.status, outcome.folder) == (4, "failed", tmp_path / "run")
     assert outcome.tables["samples"] > 0
     assert outcome.verdict == ()
+    assert sorted(path.name for path in outcome.folder.iterdir()) == ["manifest.json", "tables"]
+
+
+def test_advice_on_what_could_not_be_judged_is_left_out_where_the_run_says_why():
+    def said(status, *problems, judged=False):
+        entry = CollectorEntry("torch", "failed", problems=problems)
+        known = Manifest("a", "a", Window(), 10.0, (entry,), {}, {}, {}, status=status, code=2)
+        return _worth_saying(_Read(lines=("Cannot judge.", "TV1 Mark the steps."), judged=judged), known)
+
+    assert said("failed") == ("The program ended with code 2, and no step of it was recorded that could be judged.",)
+    assert said("finished", Problem("not-started", "It ended after 8 steps.")) == ()
+    assert len(said("finished")) == len(said("failed", judged=True)) == 2
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import subprocess
 
 import polars as pl
 import pytest
@@ -39,6 +41,8 @@ def test_ten_steps_of_an_unmodified_program_are_recorded_and_its_loader_named(tr
     assert steps_of(ran) == list(range(5, 15))
     assert facts(ran)["steps_recorded"] == 10
     assert facts(ran)["stop_cost_ns"] > 0
+    assert facts(ran)["threads"]["intra_op"] == 1  # as the program sets it, whatever the environment says
+    assert facts(ran)["threads"]["inter_op"] >= 1
     report = api.report_on(ran.harvests["torch"].sources[0])
     assert {finding.slug for finding in report.findings} >= {"input-bound", "single-process-loader"}
 
@@ -51,35 +55,16 @@ def test_workers_of_a_loader_are_not_recorded_however_they_start(train, context)
     assert steps_of(ran) == list(range(5, 15))
 
 
-@pytest.mark.parametrize(("how", "code"), [("exit0", 0), ("exit1", 1), ("exit3", 3), ("raise", 1), ("terminated", -15)])
+@pytest.mark.parametrize(("how", "code"), [("raise", 1), ("terminated", -15)])
 def test_an_open_window_is_saved_however_the_program_ends(train, how, code):
     ran = train(how, 12)
     assert (ran.code, ran.problems) == (code, [])
     assert steps_of(ran) == list(range(5, 12))
 
 
-def test_a_kill_halfway_leaves_a_note(train):
-    ran = train("killed", 12)
-    assert (ran.code, ran.problems) == (-9, ["killed-while-recording"])
-    assert ran.harvests["torch"].sources == ()
-
-
-def test_a_kill_after_the_window_loses_nothing(train):
-    ran = train("killed", 20)
-    assert (ran.code, ran.problems) == (-9, [])
-    assert steps_of(ran) == list(range(5, 15))
-
-
-def test_a_program_shorter_than_its_window_says_which_steps_it_has(train):
-    ran = train("plain", 3)
-    (problem,) = ran.harvests["torch"].problems
-    assert ran.code == 0
-    assert "3 steps" in problem.message
-    assert "--steps 1:3" in problem.message
-
-
-def test_two_optimizers_make_one_step(train):
-    ran = train("two", 20)
+def test_two_optimizers_make_one_step_and_shapes_are_recorded_on_request(train):
+    ran = train("two", 20, options={"torch": {"record_shapes": True}})
+    assert b'"record_shapes": 1' in gzip.decompress(ran.harvests["torch"].sources[0].read_bytes())
     assert steps_of(ran) == list(range(5, 15))
     assert facts(ran)["processes"][0]["source"] == "torch_optimizer"
 
@@ -123,18 +108,36 @@ def test_a_program_that_profiles_itself_later_ends_the_recording(train):
     assert steps_of(ran) == list(range(5, 10))
 
 
-def test_a_window_of_time_is_recorded_from_another_thread(train):
-    ran = train("plain", 400, window=Window(0, None, 8.0, 0.5))
+def test_a_window_of_time_is_recorded_from_another_thread_once_torch_was_imported(train):
+    ran = train("plain", 100, window=Window(0, None, 0.0, 1.0))
     assert (ran.code, ran.problems) == (0, [])
     steps = steps_of(ran)
-    assert 2 <= len(steps) <= 25
     assert steps == list(range(steps[0], steps[0] + len(steps)))
+    assert 1 <= len(steps) < 100  # a step sleeps for 24 ms at least: the window is over before the program
 
 
-def test_shapes_are_recorded_on_request(train):
-    ran = train("plain", 20, options={"torch": {"record_shapes": True}})
-    assert ran.problems == []
-    assert b'"record_shapes": 1' in gzip.decompress(ran.harvests["torch"].sources[0].read_bytes())
+KERAS = """
+import os
+os.environ["KERAS_BACKEND"] = "torch"
+import keras, numpy
+model = keras.Sequential([keras.layers.Dense(8), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+rows = numpy.ones((320, 4), "float32")
+model.fit(rows, rows[:, :1], epochs=2, batch_size=32, verbose=0, validation_split=0.1)
+"""
+
+
+def test_keras_on_torch_is_recorded_by_torch_alone(torch_python, tmp_path):
+    found = subprocess.run(
+        [torch_python, "-c", "import keras"], env={**os.environ, "KERAS_BACKEND": "torch"}, check=False
+    )
+    if found.returncode:
+        pytest.skip("the Python with PyTorch has no Keras 3")
+    ran = run_under(tmp_path, ("torch", "tensorflow", "jax"), [torch_python, "-W", "ignore", "-c", KERAS], TEN_STEPS)
+    assert (ran.code, ran.problems) == (0, [])
+    assert steps_of(ran) == list(range(5, 15))
+    assert facts(ran)["processes"][0]["source"] == "keras"
+    assert [len(ran.harvests[name].sources) for name in ("torch", "tensorflow", "jax")] == [1, 0, 0]
 
 
 def test_ranks_of_torchrun_are_recorded_each_and_the_launcher_is_not(torch_python, tmp_path):

@@ -69,6 +69,27 @@ def test_export_of_2020_names_devices_by_device_id_and_processes_by_their_first_
 
 
 @pytest.mark.parametrize(
+    ("stated", "shown"),
+    [
+        ("/bin/sh", "python"),
+        ("/usr/bin/bash", "python"),
+        ("nsys-launcher", "python"),
+        ("/opt/train", "train"),
+        ("/opt/fish", "fish"),
+    ],
+)
+def test_a_program_behind_a_shell_or_launcher_goes_by_the_name_of_its_first_thread(tmp_path, stated, shown):
+    tables = {
+        KERNELS: [kernel(1, 2)],
+        "PROCESSES": [{"globalPid": process(100), "pid": 100, "name": stated}],
+        "ThreadNames": [{"nameId": 2, "priority": 10, "globalTid": thread(100, 100)}],
+    }
+    trace = read(build(tmp_path / "x.sqlite", tables, MIDDLE, ["k", "python"]))
+    assert column(trace, "processes", "name") == [shown]
+    assert column(trace, "processes", "pid") == [100]
+
+
+@pytest.mark.parametrize(
     ("stored", "shown"),
     [
         ("cudaLaunchKernel_v7000", "cudaLaunchKernel"),

@@ -113,6 +113,25 @@ def test_a_part_that_cannot_be_read_is_left_out_and_noted(tmp_path):
     assert (tables.rows("samples"), codes(tables)) == (1, ["samples-unreadable"])
 
 
+def test_a_part_that_is_replaced_while_it_is_read_is_read_whole(tmp_path):
+    """The sampler, made to replace the part after each opening of it: sizes and offsets of two files do not mix."""
+    write(tmp_path, [CPU] * 3)
+    part, longer = tmp_path / "part-00001.parquet", tmp_path / "longer"
+    pq.write_table(pa.concat_tables([pq.read_table(part)] * 999), longer)
+    opened = []
+
+    class Replacing(type(part)):
+        def open(self, *arguments, **named):
+            file = super().open(*arguments, **named)
+            if self.name == part.name:
+                opened.append(self.name)
+                longer.replace(part)
+            return file
+
+    assert read(Replacing(tmp_path)).rows("samples") == 3
+    assert (opened, pq.read_metadata(part).num_rows) == ([part.name], 2997)
+
+
 def test_a_folder_without_a_readable_part_is_damaged(tmp_path):
     write(tmp_path, [CPU])
     (tmp_path / "part-00001.parquet").write_bytes(b"")

@@ -1,6 +1,7 @@
 """Run folders: what lies in them is found, read and merged, however the run ended."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -183,6 +184,110 @@ class TestEndings:
         rewrite(torch_run, **stated)
         assert open_trace(torch_run).rows("steps") == 10
 
+    def test_problems_that_nobody_collected_reach_the_notes_once(self, torch_run):
+        line = json.dumps({"code": "hook-failed", "message": "A hook failed.", "fix": "Report it."}) + "\n"
+        for place in ("torch", "torch/pid7", "torch/pid8"):
+            (torch_run / "raw" / place).mkdir(exist_ok=True)
+            (torch_run / "raw" / place / "problems.jsonl").write_text(line + line[:20])
+        rewrite(torch_run, status="running", collectors=[{"name": "torch", "state": "recording"}])
+        told = [note["message"] for note in open_trace(torch_run).arrow("notes").to_pylist()]
+        assert told.count("Collector torch: A hook failed. Report it.") == 1
+        rewrite(torch_run, status="finished", collectors=[{"name": "torch", "state": "recorded"}])
+        assert "hook-failed" not in notes(open_trace(torch_run))
+
+
+OUTSIDE = "/", "..", "../..", "../other", "../../other", "/etc", ".", "", "raw", "raw/torch/../../../other", "tables"
+
+
+class TestHostility:
+    @pytest.fixture
+    def other(self, tmp_path, samples):
+        """A recording beside the run folder, which is none of its."""
+        place = tmp_path / "other"
+        place.mkdir()
+        shutil.copy(samples / "kineto" / "repaired.pt.trace.json.gz", place)
+        return place
+
+    @pytest.mark.parametrize("name", OUTSIDE)
+    def test_a_collector_whose_name_leads_elsewhere_is_none(self, torch_run, other, name):
+        rewrite(torch_run, collectors=[{"name": name, "state": "recording"}])
+        shutil.copy(next(other.iterdir()), torch_run / "repaired.pt.trace.json.gz")
+        found = open_trace(torch_run)
+        assert {row["source"] for row in content(found)["windows"]} == {"torch", "resources"}
+        assert "source-not-aligned" not in notes(found)
+        assert found.rows("steps") == 10
+
+    @pytest.mark.parametrize("source", [*OUTSIDE, "raw/resources", "raw/torch/\x00", "raw/torch/\ud800"])
+    def test_a_source_that_is_not_the_collectors_own_is_noted_and_not_read(self, torch_run, other, source):
+        absolute = str(other / "repaired.pt.trace.json.gz")
+        listed = [{"name": "torch", "sources": [source, absolute, "raw/torch/slow.pt.trace.json.gz"]}]
+        rewrite(torch_run, collectors=listed)
+        found = open_trace(torch_run)
+        assert (found.rows("steps"), found.rows("samples")) == (10, 240)
+        assert "source-unreadable" in notes(found)
+
+    def test_a_link_that_leads_out_of_the_run_is_not_followed(self, torch_run, other):
+        (torch_run / "raw" / "jax").symlink_to(other)
+        (torch_run / "raw" / "torch" / "second.json.gz").symlink_to(next(other.iterdir()))
+        (torch_run / "raw" / "circle").symlink_to(torch_run / "raw" / "circle")
+        assert open_trace(torch_run).rows("steps") == 10
+
+    def test_a_pipe_in_the_run_keeps_nobody_waiting(self, torch_run):
+        os.mkfifo(torch_run / "raw" / "torch" / "pipe.json")
+        os.mkfifo(torch_run / "raw" / "torch" / "status.json")
+        assert open_trace(torch_run).rows("steps") == 10
+        (torch_run / "manifest.json").unlink()
+        os.mkfifo(torch_run / "manifest.json")
+        assert RunFolderReader().sniff(b"", torch_run) == Match.NO
+
+    @pytest.mark.parametrize("pid", [10**30, -1, True, 1.5, "7", None, 1 << 31])
+    def test_what_cannot_be_a_pid_is_none(self, tmp_path, samples, pid):
+        folder = run_folder(tmp_path / "run", {"tensorflow": samples / "xplane" / "slow_map.xplane.pb.gz"})
+        (folder / "raw" / "tensorflow" / "status.json").write_text(json.dumps({"pid": pid}))
+        assert content(open_trace(folder))["processes"][0]["pid"] is None
+
+    @pytest.mark.parametrize(
+        "key", ["name", "tags", "status", "exit", "pid", "machine", "versions", "settings", "window"]
+    )
+    def test_a_manifest_may_say_anything_about_a_run_without_losing_it(self, torch_run, key):
+        deep: object = 1
+        for _ in range(400):
+            deep = {"k": deep}
+        odd = [
+            10**30,
+            -1,
+            float("nan"),
+            float("inf"),
+            "\ud800",
+            "\x00",
+            [],
+            [[]],
+            {"\ud800": "\udfff"},
+            deep,
+            "x" * 10**5,
+        ]
+        for value in odd:
+            cost = {"stop_cost_ns": value}
+            rewrite(torch_run, **{key: value}, collectors=[{"name": "torch", "state": "recorded", "facts": cost}])
+            assert open_trace(torch_run).rows("steps") == 10
+        assert len(odd) == 11
+
+    def test_a_manifest_that_is_cut_off_is_named_as_the_fault(self, torch_run):
+        path = torch_run / "manifest.json"
+        path.write_bytes(path.read_bytes()[:40])
+        with pytest.raises(UnknownFormatError, match=r"manifest\.json is damaged"):
+            open_trace(torch_run)
+
+    def test_a_manifest_of_17_mb_is_none(self, torch_run):
+        rewrite(torch_run, name="x" * (17 << 20))
+        assert RunFolderReader().sniff(b"", torch_run) == Match.NO
+
+    def test_a_rank_of_more_digits_than_ranks_have_is_none(self, tmp_path, samples):
+        folder = run_folder(tmp_path / "run", {"torch": sorted((samples / "kineto" / "two_ranks").iterdir())})
+        for number, path in enumerate(sorted((folder / "raw" / "torch").iterdir())):
+            path.rename(path.with_name(f"rank{10**12 + number}.json" + "".join(path.suffixes[-1:])))
+        assert [row["rank"] for row in content(open_trace(folder))["processes"]] == [0, 1]  # as the files say
+
 
 class TestUse:
     def test_a_report_is_about_the_profiled_part_and_shows_all_samples(self, torch_run):
@@ -206,6 +311,7 @@ class TestUse:
         assert dict(result.removed)["private properties"] >= 1
         kept = content(open_trace(tmp_path / "clean"))
         assert {row["value"] for row in kept["settings"] if row["key"] == "run.name"} == {"[removed]"}
+        assert [row["value"] for row in kept["settings"] if row["key"] == "run.status"] == ["finished"]
         assert len(kept["samples"]) == 240
 
     def test_a_run_without_tables_cannot_be_scrubbed_before_it_is_converted(self, torch_run, tmp_path):

@@ -132,6 +132,11 @@ class TestClock:
         window = torch(10 * SECOND, steps=[(0, 2 * SECOND, 3)])
         assert "recorded 2.00 s of the 60.0 s" in notes(merged(window, manifest=ran))["profiled-window"]
 
+    def test_it_is_said_how_much_of_what_was_profiled_has_steps(self):
+        traced = nsys(0, os_calls=[(0, 10 * SECOND, "read")])
+        found = notes(merged(traced, torch(4 * SECOND, steps=[(0, 2 * SECOND, 3)])))
+        assert found["profiled-window"] == "Steps and operations were recorded for 2.00 s of these 10.0 s."
+
     def test_nothing_is_said_of_a_run_that_was_profiled_throughout(self):
         ran = RunManifest({"started_unix_ns": 1_000, "ended_unix_ns": 1_050}, ())
         assert set(notes(merged(nsys(), manifest=ran))) == {"tables-from"}
@@ -292,7 +297,7 @@ class TestFacts:
         [
             ("running", {}, "still running"),
             ("failed", {"code": 3}, "failed with exit code 3"),
-            ("killed", {"signal": 9}, "killed by signal 9"),
+            ("killed", {"signal": 9}, "killed by signal 9 (SIGKILL)"),
             ("interrupted", {"signal": 2}, "interrupted by signal 2"),
         ],
     )

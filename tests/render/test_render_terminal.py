@@ -199,6 +199,19 @@ def test_a_timeline_tells_idle_from_unmeasured():
     assert axis.split() == ["0", "s", "4.00", "s"]
 
 
+def test_a_lane_with_an_amount_ends_with_that_of_its_full_height():
+    (line, _) = page_of(Timeline("", 0, 1, (Lane("memory", (0.5, 1.0), "553 MB"),)), width=40)
+    assert line.endswith("▏   553 MB")
+
+
+def test_a_time_axis_from_minus_4_seconds_on_names_0_and_round_times_in_their_cells():
+    lines = page_of(Timeline("", -4_000_000_000, 9_000_000_000, (Lane("CPU", (1.0,) * 60),)), width=100)
+    first, axis = lines[0].index("▕") + 1, lines[-1]
+    assert axis.split() == ["-4.00", "s", "0", "s", "5.00", "s", "9.00", "s"]
+    slices = lines[0].index("▏") - first
+    assert axis.index("0 s", 10 + first) - first == 4 * slices // 13
+
+
 def test_facts_stand_in_two_columns_where_they_fit():
     facts = Facts((Fact("a", "busy", 1_500, "ns"), Fact("b", "calls", 12, "count"), Fact("c", "idle", None, "ns")))
     assert page_of(facts) == ["  busy  1.50 µs    calls  12", "  idle  -"]

@@ -80,11 +80,13 @@ class Capture(Analysis[CaptureFacts]):
         tables = trace.tables
         rows = {name: tables.rows(name) for name in EVENTS if name in tables}
         overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
-        judged = {rank: trace.judged(rank) for rank in trace.ranks}
+        # Else there is only the start of a program that came to nothing, and overhead costs nobody.
+        worked = bool(trace.steady or trace.rank_busy or trace.host_names.height)
+        judged = {rank: trace.judged(rank) for rank in trace.ranks if worked}
         return CaptureFacts(
             span_ns=trace.span_ns,
             devices=len(trace.device_busy),
-            processes=tables.rows("processes"),
+            processes=len(trace.traced),
             steps_source=trace.steps.source,
             events=sum(rows.values()),
             device_events=sum(rows.get(name, 0) for name in schema.DEVICE_WORK),

@@ -270,6 +270,6 @@ def inside_grid(use: LoaderUse) -> Grid:
 
 
 _OWN: dict[LoaderKind, str] = {
-    "single-process": "work that was not recorded: reading, decoding",
+    "single-process": "reading, decoding (not recorded)",
     "multi-process": "waiting for a worker",
 }

@@ -126,7 +126,7 @@ class HostClasses:
     @cached_property
     def input_ranges(self) -> pl.DataFrame:
         """Data-loading ranges on the training thread: rows of :attr:`TraceView.ranges`."""
-        return input_ranges(self._trace, self.process_id)
+        return input_ranges(self._trace, self.process_id, self.input_ops)
 
     @cached_property
     def input_ops(self) -> pl.DataFrame:

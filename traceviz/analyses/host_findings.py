@@ -31,6 +31,7 @@ class Limits:
     busy_share: float
     oversubscribed: float
     waiting_share: float
+    waiting_cores: float
     throttled: float
     growth_bytes: int
     growth_share: float
@@ -99,6 +100,8 @@ def _oversubscribed(load: HostLoad, limits: Limits) -> Finding | None:
     usable, runnable, waiting = load.machine.usable, load.runnable, load.waiting_share
     if usable is None or runnable is None:
         return None
+    if load.queued_cores is not None and load.queued_cores < limits.waiting_cores:
+        return None  # a program that hardly wants a core loses nothing, however long it waits for that
     cores, others = load.machine.cores or usable, load.others_runnable or 0.0
     by_others = runnable < limits.oversubscribed * usable
     if by_others and (waiting is None or others < cores or runnable + others < limits.oversubscribed * cores):
@@ -123,10 +126,14 @@ def _oversubscribed(load: HostLoad, limits: Limits) -> Finding | None:
     return finding("TV603", message, evidence, cost_ns, load.steps.step_ns, STEPS)
 
 
-_TEAMS = re.compile(r"(?i)^(?:env\.(?:OMP|MKL|OPENBLAS)_NUM_THREADS|.*intra_?op\w*threads|torch\.num_threads)$")
+_TOLD = re.compile(r"^collector\.(\w+)\.threads\.(intra|inter)_op$")
+"""What a framework said of its threads while it trained, by framework."""
+_TEAMS = re.compile(
+    r"^(?:env\.(?:OMP_NUM|MKL_NUM|OPENBLAS_NUM|TF_NUM_INTRAOP)_THREADS|collector\.\w+\.threads\.intra_op)$"
+)
 """Settings of how many threads compute one operation."""
-_POOLS = re.compile(r"(?i)^.*inter_?op\w*threads$")
-"""Settings of how many operations run at once."""
+_POOLS = re.compile(r"^(?:env\.TF_NUM_INTEROP_THREADS|collector\.tensorflow\.threads\.inter_op)$")
+"""Settings of how many operations run at once; PyTorch starts such threads only for programs that ask for them."""
 _SPIN = "env.KMP_BLOCKTIME"
 _ONEDNN = "env.TF_ENABLE_ONEDNN_OPTS"
 
@@ -137,7 +144,7 @@ def _settings(load: HostLoad, limits: Limits) -> Finding | None:
     if not misfits:
         return None
     evidence = (
-        *(Fact(f"setting_{number}", key, value) for number, (key, value, _) in enumerate(misfits, 1)),
+        *(Fact(f"setting_{number}", _name(key), value) for number, (key, value, _) in enumerate(misfits, 1)),
         Fact("cores", "cores that the program may use", load.machine.usable, "number"),
         Fact("physical_cores", "physical cores", load.machine.physical, "count"),
         Fact("busy_cores", "busy cores, mean", load.busy_cores, "number"),
@@ -151,13 +158,14 @@ def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
     usable, best, busy = load.machine.usable, load.machine.full_speed, load.busy_cores
     if usable is None or best is None or busy is None:
         return
-    starved = load.steps.on_host and load.steps.bound_share >= limits.bound_share and busy < limits.busy_share * best
+    computes = load.steps.on_host and (_of(load.steps.host_ns, load) or 0.0) >= limits.bound_share
+    starved = computes and (load.idle_cores or 0.0) > (1 - limits.busy_share) * best
     for key, value in load.machine.settings.items():
         threads = _threads(key, value)
         if threads is None:
             continue
-        name = key.removeprefix("env.")
-        if threads > math.ceil(usable) and busy >= usable / 2:
+        name = _name(key)
+        if threads > math.ceil(usable) and max(busy, load.runnable or 0.0) >= usable / 2:
             yield key, value, f"{name} is {threads}, and the program may use {counted(math.ceil(usable), 'core')}."
         elif threads < math.floor(best) and starved and _TEAMS.match(key):
             yield (
@@ -166,13 +174,18 @@ def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
                 f"{name} is {threads} on {counted(math.floor(best), 'core')}, and the host limits the steps.",
             )
     yield from _spinning(load, limits)
-    if (
-        load.machine.settings.get(_ONEDNN) == "0"
-        and load.steps.on_host
-        and load.steps.bound_share >= limits.bound_share
-    ):
+    if computes and load.machine.settings.get(_ONEDNN) == "0":
         yield _ONEDNN, "0", "oneDNN is turned off (TF_ENABLE_ONEDNN_OPTS=0), and the host computes the steps."
     yield from _limited(load, limits)
+
+
+def _name(key: str) -> str:
+    """A setting as people know it: the variable, or the framework's word."""
+    told = _TOLD.match(key)
+    return f"{_FRAMEWORKS.get(told[1], told[1])}'s {told[2]}-op thread number" if told else key.removeprefix("env.")
+
+
+_FRAMEWORKS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
 
 
 def _threads(key: str, value: str) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from traceviz.analyses.frames import bounds, intervals
 from traceviz.analyses.view import TraceView
 
 INPUT_NAME = (
@@ -25,16 +26,45 @@ ANNOTATION = (
 )
 """Whole names of annotations in which a program loads its input; a runtime's own events contain such words, too."""
 
+HOOKS, RECORDED = "traceviz", "program"
+"""NVTX domains of the ranges that ``traceviz collect`` puts around parts of a step, and of ``traceviz.record``."""
+
+SAME_SHARE = 0.5
+"""A range of these is told by operations, too, where they cover at least this share of it."""
+
 
 _ANNOTATIONS = ("annotation", "runtime")
 """Categories among which annotations of the program are: some traces do not tell them from the runtime's events."""
 
 
-def input_ranges(trace: TraceView, process_id: int) -> pl.DataFrame:
-    """Data-loading ranges on the training thread of a process: named (or categorised) like it, or as the user says."""
+def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.DataFrame:
+    """Data-loading ranges on the training thread of a process: named (or categorised) like it, or as the user says.
+
+    A wait that NVTX and a framework's profiler both recorded counts once. The framework's events say more about it, so
+    the range that a hook of ours put around them yields; so does that of ``traceviz.record``, which told the framework
+    the same name. Ranges of the program's own stay.
+
+    Args:
+        trace: The trace.
+        process_id: The process.
+        takes: Its operations that take a batch (:func:`input_ops`).
+    """
     thread = trace.training_thread(process_id)
     own = trace.ranges.filter((pl.col("process_id") == process_id) & (pl.col("thread_id") == thread))
-    return own.filter(is_input(trace.options.input_range))
+    found = own.filter(is_input(trace.options.input_range))
+    if trace.options.input_range is not None or not takes.height:
+        return found
+    again = (found["domain"] == HOOKS) & _covered(found, takes)
+    recorded = found["domain"] == RECORDED
+    for name in found.filter(recorded)["name"].unique().to_list():
+        again |= recorded & (found["name"] == name) & _covered(found, takes.filter(pl.col("name") == name))
+    return found.filter(~again)
+
+
+def _covered(ranges: pl.DataFrame, operations: pl.DataFrame) -> pl.Series:
+    """Whether ``operations`` cover most of each range."""
+    starts, ends = bounds(ranges)
+    return pl.Series(intervals(operations).overlap(starts, ends) >= SAME_SHARE * (ends - starts), dtype=pl.Boolean)
 
 
 def is_input(pattern: str | None) -> pl.Expr:

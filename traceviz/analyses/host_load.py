@@ -71,7 +71,7 @@ class HostLoad:
         samples: Samples of the program's CPU time in it.
         busy_cores: Mean of the program's CPU time, in cores.
         busiest_thread: Mean share of the time in which the busiest thread ran.
-        runnable: Mean number of threads that ran or wanted to.
+        runnable: Threads that ran or wanted to, on average.
         queued_cores: Threads that waited for a core, on average.
         others_runnable: Runnable threads of other programs, on average.
         machine_busy: Busy cores of the machine, whoever uses them, on average.
@@ -109,10 +109,9 @@ class HostLoad:
     @property
     def waiting_share(self) -> float | None:
         """Share of its runnable time for which a thread of the program waited for a core."""
-        if self.busy_cores is None or self.queued_cores is None:
+        if self.runnable is None or self.queued_cores is None:
             return None
-        wanted = self.busy_cores + self.queued_cores
-        return self.queued_cores / wanted if wanted else None
+        return min(self.queued_cores / self.runnable, 1.0) if self.runnable else None
 
 
 def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, growth_share: float) -> HostLoad:
@@ -140,7 +139,7 @@ def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, grow
         busiest_thread=_percent(means.get(host_samples.BUSIEST_THREAD)),
         runnable=means.get(host_samples.RUNNABLE),
         queued_cores=_percent(means.get(host_samples.QUEUED)),
-        others_runnable=_others(means),
+        others_runnable=_others(of_host, window),
         machine_busy=_percent(means.get(host_samples.MACHINE_CPU)),
         read_rate=means.get(host_samples.PROGRAM_READ),
         throttled=_percent(means.get(host_samples.THROTTLED)),
@@ -156,8 +155,14 @@ LEAST_NS = 10_000_000_000
 
 
 def _training(memory: Series, first_step_ns: int | None) -> tuple[int, int]:
-    """From the first steady step to the last sample: profilers record few of the steps, the sampler all."""
+    """From the first steady step to the end of the run: profilers record few of the steps, the sampler all.
+
+    A program that ends returns its memory, which the last samples may see: the end is where it had most in the last
+    tenth of the time.
+    """
     first, last = int(memory.times[0]), int(memory.times[-1])
+    late = np.flatnonzero(memory.times >= last - (last - first) // GROWTH_PARTS)
+    last = int(memory.times[late[-1 - np.argmax(memory.values[late][::-1])]])
     if first_step_ns is not None:
         return first_step_ns, last
     return first + max(START_NS, round(START_SHARE * (last - first))), last
@@ -167,9 +172,19 @@ def _percent(value: float | None) -> float | None:
     return None if value is None else value / 100
 
 
-def _others(means: dict[str, float]) -> float | None:
-    everybody, own = means.get(host_samples.MACHINE_RUNNABLE), means.get(host_samples.RUNNABLE)
-    return None if everybody is None or own is None else max(everybody - own, 0.0)
+def _others(of_host: dict[str, Series], window: tuple[int, int]) -> float | None:
+    """Runnable threads of other programs: those of the machine, in the time that the program's samples speak for."""
+    everybody, own = of_host.get(host_samples.MACHINE_RUNNABLE), of_host.get(host_samples.RUNNABLE)
+    if everybody is None or own is None:
+        return None
+    chosen = np.flatnonzero(own.chosen(window))
+    if not chosen.size:
+        return None
+    begin = int(own.times[max(int(chosen[0]) - 1, 0)])
+    inside = (everybody.times > begin) & (everybody.times <= int(own.times[chosen[-1]]))
+    if not inside.any():
+        return None
+    return max(float(everybody.values[inside].mean()) - float(own.values[chosen].mean()), 0.0)
 
 
 def _step_use(trace: TraceView) -> StepUse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -17,8 +17,8 @@ from traceviz.analyses.host_findings import CODES, Limits, host_findings
 from traceviz.analyses.host_load import HostLoad, host_load
 from traceviz.analyses.host_samples import HOST_METRICS, Machine, Series, all_series, machine, sliced
 from traceviz.analyses.view import TraceView
-from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Lane, Section, Skipped, Timeline
-from traceviz.units import format_number, format_value
+from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Grid, Lane, Section, Skipped, Timeline
+from traceviz.units import format_number, format_ratio, format_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class MetricUse:
         device: Device measured; empty for the host.
         unit: Unit of the values.
         mean, p95, highest: Over all samples of the capture.
-        lane: Its picture: what it is a share of in words, and the shares; ``None`` without one.
+        lane: Its picture: shares of an amount; ``None`` without one.
     """
 
     metric: str
@@ -58,7 +58,7 @@ class ProcessUse:
 class HostResources:
     """All metrics, the processes with the busiest first, the mean of each core, and the judged time in figures.
 
-    ``window`` is the time of the capture and of all samples.
+    ``window`` is the time of the capture and of all samples, ``span_ns`` that of the capture alone, from 0 on.
     """
 
     metrics: tuple[MetricUse, ...]
@@ -67,6 +67,7 @@ class HostResources:
     load: HostLoad
     samples: int
     window: tuple[int, int]
+    span_ns: int
 
     def of(self, metric: str) -> MetricUse | None:
         """The metric of the host with this name, or of the first device that has it."""
@@ -85,7 +86,8 @@ class HostResourcesAnalysis(Analysis[HostResources]):
         one_core_high: up to so many, one core is busy.
         busy_share: Where more than the rest of this share of the physical cores is idle, cores are idle.
         oversubscribed: From so many threads that want one of each core on, there are too many,
-        waiting_share: provided that they wait for this share of the time in which they could run.
+        waiting_share: provided that they wait for this share of the time in which they could run,
+        waiting_cores: and for so many cores, on average: a program that hardly wants one loses nothing.
         throttled: From this share of one core on that a CPU limit takes away, it counts.
         growth_bytes: Growth of memory by less than this,
         growth_share: or than this share of it, is none,
@@ -109,6 +111,7 @@ class HostResourcesAnalysis(Analysis[HostResources]):
     busy_share: float = 0.75
     oversubscribed: float = 2.0
     waiting_share: float = 0.2
+    waiting_cores: float = 0.2
     throttled: float = 0.1
     growth_bytes: int = 64 << 20
     growth_share: float = 0.05
@@ -127,10 +130,10 @@ class HostResourcesAnalysis(Analysis[HostResources]):
         if not any(one.shown.metric in HOST_METRICS for one in series):
             return self.skipped("no resources of the host were sampled")
         found = machine(trace)
-        names, memory = device_names(trace), _device_memory(trace)
+        names, products, memory = device_names(trace), _devices(trace, "name"), _devices(trace, "memory_bytes")
         begin, end = _window(series, trace.span_ns)
         moved = (replace(one, times=one.times - begin) for one in series)
-        uses = tuple(_use(one, end - begin, self.slices, found, names, memory) for one in moved)
+        uses = tuple(_use(one, end - begin, self.slices, found, names, products, memory) for one in moved)
         return HostResources(
             metrics=uses,
             processes=_processes(trace, self.processes),
@@ -138,6 +141,7 @@ class HostResourcesAnalysis(Analysis[HostResources]):
             load=host_load(trace, series, found, self.rising_share),
             samples=sum(one.values.size for one in series),
             window=(begin, end),
+            span_ns=trace.span_ns,
         )
 
     def judge(self, result: HostResources) -> tuple[Finding, ...]:
@@ -150,6 +154,7 @@ class HostResourcesAnalysis(Analysis[HostResources]):
             busy_share=self.busy_share,
             oversubscribed=self.oversubscribed,
             waiting_share=self.waiting_share,
+            waiting_cores=self.waiting_cores,
             throttled=self.throttled,
             growth_bytes=self.growth_bytes,
             growth_share=self.growth_share,
@@ -163,9 +168,36 @@ class HostResourcesAnalysis(Analysis[HostResources]):
         known = Facts(tuple(fact for fact in facts if fact.value is not None))
         unknown = Facts(tuple(fact for fact in facts if fact.value is None), audience="machine")
         lanes = tuple(use.lane for use in result.metrics if use.lane is not None)
-        timeline = Timeline("Over the capture", *result.window, lanes)
+        timeline = Timeline(_over(result), *result.window, lanes)
         grids: tuple[Block, ...] = (_for_machines(result), _for_people(result), *_lists(result))
-        return Section(self.slug, self.title, (known, unknown, timeline, *grids))
+        return Section(self.slug, self.title, (known, unknown, timeline, *_busy_cores(result), *grids))
+
+
+def _over(result: HostResources) -> str:
+    """What the pictures show, and which part of it the profilers recorded."""
+    begin, end = result.window
+    part = (
+        "" if (begin, end) == (0, result.span_ns) else f" ({format_value(result.span_ns, 'ns')} from 0 s on profiled)"
+    )
+    return f"Over the run{part}; full height is the amount on the right"
+
+
+def _busy_cores(result: HostResources) -> Iterator[Bars]:
+    """The busiest cores, where they differ: one that works while the others rest."""
+    ordered = sorted(result.cores, key=lambda one: (-one[1], one[0]))
+    if len(ordered) < 2 or ordered[0][1] - ordered[-1][1] < UNEVEN:
+        return
+    shown = ordered[:MOST_CORES]
+    title = "Cores of the machine, whoever used them" + (f": the busiest {MOST_CORES}" if shown != ordered else "")
+    yield Bars(
+        title, "time", "ratio", tuple(Bar(f"core_{core}", f"core {core}", share, share) for core, share in shown)
+    )
+
+
+UNEVEN = 0.3
+"""Cores that differ by this share of the time in which they work are shown one by one,"""
+MOST_CORES = 8
+"""so many of them."""
 
 
 def _facts(result: HostResources) -> Iterator[Fact]:
@@ -176,7 +208,8 @@ def _facts(result: HostResources) -> Iterator[Fact]:
     share = min(cpu.mean / 100 / found.usable, 1.0) if cpu and found.usable else None
     yield Fact("cpu_mean", "CPU, of the usable cores", share, "ratio")
     yield Fact("busy_cores", "busy cores, mean", cpu.mean / 100 if cpu else None, "number")
-    yield Fact("steady_busy_cores", "in the steady steps", load.busy_cores if load.steps.step_ns else None, "number")
+    steady = load.busy_cores if load.steps.step_ns else None
+    yield Fact("steady_busy_cores", "busy cores, steady steps", steady, "number")
     yield Fact("cores", "usable cores", found.usable, "number")
     yield Fact("physical_cores", "physical cores", found.physical, "count")
     yield Fact("rss_max", "memory, highest", round(memory.highest) if memory else None, "bytes")
@@ -192,9 +225,10 @@ def _ratio(use: MetricUse | None) -> float | None:
     return None if use is None else min(use.mean / 100, 1.0)
 
 
-def _device_memory(trace: TraceView) -> dict[int, int]:
-    rows = trace.frame("devices", "device_id", "memory_bytes").drop_nulls()
-    return {int(device): int(memory) for device, memory in rows.iter_rows()}
+def _devices(trace: TraceView, column: str) -> dict[int, Any]:
+    """What is known of devices in a column of their table, by ``device_id``."""
+    rows = trace.frame("devices", "device_id", column).drop_nulls()
+    return dict(rows.iter_rows())
 
 
 def _window(series: Sequence[Series], span_ns: int) -> tuple[int, int]:
@@ -203,7 +237,13 @@ def _window(series: Sequence[Series], span_ns: int) -> tuple[int, int]:
 
 
 def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
-    series: Series, span_ns: int, slices: int, found: Machine, names: dict[int, str], memory: dict[int, int]
+    series: Series,
+    span_ns: int,
+    slices: int,
+    found: Machine,
+    names: dict[int, str],
+    products: dict[int, str],
+    memory: dict[int, int],
 ) -> MetricUse:
     device = "" if series.device_id is None else names.get(series.device_id, f"device {series.device_id}")
     label = f"{device} {series.shown.label}".strip()
@@ -211,7 +251,9 @@ def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
     lane = None
     if whole:
         shares = (None if value is None else min(value / whole, 1.0) for value in sliced(series, span_ns, slices))
-        lane = Lane(f"{label}{words}", tuple(shares))
+        product = products.get(-1 if series.device_id is None else series.device_id)
+        short = label.replace(f" {product}", "", 1) if product else label  # pictures leave no room for products
+        lane = Lane(short, tuple(shares), words)
     return MetricUse(
         metric=series.shown.metric,
         label=label,
@@ -225,19 +267,19 @@ def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
 
 
 def _whole(series: Series, found: Machine, memory: dict[int, int]) -> tuple[float, str]:
-    """What the picture of a metric is a share of, and its words; 0 for a metric without picture."""
+    """The amount that the picture of a metric is a share of, and its words; 0 for a metric without picture."""
     highest = float(series.values.max())
     match series.shown.scale:
         case "cores" if found.usable:
-            return found.usable * 100, f", of {format_number(found.usable)} cores"
+            return found.usable * 100, f"{format_number(found.usable)} cores"
         case "percent":
-            return 100.0, ""
+            return 100.0, "100 %"
         case "device_memory" if series.device_id in memory:
-            return float(memory[series.device_id]), f", of {format_value(memory[series.device_id], 'bytes')}"
+            return float(memory[series.device_id]), amount(memory[series.device_id], "bytes")
         case None:
             return 0.0, ""
         case _:
-            return highest, f", of {amount(highest, series.unit)}"
+            return highest, amount(highest, series.unit)
 
 
 def amount(value: float, unit: str) -> str:
@@ -246,6 +288,8 @@ def amount(value: float, unit: str) -> str:
         return format_value(value, "bytes")
     if unit == "bytes/s":
         return format_value(value, "bytes/s")
+    if unit == "%":
+        return format_ratio(value / 100)
     number = format_number(round(value, 1) if abs(value) < 100 else round(value))
     return number if unit in {"count", ""} else f"{number} {unit}"
 

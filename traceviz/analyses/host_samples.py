@@ -20,6 +20,7 @@ from traceviz.intervals import union_all
 
 Floats = npt.NDArray[np.float64]
 Times = npt.NDArray[np.int64]
+Chosen = npt.NDArray[np.bool_]
 Scale = Literal["cores", "percent", "device_memory", "highest"]
 """What the picture of a metric shows it as a share of."""
 
@@ -101,14 +102,19 @@ class Series:
     values: Floats
 
     def within(self, window: tuple[int, int]) -> Floats:
-        """Values in a window of time; of a short one those nearest to it, as training goes on before and after.
+        """Values in a window of time, or near it: see :meth:`chosen`."""
+        return self.values[self.chosen(window)]
+
+    def chosen(self, window: tuple[int, int]) -> Chosen:
+        """Which samples speak for a window of time; of a short one those nearest, as training goes on before and after.
 
         None where fewer than :data:`FEW` lie within :data:`NEAR_NS` of it.
         """
         distances = np.maximum(window[0] - self.times, self.times - window[1])
         near = np.argsort(distances, kind="stable")[:FEW]
-        chosen = distances <= max(0, int(distances[near[-1]])) if near.size == FEW else np.zeros(0, np.bool_)
-        return self.values[chosen] if chosen.any() and distances[near[-1]] <= NEAR_NS else self.values[:0]
+        if near.size < FEW or distances[near[-1]] > NEAR_NS:
+            return np.zeros(distances.size, np.bool_)
+        return distances <= max(0, int(distances[near[-1]]))
 
 
 FEW = 5

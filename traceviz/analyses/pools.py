@@ -72,7 +72,8 @@ def pool_events(trace: TraceView) -> list[tuple[Pool, pl.DataFrame]]:
 def _owners(trace: TraceView) -> dict[int, str]:
     """What tells the pools of several processes apart: their ranks where known; empty for a single process."""
     processes = trace.frame("processes", "process_id", "rank")
-    if processes.height < 2:
+    owners = trace.frame("memory_events", "process_id")["process_id"].n_unique()
+    if owners < 2 and not processes["rank"].count() > 1:
         return {}
     return {
         process: f"process {process}" if rank is None else f"rank {rank}" for process, rank in processes.iter_rows()

@@ -29,10 +29,12 @@ from traceviz.analyses.os_calls import OsCallsAnalysis
 from traceviz.analyses.precision import PrecisionAnalysis
 from traceviz.analyses.ranges import RangesAnalysis
 from traceviz.analyses.ranks import RanksAnalysis
+from traceviz.analyses.run_section import RunAnalysis
 from traceviz.analyses.steps import StepAnalysis
 from traceviz.analyses.totals import TotalsAnalysis
 
 ANALYSES: tuple[Analysis[Any], ...] = (
+    RunAnalysis(),
     Capture(),
     BreakdownAnalysis(),
     InputPipelineAnalysis(),

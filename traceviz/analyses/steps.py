@@ -69,7 +69,28 @@ def why_no_steps(trace: TraceView) -> tuple[str, str]:
         return f"the file is cut off, and device work of its {steps} is missing", "Copy or write it whole."
     if "totals" in trace.tables and not trace.span_ns:
         return "the file is a summary without events", ""
-    return "no steps were found", how_to_mark(trace)
+    return _why_not_recorded(trace) or ("no steps were found", how_to_mark(trace))
+
+
+NOT_RECORDED = ("not-started", "killed-while-recording", "capture-too-large", "profiler-taken", "not-injected")
+"""Codes of the notes by which collectors of a run say why there is no recording of its steps, the plainest first."""
+_STOPPED = ("run-failed", "run-killed", "run-interrupted")
+"""Codes of the notes on a run that did not end by itself."""
+
+
+def _why_not_recorded(trace: TraceView) -> tuple[str, str] | None:
+    """What the notes of a run say of its missing steps: marking steps would not have helped."""
+    if trace.tables.run_facts().get("format") != "run":
+        return None
+    said = {note["code"]: note["message"] for note in reversed(trace.tables.arrow("notes").to_pylist())}
+    told = next((said[code] for code in NOT_RECORDED if code in said), None)
+    if told is not None:
+        return "no steps were recorded", told.partition(": ")[2]  # without the name of the collector
+    ended = next((said[code] for code in _STOPPED if code in said), None)
+    if ended is not None:
+        how = ended.partition(";")[0]
+        return f"no steps were found, and {how[:1].lower()}{how[1:]}", ""
+    return None
 
 
 def few_steps(steps: Steps) -> str:

@@ -131,7 +131,7 @@ READY_ADVICE = (
 )
 """Advice for a prefetch whose buffer was rarely empty."""
 
-_GENERAL = ("Let the input run ahead: .prefetch(tf.data.AUTOTUNE) at the end of the pipeline.",)
+_GENERAL = ("TensorFlow: let the input run ahead by .prefetch(tf.data.AUTOTUNE) at the end of the pipeline.",)
 
 _HAND_OVER = ("Copy the batch ahead of time: tf.data.experimental.prefetch_to_device, or a smaller type (uint8).",)
 

@@ -143,16 +143,20 @@ class TraceView:
         return union_all(self.device_busy.values())
 
     @cached_property
-    def ranks(self) -> tuple[int, ...]:
-        """Processes that own device work, by ``process_id``; where none does, all that ran a thread.
+    def traced(self) -> tuple[int, ...]:
+        """Processes that something was recorded of, by ``process_id``: a thread or device work; all where none was.
 
-        Of other processes there are samples only: a launcher, a loader that no profiler saw.
+        Of other processes there are samples only: a launcher, a loader that no profiler saw, the profiler itself.
         """
-        if self.rank_busy:
-            return tuple(sorted(self.rank_busy))
         everyone = self.frame("processes", "process_id")["process_id"]
-        seen = everyone.filter(everyone.is_in(self.frame("threads", "process_id")["process_id"].unique().to_list()))
+        known = {*self.frame("threads", "process_id")["process_id"].to_list(), *self.rank_busy}
+        seen = everyone.filter(everyone.is_in(list(known)))
         return tuple((seen if len(seen) else everyone).sort().to_list())
+
+    @cached_property
+    def ranks(self) -> tuple[int, ...]:
+        """Processes that own device work, by ``process_id``; where none does, all that were :attr:`traced`."""
+        return tuple(sorted(self.rank_busy)) or self.traced
 
     def idle_of(self, process_id: int) -> IntervalSet:
         """Time of :attr:`device_window` in which no device works for the process, which may own no device work."""
@@ -168,6 +172,7 @@ class TraceView:
             "thread_id",
             "name",
             "category",
+            "domain",
             "kind",
             "range_id",
             "depth",
@@ -179,7 +184,7 @@ class TraceView:
             end_ns(),
             "process_id",
             "thread_id",
-            pl.col("name", "category").cast(pl.String),
+            pl.col("name", "category", "domain").cast(pl.String),
             "range_id",
             "depth",
             "parent_id",
@@ -374,7 +379,9 @@ class TraceView:
     @property
     def judged_words(self) -> str:
         """What :meth:`judged` is, in words."""
-        return "steady step time" if self.steady else "time from first to last device work"
+        if self.steady:
+            return "steady step time"
+        return "time from first to last device work" if self.rank_busy else "captured time"
 
     @cached_property
     def _rank_extents(self) -> dict[int, tuple[int, int]]:

@@ -132,7 +132,7 @@ def _block(block: Block) -> Object:
             bars = [{"key": b.key, "label": b.label, "value": b.value, "share": b.share} for b in block.bars]
             return {"type": "bars", "title": block.title, "whole": block.whole, "unit": block.unit, "bars": bars}
         case Timeline():
-            lanes = [{"label": lane.label, "values": list(lane.values)} for lane in block.lanes]
+            lanes = [{"label": one.label, "values": list(one.values), "whole": one.whole} for one in block.lanes]
             span = {"start_ns": block.start_ns, "end_ns": block.end_ns}
             return {"type": "timeline", "title": block.title, **span, "lanes": lanes}
         case Prose():
@@ -220,7 +220,7 @@ def _read_bar(item: Object) -> Bar:
 
 def _read_lane(item: Object) -> Lane:
     values = tuple(_number_or_none(value, "values") for value in _list(item, "values"))
-    return Lane(_text(item, "label"), values)
+    return Lane(_text(item, "label"), values, _text(item, "whole") if "whole" in item else "")
 
 
 def _read_finding(item: Object) -> Finding:

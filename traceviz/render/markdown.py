@@ -156,7 +156,8 @@ def _timeline(timeline: Timeline) -> str:
     for lane in timeline.lanes:
         average = mean(lane.values)
         ratio = NOT_MEASURED if average is None else format_ratio(average)
-        rows.append([data(lane.label), f"<code>{sparkline(lane.values, _TIMELINE_CELLS)}</code>", ratio])
+        end = f"{ratio} of {lane.whole}" if lane.whole else ratio
+        rows.append([data(lane.label), f"<code>{sparkline(lane.values, _TIMELINE_CELLS)}</code>", data(end)])
     span = f"{format_ns(timeline.start_ns)} to {format_ns(timeline.end_ns)}"
     table = _table(("lane", span, "mean"), (False, False, True), rows)
     return _joined([prose(timeline.title), table]) if rows else ""

@@ -22,7 +22,9 @@ _TELLING_KEY = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_VALUE = re.compile(
-    r"[+-]?\d{0,20}(?:\.\d{1,17})?(?:[eE][+-]?\d{1,3})?|true|false|none|v?\d+(?:\.\w{1,16}){1,6}", re.IGNORECASE
+    r"[+-]?\d{0,20}(?:\.\d{1,17})?(?:[eE][+-]?\d{1,3})?|true|false|none|v?\d+(?:\.\w{1,16}){1,6}"
+    r"|running|finished|failed|killed|interrupted|recording|recorded|unused|not-asked",  # how a run went
+    re.IGNORECASE,
 )
 _SOURCE_KEY = re.compile(r"source(?:_(?:stack|file|info|line))?|(?:source_)?location", re.IGNORECASE)
 _FOLDERS = re.compile(rb"[^\s\"'<>(),;|]*[/\\](?=[^/\\\s]*)")

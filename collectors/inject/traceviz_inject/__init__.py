@@ -5,6 +5,7 @@
 ``process``           which process of the program trains; only that one records
 ``hooks``             run a function once a module has been imported by the program
 ``steps``             the one step clock; ``keras_steps``, ``tf_iterators``, ``jax_calls``, ``loops`` tell it of steps
+``frameworks``        which of the imported frameworks is at work, and with how many threads
 ``recorder``          a profiler's window on the clock; ``tensorflow_profiler``, ``jax_profiler``, ``torch_profiler``
 ``ending``            save at exit, at SIGTERM, at ``os._exit``
 ``status``            what is told to the outside: status.json, problems.jsonl

@@ -8,11 +8,13 @@ A step lasts from the end of one call to the end of the next, so that the prepar
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from types import MethodType
 from typing import TYPE_CHECKING
 
 from . import hooks
+from .status import guarded
 from .steps import CLOCK, Leader
 
 if TYPE_CHECKING:
@@ -24,6 +26,56 @@ if TYPE_CHECKING:
 _LEADER = Leader()
 _within: list[object] = []
 """The counted function that is being called, if any: those that it calls are part of it."""
+
+
+class InFlight:
+    """Keeps one step at most in flight while steps are recorded.
+
+    A call of a jitted function returns before its work is done, and a loop that never looks at a result runs ahead of
+    its devices by tens of steps: its steps would show how fast work is handed out, and none of the work. So each call
+    waits for the work of the call before it. Preparing the next batch still overlaps with the devices' work, as in a
+    loop without a recording, and a step lasts as long as the slower of the two::
+
+        host     batch 1 call 1 wait 0 | batch 2 call 2 wait 1      | batch 3 ...
+        device   0 0 0 0 0 0 0 0 0 0 0   1 1 1 1 1 1 1 1 1 1 1 1 1 1  2 2 2 ...
+    """
+
+    def __init__(self) -> None:
+        self.is_limited = False
+        self._earlier: Any = None
+
+    def limit(self) -> None:
+        """Wait from now on."""
+        self.is_limited = True
+
+    def lift(self) -> None:
+        """Do not wait any more."""
+        self.is_limited = False
+        self._earlier = None
+
+    @guarded
+    def dispatched(self, result: Any) -> None:
+        """A call has returned ``result``: wait for the work of the call before it.
+
+        All results of a call are there at the same time, so the smallest stands for them. Where the earlier one was
+        given away to this call (donated), nothing is left to wait for but this call's own. An error of the devices is
+        the program's, which meets it when it looks at the result.
+        """
+        array, earlier = _smallest_array(result), self._earlier
+        self._earlier = array
+        for candidate in (earlier, array):
+            if candidate is not None and not candidate.is_deleted():
+                candidate.block_until_ready()
+                return
+
+
+IN_FLIGHT = InFlight()
+"""What is in flight in this process."""
+
+
+def _smallest_array(result: Any) -> Any:
+    arrays = [leaf for leaf in sys.modules["jax"].tree_util.tree_leaves(result) if hasattr(leaf, "block_until_ready")]
+    return min((one for one in arrays if not one.is_deleted()), key=lambda array: array.size, default=None)
 
 
 def install(settings: Settings) -> None:  # noqa: ARG001 all step sources have one signature
@@ -97,7 +149,10 @@ class CountedFunction:
         CLOCK.begin("jax_call")
         _within.append(self)
         try:
-            return function(*arguments, **named)
+            result = function(*arguments, **named)
+            if IN_FLIGHT.is_limited:
+                IN_FLIGHT.dispatched(result)
+            return result
         finally:
             _within.clear()
             CLOCK.boundary("jax_call")

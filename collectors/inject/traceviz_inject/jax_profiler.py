@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 from . import hooks, status
-from .recorder import Profiler, Recorder
+from .jax_calls import IN_FLIGHT
+from .loops import INPUT, PARTS_OF_LOOP
+from .recorder import Profiler, attach_once, giving_way
 from .steps import CLOCK, DECLARED
 
 if TYPE_CHECKING:
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .config import Settings
+    from .recorder import Recorder
 
 PROFILER_MODULE = "jax._src.profiler"
 
@@ -24,15 +28,11 @@ MARK = "train"
 
 def install(settings: Settings) -> None:
     """Wait for JAX."""
-    recorders: list[Recorder] = []
 
-    def attach(module: ModuleType) -> None:
-        if not recorders:
-            recorders.append(Recorder(JaxProfiler(settings, module), settings))
-            recorders[0].attach()
-        hooks.replace(module, "start_trace", functools.partial(_giving_way, recorder=recorders[0]))
+    def watch(module: ModuleType, recorder: Recorder) -> None:
+        hooks.replace(module, "start_trace", functools.partial(giving_way, recorder=recorder))
 
-    hooks.when_imported(PROFILER_MODULE, attach)
+    attach_once(PROFILER_MODULE, settings, functools.partial(JaxProfiler, settings), watch)
 
 
 class JaxProfiler(Profiler):
@@ -46,6 +46,7 @@ class JaxProfiler(Profiler):
         self._start = module.start_trace
         self._annotation = module.TraceAnnotation
         self._traces_device = settings.traces_device(self.collector)
+        self._inputs = _Inputs(module.TraceAnnotation)
 
     def version(self) -> str | None:
         """``jax.__version__``."""
@@ -60,15 +61,14 @@ class JaxProfiler(Profiler):
         for option, level in wanted.items():
             if hasattr(options, option):
                 setattr(options, option, level)
+        status.guarded(_wait_for_devices)()  # what earlier steps left to do is none of this window's work
         self._start(folder, profiler_options=options)
-
-    def is_ready(self) -> bool:
-        """Not before the program has chosen its devices: starting the profiler would choose them."""
-        bridge = sys.modules.get("jax._src.xla_bridge")
-        return bool(getattr(bridge, "backends_are_initialized", lambda: True)())
+        IN_FLIGHT.limit()
+        PARTS_OF_LOOP.listen(self._inputs.begin, self._inputs.end, _nothing, _nothing)
 
     def stop(self) -> None:
         """Stop and save, once the devices have finished what the recorded steps gave them to do."""
+        IN_FLIGHT.lift()
         status.guarded(_wait_for_devices)()
         self._module.stop_trace()
 
@@ -88,18 +88,33 @@ class JaxProfiler(Profiler):
         mark.__exit__(None, None, None)
 
 
+class _Inputs:
+    """Events around the taking of a batch."""
+
+    def __init__(self, annotation: Any) -> None:
+        self._annotation = annotation
+        self._of_thread = threading.local()
+
+    def begin(self, part: str) -> None:
+        """A part of the loop begins on this thread."""
+        if part == INPUT:
+            self._of_thread.event = self._annotation(INPUT)
+            self._of_thread.event.__enter__()
+
+    def end(self, part: str) -> None:
+        """It ends, unless it had begun before anybody listened."""
+        event = self._of_thread.__dict__.pop("event", None) if part == INPUT else None
+        if event is not None:
+            event.__exit__(None, None, None)
+
+
+def _nothing(*_: object) -> None:
+    """Epochs need no event."""
+
+
 def _wait_for_devices() -> None:
     """Calls of jitted functions return before their work is done; every array that exists is waited for."""
     live_arrays = getattr(sys.modules.get("jax"), "live_arrays", tuple)
     for array in live_arrays():
         if not array.is_deleted():
             array.block_until_ready()
-
-
-def _giving_way(start: Any, recorder: Recorder) -> Any:
-    @functools.wraps(start)
-    def started_by_the_program(*arguments: Any, **named: Any) -> Any:
-        status.guarded(recorder.give_way)()
-        return start(*arguments, **named)
-
-    return started_by_the_program

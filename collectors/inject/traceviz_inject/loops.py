@@ -6,6 +6,7 @@ that does not train.
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -33,28 +34,39 @@ TORCH_HOOKS = {
 }
 """Module of torch -> function of :mod:`.torch_steps` that puts hooks in it."""
 
-OTHER_HOOKS = {
-    "keras.src.backend.tensorflow.trainer": "hook_trainer",
-    "keras.src.callbacks.callback_list": "hook_callbacks",
+BATCH_HOOKS = {
+    "keras.src.backend.jax.trainer": "hook_iterators",
     "keras.src.trainers.epoch_iterator": "hook_batches",
     "tensorflow.python.data.ops.iterator_ops": "hook_iterator",
 }
-"""Module -> function of :mod:`.loops_keras` that puts hooks in it."""
+"""Module -> function of :mod:`.loops_keras` that shows where Python takes a batch."""
 
+RANGE_HOOKS = {
+    **BATCH_HOOKS,
+    "keras.src.backend.tensorflow.trainer": "hook_trainer",
+    "keras.src.callbacks.callback_list": "hook_callbacks",
+}
+"""The same, with what only ranges need."""
 
 SEEN_BY_TENSORFLOW = frozenset({"keras.src.backend.tensorflow.trainer"})
 """Modules in which the TensorFlow profiler sees for itself what the hook would show."""
 
 
 def install(settings: Settings) -> None:
-    """Wait for torch, and for what else shows the parts of its loop if somebody makes ranges of them."""
+    """Wait for torch, and for what else shows the parts of a loop if somebody marks them.
+
+    NVTX ranges mark all of them, the JAX profiler the taking of batches, which happens outside of JAX.
+    """
     for module in TORCH_HOOKS:
         hooks.when_imported(module, _hook_torch)
-    if "nvtx" not in settings.collectors:
-        return
-    for module in OTHER_HOOKS:
-        if module not in SEEN_BY_TENSORFLOW or "tensorflow" not in settings.collectors:
-            hooks.when_imported(module, _hook_other)
+    for module in _others(settings.collectors):
+        hooks.when_imported(module, _hook_other)
+
+
+def _others(collectors: tuple[str, ...]) -> list[str]:
+    if "nvtx" not in collectors:
+        return list(BATCH_HOOKS) if "jax" in collectors else []
+    return [name for name in RANGE_HOOKS if name not in SEEN_BY_TENSORFLOW or "tensorflow" not in collectors]
 
 
 def _hook_torch(module: ModuleType) -> None:
@@ -66,17 +78,18 @@ def _hook_torch(module: ModuleType) -> None:
 def _hook_other(module: ModuleType) -> None:
     from . import loops_keras  # noqa: PLC0415 most Python processes never import a framework
 
-    getattr(loops_keras, OTHER_HOOKS[module.__name__])(module)
+    getattr(loops_keras, RANGE_HOOKS[module.__name__])(module)
 
 
 class Parts:
     """Passes on where parts and epochs begin and end."""
 
-    __slots__ = ("_epochs", "_listeners", "epoch")
+    __slots__ = ("_epochs", "_innermost", "_listeners", "epoch")
 
     def __init__(self) -> None:
         self._listeners: list[tuple[Callable[[str], None], Callable[[str], None]]] = []
         self._epochs: list[tuple[Callable[[int], None], Callable[[], None]]] = []
+        self._innermost = threading.local()
         self.epoch: int = -1
         """Number of the epoch in progress, or of the last one; -1 before the first."""
 
@@ -98,15 +111,21 @@ class Parts:
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """The body is the part ``name``, and ends however it ends."""
-        if not self._listeners or not process.claimed():
+        """The body is the part ``name``, and ends however it ends.
+
+        A part directly within itself is the same part: Keras takes its batches from tf.data.
+        """
+        around = getattr(self._innermost, "part", None)
+        if not self._listeners or name == around or not process.claimed():
             yield
             return
+        self._innermost.part = name
         for begin, _ in self._listeners:
             begin(name)
         try:
             yield
         finally:
+            self._innermost.part = around
             for _, end in reversed(self._listeners):
                 end(name)
 

@@ -40,6 +40,35 @@ def hook_batches(module: ModuleType) -> None:
     _wrap(module.EpochIterator, "__next__", _seen_batch)
 
 
+def hook_iterators(module: ModuleType) -> None:
+    """See batches that Keras on JAX takes after it has told that the batch begins."""
+    epochs = getattr(module, "JAXEpochIterator", None)
+    if epochs is not None and "__next__" in epochs.__dict__:  # else it takes them where the other backends do
+        _wrap(epochs, "_get_iterator", _giving_seen)
+
+
+class _SeenIterator:
+    """Iterates as ``batches`` do."""
+
+    def __init__(self, batches: Any) -> None:
+        self._batches = iter(batches)
+
+    def __iter__(self) -> _SeenIterator:
+        return self
+
+    def __next__(self) -> Any:
+        with PARTS_OF_LOOP.part(loops.INPUT):
+            return next(self._batches)
+
+
+def _giving_seen(get_iterator: Any) -> Any:
+    @functools.wraps(get_iterator)
+    def given(self: Any) -> Any:
+        return _SeenIterator(get_iterator(self))
+
+    return given
+
+
 def hook_trainer(module: ModuleType) -> None:
     """See batches that Keras would take within a compiled function."""
     _wrap(module.TensorFlowTrainer, "make_train_function", _taking_batches)

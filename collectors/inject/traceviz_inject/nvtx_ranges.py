@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from . import ending, hooks, loops, nvtx_client, process
+from . import ending, frameworks, hooks, loops, nvtx_client, process
 from .loops import PARTS_OF_LOOP
 from .status import Status, guarded
 from .steps import CLOCK
@@ -49,6 +49,7 @@ class Ranges:
         self._is_off = False
         self._status: Status | None = None
         self._counts = dict.fromkeys(("step", "epoch", *loops.PARTS), 0)
+        self._completed = 0
         self._stepping_thread = 0
         self._epoch: int | None = None
 
@@ -63,6 +64,7 @@ class Ranges:
 
     def step_ends(self, number: int, complete: bool) -> None:  # noqa: ARG002, FBT001 called by the clock
         """End it, complete or not; another thread could only end a range of its own."""
+        self._completed += complete
         if self._stepping_thread == threading.get_ident():
             self._stepping_thread = 0
             self._domain.pop()
@@ -138,13 +140,13 @@ class Ranges:
         if self._status is None:
             self._status = Status(process.own_folder(self._parent), COLLECTOR)
         counts = {what: count for what, count in self._counts.items() if count}
-        steps = self._counts["step"]
         self._status.update(
             state=state,
-            steps_recorded=steps,
+            steps_recorded=self._completed,  # a range that only the end of the program ends is no step
             ranges=counts,
             emitted=sum(counts.values()),
             source=CLOCK.source or self._status["source"],
+            threads=self._status["threads"] or guarded(frameworks.threads)(frameworks.driving()),
             **self._facts_of_package,
             **facts,
         )

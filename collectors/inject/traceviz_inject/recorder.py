@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import threading
 import time
 from typing import TYPE_CHECKING
 
-from . import ending, process
+from . import ending, frameworks, hooks, process
 from .status import Status, explain, guarded
 from .steps import CLOCK, SOURCES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
     from typing import Any
 
     from .config import Settings
 
+    Watch = Callable[[ModuleType, "Recorder"], None]
+
 WAITING, RECORDING, DONE = "waiting", "recording", "saved"
 
-RETRY_S = 0.05
-"""How long to wait for a framework that is not ready when the time has come."""
+RETRY_S = 0.1
+"""How long to wait for a framework that does no work when the time has come."""
+
+
+class NotYetError(Exception):
+    """The profiler cannot be started at this moment, and shall be later."""
 
 
 class Profiler:
@@ -33,10 +42,6 @@ class Profiler:
     def version(self) -> str | None:
         """Version of the framework."""
         raise NotImplementedError
-
-    def is_ready(self) -> bool:
-        """Whether it can be started now, at a moment that the program did not choose."""
-        return True
 
     def start(self, folder: str) -> None:
         """Start recording; files go below ``folder``."""
@@ -74,6 +79,7 @@ class Recorder:
         self._source: str | None = None
         self._folder = ""
         self._status: Status | None = None
+        self._was_at_work = False
         self.state = WAITING
 
     def attach(self) -> None:
@@ -101,10 +107,11 @@ class Recorder:
             )
 
     def _on_step(self, number: int) -> None:
-        if self._status is None and not self._window.is_timed:
-            self._tell().update(version=guarded(self._profiler.version)())
-        if not self._window.is_timed and self._begins_at(number):
-            self._start(number)
+        if not self._window.is_timed and self._is_at_work():
+            if self._status is None:
+                self._tell().update(version=guarded(self._profiler.version)())
+            if self._begins_at(number):
+                self._start(number)
         if self.state == RECORDING:
             self._mark = self._profiler.open_mark(number)
 
@@ -119,6 +126,16 @@ class Recorder:
         steps = self._window.steps
         if steps is not None and self._recorded >= steps:
             self._stop()
+
+    def _is_at_work(self) -> bool:
+        """Whether the program uses the framework; asked until it does.
+
+        Many programs import one that they do not use, and starting its profiler would make it take devices, and their
+        memory, from the one that they do use.
+        """
+        if not self._was_at_work:
+            self._was_at_work = bool(guarded(frameworks.is_at_work)(self._profiler.framework))
+        return self._was_at_work
 
     def _begins_at(self, number: int) -> bool:
         if number < self._window.first_step:
@@ -143,6 +160,9 @@ class Recorder:
             try:
                 begun = time.monotonic_ns()
                 self._profiler.start(self._folder)
+            except NotYetError:
+                self._later(RETRY_S, self._start_in_time)
+                return
             except Exception as error:  # noqa: BLE001 frameworks raise what they like; it is reported
                 self.state = "failed"
                 ending.cancel(self._at_end)
@@ -159,6 +179,7 @@ class Recorder:
                 start_cost_ns=time.monotonic_ns() - begun,
                 started_unix_ns=time.time_ns(),
                 version=guarded(self._profiler.version)(),
+                threads=guarded(frameworks.threads)(self._profiler.framework),
             )
         if self._window.duration_s is not None:
             self._later(self._window.duration_s, self._stop)
@@ -167,7 +188,7 @@ class Recorder:
         """Start because it is time; not in a process that only starts others."""
         if self.state != WAITING or not process.may_train() or (process.is_helper() and not process.claimed()):
             return
-        if not self._profiler.is_ready():
+        if not self._is_at_work():
             self._later(RETRY_S, self._start_in_time)
             return
         process.claim()
@@ -198,7 +219,7 @@ class Recorder:
         """The program ends: save, or say why there is nothing to save."""
         if self.state == RECORDING:
             self._stop(reason)
-        elif self.state == WAITING and not process.is_helper():
+        elif self.state == WAITING and not process.is_helper() and self._may_be_missed():
             self._tell().update(
                 state="not-started",
                 version=guarded(self._profiler.version)(),
@@ -206,13 +227,17 @@ class Recorder:
                 detail=self._why_not_started(),
             )
 
+    def _may_be_missed(self) -> bool:
+        """Whether a recording is expected: not of a framework that did nothing while another one trained."""
+        return self._is_at_work() or not CLOCK.steps_seen
+
     def _why_not_started(self) -> str:
         if self._window.is_timed:
-            return f"the program ended before recording was to begin, after {self._window.delay_s} s"
+            return f"it ended before recording was to begin, after {self._window.delay_s} s"
         seen, first = CLOCK.steps_seen, self._window.first_step
         if not seen:
             return "no training step was seen: use --delay and --duration to record by time"
-        return f"program ended after {seen} steps; recording begins at step {first}; use --steps {_steps_within(seen)}"
+        return f"it ended after {seen} steps; recording begins at step {first}; use --steps {_steps_within(seen)}"
 
     def _tell(self) -> Status:
         if self._status is None:
@@ -224,6 +249,38 @@ class Recorder:
         timer = threading.Timer(seconds, guarded(call))
         timer.daemon = True
         timer.start()
+
+
+def attach_once(module: str, settings: Settings, make: Callable[[ModuleType], Profiler], watch: Watch) -> None:
+    """Attach a recorder once the program has imported ``module``.
+
+    Args:
+        module: Name of the framework's module with its profiler.
+        settings: What was asked for.
+        make: Makes the profiler from that module.
+        watch: Called with the module and the recorder at each execution of the module: it hooks the program's own use
+            of the profiler, which goes first.
+    """
+    recorders: list[Recorder] = []
+
+    def attach(imported: ModuleType) -> None:
+        if not recorders:
+            recorders.append(Recorder(make(imported), settings))
+            recorders[0].attach()
+        watch(imported, recorders[0])
+
+    hooks.when_imported(module, attach)
+
+
+def giving_way(start: Any, recorder: Recorder) -> Any:
+    """``start``, the framework's way to start its profiler, for which ``recorder`` makes room first."""
+
+    @functools.wraps(start)
+    def started_by_the_program(*arguments: Any, **named: Any) -> Any:
+        guarded(recorder.give_way)()
+        return start(*arguments, **named)
+
+    return started_by_the_program
 
 
 def _why_not(error: Exception, framework: str) -> tuple[str, str, str]:

@@ -6,8 +6,8 @@ import functools
 import sys
 from typing import TYPE_CHECKING
 
-from . import hooks, status
-from .recorder import Profiler, Recorder
+from . import hooks
+from .recorder import Profiler, attach_once, giving_way
 from .steps import CLOCK, DECLARED
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .config import Settings
+    from .recorder import Recorder
 
 PROFILER_MODULE = "tensorflow.python.profiler.profiler_v2"
 TRACE_MODULE = "tensorflow.python.profiler.trace"
@@ -25,15 +26,11 @@ MARK = "train"
 
 def install(settings: Settings) -> None:
     """Wait for TensorFlow."""
-    recorders: list[Recorder] = []
 
-    def attach(module: ModuleType) -> None:
-        if not recorders:
-            recorders.append(Recorder(TensorFlowProfiler(settings, module), settings))
-            recorders[0].attach()
-        hooks.replace(module, "start", functools.partial(_giving_way, recorder=recorders[0]))
+    def watch(module: ModuleType, recorder: Recorder) -> None:
+        hooks.replace(module, "start", functools.partial(giving_way, recorder=recorder))
 
-    hooks.when_imported(PROFILER_MODULE, attach)
+    attach_once(PROFILER_MODULE, settings, functools.partial(TensorFlowProfiler, settings), watch)
 
 
 class TensorFlowProfiler(Profiler):
@@ -60,11 +57,6 @@ class TensorFlowProfiler(Profiler):
             ),
         )
 
-    def is_ready(self) -> bool:
-        """Not while TensorFlow is still being imported."""
-        spec = getattr(sys.modules.get("tensorflow"), "__spec__", None)
-        return not getattr(spec, "_initializing", False)
-
     def stop(self) -> None:
         """Stop and save."""
         self._module.stop()
@@ -79,12 +71,3 @@ class TensorFlowProfiler(Profiler):
         if complete:
             mark.set_metadata(step_num=number, _r=1)
         mark.__exit__(None, None, None)
-
-
-def _giving_way(start: Any, recorder: Recorder) -> Any:
-    @functools.wraps(start)
-    def started_by_the_program(*arguments: Any, **named: Any) -> Any:
-        status.guarded(recorder.give_way)()
-        return start(*arguments, **named)
-
-    return started_by_the_program

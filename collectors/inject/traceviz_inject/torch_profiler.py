@@ -12,7 +12,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from . import hooks, process, status
-from .recorder import Profiler, Recorder
+from .recorder import NotYetError, Profiler, attach_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
     from .config import Settings
+    from .recorder import Recorder
 
 PROFILER_MODULE = "torch.profiler.profiler"
 AUTOGRAD_MODULE = "torch.autograd.profiler"
@@ -38,16 +39,16 @@ _PATIENCE_S = 10.0
 
 def install(settings: Settings) -> None:
     """Wait for the profiler's modules, which torch imports with itself."""
-    recorders: list[Recorder] = []
+    profilers: list[TorchProfiler] = []
 
-    def attach(module: ModuleType) -> None:
-        if not recorders:
-            profiler = TorchProfiler(settings, module)
-            recorders.append(Recorder(profiler, settings))
-            recorders[0].attach()
-            hooks.when_imported(AUTOGRAD_MODULE, functools.partial(profiler.watch, recorder=recorders[0]))
+    def make(module: ModuleType) -> TorchProfiler:
+        profilers.append(TorchProfiler(settings, module))
+        return profilers[0]
 
-    hooks.when_imported(PROFILER_MODULE, attach)
+    def watch(module: ModuleType, recorder: Recorder) -> None:  # noqa: ARG001 what is hooked lies in another module
+        hooks.when_imported(AUTOGRAD_MODULE, functools.partial(profilers[0].watch, recorder=recorder))
+
+    attach_once(PROFILER_MODULE, settings, make, watch)
 
 
 class TorchProfiler(Profiler):
@@ -63,7 +64,7 @@ class TorchProfiler(Profiler):
     def __init__(self, settings: Settings, module: ModuleType) -> None:
         self._module = module
         self._options = dict(settings.options.get(self.collector) or {})
-        self._traces_device = settings.device_tracer in (None, self.collector)
+        self._traces_device = settings.traces_device(self.collector)
         self._is_timed = settings.window.is_timed
         self._profile: Any = None
         self._folder = ""
@@ -84,6 +85,8 @@ class TorchProfiler(Profiler):
         in_main_thread(self._start, anyway=not self._is_timed)
 
     def _start(self) -> None:
+        if self._is_timed and _is_importing():
+            raise NotYetError
         self._is_ours = True
         try:
             self._profile = self._module.profile(
@@ -165,6 +168,18 @@ class TorchProfiler(Profiler):
             return {"experimental_config": make(profile_all_threads=True)}
         except TypeError:  # an older torch
             return {}
+
+
+def _is_importing() -> bool:
+    """Whether a part of torch is half imported.
+
+    Time has the profiler started between any two instructions of the program, also of an import, and it needs parts of
+    torch that are only imported once they are used.
+    """
+    specs = [
+        getattr(module, "__spec__", None) for name, module in tuple(sys.modules.items()) if name.startswith("torch")
+    ]
+    return any(getattr(spec, "_initializing", False) for spec in specs)
 
 
 def copy_named(source: BinaryIO, target: Any, steps: list[int | None]) -> None:

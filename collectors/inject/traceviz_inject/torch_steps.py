@@ -55,6 +55,8 @@ class Loop:
         self._stepping = 0
         self.is_calling = False
         """Whether a model is being called: what it calls is a part of it."""
+        self.is_seen = False
+        """Whether anything of torch was used."""
         self._leads = False
         self._taking_thread = 0
         self._last_loader: Any = _nothing
@@ -70,6 +72,7 @@ class Loop:
 
     def loader_opens(self, loader: Token) -> None:
         """A pass over ``loader`` begins: before its workers start, so that they know that this process trains."""
+        self.is_seen = True
         if self._exhausted:
             CLOCK.pause(OPTIMIZER)
         trains = self._training_loader()
@@ -119,6 +122,7 @@ class Loop:
 
     def optimizer_begins(self) -> bool:
         """An optimizer makes a step; whether it is the outermost: optimizers wrap others."""
+        self.is_seen = True
         self._stepping += 1
         return self._stepping == 1
 
@@ -137,7 +141,7 @@ class Loop:
 
     def call_begins(self, model: Any) -> None:
         """A model is called, by no other model. Workers of a loader call models, too: to distort images."""
-        self.is_calling = True
+        self.is_calling = self.is_seen = True
         self._leads = not process.is_helper() and self._models.leads(model, weakref.ref(model))
         if self._leads:
             CLOCK.begin(CALL)

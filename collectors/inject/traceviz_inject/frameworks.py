@@ -1,0 +1,114 @@
+"""What is known of the frameworks in this process: which of them is at work, and with how many threads.
+
+Programs import frameworks that they do not use: Keras imports JAX for its sharding, TensorBoard imports TensorFlow. A
+question here must never make one of them choose devices or start threads: it is only asked what it has already done.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from .steps import CLOCK
+
+if TYPE_CHECKING:
+    from typing import Any
+
+TENSORFLOW, JAX, TORCH = "tensorflow", "jax", "torch"
+
+OF_SOURCE = {
+    "jax_call": JAX,
+    "jax_step": JAX,
+    "tf_call": TENSORFLOW,
+    "tf_iterator": TENSORFLOW,
+    "tf_step": TENSORFLOW,
+    "torch_call": TORCH,
+    "torch_loader": TORCH,
+    "torch_optimizer": TORCH,
+}
+"""Source of steps -> framework that makes them; Keras says itself which one it uses."""
+
+
+def driving() -> str | None:
+    """The framework that makes the steps; ``None`` before the first."""
+    source = CLOCK.source
+    return _of_keras() if source == "keras" else OF_SOURCE.get(source or "")
+
+
+def _of_keras() -> str:
+    """The framework below Keras; Keras 2 knows only one."""
+    config = sys.modules.get("keras.src.backend.config")
+    name: str = getattr(config, "backend", lambda: TENSORFLOW)()
+    return name
+
+
+def is_at_work(framework: str) -> bool:
+    """Whether ``framework`` makes the steps, or has done anything else than to be imported."""
+    return driving() == framework or _ACTS[framework]()
+
+
+def _tensorflow_acts() -> bool:
+    """It has executed an operation; or it builds graphs, and nothing tells when they run."""
+    context = sys.modules.get("tensorflow.python.eager.context")
+    if context is None:
+        return False
+    builds_graphs = context.default_execution_mode != context.EAGER_MODE
+    return builds_graphs or bool(getattr(context.context_safe(), "_initialized", False))
+
+
+def _jax_acts() -> bool:
+    """It has chosen its devices."""
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    return bridge is not None and bool(bridge.backends_are_initialized())
+
+
+def _torch_acts() -> bool:
+    """Something of it was used; or it was imported and nothing makes steps: not all of its functions are watched."""
+    steps = sys.modules.get(f"{__package__}.torch_steps")
+    if steps is not None and steps.LOOP.is_seen:
+        return True
+    spec = getattr(sys.modules.get(TORCH), "__spec__", None)
+    return driving() is None and spec is not None and not getattr(spec, "_initializing", False)
+
+
+_ACTS = {JAX: _jax_acts, TENSORFLOW: _tensorflow_acts, TORCH: _torch_acts}
+
+
+def threads(framework: str | None) -> dict[str, int] | None:
+    """How many threads a framework that is at work uses.
+
+    Returns:
+        ``intra_op`` within one operation and ``inter_op`` for operations beside each other; 0 where the number is left
+        to the framework, and absent where it has no such setting; ``None`` for a framework that cannot be asked.
+    """
+    ask = _ASK.get(framework or "")
+    module = sys.modules.get(framework or "")
+    return ask(module) if ask is not None and module is not None else None
+
+
+def _threads_of_torch(torch: Any) -> dict[str, int]:
+    return {"intra_op": int(torch.get_num_threads()), "inter_op": int(torch.get_num_interop_threads())}
+
+
+def _threads_of_tensorflow(tensorflow: Any) -> dict[str, int] | None:
+    """As they were set; before the first operation the question would make it look for its devices."""
+    if not _tensorflow_acts():
+        return None
+    threading = tensorflow.config.threading
+    return {
+        "intra_op": int(threading.get_intra_op_parallelism_threads()),
+        "inter_op": int(threading.get_inter_op_parallelism_threads()),
+    }
+
+
+def _threads_of_jax(jax: Any) -> dict[str, int]:  # noqa: ARG001 it is set from outside
+    """Of XLA on the CPU: the flag that leaves one thread to an operation, else the size that its pool is given."""
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    if "--xla_cpu_multi_thread_eigen=false" in flags:
+        return {"intra_op": 1}
+    pool = os.environ.get("NPROC", "")
+    return {"intra_op": int(pool) if pool.isdigit() else 0}
+
+
+_ASK = {JAX: _threads_of_jax, TENSORFLOW: _threads_of_tensorflow, TORCH: _threads_of_torch}

@@ -1,0 +1,140 @@
+"""What the scheduler counts of the threads of a program: how long they ran, how long they waited for a core.
+
+Counters are read, not states: their growth between two readings is what happened meanwhile, however rarely they are
+read. Files stay open, as those of processes do: 5 µs for a thread instead of 60 µs. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from traceviz.collectors.sampler_proc import Process, read_once
+
+_BYTES = 64
+"""More than a file of three numbers holds."""
+
+
+class Clocks(NamedTuple):
+    """How long a thread ran, and waited in the queue of the scheduler while it could have run; nanoseconds."""
+
+    ran_ns: int
+    queued_ns: int
+
+
+class Switches(NamedTuple):
+    """How often a thread gave its core up, and lost it; and whether it runs, or would if a core were free."""
+
+    runnable: bool
+    voluntary: int
+    involuntary: int
+
+
+def parse_clocks(schedstat: bytes) -> Clocks | None:
+    """Parse ``schedstat`` of a thread; ``None`` where the kernel keeps no such statistics."""
+    words = schedstat.split()
+    return Clocks(int(words[0]), int(words[1])) if len(words) == 3 else None
+
+
+def parse_switches(status: bytes) -> Switches:
+    """Parse ``status`` of a thread."""
+    fields = dict(line.split(b":\t", 1) for line in status.splitlines() if b":\t" in line)
+    return Switches(
+        runnable=fields.get(b"State", b"").startswith(b"R"),
+        voluntary=int(fields.get(b"voluntary_ctxt_switches", 0)),
+        involuntary=int(fields.get(b"nonvoluntary_ctxt_switches", 0)),
+    )
+
+
+def growth(before: Mapping[int, tuple[int, ...]], now: Mapping[int, tuple[int, ...]], column: int) -> list[int]:
+    """How much a counter of each thread grew; that of a thread that is new, since it began."""
+    return [max(row[column] - (before[number][column] if number in before else 0), 0) for number, row in now.items()]
+
+
+@dataclass(slots=True)
+class ThreadClocks:
+    """The clocks of all threads of a program.
+
+    Args:
+        proc: Where the process files are.
+        most: So many files are kept open; further ones are opened for every reading.
+    """
+
+    proc: Path = Path("/proc")
+    most: int = field(default_factory=lambda: resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
+    _files: dict[int, dict[int, int]] = field(default_factory=dict)
+
+    def read(self, processes: Iterable[Process]) -> dict[int, Clocks]:
+        """The clocks by thread id; empty where the kernel keeps none."""
+        found: dict[int, Clocks] = {}
+        alive = {process.pid: process for process in processes}
+        for pid in self._files.keys() - alive.keys():
+            _close(self._files.pop(pid).values())
+        for pid, process in alive.items():
+            own = self._files.setdefault(pid, {})
+            found |= self._kept(own)
+            if len(own) != process.stat.threads:
+                found |= self._appeared(pid, own)
+        return found
+
+    def close(self) -> None:
+        """Let go of all files."""
+        for own in self._files.values():
+            _close(own.values())
+        self._files.clear()
+
+    def _kept(self, own: dict[int, int]) -> dict[int, Clocks]:
+        """Those of threads whose files are open; what has ended is let go of."""
+        found = {}
+        for thread, descriptor in list(own.items()):
+            try:
+                clocks = parse_clocks(os.pread(descriptor, _BYTES, 0))
+            except OSError:
+                os.close(own.pop(thread))
+                continue
+            if clocks is not None:
+                found[thread] = clocks
+        return found
+
+    def _appeared(self, pid: int, own: dict[int, int]) -> dict[int, Clocks]:
+        """Those of other threads, whose files are kept open from now on, as far as that is allowed."""
+        folder, found = f"{self.proc}/{pid}/task", {}
+        for thread in _listed(folder) - own.keys():
+            path = f"{folder}/{thread}/schedstat"
+            clocks = parse_clocks(read_once(path) or b"")
+            if clocks is None:
+                continue
+            found[thread] = clocks
+            if sum(map(len, self._files.values())) < self.most:
+                with contextlib.suppress(OSError):
+                    own[thread] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return found
+
+
+def read_switches(processes: Iterable[Process], proc: Path = Path("/proc")) -> dict[int, Switches]:
+    """How often every thread of ``processes`` was switched, by thread id."""
+    found = {}
+    for process in processes:
+        folder = f"{proc}/{process.pid}/task"
+        for thread in _listed(folder):
+            status = read_once(f"{folder}/{thread}/status")
+            if status:
+                found[thread] = parse_switches(status)
+    return found
+
+
+def _listed(folder: str) -> set[int]:
+    try:
+        return {int(thread) for thread in os.listdir(folder)}  # noqa: PTH208 (five times as fast)
+    except OSError:
+        return set()
+
+
+def _close(descriptors: Iterable[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)

@@ -260,16 +260,21 @@ class _Program:
         self._started = started
         self._find = find
         self._by_hand = 0
+        self._unheard = 0
         self.asked = False
         self.killed = False
 
     def ask_to_end(self, number: int, sender: Sender) -> None:
-        """Pass a request on that the program end, unless it has it already; a second Ctrl-C is no request any more."""
+        """Pass a request on that the program end, unless it has it already; a second Ctrl-C is no request any more.
+
+        Nor is a second request for which there is no program: what wraps one may wait for ever for one that it lost.
+        """
         if sender == "program":
             return
         self.asked = True
         self._by_hand += number == signal.SIGINT and sender == "terminal"
-        if self._by_hand > 1:
+        self._unheard += sender == "other" and self._pid() is None
+        if self._by_hand > 1 or self._unheard > 1:
             self.killed = True
             _kill_tree(self._started)
         elif sender == "other" or (number == signal.SIGHUP and self._is_spared()):

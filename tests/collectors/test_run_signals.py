@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.collectors.core_runs import begin, command, is_alive, manifest, python, wait_for
+from traceviz.collectors.supervise import _Program
 
 COUNTING = """
 import os, signal, sys, time
@@ -301,3 +302,12 @@ def test_a_recording_called_from_a_program_with_threads_ends_when_its_program_do
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
     assert done.stdout == "[6]\n", done.stderr
+
+
+def test_the_second_request_ends_what_wraps_a_program_that_is_gone():
+    with subprocess.Popen(["sleep", "60"]) as wrapper:
+        program = _Program(wrapper.pid, lambda: 1)  # a process that does not descend from what was started
+        program.ask_to_end(signal.SIGTERM, "other")
+        assert (program.killed, wrapper.poll()) == (False, None)
+        program.ask_to_end(signal.SIGTERM, "other")
+        assert (program.killed, wrapper.wait(timeout=60)) == (True, -9)

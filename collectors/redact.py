@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -17,6 +18,8 @@ SETTING_PREFIXES = (
 """Variables that say how a framework uses the machine. Others may hold secrets, and are never stored."""
 
 _SECRET = ("AUTH", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN")
+_PATH = re.compile(r"~?(?:/[^/:;,=\s]+)*/(?=[^/:;,=\s])")
+"""The folders of a path."""
 _LONGEST = 500
 
 
@@ -32,7 +35,7 @@ def command_text(command: tuple[str, ...], *, keep_private: bool) -> str:
 
 
 def settings(environment: Mapping[str, str], home: str, *, keep_private: bool) -> dict[str, str]:
-    """Variables that are known to set threads, devices or compilation; the home folder in them reads ``~``."""
+    """Variables that are known to set threads, devices or compilation; of paths in them only the last part is shown."""
     return {
         name: _shown(value, home, keep_private=keep_private)
         for name, value in sorted(environment.items())
@@ -46,5 +49,7 @@ def _is_setting(name: str) -> bool:
 
 
 def _shown(value: str, home: str, *, keep_private: bool) -> str:
-    text = value if keep_private or len(home) < 2 else value.replace(home, "~")
+    text = value
+    if not keep_private:
+        text = _PATH.sub("…/", value if len(home) < 2 else value.replace(home, "~"))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -154,7 +154,7 @@ def test_settings_are_those_of_frameworks_and_never_secrets():
         "TF_NUM_INTEROP_THREADS",
         "XLA_FLAGS",
     ]
-    assert shown["XLA_FLAGS"] == "--xla_dump_to=~/dump"
+    assert shown["XLA_FLAGS"] == "--xla_dump_to=…/dump"
     assert len(shown["KMP_AFFINITY"]) == 501
     assert settings(environment, "/home/ann", keep_private=True)["XLA_FLAGS"] == "--xla_dump_to=/home/ann/dump"
 
@@ -239,3 +239,9 @@ def test_the_host_name_is_private():
     machine = read_machine()
     assert "host" not in machine.facts()
     assert machine.facts(keep_private=True)["host"]
+
+
+def test_of_a_path_in_a_setting_1_part_is_shown():
+    environment = {"CUDA_CACHE_PATH": "/srv/customer/secret/cache", "TORCH_HOME": "/home/ann"}
+    shown = settings(environment, "/home/ann", keep_private=False)
+    assert shown == {"CUDA_CACHE_PATH": "…/cache", "TORCH_HOME": "~"}

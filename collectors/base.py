@@ -107,6 +107,14 @@ class Harvest:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """The program below what wraps it: its process id, and once it has ended its exit code, 128 + n for signal n."""
+
+    pid: int
+    code: int | None = None
+
+
 class Companion(ABC):
     """A process that runs beside the program, started once the program's pid is known."""
 
@@ -124,6 +132,9 @@ class Collector(ABC):
     """Name for people."""
     traces_device: ClassVar[bool] = False
     """Whether it may use CUPTI, of which a process has only one."""
+    own_session: ClassVar[bool] = False
+    """Whether it wraps the program in processes that stay around it, and are started in a session of their own: signals
+    of the terminal do not reach them, and are passed on to the program itself (:meth:`program`)."""
 
     @abstractmethod
     def availability(self) -> Availability:
@@ -133,12 +144,8 @@ class Collector(ABC):
         """The command that runs ``command`` under this collector; ``command`` itself where it wraps nothing."""
         return command
 
-    def program(self, plan: Plan) -> int | None:  # noqa: ARG002
-        """Process id of the user's program, where this wraps it and has started it; else ``None``.
-
-        Signals go to the program itself. Once a collector has told it, 128 + n as exit code of what was started means
-        that signal n ended the program.
-        """
+    def program(self, plan: Plan) -> Wrapped | None:  # noqa: ARG002
+        """The user's program, where this wraps it and has started it; else ``None``."""
         return None
 
     def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:  # noqa: ARG002

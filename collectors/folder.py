@@ -105,6 +105,14 @@ def release(folder: Path) -> None:
         (folder / _RESERVE).unlink(missing_ok=True)
 
 
+def bytes_of(file: Path) -> int:
+    """How long a file is; 0 where it has just gone."""
+    try:
+        return file.lstat().st_size
+    except OSError:
+        return 0
+
+
 def drop_raw(folder: Path) -> None:
     """Remove what the profilers wrote, once tables have been made of it."""
     shutil.rmtree(folder / RAW, ignore_errors=True)

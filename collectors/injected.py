@@ -81,10 +81,12 @@ def harvest(plan: Plan, name: str, patterns: Iterable[str]) -> Harvest:
     found = [path for pattern in patterns for path in sorted(folder.rglob(pattern)) if path.stat().st_size]
     sources = _first_of_each(found)
     problems = [problem for process in processes for problem in process.problems]
-    lost = [process for process in processes if _lost(process, sources)]
-    if sources:  # then others that merely imported the framework are no loss
+    # Where one trained, others that merely imported the framework are no loss: launchers, parents of forks.
+    trained = [process for process in processes if _trained(process)] or processes
+    lost = [process for process in trained if _lost(process, sources)]
+    if sources:
         lost = [process for process in lost if process.status.get("state") != NOT_STARTED]
-    problems += [_without_trace(process, plan.window, is_only=len(processes) == 1) for process in lost]
+    problems += [_without_trace(process, plan.window, is_only=len(trained) == 1) for process in lost]
     if not processes:
         problems += _not_reached(plan)
     return Harvest(sources, tuple(dict.fromkeys(problems)), facts_of(processes))
@@ -133,6 +135,11 @@ def _first_of_each(paths: Iterable[Path]) -> tuple[Path, ...]:
 def _lost(process: Recorded, sources: Sequence[Path]) -> bool:
     """Whether it has neither a recording nor a problem that says why."""
     return not process.problems and not any(process.folder in source.parents for source in sources)
+
+
+def _trained(process: Recorded) -> bool:
+    """Whether steps were seen in it, recorded or not."""
+    return bool(process.status.get("steps_seen")) or process.status.get("state") != NOT_STARTED
 
 
 def _without_trace(process: Recorded, window: Window, *, is_only: bool) -> Problem:

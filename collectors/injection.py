@@ -57,7 +57,7 @@ def write_injection(plan: Plan) -> Path:
 
 
 def injection_settings(plan: Plan) -> dict[str, object]:
-    """What the hooks are told, as JSON holds it."""
+    """What the hooks are told, as JSON holds it: no path, as the file stays in the run folder, which may be shared."""
     names = [name for name in INJECTED if name in plan.collectors]
     window = plan.window
     return {
@@ -68,7 +68,6 @@ def injection_settings(plan: Plan) -> dict[str, object]:
             "delay_s": window.delay_s,
             "duration_s": window.duration_s,
         },
-        "raw": {name: str(plan.raw(name).absolute()) for name in names},
         "device_tracer": plan.device_tracer,
         "options": {name: options for name, options in plan.options.items() if name in names},
     }

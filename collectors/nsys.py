@@ -5,14 +5,15 @@
     sh: nsys's own words -> nsys.log, its files -> tmp/
       nsys profile FLAGS
         sh: stdin, stdout, stderr and TMPDIR as the user has them
-          COMMAND
+          sh: waits for COMMAND (see .wrapped)
 
-Without the two shells, nsys would copy the program's output through pipes (no terminal any more), store it in the
+Without the first two shells, nsys would copy the program's output through pipes (no terminal any more), store it in the
 report, and write its progress bars between the program's lines; and of an nsys that is killed, what it had recorded
-would be left in /tmp. The shells replace themselves: no process is added.
+would be left in /tmp. They replace themselves.
 
-Tried with nsys 2022.4: it returns the program's exit code, 128 + n for signal n; runs the program in a session of its
-own, and passes SIGINT and SIGTERM on to it; dies of SIGHUP without a report, which is why it is made to ignore that.
+Tried with nsys 2022.4: it runs the program in a session of its own. Upon SIGINT and SIGTERM it ends, whether or not the
+program that it passes them on to does; it dies of SIGHUP without a report; on a full disk it waits forever, and ends
+with 0 when it is told to. So it gets no signals (:attr:`own_session`), and its exit code is not believed.
 """
 
 from __future__ import annotations
@@ -27,14 +28,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem, Window
+from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem, Window, Wrapped
 from traceviz.collectors.nsys_window import SESSION, session_of, stop_after
+from traceviz.collectors.wrapped import read_wrapped, watched_command
 from traceviz.errors import MissingToolError, UsageError
 from traceviz.nsys_program import Nsys, Outcome, ask, find_importer, find_nsys, run_quietly, version_in, without_paths
 
 REPORT, STREAM, LOG, TEMPORARY = "report.nsys-rep", "report.qdstrm", "nsys.log", "tmp"
-PROGRAM = "program.pid"
-"""File with the process id of the program: the inner shell's, whose place it takes."""
 OLDEST = "2020.3"
 """The first nsys whose reports we read."""
 
@@ -52,11 +52,10 @@ FLAGS = (
 _OUTPUT = ("--output", "-o")
 _DURATION = ("--duration", "-d")
 _OUTER = (
-    'trap "" HUP; log=$1 tmp=$2; shift 2; command -p mkdir -p "$tmp"; exec 8>&1 9>&2 >"$log" 2>&1; '
+    'log=$1 tmp=$2; shift 2; command -p mkdir -p "$tmp"; exec 8>&1 9>&2 >"$log" 2>&1; '
     'if [ "${TMPDIR+set}" ]; then export TRACEVIZ_TMPDIR="$TMPDIR"; fi; export TMPDIR="$tmp"; exec "$@"'
 )
 _INNER = (
-    'echo $$ >"$1"; shift; '
     'if [ "${TRACEVIZ_TMPDIR+set}" ]; then TMPDIR=$TRACEVIZ_TMPDIR; unset TRACEVIZ_TMPDIR; else unset TMPDIR; fi; '
     'exec "$@" >&8 2>&9 8>&- 9>&-'
 )
@@ -71,6 +70,7 @@ class NsysCollector(Collector):
     name: ClassVar[str] = "nsys"
     title: ClassVar[str] = "Nsight Systems"
     traces_device: ClassVar[bool] = True
+    own_session: ClassVar[bool] = True
 
     def availability(self) -> Availability:
         """Ready wherever there is an nsys that runs; it needs no rights, as it samples nothing."""
@@ -101,7 +101,7 @@ class NsysCollector(Collector):
         return (
             *("/bin/sh", "-c", _OUTER, "nsys", str(folder / LOG), str(folder / TEMPORARY)),
             *(str(nsys.path), "profile", *profile_flags(plan, ask(nsys.path, "profile", "--help"))),
-            *("/bin/sh", "-c", _INNER, "program", str(folder / PROGRAM), *command),
+            *("/bin/sh", "-c", _INNER, "program", *watched_command(command, folder)),
         )
 
     def start(self, plan: Plan, pid: int) -> Companion | None:
@@ -112,19 +112,15 @@ class NsysCollector(Collector):
             return None
         return stop_after(seconds, nsys.path, plan, pid)
 
-    def program(self, plan: Plan) -> int | None:
-        """What the inner shell wrote down before it became the program."""
-        try:
-            return int((plan.raw(self.name) / PROGRAM).read_text(encoding="ascii"))
-        except (OSError, ValueError):  # nsys has not come to that yet
-            return None
+    def program(self, plan: Plan) -> Wrapped | None:
+        """The program, once nsys has started it."""
+        return read_wrapped(plan.raw(self.name))
 
     def harvest(self, plan: Plan) -> Harvest:
         """The report, its export, and what nsys said where there is none.
 
         The folder for nsys's own files is removed once nothing in it is of use any more.
         """
-        left = _left_behind(plan, self.program(plan))
         folder, nsys = plan.raw(self.name), find_nsys()
         can_stop = nsys is not None and _can_stop(plan, nsys)
         facts: dict[str, Any] = {
@@ -141,7 +137,7 @@ class NsysCollector(Collector):
         else:
             sources = (report,) if report is not None else ()
         shutil.rmtree(folder / TEMPORARY, ignore_errors=True)
-        return Harvest(sources, (*left, *problems, *_of_window(plan, can_stop=can_stop)), facts)
+        return Harvest(sources, (*problems, *_of_window(plan, can_stop=can_stop)), facts)
 
 
 def profile_flags(plan: Plan, help_text: str) -> tuple[str, ...]:
@@ -358,24 +354,6 @@ def _nothing(folder: Path) -> Problem:
     return Problem(
         "no-report", f"nsys left no report. {said}", "nsys status --environment says what this machine allows."
     )
-
-
-def _left_behind(plan: Plan, program: int | None) -> tuple[Problem, ...]:
-    """What to say where nsys ended before the program: it was killed, or has a --duration of the user."""
-    if program is None or not _is_running(program):
-        return ()
-    message = "nsys ended while the program went on: the exit code is that of nsys, not of the program."
-    instead = "Leave --duration out of --nsys-args: `traceviz collect --duration` lets nsys wait for the program."
-    return (Problem("nsys-ended-first", message, instead if given(plan.nsys_args, *_DURATION) else ""),)
-
-
-def _is_running(pid: int) -> bool:
-    """Whether a process runs: one that has ended and that nobody asks how does not."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return stat.rpartition(") ")[2][0] not in "ZX"
 
 
 def _of_window(plan: Plan, *, can_stop: bool) -> tuple[Problem, ...]:

@@ -8,14 +8,15 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem
-from traceviz.collectors.folder import explained, new_run_folder, release
+from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem, Wrapped
+from traceviz.collectors.folder import bytes_of, explained, new_run_folder, release
 from traceviz.collectors.injection import write_injection
 from traceviz.collectors.machine import read_machine, with_gpu_memory
 from traceviz.collectors.manifest import (
@@ -29,10 +30,20 @@ from traceviz.collectors.manifest import (
 )
 from traceviz.collectors.plan import CollectOptions, added_environment, program_name, wrapped_command
 from traceviz.collectors.redact import command_text, settings
-from traceviz.collectors.supervise import Ending, Started, Watch, ending_by_request, start, supervise
+from traceviz.collectors.supervise import (
+    STALLED_S,
+    Ending,
+    Started,
+    Watch,
+    Wrapper,
+    ending_by_request,
+    start,
+    supervise,
+)
 from traceviz.errors import TracevizError
 
 INTERRUPTED = 130
+_OF_KILLS = "Where nobody did, the system may have needed the memory: dmesg | grep -i oom"
 """Exit code where the user did not wait for the program, as shells have it for Ctrl-C."""
 
 Tell = Callable[[str], None]
@@ -101,13 +112,16 @@ def record(run: Prepared, watch: Watch, tell: Tell) -> Recording:
             write_manifest(plan.folder, manifest)
         tell(_announcement(run))
         overhead = {"before_ns": time.monotonic_ns() - began}
-        started = start(command, environment, watch)
+        wrapper = _wrapper(run)
+        started = start(command, environment, watch, own_session=wrapper.own_session)
         folder.keep()
         manifest = replace(manifest, pid=started.pid, started_unix_ns=started.unix_ns, overhead=overhead)
         save(plan.folder, manifest, tell)
         companions, problems = _start_companions(run, started)
-        ending = supervise(started, watch, partial(_program, run))
-    manifest = replace(_manifest_after(manifest, ending), pid=_program(run) or started.pid, problems=problems)
+        ending = supervise(started, watch, wrapper)
+    program = wrapper.program()
+    manifest = replace(_manifest_after(manifest, ending), pid=program.pid if program else started.pid)
+    manifest = replace(manifest, problems=(*problems, *_of_wrapper(run, ending)))
     save(plan.folder, manifest, tell)
     ended = Recording(manifest, INTERRUPTED if ending.killed else ending.code, complete=not ending.killed)
     return _finish(run, companions, ended, watch, tell)
@@ -145,10 +159,34 @@ def _manifest_before(run: Prepared) -> Manifest:
     )
 
 
-def _program(run: Prepared) -> int | None:
-    """Process id of the program as the collector that wraps it knows it; ``None`` where none does."""
-    told = (collector.program(run.plan) for collector in run.collectors)
-    return next((pid for pid in told if pid is not None), None)
+def _wrapper(run: Prepared) -> Wrapper:
+    """What the collectors tell of what they wrap the program in, if any does."""
+    wrapping = _wrapping(run)
+
+    def program() -> Wrapped | None:
+        told = (collector.program(run.plan) for collector in run.collectors)
+        return next((wrapped for wrapped in told if wrapped is not None), None)
+
+    def written() -> int:
+        return sum(bytes_of(path) for name in wrapping for path in run.plan.raw(name).rglob("*"))
+
+    return Wrapper(program, written, own_session=bool(wrapping))
+
+
+def _wrapping(run: Prepared) -> tuple[str, ...]:
+    """Names of the collectors whose processes run around the program."""
+    return tuple(collector.name for collector in run.collectors if collector.own_session)
+
+
+def _of_wrapper(run: Prepared, ending: Ending) -> tuple[Problem, ...]:
+    names = " and ".join(_wrapping(run))
+    if ending.lost is not None:
+        message = f"Signal {ending.lost} ended {names} while the program went on: what it did from then on is missing."
+        return (Problem("wrapper-killed", message, _OF_KILLS if ending.lost == signal.SIGKILL else ""),)
+    if ending.stalled:
+        message = f"Once the program had ended, {names} did nothing any more for {STALLED_S:g} s, and was ended."
+        return (Problem("wrapper-stalled", message, "A full disk is one reason: df -h shows it."),)
+    return ()
 
 
 def _start_companions(run: Prepared, started: Started) -> tuple[tuple[tuple[str, Companion], ...], tuple[Problem, ...]]:

@@ -144,7 +144,7 @@ class PartWriter:
 
     def describe(self, description: Mapping[str, Any]) -> None:
         """Write the description alone."""
-        text = json.dumps({"kind": KIND, "version": VERSION, **description}, indent=1)
+        text = json.dumps({"kind": KIND, "version": VERSION, **description})  # indented, it takes five times as long
         temporary = self.folder / f".{DESCRIPTION}"
         temporary.write_text(text + "\n", encoding="utf-8")
         temporary.replace(self.folder / DESCRIPTION)

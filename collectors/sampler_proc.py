@@ -200,6 +200,7 @@ class ProcessTree:
         members: Who lives, by pid; after :meth:`update`.
         denied: Processes whose reads and writes may not be seen.
         names: The name of every process that was ever a member, and its pid.
+        read_ns: When :meth:`update` read the members.
     """
 
     root: int
@@ -207,6 +208,7 @@ class ProcessTree:
     members: dict[int, Process] = field(default_factory=dict)
     denied: int = 0
     names: dict[int, str] = field(default_factory=dict)
+    read_ns: int = 0
     _known: set[int] = field(default_factory=set)
 
     def discover(self) -> None:
@@ -222,8 +224,9 @@ class ProcessTree:
                 del parents[pid]
                 self._adopt(pid)
 
-    def update(self) -> None:
-        """Read every member again, and drop those that are gone."""
+    def update(self, now_ns: int) -> None:
+        """Read every member again, at time ``now_ns``, and drop those that are gone."""
+        self.read_ns = now_ns
         for process in list(self.members.values()):
             try:
                 process.stat = parse_stat(process.stat_file.read())

@@ -11,8 +11,10 @@ No clock decides which of these it was: the kernel says who sent a signal. It do
 us alone or our whole group, as ``timeout`` does both; the program then gets it twice, which is better than never.
 
 The program stays in our process group: a group of its own could not read the terminal, and one made the foreground
-group would put the rest of a pipeline (``traceviz collect ... | less``) into the background. What wraps it may put it
-into a session of its own (nsys does): a terminal that closes does not reach it there, and we pass that on too.
+group would put the rest of a pipeline (``traceviz collect ... | less``) into the background. What wraps it may need a
+session of its own (nsys does): no signal of the terminal reaches it there, and we pass them on to the program.
+
+The run is over when the program is, and what wraps it has written down what it recorded: either may be late.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from traceviz.collectors.base import Wrapped
+from traceviz.collectors.processes import begin, cpu_ticks, descendants, is_within, kill_tree, send_to
 from traceviz.errors import CommandNotFoundError, NotExecutableError, OutputError
 
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
@@ -41,11 +45,21 @@ _STOPPING = frozenset({signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SI
 DEADLY = frozenset(signal.Signals) - _HARMLESS - _STOPPING
 """Signals that end a program that does not handle them."""
 
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _SI_KERNEL = 0x80
 """``si_code`` of a signal that the terminal sent."""
 _LOOK_AGAIN_S = 0.25
 """Where another thread of this process takes the notice that the program ended, it is seen this much later."""
-_ROUNDS = 20
+STALLED_S = 60.0
+"""What wraps a program that has ended may work for as long as it likes, but not do nothing for so long."""
+_ASLEEP = 0.05
+"""Share of a core that what waits may use: nsys's agent looks several times a second whether there is news."""
+_WHILE_S = 5.0
+"""The least time over which that is a share."""
+_TRICKLE_B_PER_S = 1 << 14
+"""What it may write all the same: the agent writes down its own life."""
+_CODE_S = 2.0
+"""The exit code of a program that has vanished is written down so much later, if at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +70,8 @@ class Ending:
         status: What ``os.waitstatus_to_exitcode`` says: the exit code, or minus the signal.
         interrupted: Whether a signal asked for the end.
         killed: Whether a second one did, upon which we killed it.
+        stalled: Whether what wraps the program did nothing any more once that had ended, upon which we ended it.
+        lost: The signal that ended what wraps the program while that went on, if one did.
         ended_unix_ns: When.
         duration_ns: Time since the start.
         usage: ``user_ns``, ``system_ns`` and ``max_rss_bytes`` of the program and the children it waited for.
@@ -64,6 +80,8 @@ class Ending:
     status: int
     interrupted: bool
     killed: bool
+    stalled: bool
+    lost: int | None
     ended_unix_ns: int
     duration_ns: int
     usage: Mapping[str, int]
@@ -94,12 +112,24 @@ class Started:
 Sender = Literal["terminal", "program", "other"]
 """Who sent a signal: the terminal, to its whole foreground group; the program or a descendant; somebody else."""
 
-Find = Callable[[], int | None]
-"""Tells the process id of the program once it is known, where something wraps it; ``None`` until then."""
+
+def _no_program() -> None:
+    """Nothing wraps the program."""
 
 
-def not_wrapped() -> None:
-    """A :data:`Find` for a program that was started as it is."""
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """What is known of the wrapper that was started in the place of the program, if any was.
+
+    Args:
+        program: Tells what it has started, once it has.
+        written: Tells how many bytes it has written so far.
+        own_session: Whether it is started in a session of its own.
+    """
+
+    program: Callable[[], Wrapped | None] = _no_program
+    written: Callable[[], int] = int
+    own_session: bool = False
 
 
 def find_program(name: str, environment: Mapping[str, str]) -> Path:
@@ -172,7 +202,9 @@ def ending_by_request(watch: Watch) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def start(command: Sequence[str], environment: Mapping[str, str], watch: Watch) -> Started:
+def start(
+    command: Sequence[str], environment: Mapping[str, str], watch: Watch, *, own_session: bool = False
+) -> Started:
     """Start ``command`` with our stdin, stdout and stderr, and the signals that we inherited.
 
     Raises:
@@ -187,7 +219,12 @@ def start(command: Sequence[str], environment: Mapping[str, str], watch: Watch) 
     defaults = [signal.SIGPIPE, signal.SIGXFSZ]
     unix_ns, monotonic_ns = time.time_ns(), time.monotonic_ns()
     try:
-        pid = os.posix_spawn(program, list(command), environment, setsigmask=watch.inherited, setsigdef=defaults)
+        pid = os.posix_spawn(
+            *(program, list(command), environment),
+            setsid=own_session,
+            setsigmask=watch.inherited,
+            setsigdef=defaults,
+        )
     except FileNotFoundError as error:
         raise CommandNotFoundError(
             f"{program} cannot be run.", "The interpreter that its first line names is missing."
@@ -199,40 +236,32 @@ def start(command: Sequence[str], environment: Mapping[str, str], watch: Watch) 
     return Started(pid, unix_ns, monotonic_ns)
 
 
-def supervise(started: Started, watch: Watch, find: Find = not_wrapped) -> Ending:
+def supervise(started: Started, watch: Watch, wrapper: Wrapper | None = None) -> Ending:
     """Wait until the program ends, and see that signals reach it; call it inside :func:`watched_signals`.
 
     It ends when the program does, whatever processes that has left behind; where something wraps the program, when
-    that ends.
+    both have ended.
     """
-    program = _Program(started.pid, find)
-    while (ended := os.wait4(started.pid, os.WNOHANG))[0] == 0:
+    program = _Program(started.pid, wrapper or Wrapper())
+    while not program.has_ended():
         number, sender = _next_signal(watch.signals, started.pid)
         if number in ENDING:
             program.ask_to_end(number, sender)
         elif number == signal.SIGTSTP:
             program.pause(sender)
-        elif number in PASSED_ON and sender == "other":
+        elif number in PASSED_ON and (sender == "other" or program.is_apart):
             program.send(number)
-    _, status, used = ended
     duration_ns = time.monotonic_ns() - started.monotonic_ns
     return Ending(
-        status=_told(os.waitstatus_to_exitcode(status), wrapped=find() not in {None, started.pid}),
+        status=program.status,
         interrupted=program.asked,
         killed=program.killed,
+        stalled=program.stalled,
+        lost=program.lost,
         ended_unix_ns=started.unix_ns + duration_ns,
         duration_ns=duration_ns,
-        usage={
-            "user_ns": round(used.ru_utime * 1e9),
-            "system_ns": round(used.ru_stime * 1e9),
-            "max_rss_bytes": used.ru_maxrss * 1024,
-        },
+        usage=program.usage,
     )
-
-
-def _told(status: int, *, wrapped: bool) -> int:
-    """How the program ended: what wraps one cannot die of its signal, and says 128 + n instead."""
-    return 128 - status if wrapped and status - 128 in DEADLY else status
 
 
 def _next_signal(watched: frozenset[signal.Signals], started: int) -> tuple[int, Sender]:
@@ -245,44 +274,131 @@ def _next_signal(watched: frozenset[signal.Signals], started: int) -> tuple[int,
         return 0, "other"
     if found.si_code == _SI_KERNEL:
         return found.si_signo, "terminal"
-    return found.si_signo, "program" if _is_within(found.si_pid, started) else "other"
+    return found.si_signo, "program" if is_within(found.si_pid, started) else "other"
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What wraps the program had, at one time, used of processors and written."""
+
+    at_s: float
+    ticks: int
+    written: int
+
+    def is_more_than(self, before: _Work) -> bool:
+        seconds = max(self.at_s - before.at_s, _WHILE_S)
+        has_computed = self.ticks - before.ticks > _ASLEEP * seconds * _TICKS_PER_S
+        return has_computed or self.written - before.written > _TRICKLE_B_PER_S * seconds
 
 
 class _Program:
-    """The program, to which signals are passed on.
+    """The program, and what wraps it: whether they have ended, and how signals get to it.
 
     Args:
         started: Process id of what was started.
-        find: Tells that of the program where something wraps it.
+        wrapper: What is known of it, if that is not the program.
     """
 
-    def __init__(self, started: int, find: Find) -> None:
+    def __init__(self, started: int, wrapper: Wrapper) -> None:
         self._started = started
-        self._find = find
+        self._wrapper = wrapper
+        self._known: tuple[int, int] | None = None
+        self._returned: int | None = None
         self._by_hand = 0
-        self._unheard = 0
+        self._vanished_s: float | None = None
+        self._worked: _Work | None = None
+        self.is_apart = wrapper.own_session
         self.asked = False
         self.killed = False
+        self.stalled = False
+        self.lost: int | None = None
+        self.usage: Mapping[str, int] = {}
+
+    @property
+    def status(self) -> int:
+        """How the program ended: its exit code, or minus the signal."""
+        wrapped, returned = self._wrapper.program(), self._returned
+        assert returned is not None
+        if wrapped is None or self.killed:
+            return returned
+        code = returned if wrapped.code is None else wrapped.code
+        return 128 - code if code - 128 in DEADLY else code
+
+    def has_ended(self) -> bool:
+        """Whether the run is over; to be asked again and again."""
+        wrapped = self._look_at_program()
+        if self._returned is None:
+            self._look_at_started()
+        if wrapped is None or self.killed:
+            return self._returned is not None
+        gone = wrapped.code is not None or not self._is_there()
+        if self._returned is None:
+            if gone and self._is_idle():
+                self._end_wrapper()
+            return False
+        return wrapped.code is not None or (gone and self._is_code_lost())
+
+    def _end_wrapper(self) -> None:
+        """End what does nothing any more: asked to, nsys still writes its report."""
+        if self.stalled:
+            kill_tree(self._started)
+        else:
+            send_to(self._started, signal.SIGTERM)
+        self.stalled, self._worked = True, None
+
+    def _look_at_program(self) -> Wrapped | None:
+        wrapped = self._wrapper.program()
+        if wrapped is not None and self._known is None:
+            self._known = wrapped.pid, begin(wrapped.pid)
+        return wrapped
+
+    def _look_at_started(self) -> None:
+        pid, status, used = os.wait4(self._started, os.WNOHANG)
+        if pid:
+            self._returned = os.waitstatus_to_exitcode(status)
+            if self._returned < 0 and not self.killed and self._is_there():
+                self.lost = -self._returned
+            self.usage = {
+                "user_ns": round(used.ru_utime * 1e9),
+                "system_ns": round(used.ru_stime * 1e9),
+                "max_rss_bytes": used.ru_maxrss * 1024,
+            }
+
+    def _is_idle(self) -> bool:
+        """Whether what wraps the program has hardly written or computed anything for :data:`STALLED_S`."""
+        ticks = sum(cpu_ticks(pid) for pid in (self._started, *descendants(self._started)))
+        now = _Work(time.monotonic(), ticks, self._wrapper.written())
+        if self._worked is None or now.is_more_than(self._worked):
+            self._worked = now
+        return now.at_s - self._worked.at_s > STALLED_S
+
+    def _is_code_lost(self) -> bool:
+        """Whether the program has been gone for so long that its exit code will not be written down any more."""
+        now = time.monotonic()
+        if self._vanished_s is None:
+            self._vanished_s = now
+        return now - self._vanished_s > _CODE_S
 
     def ask_to_end(self, number: int, sender: Sender) -> None:
         """Pass a request on that the program end, unless it has it already; a second Ctrl-C is no request any more.
 
-        Nor is a second request for which there is no program: what wraps one may wait for ever for one that it lost.
+        Nor is a second request of any kind once the program has ended and only what wraps it is there.
         """
         if sender == "program":
             return
-        self.asked = True
+        again, self.asked = self.asked, True
         self._by_hand += number == signal.SIGINT and sender == "terminal"
-        self._unheard += sender == "other" and self._pid() is None
-        if self._by_hand > 1 or self._unheard > 1:
+        # a terminal that closes tells the leader of its session alone, and the others only once that has ended
+        alone = sender == "other" or self.is_apart or (number == signal.SIGHUP and os.getsid(0) == os.getpid())
+        if self._by_hand > 1 or (again and not self._pid()):
             self.killed = True
-            _kill_tree(self._started)
-        elif sender == "other" or (number == signal.SIGHUP and self._is_spared()):
+            kill_tree(*self._all())
+        elif alone:
             self.send(number)
 
     def pause(self, sender: Sender) -> None:
         """Stop as Ctrl-Z does, and the program with us; SIGCONT goes to it when somebody continues us."""
-        if self._is_apart():
+        if self.is_apart:
             self.send(signal.SIGSTOP)  # the system lets nobody stop there otherwise: no shell could continue it
         elif sender == "other":
             self.send(signal.SIGTSTP)
@@ -291,88 +407,21 @@ class _Program:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
 
     def send(self, number: int) -> None:
-        """Send a signal to the program itself: what wraps it may die of what the program would handle."""
-        pid = self._pid()
-        if pid is None:  # it has ended, and what wraps it is writing down what it recorded
-            return
-        wrapped = self._find() is not None
-        _send(pid, signal.SIGTERM if wrapped and number == signal.SIGHUP and _ignores(pid, number) else number)
+        """Send a signal to the program itself: what wraps it may end upon what the program would handle."""
+        for pid in self._pid():
+            send_to(pid, number)
 
-    def _pid(self) -> int | None:
-        found = self._find()
-        if found is None:
-            return self._started
-        return found if _is_within(found, self._started) else None
+    def _all(self) -> tuple[int, ...]:
+        """What was started, and the program, which that may have left behind."""
+        return (*self._pid(), *((self._started,) if self._returned is None else ()))
 
-    def _is_spared(self) -> bool:
-        """Whether a terminal that closes says so to us and not to the program.
+    def _pid(self) -> tuple[int, ...]:
+        """The program's process id; none once it has ended and what wraps it is writing down what it recorded."""
+        self._look_at_program()  # which may have come up since
+        if self._known is None:
+            return (self._started,) if self._returned is None else ()
+        return (self._known[0],) if self._is_there() else ()
 
-        It tells the leader of its session alone, and processes of the session once that has ended. (What wraps a
-        program in another session passes the other signals of the terminal on.)
-        """
-        return os.getsid(0) == os.getpid() or self._is_apart()
-
-    def _is_apart(self) -> bool:
-        """Whether what wraps the program has put it into another session."""
-        try:
-            return os.getsid(self._pid() or 0) != os.getsid(0)
-        except OSError:  # it has just ended
-            return False
-
-
-def _send(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or runs as somebody else (sudo)
-        os.kill(pid, number)
-
-
-def _ignores(pid: int, number: int) -> bool:
-    """Whether a process ignores a signal, as what wraps it may have made it do."""
-    with contextlib.suppress(OSError, ValueError, StopIteration):
-        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
-        ignored = next(line for line in lines if line.startswith("SigIgn:"))
-        return bool(int(ignored.split()[1], 16) >> (number - 1) & 1)
-    return False
-
-
-def _is_within(pid: int, ancestor: int) -> bool:
-    """Whether process ``pid`` is ``ancestor`` or descends from it."""
-    while pid > 1 and pid != ancestor:
-        pid = _parent(pid)
-    return pid == ancestor
-
-
-def _kill_tree(pid: int) -> None:
-    """Kill the program and its descendants: first stop all, so that none has children while we look."""
-    stopped: set[int] = set()
-    for _ in range(_ROUNDS):
-        found = {pid, *_descendants(pid)} - stopped
-        if not found:
-            break
-        for process in found:
-            _send(process, signal.SIGSTOP)
-        stopped |= found
-    for process in stopped:
-        _send(process, signal.SIGKILL)
-
-
-def _descendants(pid: int) -> set[int]:
-    """Children of ``pid``, their children, and so on."""
-    parents = dict(_parents())
-    found = {pid}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found - {pid}
-
-
-def _parents() -> Iterator[tuple[int, int]]:
-    """Every process and its parent."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        yield int(folder.name), _parent(int(folder.name))
-
-
-def _parent(pid: int) -> int:
-    """The parent of a process; 0 where it has just ended."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        return int(stat.rpartition(")")[2].split()[1])
-    return 0
+    def _is_there(self) -> bool:
+        """Whether the wrapped program is there: not another process that has got its number since."""
+        return self._known is not None and self._known[1] > 0 and begin(self._known[0]) == self._known[1]

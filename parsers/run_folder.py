@@ -24,6 +24,7 @@ from traceviz.parsers.run_manifest import RAW, RunManifest, is_run_folder, read_
 from traceviz.parsers.run_merge import FORMAT, merge_sources
 from traceviz.parsers.run_owners import DEVICE_TABLES
 from traceviz.parsers.run_sources import Readers, Source, read_source, recordings_in
+from traceviz.parsers.run_steps import complete_steps, name_unfinished
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 
 TABLES = "tables"
@@ -93,7 +94,16 @@ def _sources(folder: Path, manifest: RunManifest, options: ReadOptions, notes: N
     errors = [outcome for outcome in outcomes if isinstance(outcome, TracevizError)]
     if not sources:
         raise errors[0] if errors else _nothing(folder, manifest)
+    _name_unfinished_steps(folder, sources, notes)
     return sources
+
+
+def _name_unfinished_steps(folder: Path, sources: list[Source], notes: Notes) -> None:
+    complete = complete_steps(folder)
+    for tables in (source.tables for source in sources if "nvtx" in source.tables):
+        tables["nvtx"], count = name_unfinished(tables["nvtx"], tables["processes"], complete)
+        message = "Steps that had begun when an epoch or the program ended are none: they are named 'unfinished step'."
+        notes.add("unfinished-steps", "info", message, count)
 
 
 def _readers() -> Readers:

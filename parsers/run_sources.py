@@ -89,7 +89,7 @@ def _of_collector(
     for path, reader in (found or dict(_forms(own, readers, folder))).items():
         grouped.setdefault(path.with_name(_FORM.sub("", path.name) or path.name), []).append((path, reader))
     for stem, same in sorted(grouped.items()):
-        rank = _as_number(rank_in_name(str(stem.relative_to(folder)))) if len(grouped) > 1 else None
+        rank = as_number(rank_in_name(str(stem.relative_to(folder)))) if len(grouped) > 1 else None
         yield Recording(name, tuple(sorted(same, key=_preference)), _stated_pid(stem.parent, own), rank)
 
 
@@ -156,22 +156,25 @@ def _known(path: Path, readers: Readers) -> Reader | None:
 def _stated_pid(place: Path, own: Path) -> int | None:
     """The process id that a ``status.json`` nearest to a recording states, up to the collector's folder."""
     while place.is_relative_to(own):
-        pids = {pid for path in place.glob("status*.json") if (pid := _pid_in(path)) is not None}
+        pids = {
+            pid for path in place.glob("status*.json") if (pid := as_number(stated_in(path).get("pid"))) is not None
+        }
         if pids:
             return pids.pop() if len(pids) == 1 else None
         place = place.parent
     return None
 
 
-def _pid_in(path: Path) -> int | None:
+def stated_in(path: Path) -> dict[str, Any]:
+    """What a ``status.json`` of a collector says; nothing where it cannot be read."""
     try:
         stated = decoded(path.read_bytes()) if path.is_file() and path.stat().st_size <= MOST_BYTES else None
     except (OSError, ValueError, RecursionError):
-        return None
-    return _as_number(stated.get("pid")) if isinstance(stated, dict) else None
+        return {}
+    return stated if isinstance(stated, dict) else {}
 
 
-def _as_number(stated: Any) -> int | None:
+def as_number(stated: Any) -> int | None:
     """A process id or a rank; ``None`` for what can be neither."""
     return stated if isinstance(stated, int) and not isinstance(stated, bool) and 0 <= stated < 1 << 31 else None
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from traceviz import recording
 from traceviz.cli import main
-from traceviz.collectors import registry
+from traceviz.collectors import registry, supervise
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Problem
+from traceviz.collectors.wrapped import read_wrapped, watched_command
 from traceviz.errors import OutputError
 
 
@@ -78,29 +79,43 @@ class Troubled(Fake):
 
 
 LAUNCHER = """
-import os, signal, subprocess, sys
-signal.signal(signal.SIGHUP, signal.SIG_IGN)
+import os, signal, subprocess, sys, time
 program = subprocess.Popen(sys.argv[2:], start_new_session=True)
 for number in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(number, lambda number, frame: program.send_signal(number))
-with open(sys.argv[1], "w") as file:
-    file.write(str(program.pid))
-code = program.wait()
-sys.exit(code if code >= 0 else 128 - code)
+    signal.signal(number, lambda number, frame: sys.exit(0))
+if sys.argv[1] == "killed":
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGKILL)
+program.wait()
+while sys.argv[1] == "stalled":
+    time.sleep(0.1)
 """
 
 
 class Launched(Fake):
-    """Wraps the program as nsys does: in a session of its own, below a process that says 128 + n for signal n."""
+    """Wraps the program as nsys does: in a session of its own, below a process that ends upon any signal, with 0."""
 
     name = "launched"
+    own_session = True
 
     def command(self, command, plan):
-        return (sys.executable, "-S", "-c", LAUNCHER, str(plan.raw(self.name) / "pid"), *command)
+        watched = watched_command(command, plan.raw(self.name))
+        return (sys.executable, "-S", "-c", LAUNCHER, self.name, *watched)
 
     def program(self, plan):
-        path = plan.raw(self.name) / "pid"
-        return int(path.read_text() or 0) or None if path.exists() else None
+        return read_wrapped(plan.raw(self.name))
+
+
+class Killed(Launched):
+    """Its launcher is killed while the program goes on."""
+
+    name = "killed"
+
+
+class Stalled(Launched):
+    """Its launcher does nothing any more once the program has ended."""
+
+    name = "stalled"
 
 
 class Slow(Fake):
@@ -122,12 +137,13 @@ class Again(Troubled):
     name = "again"
 
 
-KNOWN = {kind.name: kind for kind in (Fake, Missing, Broken, Troubled, Again, Launched, Slow)}
+KNOWN = {kind.name: kind for kind in (Fake, Missing, Broken, Troubled, Again, Launched, Killed, Stalled, Slow)}
 
 if __name__ == "__main__":
     names = os.environ.get("TRACEVIZ_TEST_COLLECTORS")
     if names is not None:
         registry.COLLECTORS = tuple(KNOWN[name]() for name in names.split(",") if name)
+        supervise.STALLED_S = 1.0
         if "TRACEVIZ_TEST_READ" not in os.environ:
             recording._read = lambda *told, **options: recording._Read()
     main(sys.argv[1:])

@@ -92,6 +92,46 @@ def test_a_fork_of_a_training_process_does_not_record(bench: Bench, leave: str) 
     assert len(left.statuses) == 1
 
 
+@pytest.mark.parametrize("leave", ["os._exit(0)", "sys.exit(0)"])
+def test_a_fork_that_trains_by_itself_saves_what_only_its_end_closes(bench: Bench, leave: str) -> None:
+    forking = (
+        "import os, sys\nimport tensorflow as tf\nif not os.fork():\n"
+        f"    for batch in tf.OwnedIterator(9): pass\n    {leave}\nsys.exit(os.wait()[1])\n"
+    )
+    left = bench.run(bench.script(forking), window=WINDOW)
+    assert (left.code, left.steps) == (0, [5, 6, 7, 8])
+    assert TensorFlowCollector().harvest(left.plan).problems == ()
+
+
+def test_a_launcher_is_not_missed_where_what_it_started_was_killed(bench: Bench) -> None:
+    bench.script(LOOP.replace("STEPS", "30") + "    if batch == 20: import os; os.kill(os.getpid(), 9)\n")
+    launcher = "import subprocess, sys, tensorflow\nsubprocess.run([sys.executable, 'train.py'])\n"
+    left = bench.run("-c", launcher, window=WINDOW)
+    (problem,) = TensorFlowCollector().harvest(left.plan).problems
+    assert (problem.code, problem.message[:22]) == ("killed-while-recording", "The program was killed")
+
+
+def test_a_stderr_that_raises_neither_breaks_the_program_nor_hides_a_problem(bench: Bench) -> None:
+    odd = (
+        "import sys\nclass Odd:\n    def write(self, text): raise RuntimeError(text)\n    def flush(self): pass\n"
+        "sys.stderr = Odd()\nimport tensorflow.python.profiler.profiler_v2 as profiler\nprofiler.start('own')\n"
+    )
+    left = bench.run(bench.script(odd + TRAINING), window=WINDOW)
+    (problem,) = TensorFlowCollector().harvest(left.plan).problems
+    assert (left.code, problem.code) == (0, "profiler-taken")
+
+
+def test_programs_that_take_the_place_of_one_another_each_save_what_they_recorded(bench: Bench) -> None:
+    replaced = (
+        "import os, sys\n" + LOOP.replace("STEPS", "9") + "left = int(sys.argv[1])\n"
+        "try: os.execv('no such program', ['no'])\nexcept OSError: pass\n"
+        "if left: os.execvp(sys.executable, [sys.executable, sys.argv[0], str(left - 1)])\n"
+    )
+    left = bench.run(bench.script(replaced), "2", window=WINDOW)
+    assert [[event["step_num"] for event in trace if event.get("_r")] for trace in left.traces] == [[5, 6, 7, 8]] * 3
+    assert {status["state"] for status in left.statuses} == {"saved"}
+
+
 def test_workers_that_are_terminated_in_the_window_die_at_once(bench: Bench) -> None:
     working = (
         "    if batch == 22:\n"
@@ -131,3 +171,15 @@ def test_a_window_in_time_leaves_helpers_alone(bench: Bench) -> None:
     )
     left = bench.run(bench.script(helping), window=Window(0, None, delay_s=0.0, duration_s=None))
     assert (left.code, left.traces) == (0, [])
+
+
+def test_a_window_in_time_begins_in_a_fork_that_trains(bench: Bench) -> None:
+    forking = (
+        "import os, sys, time\nimport tensorflow as tf\nif os.fork(): sys.exit(os.wait()[1])\n"
+        "while time.process_time() < 20 and not os.path.exists(os.path.join(RAW, f'pid{os.getpid()}', 'plugins')):\n"
+        "    for batch in tf.OwnedIterator(9): time.sleep(0.01)\n"
+    )
+    forking = forking.replace("RAW", repr(str(bench.folder / "run" / "raw" / "tensorflow")))
+    left = bench.run(bench.script(forking), window=Window(0, None, delay_s=0.3, duration_s=0.2))
+    assert left.code == 0
+    assert any(trace[1:] for trace in left.traces)

@@ -1,6 +1,5 @@
 """The command line of ``nsys profile``, and what is made of what it leaves, with programs that act like it."""
 
-import os
 import re
 import sqlite3
 import sys
@@ -10,7 +9,7 @@ import pytest
 
 from traceviz import nsys_program
 from traceviz.collectors.base import Plan, Window
-from traceviz.collectors.nsys import LOG, PROGRAM, REPORT, STREAM, TEMPORARY, NsysCollector, given, profile_flags
+from traceviz.collectors.nsys import LOG, REPORT, STREAM, TEMPORARY, NsysCollector, given, profile_flags
 from traceviz.collectors.nsys_window import session_of
 from traceviz.collectors.nvtx import NvtxCollector
 from traceviz.errors import UsageError
@@ -205,17 +204,6 @@ def test_nothing_is_stopped_in_a_run_without_a_duration(tmp_path, fake):
     assert NsysCollector().start(plan(tmp_path, window=Window(0, None, 2.0, None)), 1) is None
     mine = plan(tmp_path, "--session-new=mine", window=Window(0, None, 0.0, 5.0))
     assert NsysCollector().start(mine, 1) is None
-
-
-@pytest.mark.parametrize(("flags", "fix"), [(("-d5",), "Leave --duration out"), ((), "")])
-def test_an_nsys_that_ended_before_the_program_is_said(tmp_path, fake, flags, fix):
-    fake()
-    made = plan(tmp_path, *flags)
-    (made.raw("nsys") / REPORT).write_bytes(b"report")
-    assert NsysCollector().harvest(made).problems == ()
-    (made.raw("nsys") / PROGRAM).write_text(f"{os.getpid()}\n")
-    (problem,) = NsysCollector().harvest(made).problems
-    assert (problem.code, problem.fix[:20]) == ("nsys-ended-first", fix)
 
 
 def test_an_export_of_the_users_own_is_replaced_by_ours(tmp_path, fake):

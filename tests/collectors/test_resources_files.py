@@ -4,7 +4,16 @@ import os
 
 import pytest
 
-from traceviz.collectors.sampler import Probe, ProcessesProbe, ProgramProbe, core_shares
+from traceviz.collectors import sampler
+from traceviz.collectors.sampler import (
+    GpuProbe,
+    LoadProbe,
+    Probe,
+    ProcessesProbe,
+    ProgramProbe,
+    TrafficProbe,
+    core_shares,
+)
 from traceviz.collectors.sampler_machine import THREAD_VARIABLES, cgroup, environment, machine_settings
 from traceviz.collectors.sampler_metrics import PROGRAM_RSS, Reading
 from traceviz.collectors.sampler_proc import (
@@ -123,7 +132,7 @@ class TestTree:
         tree.discover()
         proc_folder(tmp_path, stat_line(50, parent=10, name="worker"))
         tree.discover()
-        tree.update()
+        tree.update(0)
         assert sorted(tree.members) == [10, 50]
         assert tree.names == {10: "python", 50: "worker"}
         tree.close()
@@ -170,7 +179,7 @@ class TestProgram:
         probe = ProcessesProbe(1, tree)
         assert [reading.pid for reading in probe.measure(0)] == [11]
         proc_folder(tmp_path, stat_line(11, parent=10, own=125))
-        tree.update()
+        tree.update(100 * TICK_NS)
         readings = {reading.metric.name: reading for reading in probe.measure(100 * TICK_NS)}
         assert (readings["process CPU"].pid, readings["process CPU"].value) == (11, 25.0)
         tree.close()
@@ -209,6 +218,54 @@ class TestProgram:
         assert pages == [100, 100, 140]
         tree.close()
 
+    def test_that_has_ended_while_its_profiler_works_on_has_no_memory_of_0_bytes(self, tmp_path):
+        lines = stat_line(10, name="nsys"), stat_line(11, parent=10, pages=5)
+        tree = ProcessTree(10, proc_folder(tmp_path, *lines))
+        tree.discover()
+        probe = ProgramProbe(1, tree)
+        assert program_readings(tree, probe, 0)["program memory"] == 5 * PAGE_BYTES
+        proc_folder(tmp_path, stat_line(11, parent=10, state="Z", pages=0))
+        names = program_readings(tree, probe, 100 * TICK_NS).keys()
+        assert names.isdisjoint({"program memory", "program threads", "program processes"})
+        assert "profiler CPU" in names
+        tree.close()
+
+    def test_a_process_that_was_busy_all_the_time_is_that_however_late_its_files_were_read(self, tmp_path):
+        second = 100 * TICK_NS
+        tree = ProcessTree(10, proc_folder(tmp_path, stat_line(10, own=0)))
+        tree.discover()
+        probe, shares = ProcessesProbe(1, tree), []
+        for read_at, asked_at, own in [(0, 4, 0), (5, 6, 500), (5, 9, 500), (10, 11, 1000)]:
+            proc_folder(tmp_path, stat_line(10, own=own))
+            tree.update(read_at * second)
+            shares.append(program_readings(tree, probe, asked_at * second).get("process CPU"))
+        assert shares == [None, 100.0, None, 100.0]
+        tree.close()
+
+
+@pytest.mark.parametrize(("newest", "found"), [("11 11", [10]), ("11 12", [10, 12]), ("0 0", [10, 12])])
+def test_new_processes_are_looked_for_when_the_newest_is_another_or_not_told(tmp_path, newest, found):
+    first, then = newest.split()
+    proc = proc_folder(tmp_path, stat_line(10))
+    (proc / "loadavg").write_text(f"0.50 0.40 0.30 3/9 {first}\n")
+    tree = ProcessTree(10, proc)
+    probe = LoadProbe(1, tree)
+    assert [reading.value for reading in probe.measure(0)] == [2]
+    proc_folder(tmp_path, stat_line(12, parent=10))
+    (proc / "loadavg").write_text(f"0.50 0.40 0.30 3/9 {then}\n")
+    list(probe.measure(1))
+    assert sorted(tree.members) == found
+    tree.close()
+
+
+def test_all_probes_together_may_take_less_than_0_6_percent_of_a_core_and_0_75_with_gpus():
+    found = [kind for kind in vars(sampler).values() if isinstance(kind, type) and issubclass(kind, Probe)]
+    shares = {kind: kind.cpu_share for kind in found if kind is not Probe}
+    of_gpus = shares[GpuProbe] + shares[TrafficProbe]
+    assert len(shares) == 9
+    assert sum(shares.values()) - of_gpus <= 0.006 + 1e-9
+    assert of_gpus <= 0.0015 + 1e-9
+
 
 class Wordy(Probe):
     """Takes no time, and says much."""
@@ -235,7 +292,7 @@ class TestThreadClocks:
         assert clocks.read(tree.program) == {10: (10_000, 70), 11: (11_000, 70)}
         (proc / "10/task/11/schedstat").write_text("11500 90 4\n")
         proc_folder(tmp_path, stat_line(10, threads=3), threads=[(10, 12, "R")])
-        tree.update()
+        tree.update(0)
         assert clocks.read(tree.program) == {10: (10_000, 70), 11: (11_500, 90), 12: (12_000, 70)}
         clocks.close()
         tree.close()

@@ -49,7 +49,16 @@ def test_a_signal_is_known_through_what_wraps_the_program(tmp_path, code, expect
     done = collect("-o", tmp_path / "run", *python(code), collectors="launched")
     found = manifest(tmp_path / "run")
     assert (done.returncode, found["status"], found["exit"]["signal"]) == (expected, status, signal)
-    assert found["pid"] == int((tmp_path / "run/raw/launched/pid").read_text())
+    assert found["pid"] == int((tmp_path / "run/raw/launched/program.pid").read_text())
+
+
+@pytest.mark.parametrize(("wrapper", "problems"), [("killed", ["wrapper-killed"]), ("stalled", ["wrapper-stalled"])])
+def test_a_wrapper_that_breaks_down_costs_no_exit_code(tmp_path, wrapper, problems):
+    done = collect("-o", tmp_path / "run", *python("import time; time.sleep(1); exit(3)"), collectors=wrapper)
+    found = manifest(tmp_path / "run")
+    assert (done.returncode, found["status"], found["exit"]["code"]) == (3, "failed", 3)
+    assert [problem["code"] for problem in found["problems"]] == problems
+    assert found["duration_ns"] > 1e9
 
 
 def test_the_manifest_has_times_usage_tags_and_what_the_collector_found(tmp_path):

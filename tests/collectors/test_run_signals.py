@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.collectors.core_runs import begin, command, is_alive, manifest, python, wait_for
-from traceviz.collectors.supervise import _Program
+from tests.collectors.core_runs import begin, command, is_alive, manifest, mind_signals, python, wait_for
+from traceviz.collectors.base import Wrapped
+from traceviz.collectors.supervise import Wrapper, _Program
 
 COUNTING = """
 import os, signal, sys, time
@@ -56,6 +57,7 @@ def in_terminal(*arguments, collectors="fake"):
     line, environment = command(*arguments, collectors=collectors)
     pid, terminal = pty.fork()
     if pid == 0:
+        mind_signals()
         os.execve(line[0], line, environment)
     try:
         yield pid, terminal
@@ -224,17 +226,6 @@ def test_a_terminal_that_closes_leaves_a_saved_run(tmp_path, collectors):
     assert (found["status"], found["collectors"][0]["state"]) == ("interrupted", "recorded")
 
 
-def test_a_terminal_that_closes_ends_a_wrapped_program_that_does_not_mind(tmp_path):
-    log = tmp_path / "up"
-    code = f"import time; open({str(log)!r}, 'w'); time.sleep(60)"
-    with in_terminal("-o", tmp_path / "run", *python(code), collectors="launched") as (pid, terminal):
-        wait_for(log.exists)
-        hang_up(terminal)
-        assert exit_of(pid) == 143  # it was made to ignore SIGHUP with what wraps it, so SIGTERM it is
-    found = manifest(tmp_path / "run")
-    assert (found["status"], found["exit"]["signal"]) == ("interrupted", 15)
-
-
 @pytest.mark.skipif(shutil.which("nsys") is None, reason="nsys is not on PATH")
 def test_a_terminal_that_closes_costs_nsys_nothing(tmp_path):
     program = Counted(tmp_path)
@@ -306,7 +297,7 @@ def test_a_recording_called_from_a_program_with_threads_ends_when_its_program_do
 
 def test_the_second_request_ends_what_wraps_a_program_that_is_gone():
     with subprocess.Popen(["sleep", "60"]) as wrapper:
-        program = _Program(wrapper.pid, lambda: 1)  # a process that does not descend from what was started
+        program = _Program(wrapper.pid, Wrapper(lambda: Wrapped(pid=1 << 30)))
         program.ask_to_end(signal.SIGTERM, "other")
         assert (program.killed, wrapper.poll()) == (False, None)
         program.ask_to_end(signal.SIGTERM, "other")

@@ -48,12 +48,11 @@ class Settings:
         folder: The folder for all raw recordings.
         collectors: Names of the collectors that record inside the program.
         window: Which part of the run they record.
-        raw: Folder of each collector's recordings.
         device_tracer: The one collector that may trace the GPU; ``None`` where no two of them would.
         options: Further settings by collector.
     """
 
-    __slots__ = ("collectors", "device_tracer", "folder", "options", "raw", "window")
+    __slots__ = ("collectors", "device_tracer", "folder", "options", "window")
 
     def __init__(
         self,
@@ -61,20 +60,18 @@ class Settings:
         collectors: tuple[str, ...] = (),
         *,
         window: Window | None = None,
-        raw: Mapping[str, str] | None = None,
         device_tracer: str | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self.folder = folder
         self.collectors = collectors
         self.window = window or Window()
-        self.raw = dict(raw or {})
         self.device_tracer = device_tracer
         self.options = dict(options or {})
 
     def raw_of(self, collector: str) -> str:
         """The folder of the recordings of ``collector``."""
-        return self.raw.get(collector) or os.path.join(self.folder, collector)  # noqa: PTH118 pathlib costs start-up time
+        return os.path.join(self.folder, collector)  # noqa: PTH118 pathlib costs start-up time
 
     def traces_device(self, collector: str) -> bool:
         """Whether ``collector`` may trace the GPU: CUPTI serves one tool at a time."""
@@ -100,7 +97,6 @@ def load(path: str) -> Settings:
             delay_s=window.get("delay_s"),
             duration_s=window.get("duration_s"),
         ),
-        raw=told.get("raw"),
         device_tracer=told.get("device_tracer"),
         options=told.get("options"),
     )

@@ -1,4 +1,4 @@
-"""Save what was recorded however the program ends: at exit, at SIGTERM and SIGHUP, at ``os._exit``.
+"""Save what was recorded however the program ends: at exit, at SIGTERM and SIGHUP, at ``os._exit`` and ``os.exec*``.
 
 An uncaught exception and Ctrl-C pass through ``atexit`` like a normal end. SIGKILL and a crash in native code cannot be
 caught: what is lost then is what a profiler holds in memory, which is why it saves as soon as its window is over.
@@ -7,19 +7,20 @@ caught: what is lost then is what a profiler holds in memory, which is why it sa
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import signal
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from . import process
+from . import hooks, process
 from .status import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end a program without a word, unless somebody handles them."""
@@ -39,8 +40,8 @@ class _Ending:
         self.waiting_signal = 0
 
     def run(self, reason: str) -> None:
-        """Call every callback, the latest first; only in the process that registered them."""
-        if os.getpid() != self.pid:
+        """Call every callback, the latest first; only in the process that registered them, or in a fork that trains."""
+        if os.getpid() != self.pid and not process.claimed():
             return
         while self.callbacks:
             guarded(self.callbacks.pop())(reason)
@@ -55,12 +56,12 @@ def on_end(callback: Callable[[str], None]) -> None:
     Call this after the framework was imported: exit handlers run backwards, and ours must come before those with which
     the framework takes itself apart.
     """
-    if _ENDING.pid != os.getpid():  # a fork that trains by itself
-        forget()
+    _ENDING.pid = os.getpid()  # in a fork that trains by itself, callbacks from before the fork are its own
     _ENDING.callbacks.append(callback)
     atexit.register(_ENDING.run, "exit")
-    if not getattr(os._exit, "__traceviz__", False):
-        os._exit = _saving(os._exit)  # type: ignore[assignment]
+    hooks.replace(os, "_exit", _saving)
+    for replacing in ("execv", "execve"):  # all others end in one of these
+        hooks.replace(os, replacing, _saving_before_replaced)
 
 
 def cancel(callback: Callable[[str], None]) -> None:
@@ -167,8 +168,19 @@ def _saving(leave: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
             _ENDING.run("os._exit")
         leave(status)
 
-    _exit.__traceviz__ = True  # type: ignore[attr-defined]
     return _exit
+
+
+def _saving_before_replaced(execute: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
+    """``os.exec*`` that saves first, if something is being recorded: it may fail, and the program go on."""
+
+    @functools.wraps(execute)
+    def executed(*arguments: Any, **named: Any) -> NoReturn:
+        if _ENDING.armed and threading.current_thread() is threading.main_thread():
+            _ENDING.run("os.exec")
+        execute(*arguments, **named)
+
+    return executed
 
 
 process.in_forked_child(forget)

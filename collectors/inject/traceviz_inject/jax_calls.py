@@ -122,15 +122,19 @@ def _counting(compiler: Any) -> Any:
     @functools.wraps(compiler)
     def counting(*arguments: Any, **named: Any) -> Any:
         made = compiler(*arguments, **named)
-        if arguments:
+        if _is_compiled(made):
             return _counted(made)
         return lambda function: _counted(made(function))  # used as a decorator with options
 
     return counting
 
 
+def _is_compiled(made: Any) -> bool:
+    return hasattr(made, "lower") and callable(made)
+
+
 def _counted(function: Any) -> Any:
-    return CountedFunction(function) if hasattr(function, "lower") and callable(function) else function
+    return CountedFunction(function) if _is_compiled(function) else function
 
 
 class CountedFunction:

@@ -168,6 +168,3 @@ def _always_real(package: ModuleType) -> Any:
         return made
 
     return new
-
-
-process.in_forked_child(PARTS_OF_LOOP.turn_off)

@@ -70,14 +70,15 @@ def name() -> str:
 def own_folder(parent: str) -> str:
     """Make and return a folder below ``parent`` for this process alone: processes never write over each other."""
     os.makedirs(parent, exist_ok=True)  # noqa: PTH103
-    for candidate in (name(), f"{name()}-pid{os.getpid()}"):
+    candidate, number = name(), 1
+    while True:
         folder = os.path.join(parent, candidate)  # noqa: PTH118
         try:
             os.mkdir(folder)  # noqa: PTH102
-        except FileExistsError:
-            continue
-        return folder
-    return folder
+        except FileExistsError:  # of another job with this rank, or of the program in whose place this one runs
+            candidate, number = f"{name()}-pid{os.getpid()}" + (f"-{number}" if number > 1 else ""), number + 1
+        else:
+            return folder
 
 
 def in_forked_child(forget: Callable[[], None]) -> None:

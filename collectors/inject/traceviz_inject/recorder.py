@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import threading
 import time
@@ -80,6 +81,8 @@ class Recorder:
         self._folder = ""
         self._status: Status | None = None
         self._was_at_work = False
+        self._due = 0.0
+        self._waiting_pid = 0
         self.state = WAITING
 
     def attach(self) -> None:
@@ -87,8 +90,13 @@ class Recorder:
         CLOCK.listen(self._on_step, self._on_step_end, outermost=True)
         ending.on_end(self._at_end)
         if self._window.is_timed:
-            ending.arm()
-            self._later(max(0.0, (self._window.delay_s or 0.0) - _seconds_since_start()), self._start_in_time)
+            self._due = time.monotonic() + (self._window.delay_s or 0.0) - _seconds_since_start()
+            self._wait_until_due()
+
+    def _wait_until_due(self) -> None:
+        self._waiting_pid = os.getpid()
+        ending.arm()
+        self._later(max(0.0, self._due - time.monotonic()), self._start_in_time)
 
     @property
     def is_recording(self) -> bool:
@@ -107,7 +115,10 @@ class Recorder:
             )
 
     def _on_step(self, number: int) -> None:
-        if not self._window.is_timed and self._is_at_work():
+        if self._window.is_timed:
+            if self.state == WAITING and self._waiting_pid != os.getpid():
+                self._wait_until_due()  # a fork that trains by itself: the thread that waits is not in it
+        elif self._is_at_work():
             if self._status is None:
                 self._tell().update(version=guarded(self._profiler.version)())
             if self._begins_at(number):

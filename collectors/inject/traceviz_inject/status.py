@@ -32,7 +32,7 @@ def complain(message: str) -> None:
     _complained.add(message)
     try:
         sys.stderr.write(f"traceviz: {message}\n")
-    except (OSError, ValueError):  # closed, or a full disk behind it
+    except Exception:  # noqa: BLE001 closed, a full disk behind it, or whatever the program put in its place
         return
 
 

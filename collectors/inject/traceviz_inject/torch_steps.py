@@ -59,6 +59,7 @@ class Loop:
         """Whether anything of torch was used."""
         self._leads = False
         self._taking_thread = 0
+        self._stepping_thread = 0
         self._last_loader: Any = _nothing
         self._training_loader: Any = _nothing
         self._waiting_batches = 0
@@ -70,15 +71,24 @@ class Loop:
         """Whether this thread takes a batch: models that are called for that distort images."""
         return self._taking_thread == threading.get_ident()
 
+    @property
+    def _is_apart(self) -> bool:
+        """Whether this is another thread than the one that trains: it takes batches for that, some of them ahead.
+
+        What it does says nothing of where a step begins or ends, and a mark would end on another thread than it began.
+        """
+        return self._stepping_thread not in (0, threading.get_ident())
+
     def loader_opens(self, loader: Token) -> None:
         """A pass over ``loader`` begins: before its workers start, so that they know that this process trains."""
         self.is_seen = True
-        if self._exhausted:
+        if self._exhausted and not self._is_apart:
             CLOCK.pause(OPTIMIZER)
         trains = self._training_loader()
         if trains is loader:
             self._exhausted, self._waiting_batches = False, 0
-            CLOCK.begin(OPTIMIZER)
+            if not self._is_apart:
+                CLOCK.begin(OPTIMIZER)
         if self._loaders.leads(loader, weakref.ref(loader)):
             CLOCK.begin(LOADER)
         if trains is None or trains is loader:
@@ -116,7 +126,7 @@ class Loop:
         if loader is None or loader is not self._training_loader():
             return
         self._exhausted = True
-        if not self._waiting_batches:
+        if not self._waiting_batches and not self._is_apart:
             CLOCK.pause(OPTIMIZER)
             PARTS.epoch_ends()
 
@@ -135,6 +145,7 @@ class Loop:
         if last is not None and last is not self._training_loader():
             self._training_loader, self._exhausted = self._last_loader, False
         self._waiting_batches = 0
+        self._stepping_thread = threading.get_ident()
         CLOCK.boundary(OPTIMIZER, more=not (self._exhausted or self._was_last))
         if self._exhausted:
             PARTS.epoch_ends()

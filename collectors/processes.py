@@ -1,0 +1,78 @@
+"""Processes as the kernel lists them: who descends from whom, when one began, what it has used; and ending them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+_ROUNDS = 20
+
+
+def send_to(pid: int, number: int) -> None:
+    """Send a signal to a process, if it is still there."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or runs as somebody else (sudo)
+        os.kill(pid, number)
+
+
+def is_within(pid: int, ancestor: int) -> bool:
+    """Whether process ``pid`` is ``ancestor`` or descends from it."""
+    while pid > 1 and pid != ancestor:
+        pid = _parent(pid)
+    return pid == ancestor
+
+
+def kill_tree(*roots: int) -> None:
+    """Kill processes and their descendants: first stop all, so that none has children while we look."""
+    stopped: set[int] = set()
+    for _ in range(_ROUNDS):
+        found = {pid for root in roots for pid in (root, *descendants(root))} - stopped
+        if not found:
+            break
+        for process in found:
+            send_to(process, signal.SIGSTOP)
+        stopped |= found
+    for process in stopped:
+        send_to(process, signal.SIGKILL)
+
+
+def descendants(pid: int) -> set[int]:
+    """Children of ``pid``, their children, and so on."""
+    parents = dict(_parents())
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid}
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    """Every process and its parent."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        yield int(folder.name), _parent(int(folder.name))
+
+
+def _parent(pid: int) -> int:
+    """The parent of a process; 0 where it has just ended."""
+    return int(_stat(pid)[1])
+
+
+def begin(pid: int) -> int:
+    """When a process began, in ticks since the machine did; 0 where it has ended."""
+    state, begin = _stat(pid)[0], _stat(pid)[19]
+    return 0 if state in {"Z", "X"} else int(begin)
+
+
+def cpu_ticks(pid: int) -> int:
+    """Processor time of a process and the children that it has waited for."""
+    return sum(int(ticks) for ticks in _stat(pid)[11:15])
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel says of a process from its state on (proc(5), ``stat``); all 0 where it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    return text.rpartition(") ")[2].split() or ["0"] * 50

@@ -89,17 +89,17 @@ class Sampling(Companion):
     """The sampler at work."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
+        self.process = process
 
     def stop(self) -> None:
         """Tell it to write what it has and end; it ends by itself, too, where the program has left nothing running."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
         try:
-            self._process.wait(_PATIENCE_S)
+            self.process.wait(_PATIENCE_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.process.kill()
+            self.process.wait()
 
 
 def _environment() -> dict[str, str]:
@@ -123,7 +123,7 @@ def _nothing(folder: Path) -> Problem:
 def _killed(folder: Path) -> Problem:
     return Problem(
         "sampler-not-ended",
-        f"The sampler of resources did not end in order: its last two seconds may be missing. {_said(folder)}".strip(),
+        f"The sampler of resources did not end in order: its last seconds may be missing. {_said(folder)}".strip(),
     )
 
 

@@ -41,7 +41,8 @@ from traceviz.collectors.sampler_proc import (
 from traceviz.collectors.sampler_threads import Clocks, Switches, ThreadClocks, growth, read_switches
 
 SECOND_NS = 1_000_000_000
-FLUSH_NS = 2 * SECOND_NS
+FLUSH_NS = (2 * SECOND_NS, 5 * SECOND_NS)
+"""Time between two writings, in a run that has just begun, and in one of 40 s and more."""
 MAX_RATE_HZ = 100.0
 STORING_NS = 3_000
 """CPU time that one reading takes after it was taken: its part is written 15 times until it is full."""
@@ -358,7 +359,7 @@ class Sampler:
             if self._tree.has_ended:
                 break
             now_ns = time.monotonic_ns()
-            if now_ns - flushed_ns >= FLUSH_NS:
+            if now_ns - flushed_ns >= min(max(FLUSH_NS[0], (now_ns - self._began_ns) // 8), FLUSH_NS[1]):
                 self._writer.flush(self._description("recording"))
                 flushed_ns = now_ns
             next_ns = self._next(next_ns)
@@ -402,8 +403,12 @@ class Sampler:
 
 
 def _told_to_stop(seconds: float) -> bool:
-    """Wait, and say whether SIGTERM came meanwhile: it is blocked, so that it interrupts nothing else."""
-    return signal.sigtimedwait({signal.SIGTERM}, max(seconds, 0.0)) is not None
+    """Wait, and say whether SIGTERM came meanwhile: it is blocked, so that it interrupts nothing else.
+
+    Stopped and continued past the time, Python returns a signal that never came.
+    """
+    found = signal.sigtimedwait({signal.SIGTERM}, max(seconds, 0.0))
+    return found is not None and found.si_signo == signal.SIGTERM
 
 
 def main() -> None:

@@ -3,9 +3,9 @@
 ::
 
     resources.json      what was sampled and how: kind, settings, processes, GPUs, cost; rewritten with every part
-    part-00001.parquet  half a minute of samples; the newest is rewritten every two seconds
+    part-00001.parquet  half a minute of samples; the newest is rewritten every two to five seconds
 
-A part is written under another name and renamed, so a sampler that is killed loses two seconds.
+A part is written under another name and renamed, so a sampler that is killed loses its last seconds.
 """
 
 from __future__ import annotations

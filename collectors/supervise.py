@@ -270,7 +270,7 @@ def _next_signal(watched: frozenset[signal.Signals], started: int) -> tuple[int,
         found = signal.sigtimedwait(watched, _LOOK_AGAIN_S)
     except KeyboardInterrupt:  # where this process has other threads, one of them may have taken the signal
         return signal.SIGINT, "terminal"
-    if found is None:
+    if found is None or found.si_signo not in watched:  # stopped and continued past the time, Python returns nonsense
         return 0, "other"
     if found.si_code == _SI_KERNEL:
         return found.si_signo, "terminal"

@@ -123,13 +123,30 @@ def test_a_sampler_that_is_killed_leaves_its_parts_and_a_problem(tmp_path):
     child = subprocess.Popen(["sleep", "30"])
     companion = collector.start(plan, child.pid)
     wait_for(plan.raw("resources"), "part-*.parquet")
-    companion._process.send_signal(signal.SIGKILL)
+    companion.process.send_signal(signal.SIGKILL)
     companion.stop()
     child.kill()
     child.wait()
     harvest = collector.harvest(plan)
     assert [problem.code for problem in harvest.problems] == ["sampler-not-ended"]
     assert values(samples(plan.raw("resources")), "program processes").max() == 1
+
+
+def test_a_sampler_that_is_stopped_and_continued_goes_on(tmp_path):
+    collector, plan = ResourcesCollector(), Plan(tmp_path, (), ("resources",))
+    plan.raw("resources").mkdir(parents=True)
+    child = subprocess.Popen(["sleep", "30"])
+    companion = collector.start(plan, child.pid)
+    wait_for(plan.raw("resources"), "resources.json")
+    companion.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.3)  # longer than a turn of the sampler
+    companion.process.send_signal(signal.SIGCONT)
+    wait_for(plan.raw("resources"), "part-*.parquet")  # after two seconds of its time
+    described = json.loads((plan.raw("resources") / "resources.json").read_text())
+    companion.stop()
+    child.kill()
+    child.wait()
+    assert described["state"] == "recording"
 
 
 def test_a_program_that_is_gone_already_is_a_problem_and_no_error(tmp_path):

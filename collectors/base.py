@@ -6,7 +6,7 @@ Standard library only: this is imported before a run starts, and must not slow i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -32,6 +32,11 @@ class Availability:
     def is_ready(self) -> bool:
         """Whether it can record."""
         return self.state == "ready"
+
+    @property
+    def words(self) -> str:
+        """The state as a sentence has it."""
+        return self.state.replace("-", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +114,19 @@ class Harvest:
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """The program below what wraps it: its process id, and once it has ended its exit code, 128 + n for signal n."""
+    """The program below what wraps it.
+
+    Args:
+        pid: Its process id.
+        code: Its exit code once it has ended, 128 + n for signal n.
+        began_unix_ns: When it was started.
+        ended_unix_ns: When it ended.
+    """
 
     pid: int
     code: int | None = None
+    began_unix_ns: int | None = None
+    ended_unix_ns: int | None = None
 
 
 class Companion(ABC):
@@ -124,7 +138,7 @@ class Companion(ABC):
 
 
 class Collector(ABC):
-    """Records a run. All but :meth:`availability`, :meth:`program`, :meth:`start` and :meth:`harvest` is pure."""
+    """Records a run. :meth:`command` and :meth:`environment` change nothing, so that they can be shown beforehand."""
 
     name: ClassVar[str]
     """Name on the command line, and of its folder under ``raw/``."""
@@ -155,6 +169,10 @@ class Collector(ABC):
     def start(self, plan: Plan, pid: int) -> Companion | None:  # noqa: ARG002
         """Start what runs beside the program with process id ``pid``."""
         return None
+
+    def helpers(self, plan: Plan) -> Iterable[int]:  # noqa: ARG002
+        """Process ids of daemons of its own, which descend from none of our processes: they end with the recording."""
+        return ()
 
     def harvest(self, plan: Plan) -> Harvest:  # noqa: ARG002
         """Collect what was recorded, once the program has ended however it did. Never raises for missing files."""

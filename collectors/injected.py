@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +99,7 @@ def harvest_xplane(plan: Plan, name: str) -> Harvest:
 
     A file without a byte is what a profiler leaves, without a word, of a capture of more than 2 GiB.
     """
+    _without_host_names(plan.raw(name))
     left = harvest(plan, name, (XPLANE,))
     empty = [path for path in plan.raw(name).rglob(XPLANE) if not path.stat().st_size]
     if not empty:
@@ -107,6 +110,15 @@ def harvest_xplane(plan: Plan, name: str) -> Harvest:
         "Record fewer steps, for example --steps 10:15.",
     )
     return Harvest(left.sources, (too_large, *(left.problems if left.sources else ())), left.facts)
+
+
+def _without_host_names(folder: Path) -> None:
+    """Name captures otherwise than after this machine, whose name the manifest, which lists them, must not tell."""
+    ours = re.compile(r"host\d*\.xplane\.pb")
+    for path in sorted(folder.rglob(XPLANE)):
+        names = (f"host{number or ''}.xplane.pb" for number in count())
+        if not ours.fullmatch(path.name):
+            path.rename(next(free for name in names if not (free := path.with_name(name)).exists()))
 
 
 def facts_of(processes: Sequence[Recorded]) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from traceviz.collectors.sampler_machine import cgroup, processor_name, topology, total_memory
+
 _QUERY = ("index", "uuid", "memory.total")
 _PATIENCE_S = 10
-_UNLIMITED = 1 << 60
-"""A memory limit from here on is the kernel's way to say that there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +74,17 @@ class Machine:
 
 def read_machine(root: Path = Path("/")) -> Machine:
     """The machine whose kernel shows itself under ``root``."""
-    topology = _topology(root)
-    group = _control_group(root)
+    cores, group = topology(root), cgroup("self", root)
     return Machine(
         cores=os.cpu_count(),
         usable_cores=len(os.sched_getaffinity(0)),
-        cpu_limit=_cpu_limit(group),
-        sockets=topology[0],
-        physical_cores=topology[1],
-        threads_per_core=topology[2],
-        cpu=_first(r"model name\s*:\s*(.+)", _text(root / "proc/cpuinfo")) or platform.machine(),
-        memory_bytes=_kilobytes(_first(r"MemTotal:\s*(\d+) kB", _text(root / "proc/meminfo"))),
-        memory_limit_bytes=_memory_limit(group),
+        cpu_limit=group.cpu_limit(),
+        sockets=cores.sockets,
+        physical_cores=cores.physical_cores,
+        threads_per_core=cores.threads_per_core,
+        cpu=processor_name(root) or platform.machine(),
+        memory_bytes=total_memory(root),
+        memory_limit_bytes=group.memory_limit(),
         os=(_first(r'(?m)^PRETTY_NAME="?([^"\n]+)', _text(root / "etc/os-release"))) or platform.system(),
         kernel=platform.release(),
         container=_container(root, os.environ),
@@ -126,51 +125,6 @@ def _text(path: Path) -> str:
 def _first(pattern: str, text: str) -> str | None:
     match = re.search(pattern, text)
     return match[1].strip() if match else None
-
-
-def _kilobytes(text: str | None) -> int | None:
-    return int(text) * 1024 if text else None
-
-
-def _topology(root: Path) -> tuple[int | None, int | None, int | None]:
-    """Packages, physical cores, and logical cores per physical one."""
-    folders = sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/topology"))
-    pairs = [(_text(folder / "physical_package_id").strip(), _text(folder / "core_id").strip()) for folder in folders]
-    known = [pair for pair in pairs if all(pair)]
-    if not known:
-        return None, None, None
-    cores = len(set(known))
-    return len({package for package, _ in known}), cores, max(1, round(len(known) / cores))
-
-
-def _control_group(root: Path) -> tuple[Path, ...]:
-    """Folders of this process's control group, innermost first: the limits of all of them hold."""
-    mount = root / "sys/fs/cgroup"
-    own = _first(r"(?m)^0::(/.*)$", _text(root / "proc/self/cgroup")) or "/"
-    inner = mount / own.strip("/")
-    return tuple(folder for folder in (inner, *inner.parents) if folder.is_relative_to(mount))
-
-
-def _cpu_limit(group: tuple[Path, ...]) -> float | None:
-    """Cores' worth of time per second, the least of ``cpu.max`` (version 2) and ``cpu.cfs_quota_us`` (version 1)."""
-    limits = []
-    for folder in group:
-        quota, _, period = _text(folder / "cpu.max").strip().partition(" ")
-        old = folder / "cpu"
-        for amount, per in (
-            (quota, period),
-            (_text(old / "cpu.cfs_quota_us").strip(), _text(old / "cpu.cfs_period_us").strip()),
-        ):
-            if amount.isdecimal() and per.isdecimal() and int(per) > 0:
-                limits.append(int(amount) / int(per))
-    return min(limits, default=None)
-
-
-def _memory_limit(group: tuple[Path, ...]) -> int | None:
-    files = [path for folder in group for path in (folder / "memory.max", folder / "memory/memory.limit_in_bytes")]
-    texts = [_text(path).strip() for path in files]
-    limits = [int(text) for text in texts if text.isdecimal() and int(text) < _UNLIMITED]
-    return min(limits, default=None)
 
 
 def _container(root: Path, environment: Mapping[str, str]) -> str | None:

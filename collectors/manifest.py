@@ -11,15 +11,19 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from traceviz.collectors.base import Availability, Harvest, Problem, Window
+from traceviz.collectors.redact import without_folders
 
 KIND = "traceviz.run"
 VERSION = 1
 MANIFEST = "manifest.json"
+
+COMMAND_LINE = "command line"
+"""What is left out unless the user keeps what is private; the environment is in any case."""
 
 Status = Literal["running", "finished", "failed", "killed", "interrupted"]
 """``failed``: it ended with another code than 0. ``killed``: a signal ended it. ``interrupted``: one that was meant
@@ -105,11 +109,21 @@ class Manifest:
 
     def document(self) -> dict[str, Any]:
         """The manifest as JSON has it: what tells runs apart first, ``code`` and ``signal`` together as ``exit``."""
-        facts = asdict(self)
+        told = self._without_folders() if COMMAND_LINE in self.left_out else self
+        facts = asdict(told)
         end = {"code": facts.pop("code"), "signal": facts.pop("signal")}
         first = ("name", "tags", "command", "left_out", "status")
         head = {name: facts.pop(name) for name in first}
         return {"kind": KIND, "version": VERSION, **head, "exit": end, **facts}
+
+    def _without_folders(self) -> Manifest:
+        """Problems hold what errors said, and errors name files."""
+        entries = tuple(replace(entry, problems=_shortened(entry.problems)) for entry in self.collectors)
+        return replace(self, collectors=entries, problems=_shortened(self.problems))
+
+
+def _shortened(problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    return tuple(replace(problem, message=without_folders(problem.message)) for problem in problems)
 
 
 def entries_before(states: Mapping[str, Availability], recording: tuple[str, ...]) -> tuple[CollectorEntry, ...]:

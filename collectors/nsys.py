@@ -4,12 +4,12 @@
 
     sh: nsys's own words -> nsys.log, its files -> tmp/
       nsys profile FLAGS
-        sh: stdin, stdout, stderr and TMPDIR as the user has them
+        sh: stdin, stdout, stderr, TMPDIR and umask as the user has them
           sh: waits for COMMAND (see .wrapped)
 
 Without the first two shells, nsys would copy the program's output through pipes (no terminal any more), store it in the
 report, and write its progress bars between the program's lines; and of an nsys that is killed, what it had recorded
-would be left in /tmp. They replace themselves.
+would be left in /tmp; and what the program writes would be open to everybody. They replace themselves.
 
 Tried with nsys 2022.4: it runs the program in a session of its own. Upon SIGINT and SIGTERM it ends, whether or not the
 program that it passes them on to does; it dies of SIGHUP without a report; on a full disk it waits forever, and ends
@@ -23,13 +23,15 @@ import re
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem, Window, Wrapped
-from traceviz.collectors.nsys_window import SESSION, session_of, stop_after
+from traceviz.collectors.nsys_flags import TRACE, given
+from traceviz.collectors.nsys_window import SESSION, WHOLE_RUN, ignores_steps, session_of, stop_after
+from traceviz.collectors.processes import with_variable
 from traceviz.collectors.wrapped import read_wrapped, watched_command
 from traceviz.errors import MissingToolError, UsageError
 from traceviz.nsys_program import Nsys, Outcome, ask, find_importer, find_nsys, run_quietly, version_in, without_paths
@@ -39,7 +41,7 @@ OLDEST = "2020.3"
 """The first nsys whose reports we read."""
 
 FLAGS = (
-    ("--trace", "-t", "cuda,nvtx,osrt"),
+    (*TRACE, "cuda,nvtx,osrt"),
     ("--sample", "-s", "none"),  # seven seconds of importing TensorFlow are 346 MB of samples
     ("--cpuctxsw", "", "none"),
     ("--cuda-graph-trace", "", "node"),  # a graph as a whole has no kernels to judge
@@ -53,11 +55,12 @@ _OUTPUT = ("--output", "-o")
 _DURATION = ("--duration", "-d")
 _OUTER = (
     'log=$1 tmp=$2; shift 2; command -p mkdir -p "$tmp"; exec 8>&1 9>&2 >"$log" 2>&1; '
-    'if [ "${TMPDIR+set}" ]; then export TRACEVIZ_TMPDIR="$TMPDIR"; fi; export TMPDIR="$tmp"; exec "$@"'
+    'if [ "${TMPDIR+set}" ]; then export TRACEVIZ_TMPDIR="$TMPDIR"; fi; export TMPDIR="$tmp"; '
+    'TRACEVIZ_UMASK=$(umask); export TRACEVIZ_UMASK; exec "$@"'
 )
 _INNER = (
     'if [ "${TRACEVIZ_TMPDIR+set}" ]; then TMPDIR=$TRACEVIZ_TMPDIR; unset TRACEVIZ_TMPDIR; else unset TMPDIR; fi; '
-    'exec "$@" >&8 2>&9 8>&- 9>&-'
+    'umask "$TRACEVIZ_UMASK"; unset TRACEVIZ_UMASK; exec "$@" >&8 2>&9 8>&- 9>&-'
 )
 _PATIENCE_S = 10.0
 """An nsys that was killed leaves a helper that may still write the report."""
@@ -92,12 +95,13 @@ class NsysCollector(Collector):
 
         Raises:
             MissingToolError: there is no nsys.
-            UsageError: the user's flags send the report elsewhere.
+            UsageError: the user's flags send the report elsewhere, or a name is none that nsys can take.
         """
         nsys = find_nsys()
         if nsys is None:
             raise MissingToolError("There is no nsys.", fix=_to_install())
         folder = plan.raw(self.name)
+        _check_names((*command, str(folder), str(Path.cwd())))
         return (
             *("/bin/sh", "-c", _OUTER, "nsys", str(folder / LOG), str(folder / TEMPORARY)),
             *(str(nsys.path), "profile", *profile_flags(plan, ask(nsys.path, "profile", "--help"))),
@@ -115,6 +119,10 @@ class NsysCollector(Collector):
     def program(self, plan: Plan) -> Wrapped | None:
         """The program, once nsys has started it."""
         return read_wrapped(plan.raw(self.name))
+
+    def helpers(self, plan: Plan) -> Iterable[int]:
+        """The agent of an nsys that was killed: it would wait for another one, with the user's terminal open."""
+        return with_variable("TMPDIR", str(plan.raw(self.name) / TEMPORARY))
 
     def harvest(self, plan: Plan) -> Harvest:
         """The report, its export, and what nsys said where there is none.
@@ -140,6 +148,21 @@ class NsysCollector(Collector):
         return Harvest(sources, (*problems, *_of_window(plan, can_stop=can_stop)), facts)
 
 
+def _check_names(names: tuple[str, ...]) -> None:
+    """Refuse what makes nsys end without starting the program: its messages to itself hold UTF-8 only.
+
+    Raises:
+        UsageError: one of ``names`` is none.
+    """
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            "nsys runs no command with an argument, and in no folder, whose name is not UTF-8.",
+            fix="Rename it, or record without nsys: --with tensorflow,torch,resources.",
+        ) from error
+
+
 def profile_flags(plan: Plan, help_text: str) -> tuple[str, ...]:
     """Flags of ``nsys profile``: ours, but for those that the user gives and those that this nsys does not know.
 
@@ -163,23 +186,6 @@ def profile_flags(plan: Plan, help_text: str) -> tuple[str, ...]:
         if not given(plan.nsys_args, long, short) and _is_known(long, help_text)
     ]
     return (*ours, f"--output={plan.raw(NsysCollector.name) / Path(REPORT).stem}", *plan.nsys_args)
-
-
-def given(arguments: tuple[str, ...], long: str, short: str) -> bool:
-    """Whether a flag is among ``arguments``, in any of its spellings: nsys takes the beginning of a long one too.
-
-    >>> [given((flag,), "--trace", "-t") for flag in ("-tcuda", "-t", "--trace=cuda", "--tra", "-x", "--trace-fork")]
-    [True, True, True, True, False, False]
-    """
-    return any(
-        _begins(argument.partition("=")[0], long)
-        or (short != "" and not argument.startswith("--") and argument.startswith(short))
-        for argument in arguments
-    )
-
-
-def _begins(written: str, long: str) -> bool:
-    return len(written) > len("--") and long.startswith(written)
 
 
 def _is_known(flag: str, help_text: str) -> bool:
@@ -362,7 +368,6 @@ def _of_window(plan: Plan, *, can_stop: bool) -> tuple[Problem, ...]:
     if window.duration_s is not None and not can_stop:
         message = "nsys recorded to the end of the program: this nsys, or its --session-new, leaves no way to stop it."
         return (Problem("nsys-to-the-end", message, "Use a newer nsys, and leave --session-new out of --nsys-args."),)
-    if window.delay_s is None and window != Window():
-        message = "nsys recorded the whole run: --steps bounds the profilers inside the program only."
-        return (Problem("nsys-whole-run", message, "To bound nsys too: --delay and --duration."),)
+    if ignores_steps(window):
+        return (Problem("nsys-whole-run", f"{WHOLE_RUN}.", "To bound nsys too: --delay and --duration."),)
     return ()

@@ -10,6 +10,7 @@ from functools import reduce
 from pathlib import Path, PurePath
 
 from traceviz.collectors.base import Availability, Collector, Plan, Window
+from traceviz.collectors.nsys_flags import traces_cuda
 from traceviz.errors import MissingToolError, UsageError
 
 AUTO = "auto"
@@ -109,7 +110,7 @@ def _asked(options: CollectOptions, states: Mapping[str, Availability]) -> tuple
 def _cannot(name: str, state: Availability, instead: Iterable[str]) -> MissingToolError:
     others = ", ".join(instead)
     return MissingToolError(
-        f"{name} cannot record here ({state.state}): {state.detail}",
+        f"{name} cannot record here ({state.words}): {state.detail}",
         f"Without --with, these would record: {others}." if others else "Nothing else can record here either.",
         state.fix,
     )
@@ -124,24 +125,6 @@ def _device_tracer(chosen: tuple[str, ...], nsys_args: tuple[str, ...]) -> str |
         return NSYS
     frameworks = [name for name in chosen if name not in {NSYS, NVTX, RESOURCES}]
     return frameworks[0] if len(frameworks) == 1 else None
-
-
-def traces_cuda(nsys_args: tuple[str, ...]) -> bool:
-    """Whether ``nsys profile`` with these flags of the user traces CUDA, as it does unless told otherwise.
-
-    >>> traces_cuda(("--trace=nvtx,osrt",)), traces_cuda(("-t", "cuda,nvtx")), traces_cuda(())
-    (False, True, True)
-    """
-    traced = "cuda"
-    for position, flag in enumerate(nsys_args):
-        name, given, value = flag.partition("=")
-        if name == "--trace" and given:
-            traced = value
-        elif flag in {"-t", "--trace"}:
-            traced = "".join(nsys_args[position + 1 : position + 2])
-        elif re.match(r"-t[^=]", flag):
-            traced = flag.removeprefix("-t")
-    return any(kind.startswith(("cuda", "cublas", "cudnn")) for kind in traced.split(","))
 
 
 def wrapped_command(plan: Plan, collectors: Iterable[Collector]) -> tuple[str, ...]:

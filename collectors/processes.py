@@ -47,15 +47,41 @@ def descendants(pid: int) -> set[int]:
     return found - {pid}
 
 
+def foreground(pid: int) -> set[int]:
+    """A process and those below it in its process group: whom a terminal tells together."""
+    group = _group(pid)
+    return {pid, *(below for below in descendants(pid) if _group(below) == group)}
+
+
+def with_variable(name: str, value: str) -> set[int]:
+    """The processes that were started with this variable in their environment, as far as it may be read."""
+    wanted = os.fsencode(f"{name}={value}")
+    found = set()
+    for pid in _all():
+        with contextlib.suppress(OSError):  # it has just ended, or is somebody else's
+            if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                found.add(pid)
+    return found
+
+
 def _parents() -> Iterator[tuple[int, int]]:
     """Every process and its parent."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        yield int(folder.name), _parent(int(folder.name))
+    return ((pid, _parent(pid)) for pid in _all())
+
+
+def _all() -> Iterator[int]:
+    """Every process."""
+    return (int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
 
 
 def _parent(pid: int) -> int:
     """The parent of a process; 0 where it has just ended."""
     return int(_stat(pid)[1])
+
+
+def _group(pid: int) -> int:
+    """The process group of a process; 0 where it has just ended."""
+    return int(_stat(pid)[2])
 
 
 def begin(pid: int) -> int:

@@ -20,6 +20,8 @@ SETTING_PREFIXES = (
 _SECRET = ("AUTH", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN")
 _PATH = re.compile(r"~?(?:/[^/:;,=\s]+)*/(?=[^/:;,=\s])")
 """The folders of a path."""
+_PATH_IN_PROSE = re.compile(r"(?<![\w.…~/:])~?/(?:[^/:;,=\s'\"]+/)+(?=[^/:;,=\s'\"])")
+"""The same between words, where a slash alone is none: *and/or*, *8/s*, an address."""
 _LONGEST = 500
 
 
@@ -32,6 +34,15 @@ def command_text(command: tuple[str, ...], *, keep_private: bool) -> str:
     if keep_private:
         return shlex.join(command)
     return f"{PurePath(command[0]).name} with {counted(len(command) - 1, 'argument')}"
+
+
+def without_folders(text: str) -> str:
+    """A sentence with only the last part of each path in it: folders may name people, customers and projects.
+
+    >>> without_folders("cannot open '/home/ann/secret/data.bin': see https://a.org/b, 8/s or more")
+    "cannot open '…/data.bin': see https://a.org/b, 8/s or more"
+    """
+    return _PATH_IN_PROSE.sub("…/", text)
 
 
 def settings(environment: Mapping[str, str], home: str, *, keep_private: bool) -> dict[str, str]:

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem
+from traceviz.collectors.plan import NSYS
 from traceviz.collectors.sampler_gpu import has_gpu
+from traceviz.collectors.wrapped import pid_file
 
 DESCRIPTION = "resources.json"
 LOG = "sampler.log"
@@ -55,6 +57,7 @@ class ResourcesCollector(Collector):
         command = (
             *(sys.executable, "-P", "-m", "traceviz.collectors.sampler"),
             *("--pid", str(pid), "--out", str(folder.resolve()), "--rate", str(plan.rate_hz)),
+            *(("--wrapped", str(pid_file(plan.raw(NSYS)).resolve())) if NSYS in plan.collectors else ()),
         )
         try:
             with (folder / LOG).open("wb") as log:

@@ -20,6 +20,7 @@ from traceviz.collectors.folder import bytes_of, explained, new_run_folder, rele
 from traceviz.collectors.injection import write_injection
 from traceviz.collectors.machine import read_machine, with_gpu_memory
 from traceviz.collectors.manifest import (
+    COMMAND_LINE,
     CollectorEntry,
     Manifest,
     Status,
@@ -28,7 +29,9 @@ from traceviz.collectors.manifest import (
     versions_after,
     write_manifest,
 )
-from traceviz.collectors.plan import CollectOptions, added_environment, program_name, wrapped_command
+from traceviz.collectors.nsys_window import WHOLE_RUN, ignores_steps
+from traceviz.collectors.plan import NSYS, CollectOptions, added_environment, program_name, wrapped_command
+from traceviz.collectors.processes import send_to
 from traceviz.collectors.redact import command_text, settings
 from traceviz.collectors.supervise import (
     STALLED_S,
@@ -43,8 +46,8 @@ from traceviz.collectors.supervise import (
 from traceviz.errors import TracevizError
 
 INTERRUPTED = 130
-_OF_KILLS = "Where nobody did, the system may have needed the memory: dmesg | grep -i oom"
 """Exit code where the user did not wait for the program, as shells have it for Ctrl-C."""
+_OF_KILLS = "Where nobody did, the system may have needed the memory: dmesg | grep -i oom"
 
 Tell = Callable[[str], None]
 """Receives a line for the user."""
@@ -130,9 +133,10 @@ def record(run: Prepared, watch: Watch, tell: Tell) -> Recording:
 def _announcement(run: Prepared) -> str:
     """What records, and what could and does not."""
     recording = ", ".join(run.plan.collectors) or "nothing but the exit code and the times"
-    missing = [f"{name} ({state.state})" for name, state in run.states.items() if not state.is_ready]
+    missing = [f"{name} ({state.words})" for name, state in run.states.items() if not state.is_ready]
     without = f"; cannot record: {', '.join(missing)}" if missing and run.options.collectors is None else ""
-    return f"recording {recording}{without}"
+    whole = f"; {WHOLE_RUN}" if NSYS in run.plan.collectors and ignores_steps(run.plan.window) else ""
+    return f"recording {recording}{without}{whole}"
 
 
 def save(folder: Path, manifest: Manifest, tell: Tell) -> None:
@@ -149,7 +153,7 @@ def _manifest_before(run: Prepared) -> Manifest:
         name=run.options.name or program_name(plan.command),
         tags=dict(run.options.tags),
         command=command_text(plan.command, keep_private=private),
-        left_out=() if private else ("command line", "host name", "environment"),
+        left_out=("environment",) if private else (COMMAND_LINE, "host name", "environment"),
         window=plan.window,
         rate_hz=plan.rate_hz,
         collectors=entries_before(run.states, plan.collectors),
@@ -208,6 +212,7 @@ def _manifest_after(manifest: Manifest, ending: Ending) -> Manifest:
     return replace(
         manifest,
         status=_status(ending),
+        started_unix_ns=ending.started_unix_ns,
         ended_unix_ns=ending.ended_unix_ns,
         duration_ns=ending.duration_ns,
         code=ending.code,
@@ -238,6 +243,7 @@ def _finish(
                 complete = True
     except KeyboardInterrupt:
         tell("not waiting for what was recorded")
+    _end_helpers(run)
     if not complete:
         unread = Problem("not-harvested", "The recording was ended before what was recorded had been collected.")
         manifest = replace(manifest, problems=(*manifest.problems, unread))
@@ -254,6 +260,13 @@ def _stopped(name: str, companion: Companion) -> tuple[Problem, ...]:
     return ()
 
 
+def _end_helpers(run: Prepared) -> None:
+    """See that nothing of ours outlives the recording."""
+    for collector in run.collectors:
+        for pid in collector.helpers(run.plan):
+            send_to(pid, signal.SIGKILL)
+
+
 def _harvested(run: Prepared, manifest: Manifest) -> Manifest:
     began = time.monotonic_ns()
     by_name = {collector.name: collector for collector in run.collectors}
@@ -264,10 +277,21 @@ def _harvested(run: Prepared, manifest: Manifest) -> Manifest:
     return replace(
         manifest,
         collectors=entries,
+        problems=(*manifest.problems, *_unused(run, entries)),
         machine={**manifest.machine, "gpus": with_gpu_memory(read_machine()).facts()["gpus"]},
         versions=versions_after(manifest.versions, entries),
         overhead={**manifest.overhead, "harvest_ns": time.monotonic_ns() - began},
     )
+
+
+def _unused(run: Prepared, entries: Sequence[CollectorEntry]) -> tuple[Problem, ...]:
+    """What was asked for by name, and found nothing to record."""
+    asked = run.options.collectors or ()
+    names = [entry.name for entry in entries if entry.state == "unused" and entry.name in asked]
+    if not names:
+        return ()
+    message = f"Nothing was recorded with {' and '.join(names)}: the program made no use of what that is for."
+    return (Problem("unused", message, "Record with --with auto, which takes what there is."),)
 
 
 def _harvest(plan: Plan, collector: Collector, entry: CollectorEntry) -> CollectorEntry:

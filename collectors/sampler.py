@@ -42,7 +42,9 @@ from traceviz.collectors.sampler_threads import Clocks, Switches, ThreadClocks, 
 
 SECOND_NS = 1_000_000_000
 FLUSH_NS = (2 * SECOND_NS, 5 * SECOND_NS)
-"""Time between two writings, in a run that has just begun, and in one of 40 s and more."""
+"""Time between two writings, in a run that has just begun, and in one of 40 s and more; longer where writing takes
+more CPU time than :data:`FLUSH_SHARE` of a core, as it does on a busy machine."""
+FLUSH_SHARE = 0.0025
 MAX_RATE_HZ = 100.0
 STORING_NS = 3_000
 """CPU time that one reading takes after it was taken: its part is written 15 times until it is full."""
@@ -121,7 +123,9 @@ class ProgramProbe(Probe):
         counters: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in _RATES}
         for pid, process in self._tree.members.items():
             stat = process.stat
-            if process.is_profiler:  # its own time only: of the children that it waits for, the program is one
+            if self._tree.is_around(
+                process
+            ):  # its own time only: of the children that it waits for, the program is one
                 counters["profiler"][pid] = (0, stat.own_cpu_ns)  # so it takes over no child's
                 continue
             counters["cpu"][pid] = (stat.parent, stat.cpu_ns)
@@ -174,6 +178,7 @@ class ThreadsProbe(Probe):
 
     def measure(self, now_ns: int) -> Iterator[Reading]:
         """Means since the turn before; nothing where the kernel does not count."""
+        now_ns = time.monotonic_ns()  # the probes before it took their time, and may have lost their core
         root, now = self._tree.root, self._clocks.read(self._tree.program)
         before, self._before = self._before, (now_ns, now)
         if before is None or not now:
@@ -182,7 +187,7 @@ class ThreadsProbe(Probe):
         ran, queued = (growth(before[1], now, column) for column in (0, 1))
         yield Reading(metrics.PROGRAM_RUNNABLE, (sum(ran) + sum(queued)) / elapsed_ns, root)
         yield Reading(metrics.PROGRAM_QUEUED, sum(queued) * 100 / elapsed_ns, root)
-        yield Reading(metrics.PROGRAM_BUSIEST_THREAD, max(ran) * 100 / elapsed_ns, root)
+        yield Reading(metrics.PROGRAM_BUSIEST_THREAD, min(max(ran) * 100 / elapsed_ns, 100.0), root)
 
 
 class SwitchesProbe(Probe):
@@ -232,21 +237,51 @@ class MachineProbe(Probe):
 class LoadProbe(Probe):
     """How many threads of the machine want a core; on the way it finds the processes that the program has started."""
 
-    cpu_share = 0.001
+    cpu_share = 0.0005
 
     def __init__(self, period_ns: int, tree: ProcessTree) -> None:
         super().__init__(period_ns)
-        self._tree = tree
-        self._file = ProcFile(tree.proc / "loadavg")
-        self._newest = 0
+        self._tree, self._load = tree, _LoadFile(tree.proc)
 
     def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (a number of the moment)
-        """Look for new processes, if the newest of the machine is another than the last time, or is not told."""
-        load = parse_load(self._file.read())
-        if load.newest != self._newest or not load.newest:
-            self._newest = load.newest
+        """Ask the program's processes for their children, if there are new processes on the machine."""
+        runnable, has_new = self._load.read()
+        if has_new:
+            self._tree.follow()
+        yield Reading(metrics.MACHINE_RUNNABLE, runnable)
+
+
+class NewcomersProbe(Probe):
+    """Finds the processes that the program has started among all of the machine; measures nothing.
+
+    On a machine that starts many, it takes its turn rarely.
+    """
+
+    cpu_share = 0.0005
+
+    def __init__(self, period_ns: int, tree: ProcessTree) -> None:
+        super().__init__(period_ns)
+        self._tree, self._load = tree, _LoadFile(tree.proc)
+
+    def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (nothing is measured)
+        """Look, if there are new processes on the machine."""
+        if self._load.read()[1]:
             self._tree.discover()
-        yield Reading(metrics.MACHINE_RUNNABLE, load.runnable)
+        return iter(())
+
+
+class _LoadFile:
+    """The load of the machine, and whether it has new processes since the last time; where it does not say, it may."""
+
+    def __init__(self, proc: Path) -> None:
+        self._file = ProcFile(proc / "loadavg")
+        self._newest = 0
+
+    def read(self) -> tuple[int, bool]:
+        """Threads that want a core, and whether there are new processes."""
+        load = parse_load(self._file.read())
+        before, self._newest = self._newest, load.newest
+        return load.runnable, load.newest != before or not load.newest
 
 
 class CoresProbe(Probe):
@@ -320,11 +355,12 @@ class Sampler:
         pid: Process id of the program.
         folder: Where samples go.
         rate_hz: Samples per second.
+        wrapped: File in which the program's own process id will stand, where ``pid`` is that of what wraps it.
     """
 
-    def __init__(self, pid: int, folder: Path, rate_hz: float) -> None:
+    def __init__(self, pid: int, folder: Path, rate_hz: float, wrapped: Path | None = None) -> None:
         self._period_ns = round(SECOND_NS / min(rate_hz, MAX_RATE_HZ))
-        self._tree = ProcessTree(pid)
+        self._tree = ProcessTree(pid, wrapped=wrapped)
         self._tree.discover()
         self._clocks = ThreadClocks()
         self._gpus = find_gpus(environment(pid).get("CUDA_VISIBLE_DEVICES"))
@@ -338,7 +374,8 @@ class Sampler:
 
     def _all_probes(self, groups: Cgroup, slow_ns: int) -> tuple[Probe, ...]:
         every: tuple[Probe, ...] = (
-            LoadProbe(self._period_ns, self._tree),  # before those that measure processes
+            LoadProbe(self._period_ns, self._tree),  # it and the next one before those that measure processes
+            NewcomersProbe(self._period_ns, self._tree),
             ProgramProbe(self._period_ns, self._tree),
             ThreadsProbe(self._period_ns, self._tree, self._clocks),
             MachineProbe(slow_ns // 2),  # the kernel counts ticks: of 10 ms, fewer are too coarse
@@ -351,7 +388,7 @@ class Sampler:
 
     def run(self) -> None:
         """Sample until told to stop, or nothing of the program is left."""
-        flushed_ns = self._began_ns
+        flushed_ns, took_ns = self._began_ns, 0
         self._writer.describe(self._description("recording"))
         next_ns = self._began_ns
         while True:
@@ -359,9 +396,10 @@ class Sampler:
             if self._tree.has_ended:
                 break
             now_ns = time.monotonic_ns()
-            if now_ns - flushed_ns >= min(max(FLUSH_NS[0], (now_ns - self._began_ns) // 8), FLUSH_NS[1]):
+            if now_ns - flushed_ns >= flush_pause(now_ns - self._began_ns, took_ns):
+                took_ns = time.thread_time_ns()
                 self._writer.flush(self._description("recording"))
-                flushed_ns = now_ns
+                flushed_ns, took_ns = now_ns, time.thread_time_ns() - took_ns
             next_ns = self._next(next_ns)
             if _told_to_stop((next_ns - time.monotonic_ns()) / SECOND_NS):
                 self._sample()
@@ -402,6 +440,11 @@ class Sampler:
         }
 
 
+def flush_pause(ran_ns: int, took_ns: int) -> int:
+    """Time from one writing to the next, after ``ran_ns`` of sampling, where the last one took ``took_ns``."""
+    return max(min(max(FLUSH_NS[0], ran_ns // 8), FLUSH_NS[1]), int(took_ns / FLUSH_SHARE))
+
+
 def _told_to_stop(seconds: float) -> bool:
     """Wait, and say whether SIGTERM came meanwhile: it is blocked, so that it interrupts nothing else.
 
@@ -417,16 +460,17 @@ def main() -> None:
     parser.add_argument("--pid", type=int, required=True, help="process id of the program")
     parser.add_argument("--out", type=Path, required=True, help="existing folder for the samples")
     parser.add_argument("--rate", type=float, default=10.0, help="samples per second")
+    parser.add_argument("--wrapped", type=Path, help="file in which the pid of the program that --pid wraps will stand")
     options = parser.parse_args()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program
     _allow_files()
     gc.freeze()  # what is loaded stays: without this, every full collection looks at all of Arrow and NumPy
-    Sampler(options.pid, options.out, options.rate).run()
+    Sampler(options.pid, options.out, options.rate, options.wrapped).run()
 
 
 def _allow_files() -> None:
-    """As many open files as the system grants: two for each process of the program."""
+    """As many open files as the system grants: three for each process of the program, and one for each thread."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 from traceviz.collectors.sampler_proc import read_once
 
@@ -63,7 +64,7 @@ class Cgroup:
         return max(counts, default=None)
 
 
-def cgroup(pid: int, root: Path = Path("/")) -> Cgroup:
+def cgroup(pid: int | Literal["self"], root: Path = Path("/")) -> Cgroup:
     """The control groups of process ``pid``, of either version."""
     text = (read_once(root / f"proc/{pid}/cgroup") or b"").decode("utf-8", "replace")
     groups = [line.split(":", 2) for line in text.splitlines() if line.count(":") >= 2]
@@ -119,12 +120,14 @@ def machine_settings(pid: int, root: Path = Path("/")) -> dict[str, str]:
     limit = groups.cpu_limit()
     facts = {
         "machine.cores": os.cpu_count(),
-        **_topology(root),
+        "machine.physical_cores": topology(root).physical_cores,
+        "machine.sockets": topology(root).sockets,
         "machine.usable_cores": _affinity(pid),
         "machine.cpu_limit": None if limit is None else f"{limit:g}",
-        "machine.memory_bytes": _memory(root),
+        "machine.memory_bytes": total_memory(root),
         "machine.memory_limit_bytes": groups.memory_limit(),
-        **_processor(root),
+        "machine.cpu": processor_name(root),
+        "machine.cpu_features": _processor_features(root),
     }
     known = {key: str(value) for key, value in facts.items() if value not in {None, 0, ""}}
     return known | _environment(pid, root)
@@ -137,15 +140,25 @@ def _affinity(pid: int) -> int | None:
         return None
 
 
-def _topology(root: Path) -> dict[str, int]:
-    """Physical cores and sockets, where the kernel shows them."""
+class Topology(NamedTuple):
+    """Processor packages, physical cores, and logical cores of each; ``None`` where the kernel does not show them."""
+
+    sockets: int | None
+    physical_cores: int | None
+    threads_per_core: int | None
+
+
+def topology(root: Path = Path("/")) -> Topology:
+    """How the cores of the machine belong together."""
     folders = list((root / "sys/devices/system/cpu").glob("cpu[0-9]*/topology"))
-    cores = {read_once(folder / "thread_siblings_list") for folder in folders} - {None}
-    sockets = {read_once(folder / "physical_package_id") for folder in folders} - {None}
-    return {"machine.physical_cores": len(cores), "machine.sockets": len(sockets)}
+    siblings = [found for folder in folders if (found := read_once(folder / "thread_siblings_list"))]
+    sockets = {found for folder in folders if (found := read_once(folder / "physical_package_id"))}
+    cores = len(set(siblings))
+    return Topology(len(sockets) or None, cores or None, max(1, round(len(siblings) / cores)) if cores else None)
 
 
-def _memory(root: Path) -> int | None:
+def total_memory(root: Path = Path("/")) -> int | None:
+    """Memory of the machine, in bytes."""
     found = re.search(rb"^MemTotal:\s+(\d+) kB", read_once(root / "proc/meminfo") or b"", re.MULTILINE)
     return int(found[1]) * 1024 if found else None
 
@@ -154,13 +167,20 @@ _FEATURES = ("amx_bf16", "avx512_bf16", "avx512f", "avx2")
 """Instructions that decide how fast a processor multiplies matrices, 16-bit ones first."""
 
 
-def _processor(root: Path) -> dict[str, str]:
+def processor_name(root: Path = Path("/")) -> str:
+    """What the processor calls itself; empty where it does not say."""
+    return _of_processor("model name", root)
+
+
+def _processor_features(root: Path) -> str:
+    there = set(_of_processor("flags", root).split())
+    return " ".join(feature for feature in _FEATURES if feature in there)
+
+
+def _of_processor(key: str, root: Path) -> str:
     text = (read_once(root / "proc/cpuinfo") or b"").decode("utf-8", "replace")
-    name = re.search(r"^model name\s*:\s*(.*)$", text, re.MULTILINE)
-    flags = re.search(r"^flags\s*:\s*(.*)$", text, re.MULTILINE)
-    there = set(flags[1].split()) if flags else set()
-    features = " ".join(feature for feature in _FEATURES if feature in there)
-    return {"machine.cpu": name[1] if name else "", "machine.cpu_features": features}
+    found = re.search(rf"^{key}\s*:\s*(.*)$", text, re.MULTILINE)
+    return found[1].strip() if found else ""
 
 
 def environment(pid: int, root: Path = Path("/")) -> dict[str, str]:

@@ -63,6 +63,12 @@ class _Readings:
         """Time of the first."""
         return self._unix_ns[0]
 
+    @property
+    def moments(self) -> int:
+        """At how many moments something of the host was measured."""
+        times, gpus = np.frombuffer(self._unix_ns, np.int64), np.frombuffer(self._gpus, self._gpus.typecode)
+        return int(np.unique(times[gpus == _NONE]).size)
+
     def add(self, unix_ns: int, readings: Iterable[Reading]) -> None:
         """Add readings of one moment."""
         for metric, value, pid, gpu in readings:
@@ -154,7 +160,7 @@ class PartWriter:
         if self._part_began_ns is None or now_ns - self._part_began_ns >= PART_NS:
             self._part_began_ns, self._batches = now_ns, []
             self.parts += 1
-        self.samples += len(self._readings)
+        self.samples += self._readings.moments
         self._batches.append(self._readings.batch())
         self._readings = _Readings(self._words)
         path = self.folder / f"part-{self.parts:05}.parquet"

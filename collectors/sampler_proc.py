@@ -92,6 +92,11 @@ def parse_load(text: bytes) -> Load:
     return Load(max(int(threads.partition(b"/")[0]) - 1, 0), int(newest))
 
 
+def parse_children(text: bytes) -> list[int]:
+    """Parse ``/proc/PID/task/TID/children``: each number is followed by a space, but for one that is cut off."""
+    return [int(number) for number in text[: text.rfind(b" ") + 1].split()]
+
+
 def parse_available(meminfo: bytes) -> int | None:
     """Memory that programs can still have without swapping, from ``/proc/meminfo``."""
     for line in meminfo.splitlines():
@@ -170,6 +175,7 @@ class Process:
     pid: int
     stat_file: ProcFile
     io_file: ProcFile | None
+    children_file: ProcFile | None
     stat: ProcessStat
     io: tuple[int, int] | None = None
 
@@ -185,31 +191,38 @@ class Process:
 
     def close(self) -> None:
         """Let go of its files."""
-        self.stat_file.close()
-        if self.io_file is not None:
-            self.io_file.close()
+        for file in (self.stat_file, self.io_file, self.children_file):
+            if file is not None:
+                file.close()
 
 
 @dataclass(slots=True)
 class ProcessTree:
     """A process and its descendants, as they come and go.
 
+    Descendants are found in two ways. A member's main thread names its children, which takes 1 µs where there are none;
+    those that other threads started, or that a kernel without such lists has, are found among all processes of the
+    machine, which takes 1 µs for each of these, and 20 µs for each that is new.
+
     Args:
         root: Process id of the program.
         proc: Where the process files are.
         members: Who lives, by pid; after :meth:`update`.
         denied: Processes whose reads and writes may not be seen.
+        wrapped: File in which the process id of the program will stand, where what was started wraps it.
         names: The name of every process that was ever a member, and its pid.
         read_ns: When :meth:`update` read the members.
     """
 
     root: int
     proc: Path = Path("/proc")
+    wrapped: Path | None = None
     members: dict[int, Process] = field(default_factory=dict)
     denied: int = 0
     names: dict[int, str] = field(default_factory=dict)
     read_ns: int = 0
     _known: set[int] = field(default_factory=set)
+    _wrappers: set[int] = field(default_factory=set)
 
     def discover(self) -> None:
         """Find processes that have appeared. Only new numbers are looked at: a stranger never becomes a descendant."""
@@ -224,6 +237,16 @@ class ProcessTree:
                 del parents[pid]
                 self._adopt(pid)
 
+    def follow(self) -> None:
+        """Find processes that the main threads of members have started, and those of these in turn."""
+        fresh = list(self.members.values())
+        while fresh:
+            found = {pid for process in fresh for pid in _children(process)} - self.members.keys()
+            for pid in found:
+                self._known.add(pid)
+                self._adopt(pid)
+            fresh = [self.members[pid] for pid in found if pid in self.members]
+
     def update(self, now_ns: int) -> None:
         """Read every member again, at time ``now_ns``, and drop those that are gone."""
         self.read_ns = now_ns
@@ -236,11 +259,27 @@ class ProcessTree:
                 continue
             self.names[process.pid] = process.stat.name
             process.io = self._read_io(process)
+        if self.wrapped is not None and not self._wrappers:
+            self._wrappers = self._above(int(read_once(self.wrapped) or 0))
 
     @property
     def program(self) -> list[Process]:
-        """Members that are the program's own."""
-        return [process for process in self.members.values() if not process.is_profiler]
+        """Members that are the program's own: none of a profiler, nor of what waits around the program for its end."""
+        return [process for process in self.members.values() if not self.is_around(process)]
+
+    def is_around(self, process: Process) -> bool:
+        """Whether a member is no part of the program; all are not before what wraps the program has started it."""
+        if self.wrapped is not None and not self._wrappers:
+            return True
+        return process.is_profiler or process.pid in self._wrappers
+
+    def _above(self, pid: int) -> set[int]:
+        """Members from the parent of ``pid`` up; none where ``pid`` is no member."""
+        found: set[int] = set()
+        while pid in self.members and self.members[pid].stat.parent in self.members:
+            pid = self.members[pid].stat.parent
+            found.add(pid)
+        return found
 
     @property
     def has_ended(self) -> bool:
@@ -269,12 +308,15 @@ class ProcessTree:
         except OSError:
             stat_file.close()
             return
-        try:
-            io_file = ProcFile(f"{self.proc}/{pid}/io")
-        except OSError:
-            io_file = None
+        io_file, children_file = (self._opened(f"{pid}/{name}") for name in ("io", f"task/{pid}/children"))
         self.names[pid] = stat.name
-        self.members[pid] = Process(pid, stat_file, io_file, stat)
+        self.members[pid] = Process(pid, stat_file, io_file, children_file, stat)
+
+    def _opened(self, name: str) -> ProcFile | None:
+        try:
+            return ProcFile(self.proc / name)
+        except OSError:
+            return None
 
     def _read_io(self, process: Process) -> tuple[int, int] | None:
         if process.io_file is None:
@@ -286,3 +328,13 @@ class ProcessTree:
             process.io_file.close()
             process.io_file = None
             return process.io
+
+
+def _children(process: Process) -> list[int]:
+    """Processes that the main thread of ``process`` has started and that live."""
+    if process.children_file is None:
+        return []
+    try:
+        return parse_children(process.children_file.read())
+    except OSError:
+        return []

@@ -31,13 +31,15 @@ from pathlib import Path
 from typing import Literal
 
 from traceviz.collectors.base import Wrapped
-from traceviz.collectors.processes import begin, cpu_ticks, descendants, is_within, kill_tree, send_to
+from traceviz.collectors.processes import begin, cpu_ticks, descendants, foreground, is_within, kill_tree, send_to
 from traceviz.errors import CommandNotFoundError, NotExecutableError, OutputError
 
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 """Signals that ask the program to end, and the recording with it."""
-PASSED_ON = frozenset({signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT})
+PASSED_ON = frozenset({signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH})
 """Signals that the program may use for itself (a scheduler's warning before it ends a job, for example)."""
+_OF_JOBS = frozenset({signal.SIGHUP, signal.SIGCONT, signal.SIGSTOP})
+"""Signals that a shell sends to all processes of a job."""
 
 _WATCHED = ENDING | PASSED_ON | {signal.SIGTSTP, signal.SIGCHLD}
 _HARMLESS = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH})
@@ -72,8 +74,9 @@ class Ending:
         killed: Whether a second one did, upon which we killed it.
         stalled: Whether what wraps the program did nothing any more once that had ended, upon which we ended it.
         lost: The signal that ended what wraps the program while that went on, if one did.
-        ended_unix_ns: When.
-        duration_ns: Time since the start.
+        started_unix_ns: When it was started.
+        ended_unix_ns: When it ended; what wraps it may have gone on.
+        duration_ns: Time in between.
         usage: ``user_ns``, ``system_ns`` and ``max_rss_bytes`` of the program and the children it waited for.
     """
 
@@ -82,6 +85,7 @@ class Ending:
     killed: bool
     stalled: bool
     lost: int | None
+    started_unix_ns: int
     ended_unix_ns: int
     duration_ns: int
     usage: Mapping[str, int]
@@ -144,14 +148,28 @@ def find_program(name: str, environment: Mapping[str, str]) -> Path:
     else:
         folders = environment.get("PATH", os.defpath).split(os.pathsep)
         candidates = [Path(folder or ".") / name for folder in folders] if name else []
-    there = [path for path in candidates if path.exists()]
+    # asked like this, a folder that may not be entered has nothing in it; execvp takes it so, too
+    there = [path for path in candidates if os.path.exists(path)]  # noqa: PTH110
     for path in there:
         if path.is_file() and os.access(path, os.X_OK):
             return path
+    if not there and "/" in name and _is_closed(candidates[0]):
+        raise NotExecutableError(f"{name} cannot be run.", "A folder above it may not be entered.")
     if not there:
         raise _not_found(name)
     reason = "It is a folder." if there[0].is_dir() else "It may not be executed."
     raise NotExecutableError(f"{there[0]} cannot be run.", reason, _way_to_run(there[0]))
+
+
+def _is_closed(path: Path) -> bool:
+    """Whether we may not even know if there is such a file."""
+    try:
+        path.stat()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _not_found(name: str) -> CommandNotFoundError:
@@ -250,15 +268,16 @@ def supervise(started: Started, watch: Watch, wrapper: Wrapper | None = None) ->
         elif number == signal.SIGTSTP:
             program.pause(sender)
         elif number in PASSED_ON and (sender == "other" or program.is_apart):
-            program.send(number)
-    duration_ns = time.monotonic_ns() - started.monotonic_ns
+            program.send(number, sender)
+    began_unix_ns, duration_ns = program.ran(started)
     return Ending(
         status=program.status,
         interrupted=program.asked,
         killed=program.killed,
         stalled=program.stalled,
         lost=program.lost,
-        ended_unix_ns=started.unix_ns + duration_ns,
+        started_unix_ns=began_unix_ns,
+        ended_unix_ns=began_unix_ns + duration_ns,
         duration_ns=duration_ns,
         usage=program.usage,
     )
@@ -323,6 +342,18 @@ class _Program:
             return returned
         code = returned if wrapped.code is None else wrapped.code
         return 128 - code if code - 128 in DEADLY else code
+
+    def ran(self, started: Started) -> tuple[int, int]:
+        """When the program, which has ended, began, and how long it ran; of what wraps it where that is not known.
+
+        Nor is it where somebody set the clock in between.
+        """
+        whole_ns, wrapped = time.monotonic_ns() - started.monotonic_ns, self._wrapper.program()
+        if wrapped is not None and wrapped.began_unix_ns is not None and wrapped.ended_unix_ns is not None:
+            ran_ns = wrapped.ended_unix_ns - wrapped.began_unix_ns
+            if 0 <= ran_ns <= whole_ns:
+                return wrapped.began_unix_ns, ran_ns
+        return started.unix_ns, whole_ns
 
     def has_ended(self) -> bool:
         """Whether the run is over; to be asked again and again."""
@@ -394,22 +425,28 @@ class _Program:
             self.killed = True
             kill_tree(*self._all())
         elif alone:
-            self.send(number)
+            self.send(number, sender)
 
     def pause(self, sender: Sender) -> None:
         """Stop as Ctrl-Z does, and the program with us; SIGCONT goes to it when somebody continues us."""
         if self.is_apart:
-            self.send(signal.SIGSTOP)  # the system lets nobody stop there otherwise: no shell could continue it
+            self.send(signal.SIGSTOP, sender)  # the system lets nobody stop there otherwise: no shell could continue it
         elif sender == "other":
-            self.send(signal.SIGTSTP)
+            self.send(signal.SIGTSTP, sender)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
         os.kill(os.getpid(), signal.SIGTSTP)  # rather than SIGSTOP: nothing stops where no shell could continue it
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
 
-    def send(self, number: int) -> None:
-        """Send a signal to the program itself: what wraps it may end upon what the program would handle."""
+    def send(self, number: int, sender: Sender) -> None:
+        """Send a signal to the program itself: what wraps it may end upon what the program would handle.
+
+        Where the terminal does not reach the program's group, all of that gets what all of it would have got: a shell
+        that is told to end alone waits for the program that it runs.
+        """
+        to_all = self.is_apart and (sender == "terminal" or number in _OF_JOBS)
         for pid in self._pid():
-            send_to(pid, number)
+            for told in foreground(pid) if to_all else (pid,):
+                send_to(told, number)
 
     def _all(self) -> tuple[int, ...]:
         """What was started, and the program, which that may have left behind."""

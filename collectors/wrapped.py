@@ -34,18 +34,24 @@ def watched_command(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:
         command: What a wrapper runs.
         folder: Where to write; it exists when the command is run.
     """
-    return ("/bin/sh", "-c", _WAIT, "program", str(folder / _PID), str(folder / _CODE), *command)
+    return ("/bin/sh", "-c", _WAIT, "program", str(pid_file(folder)), str(folder / _CODE), *command)
+
+
+def pid_file(folder: Path) -> Path:
+    """Where the process id of the program stands once it is started."""
+    return folder / _PID
 
 
 def read_wrapped(folder: Path) -> Wrapped | None:
     """The program of :func:`watched_command` with this ``folder``; ``None`` until it is started."""
-    pid = _number(folder / _PID)
-    return None if pid is None else Wrapped(pid, _number(folder / _CODE))
+    pid, began_ns = _written(pid_file(folder))
+    code, ended_ns = _written(folder / _CODE)
+    return None if pid is None else Wrapped(pid, code, began_ns, ended_ns)
 
 
-def _number(path: Path) -> int | None:
-    """The first word of a file; ``None`` where it is not written yet."""
+def _written(path: Path) -> tuple[int, int] | tuple[None, None]:
+    """The number in a file, and when it was written, in nanoseconds since 1970; nothing where it is not yet."""
     try:
-        return int(path.read_text(encoding="ascii").split()[0])
-    except (OSError, ValueError, IndexError):
-        return None
+        return int(path.read_text(encoding="ascii")), path.stat().st_mtime_ns
+    except (OSError, ValueError):
+        return None, None

@@ -43,7 +43,7 @@ def combine(parts: Sequence[Mapping[str, pa.Table]], names: Sequence[str]) -> di
         found, and what which rank lacks. A single trace is returned as it is.
 
     Raises:
-        UsageError: two traces are captures of the same rank, or there is none.
+        UsageError: two traces are captures of the same rank, or are runs at different times, or there is none.
         SchemaError: a table does not match its declaration.
     """
     return dict(merged([dict(part) for part in parts], names))
@@ -59,6 +59,7 @@ def merged(parts: Sequence[dict[str, pa.Table]], names: Sequence[str]) -> Iterat
     if len(parts) == 1:
         yield from parts[0].items()
         return
+    _refuse_other_runs(parts)
     identity = identify(parts, names)
     clock = _clock(parts, identity.members)
     lacking = _lacking(parts, identity.members)
@@ -126,6 +127,24 @@ def _clock(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -
         "compare, except where collectives align them.",
     }
     return Clock((0,) * len(parts), None, max(spans), [note])
+
+
+def _refuse_other_runs(parts: Sequence[Mapping[str, pa.Table]]) -> None:
+    """Ranks of one job run at the same time; runs that do not, and state no rank either, are of different jobs.
+
+    Raises:
+        UsageError: the traces are such runs of ``traceviz collect``.
+    """
+    runs = [_facts(part) for part in parts]
+    begins = [run["t0_unix_ns"] for run in runs if run.get("t0_unix_ns") is not None]
+    stated = any(part["processes"]["rank"].null_count < part["processes"].num_rows for part in parts)
+    of_collect = all(run.get("format") == "run" for run in runs) and len(begins) == len(runs)
+    if of_collect and not stated and not _connected(begins, [int(run.get("span_ns") or 0) for run in runs]):
+        raise UsageError(
+            f"These are {len(runs)} runs, not the ranks of one job: they were recorded one after the other.",
+            "Several traces are read as one only where they are of one job.",
+            "Report on each by itself.",
+        )
 
 
 def _facts(part: Mapping[str, pa.Table]) -> dict[str, Any]:

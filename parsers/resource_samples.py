@@ -41,6 +41,10 @@ CLOCK_STEP_NS = 100_000_000
 """A wall clock that is set by more than this while samples are taken is worth a note."""
 MISSED_SHARE = 0.05
 """So are samples that were left out, from this share of them on."""
+THINNED_SHARE = 0.25
+"""And so are those of the program that the sampler left out itself to stay within its limits, from this share on."""
+PROGRAM_CPU = "program CPU"
+"""What is sampled as often as the limits allow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +223,8 @@ def _settings(sampling: Sampling) -> pa.Table:
     known["resources.rate_hz"] = f"{float(described.get('rate_hz') or 0):g}"
     if wall_ns > 0:
         known["resources.cost"] = f"{_number(described, 'cpu_ns') / wall_ns:.5f}"
+    if _number(described, "startup_cpu_ns") > 0:
+        known["resources.start_ns"] = str(_number(described, "startup_cpu_ns"))
     return _table("settings", [{"key": key, "value": value} for key, value in sorted(known.items())])
 
 
@@ -240,6 +246,14 @@ def _notes(sampling: Sampling) -> Iterator[dict[str, Any]]:
     if turns and missed / turns >= MISSED_SHARE:
         message = "The machine left the sampler of resources no time for some of its samples."
         yield {"code": "samples-missed", "severity": "info", "count": missed, "message": message}
+    taken = pc.sum(pc.equal(sampling.samples["metric"], PROGRAM_CPU)).as_py() or 0
+    thinned = round(turns) - missed - taken - 1  # a rate needs a reading before it
+    if taken > 1 and thinned >= THINNED_SHARE * turns:
+        message = (
+            f"CPU time and memory of the program were read {taken:,} times, not {round(turns):,} times as planned: the "
+            "sampler keeps below 1 % of a core."
+        )
+        yield {"code": "samples-thinned", "severity": "info", "message": message}
     step_ns = _number(described, "clock_step_ns")
     if abs(step_ns) >= CLOCK_STEP_NS:
         message = f"The clock of the machine was set by {step_ns / 1e9:+.1f} s meanwhile; samples keep the old time."

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -20,7 +20,7 @@ from traceviz import schema
 from traceviz.errors import TracevizError, UnknownFormatError, UsageError
 from traceviz.parsers.base import Match, Reader, ReadOptions
 from traceviz.parsers.nsys_notes import Notes
-from traceviz.parsers.run_manifest import RAW, RunManifest, is_run_folder, read_manifest
+from traceviz.parsers.run_manifest import RAW, Recorder, RunManifest, is_run_folder, read_manifest
 from traceviz.parsers.run_merge import FORMAT, merge_sources
 from traceviz.parsers.run_owners import DEVICE_TABLES
 from traceviz.parsers.run_sources import Readers, Source, read_source, recordings_in
@@ -74,9 +74,28 @@ def read_run(folder: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table
     """
     manifest, notes = read_manifest(folder), Notes()
     sources = _sources(folder, manifest, _widened(options), notes)
+    manifest = _settled(manifest, {source.collector for source in sources}, notes)
     for name, table in merge_sources(sources, manifest, notes, keep_private=options.keep_private):
         if name in schema.REQUIRED or options.wants(name):
             yield name, table
+
+
+_RECORDING = frozenset({"jax", "nsys", "resources", "tensorflow", "torch"})
+"""Collectors that leave files of their own; the ranges of others are in the recording of nsys."""
+
+
+def _settled(manifest: RunManifest, readable: Collection[str], notes: Notes) -> RunManifest:
+    """The manifest, in which those have failed whose recordings cannot be read: cut off, or never saved."""
+
+    def settled(recorder: Recorder) -> Recorder:
+        if recorder.name not in _RECORDING or recorder.name in readable:
+            return recorder
+        if recorder.state == "recording":
+            message = f"Collector {recorder.name}: it had saved nothing yet when the recording was ended."
+            notes.add("recording-lost", "warning", message)
+        return replace(recorder, state="failed") if recorder.state in {"recorded", "recording"} else recorder
+
+    return replace(manifest, recorders=tuple(settled(recorder) for recorder in manifest.recorders))
 
 
 def _widened(options: ReadOptions) -> ReadOptions:

@@ -32,11 +32,8 @@ _DEEPEST = 8
 _PROBLEMS = "problems.jsonl"
 """What a collector notes while it records, beside its recordings."""
 
-_OVERHEADS = {
-    "stop_cost_ns": "stopping and saving took",
-    "overhead_ns": "recording took",
-}
-"""Facts of collectors that say what recording cost, in words."""
+_COST = "stop_cost_ns"
+"""Fact of a collector that says how long the program waited for it to stop and save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +121,10 @@ class RunManifest:
         for recorder in self.recorders:
             for code, text in recorder.problems:
                 notes.add(code, "warning", f"Collector {recorder.name}: {text}")
-            for fact, words in _OVERHEADS.items():
-                cost = recorder.facts.get(fact)
-                if isinstance(cost, int | float) and math.isfinite(cost) and cost > 0:
-                    notes.add("collector-cost", "info", f"Collector {recorder.name}: {words} {format_ns(cost)}.")
+            cost = recorder.facts.get(_COST)
+            if isinstance(cost, int | float) and math.isfinite(cost) and cost > 0:
+                words = f"Collector {recorder.name}: stopping and saving took {format_ns(cost)}."
+                notes.add("collector-cost", "info", words)
 
     def _how_it_ended(self) -> str:
         exit_facts = self.stated.get("exit")
@@ -149,6 +146,11 @@ _ENDINGS = {
 def is_run_folder(folder: Path) -> bool:
     """Whether ``folder`` holds the manifest of a run."""
     return _stated(folder).get("kind") == KIND
+
+
+def whole_run(path: Path) -> Path:
+    """The run folder that ``path`` is a part of, where it is its manifest or all its recordings; else ``path``."""
+    return path.parent if path.name in {MANIFEST, RAW} and is_run_folder(path.parent) else path
 
 
 def read_manifest(folder: Path) -> RunManifest:

@@ -219,7 +219,7 @@ def _note_cover(merge: _Merge, notes: Notes) -> None:
     told = ""
     if begin is not None and end is not None and span < _NOTICEABLE * (end - begin):
         told = f"The profilers recorded {format_ns(span)} of the {format_ns(end - begin)} that the program ran: "
-        told += "what is said of steps, devices and the host is about that part. "
+        told += "what is said of steps, operations and devices is about that part. "
     if steps is not None and steps < _NOTICEABLE * span:
         told += f"Steps and operations were recorded for {format_ns(steps)} of these {format_ns(span)}."
     if told:

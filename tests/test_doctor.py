@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from tests.analyses.builders import tables
 from traceviz import doctor, doctor_machine
+from traceviz.analyses.run import analyze
 from traceviz.cli import main
 from traceviz.collectors import registry
 from traceviz.collectors.base import Availability, Collector
@@ -127,6 +128,12 @@ def test_storage_is_judged_by_what_is_free(machine, monkeypatch, free, condition
     assert doctor_machine._storage(machine).condition == condition
 
 
+def test_a_folder_that_cannot_be_written_to_takes_1_other_folder(machine, monkeypatch):
+    monkeypatch.setattr(doctor_machine.os, "access", lambda *_: False)
+    found = doctor_machine._storage(machine)
+    assert (found.condition, found.fix) == ("limited", "traceviz collect -o FOLDER")
+
+
 @pytest.mark.parametrize(
     ("nvtx", "nsys", "lost"),
     [
@@ -237,7 +244,7 @@ def of_trace(found):
 def test_an_absent_table_is_missing_and_an_empty_one_was_recorded():
     found = of_trace(tables(kernels=[(0, 10, "gemm")], cuda_api=[]))
     work = found["device work"]
-    assert (work.condition, work.detail) == ("ok", "Kernels, copies, idle gaps: kernels 1.")
+    assert (work.condition, work.detail) == ("ok", "Kernels, copies, idle gaps: 1 kernel.")
     assert found["CUDA API"].condition == "limited"
     assert (found["OS calls"].condition, found["OS calls"].fix) == ("missing", "traceviz collect --with nsys")
 
@@ -278,3 +285,21 @@ def test_losses_are_said_once_and_other_warnings_have_their_own_line():
     assert "damaged" not in found
     assert "route" not in found
     assert of_trace(tables(kernels=[(0, 10, "gemm")]))["events"].condition == "ok"
+
+
+def test_what_profilers_took_to_stop_and_save_is_told_with_the_overhead_as_the_report_has_it():
+    costs = {"torch": "72000000", "jax": "300000"}
+    stated = {"run.status": "finished", **{f"collector.{name}.state": "recorded" for name in costs}}
+    stated |= {f"collector.{name}.stop_cost_ns": cost for name, cost in costs.items()}
+    settings = [(key, value, {"process_id": None}) for key, value in stated.items()]
+    trace = tables(kernels=[(0, 10, "gemm")], settings=settings)
+    words = "The trace does not say what the profiler itself took while it recorded."
+    assert of_trace(trace)["overhead"].detail == f"{words} Stopping and saving took 72.3 ms besides."
+    assert analyze(trace).fact("run", "stop_cost_ns") == 72_300_000
+    assert "topping" not in of_trace(tables(kernels=[(0, 10, "gemm")]))["overhead"].detail
+
+
+def test_rows_of_tables_are_told_in_words():
+    found = of_trace(tables(host_ops=[(0, 5, "op"), (5, 5, "op")], samples=[(0, "program CPU", 1.0)]))
+    assert found["framework ops"].detail == "Time by operation: 2 host operations."
+    assert found["resources"].detail == "CPU, memory, threads over time: 1 sampled value."

@@ -263,8 +263,8 @@ class _Prefix(click.Command):
 def collect(ctx: click.Context, /, command: tuple[str, ...], *, dry_run: bool, verdict: bool, **options: Any) -> None:
     """Run COMMAND and record it: profiles of its steps, and the machine's resources all along.
 
-    The program needs no change. Its input, output, signals and exit code are its own; what is recorded is left in a
-    run folder, whatever way the program ends, and `traceviz report RUN` says where its time went.
+    The program needs no change. Its input, output, signals and exit code are its own; what is recorded is left in RUN
+    (traceviz-runs/NAME-TIME), whatever way the program ends, and `traceviz report RUN` says where its time went.
 
     Exits with the program's code (128 + n for signal n); 125 where recording fails, 126 where COMMAND cannot be
     executed, 127 where it is not found.

@@ -211,7 +211,8 @@ def _storage(folder: Path) -> Check:
     size = format_value(free, "bytes")
     fix = "traceviz collect -o FOLDER, on another file system"
     if not os.access(folder, os.W_OK):
-        return Check(MACHINE, "storage", "missing", "The current folder cannot be written to.", fix)
+        detail = "The current folder cannot be written to: runs need another one."
+        return Check(MACHINE, "storage", "limited", detail, "traceviz collect -o FOLDER")
     if free < NO_SPACE:
         return Check(MACHINE, "storage", "missing", f"{size} are free here: no recording fits.", fix)
     if free < LITTLE_SPACE:

@@ -7,19 +7,20 @@ leave out what they recorded and had none of, as they leave out what they were n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.capture import SOURCE_WORDS, Capture
 from traceviz.analyses.host import sees_input
 from traceviz.analyses.losses import DAMAGED, DIAGNOSTIC, is_damaged, losses
+from traceviz.analyses.run_section import RunAnalysis
 from traceviz.analyses.view import TraceView
 from traceviz.doctor_checks import Check
+from traceviz.report import Skipped
 from traceviz.tables import TraceTables
-from traceviz.units import format_ratio
+from traceviz.units import counted, format_ns, format_ratio
 
 RECORDED, MARKERS, COMPLETE = "recorded", "markers", "completeness"
 
@@ -36,13 +37,13 @@ class Subject:
 
     Args:
         name: What they hold.
-        tables: Their names; one of them is enough.
+        tables: Their names, and what a row of each is, for people; one of them is enough.
         answers: What can be answered with them.
         fix: How to record them.
     """
 
     name: str
-    tables: tuple[str, ...]
+    tables: Mapping[str, str]
     answers: str
     fix: str
 
@@ -50,21 +51,26 @@ class Subject:
 SUBJECTS = (
     Subject(
         "device work",
-        schema.DEVICE_WORK,
+        {"kernels": "kernel", "memcpy": "transfer", "memset": "memory fill"},
         "kernels, copies, idle gaps",
         "Record on a machine with a GPU: traceviz collect --with nsys, or a framework's profiler.",
     ),
-    Subject("CUDA API", ("cuda_api",), "launches, waiting, allocation", "traceviz collect --with nsys"),
+    Subject("CUDA API", {"cuda_api": "call"}, "launches, waiting, allocation", "traceviz collect --with nsys"),
     Subject(
         "framework ops",
-        ("host_ops", "device_ops"),
+        {"host_ops": "host operation", "device_ops": "device operation"},
         "time by operation",
         "traceviz collect --with tensorflow, jax or torch",
     ),
-    Subject("OS calls", ("os_calls",), "what threads wait for", "traceviz collect --with nsys"),
-    Subject("resources", ("samples",), "CPU, memory, threads over time", "traceviz collect --with resources"),
+    Subject("OS calls", {"os_calls": "call"}, "what threads wait for", "traceviz collect --with nsys"),
     Subject(
-        "memory", ("memory_events",), "allocations", "Let the framework's profiler record memory (profile_memory=True)."
+        "resources", {"samples": "sampled value"}, "CPU, memory, threads over time", "traceviz collect --with resources"
+    ),
+    Subject(
+        "memory",
+        {"memory_events": "memory event"},
+        "allocations",
+        "Profile memory in the program itself (PyTorch: profile_memory=True); traceviz collect does not.",
     ),
 )
 
@@ -83,14 +89,14 @@ def trace_checks(tables: TraceTables) -> Iterator[Check]:
 
 
 def _recorded(tables: TraceTables, subject: Subject) -> Check:
-    rows = {name: tables.rows(name) for name in subject.tables if name in tables}
+    rows = {noun: tables.rows(name) for name, noun in subject.tables.items() if name in tables}
     if not rows:
         detail = f"None in the trace, so nothing on {subject.answers}."
         return Check(RECORDED, subject.name, "missing", detail, subject.fix)
     if not any(rows.values()):
-        detail = f"Recorded, and there was none ({', '.join(rows)}): nothing on {subject.answers}."
+        detail = f"Recorded, and there was no {' or '.join(rows)}: nothing on {subject.answers}."
         return Check(RECORDED, subject.name, "limited", detail)
-    counts = ", ".join(f"{name} {count:,}" for name, count in rows.items() if count)
+    counts = ", ".join(counted(count, noun) for noun, count in rows.items() if count)
     return Check(RECORDED, subject.name, "ok", f"{_begun(subject.answers)}: {counts}.")
 
 
@@ -158,12 +164,20 @@ def _overhead(trace: TraceView) -> Check:
     """The profiler's own share of the judged time; what is too much is what analysis ``capture`` says."""
     found = Capture().run(trace)
     if found.overhead_ns is None or not found.judged_ns:
-        return Check(COMPLETE, "overhead", "limited", "The trace does not say what the profiler itself took.")
+        detail = "The trace does not say what the profiler itself took while it recorded."
+        return Check(COMPLETE, "overhead", "limited", f"{detail}{_saving(trace)}")
     share = found.judged_overhead_ns / found.judged_ns
     words = f"The profiler says that it took {format_ratio(share)} of the {found.judged_words}"
     if share > Capture().overhead_share:
         return Check(COMPLETE, "overhead", "limited", f"{words}: times are too long.", "Trace fewer things.")
     return Check(COMPLETE, "overhead", "ok", f"{words}.")
+
+
+def _saving(trace: TraceView) -> str:
+    """How long profilers held up a program of ``traceviz collect`` once they had recorded, in words."""
+    run = RunAnalysis().run(trace)
+    cost_ns = None if isinstance(run, Skipped) else run.stop_cost_ns
+    return f" Stopping and saving took {format_ns(cost_ns)} besides." if cost_ns else ""
 
 
 def _said(tables: TraceTables) -> Iterator[Check]:

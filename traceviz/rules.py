@@ -581,9 +581,12 @@ RULES: tuple[Rule, ...] = (
         "turned off where the host computes the steps, or a CPU limit that holds threads back.",
         "Arithmetic is fastest with one thread on each physical core: more take turns, fewer leave cores idle.",
         (
+            "KMP_BLOCKTIME=0 or 1: threads of OpenMP rest when they have done their work.",
+            "TF_ENABLE_ONEDNN_OPTS=1, or unset: oneDNN is what makes TensorFlow fast on processors.",
             (
-                "Throughput: OMP_NUM_THREADS and TensorFlow's intra-op threads = physical cores; inter-op threads = "
-                "sockets, or 2; KMP_BLOCKTIME=0 or 1."
+                "Throughput: a thread for each physical core that may be used (OMP_NUM_THREADS). PyTorch: "
+                "torch.set_num_threads; TensorFlow: as many intra-op threads, and inter-op threads = sockets, or 2 "
+                "(tf.config.threading)."
             ),
             "Real-time inference: few threads for each request, all of one socket.",
             "Several processes: divide the cores among them (torchrun sets OMP_NUM_THREADS=1 where nothing is set).",

@@ -13,6 +13,7 @@ from traceviz.parsers.base import HEAD_BYTES, Match, Progress, ReadOptions
 from traceviz.parsers.bundle import merged
 from traceviz.parsers.bundle_identity import rank_in_name
 from traceviz.parsers.registry import READERS, identify
+from traceviz.parsers.run_manifest import whole_run
 from traceviz.report import Fact
 
 _LISTED = 3
@@ -22,10 +23,12 @@ _LISTED = 3
 def trace_files(paths: Sequence[str | Path]) -> tuple[Path, ...]:
     """The traces that ``paths`` name: files, folders that a reader knows, and folders with one trace per rank.
 
+    The manifest of a run folder, and its ``raw/``, stand for the run.
+
     Raises:
         UsageError: there is none, or one is named twice.
     """
-    files = tuple(file for named in paths for file in _inside(Path(named)))
+    files = tuple(file for named in paths for file in _inside(whole_run(Path(named))))
     if not files:
         raise UsageError("There is no trace to read.", fix="Name at least one.")
     seen: set[Path] = set()

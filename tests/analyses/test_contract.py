@@ -381,6 +381,13 @@ def test_overhead_of_6_percent_without_device_work_is_of_the_captured_time():
     assert found.message == "The profiler itself took 6.0 % of the captured time."
 
 
+def test_captured_time_is_2_seconds_in_the_section_as_in_the_head_though_nothing_happened():
+    report = analyze(tables(span_ns=2_000_000_000, samples=[(0, "program CPU", 1.0)]))
+    assert report.fact("capture", "events") == 0
+    head = {fact.key: fact.value for fact in report.run}
+    assert (report.fact("capture", "span_ns"), head["span_ns"]) == (2_000_000_000, 2_000_000_000)
+
+
 def test_run_facts_join_devices_of_one_name():
     two = [(0, 1, "k"), (0, 1, "k", {"device_id": 1})]
     for kernels, words in ((two, "2 × A100"), (two[:1], "2 × A100 (1 used)")):

@@ -9,7 +9,7 @@ from traceviz.analyses.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.run import analyze
 from traceviz.analyses.view import AnalysisOptions, TraceView
 from traceviz.collectors.inject.traceviz_inject import nvtx_ranges
-from traceviz.report import Severity
+from traceviz.report import Grid, Severity
 from traceviz.selection import Selection, select
 
 ANALYSIS = InputPipelineAnalysis()
@@ -139,6 +139,9 @@ def test_a_host_only_capture_with_ranges_is_judged_and_says_it_is_a_bound():
     result = ANALYSIS.run(view)
     assert (result.verdict, result.input_share, result.best_case_speedup) == ("highly input-bound", 0.4, None)
     assert result.caveat == "no device work was recorded, so this is an upper bound"
+    grids = [block for block in ANALYSIS.describe(result).blocks if isinstance(block, Grid)]
+    (waited,) = (column.label for column in grids[0].columns if column.name == "self_ns")
+    assert waited == "Steps waited"  # of a device that was not recorded nothing is known
 
 
 def test_launches_without_device_work_are_named_as_a_gap_of_the_capture():
@@ -252,6 +255,19 @@ def test_a_hooks_range_yields_where_operations_cover_half_of_it(covered, kinds):
         run={"framework": "PyTorch"},
     )
     assert {stage.kind for stage in InputPipelineAnalysis().run(view).stages} == kinds
+
+
+def test_of_5_waits_of_a_loop_all_yield_though_of_2_short_ones_the_hook_takes_the_larger_part():
+    waits = [(40, 10), (400, 390), (40, 10), (400, 390), (400, 390)]
+    ranges = [*waits, (40, 0)]  # the last step was recorded by NVTX only
+    view = trace(
+        steps=[(i * 1000, 1000, i, {"thread_id": 0}) for i in range(6)],
+        nvtx=[(i * 1000, whole, "data loading", {"domain": "traceviz"}) for i, (whole, _) in enumerate(ranges)],
+        host_ops=[(i * 1000, told, TAKE, "input") for i, (_, told) in enumerate(waits)],
+        run={"framework": "PyTorch"},
+    )
+    found = {stage.kind: (stage.calls, stage.total_ns) for stage in InputPipelineAnalysis().run(view).stages}
+    assert found == {"DataLoader": (5, 1190), "NVTX range": (1, 40)}
 
 
 def test_the_2_domains_are_those_in_which_the_hooks_and_the_library_make_ranges():

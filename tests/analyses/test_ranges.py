@@ -53,6 +53,16 @@ def test_self_time_is_without_the_ranges_directly_inside():
     assert {name: row["self_ns"] for name, row in rows(view).items()} == {"step": 30, "fwd": 30, "gemm": 10, "bwd": 30}
 
 
+def test_ranges_within_others_are_said_to_count_in_all_columns_but_self():
+    def words(*ranges):
+        return [block.text for block in section(trace(nvtx=list(ranges))).blocks if isinstance(block, Prose)]
+
+    nested, apart = words((0, 100, "compute"), (10, 40, "data loading")), words((0, 10, "a"), (10, 40, "b"))
+    assert any("all columns but Self" in text for text in nested)
+    assert not any("Self" in text for text in apart)
+    assert len(nested) == len(apart) + 1
+
+
 def test_self_times_of_properly_nested_ranges_add_up_to_the_outermost():
     view = trace(nvtx=[(0, 100, "a"), (0, 100, "b"), (5, 20, "c"), (30, 70, "d"), (40, 60, "e")])
     assert sum(row["self_ns"] for row in rows(view).values()) == 100

@@ -148,6 +148,14 @@ def test_medians_leave_the_warm_up_out():
     assert (result.warmup, result.median_ns, result.p95_ns) == (1, 100.0, 100.0)
 
 
+def test_a_run_of_no_framework_and_0_steps_is_told_of_step_range_and_of_a_time_to_record():
+    skipped = StepAnalysis().run(trace(samples=[(0, "program CPU", 1.0)], run={"format": "run"}))
+    assert isinstance(skipped, Skipped)
+    assert "traceviz.step_range(number)" in skipped.reason
+    assert "--duration" in skipped.reason
+    assert "NVTX" not in skipped.reason
+
+
 def test_without_steps_the_section_is_skipped_and_says_how_to_mark_them():
     result = StepAnalysis().run(trace(nvtx=[(0, 10, "once")]))
     assert isinstance(result, Skipped)

@@ -131,13 +131,25 @@ class Slow(Fake):
         return Harvest((Path("never"),))
 
 
+class Idle(Fake):
+    """Finds nothing to record."""
+
+    name = "idle"
+
+    def start(self, plan, pid):
+        return None
+
+    def harvest(self, plan):
+        return Harvest()
+
+
 class Again(Troubled):
     """Says what another one says."""
 
     name = "again"
 
 
-KNOWN = {kind.name: kind for kind in (Fake, Missing, Broken, Troubled, Again, Launched, Killed, Stalled, Slow)}
+KNOWN = {kind.name: kind for kind in (Fake, Idle, Missing, Broken, Troubled, Again, Launched, Killed, Stalled, Slow)}
 
 if __name__ == "__main__":
     names = os.environ.get("TRACEVIZ_TEST_COLLECTORS")

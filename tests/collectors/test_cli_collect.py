@@ -95,7 +95,7 @@ def test_what_cannot_be_done_is_said_with_its_code_and_leaves_nothing(tmp_path, 
 
 def test_a_collector_that_is_missing_says_what_would_record_instead(tmp_path, monkeypatch):
     done = refused(monkeypatch, tmp_path, "--with", "missing", "--", "true")
-    assert "missing cannot record here (not-installed)" in done.stderr
+    assert "missing cannot record here (not installed)" in done.stderr
     assert "Without --with, these would record: fake." in done.stderr
 
 
@@ -129,7 +129,7 @@ def test_a_recording_within_a_recording_is_one_of_its_own(tmp_path):
 
 def test_without_names_what_is_ready_records_and_the_rest_is_said(tmp_path):
     done = collect("-o", "run", "--", "true", collectors="fake,missing", cwd=tmp_path)
-    assert "traceviz: recording fake; cannot record: missing (not-installed)" in done.stderr
+    assert "traceviz: recording fake; cannot record: missing (not installed)" in done.stderr
     states = {entry["name"]: entry["state"] for entry in manifest(tmp_path / "run")["collectors"]}
     assert states == {"fake": "recorded", "missing": "not-installed"}
 

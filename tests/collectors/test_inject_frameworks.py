@@ -3,7 +3,9 @@
 import json
 import runpy
 import sys
+import threading
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -174,6 +176,70 @@ def test_an_error_of_the_device_is_left_to_the_program(inject, put, capsys: pyte
     broken.block_until_ready = lambda: 1 / 0  # type: ignore[method-assign]
     in_flight(inject, put).dispatched((broken,))
     assert capsys.readouterr().err.count("ZeroDivisionError") == 1
+
+
+class Compiled:
+    """What jax.jit and jax.pmap make."""
+
+    def __init__(self, function) -> None:
+        self._function = function
+
+    def __call__(self, *arguments):
+        return self._function(*arguments)
+
+    def lower(self) -> str:
+        return "lowered"
+
+
+def pmap(fun=None, axis_name=""):
+    return Compiled(fun) if fun is not None else partial(pmap, axis_name=axis_name)
+
+
+@pytest.mark.parametrize("how", ["plainly", "by name", "with options"])
+def test_calls_of_a_function_mapped_over_devices_are_steps(inject, how: str) -> None:
+    module = SimpleNamespace(pmap=pmap)
+    inject.jax_calls._hook_compilers(module)
+    make = {
+        "plainly": module.pmap,
+        "by name": lambda function: module.pmap(fun=function, axis_name="i"),
+        "with options": module.pmap(axis_name="i"),
+    }
+    mapped = make[how](lambda x: x + 1)
+    assert [mapped(x) for x in range(4)] == [1, 2, 3, 4]
+    assert (mapped.lower(), inject.steps.CLOCK.source, inject.steps.CLOCK.steps_seen) == ("lowered", "jax_call", 4)
+
+
+def test_batches_that_another_thread_takes_ahead_end_no_step(inject) -> None:
+    loop, clock = inject.torch_steps.LOOP, inject.steps.CLOCK
+    loader, optimizer = inject.torch_steps.Token(), inject.torch_steps.Token()
+    iterator = SimpleNamespace(_traceviz_loader=loader)
+
+    def take_all() -> None:
+        loop.loader_opens(loader)
+        for _ in range(4):
+            loop.batch_begins(iterator)
+            loop.batch_ends(iterator)
+
+    def train() -> None:
+        loop.optimizer_begins()
+        loop.optimizer_ends(optimizer, done=True)
+
+    in_thread(take_all)
+    train()
+    assert (clock.steps_seen, clock.step) == (1, 1)
+    in_thread(lambda: loop.batches_end(iterator))
+    assert clock.step == 1  # three batches are still to be trained on
+    loop._waiting_batches = 0
+    in_thread(lambda: loop.batches_end(iterator))
+    assert clock.step == 1  # nor does the thread know whether the last one is being trained on
+    train()
+    assert clock.steps_seen == 2
+
+
+def in_thread(function) -> None:
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
 
 
 def test_a_part_directly_within_itself_is_one_part(inject) -> None:

@@ -17,7 +17,7 @@ from traceviz.collectors.manifest import (
     versions_after,
     write_manifest,
 )
-from traceviz.collectors.redact import command_text, settings
+from traceviz.collectors.redact import command_text, settings, without_folders
 
 
 def manifest(**facts):
@@ -50,6 +50,27 @@ def test_problems_and_collectors_are_plain_json():
     entry = CollectorEntry("torch", "failed", problems=(Problem("no-steps", "None.", "Give --steps."),))
     document = json.loads(json.dumps(manifest(collectors=(entry,)).document()))
     assert document["collectors"][0]["problems"] == [{"code": "no-steps", "message": "None.", "fix": "Give --steps."}]
+
+
+@pytest.mark.parametrize(("left_out", "shown"), [(("command line",), "…/data.bin"), ((), "/home/ann/acme/data.bin")])
+def test_folders_in_what_an_error_said_are_private(left_out, shown):
+    problem = Problem("not-started", "OSError: cannot open '/home/ann/acme/data.bin', 8/s or more.")
+    entry = CollectorEntry("torch", "failed", problems=(problem,))
+    document = manifest(collectors=(entry,), problems=(problem,), left_out=left_out).document()
+    told = [document["problems"][0]["message"], document["collectors"][0]["problems"][0]["message"]]
+    assert told == [f"OSError: cannot open '{shown}', 8/s or more."] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("~/a/b.txt is there", "…/b.txt is there"),
+        ("in /data/set/: none", "in …/set/: none"),
+        ("https://a.org/b/c, and/or 3/4", "https://a.org/b/c, and/or 3/4"),
+    ],
+)
+def test_only_paths_are_shortened(text, shown):
+    assert without_folders(text) == shown
 
 
 def test_a_manifest_is_replaced_and_nothing_else_is_left_in_the_folder(tmp_path):
@@ -170,7 +191,10 @@ def test_a_machine_of_2_sockets_with_2_threads_per_core_is_read_from_its_files(t
     topology = {
         f"sys/devices/system/cpu/cpu{cpu}/topology/{key}": f"{value}\n"
         for cpu in range(8)
-        for key, value in (("physical_package_id", cpu // 4), ("core_id", cpu % 2))
+        for key, value in (
+            ("physical_package_id", cpu // 4),
+            ("thread_siblings_list", f"{cpu // 2 * 2}-{cpu // 2 * 2 + 1}"),
+        )
     }
     put(
         tmp_path,
@@ -197,6 +221,7 @@ def test_limits_of_the_older_control_groups_are_read(tmp_path):
     put(
         tmp_path,
         {
+            "proc/self/cgroup": "4:cpu,cpuacct:/\n3:memory:/\n",
             "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "50000\n",
             "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
             "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",

@@ -1,22 +1,28 @@
 """The command line of ``nsys profile``, and what is made of what it leaves, with programs that act like it."""
 
+import os
 import re
 import sqlite3
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tests.collectors.core_runs import wait_for
 from traceviz import nsys_program
 from traceviz.collectors.base import Plan, Window
-from traceviz.collectors.nsys import LOG, REPORT, STREAM, TEMPORARY, NsysCollector, given, profile_flags
-from traceviz.collectors.nsys_window import session_of
+from traceviz.collectors.nsys import LOG, REPORT, STREAM, TEMPORARY, NsysCollector, profile_flags
+from traceviz.collectors.nsys_flags import given
+from traceviz.collectors.nsys_window import session_of, stop_after
 from traceviz.collectors.nvtx import NvtxCollector
+from traceviz.collectors.run import _announcement
 from traceviz.errors import UsageError
 
 FAKE = """#!{python}
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 arguments = sys.argv[1:]
 if arguments == ["--version"]:
     print("NVIDIA Nsight Systems version {version}-abc")
@@ -199,6 +205,44 @@ def test_the_manifest_says_which_part_nsys_recorded(tmp_path, fake, window, help
     assert (found.facts["window"], [problem.code for problem in found.problems]) == told
 
 
+@pytest.mark.parametrize("name", ["\udcfe", "caf\u00e9"])
+def test_only_names_that_are_not_unicode_are_refused_before_1_program_starts(tmp_path, fake, name):
+    fake()
+    if name == "\udcfe":
+        with pytest.raises(UsageError, match="UTF-8"):
+            NsysCollector().command(("echo", name), plan(tmp_path))
+    else:
+        assert NsysCollector().command(("echo", name), plan(tmp_path))[-1] == name
+
+
+SLOW_TO_STOP = """#!{python}
+import os, signal, sys, time
+from pathlib import Path
+if sys.argv[1] == "sessions":
+    print(" 1 Collection 00:01 program {session}")
+else:
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
+    Path({folder!r}, "begun").touch()
+    time.sleep(0.5)
+    Path({folder!r}, "saved").touch()
+"""
+"""As nsys does, it handles SIGTERM even where that was ignored."""
+
+
+@pytest.mark.parametrize(("seconds", "saved"), [(0.0, ["begun", "saved"]), (60.0, [])])
+def test_1_report_that_is_being_written_is_waited_for_and_the_end_of_the_time_is_not(tmp_path, seconds, saved):
+    (tmp_path / "left").mkdir()
+    program = tmp_path / "nsys"
+    folder = str(tmp_path / "left")
+    program.write_text(SLOW_TO_STOP.format(python=sys.executable, session=session_of(plan(tmp_path)), folder=folder))
+    program.chmod(0o755)
+    stopper = stop_after(seconds, program, plan(tmp_path), os.getpid())
+    wait_for(lambda: seconds > 0 or (tmp_path / "left/begun").exists())
+    stopper.stop()
+    assert sorted(path.name for path in (tmp_path / "left").iterdir()) == saved
+    assert stopper.process.poll() is not None
+
+
 def test_nothing_is_stopped_in_a_run_without_a_duration(tmp_path, fake):
     fake(help_text="--trace= --session-new=")
     assert NsysCollector().start(plan(tmp_path, window=Window(0, None, 2.0, None)), 1) is None
@@ -267,3 +311,20 @@ def test_a_layout_without_importer_is_ready_and_says_what_is_lost(tmp_path, monk
     importer.touch(0o755)
     monkeypatch.setattr(nsys_program, "IMPORTER_PLACES", (str(importer),))
     assert NsysCollector().availability().fix == f"sudo ln -s {importer.parent} {tmp_path}/lib/host-linux-x64"
+
+
+@pytest.mark.parametrize(
+    ("collectors", "window", "told"),
+    [
+        (("nsys", "torch"), Window(3, 4), True),
+        (("nsys", "torch"), Window(), False),
+        (("nsys",), Window(0, None, 2.0, 5.0), False),
+        (("torch",), Window(3, 4), False),
+    ],
+)
+def test_that_steps_do_not_bound_nsys_is_said_before_the_1_program_starts(tmp_path, collectors, window, told):
+    recorded = Plan(tmp_path, (), collectors, window=window)
+    prepared = SimpleNamespace(plan=recorded, states={}, options=SimpleNamespace(collectors=collectors))
+    words = _announcement(prepared)
+    assert words.startswith(f"recording {', '.join(collectors)}")
+    assert ("nsys records the whole run" in words) is told

@@ -111,6 +111,12 @@ def test_the_program_has_its_own_input_output_folder_and_exit_code(whole):
     assert "Generating" not in done.stdout + done.stderr
 
 
+def test_what_the_program_writes_has_the_rights_that_the_user_gives(whole):
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (whole[2] / "raw/nsys/program.code").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
 def test_every_range_is_there_and_the_report_and_its_export_are_kept(whole):
     run = whole[2]
     told = told_of(run)

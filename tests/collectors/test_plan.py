@@ -61,7 +61,7 @@ def test_a_name_that_cannot_record_says_what_mends_it_and_what_would_record_inst
     with pytest.raises(MissingToolError) as caught:
         plan(states(nsys="too-old"), collectors=("resources", "nsys"))
     assert caught.value.fix == "install nsys"
-    assert "nsys cannot record here (too-old)" in caught.value.what
+    assert "nsys cannot record here (too old)" in caught.value.what
     assert caught.value.why == "Without --with, these would record: jax, resources, tensorflow, torch."
 
 
@@ -106,6 +106,9 @@ def test_one_collector_at_most_is_given_the_device(options, tracer):
         (("--trace", "none"), False),
         (("-t",), False),
         (("--trace=cuda", "--trace=nvtx"), False),
+        (("--tra=osrt",), False),
+        (("--trac", "osrt"), False),
+        (("--trace-fork-before-exec=true",), True),
         (("--stats=true", "-y", "5"), True),
     ],
 )

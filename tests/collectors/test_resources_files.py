@@ -1,6 +1,8 @@
 """What the sampler reads of /proc and of control groups: lines as kernels write them, and what they mean."""
 
 import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,7 @@ from traceviz.collectors import sampler
 from traceviz.collectors.sampler import (
     GpuProbe,
     LoadProbe,
+    NewcomersProbe,
     Probe,
     ProcessesProbe,
     ProgramProbe,
@@ -23,6 +26,7 @@ from traceviz.collectors.sampler_proc import (
     ProcessTree,
     grown,
     parse_available,
+    parse_children,
     parse_io,
     parse_load,
     parse_machine,
@@ -155,6 +159,20 @@ class TestTree:
         assert [process.pid for process in tree.program] == [11]
         tree.close()
 
+    def test_of_a_wrapped_program_leaves_out_the_2_that_wait_for_it_and_is_empty_before_it_starts(self, tmp_path):
+        shells = stat_line(10, name="sh"), stat_line(11, parent=10, name="sh")
+        tree = ProcessTree(10, proc_folder(tmp_path, *shells), tmp_path / "program.pid")
+        tree.discover()
+        tree.update(0)
+        assert tree.program == []
+        proc_folder(tmp_path, stat_line(12, parent=11, name="sh"), stat_line(13, parent=12, name="sh"))
+        (tmp_path / "program.pid").write_text("12\n")
+        tree.discover()
+        tree.update(1)
+        assert [process.pid for process in tree.program] == [12, 13]
+        assert ProcessesProbe(1, tree).measure(0).__next__().pid == 12
+        tree.close()
+
     def test_counts_threads_that_run(self, tmp_path):
         proc = proc_folder(tmp_path, stat_line(10), threads=[(10, 10, "S"), (10, 11, "R"), (10, 12, "R")])
         tree = ProcessTree(10, proc)
@@ -249,8 +267,8 @@ def test_new_processes_are_looked_for_when_the_newest_is_another_or_not_told(tmp
     proc = proc_folder(tmp_path, stat_line(10))
     (proc / "loadavg").write_text(f"0.50 0.40 0.30 3/9 {first}\n")
     tree = ProcessTree(10, proc)
-    probe = LoadProbe(1, tree)
-    assert [reading.value for reading in probe.measure(0)] == [2]
+    probe = NewcomersProbe(1, tree)
+    assert list(probe.measure(0)) == []
     proc_folder(tmp_path, stat_line(12, parent=10))
     (proc / "loadavg").write_text(f"0.50 0.40 0.30 3/9 {then}\n")
     list(probe.measure(1))
@@ -258,11 +276,47 @@ def test_new_processes_are_looked_for_when_the_newest_is_another_or_not_told(tmp
     tree.close()
 
 
+def test_children_and_theirs_are_found_with_the_load_without_a_look_at_all_processes(tmp_path, monkeypatch):
+    proc = proc_folder(tmp_path, stat_line(10), stat_line(12, parent=10), stat_line(13, parent=12), stat_line(14))
+    for pid, children in ((10, "12 99 "), (12, "13 ")):  # 99 has ended meanwhile
+        (proc / f"{pid}/task/{pid}").mkdir(parents=True)
+        (proc / f"{pid}/task/{pid}/children").write_text(children)
+    (proc / "loadavg").write_text("0.50 0.40 0.30 3/9 13\n")
+    tree = ProcessTree(10, proc)
+    tree._adopt(10)
+    monkeypatch.setattr(ProcessTree, "discover", None)
+    assert [reading.value for reading in LoadProbe(1, tree).measure(0)] == [2]
+    assert sorted(tree.members) == [10, 12, 13]
+    tree.close()
+
+
+def test_of_a_list_of_children_that_is_cut_off_the_last_is_none():
+    assert parse_children(b"12 345 67") == [12, 345]
+    assert parse_children(b"") == parse_children(b"12") == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+def test_a_child_is_found_by_the_kernels_list_of_children_and_once_only():
+    tree = ProcessTree(os.getpid())
+    tree.discover()
+    if tree.members[os.getpid()].children_file is None:
+        pytest.skip("this kernel keeps no lists of children")
+    with subprocess.Popen(["sleep", "60"]) as child:
+        tree.follow()
+        found = tree.members[child.pid]
+        tree.discover()
+        assert tree.members[child.pid] is found
+        child.kill()
+    tree.update(0)
+    assert child.pid not in tree.members
+    tree.close()
+
+
 def test_all_probes_together_may_take_less_than_0_6_percent_of_a_core_and_0_75_with_gpus():
     found = [kind for kind in vars(sampler).values() if isinstance(kind, type) and issubclass(kind, Probe)]
     shares = {kind: kind.cpu_share for kind in found if kind is not Probe}
     of_gpus = shares[GpuProbe] + shares[TrafficProbe]
-    assert len(shares) == 9
+    assert len(shares) == 10
     assert sum(shares.values()) - of_gpus <= 0.006 + 1e-9
     assert of_gpus <= 0.0015 + 1e-9
 
@@ -281,6 +335,13 @@ def test_a_probe_of_1000_readings_waits_3_seconds_as_they_have_to_be_stored():
     assert len(probe.turn(0)) == 1000
     assert probe.due_ns > 2_900_000_000
     assert probe.turn(2_900_000_000) == []
+
+
+@pytest.mark.parametrize(
+    ("ran_s", "took_ms", "pause_s"), [(0, 0, 2), (24, 5, 3), (100, 5, 5), (100, 12.5, 5), (4, 6, 2.4), (100, 20, 8)]
+)
+def test_writing_takes_a_quarter_percent_of_a_core_at_most(ran_s, took_ms, pause_s):
+    assert sampler.flush_pause(ran_s * 10**9, int(took_ms * 10**6)) == pause_s * 10**9
 
 
 class TestThreadClocks:

@@ -27,8 +27,19 @@ def test_a_part_grows_with_every_flush_and_keeps_nulls(tmp_path):
         {"unix_ns": 2000, "pid": None, "gpu": None, "metric": "core 3", "unit": "%", "value": 50.0},
     ]
     described = json.loads((tmp_path / "resources.json").read_text())
-    assert (described["state"], described["samples"], described["parts"]) == ("ended", 3, 1)
+    assert (described["state"], described["samples"], described["parts"]) == ("ended", 2, 1)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["part-00001.parquet", "resources.json"]
+
+
+def test_of_three_moments_with_6_readings_two_measured_the_host(tmp_path):
+    """Samples are moments, as in the report: neither values nor what GPUs were asked between them."""
+    writer = PartWriter(tmp_path)
+    writer.add(1_000, [Reading(metrics.PROGRAM_CPU, 1.0), Reading(metrics.PROGRAM_RSS, 2.0)])
+    writer.add(1_000, [Reading(metrics.core(0), 3.0)])
+    writer.add(2_000, [Reading(metrics.GPU_POWER, 4.0, gpu=0)])
+    writer.add(3_000, [Reading(metrics.PROGRAM_RSS, 5.0), Reading(metrics.GPU_POWER, 6.0, gpu=0)])
+    writer.flush({})
+    assert json.loads((tmp_path / "resources.json").read_text())["samples"] == 2
 
 
 def test_another_part_begins_after_half_a_minute(tmp_path):

@@ -4,14 +4,18 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import traceviz
 from tests.collectors.core_runs import DRIVER, begin, collect, is_alive, manifest, python, wait_for
 from traceviz import CollectOptions, api
-from traceviz.collectors.base import Problem, Window
+from traceviz.collectors.base import Plan, Problem, Window
+from traceviz.collectors.jax import JaxCollector
 from traceviz.collectors.manifest import CollectorEntry, Manifest
+from traceviz.collectors.supervise import find_program
+from traceviz.errors import CommandNotFoundError, NotExecutableError
 from traceviz.recording import _Read, _worth_saying, understood
 
 READ = {"TRACEVIZ_TEST_READ": "yes"}
@@ -58,7 +62,49 @@ def test_a_wrapper_that_breaks_down_costs_no_exit_code(tmp_path, wrapper, proble
     found = manifest(tmp_path / "run")
     assert (done.returncode, found["status"], found["exit"]["code"]) == (3, "failed", 3)
     assert [problem["code"] for problem in found["problems"]] == problems
+    written = [(tmp_path / "run/raw" / wrapper / f"program.{name}").stat().st_mtime_ns for name in ("pid", "code")]
     assert found["duration_ns"] > 1e9
+    assert (found["started_unix_ns"], found["duration_ns"]) == (written[0], written[1] - written[0])
+
+
+@pytest.mark.parametrize(("asked", "problems"), [(("--with", "idle"), ["unused"]), ((), [])])
+def test_what_was_asked_for_by_name_and_recorded_nothing_is_named(tmp_path, asked, problems):
+    collect("-o", tmp_path / "run", *asked, "--nvtx", "off", *python("pass"), collectors="fake,idle")
+    found = manifest(tmp_path / "run")
+    states = {entry["name"]: entry["state"] for entry in found["collectors"]}
+    assert (states["idle"], [problem["code"] for problem in found["problems"]]) == ("unused", problems)
+    assert all("idle" in problem["message"] for problem in found["problems"])
+
+
+def test_a_folder_of_path_that_may_not_be_entered_is_passed_over(tmp_path, monkeypatch):
+    closed, stat = tmp_path / "closed", os.stat
+
+    def stat_as_another_user(path, **options):
+        if closed in Path(path).parents:
+            raise PermissionError(13, "Permission denied")
+        return stat(path, **options)
+
+    (tmp_path / "tool").touch(mode=0o755)
+    monkeypatch.setattr(os, "stat", stat_as_another_user)
+    assert find_program("tool", {"PATH": f"{closed}:{tmp_path}"}) == tmp_path / "tool"
+    with pytest.raises(CommandNotFoundError):
+        find_program("tool", {"PATH": str(closed)})
+    with pytest.raises(NotExecutableError, match="may not be entered"):
+        find_program(str(closed / "tool"), {})
+
+
+def test_the_name_of_a_capture_does_not_tell_the_machines(tmp_path):
+    plan = Plan(tmp_path, (), ("jax",))
+    left = plan.raw("jax") / "pid7/plugins/profile/2026"
+    left.mkdir(parents=True)
+    for name in ("ann-laptop", "bob"):
+        (left / f"{name}.xplane.pb").write_text(name)
+    for _ in range(2):
+        sources = JaxCollector().harvest(plan).sources
+        assert [(path.name, path.read_text()) for path in sources] == [
+            ("host.xplane.pb", "ann-laptop"),
+            ("host1.xplane.pb", "bob"),
+        ]
 
 
 def test_the_manifest_has_times_usage_tags_and_what_the_collector_found(tmp_path):
@@ -104,7 +150,8 @@ def test_the_manifest_says_nothing_private_unless_told_to(tmp_path):
     assert manifest(tmp_path / "run")["left_out"] == ["command line", "host name", "environment"]
     collect("-o", tmp_path / "run", "--force", "--keep-private", *python(f"'{secret}'"))
     found = manifest(tmp_path / "run")
-    assert (secret in found["command"], found["left_out"], bool(found["machine"]["host"])) == (True, [], True)
+    kept = (secret in found["command"], found["left_out"], bool(found["machine"]["host"]))
+    assert kept == (True, ["environment"], True)
 
 
 def test_a_collector_that_fails_costs_neither_the_exit_code_nor_the_others(tmp_path):

@@ -1,19 +1,24 @@
 """Signals and terminals: what reaches the program, how often, and what is kept of the run."""
 
 import contextlib
+import fcntl
 import os
 import pty
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.collectors.core_runs import begin, command, is_alive, manifest, mind_signals, python, wait_for
-from traceviz.collectors.base import Wrapped
+from traceviz.collectors.base import Plan, Wrapped
+from traceviz.collectors.nsys import NsysCollector
+from traceviz.collectors.processes import kill_tree
 from traceviz.collectors.supervise import Wrapper, _Program
 
 COUNTING = """
@@ -25,8 +30,8 @@ def note(number, frame):
         time.sleep(0.1)
         os.write(log, b'saved\\n')
         sys.exit(7)
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT):
-    signal.signal(number, note)
+for number in ("INT", "TERM", "HUP", "USR1", "USR2", "QUIT", "WINCH"):
+    signal.signal(getattr(signal, f'SIG{{number}}'), note)
 {first}
 os.write(log, b'up\\n')
 while True:
@@ -63,8 +68,8 @@ def in_terminal(*arguments, collectors="fake"):
         yield pid, terminal
     finally:
         os.close(terminal)
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
-            os.kill(pid, signal.SIGKILL)
+        kill_tree(pid)  # what a failed test leaves
+        with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, 0)
 
 
@@ -132,6 +137,30 @@ def test_ctrl_c_in_a_terminal_reaches_the_program_exactly_once(tmp_path, collect
         assert exit_of(pid) == 7
     assert program.lines == ["up", "2", "saved"]
     assert manifest(program.run)["status"] == "interrupted"
+
+
+@pytest.mark.parametrize("collectors", ["fake", "launched"])
+def test_ctrl_c_in_a_terminal_reaches_the_program_that_a_shell_runs(tmp_path, collectors):
+    program = Counted(tmp_path)
+    *ours, _, python_, flag, code = program.arguments
+    script = 'trap : INT; "$@"; exit 5'
+    with in_terminal(*ours, "--", "sh", "-c", script, "sh", python_, flag, code, collectors=collectors) as (pid, tty):
+        program.wait_until_up()
+        os.write(tty, b"\x03")
+        assert exit_of(pid) == 5
+    assert program.lines == ["up", "2", "saved"]
+
+
+@pytest.mark.parametrize("collectors", ["fake", "launched"])
+def test_a_program_hears_that_its_terminal_has_another_size(tmp_path, collectors):
+    program = Counted(tmp_path)
+    with in_terminal(*program.arguments, collectors=collectors) as (pid, terminal):
+        program.wait_until_up()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        wait_for(lambda: len(program.lines) == 2)
+        os.write(terminal, b"\x03")
+        assert exit_of(pid) == 7
+    assert program.lines == ["up", "28", "2", "saved"]
 
 
 @pytest.mark.parametrize("collectors", ["fake", "launched"])
@@ -240,6 +269,16 @@ def test_a_terminal_that_closes_costs_nsys_nothing(tmp_path):
     assert (entry["sources"][-1], entry["problems"]) == ("raw/nsys/report.nsys-rep", [])
 
 
+@pytest.mark.skipif(shutil.which("nsys") is None, reason="nsys is not on PATH")
+def test_a_second_ctrl_c_leaves_nothing_of_nsys_with_the_terminal_open(tmp_path):
+    program = Counted(tmp_path, ends=())
+    with in_terminal("--with", "nsys", "--nvtx", "off", *program.arguments, collectors=None) as (pid, terminal):
+        program.wait_until_up()
+        assert len(list(NsysCollector().helpers(Plan(program.run, (), ())))) >= 1
+        assert pressing_until_it_ends(pid, terminal) == 130
+        wait_for(lambda: not list(NsysCollector().helpers(Plan(program.run, (), ()))))
+
+
 def state_of(pid):
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
@@ -256,6 +295,21 @@ def test_a_paused_recording_pauses_the_program_and_both_go_on(tmp_path):
     running.terminate()
     assert running.wait(timeout=20) == 7
     assert manifest(program.run)["status"] == "interrupted"
+
+
+def test_a_pause_stops_what_the_program_has_started_wherever_that_is(tmp_path):
+    child = "import subprocess\nos.write(log, f'{subprocess.Popen(['sleep', '60']).pid}\\n'.encode())\n"
+    program = Counted(tmp_path, first=child.replace("['sleep', '60']", '["sleep", "60"]'))
+    running = begin(*program.arguments, process_group=0, collectors="launched")
+    program.wait_until_up()
+    child = int(program.lines[0])
+    running.send_signal(signal.SIGTSTP)
+    wait_for(lambda: (state_of(running.pid), state_of(child)) == ("T", "T"))
+    running.send_signal(signal.SIGCONT)
+    wait_for(lambda: "T" not in (state_of(running.pid), state_of(child)))
+    running.terminate()
+    assert running.wait(timeout=20) == 7
+    os.kill(child, signal.SIGKILL)
 
 
 def test_signals_that_were_ignored_from_the_start_stay_ignored_and_none_is_held_back(tmp_path):

@@ -47,12 +47,12 @@ def test_ten_steps_of_an_unmodified_program_are_recorded_and_its_loader_named(tr
     assert {finding.slug for finding in report.findings} >= {"input-bound", "single-process-loader"}
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
-def test_workers_of_a_loader_are_not_recorded_however_they_start(train, context):
-    ran = train("workers", 20, context)
+def test_workers_of_a_loader_are_not_recorded_however_they_start(train):
+    ran = train("workers", 7, "fork,spawn,forkserver")
     assert (ran.code, ran.problems) == (0, [])
     assert len(facts(ran)["processes"]) == 1
-    assert steps_of(ran) == list(range(5, 15))
+    # of the first step with a new loader, only the end is seen
+    assert steps_of(ran) == [step for step in range(5, 17) if step not in (7, 14)]
 
 
 @pytest.mark.parametrize(("how", "code"), [("raise", 1), ("terminated", -15)])

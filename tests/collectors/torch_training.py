@@ -1,6 +1,6 @@
 """A training program that knows nothing of profilers, run by the tests under the hooks.
 
-python torch_training.py HOW [STEPS] [CONTEXT]
+python torch_training.py HOW [STEPS] [CONTEXT,CONTEXT...]
 """
 
 import os
@@ -55,6 +55,11 @@ def accumulate(steps, model, optimizers):
             optimizers[0].zero_grad()
 
 
+def workers(steps, model, optimizers, contexts):
+    for context in contexts:
+        train(steps, model, optimizers, num_workers=1, multiprocessing_context=context)
+
+
 def call(steps, model):
     with torch.no_grad():
         for _ in range(steps):
@@ -90,7 +95,7 @@ def main(how, steps, context):
         "profiled": lambda: profiled(steps, model, optimizers),
         "profiled-later": lambda: profiled(steps, model, optimizers, steps // 2),
         "two": lambda: train(steps, model, [*optimizers, torch.optim.Adam(model[0].parameters())]),
-        "workers": lambda: train(steps, model, optimizers, num_workers=2, multiprocessing_context=context),
+        "workers": lambda: workers(steps, model, optimizers, context.split(",")),
     }
     loops.get(how, lambda: train(steps, model, optimizers))()
     end(how)

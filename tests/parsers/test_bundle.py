@@ -260,3 +260,22 @@ def test_totals_add_up_and_a_clock_that_is_set_back_changes_nothing(ranks, moved
     late, seed = ranks[last]
     parts[last] = training(last, t0=1_000 + late, shift=room, seed=seed)
     assert content(combine(parts, names)) == content(found)
+
+
+@pytest.mark.parametrize(("begins", "ranks"), [((0, 60), (None, None)), ((0, DAY_NS), (None, None))])
+def test_2_runs_one_after_the_other_are_no_job(begins, ranks):
+    runs = [as_run(training(rank, t0=begin)) for rank, begin in zip(ranks, begins, strict=True)]
+    with pytest.raises(UsageError, match="These are 2 runs, not the ranks of one job"):
+        combine(runs, ["slow", "repaired"])
+
+
+@pytest.mark.parametrize(("begins", "ranks"), [((0, 60), (0, 1)), ((0, 30), (None, None))])
+def test_2_runs_at_one_time_or_that_state_their_ranks_are_a_job(begins, ranks):
+    runs = [as_run(training(rank, t0=begin)) for rank, begin in zip(ranks, begins, strict=True)]
+    assert sorted(combine(runs, ["a", "b"])["processes"]["rank"].to_pylist()) == [0, 1]
+
+
+def as_run(tables):
+    """The tables as ``traceviz collect`` leaves them."""
+    rows = [{**row, "format": "run"} for row in tables["run"].to_pylist()]
+    return {**tables, "run": pa.Table.from_pylist(rows, schema.table("run").arrow)}

@@ -75,12 +75,13 @@ def test_processes_are_those_of_samples_and_gpus_those_that_were_found(tmp_path)
 
 
 def test_settings_are_of_the_machine_the_program_and_the_cost_of_half_a_percent(tmp_path):
-    tables = read(write(tmp_path, [CPU]))
+    tables = read(write(tmp_path, [CPU], startup_cpu_ns=170_000_000))
     assert dict(tables.settings.select("key", "value").collect().iter_rows()) == {
         "env.OMP_NUM_THREADS": "4",
         "machine.cores": "8",
         "resources.cost": "0.00500",
         "resources.rate_hz": "10",
+        "resources.start_ns": "170000000",
     }
 
 
@@ -104,6 +105,13 @@ def test_what_is_missing_is_noted(tmp_path, described, code):
 
 def test_four_of_100_samples_that_were_missed_are_not_worth_a_note(tmp_path):
     assert codes(read(write(tmp_path, [CPU], missed=4))) == []
+
+
+@pytest.mark.parametrize(("taken", "noted"), [(74, ["samples-thinned"]), (75, [])])
+def test_of_100_samples_of_the_program_a_quarter_that_the_sampler_left_out_are_noted(tmp_path, taken, noted):
+    tables = read(write(tmp_path, [(number * 100_000_000, *CPU[1:]) for number in range(taken)]))
+    assert codes(tables) == noted
+    assert all("read 74 times, not 100 times" in message for message in tables.arrow("notes")["message"].to_pylist())
 
 
 def test_a_part_that_cannot_be_read_is_left_out_and_noted(tmp_path):

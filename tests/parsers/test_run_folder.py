@@ -59,6 +59,11 @@ class TestIdentification:
         assert identify(folder).format == "run"
         assert open_trace(folder).rows("steps") == 7
 
+    @pytest.mark.parametrize("part", ["manifest.json", "raw", "raw/../raw"])
+    def test_its_manifest_and_all_recordings_stand_for_the_run_of_10_steps(self, torch_run, part):
+        found = open_trace(torch_run / part)
+        assert (found.run_facts()["format"], found.rows("steps"), found.rows("samples")) == ("run", 10, 240)
+
     def test_a_newer_run_folder_is_refused(self, torch_run):
         rewrite(torch_run, version=2)
         with pytest.raises(DamagedTraceError, match=r"version 2; this traceviz reads 1 to 1"):
@@ -156,6 +161,17 @@ class TestEndings:
     def test_what_recording_cost_reaches_the_notes(self, torch_run):
         rewrite(torch_run, collectors=[{"name": "torch", "facts": {"stop_cost_ns": 1_500_000_000}}])
         assert notes(open_trace(torch_run))["collector-cost"] == "Collector torch: stopping and saving took 1.50 s."
+
+    def test_of_four_collectors_those_whose_recordings_cannot_be_read_left_nothing(self, torch_run):
+        """TensorFlow was killed while it recorded, JAX's file is cut off; ranges of nvtx are in others' recordings."""
+        states = {"torch": "recorded", "tensorflow": "recording", "jax": "recorded", "nvtx": "recorded"}
+        rewrite(torch_run, collectors=[{"name": name, "state": state} for name, state in states.items()])
+        said = report_on(torch_run, sections={"run"})
+        assert (said.fact("run", "recorded_by"), said.fact("run", "without")) == ("nvtx, torch", "jax, tensorflow")
+        lost = {code: text for code, text in notes(open_trace(torch_run)).items() if code == "recording-lost"}
+        assert lost == {
+            "recording-lost": "Collector tensorflow: it had saved nothing yet when the recording was ended."
+        }
 
     def test_a_run_that_recorded_nothing_says_why(self, tmp_path):
         folder = run_folder(tmp_path / "run", {}, {"status": "killed"})

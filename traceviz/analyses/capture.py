@@ -116,7 +116,7 @@ class Capture(Analysis[CaptureFacts]):
     def describe(self, result: CaptureFacts) -> Section:
         """Facts only."""
         facts = (
-            Fact("span_ns", "captured time", result.span_ns if result.events else None, "ns"),
+            Fact("span_ns", "captured time", result.span_ns or None, "ns"),
             Fact("devices", "devices used", result.devices, "count"),
             Fact("processes", "processes", result.processes, "count"),
             *_ranks(result),
@@ -135,7 +135,8 @@ def _overhead_of(overhead: pl.DataFrame, process_id: int) -> IntervalSet:
 
 def _overhead(result: CaptureFacts) -> tuple[Fact, ...]:
     """What the profiler took, where it says so: not recorded is not nothing."""
-    return () if result.overhead_ns is None else (Fact("overhead_ns", "profiler overhead", result.overhead_ns, "ns"),)
+    label = "profiler overhead while recording"
+    return () if result.overhead_ns is None else (Fact("overhead_ns", label, result.overhead_ns, "ns"),)
 
 
 def _ranks(result: CaptureFacts) -> tuple[Fact, ...]:

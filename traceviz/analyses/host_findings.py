@@ -55,8 +55,8 @@ def _few_cores(load: HostLoad, limits: Limits) -> Finding | None:
     # Where devices wait, the findings about input and idle devices count that time; this one says what is free.
     cost_ns = round(load.steps.host_ns * idle / (busy + idle)) if load.steps.on_host else 0
     facts = (
-        Fact("busy_cores", "busy cores, mean", busy, "number"),
-        Fact("idle_cores", "idle cores, mean", idle, "number"),
+        Fact("busy_cores", f"busy cores, {load.judged_words}", busy, "number"),
+        Fact("idle_cores", f"idle cores, {load.judged_words}", idle, "number"),
         Fact("cores", "cores for it", cores, "number"),
         Fact("busiest_thread", "busiest thread runs", _share(load.busiest_thread), "ratio"),
         Fact("input_share", "of step time waits for input", _of(load.steps.input_ns, load), "ratio"),
@@ -75,9 +75,18 @@ def _few_cores(load: HostLoad, limits: Limits) -> Finding | None:
 
 
 def _advice(code: str, load: HostLoad, limits: Limits) -> tuple[str, ...] | None:
-    """The advice that fits: of either rule, the first is about input, which may be no problem here."""
+    """The advice that fits: of either rule, the first is about input, the others about what else the host does."""
+    if not load.steps.step_ns:
+        return None
+    first, *others = rule(code).advice
+    if _mostly_input(load):
+        return (first,)
     waits_for_input = (_of(load.steps.input_ns, load) or 0.0) >= limits.input_share
-    return None if waits_for_input or not load.steps.step_ns else rule(code).advice[1:]
+    return None if waits_for_input else tuple(others)
+
+
+def _mostly_input(load: HostLoad) -> bool:
+    return load.steps.input_ns > load.steps.host_ns
 
 
 def _waits(load: HostLoad, limits: Limits) -> bool:
@@ -90,6 +99,8 @@ def _waits(load: HostLoad, limits: Limits) -> bool:
 def _waiting(load: HostLoad) -> str:
     if not load.steps.step_ns:
         return f"GPUs work in {format_ratio(load.gpu_share or 0)} of the time"
+    if _mostly_input(load):
+        return f"Steps wait for input in {format_ratio(_of(load.steps.input_ns, load) or 0.0)} of their time"
     if load.steps.on_host:
         return "The host computes the steps"
     return f"Steps wait for the host in {format_ratio(load.steps.bound_share)} of their time"
@@ -113,14 +124,14 @@ def _oversubscribed(load: HostLoad, limits: Limits) -> Finding | None:
     cost_ns = round((load.steps.input_ns + load.steps.host_ns) * lost)
     whose = "threads of this and other programs" if by_others else "threads of the program"
     message = (
-        f"On average {format_number(round(wanted, 1))} {whose} want one of {format_number(usable)} cores: those of the "
-        f"program wait in {format_ratio(lost)} of the time in which they could run."
+        f"In the {load.judged_words}, {format_number(round(wanted, 1))} {whose} want one of {format_number(usable)} "
+        f"cores on average: those of the program wait in {format_ratio(lost)} of the time in which they could run."
     )
     facts = (
-        Fact("runnable", "threads that want a core, mean", runnable, "number"),
+        Fact("runnable", f"threads that want a core, {load.judged_words}", runnable, "number"),
         Fact("cores", "cores that the program may use", usable, "number"),
         Fact("waiting_share", "of their time they wait", lost, "ratio"),
-        Fact("others_runnable", "threads of other programs", load.others_runnable, "number"),
+        Fact("others_runnable", f"threads of other programs, {load.judged_words}", load.others_runnable, "number"),
     )
     evidence = tuple(fact for fact in facts if fact.value is not None)
     return finding("TV603", message, evidence, cost_ns, load.steps.step_ns, STEPS)
@@ -147,10 +158,17 @@ def _settings(load: HostLoad, limits: Limits) -> Finding | None:
         *(Fact(f"setting_{number}", _name(key), value) for number, (key, value, _) in enumerate(misfits, 1)),
         Fact("cores", "cores that the program may use", load.machine.usable, "number"),
         Fact("physical_cores", "physical cores", load.machine.physical, "count"),
-        Fact("busy_cores", "busy cores, mean", load.busy_cores, "number"),
+        Fact("busy_cores", f"busy cores, {load.judged_words}", load.busy_cores, "number"),
     )
     known = tuple(fact for fact in evidence if fact.value is not None)
-    return finding("TV604", " ".join(words for _, _, words in misfits), known, 0, load.steps.step_ns, STEPS)
+    message, advice = " ".join(words for _, _, words in misfits), _thread_advice({key for key, _, _ in misfits})
+    return finding("TV604", message, known, 0, load.steps.step_ns, STEPS, advice=advice)
+
+
+def _thread_advice(keys: set[str]) -> tuple[str, ...]:
+    """The advice on settings that do not fit: that on one variable only where it is among them."""
+    fine = [key.removeprefix("env.") for key in (_SPIN, _ONEDNN) if key not in keys]
+    return tuple(line for line in rule("TV604").advice if not any(name in line for name in fine))
 
 
 def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
@@ -165,7 +183,8 @@ def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
         if threads is None:
             continue
         name = _name(key)
-        if threads > math.ceil(usable) and max(busy, load.runnable or 0.0) >= usable / 2:
+        started = load.threads_max is None or load.threads_max >= threads  # else nobody heeds the setting
+        if threads > math.ceil(usable) and started and max(busy, load.runnable or 0.0) >= usable / 2:
             yield key, value, f"{name} is {threads}, and the program may use {counted(math.ceil(usable), 'core')}."
         elif threads < math.floor(best) and starved and _TEAMS.match(key):
             yield (
@@ -182,7 +201,9 @@ def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
 def _name(key: str) -> str:
     """A setting as people know it: the variable, or the framework's word."""
     told = _TOLD.match(key)
-    return f"{_FRAMEWORKS.get(told[1], told[1])}'s {told[2]}-op thread number" if told else key.removeprefix("env.")
+    if told is None:
+        return key.removeprefix("env.")
+    return f"{_FRAMEWORKS.get(told[1], 'The framework')}'s {told[2]}-op thread number"
 
 
 _FRAMEWORKS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}

@@ -30,7 +30,7 @@ HOOKS, RECORDED = "traceviz", "program"
 """NVTX domains of the ranges that ``traceviz collect`` puts around parts of a step, and of ``traceviz.record``."""
 
 SAME_SHARE = 0.5
-"""A range of these is told by operations, too, where they cover at least this share of it."""
+"""Ranges of these are told by operations, too, where they cover at least this share of those in which there are any."""
 
 
 _ANNOTATIONS = ("annotation", "runtime")
@@ -54,17 +54,22 @@ def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.D
     found = own.filter(is_input(trace.options.input_range))
     if trace.options.input_range is not None or not takes.height:
         return found
-    again = (found["domain"] == HOOKS) & _covered(found, takes)
-    recorded = found["domain"] == RECORDED
-    for name in found.filter(recorded)["name"].unique().to_list():
-        again |= recorded & (found["name"] == name) & _covered(found, takes.filter(pl.col("name") == name))
-    return found.filter(~again)
+    ours = found.filter(pl.col("domain") == HOOKS)
+    told = found.filter(pl.col("domain") == RECORDED).partition_by("name")
+    loops = [(ours, takes), *((part, takes.filter(pl.col("name") == part["name"][0])) for part in told)]
+    again = pl.concat([ranges.filter(_covered(ranges, operations)) for ranges, operations in loops])
+    return found.join(again, on="range_id", how="anti", maintain_order="left")
 
 
 def _covered(ranges: pl.DataFrame, operations: pl.DataFrame) -> pl.Series:
-    """Whether ``operations`` cover most of each range."""
+    """Which ranges ``operations`` tell of: those that hold any, if most of these is covered.
+
+    Of one loop all or none, so that a stage is not what is left of it: of a short wait, the hook takes the larger part.
+    """
     starts, ends = bounds(ranges)
-    return pl.Series(intervals(operations).overlap(starts, ends) >= SAME_SHARE * (ends - starts), dtype=pl.Boolean)
+    told = intervals(operations).overlap(starts, ends)
+    holds = told > 0
+    return pl.Series(holds & (told.sum() >= SAME_SHARE * (ends - starts)[holds].sum()), dtype=pl.Boolean)
 
 
 def is_input(pattern: str | None) -> pl.Expr:

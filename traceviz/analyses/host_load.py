@@ -77,6 +77,7 @@ class HostLoad:
         machine_busy: Busy cores of the machine, whoever uses them, on average.
         read_rate: Mean bytes per second from storage.
         throttled: Mean time that a CPU limit held threads back, as a share of one core.
+        threads_max: Most threads that the program had at once, in the whole run.
         gpu_share: Mean utilisation of the GPUs that worked at all.
         growth: How memory grew; ``None`` where it did not, or not steadily.
     """
@@ -93,8 +94,14 @@ class HostLoad:
     machine_busy: float | None = None
     read_rate: float | None = None
     throttled: float | None = None
+    threads_max: int | None = None
     gpu_share: float | None = None
     growth: Growth | None = None
+
+    @property
+    def judged_words(self) -> str:
+        """Of which time the means are."""
+        return "steady steps" if self.steps.step_ns else "whole run"
 
     @property
     def idle_cores(self) -> float | None:
@@ -143,6 +150,7 @@ def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, grow
         machine_busy=_percent(means.get(host_samples.MACHINE_CPU)),
         read_rate=means.get(host_samples.PROGRAM_READ),
         throttled=_percent(means.get(host_samples.THROTTLED)),
+        threads_max=_highest(of_host.get(host_samples.PROGRAM_THREADS)),
         gpu_share=_percent(max((float(values.mean()) for values in gpus if values.any()), default=None)),
         growth=_growth(of_host, window[0] if trace.steady else None, steps, growth_share),
     )
@@ -170,6 +178,10 @@ def _training(memory: Series, first_step_ns: int | None) -> tuple[int, int]:
 
 def _percent(value: float | None) -> float | None:
     return None if value is None else value / 100
+
+
+def _highest(series: Series | None) -> int | None:
+    return None if series is None else round(float(series.values.max()))
 
 
 def _others(of_host: dict[str, Series], window: tuple[int, int]) -> float | None:

@@ -30,6 +30,7 @@ class MetricUse:
         label: Its name for people.
         device: Device measured; empty for the host.
         unit: Unit of the values.
+        whole: What 100 % are, for people; empty for percent of a whole.
         mean, p95, highest: Over all samples of the capture.
         lane: Its picture: shares of an amount; ``None`` without one.
     """
@@ -38,6 +39,7 @@ class MetricUse:
     label: str
     device: str
     unit: str
+    whole: str
     mean: float
     p95: float
     highest: float
@@ -58,7 +60,9 @@ class ProcessUse:
 class HostResources:
     """All metrics, the processes with the busiest first, the mean of each core, and the judged time in figures.
 
-    ``window`` is the time of the capture and of all samples, ``span_ns`` that of the capture alone, from 0 on.
+    ``samples`` is the number of moments at which something was measured, ``pauses`` are the mean and the longest time
+    from one measurement of the program to the next; ``None`` of fewer than two. ``window`` is the time of the capture
+    and of all samples, ``span_ns`` that of the capture alone, from 0 on.
     """
 
     metrics: tuple[MetricUse, ...]
@@ -66,6 +70,7 @@ class HostResources:
     cores: tuple[tuple[int, float], ...]
     load: HostLoad
     samples: int
+    pauses: tuple[int, int] | None
     window: tuple[int, int]
     span_ns: int
 
@@ -139,7 +144,8 @@ class HostResourcesAnalysis(Analysis[HostResources]):
             processes=_processes(trace, self.processes),
             cores=_cores(trace),
             load=host_load(trace, series, found, self.rising_share),
-            samples=sum(one.values.size for one in series),
+            samples=host_samples.instants(trace),
+            pauses=_pauses(series),
             window=(begin, end),
             span_ns=trace.span_ns,
         )
@@ -175,11 +181,11 @@ class HostResourcesAnalysis(Analysis[HostResources]):
 
 def _over(result: HostResources) -> str:
     """What the pictures show, and which part of it the profilers recorded."""
-    begin, end = result.window
-    part = (
-        "" if (begin, end) == (0, result.span_ns) else f" ({format_value(result.span_ns, 'ns')} from 0 s on profiled)"
-    )
-    return f"Over the run{part}; full height is the amount on the right"
+    profiled = format_value(result.span_ns, "ns")
+    part = "" if result.window == (0, result.span_ns) else f", of which profilers recorded 0 s to {profiled}"
+    empty = any(value is None for use in result.metrics if use.lane for value in use.lane.values)
+    unknown = ", · is where nothing was sampled" if empty else ""
+    return f"Over the run{part}; full height is the amount on the right{unknown}"
 
 
 def _busy_cores(result: HostResources) -> Iterator[Bars]:
@@ -207,7 +213,7 @@ def _facts(result: HostResources) -> Iterator[Fact]:
     processes = result.of(host_samples.PROGRAM_PROCESSES)
     share = min(cpu.mean / 100 / found.usable, 1.0) if cpu and found.usable else None
     yield Fact("cpu_mean", "CPU, of the usable cores", share, "ratio")
-    yield Fact("busy_cores", "busy cores, mean", cpu.mean / 100 if cpu else None, "number")
+    yield Fact("busy_cores", "busy cores, whole run", cpu.mean / 100 if cpu else None, "number")
     steady = load.busy_cores if load.steps.step_ns else None
     yield Fact("steady_busy_cores", "busy cores, steady steps", steady, "number")
     yield Fact("cores", "usable cores", found.usable, "number")
@@ -218,7 +224,20 @@ def _facts(result: HostResources) -> Iterator[Fact]:
     yield Fact("processes_max", "processes, most", round(processes.highest) if processes else None, "count")
     yield Fact("gpu_mean", f"utilisation, {gpu.device}" if gpu else "GPU utilisation", _ratio(gpu), "ratio")
     yield Fact("samples", "samples", result.samples, "count")
+    mean_ns, longest_ns = result.pauses or (None, None)
+    yield Fact("sample_interval_ns", "program measured every, mean", mean_ns, "ns")
+    yield Fact("longest_interval_ns", "program measured every, most", longest_ns, "ns")
     yield Fact("sampler_cost", "sampling took, of one core", found.cost if (found.cost or 0) <= 1 else 1.0, "ratio")
+    yield Fact("sampler_start_ns", "its start took, CPU time", found.start_ns, "ns")
+
+
+def _pauses(series: Sequence[Series]) -> tuple[int, int] | None:
+    """Mean and longest time between two measurements of the program, which a sampler that holds its limits thins."""
+    times = next((one.times for one in series if one.shown.metric == host_samples.PROGRAM_CPU), None)
+    if times is None or times.size < 2:
+        return None
+    pauses = np.diff(times)
+    return round(pauses.mean()), int(pauses.max())
 
 
 def _ratio(use: MetricUse | None) -> float | None:
@@ -259,6 +278,7 @@ def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
         label=label,
         device=device,
         unit=series.unit,
+        whole=series.shown.whole,
         mean=float(series.values.mean()),
         p95=float(np.quantile(series.values, 0.95)),
         highest=float(series.values.max()),
@@ -282,8 +302,11 @@ def _whole(series: Series, found: Machine, memory: dict[int, int]) -> tuple[floa
             return highest, amount(highest, series.unit)
 
 
-def amount(value: float, unit: str) -> str:
-    """A sampled value with its unit, for people."""
+def amount(value: float, unit: str, whole: str = "") -> str:
+    """A sampled value with its unit, for people; percent of a core or a thread as so many of them."""
+    if unit == "%" and whole:
+        wholes = round(value / 100, 2)
+        return f"{format_number(wholes)} {whole if wholes == 1 else f'{whole}s'}"
     if unit == "bytes":
         return format_value(value, "bytes")
     if unit == "bytes/s":
@@ -291,7 +314,9 @@ def amount(value: float, unit: str) -> str:
     if unit == "%":
         return format_ratio(value / 100)
     number = format_number(round(value, 1) if abs(value) < 100 else round(value))
-    return number if unit in {"count", ""} else f"{number} {unit}"
+    if unit in {"count", ""}:
+        return number
+    return f"{number}/{unit.removeprefix('1/')}" if unit.startswith("1/") else f"{number} {unit}"
 
 
 _MACHINE_COLUMNS = (
@@ -328,11 +353,11 @@ def _for_machines(result: HostResources) -> Grid:
 def _for_people(result: HostResources) -> Grid:
     """The same in words, each amount with its own unit; what was zero all the time says nothing."""
     rows = tuple(
-        (use.label, *(amount(value, use.unit) for value in (use.mean, use.p95, use.highest)))
+        (use.label, *(amount(value, use.unit, use.whole) for value in (use.mean, use.p95, use.highest)))
         for use in result.metrics
         if use.highest > 0
     )
-    return Grid(_PEOPLE_COLUMNS, rows, "Metrics")
+    return Grid(_PEOPLE_COLUMNS, rows, "Metrics over the whole run")
 
 
 def _lists(result: HostResources) -> Iterator[Grid]:

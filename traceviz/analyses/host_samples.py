@@ -33,11 +33,13 @@ class Shown:
         metric: Name in table ``samples``.
         label: Name for people.
         scale: What its picture shows it as a share of; ``None`` for a metric without one.
+        whole: What 100 % are, for people, where percent are not those of a whole; empty where they are.
     """
 
     metric: str
     label: str
     scale: Scale | None = None
+    whole: str = ""
 
 
 PROGRAM_CPU = "program CPU"
@@ -57,23 +59,23 @@ PROCESS_MEMORY = "process memory"
 CORE = r"^core (\d+)$"
 
 SHOWN: tuple[Shown, ...] = (
-    Shown(PROGRAM_CPU, "CPU, program", "cores"),
-    Shown("profiler CPU", "CPU, profiler"),
-    Shown(MACHINE_CPU, "CPU, machine"),
+    Shown(PROGRAM_CPU, "CPU, program", "cores", "core"),
+    Shown("profiler CPU", "CPU, profiler", None, "core"),
+    Shown(MACHINE_CPU, "CPU, machine", None, "core"),
     Shown("machine busiest core", "busiest core", "percent"),
     Shown(BUSIEST_THREAD, "busiest thread", "percent"),
     Shown(PROGRAM_MEMORY, "memory", "highest"),
     Shown("machine memory available", "memory left, machine"),
     Shown(PROGRAM_THREADS, "threads", "highest"),
     Shown(RUNNABLE, "threads that want a core"),
-    Shown(QUEUED, "threads wait for a core"),
+    Shown(QUEUED, "threads that wait for a core", None, "thread"),
     Shown(MACHINE_RUNNABLE, "threads that want one, machine"),
     Shown(PROGRAM_PROCESSES, "processes"),
     Shown(PROGRAM_READ, "read", "highest"),
     Shown("program write", "write"),
     Shown("program voluntary switches", "switches, voluntary"),
     Shown("program involuntary switches", "switches, involuntary"),
-    Shown(THROTTLED, "held back by CPU limit"),
+    Shown(THROTTLED, "held back by CPU limit", None, "core"),
     Shown(GPU_UTILISATION, "utilisation", "percent"),
     Shown("GPU memory used", "memory", "device_memory"),
     Shown("GPU power", "power", "highest"),
@@ -148,6 +150,14 @@ def all_series(trace: TraceView) -> tuple[Series, ...]:
     return tuple(by_place)
 
 
+def instants(trace: TraceView) -> int:
+    """At how many moments something of the host was measured."""
+    names = HOST_METRICS | {PROCESS_CPU, PROCESS_MEMORY, "profiler CPU"}
+    rows = trace.frame("samples", "start_ns", "device_id", "metric").filter(pl.col("device_id").is_null())
+    metric = pl.col("metric").cast(pl.String)
+    return rows.filter(metric.is_in(list(names)) | metric.str.contains(CORE))["start_ns"].n_unique()
+
+
 def sliced(series: Series, span_ns: int, slices: int) -> tuple[float | None, ...]:
     """Mean in each of ``slices`` equal slices of the capture; ``None`` where nothing was sampled.
 
@@ -186,6 +196,7 @@ class Machine:
         sockets: Processor packages.
         memory_bytes: Memory that the program may use.
         cost: What sampling took of one core.
+        start_ns: CPU time that the sampler took to start, which is no part of it.
         settings: All settings by key.
     """
 
@@ -195,6 +206,7 @@ class Machine:
     sockets: int | None = None
     memory_bytes: int | None = None
     cost: float | None = None
+    start_ns: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -218,6 +230,7 @@ def machine(trace: TraceView) -> Machine:
         sockets=_whole(_number(settings, "machine.sockets")),
         memory_bytes=_whole(min((amount for amount in memory if amount), default=None)),
         cost=_number(settings, "resources.cost"),
+        start_ns=_whole(_number(settings, "resources.start_ns")),
         settings=settings,
     )
 

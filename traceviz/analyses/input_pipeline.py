@@ -363,7 +363,7 @@ def _grid(result: InputPipelineResult) -> Grid:
         Column("kind", "Evidence", "text", 3),
         Column("calls", "Calls", "count", 2),
         Column("total_ns", "Total", "ns", 2),
-        Column("self_ns", "Steps waited" if result.host_only else "Device waited", "ns", 0),
+        Column("self_ns", "Steps waited" if result.host_only or result.caveat else "Device waited", "ns", 0),
         Column("share_of_input", "Of the wait", "ratio", 1, bar=True),
         Column("inside", "Mostly inside", "text", 4),
         Column("path", "Path to the program", "text", 5),

@@ -39,12 +39,14 @@ class RangeTimes:
         folded: The same with running numbers replaced by ``N``, where that makes many rows few; else ``None``.
         unfinished: Ranges that never ended; they are not counted.
         projected: Whether the capture has what it takes to project ranges on the device.
+        nested: Whether any range lies within another.
     """
 
     by_name: pl.DataFrame
     folded: pl.DataFrame | None
     unfinished: int
     projected: bool
+    nested: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ class RangesAnalysis(Analysis[RangeTimes]):
         folded = self._folded(instances) if by_name.height > self.many else None
         if folded is not None and folded.height * self.fewer > by_name.height:
             folded = None
-        return RangeTimes(by_name, folded, events.height - closed.height, projected)
+        nested = closed["parent_id"].count() > 0
+        return RangeTimes(by_name, folded, events.height - closed.height, projected, nested)
 
     def _folded(self, instances: pl.DataFrame) -> pl.DataFrame:
         names = instances["name"].unique()
@@ -98,6 +101,8 @@ class RangesAnalysis(Analysis[RangeTimes]):
         blocks: list[Block] = [Facts(facts), exact]
         if result.folded is not None:
             blocks.append(Grid(_GRID, _rows(result.folded), "With running numbers as N"))
+        if result.nested:
+            blocks.append(Prose("Ranges lie within others: all columns but Self count what is inside a range as well."))
         if not result.projected:
             blocks.append(Prose("The capture has no CUDA calls or no device work, so device time is not known."))
         return Section(self.slug, self.title, tuple(blocks))

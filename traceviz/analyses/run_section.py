@@ -13,8 +13,8 @@ from traceviz.analyses.view import TraceView
 from traceviz.report import Fact, Facts, Section, Skipped
 from traceviz.units import counted, format_ns, format_signal, format_value
 
-_COSTS = ("stop_cost_ns", "overhead_ns")
-"""Facts of collectors that say what recording cost the program."""
+_COST = "stop_cost_ns"
+"""Fact of a collector that says how long the program waited for it to stop and save."""
 _BUSY = frozenset({"recorded", "recording"})
 """States of collectors that left something, or may have."""
 
@@ -34,6 +34,17 @@ class RunFacts:
         """What lies under ``prefix``, without it."""
         return {key.removeprefix(prefix): value for key, value in self.stated.items() if key.startswith(prefix)}
 
+    @property
+    def collectors(self) -> tuple[str, ...]:
+        """Names of all that could have recorded."""
+        keys = (key.partition(".") for key in self.under("collector."))
+        return tuple(sorted(name for name, _, rest in keys if rest == "state"))
+
+    @property
+    def stop_cost_ns(self) -> int | None:
+        """How long the program waited for profilers to stop and save; ``None`` where none says so."""
+        return sum(self.whole(f"collector.{name}.{_COST}") or 0 for name in self.collectors) or None
+
 
 @dataclass(frozen=True, slots=True)
 class RunAnalysis(Analysis[RunFacts]):
@@ -52,7 +63,6 @@ class RunAnalysis(Analysis[RunFacts]):
 
     def describe(self, result: RunFacts) -> Section:
         """Facts only."""
-        cost = sum(result.whole(f"collector.{name}.{key}") or 0 for name in _collectors(result) for key in _COSTS)
         facts = (
             Fact("name", "name", result.stated.get("run.name")),
             Fact("tags", "tags", ", ".join(f"{key}={value}" for key, value in result.under("tag.").items()) or None),
@@ -62,7 +72,7 @@ class RunAnalysis(Analysis[RunFacts]):
             Fact("gpus", "GPUs", _gpus(result)),
             Fact("recorded_by", "recorded by", ", ".join(_recorders(result)) or None),
             Fact("without", "nothing from", ", ".join(_without(result)) or None),
-            Fact("recording_ns", "recording took", cost or None, "ns"),
+            Fact("stop_cost_ns", "stopping and saving took", result.stop_cost_ns, "ns"),
             Fact("duration_ns", "program ran", result.whole("run.duration_ns"), "ns"),
             Fact("exit_code", "exit code", result.whole("run.exit.code"), "id"),
         )
@@ -104,16 +114,11 @@ def _gpus(run: RunFacts) -> str | None:
     return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names)) or None
 
 
-def _collectors(run: RunFacts) -> list[str]:
-    keys = (key.partition(".") for key in run.under("collector."))
-    return sorted(name for name, _, rest in keys if rest == "state")
-
-
 def _recorders(run: RunFacts) -> list[str]:
     """Collectors that left something, with the version of what they recorded with; ranges are in others' recordings."""
     found = [
         name
-        for name in _collectors(run)
+        for name in run.collectors
         if run.stated[f"collector.{name}.state"] in _BUSY or run.whole(f"collector.{name}.arrived")
     ]
     return [" ".join(filter(None, (name, run.stated.get(f"collector.{name}.version")))) for name in found]
@@ -121,4 +126,4 @@ def _recorders(run: RunFacts) -> list[str]:
 
 def _without(run: RunFacts) -> list[str]:
     """Collectors that recorded and failed; why is among the notes."""
-    return [name for name in _collectors(run) if run.stated[f"collector.{name}.state"] == "failed"]
+    return [name for name in run.collectors if run.stated[f"collector.{name}.state"] == "failed"]

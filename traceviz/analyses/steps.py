@@ -20,6 +20,12 @@ HOW_TO_MARK = (
 )
 """What to do where steps are missing or uncertain."""
 
+HOW_TO_MARK_IN_RUN = (
+    "Mark the steps: wrap each iteration in traceviz.step_range(number), which tells nsys and the profilers of "
+    "frameworks; of a program without steps, record a time (--delay, --duration)."
+)
+"""The same where ``traceviz collect`` recorded a program of which no framework is known."""
+
 SEES_NVTX_ONLY = frozenset({"nsys", "nvprof"})
 """Formats whose profilers record NVTX and no annotations of a framework."""
 
@@ -50,8 +56,10 @@ def how_to_mark(trace: TraceView) -> str:
         return HOW_TO_MARK
     framework = str(facts.get("framework") or "").lower()
     known = next((words for name, words in HOW_TO_MARK_IN.items() if name in framework), None)
-    if known or "host_ops" not in trace.tables:
-        return known or HOW_TO_MARK
+    if known or facts.get("format") == "run":
+        return known or HOW_TO_MARK_IN_RUN
+    if "host_ops" not in trace.tables:
+        return HOW_TO_MARK
     return (
         'Mark the steps: with tf.profiler.experimental.Trace("train", step_num=i, _r=1) or '
         'jax.profiler.StepTraceAnnotation("train", step_num=i) around each iteration; or name your own annotations '

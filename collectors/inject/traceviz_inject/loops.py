@@ -7,7 +7,7 @@ that does not train.
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from . import hooks, process
@@ -15,6 +15,7 @@ from .status import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from types import ModuleType
 
     from .config import Settings
@@ -81,6 +82,10 @@ def _hook_other(module: ModuleType) -> None:
     getattr(loops_keras, RANGE_HOOKS[module.__name__])(module)
 
 
+_UNHEARD = nullcontext()
+"""Around a part that nobody listens to: programs pay for the hooks at every step, recorded or not."""
+
+
 class Parts:
     """Passes on where parts and epochs begin and end."""
 
@@ -109,16 +114,18 @@ class Parts:
         """Whether anybody listens."""
         return bool(self._listeners)
 
-    @contextmanager
-    def part(self, name: str) -> Iterator[None]:
+    def part(self, name: str) -> AbstractContextManager[None]:
         """The body is the part ``name``, and ends however it ends.
 
         A part directly within itself is the same part: Keras takes its batches from tf.data.
         """
         around = getattr(self._innermost, "part", None)
         if not self._listeners or name == around or not process.claimed():
-            yield
-            return
+            return _UNHEARD
+        return self._heard(name, around)
+
+    @contextmanager
+    def _heard(self, name: str, around: str | None) -> Iterator[None]:
         self._innermost.part = name
         for begin, _ in self._listeners:
             begin(name)

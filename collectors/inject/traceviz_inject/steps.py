@@ -85,6 +85,10 @@ class StepClock:
         entry = (guarded(on_step), guarded(on_end) if on_end else None)
         self._listeners.insert(0 if outermost else len(self._listeners), entry)
 
+    def hears(self, source: str) -> bool:
+        """Whether ``source`` drives the clock, or would if it spoke."""
+        return _RANKS[source] <= self._driver and not self._off
+
     def begin(self, source: str) -> None:
         """The first step, or the first after a pause, begins now. Nothing happens while one is in progress."""
         if self._follows(source) and not self._running:
@@ -117,9 +121,9 @@ class StepClock:
 
     def _follows(self, source: str) -> bool:
         """Whether ``source`` drives the clock, now that it has spoken."""
-        rank = _RANKS[source]
-        if rank > self._driver or self._off:
+        if not self.hears(source):
             return False
+        rank = _RANKS[source]
         if rank < self._driver:
             if not process.claimed() and not self._claims():
                 return False

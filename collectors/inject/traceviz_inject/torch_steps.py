@@ -153,7 +153,7 @@ class Loop:
     def call_begins(self, model: Any) -> None:
         """A model is called, by no other model. Workers of a loader call models, too: to distort images."""
         self.is_calling = self.is_seen = True
-        self._leads = not process.is_helper() and self._models.leads(model, weakref.ref(model))
+        self._leads = CLOCK.hears(CALL) and not process.is_helper() and self._models.leads(model, weakref.ref(model))
         if self._leads:
             CLOCK.begin(CALL)
 

@@ -149,6 +149,8 @@ class Collector(ABC):
     own_session: ClassVar[bool] = False
     """Whether it wraps the program in processes that stay around it, and are started in a session of their own: signals
     of the terminal do not reach them, and are passed on to the program itself (:meth:`program`)."""
+    room_bytes: ClassVar[int] = 0
+    """Free space that it needs where the run folder lies, lest it harm the program."""
 
     @abstractmethod
     def availability(self) -> Availability:
@@ -157,6 +159,10 @@ class Collector(ABC):
     def command(self, command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:  # noqa: ARG002
         """The command that runs ``command`` under this collector; ``command`` itself where it wraps nothing."""
         return command
+
+    def typed(self, command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
+        """:meth:`command` as a person would type it, without what it takes to keep terminal and exit code."""
+        return self.command(command, plan)
 
     def program(self, plan: Plan) -> Wrapped | None:  # noqa: ARG002
         """The user's program, where this wraps it and has started it; else ``None``."""

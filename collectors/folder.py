@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,6 +104,15 @@ def release(folder: Path) -> None:
     """Give the reserved room back."""
     with contextlib.suppress(OSError):
         (folder / _RESERVE).unlink(missing_ok=True)
+
+
+def room(folder: Path) -> int:
+    """Free bytes of the file system of ``folder``, for who runs this; as many as can be where it does not tell."""
+    try:
+        told = os.statvfs(folder)
+    except OSError:
+        return sys.maxsize
+    return told.f_bavail * told.f_frsize if told.f_blocks else sys.maxsize
 
 
 def bytes_of(file: Path) -> int:

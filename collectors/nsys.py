@@ -74,6 +74,9 @@ class NsysCollector(Collector):
     title: ClassVar[str] = "Nsight Systems"
     traces_device: ClassVar[bool] = True
     own_session: ClassVar[bool] = True
+    room_bytes: ClassVar[int] = 256 << 20
+    """nsys maps files of its own into the program; where the disk has no room for them, the program dies of SIGBUS or
+    SIGSEGV. TensorFlow does with 8 MB, not with 32 MB."""
 
     def availability(self) -> Availability:
         """Ready wherever there is an nsys that runs; it needs no rights, as it samples nothing."""
@@ -97,16 +100,17 @@ class NsysCollector(Collector):
             MissingToolError: there is no nsys.
             UsageError: the user's flags send the report elsewhere, or a name is none that nsys can take.
         """
-        nsys = find_nsys()
-        if nsys is None:
-            raise MissingToolError("There is no nsys.", fix=_to_install())
         folder = plan.raw(self.name)
         _check_names((*command, str(folder), str(Path.cwd())))
         return (
             *("/bin/sh", "-c", _OUTER, "nsys", str(folder / LOG), str(folder / TEMPORARY)),
-            *(str(nsys.path), "profile", *profile_flags(plan, ask(nsys.path, "profile", "--help"))),
+            *_profile(plan),
             *("/bin/sh", "-c", _INNER, "program", *watched_command(command, folder)),
         )
+
+    def typed(self, command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
+        """``nsys profile`` around ``command``, without our shells."""
+        return (*_profile(plan), *command)
 
     def start(self, plan: Plan, pid: int) -> Companion | None:
         """What ends the recording after ``--duration``; ``None`` where it lasts as long as the program."""
@@ -161,6 +165,13 @@ def _check_names(names: tuple[str, ...]) -> None:
             "nsys runs no command with an argument, and in no folder, whose name is not UTF-8.",
             fix="Rename it, or record without nsys: --with tensorflow,torch,resources.",
         ) from error
+
+
+def _profile(plan: Plan) -> tuple[str, ...]:
+    nsys = find_nsys()
+    if nsys is None:
+        raise MissingToolError("There is no nsys.", fix=_to_install())
+    return (str(nsys.path), "profile", *profile_flags(plan, ask(nsys.path, "profile", "--help")))
 
 
 def profile_flags(plan: Plan, help_text: str) -> tuple[str, ...]:

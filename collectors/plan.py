@@ -132,6 +132,11 @@ def wrapped_command(plan: Plan, collectors: Iterable[Collector]) -> tuple[str, .
     return reduce(lambda command, collector: collector.command(command, plan), collectors, plan.command)
 
 
+def typed_command(plan: Plan, collectors: Iterable[Collector]) -> tuple[str, ...]:
+    """:func:`wrapped_command` as a person would type it."""
+    return reduce(lambda command, collector: collector.typed(command, plan), collectors, plan.command)
+
+
 def added_environment(plan: Plan, collectors: Iterable[Collector], inherited: Mapping[str, str]) -> dict[str, str]:
     """Variables that the program gets beside those that it inherits.
 

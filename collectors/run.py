@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem, Wrapped
-from traceviz.collectors.folder import bytes_of, explained, new_run_folder, release
+from traceviz.collectors.folder import bytes_of, explained, new_run_folder, release, room
 from traceviz.collectors.injection import write_injection
 from traceviz.collectors.machine import read_machine, with_gpu_memory
 from traceviz.collectors.manifest import (
@@ -30,7 +30,14 @@ from traceviz.collectors.manifest import (
     write_manifest,
 )
 from traceviz.collectors.nsys_window import WHOLE_RUN, ignores_steps
-from traceviz.collectors.plan import NSYS, CollectOptions, added_environment, program_name, wrapped_command
+from traceviz.collectors.plan import (
+    NSYS,
+    CollectOptions,
+    added_environment,
+    program_name,
+    typed_command,
+    wrapped_command,
+)
 from traceviz.collectors.processes import send_to
 from traceviz.collectors.redact import command_text, settings
 from traceviz.collectors.supervise import (
@@ -43,10 +50,13 @@ from traceviz.collectors.supervise import (
     start,
     supervise,
 )
-from traceviz.errors import TracevizError
+from traceviz.errors import OutputError, TracevizError
+from traceviz.units import format_value
 
 INTERRUPTED = 130
 """Exit code where the user did not wait for the program, as shells have it for Ctrl-C."""
+FULL_BYTES = 1 << 20
+"""With less free space than this, what profilers write is cut: their buffers are larger."""
 _OF_KILLS = "Where nobody did, the system may have needed the memory: dmesg | grep -i oom"
 
 Tell = Callable[[str], None]
@@ -79,6 +89,11 @@ class Prepared:
         return wrapped_command(self.plan, self.collectors)
 
     @property
+    def typed(self) -> tuple[str, ...]:
+        """That command as a person would type it."""
+        return typed_command(self.plan, self.collectors)
+
+    @property
     def added(self) -> dict[str, str]:
         """Variables that the program gets beside those that it inherits."""
         return added_environment(self.plan, self.collectors, self.environment)
@@ -103,7 +118,7 @@ def record(run: Prepared, watch: Watch, tell: Tell) -> Recording:
     """Run the program of ``run`` under its collectors; ``tell`` receives what the user should know at once.
 
     Raises:
-        OutputExistsError, OutputError: there is no place for the run folder; nothing was started.
+        OutputExistsError, OutputError: there is no place for the run folder, or too little; nothing was started.
         CommandNotFoundError, NotExecutableError: the program cannot be run; no folder is left.
     """
     began = time.monotonic_ns()
@@ -113,6 +128,7 @@ def record(run: Prepared, watch: Watch, tell: Tell) -> Recording:
         with explained(plan.folder):
             write_injection(plan)
             write_manifest(plan.folder, manifest)
+        _check_room(run)
         tell(_announcement(run))
         overhead = {"before_ns": time.monotonic_ns() - began}
         wrapper = _wrapper(run)
@@ -128,6 +144,19 @@ def record(run: Prepared, watch: Watch, tell: Tell) -> Recording:
     save(plan.folder, manifest, tell)
     ended = Recording(manifest, INTERRUPTED if ending.killed else ending.code, complete=not ending.killed)
     return _finish(run, companions, ended, watch, tell)
+
+
+def _check_room(run: Prepared) -> None:
+    """Refuse what would break the program."""
+    free = room(run.plan.folder)
+    for collector in run.collectors:
+        if free < collector.room_bytes:
+            raise OutputError(
+                f"{run.plan.folder} has too little room for {collector.name}: {format_value(free, 'bytes')} are free, "
+                f"and {format_value(collector.room_bytes, 'bytes')} are needed.",
+                f"The program itself would crash once {collector.name} finds no room.",
+                f"Choose another place with -o, or leave {collector.name} out with --with.",
+            )
 
 
 def _announcement(run: Prepared) -> str:
@@ -244,12 +273,22 @@ def _finish(
     except KeyboardInterrupt:
         tell("not waiting for what was recorded")
     _end_helpers(run)
+    manifest = replace(manifest, problems=(*manifest.problems, *_of_room(folder)))
     if not complete:
         unread = Problem("not-harvested", "The recording was ended before what was recorded had been collected.")
         manifest = replace(manifest, problems=(*manifest.problems, unread))
     release(folder)
     save(folder, manifest, tell)
     return Recording(manifest, ended.exit_code, complete)
+
+
+def _of_room(folder: Path) -> tuple[Problem, ...]:
+    """What to say of a disk that is full when the program has ended."""
+    free = room(folder)
+    if free >= FULL_BYTES:
+        return ()
+    message = f"The disk is full: {format_value(free, 'bytes')} are free where the run is. Recordings may be cut."
+    return (Problem("disk-full", message, "Make room, or choose another place with -o, and record again."),)
 
 
 def _stopped(name: str, companion: Companion) -> tuple[Problem, ...]:

@@ -132,10 +132,9 @@ def _readers() -> Readers:
 
 
 def _nothing(folder: Path, manifest: RunManifest) -> UnknownFormatError:
-    problems = [text for recorder in manifest.recorders for _, text in recorder.problems]
     if not (folder / RAW).is_dir():
         return UnknownFormatError(
             f"{folder} holds neither {TABLES}/ nor {RAW}/.", "The run's data was removed.", "Record again."
         )
-    why = " ".join(dict.fromkeys(problems)) or f"Its {RAW}/ holds no trace (status: {manifest.status or 'unknown'})."
+    why = " ".join(manifest.problems) or f"Its {RAW}/ holds no trace (status: {manifest.status or 'unknown'})."
     return UnknownFormatError(f"{folder} recorded nothing that can be read.", why, "Record again.")

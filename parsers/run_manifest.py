@@ -111,6 +111,12 @@ class RunManifest:
         }
         return {key: value for name, group in groups.items() for key, value in _flattened(name, group)}
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What went wrong with the run as a whole, and then with each collector; each sentence once."""
+        own = (*_problems(self.stated.get("problems")), *(one for each in self.recorders for one in each.problems))
+        return tuple(dict.fromkeys(text for _, text in own))
+
     def notes(self, notes: Notes) -> None:
         """Add what people should know of how the run went."""
         message = _ENDINGS.get(self.status, "")
@@ -118,9 +124,13 @@ class RunManifest:
             notes.add(f"run-{self.status}", "warning", message.format(how=self._how_it_ended()))
         for code, text in _problems(self.stated.get("problems")):
             notes.add(code, "warning", text)
+        said: dict[tuple[str, str], list[str]] = {}
         for recorder in self.recorders:
-            for code, text in recorder.problems:
-                notes.add(code, "warning", f"Collector {recorder.name}: {text}")
+            for problem in recorder.problems:
+                said.setdefault(problem, []).append(recorder.name)
+        for (code, text), names in said.items():
+            notes.add(code, "warning", f"Collector{'s' * (len(names) > 1)} {', '.join(names)}: {text}")
+        for recorder in self.recorders:
             cost = recorder.facts.get(_COST)
             if isinstance(cost, int | float) and math.isfinite(cost) and cost > 0:
                 words = f"Collector {recorder.name}: stopping and saving took {format_ns(cost)}."

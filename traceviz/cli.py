@@ -419,7 +419,7 @@ def _preview(run: Prepared) -> str:
         lasting = "" if window.duration_s is None else f", {window.duration_s:g} s long"
         lines.append(f"window       {window.delay_s:g} s after the start{lasting}")
     lines.extend(f"environment  {name}={shlex.quote(value)}" for name, value in run.added.items())
-    return "\n".join((*lines, f"command      {shlex.join(run.command)}", ""))
+    return "\n".join((*lines, f"command      {shlex.join(run.typed)}", ""))
 
 
 def _tell(line: str) -> None:

@@ -282,6 +282,7 @@ def test_the_2_domains_are_those_in_which_the_hooks_and_the_library_make_ranges(
             "Collector torch: Nothing was recorded: it ended after 8 steps; use --steps 4:8.",
             "use --steps 4",
         ),
+        ("disk-full", "The disk is full: 3 kB are free. Recordings may be cut.", "The disk is full: 3 kB are free"),
         ("run-failed", "The program failed with exit code 2; what was recorded is shown.", "failed with exit code 2,"),
     ],
 )

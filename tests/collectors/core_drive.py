@@ -143,13 +143,22 @@ class Idle(Fake):
         return Harvest()
 
 
+class Roomy(Fake):
+    """Would break the program where less is free."""
+
+    name = "roomy"
+    room_bytes = 1 << 21
+
+
 class Again(Troubled):
     """Says what another one says."""
 
     name = "again"
 
 
-KNOWN = {kind.name: kind for kind in (Fake, Idle, Missing, Broken, Troubled, Again, Launched, Killed, Stalled, Slow)}
+KNOWN = {
+    kind.name: kind for kind in (Fake, Idle, Missing, Broken, Troubled, Again, Launched, Killed, Stalled, Slow, Roomy)
+}
 
 if __name__ == "__main__":
     names = os.environ.get("TRACEVIZ_TEST_COLLECTORS")

@@ -236,7 +236,15 @@ def test_a_disk_that_fills_up_costs_neither_the_exit_code_nor_the_manifest(small
     assert (manifest(small_disk / "run")["status"], manifest(small_disk / "run")["exit"]["code"]) == ("failed", 3)
     assert "Traceback" not in done.stderr
     assert "was not made into tables" in done.stderr
+    assert "The disk is full" in done.stderr
+    assert "disk-full" in {problem["code"] for problem in manifest(small_disk / "run")["problems"]}
     assert "trace" in listing(small_disk / "run/raw/fake")
+
+
+def test_what_would_break_the_program_for_want_of_room_is_not_started(small_disk, tmp_path):
+    done = collect("-o", small_disk / "run", *python(f"open({str(tmp_path / 'ran')!r}, 'w')"), collectors="roomy")
+    assert (done.returncode, "too little room for roomy" in done.stderr, "-o" in done.stderr) == (125, True, True)
+    assert ((tmp_path / "ran").exists(), listing(small_disk)) == (False, [])
 
 
 def test_a_read_only_folder_is_said_before_the_program_starts(small_disk, tmp_path):

@@ -215,6 +215,14 @@ def test_only_names_that_are_not_unicode_are_refused_before_1_program_starts(tmp
         assert NsysCollector().command(("echo", name), plan(tmp_path))[-1] == name
 
 
+def test_the_command_to_type_is_nsys_around_the_program_without_shells(tmp_path, fake):
+    fake()
+    typed, started = (ask(("echo", "1"), plan(tmp_path)) for ask in (NsysCollector().typed, NsysCollector().command))
+    assert (Path(typed[0]).name, typed[1], typed[-2:]) == ("nsys", "profile", ("echo", "1"))
+    assert "/bin/sh" not in typed
+    assert " ".join(typed[:-2]) in " ".join(started)
+
+
 SLOW_TO_STOP = """#!{python}
 import os, signal, sys, time
 from pathlib import Path

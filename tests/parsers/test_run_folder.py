@@ -158,6 +158,17 @@ class TestEndings:
         rewrite(torch_run, collectors=[{"name": "nvtx", "problems": [problem]}])
         assert notes(open_trace(torch_run))["nvtx-lost"] == "Collector nvtx: No range arrived. Install nvtx 0.2.11."
 
+    def test_what_two_collectors_say_alike_is_said_once(self, torch_run):
+        problem = {"code": "not-injected", "message": "No Python.", "fix": "Use one."}
+        entries = [{"name": name, "problems": [problem]} for name in ("jax", "torch")]
+        rewrite(torch_run, collectors=[*entries, {"name": "nvtx", "problems": [{**problem, "fix": ""}]}])
+        said = [
+            note["message"]
+            for note in open_trace(torch_run).arrow("notes").to_pylist()
+            if "No Python" in note["message"]
+        ]
+        assert said == ["Collectors jax, torch: No Python. Use one.", "Collector nvtx: No Python."]
+
     def test_what_recording_cost_reaches_the_notes(self, torch_run):
         rewrite(torch_run, collectors=[{"name": "torch", "facts": {"stop_cost_ns": 1_500_000_000}}])
         assert notes(open_trace(torch_run))["collector-cost"] == "Collector torch: stopping and saving took 1.50 s."
@@ -177,6 +188,12 @@ class TestEndings:
         folder = run_folder(tmp_path / "run", {}, {"status": "killed"})
         (folder / "raw").mkdir()
         with pytest.raises(UnknownFormatError, match=r"recorded nothing that can be read.*status: killed"):
+            open_trace(folder)
+
+    def test_what_went_wrong_with_the_run_itself_is_the_reason(self, tmp_path):
+        folder = run_folder(tmp_path / "run", {}, {"problems": [{"code": "disk-full", "message": "The disk is full."}]})
+        (folder / "raw").mkdir()
+        with pytest.raises(UnknownFormatError, match=r"recorded nothing that can be read[^:]*The disk is full\."):
             open_trace(folder)
 
     def test_a_run_whose_data_was_removed_says_so(self, tmp_path):

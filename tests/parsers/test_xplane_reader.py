@@ -496,7 +496,7 @@ def test_captures_are_recognised_by_their_content(tmp_path):
         b"\n\x0bhello world",
         b"\x0a\x05hello",
         b"\x0a\x02\x12\x00",
-        gzip.compress(b'{"traceEvents": []}'),
+        gzip.compress(b'{"traceEvents": []}', mtime=0),
         b"SQLite format 3\0",
         b"\x08\x01\x12\x03abc",
         bytes(range(256)),

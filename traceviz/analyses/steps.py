@@ -80,8 +80,15 @@ def why_no_steps(trace: TraceView) -> tuple[str, str]:
     return _why_not_recorded(trace) or ("no steps were found", how_to_mark(trace))
 
 
-NOT_RECORDED = ("not-started", "killed-while-recording", "capture-too-large", "profiler-taken", "not-injected")
-"""Codes of the notes by which collectors of a run say why there is no recording of its steps, the plainest first."""
+NOT_RECORDED = (
+    "disk-full",
+    "not-started",
+    "killed-while-recording",
+    "capture-too-large",
+    "profiler-taken",
+    "not-injected",
+)
+"""Codes of the notes by which a run and its collectors say why its steps are not recorded, the plainest first."""
 _STOPPED = ("run-failed", "run-killed", "run-interrupted")
 """Codes of the notes on a run that did not end by itself."""
 
@@ -93,7 +100,7 @@ def _why_not_recorded(trace: TraceView) -> tuple[str, str] | None:
     said = {note["code"]: note["message"] for note in reversed(trace.tables.arrow("notes").to_pylist())}
     told = next((said[code] for code in NOT_RECORDED if code in said), None)
     if told is not None:
-        return "no steps were recorded", told.partition(": ")[2]  # without the name of the collector
+        return "no steps were recorded", told.partition(": ")[2] if told.startswith("Collector") else told
     ended = next((said[code] for code in _STOPPED if code in said), None)
     if ended is not None:
         how = ended.partition(";")[0]

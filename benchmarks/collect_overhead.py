@@ -78,6 +78,7 @@ def pairs(command: list[str], collectors: str, count: int) -> list[tuple[Run, Ru
 
 
 def spread(values: list[float]) -> str:
+    """The median, with the least and the most."""
     return f"{statistics.median(values):6.3f} ({min(values):.3f} to {max(values):.3f})"
 
 

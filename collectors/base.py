@@ -164,6 +164,10 @@ class Collector(ABC):
         """:meth:`command` as a person would type it, without what it takes to keep terminal and exit code."""
         return self.command(command, plan)
 
+    def caution(self, plan: Plan) -> str:  # noqa: ARG002
+        """What to say before the run where it records another part of it than was asked for; else an empty text."""
+        return ""
+
     def program(self, plan: Plan) -> Wrapped | None:  # noqa: ARG002
         """The user's program, where this wraps it and has started it; else ``None``."""
         return None

@@ -101,16 +101,19 @@ class NsysCollector(Collector):
             UsageError: the user's flags send the report elsewhere, or a name is none that nsys can take.
         """
         folder = plan.raw(self.name)
-        _check_names((*command, str(folder), str(Path.cwd())))
         return (
             *("/bin/sh", "-c", _OUTER, "nsys", str(folder / LOG), str(folder / TEMPORARY)),
-            *_profile(plan),
+            *_profile(command, plan),
             *("/bin/sh", "-c", _INNER, "program", *watched_command(command, folder)),
         )
 
     def typed(self, command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """``nsys profile`` around ``command``, without our shells."""
-        return (*_profile(plan), *command)
+        return (*_profile(command, plan), *command)
+
+    def caution(self, plan: Plan) -> str:
+        """That steps do not bound it."""
+        return WHOLE_RUN if ignores_steps(plan.window) else ""
 
     def start(self, plan: Plan, pid: int) -> Companion | None:
         """What ends the recording after ``--duration``; ``None`` where it lasts as long as the program."""
@@ -167,7 +170,9 @@ def _check_names(names: tuple[str, ...]) -> None:
         ) from error
 
 
-def _profile(plan: Plan) -> tuple[str, ...]:
+def _profile(command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
+    """``nsys profile`` and its flags, for this command."""
+    _check_names((*command, str(plan.raw(NsysCollector.name)), str(Path.cwd())))
     nsys = find_nsys()
     if nsys is None:
         raise MissingToolError("There is no nsys.", fix=_to_install())

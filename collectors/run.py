@@ -29,9 +29,7 @@ from traceviz.collectors.manifest import (
     versions_after,
     write_manifest,
 )
-from traceviz.collectors.nsys_window import WHOLE_RUN, ignores_steps
 from traceviz.collectors.plan import (
-    NSYS,
     CollectOptions,
     added_environment,
     program_name,
@@ -164,8 +162,8 @@ def _announcement(run: Prepared) -> str:
     recording = ", ".join(run.plan.collectors) or "nothing but the exit code and the times"
     missing = [f"{name} ({state.words})" for name, state in run.states.items() if not state.is_ready]
     without = f"; cannot record: {', '.join(missing)}" if missing and run.options.collectors is None else ""
-    whole = f"; {WHOLE_RUN}" if NSYS in run.plan.collectors and ignores_steps(run.plan.window) else ""
-    return f"recording {recording}{without}{whole}"
+    cautions = (f"; {caution}" for collector in run.collectors if (caution := collector.caution(run.plan)))
+    return f"recording {recording}{without}{''.join(cautions)}"
 
 
 def save(folder: Path, manifest: Manifest, tell: Tell) -> None:

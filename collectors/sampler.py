@@ -123,10 +123,9 @@ class ProgramProbe(Probe):
         counters: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in _RATES}
         for pid, process in self._tree.members.items():
             stat = process.stat
-            if self._tree.is_around(
-                process
-            ):  # its own time only: of the children that it waits for, the program is one
-                counters["profiler"][pid] = (0, stat.own_cpu_ns)  # so it takes over no child's
+            if self._tree.is_around(process):
+                # its own time only, and no child's: of the children that it waits for, the program is one
+                counters["profiler"][pid] = (0, stat.own_cpu_ns)
                 continue
             counters["cpu"][pid] = (stat.parent, stat.cpu_ns)
             if process.io is not None:

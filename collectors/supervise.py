@@ -60,6 +60,8 @@ _WHILE_S = 5.0
 """The least time over which that is a share."""
 _TRICKLE_B_PER_S = 1 << 14
 """What it may write all the same: the agent writes down its own life."""
+_FILE_TIME_NS = 20_000_000
+"""Times of files are those of the kernel's last tick: they are this much too early at the most."""
 _CODE_S = 2.0
 """The exit code of a program that has vanished is written down so much later, if at all."""
 
@@ -346,13 +348,13 @@ class _Program:
     def ran(self, started: Started) -> tuple[int, int]:
         """When the program, which has ended, began, and how long it ran; of what wraps it where that is not known.
 
-        Nor is it where somebody set the clock in between.
+        Nor is it where somebody set the clock in between, or the files are on a server whose clock is another one.
         """
         whole_ns, wrapped = time.monotonic_ns() - started.monotonic_ns, self._wrapper.program()
         if wrapped is not None and wrapped.began_unix_ns is not None and wrapped.ended_unix_ns is not None:
-            ran_ns = wrapped.ended_unix_ns - wrapped.began_unix_ns
-            if 0 <= ran_ns <= whole_ns:
-                return wrapped.began_unix_ns, ran_ns
+            began_ns, ended_ns = (told - started.unix_ns for told in (wrapped.began_unix_ns, wrapped.ended_unix_ns))
+            if -_FILE_TIME_NS <= began_ns <= ended_ns <= whole_ns:
+                return wrapped.began_unix_ns, ended_ns - began_ns
         return started.unix_ns, whole_ns
 
     def has_ended(self) -> bool:

@@ -5,24 +5,24 @@ import re
 import sqlite3
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from tests.collectors.core_runs import wait_for
 from traceviz import nsys_program
+from traceviz.collectors import registry
 from traceviz.collectors.base import Plan, Window
 from traceviz.collectors.nsys import LOG, REPORT, STREAM, TEMPORARY, NsysCollector, profile_flags
 from traceviz.collectors.nsys_flags import given
 from traceviz.collectors.nsys_window import session_of, stop_after
 from traceviz.collectors.nvtx import NvtxCollector
-from traceviz.collectors.run import _announcement
+from traceviz.collectors.plan import CollectOptions
+from traceviz.collectors.run import Prepared, _announcement
 from traceviz.errors import UsageError
 
 FAKE = """#!{python}
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 arguments = sys.argv[1:]
 if arguments == ["--version"]:
     print("NVIDIA Nsight Systems version {version}-abc")
@@ -209,8 +209,9 @@ def test_the_manifest_says_which_part_nsys_recorded(tmp_path, fake, window, help
 def test_only_names_that_are_not_unicode_are_refused_before_1_program_starts(tmp_path, fake, name):
     fake()
     if name == "\udcfe":
-        with pytest.raises(UsageError, match="UTF-8"):
-            NsysCollector().command(("echo", name), plan(tmp_path))
+        for ask in (NsysCollector().command, NsysCollector().typed):
+            with pytest.raises(UsageError, match="UTF-8"):
+                ask(("echo", name), plan(tmp_path))
     else:
         assert NsysCollector().command(("echo", name), plan(tmp_path))[-1] == name
 
@@ -331,8 +332,8 @@ def test_a_layout_without_importer_is_ready_and_says_what_is_lost(tmp_path, monk
     ],
 )
 def test_that_steps_do_not_bound_nsys_is_said_before_the_1_program_starts(tmp_path, collectors, window, told):
-    recorded = Plan(tmp_path, (), collectors, window=window)
-    prepared = SimpleNamespace(plan=recorded, states={}, options=SimpleNamespace(collectors=collectors))
-    words = _announcement(prepared)
+    recorded, chosen = Plan(tmp_path, (), collectors, window=window), CollectOptions(collectors=collectors)
+    kinds = tuple(one for one in registry.COLLECTORS if one.name in collectors)
+    words = _announcement(Prepared(recorded, chosen, kinds, states={}, environment={}, versions={}))
     assert words.startswith(f"recording {', '.join(collectors)}")
     assert ("nsys records the whole run" in words) is told

@@ -1,5 +1,6 @@
 """The sampler beside real programs."""
 
+import contextlib
 import json
 import os
 import signal
@@ -117,35 +118,37 @@ def test_a_harvest_is_the_folder_what_it_cost_and_what_the_program_was_told(reco
     assert described["gpu_reason"] or described["gpus"]
 
 
-def test_a_sampler_that_is_killed_leaves_its_parts_and_a_problem(tmp_path):
-    collector, plan = ResourcesCollector(), Plan(tmp_path, (), ("resources",))
+@contextlib.contextmanager
+def sampling(folder):
+    """A program that does nothing, with a sampler beside it."""
+    collector, plan = ResourcesCollector(), Plan(folder, (), ("resources",))
     plan.raw("resources").mkdir(parents=True)
-    child = subprocess.Popen(["sleep", "30"])
-    companion = collector.start(plan, child.pid)
-    wait_for(plan.raw("resources"), "part-*.parquet")
-    companion.process.send_signal(signal.SIGKILL)
-    companion.stop()
-    child.kill()
-    child.wait()
+    with subprocess.Popen(["sleep", "60"]) as program:
+        companion = collector.start(plan, program.pid)
+        try:
+            yield collector, plan, companion
+        finally:
+            companion.stop()
+            program.kill()
+
+
+def test_a_sampler_that_is_killed_leaves_its_parts_and_a_problem(tmp_path):
+    with sampling(tmp_path) as (collector, plan, companion):
+        wait_for(plan.raw("resources"), "part-*.parquet")
+        companion.process.send_signal(signal.SIGKILL)
     harvest = collector.harvest(plan)
     assert [problem.code for problem in harvest.problems] == ["sampler-not-ended"]
     assert values(samples(plan.raw("resources")), "program processes").max() == 1
 
 
 def test_a_sampler_that_is_stopped_and_continued_goes_on(tmp_path):
-    collector, plan = ResourcesCollector(), Plan(tmp_path, (), ("resources",))
-    plan.raw("resources").mkdir(parents=True)
-    child = subprocess.Popen(["sleep", "30"])
-    companion = collector.start(plan, child.pid)
-    wait_for(plan.raw("resources"), "resources.json")
-    companion.process.send_signal(signal.SIGSTOP)
-    time.sleep(0.3)  # longer than a turn of the sampler
-    companion.process.send_signal(signal.SIGCONT)
-    wait_for(plan.raw("resources"), "part-*.parquet")  # after two seconds of its time
-    described = json.loads((plan.raw("resources") / "resources.json").read_text())
-    companion.stop()
-    child.kill()
-    child.wait()
+    with sampling(tmp_path) as (_, plan, companion):
+        wait_for(plan.raw("resources"), "resources.json")
+        companion.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)  # longer than a turn of the sampler
+        companion.process.send_signal(signal.SIGCONT)
+        wait_for(plan.raw("resources"), "part-*.parquet")  # after two seconds of its time
+        described = json.loads((plan.raw("resources") / "resources.json").read_text())
     assert described["state"] == "recording"
 
 

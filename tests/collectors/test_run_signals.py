@@ -19,7 +19,9 @@ from tests.collectors.core_runs import begin, command, is_alive, manifest, mind_
 from traceviz.collectors.base import Plan, Wrapped
 from traceviz.collectors.nsys import NsysCollector
 from traceviz.collectors.processes import kill_tree
-from traceviz.collectors.supervise import Wrapper, _Program
+from traceviz.collectors.supervise import Started, Wrapper, _Program
+
+SECOND_NS = 1_000_000_000
 
 COUNTING = """
 import os, signal, sys, time
@@ -356,3 +358,26 @@ def test_the_second_request_ends_what_wraps_a_program_that_is_gone():
         assert (program.killed, wrapper.poll()) == (False, None)
         program.ask_to_end(signal.SIGTERM, "other")
         assert (program.killed, wrapper.wait(timeout=60)) == (True, -9)
+
+
+@pytest.mark.parametrize(
+    ("began_s", "ended_s", "expected"),
+    [
+        (1.0, 3.0, (1.0, 2.0)),
+        (-0.01, 3.0, (-0.01, 3.01)),  # times of files lag
+        (-1.0, 1.0, None),  # a server of files whose clock is late
+        (1.0, 3600.0, None),  # one whose clock is early
+        (3.0, 1.0, None),  # somebody set the clock back
+        (1.0, None, None),
+    ],
+)
+def test_when_the_program_ran_is_believed_where_it_lies_within_the_recording(began_s, ended_s, expected):
+    now = time.time_ns()
+    started = Started(1, now, time.monotonic_ns() - 10 * SECOND_NS)
+    began, ended = (None if told is None else now + round(told * SECOND_NS) for told in (began_s, ended_s))
+    told_ns, ran_ns = _Program(1, Wrapper(lambda: Wrapped(1, 0, began, ended))).ran(started)
+    if expected is None:
+        assert told_ns == now
+        assert ran_ns >= 10 * SECOND_NS
+    else:
+        assert ((told_ns - now) / SECOND_NS, ran_ns / SECOND_NS) == expected

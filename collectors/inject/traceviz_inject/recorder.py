@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 import time
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from . import ending, frameworks, hooks, process
@@ -32,7 +33,7 @@ class NotYetError(Exception):
     """The profiler cannot be started at this moment, and shall be later."""
 
 
-class Profiler:
+class Profiler(ABC):
     """What a framework's module implements: how its profiler is worked. Any method may raise."""
 
     collector = ""
@@ -40,25 +41,25 @@ class Profiler:
     framework = ""
     """Name of the framework."""
 
+    @abstractmethod
     def version(self) -> str | None:
         """Version of the framework."""
-        raise NotImplementedError
 
+    @abstractmethod
     def start(self, folder: str) -> None:
         """Start recording; files go below ``folder``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stop(self) -> None:
         """Stop recording and save."""
-        raise NotImplementedError
 
+    @abstractmethod
     def open_mark(self, number: int) -> Any:
         """Mark that step ``number`` begins; ``None`` where steps are marked otherwise."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close_mark(self, mark: Any, number: int, *, complete: bool) -> None:
         """Step ``number`` has ended; if not ``complete``, it was none."""
-        raise NotImplementedError
 
 
 class Recorder:

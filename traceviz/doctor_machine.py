@@ -15,7 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from traceviz.collectors.base import Availability
+from traceviz.collectors.folder import room
 from traceviz.collectors.machine import Machine, read_machine
+from traceviz.collectors.nsys import NsysCollector
 from traceviz.doctor_checks import Check
 from traceviz.errors import UsageError
 from traceviz.nsys_program import Nsys, ask, version_in
@@ -59,7 +61,7 @@ SYS_ADMIN, PERFMON = 21, 38
 MOST_PARANOID = 2
 """Up to this ``perf_event_paranoid``, programs of one's own may be sampled."""
 
-LITTLE_SPACE, NO_SPACE = 5 * 10**9, 10**8
+LITTLE_SPACE = 5 * 10**9
 """Bytes free below which a long recording may not fit, and below which none does."""
 
 _ASK = (
@@ -207,14 +209,14 @@ def _container(machine: Machine) -> Check:
 
 
 def _storage(folder: Path) -> Check:
-    free = shutil.disk_usage(folder).free
+    free = room(folder)
     size = format_value(free, "bytes")
     fix = "traceviz collect -o FOLDER, on another file system"
     if not os.access(folder, os.W_OK):
         detail = "The current folder cannot be written to: runs need another one."
         return Check(MACHINE, "storage", "limited", detail, "traceviz collect -o FOLDER")
-    if free < NO_SPACE:
-        return Check(MACHINE, "storage", "missing", f"{size} are free here: no recording fits.", fix)
+    if free < NsysCollector.room_bytes:
+        return Check(MACHINE, "storage", "missing", f"{size} are free here: too little to record with nsys.", fix)
     if free < LITTLE_SPACE:
         return Check(MACHINE, "storage", "limited", f"{size} are free here: a long recording may not fit.", fix)
     return Check(MACHINE, "storage", "ok", f"{size} are free in the current folder.")

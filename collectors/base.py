@@ -172,6 +172,10 @@ class Collector(ABC):
         """The user's program, where this wraps it and has started it; else ``None``."""
         return None
 
+    def may_start_again(self, plan: Plan) -> bool:  # noqa: ARG002
+        """Whether what this wraps the program in has ended without starting that, of a fault that may pass."""
+        return False
+
     def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:  # noqa: ARG002
         """Variables to set for the program; values may build on ``inherited``, for example PYTHONPATH."""
         return {}

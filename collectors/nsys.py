@@ -32,7 +32,7 @@ from traceviz.collectors.base import Availability, Collector, Companion, Harvest
 from traceviz.collectors.nsys_flags import TRACE, given
 from traceviz.collectors.nsys_window import SESSION, WHOLE_RUN, ignores_steps, session_of, stop_after
 from traceviz.collectors.processes import with_variable
-from traceviz.collectors.wrapped import read_wrapped, watched_command
+from traceviz.collectors.wrapped import may_have_begun, read_wrapped, watched_command
 from traceviz.errors import MissingToolError, UsageError
 from traceviz.nsys_program import Nsys, Outcome, ask, find_importer, find_nsys, run_quietly, version_in, without_paths
 
@@ -65,6 +65,7 @@ _INNER = (
 _PATIENCE_S = 10.0
 """An nsys that was killed leaves a helper that may still write the report."""
 _LAST_LINE = 300
+_REFUSED = "nsys-refused"
 
 
 class NsysCollector(Collector):
@@ -126,6 +127,11 @@ class NsysCollector(Collector):
     def program(self, plan: Plan) -> Wrapped | None:
         """The program, once nsys has started it."""
         return read_wrapped(plan.raw(self.name))
+
+    def may_start_again(self, plan: Plan) -> bool:
+        """Of nsys 2022.4, one in 200 starts on a busy machine fails: its processes lose each other at once."""
+        folder = plan.raw(self.name)
+        return not may_have_begun(folder) and _nothing(folder).code != _REFUSED
 
     def helpers(self, plan: Plan) -> Iterable[int]:
         """The agent of an nsys that was killed: it would wait for another one, with the user's terminal open."""
@@ -368,14 +374,13 @@ def _nothing(folder: Path) -> Problem:
     words = [line for text in lines if (line := without_paths(text)) and "%" not in line]
     if any(line.startswith("usage:") for line in words):
         return Problem(
-            "nsys-refused",
+            _REFUSED,
             f"nsys did not start the program: {words[0][:_LAST_LINE]}",
             "Mend --nsys-args; nsys profile --help lists its flags.",
         )
     said = f"It said: {words[-1][:_LAST_LINE]}" if words else "It said nothing: it was probably killed."
-    return Problem(
-        "no-report", f"nsys left no report. {said}", "nsys status --environment says what this machine allows."
-    )
+    left = "left no report" if may_have_begun(folder) else "did not start the program, and left no report"
+    return Problem("no-report", f"nsys {left}. {said}", "nsys status --environment says what this machine allows.")
 
 
 def _of_window(plan: Plan, *, can_stop: bool) -> tuple[Problem, ...]:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +54,8 @@ from traceviz.units import format_value
 
 INTERRUPTED = 130
 """Exit code where the user did not wait for the program, as shells have it for Ctrl-C."""
+STARTS = 3
+"""How often a program is to be started that what wraps it does not start."""
 FULL_BYTES = 1 << 20
 """With less free space than this, what profilers write is cut: their buffers are larger."""
 _OF_KILLS = "Where nobody did, the system may have needed the memory: dmesg | grep -i oom"
@@ -130,12 +133,17 @@ def record(run: Prepared, watch: Watch, tell: Tell) -> Recording:
         tell(_announcement(run))
         overhead = {"before_ns": time.monotonic_ns() - began}
         wrapper = _wrapper(run)
-        started = start(command, environment, watch, own_session=wrapper.own_session)
-        folder.keep()
-        manifest = replace(manifest, pid=started.pid, started_unix_ns=started.unix_ns, overhead=overhead)
-        save(plan.folder, manifest, tell)
-        companions, problems = _start_companions(run, started)
-        ending = supervise(started, watch, wrapper)
+        for attempt in range(1, STARTS + 1):
+            started = start(command, environment, watch, own_session=wrapper.own_session)
+            folder.keep()
+            manifest = replace(manifest, pid=started.pid, started_unix_ns=started.unix_ns, overhead=overhead)
+            save(plan.folder, manifest, tell)
+            companions, problems = _start_companions(run, started)
+            ending = supervise(started, watch, wrapper)
+            if attempt == STARTS or not _may_start_again(run, ending):
+                break
+            tell(f"{_wrapping_names(run)} ended without starting the program: once more")
+            _clear(run, companions)
     program = wrapper.program()
     manifest = replace(_manifest_after(manifest, ending), pid=program.pid if program else started.pid)
     manifest = replace(manifest, problems=(*problems, *_of_wrapper(run, ending)))
@@ -209,8 +217,29 @@ def _wrapping(run: Prepared) -> tuple[str, ...]:
     return tuple(collector.name for collector in run.collectors if collector.own_session)
 
 
+def _wrapping_names(run: Prepared) -> str:
+    return " and ".join(_wrapping(run))
+
+
+def _may_start_again(run: Prepared, ending: Ending) -> bool:
+    """Whether the program was never started, which nobody asked for, and might be."""
+    if ending.status == 0 or ending.interrupted:
+        return False
+    return any(collector.may_start_again(run.plan) for collector in run.collectors)
+
+
+def _clear(run: Prepared, companions: Sequence[tuple[str, Companion]]) -> None:
+    """Leave nothing of a start that failed."""
+    for pair in companions:
+        _stopped(*pair)
+    _end_helpers(run)
+    for name in run.plan.collectors:
+        shutil.rmtree(run.plan.raw(name), ignore_errors=True)
+        run.plan.raw(name).mkdir(parents=True, exist_ok=True)
+
+
 def _of_wrapper(run: Prepared, ending: Ending) -> tuple[Problem, ...]:
-    names = " and ".join(_wrapping(run))
+    names = _wrapping_names(run)
     if ending.lost is not None:
         message = f"Signal {ending.lost} ended {names} while the program went on: what it did from then on is missing."
         return (Problem("wrapper-killed", message, _OF_KILLS if ending.lost == signal.SIGKILL else ""),)

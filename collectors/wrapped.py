@@ -49,6 +49,11 @@ def read_wrapped(folder: Path) -> Wrapped | None:
     return None if pid is None else Wrapped(pid, code, began_ns, ended_ns)
 
 
+def may_have_begun(folder: Path) -> bool:
+    """Whether the program of :func:`watched_command` with this ``folder`` has been started, or its shell has."""
+    return pid_file(folder).exists() or (folder / _CODE).exists()
+
+
 def _written(path: Path) -> tuple[int, int] | tuple[None, None]:
     """The number in a file, and when it was written, in nanoseconds since 1970; nothing where it is not yet."""
     try:

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from types import ModuleType, SimpleNamespace
 
 import polars as pl
@@ -233,15 +232,19 @@ def test_4_threads_that_share_a_decorated_step_have_a_number_for_each_of_400_cal
     assert len(seen) == 800
 
 
-def test_a_range_that_nobody_records_takes_under_1_ms_among_300_000_modules(loaded, monkeypatch):
+def test_a_range_that_nobody_records_goes_through_no_list_of_modules(loaded, monkeypatch):
+    class Modules(dict[str, object]):
+        """A program may have loaded thousands: what a range costs must not grow with them."""
+
+        def __iter__(self):
+            raise AssertionError
+
+        keys = values = items = copy = __iter__
+
     loaded("json.none")
-    crowded = dict.fromkeys(map(str, range(300_000)))
-    monkeypatch.setattr(annotate, "sys", SimpleNamespace(modules=crowded, exc_info=sys.exc_info))
-    began = time.perf_counter_ns()
-    for _ in range(100):
-        with traceviz.record("load"):
-            pass
-    assert time.perf_counter_ns() - began < 100 * 1_000_000  # a thousand times what it takes
+    monkeypatch.setattr(annotate, "sys", SimpleNamespace(modules=Modules(), exc_info=sys.exc_info))
+    with traceviz.record("load"):
+        pass
 
 
 def test_a_tool_that_takes_no_nvtx_leaves_0_ranges_and_no_error(loaded, monkeypatch, tmp_path):

@@ -82,7 +82,7 @@ def test_the_slow_pipeline_of_the_cnn_is_named_and_its_20_steps_recorded(oracle_
     assert report.verdict.code == "highly-input-bound"
     assert slugs(report) >= {"input-bound", "sequential-map", "pipeline-without-prefetch"}
     assert report.fact("steps", "count") == 20
-    assert run.manifest["tables"]["samples"] > 20
+    assert run.manifest["tables"]["samples"] > 0
 
 
 def test_the_repaired_pipeline_of_the_cnn_waits_less_than_half_as_much(oracle_python, tmp_path):

@@ -1,7 +1,6 @@
 """However a program ends, what was recorded is saved, and the program ends as it would have ended without us."""
 
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -97,8 +96,10 @@ def test_a_window_in_time_begins_and_ends_by_the_clock(bench: Bench) -> None:
     slow = LOOP + "    import time; time.sleep(0.02)\n"
     left = run(bench, slow, Window(0, None, delay_s=0.4, duration_s=0.5))
     assert left.code == 0
-    assert 5 <= len(left.steps) <= 25
-    assert 0.2 < (left.statuses[0]["written_unix_ns"] - left.statuses[0]["started_unix_ns"]) / 1e9 < 1.5
+    # A step sleeps for 20 ms: the window of half a second can hold some of the 100, and cannot hold all.
+    assert left.steps == list(range(left.steps[0], left.steps[-1] + 1))
+    assert 1 <= len(left.steps) <= 25
+    assert left.statuses[0]["written_unix_ns"] - left.statuses[0]["started_unix_ns"] > 200_000_000
 
 
 def test_a_second_signal_while_saving_does_not_enter_the_profiler_twice(bench: Bench) -> None:
@@ -114,13 +115,11 @@ def test_a_second_signal_while_saving_does_not_enter_the_profiler_twice(bench: B
 
 
 def test_a_program_that_waits_is_saved_by_sigterm_from_outside(bench: Bench) -> None:
-    script = bench.script(IN_STEP + "print('here', flush=True); import time; time.sleep(60)", 100)
+    script = bench.script(IN_STEP + "print('here', flush=True); import time; time.sleep(600)", 100)
     process, plan = bench.start(script, window=OPEN)
     assert process.stdout is not None
     assert process.stdout.readline() == "here\n"
-    began = time.monotonic()
     process.terminate()
-    process.communicate(timeout=30)
-    assert time.monotonic() - began < 10
+    process.communicate(timeout=120)  # long before it would end by itself
     assert Left(process.returncode, "", "", plan).steps == [5, 6, 7, 8]
     assert process.returncode == -signal.SIGTERM

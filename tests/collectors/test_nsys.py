@@ -3,6 +3,7 @@
 import os
 import re
 import sqlite3
+import subprocess
 import sys
 from pathlib import Path
 
@@ -249,7 +250,15 @@ def test_1_report_that_is_being_written_is_waited_for_and_the_end_of_the_time_is
     wait_for(lambda: seconds > 0 or (tmp_path / "left/begun").exists())
     stopper.stop()
     assert sorted(path.name for path in (tmp_path / "left").iterdir()) == saved
-    assert stopper.process.poll() is not None
+
+
+def test_the_end_of_the_time_is_not_waited_for_by_an_nsys_that_never_recorded(tmp_path):
+    (tmp_path / "nsys").write_text("#!/bin/sh\n")
+    (tmp_path / "nsys").chmod(0o755)
+    with subprocess.Popen(["sleep", "600"]) as recording:
+        stopper = stop_after(600.0, tmp_path / "nsys", plan(tmp_path), recording.pid)
+        recording.kill()
+        wait_for(lambda: not stopper.is_waiting)
 
 
 def test_nothing_is_stopped_in_a_run_without_a_duration(tmp_path, fake):

@@ -54,7 +54,7 @@ sys.exit(7)
 
 LEAVES_A_CHILD = """
 import subprocess
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(45)"], stdout=sys.stderr)
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(150)"], stdout=sys.stderr)
 sys.exit(5)
 """
 
@@ -155,7 +155,7 @@ def test_a_duration_ends_the_recording_and_not_the_program(tmp_path):
 def test_a_process_that_is_left_behind_does_not_hold_up_the_run(tmp_path):
     done, run = profiled(tmp_path, LEAVES_A_CHILD)
     assert done.returncode == 5
-    assert manifest(run)["duration_ns"] < 40e9
+    assert manifest(run)["duration_ns"] < 140e9
 
 
 def test_an_nsys_that_is_killed_costs_neither_the_exit_code_nor_what_it_had(tmp_path):
@@ -163,6 +163,41 @@ def test_an_nsys_that_is_killed_costs_neither_the_exit_code_nor_what_it_had(tmp_
     found = manifest(run)
     assert (done.returncode, found["status"], found["problems"][0]["code"]) == (7, "failed", "wrapper-killed")
     assert len(told_of(run)["sources"]) >= 1
+
+
+FAILING = """#!/bin/sh
+if [ "$1" = profile ] && [ "$2" != --help ]; then
+    if [ "$(wc -l <'{folder}/starts')" -lt {times} ]; then
+        echo once >>'{folder}/starts'
+        echo 'End of file'
+        exit 1
+    fi
+    echo well >>'{folder}/starts'
+fi
+exec '{nsys}' "$@"
+"""
+"""An nsys whose processes lose each other at the start, as the real one's do on a busy machine now and then."""
+
+
+@pytest.mark.parametrize(
+    ("times", "code", "starts", "problems"),
+    [(1, 3, ["once", "well"], []), (9, 1, ["once"] * 3, ["no-report"])],
+)
+def test_a_program_that_nsys_fails_to_start_is_started_once_by_the_next_try(tmp_path, times, code, starts, problems):
+    (tmp_path / "starts").touch()
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/nsys"
+    program.write_text(FAILING.format(folder=tmp_path, times=times, nsys=find_nsys().path))
+    program.chmod(0o755)
+    env = {"PATH": f"{program.parent}:{os.environ['PATH']}"}
+    done, run = profiled(tmp_path, ENDS_WITH_3, collectors="nsys,resources", env=env, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout.count("out ")) == (code, code == 3)
+    assert (tmp_path / "starts").read_text().split() == starts
+    assert [problem["code"] for problem in told_of(run)["problems"]] == problems
+    if code == 3:
+        assert ranges(run) == steps(0, 8)
+    else:
+        assert "did not start the program" in told_of(run)["problems"][0]["message"]
 
 
 def test_flags_that_nsys_refuses_are_said_in_its_words(tmp_path):

@@ -112,7 +112,7 @@ def test_a_signal_to_us_goes_to_the_program_once_and_we_wait_for_it_to_save(tmp_
     running = begin(*program.arguments)
     program.wait_until_up()
     running.send_signal(number)
-    assert running.wait(timeout=20) == 7
+    assert running.wait(timeout=60) == 7
     assert program.lines == ["up", str(int(number)), "saved"]
     found = manifest(program.run)
     assert (found["status"], found["exit"]["code"], found["collectors"][0]["state"]) == ("interrupted", 7, "recorded")
@@ -126,7 +126,7 @@ def test_signals_that_a_program_uses_for_itself_reach_it(tmp_path):
         running.send_signal(number)
         wait_for(lambda count=count: len(program.lines) == count)
     running.terminate()
-    assert running.wait(timeout=20) == 7
+    assert running.wait(timeout=60) == 7
     assert program.lines == ["up", "10", "12", "3", "15", "saved"]
 
 
@@ -199,7 +199,7 @@ def test_a_process_that_asks_twice_is_passed_on_twice_and_is_no_second_ctrl_c(tm
     os.killpg(running.pid, signal.SIGINT)  # as `timeout` does: the process, then its group
     wait_for(lambda: len(program.lines) >= 4)
     running.terminate()
-    assert running.wait(timeout=20) == 7
+    assert running.wait(timeout=60) == 7
     assert manifest(program.run)["exit"] == {"code": 7, "signal": None}
 
 
@@ -208,7 +208,7 @@ def test_what_a_program_sends_to_its_own_group_comes_back_to_it_once_and_is_no_r
     running = begin(*program.arguments, process_group=0)
     program.wait_until_up()
     running.send_signal(signal.SIGUSR2)  # is looked at after the other, whose number is lower
-    assert running.wait(timeout=20) == 7
+    assert running.wait(timeout=60) == 7
     assert program.lines == ["1", "up", "12", "saved"]
     assert manifest(program.run)["status"] == "failed"
 
@@ -217,7 +217,7 @@ def test_ctrl_c_while_the_harvest_lasts_ends_it_and_keeps_the_exit_code(tmp_path
     running = begin("-o", tmp_path / "run", *python("raise SystemExit(3)"), collectors="slow")
     wait_for((tmp_path / "run/harvesting").exists)
     running.send_signal(signal.SIGINT)
-    assert running.wait(timeout=10) == 3
+    assert running.wait(timeout=60) == 3
     found = manifest(tmp_path / "run")
     assert (found["status"], found["collectors"][0]["state"]) == ("failed", "recording")
     assert [problem["code"] for problem in found["problems"]] == ["not-harvested"]
@@ -228,7 +228,7 @@ def test_a_program_without_a_handler_dies_of_the_signal_and_we_say_which(tmp_pat
     running = begin("-o", tmp_path / "run", *python(f"import time; open({str(log)!r}, 'w'); time.sleep(60)"))
     wait_for(log.exists)
     running.terminate()
-    assert running.wait(timeout=20) == 143
+    assert running.wait(timeout=60) == 143
     found = manifest(tmp_path / "run")
     assert (found["status"], found["exit"]) == ("interrupted", {"code": 143, "signal": 15})
 
@@ -295,7 +295,7 @@ def test_a_paused_recording_pauses_the_program_and_both_go_on(tmp_path):
     running.send_signal(signal.SIGCONT)
     wait_for(lambda: state_of(running.pid) != "T" and state_of(child) != "T")
     running.terminate()
-    assert running.wait(timeout=20) == 7
+    assert running.wait(timeout=60) == 7
     assert manifest(program.run)["status"] == "interrupted"
 
 
@@ -310,7 +310,7 @@ def test_a_pause_stops_what_the_program_has_started_wherever_that_is(tmp_path):
     running.send_signal(signal.SIGCONT)
     wait_for(lambda: "T" not in (state_of(running.pid), state_of(child)))
     running.terminate()
-    assert running.wait(timeout=20) == 7
+    assert running.wait(timeout=60) == 7
     os.kill(child, signal.SIGKILL)
 
 
@@ -330,7 +330,7 @@ def test_a_program_whose_reader_goes_away_ends_as_it_would_alone(tmp_path):
     with subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as running:
         assert running.stdout.readline() == b"y\n"
         running.stdout.close()
-        assert running.wait(timeout=20) == 141
+        assert running.wait(timeout=60) == 141
     assert manifest(tmp_path / "run")["exit"] == {"code": 141, "signal": 13}
 
 

@@ -1,17 +1,17 @@
 """What a range of ``traceviz.record`` costs a program: beside an empty context manager, and under ``nsys``.
 
-    python benchmarks/range_cost.py [--import torch --import tensorflow ...]
+    python benchmarks/range_cost.py [--python PYTHON_WITH_FRAMEWORKS]...
 
 Prints a line per case: the time of one range, and its ratio to ``with contextlib.nullcontext()`` in the same process,
-both the best of 30 turns of 500. A case per framework that is imported first (and installed here); with ``nsys`` on
-PATH also one in which a tool takes the ranges.
+both the best of 60 turns of 500, one turn after the other. A case per framework that is imported first, of those that
+this Python or the others named have; with ``nsys`` on PATH also one in which it takes the ranges.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -23,44 +23,59 @@ import contextlib, importlib, json, sys, time
 for name in sys.argv[2:]:
     importlib.import_module(name)
 import traceviz
-def best(make):
-    least = 1 << 60
-    for _ in range(30):
-        began = time.perf_counter_ns()
-        for _ in range(500):
-            with make():
-                pass
-        least = min(least, (time.perf_counter_ns() - began) / 500)
-    return least
+def once(make):
+    began = time.perf_counter_ns()
+    for _ in range(500):
+        with make("forward"):
+            pass
+    return (time.perf_counter_ns() - began) / 500
+turns = [(once(contextlib.nullcontext), once(traceviz.record)) for _ in range(60)]
 with open(sys.argv[1], "w") as output:
-    json.dump([best(contextlib.nullcontext), best(lambda: traceviz.record("forward"))], output)
+    json.dump([min(times) for times in zip(*turns)], output)
 """
 
 
-def measure(imports: list[str], wrapper: list[str]) -> tuple[float, float]:
-    """Nanoseconds of an empty context manager and of a range, in one new process."""
+REPOSITORY = Path(__file__).resolve().parent.parent
+FRAMEWORKS = ("jax", "torch", "tensorflow")
+
+
+def measure(python: str, *imports: str, wrapper: tuple[str, ...] = ()) -> tuple[float, float]:
+    """Nanoseconds of an empty context manager and of a range, in one new process of ``python``."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "times.json"
         wrapped = [word.replace("FOLDER", folder) for word in wrapper]
-        command = [*wrapped, sys.executable, "-c", PROGRAM, str(output), *imports]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        # Another Python need not have traceviz installed: where nothing records, a range needs the library alone.
+        environment = os.environ if python == sys.executable else {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        command = [*wrapped, python, "-c", PROGRAM, str(output), *imports]
+        subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         empty, ranged = json.loads(output.read_text())
     return empty, ranged
+
+
+def has(python: str, package: str) -> bool:
+    """Whether ``python`` has ``package``."""
+    ask = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
+    return subprocess.run([python, "-c", ask], check=False).returncode == 0
 
 
 def main() -> None:
     """Measure every case that this machine has, one line each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--import", dest="imports", action="append", metavar="NAME", help="a framework to import first")
-    wanted = parser.parse_args().imports or ["jax", "torch", "tensorflow"]
-    cases: list[tuple[str, list[str], list[str]]] = [("nothing records", [], [])]
-    cases += [(f"nothing records, {name} imported", [name], []) for name in wanted if importlib.util.find_spec(name)]
+    parser.add_argument("--python", action="append", default=[], help="a Python that has frameworks")
+    pythons = (sys.executable, *parser.parse_args().python)
+    tell("nothing records", *measure(sys.executable))
+    for name in FRAMEWORKS:
+        python = next((python for python in pythons if has(python, name)), None)
+        if python is not None:
+            tell(f"nothing records, {name} imported", *measure(python, name))
     if shutil.which("nsys"):
-        wrapper = ["nsys", "profile", "-t", "nvtx", "-s", "none", "--cpuctxsw=none", "-o", "FOLDER/report"]
-        cases.append(("nsys records NVTX", [], wrapper))
-    for name, imports, wrapper in cases:
-        empty, ranged = measure(imports, wrapper)
-        print(f"{name:<36} {ranged / 1000:6.2f} µs  {ranged / empty:5.1f} times an empty context manager")
+        wrapper = ("nsys", "profile", "-t", "nvtx", "-s", "none", "--cpuctxsw=none", "-o", "FOLDER/report")
+        tell("nsys records NVTX", *measure(sys.executable, wrapper=wrapper))
+
+
+def tell(case: str, empty: float, ranged: float) -> None:
+    """A line for people."""
+    print(f"{case:<36} {ranged / 1000:6.2f} µs  {ranged / empty:5.1f} times an empty context manager")
 
 
 if __name__ == "__main__":

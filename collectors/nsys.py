@@ -129,7 +129,7 @@ class NsysCollector(Collector):
         return read_wrapped(plan.raw(self.name))
 
     def may_start_again(self, plan: Plan) -> bool:
-        """Of nsys 2022.4, one in 200 starts on a busy machine fails: its processes lose each other at once."""
+        """On a busy machine, nsys 2022.4 fails to start now and then: its processes lose each other at once."""
         folder = plan.raw(self.name)
         return not may_have_begun(folder) and _nothing(folder).code != _REFUSED
 

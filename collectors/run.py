@@ -124,32 +124,50 @@ def record(run: Prepared, watch: Watch, tell: Tell) -> Recording:
     """
     began = time.monotonic_ns()
     plan, manifest = run.plan, _manifest_before(run)
-    command, environment = run.command, {**run.environment, **run.added}
     with new_run_folder(plan.folder, plan.collectors, force=run.options.force) as folder:
         with explained(plan.folder):
             write_injection(plan)
             write_manifest(plan.folder, manifest)
         _check_room(run)
         tell(_announcement(run))
-        overhead = {"before_ns": time.monotonic_ns() - began}
-        wrapper = _wrapper(run)
-        for attempt in range(1, STARTS + 1):
-            started = start(command, environment, watch, own_session=wrapper.own_session)
-            folder.keep()
-            manifest = replace(manifest, pid=started.pid, started_unix_ns=started.unix_ns, overhead=overhead)
-            save(plan.folder, manifest, tell)
-            companions, problems = _start_companions(run, started)
-            ending = supervise(started, watch, wrapper)
-            if attempt == STARTS or not _may_start_again(run, ending):
-                break
-            tell(f"{_wrapping_names(run)} ended without starting the program: once more")
-            _clear(run, companions)
-    program = wrapper.program()
-    manifest = replace(_manifest_after(manifest, ending), pid=program.pid if program else started.pid)
-    manifest = replace(manifest, problems=(*problems, *_of_wrapper(run, ending)))
+        manifest = replace(manifest, overhead={"before_ns": time.monotonic_ns() - began})
+        manifest, companions, ending = _run_program(run, manifest, folder.keep, watch, tell)
     save(plan.folder, manifest, tell)
     ended = Recording(manifest, INTERRUPTED if ending.killed else ending.code, complete=not ending.killed)
     return _finish(run, companions, ended, watch, tell)
+
+
+def _run_program(
+    run: Prepared, manifest: Manifest, keep: Callable[[], None], watch: Watch, tell: Tell
+) -> tuple[Manifest, tuple[tuple[str, Companion], ...], Ending]:
+    """Start the program, and wait for its end; start it again where what wraps it has failed to.
+
+    Args:
+        run: What is known of the run.
+        manifest: What was written of it.
+        keep: Called once the program may have begun.
+        watch: The signals that are held back.
+        tell: Receives what the user should know at once.
+
+    Returns:
+        The manifest with the end, what runs beside the program by name, and how that ended.
+    """
+    command, environment = run.command, {**run.environment, **run.added}
+    wrapper = _wrapper(run)
+    for attempt in range(1, STARTS + 1):
+        started = start(command, environment, watch, own_session=wrapper.own_session)
+        keep()
+        manifest = replace(manifest, pid=started.pid, started_unix_ns=started.unix_ns)
+        save(run.plan.folder, manifest, tell)
+        companions, problems = _start_companions(run, started)
+        ending = supervise(started, watch, wrapper)
+        if attempt == STARTS or not _may_start_again(run, ending):
+            break
+        tell(f"{_wrapping_names(run)} ended without starting the program; starting it again")
+        _clear(run, companions)
+    program = wrapper.program()
+    manifest = replace(_manifest_after(manifest, ending), pid=program.pid if program else started.pid)
+    return replace(manifest, problems=(*problems, *_of_wrapper(run, ending))), companions, ending
 
 
 def _check_room(run: Prepared) -> None:

@@ -62,7 +62,7 @@ MOST_PARANOID = 2
 """Up to this ``perf_event_paranoid``, programs of one's own may be sampled."""
 
 LITTLE_SPACE = 5 * 10**9
-"""Bytes free below which a long recording may not fit, and below which none does."""
+"""Bytes free below which a long recording may not fit."""
 
 _ASK = (
     "import json, platform, sys\nfrom importlib.metadata import PackageNotFoundError, version\nfound = {}\n"

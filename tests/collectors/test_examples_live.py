@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import traceviz
@@ -82,7 +83,9 @@ def test_the_slow_pipeline_of_the_cnn_is_named_and_its_20_steps_recorded(oracle_
     assert report.verdict.code == "highly-input-bound"
     assert slugs(report) >= {"input-bound", "sequential-map", "pipeline-without-prefetch"}
     assert report.fact("steps", "count") == 20
-    assert run.manifest["tables"]["samples"] > 0
+    samples = pl.read_parquet(run.folder / "tables/samples.parquet")
+    assert run.manifest["tables"]["samples"] == samples.height
+    assert set(samples["metric"].cast(pl.String)) >= {"program CPU", "program memory", "program threads", "machine CPU"}
 
 
 def test_the_repaired_pipeline_of_the_cnn_waits_less_than_half_as_much(oracle_python, tmp_path):

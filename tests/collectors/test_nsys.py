@@ -19,6 +19,7 @@ from traceviz.collectors.nsys_window import session_of, stop_after
 from traceviz.collectors.nvtx import NvtxCollector
 from traceviz.collectors.plan import CollectOptions
 from traceviz.collectors.run import Prepared, _announcement
+from traceviz.collectors.supervise import watched_signals
 from traceviz.errors import UsageError
 
 FAKE = """#!{python}
@@ -246,9 +247,10 @@ def test_1_report_that_is_being_written_is_waited_for_and_the_end_of_the_time_is
     folder = str(tmp_path / "left")
     program.write_text(SLOW_TO_STOP.format(python=sys.executable, session=session_of(plan(tmp_path)), folder=folder))
     program.chmod(0o755)
-    stopper = stop_after(seconds, program, plan(tmp_path), os.getpid())
-    wait_for(lambda: seconds > 0 or (tmp_path / "left/begun").exists())
-    stopper.stop()
+    with watched_signals():  # as while a program runs: whatever is started then has them held back
+        stopper = stop_after(seconds, program, plan(tmp_path), os.getpid())
+        wait_for(lambda: seconds > 0 or (tmp_path / "left/begun").exists())
+        stopper.stop()
     assert sorted(path.name for path in (tmp_path / "left").iterdir()) == saved
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
+
+import polars as pl
 
 from traceviz.analyses import kineto_basis
 from traceviz.analyses.base import Analysis
@@ -18,7 +21,7 @@ from traceviz.analyses.foreign_basis import (
     unusable,
 )
 from traceviz.analyses.foreign_section import foreign_blocks
-from traceviz.analyses.host import CLASS_TABLES, CLASSES, LABELS, class_times, measured
+from traceviz.analyses.host import CLASS_TABLES, CLASSES, LABELS, measured, step_classes
 from traceviz.analyses.kineto_basis import KinetoSteps, kineto_steps
 from traceviz.analyses.kineto_section import kineto_blocks
 from traceviz.analyses.steps import why_no_steps
@@ -27,23 +30,31 @@ from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, 
 from traceviz.units import counted, format_ns
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Breakdown:
     """Time per class in nanoseconds over the steady steps of all ranks.
 
     Args:
-        times: Time by key of the class.
+        by_step: ``step``, ``process``, ``dur_ns`` and a column per class, for every steady step.
         measured: Keys of the classes that the capture could see.
-        steps: Number of steady steps.
         host_only: Whether a framework ran on the host alone, so that nothing of a device is missing.
         ranks: Number of ranks whose steps these are.
     """
 
-    times: dict[str, int]
+    by_step: pl.DataFrame
     measured: frozenset[str]
-    steps: int
     host_only: bool = False
     ranks: int = 1
+
+    @cached_property
+    def times(self) -> dict[str, int]:
+        """Time by key of the class."""
+        return {key: int(self.by_step[key].sum()) for key in LABELS}
+
+    @property
+    def steps(self) -> int:
+        """Number of steady steps."""
+        return self.by_step.height
 
     @property
     def step_ns(self) -> int:
@@ -78,8 +89,7 @@ class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps | KinetoSteps]):
         if not trace.steady:
             return self.skipped(f"{why_no_steps(trace)[0]}, so there is no step time to break down")
         host_only = "host_ops" in trace.tables and not trace.has_device_tables and not trace.tables.rows("devices")
-        times, seen = class_times(trace, trace.steady), measured(trace)
-        return Breakdown(times, seen, trace.steps.steady.height, host_only, ranks=len(trace.steady))
+        return Breakdown(step_classes(trace), measured(trace), host_only, ranks=len(trace.steady))
 
     def _foreign(self, trace: TraceView, basis: Basis) -> ForeignSteps | Skipped:
         reason = unusable(trace, basis)
@@ -123,6 +133,7 @@ class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps | KinetoSteps]):
             Facts(facts, audience="machine"),
             Bars("Step time", whole, "ns", bars),
             Grid(columns, rows, audience="machine"),
+            _by_step(result.by_step, tuple(c.key for c in shown)),
         ]
         unseen = [LABELS[c.key] for c in CLASSES if c.key not in result.measured and c.key != "input_wait"]
         if result.host_only:
@@ -130,6 +141,18 @@ class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps | KinetoSteps]):
         elif unseen:
             blocks.append(Prose(f"Not recorded by this capture: {', '.join(unseen)}."))
         return Section(self.slug, self.title, tuple(blocks))
+
+
+def _by_step(frame: pl.DataFrame, keys: tuple[str, ...]) -> Grid:
+    """Classes of every step: what comparisons resample."""
+    own = (
+        Column("step", "Step", "id", 0),
+        Column("process", "Process", "id", 2),
+        Column("dur_ns", "Duration", "ns", 0),
+    )
+    columns = (*own, *(Column(key, LABELS[key], "ns", 1) for key in keys))
+    rows = tuple(frame.select(column.name for column in columns).iter_rows())
+    return Grid(columns, rows, "By step", audience="machine")
 
 
 def _share(part: int, whole: int) -> float:

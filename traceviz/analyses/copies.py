@@ -10,6 +10,7 @@ import polars as pl
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.device_work import exposed, judged_device_ns, kernel_busy
 from traceviz.analyses.frames import intervals, parts_by
+from traceviz.analyses.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, rows_of
 from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.intervals import IntervalSet
@@ -33,6 +34,7 @@ class CopyTimes:
     Args:
         by_memory: One row per (kind, source, destination), the largest total first.
         by_kind: One row per kind, with the distribution of times and sizes.
+        in_steps: Those that begin in steady steps, by kind.
         exposed_ns: Time in which a device copies or fills and runs no kernel, summed over devices.
         pageable: Copies between a device and pageable host memory.
         blocking: Calls that return only when their copy is done.
@@ -43,6 +45,7 @@ class CopyTimes:
 
     by_memory: pl.DataFrame
     by_kind: pl.DataFrame
+    in_steps: pl.DataFrame
     exposed_ns: int
     pageable: Waiting
     blocking: Waiting
@@ -79,6 +82,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
             by_kind=work.group_by("kind")
             .agg(*duration_statistics(), *_sizes())
             .sort("total_ns", "kind", descending=True),
+            in_steps=sums_in_steps(trace, work, "kind", also=("bytes",)),
             exposed_ns=_total(exposed(work, kernels)),
             pageable=self._pageable(trace, work, kernels),
             blocking=_blocking(trace),
@@ -132,8 +136,9 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         by_memory = Grid(_COLUMNS, rows, audience=audience)
         kind_names = tuple(column.name for column in _KIND_COLUMNS)
         by_kind = Grid(_KIND_COLUMNS, rows_of(result.by_kind, kind_names), "By kind", audience="machine")
+        steady = steady_grid(result.in_steps, Column("kind", "Kind", "text", 0))
         said = () if rows else (Prose("Nothing was copied or filled."),)
-        return Section(self.slug, self.title, (*said, Facts(facts, audience=audience), by_memory, by_kind))
+        return Section(self.slug, self.title, (*said, Facts(facts, audience=audience), by_memory, by_kind, steady))
 
 
 _MEMORY = ("kind", "src_memory", "dst_memory")

@@ -18,6 +18,7 @@ from traceviz import schema
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.frames import bounds, intervals, parts_by
 from traceviz.analyses.host_waits import HostWaits, advice_for, host_waits
+from traceviz.analyses.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.statistics import CALLS, DURATION_COLUMNS, DURATION_NAMES, TOTAL, duration_statistics, rows_of
 from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.cuda_names import ApiKind, api_kind
@@ -34,6 +35,7 @@ class ApiShares:
     Args:
         by_name: One row per (name, domain), largest first.
         by_thread: One row per (process, thread).
+        in_steps: Calls that begin in steady steps, by name and domain.
         nested_ns: Driver calls that ran inside a runtime call of the same thread: counted in both domains.
         steady_exposed: Calls and exposed nanoseconds within judged time, by name.
         judged_ns: The time that findings are judged on, summed over processes.
@@ -44,6 +46,7 @@ class ApiShares:
 
     by_name: pl.DataFrame
     by_thread: pl.DataFrame
+    in_steps: pl.DataFrame
     nested_ns: int
     steady_exposed: dict[str, tuple[int, int]]
     judged_ns: int
@@ -84,6 +87,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         return ApiShares(
             by_name=by_name,
             by_thread=by_thread,
+            in_steps=sums_in_steps(trace, calls, "name", "domain"),
             nested_ns=_nested(calls),
             steady_exposed=_steady_exposed(trace),
             judged_ns=sum(trace.judged(rank).total for rank in trace.ranks),
@@ -178,6 +182,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         blocks: list[Block] = [
             Facts(tuple(facts)),
             Grid(columns, rows_of(result.by_name, (*names, *DURATION_NAMES)), fold_below=self.fold_below),
+            steady_grid(result.in_steps, Column("name", "Function", "text", 0), Column("domain", "Domain", "text", 6)),
             _threads(result.by_thread),
         ]
         if not result.steps:

@@ -228,6 +228,25 @@ def class_times(trace: TraceView, windows: dict[int, IntervalSet]) -> dict[str, 
     return totals
 
 
+def step_classes(trace: TraceView) -> pl.DataFrame:
+    """Classes of every steady step: ``step``, ``process``, ``dur_ns`` and nanoseconds by key of the class.
+
+    The classes of a row add up to ``dur_ns``. Rows are in the order of the steps.
+    """
+    steps = trace.steps.steady.select("step", pl.col("process_id").alias("process"), "start_ns", "end_ns")
+    parts = [
+        _of_rank(part, host_classes(trace)[rank])
+        for (rank,), part in steps.partition_by("process", as_dict=True).items()
+    ]
+    frame = pl.concat(parts).sort("start_ns", "process")
+    return frame.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns")).drop("start_ns", "end_ns")
+
+
+def _of_rank(steps: pl.DataFrame, classes: HostClasses) -> pl.DataFrame:
+    starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    return steps.with_columns(pl.Series(key, owned.overlap(starts, ends)) for key, owned in classes.sets.items())
+
+
 def measured(trace: TraceView) -> frozenset[str]:
     """Keys of the classes that this capture could see at all."""
     keys = {"host_compute"}

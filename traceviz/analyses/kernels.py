@@ -11,6 +11,7 @@ import polars as pl
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.device_work import judged_device_ns, owners
 from traceviz.analyses.frames import bounds
+from traceviz.analyses.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.statistics import (
     CALLS,
     DURATION_COLUMNS,
@@ -54,11 +55,12 @@ class LaunchBound:
 
 @dataclass(frozen=True, slots=True)
 class KernelTimes:
-    """Kernels by name, by launch shape and by family, each with the largest total first."""
+    """Kernels by name, by launch shape and by family, and those of steady steps, each with the largest total first."""
 
     by_name: pl.DataFrame
     by_shape: pl.DataFrame
     by_family: pl.DataFrame
+    in_steps: pl.DataFrame
     launch_bound: LaunchBound
     tpu: bool = False
 
@@ -100,7 +102,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
 
     def run(self, trace: TraceView) -> KernelTimes:
         """Aggregate kernels, classify their names, and look at the gaps behind short ones."""
-        kernels = trace.frame("kernels", "name", "dur_ns", *_DIMENSIONS)
+        kernels = trace.frame("kernels", "name", "start_ns", "dur_ns", "process_id", *_DIMENSIONS)
         by_name = _with_classes(trace, kernels.group_by("name").agg(*duration_statistics()))
         total = int(by_name["total_ns"].sum())
         by_family = by_name.group_by("family").agg(pl.col("calls", "total_ns").sum())
@@ -108,6 +110,9 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             by_name=_ordered(by_name.with_columns(share("total_ns", total, "share_of_kernel_time")), "name"),
             by_shape=_by_shape(kernels),
             by_family=_ordered(by_family, "family"),
+            in_steps=sums_in_steps(trace, kernels, "name").join(
+                by_name.select("name", "family"), on="name", maintain_order="left"
+            ),
             launch_bound=self._launch_bound(trace),
             tpu=trace.has_tpu,
         )
@@ -202,6 +207,9 @@ class KernelsAnalysis(Analysis[KernelTimes]):
                 version,
                 _family_bars(result),
                 Grid(_columns(tpu=result.tpu), rows_of(result.by_name, names), fold_below=self.fold_below),
+                steady_grid(
+                    result.in_steps, Column("name", "Kernel", "text", 0), Column("family", "Family", "text", 1)
+                ),
                 Grid(_SHAPE_COLUMNS, rows_of(result.by_shape, shape_names), "By launch shape", audience="machine"),
             ),
         )

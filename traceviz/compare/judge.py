@@ -1,0 +1,81 @@
+"""Whether one side is faster: yes, no, no change, or not to be told from what there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from traceviz.compare.effect import Effect, effect
+from traceviz.compare.sides import Side
+from traceviz.units import counted, format_ratio
+
+
+class Outcome(StrEnum):
+    """What is said of the new side."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    NO_CHANGE = "no change"
+    UNKNOWN = "cannot judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What counts as a difference.
+
+    Args:
+        min_effect: Smaller differences are no change, however sure they are: the same program differs by as much
+            after a restart.
+        min_steps: Fewer steady steps than this on a side are not judged.
+        widest: An interval that holds zero and reaches further than this share of the base says nothing.
+    """
+
+    min_effect: float = 0.01
+    min_steps: int = 5
+    widest: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The outcome, the effect behind it where there is one, and why where it cannot be told."""
+
+    outcome: Outcome
+    effect: Effect | None = None
+    why: str = ""
+
+
+def judge(base: Side, new: Side, limits: Limits, forbidding: str = "") -> Judgement:
+    """Compare the steady steps of two sides.
+
+    Args:
+        base: What the new side is compared with.
+        new: What may be faster or slower.
+        limits: What counts as a difference.
+        forbidding: Why the sides are not comparable, from :mod:`traceviz.compare.comparability`; empty where they are.
+    """
+    for side in (base, new):
+        if why := _unusable(side, limits):
+            return Judgement(Outcome.UNKNOWN, None, why)
+    found = effect(base.runs, new.runs)
+    if forbidding:
+        return Judgement(Outcome.UNKNOWN, found, forbidding)
+    low, high = found.interval
+    if low > 0 or high < 0:
+        if abs(found.ratio) < limits.min_effect:
+            return Judgement(Outcome.NO_CHANGE, found)
+        return Judgement(Outcome.SLOWER if found.ratio > 0 else Outcome.FASTER, found)
+    if max(-low, high) > limits.widest:
+        reach = f"the difference may be anything from {format_ratio(low)} to {format_ratio(high)}"
+        return Judgement(Outcome.UNKNOWN, found, f"{reach}; more steps, or more runs of each side, would tell")
+    return Judgement(Outcome.NO_CHANGE, found)
+
+
+def _unusable(side: Side, limits: Limits) -> str:
+    """Why the steps of a side cannot be judged; empty where they can."""
+    if not side.steps:
+        return f"{side.label} has no steps"
+    if side.steps < limits.min_steps:
+        return f"{side.label} has {counted(side.steps, 'steady step')}, and {limits.min_steps} are needed"
+    if any(not (run > 0).sum() * 2 > run.size for run in side.runs):
+        return f"most steps of {side.label} last no time at all"
+    return ""

@@ -104,7 +104,10 @@ def _half_width(base: npt.NDArray[np.float64], new: npt.NDArray[np.float64]) -> 
 
 def _student(freedom: int) -> float:
     """Quantile of Student's t for a two-sided interval of 95 %; beyond the table by its expansion in 1 / freedom."""
-    return _T_975[freedom - 1] if freedom <= len(_T_975) else _Z_975 * (1 + (_Z_975**2 + 1) / (4 * freedom))
+    if freedom <= len(_T_975):
+        return _T_975[freedom - 1]
+    z = _Z_975
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
 def _ends(*sides: Times) -> tuple[float, float]:

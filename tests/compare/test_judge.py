@@ -1,0 +1,107 @@
+"""What is said of a difference, and of its parts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.compare.sides_of import report, side, steps
+from traceviz.compare.attribution import attribute
+from traceviz.compare.judge import Limits, Outcome, judge
+from traceviz.compare.sides import Side, apportioned
+
+
+def noisy(label, median, spread=0.02, count=40, seed=0):
+    return side(label, steps(np.random.default_rng(seed), count, median, spread))
+
+
+@pytest.mark.parametrize(
+    ("median", "outcome"), [(0.9e7, Outcome.FASTER), (1.1e7, Outcome.SLOWER), (1e7, Outcome.NO_CHANGE)]
+)
+def test_the_outcome_follows_the_interval(median, outcome):
+    assert judge(noisy("base", 1e7), noisy("new", median, seed=1), Limits()).outcome == outcome
+
+
+def test_a_side_against_itself_is_no_change_and_zero():
+    base = noisy("base", 1e7)
+    found = judge(base, base, Limits())
+    assert (found.outcome, found.effect.difference_ns) == (Outcome.NO_CHANGE, 0)
+
+
+def test_the_order_of_steps_says_nothing():
+    base = noisy("base", 1e7)
+    shuffled = side("new", np.random.default_rng(2).permutation(base.runs[0]))
+    found = judge(base, shuffled, Limits())
+    assert (found.outcome, found.effect.difference_ns) == (Outcome.NO_CHANGE, 0)
+
+
+def test_a_small_difference_is_no_change_however_sure():
+    base, new = side("base", [1_000_000] * 40), side("new", [1_009_000] * 40)
+    assert judge(base, new, Limits()).outcome == Outcome.NO_CHANGE
+    assert judge(base, new, Limits(min_effect=0.005)).outcome == Outcome.SLOWER
+
+
+def test_a_wide_interval_is_no_verdict():
+    found = judge(noisy("base", 1e7, 0.8, 12), noisy("new", 1e7, 0.8, 12, seed=1), Limits())
+    assert found.outcome == Outcome.UNKNOWN
+    assert "more steps" in found.why
+
+
+@pytest.mark.parametrize(
+    ("runs", "why"),
+    [
+        ([], "new has no steps"),
+        ([[]], "new has no steps"),
+        ([[5]], "new has 1 steady step, and 5 are needed"),
+        ([[5] * 4], "new has 4 steady steps, and 5 are needed"),
+        ([[0] * 9], "most steps of new last no time at all"),
+    ],
+)
+def test_steps_that_cannot_be_judged_are_said(runs, why):
+    found = judge(noisy("base", 1e7), side("new", *runs), Limits())
+    assert (found.outcome, found.effect, found.why) == (Outcome.UNKNOWN, None, why)
+
+
+def test_what_forbids_a_verdict_leaves_the_figures():
+    found = judge(noisy("base", 1e7), noisy("new", 2e7), Limits(), "the batches differ")
+    assert (found.outcome, found.why) == (Outcome.UNKNOWN, "the batches differ")
+    assert found.effect.ratio == pytest.approx(1.0, abs=0.05)
+
+
+def test_classes_add_up_to_the_step_and_differences_to_its_difference():
+    base = Side("base", (report([10, 11, 12], wait=[3, 3, 4], compute=[7, 8, 8]),))
+    new = Side("new", (report([5, 6, 6, 6], copy=[1, 1, 1, 0], compute=[4, 5, 5, 6]),))
+    found = attribute(base, new)
+    # means: base 11 = 10/3 + 23/3, new 23/4 = 3/4 + 20/4, rounded to 6 by largest remainder
+    assert (found.base_ns, found.new_ns) == (11, 6)
+    assert {one.key: (one.base_ns, one.new_ns) for one in found.classes} == {
+        "wait": (3, 0),
+        "compute": (8, 5),
+        "copy": (0, 1),
+    }
+    assert sum(one.difference_ns for one in found.classes) == found.difference_ns == -5
+
+
+def test_a_class_that_surely_changed_is_told_from_one_that_did_not():
+    generator = np.random.default_rng(0)
+    wait, compute = steps(generator, 50, 1e6, 0.1), steps(generator, 50, 5e6, 0.02)
+    less, same = steps(generator, 50, 1e5, 0.1), steps(generator, 50, 5e6, 0.02)
+    base = Side("base", (report((wait + compute).tolist(), wait=wait.tolist(), compute=compute.tolist()),))
+    new = Side("new", (report((less + same).tolist(), wait=less.tolist(), compute=same.tolist()),))
+    assert {one.key: one.is_certain for one in attribute(base, new).classes} == {"wait": True, "compute": False}
+
+
+def test_a_side_that_does_not_tell_of_classes_is_not_attributed():
+    assert attribute(noisy("base", 1e7), Side("new", ())) is None
+
+
+@given(st.lists(st.fractions(min_value=0, max_value=10**6), min_size=1, max_size=12))
+def test_apportioned_numbers_add_up_and_are_near(parts):
+    total = round(sum(parts, Fraction(0)))
+    found = apportioned(parts, total)
+    assert sum(found) == total
+    assert all(abs(number - part) < 1 for number, part in zip(found, parts, strict=True))

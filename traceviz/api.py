@@ -9,13 +9,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from traceviz import tables as storage
 from traceviz.analyses.run import analyze, columns_for, tables_for
 from traceviz.analyses.view import AnalysisOptions
+from traceviz.compare.compare import CompareOptions, Comparison
+from traceviz.compare.compare import compare as compare_sides
+from traceviz.compare.document import document
+from traceviz.errors import UsageError
 from traceviz.files import check_folder_free, check_not_source, new_folder
 from traceviz.parsers.base import Progress, ReadOptions, silent
 from traceviz.parsers.registry import identify
@@ -23,10 +27,24 @@ from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.report import Report
 from traceviz.selection import Selection, select
+from traceviz.side_files import is_saved_report, named_sides, tagged_sides
 from traceviz.sources import read_all, source_facts, trace_files
 from traceviz.tables import TraceTables
 
-__all__ = ["AnalysisOptions", "RenderOptions", "Selection", "analyze", "convert", "open_trace", "report_on", "to_text"]
+__all__ = [
+    "AnalysisOptions",
+    "CompareOptions",
+    "Comparison",
+    "RenderOptions",
+    "Selection",
+    "analyze",
+    "compare",
+    "convert",
+    "document",
+    "open_trace",
+    "report_on",
+    "to_text",
+]
 
 
 def open_trace(
@@ -112,9 +130,88 @@ def report_on(
     return replace(found, run=(*source_facts(sources), *found.run))
 
 
-def to_text(report: Report, name: str = "terminal", options: RenderOptions | None = None) -> str:
-    """Text of a report in the format ``name`` (terminal, json, markdown)."""
-    return renderer(name).render(report, options or RenderOptions())
+def compare(
+    *paths: str | Path,
+    groups: Mapping[str, Sequence[str | Path]] | None = None,
+    by: Sequence[str] = (),
+    base: str = "",
+    options: CompareOptions | None = None,
+    analysis: AnalysisOptions | None = None,
+    selection: Selection | None = None,
+    reader: str | None = None,
+    run: str | None = None,
+    max_size: int | None = None,
+    progress: Progress = silent,
+) -> Comparison:
+    """Compare traces, run folders and saved JSON reports, of any formats: :func:`report_on` each, one after another.
+
+    >>> found = compare("slow.pt.trace.json.gz", "repaired.pt.trace.json.gz")
+    >>> found.shown.judgement.effect.speedup
+    2.985...
+    >>> print(to_text(found))
+
+    Args:
+        paths: A side each, the base first.
+        groups: Sides of several runs, by name.
+        by: Tags of runs: then ``paths`` are runs, and folders of them, and every combination of values is a side.
+        base: Name of the side (its values, where ``by`` is given) to compare the others with.
+        options: How to compare.
+        analysis: What the user says about the programs, as for :func:`analyze`.
+        selection: Which part of every trace is compared.
+        reader: As for :func:`open_trace`, and so ``run`` and ``max_size``.
+        run: See ``reader``.
+        max_size: See ``reader``.
+        progress: Receives progress.
+
+    Raises:
+        UsageError: there are fewer than two sides, or none of a name that was asked for.
+        TracevizError: a side cannot be read; the message names it.
+    """
+    is_partial = selection is not None and selection != Selection()
+    is_special = analysis is not None and analysis != AnalysisOptions()
+
+    def read(path: Path) -> Report:
+        return report_on(
+            path,
+            options=analysis,
+            selection=selection,
+            reader=reader,
+            run=run,
+            max_size=max_size,
+            progress=_named_progress(path.name, progress),
+        )
+
+    sources = [Path(path) for path in paths]
+    members = {label: [Path(path) for path in runs] for label, runs in (groups or {}).items()}
+    if is_partial or is_special:
+        _check_none_is_saved([*sources, *(path for runs in members.values() for path in runs)])
+    if by and members:
+        raise UsageError("Sides are either groups or values of tags.", fix="Leave out the groups, or the tags.")
+    sides, left_out = tagged_sides(sources, by, base, read) if by else named_sides(sources, members, base, read)
+    return compare_sides(sides, options, by=by, left_out=left_out)
+
+
+def _named_progress(name: str, progress: Progress) -> Progress:
+    def report(stage: str, done: int, total: int | None) -> None:
+        progress(f"{name}: {stage}", done, total)
+
+    return report
+
+
+def _check_none_is_saved(paths: Sequence[Path]) -> None:
+    """What part of a trace is analysed, and how, was settled when its report was saved."""
+    for path in paths:
+        if is_saved_report(path):
+            raise UsageError(
+                f"{path} is a saved report: which part of the trace it tells of, and how, is settled.",
+                fix="Name the trace, or save the report again with the options.",
+            )
+
+
+def to_text(report: Report | Comparison, name: str = "terminal", options: RenderOptions | None = None) -> str:
+    """Text of a report or comparison in the format ``name`` (terminal, json, markdown, csv, ...)."""
+    told = document(report) if isinstance(report, Comparison) else report
+    return renderer(name).render(told, options or RenderOptions())
 
 
 def _provenance(sources: Sequence[Path], formats: Sequence[str], *, keep_private: bool) -> dict[str, object]:

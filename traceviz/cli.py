@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -18,15 +16,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from traceviz import __version__
-from traceviz.errors import CommandNotFoundError, NotExecutableError, NoVerdictError, OutputError, TracevizError
+from traceviz.cli_compare import compare
+from traceviz.cli_gates import gate_options
+from traceviz.cli_parts import (
+    Time,
+    analysis_options,
+    page_width,
+    progress_bar_on_stderr,
+    reading,
+    reading_options,
+    write,
+)
+from traceviz.errors import CommandNotFoundError, NotExecutableError, NoVerdictError, TracevizError
 
 if TYPE_CHECKING:
     from traceviz.collectors.plan import CollectOptions
     from traceviz.collectors.run import Prepared
+    from traceviz.compare.gates import Gates
     from traceviz.recording import Outcome
     from traceviz.report import Report
 
-PIPED_WIDTH = 100
 INTERRUPTED = 130
 OWN_FAILURE = 125
 """`collect` ends with the program's code; this one says that it failed itself, as with `env` and `timeout`."""
@@ -61,50 +70,6 @@ def _complain(error: TracevizError) -> None:
             click.echo(f"  {part}", err=True)
 
 
-class _Time(click.ParamType[int]):
-    """A time on the trace's clock: ``1.5`` or ``1.5s``, ``1500ms``, ``20us``; in nanoseconds."""
-
-    name = "time"
-    _units = (("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Nanoseconds of ``value``."""
-        if isinstance(value, int):
-            return value
-        text = str(value).strip()
-        for suffix, size in (*self._units, ("", 1_000_000_000)):
-            if text.endswith(suffix):
-                try:
-                    return self._not_negative(round(float(text[: len(text) - len(suffix)]) * size))
-                except (ValueError, OverflowError):
-                    break
-        return self.fail(f"{value!r} is not a time such as 1.5s, 1500ms or 20us", param, ctx)
-
-    @staticmethod
-    def _not_negative(nanoseconds: int) -> int:
-        if nanoseconds < 0:
-            raise ValueError
-        return nanoseconds
-
-
-class _Size(click.ParamType[int]):
-    """A number of bytes: ``64GB``, ``500MB``, ``64GiB``, or without a unit."""
-
-    name = "size"
-    _number = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?:(?P<prefix>[kKMGT]?)(?P<binary>i?)B)?")
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Bytes of ``value``."""
-        if isinstance(value, int):
-            return value
-        match = self._number.fullmatch(str(value).strip())
-        if match is None or (match["binary"] and not match["prefix"]):
-            return self.fail(f"{value!r} is not a size such as 64GB or 500MB", param, ctx)
-        base = 1024 if match["binary"] else 1000
-        power = " KMGT".index((match["prefix"] or " ").upper())
-        return int(float(match["number"]) * base**power)
-
-
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "--version", prog_name="traceviz")
 def main() -> None:
@@ -114,30 +79,18 @@ def main() -> None:
     """
 
 
-def _reading(command: Command) -> Command:
-    """The traces and options that commands that read traces have."""
-    path = click.Path(path_type=Path)
-    traces = click.argument("traces", nargs=-1, required=True, type=path, metavar="TRACE...")
-    return traces(_reading_options(command))
-
-
-def _reading_options(command: Command) -> Command:
-    reader = click.option("--reader", metavar="NAME", help="Format of TRACE, instead of recognising it by its content.")
-    run = click.option("--run", metavar="NAME", help="Run to read, where TRACE is a log folder of several (newest).")
-    size = click.option("--max-size", type=_Size(), help="The longest JSON to read, unpacked, e.g. 200GB.")
-    return reader(run(size(command)))
-
-
 @main.command()
-@_reading
+@reading
 @click.option("--section", "sections", multiple=True, metavar="SLUG", help="Only this section; may be repeated.")
-@click.option("--format", "format_name", default="terminal", metavar="NAME", help="terminal, json or markdown.")
+@click.option(
+    "--format", "format_name", default="terminal", metavar="NAME", help="terminal, json, markdown, github, junit."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout.")
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
 @click.option("--device", type=int, help="Only the device with this number.")
 @click.option("--rank", type=int, help="Only this rank (process).")
-@click.option("--from", "start", type=_Time(), help="Begin of the window analysed, e.g. 1.5s.")
-@click.option("--to", "end", type=_Time(), help="End of the window analysed, e.g. 20s.")
+@click.option("--from", "start", type=Time(), help="Begin of the window analysed, e.g. 1.5s.")
+@click.option("--to", "end", type=Time(), help="End of the window analysed, e.g. 20s.")
 @click.option("--step-marker", metavar="REGEX", help="Ranges or annotations that are training steps.")
 @click.option("--input-range", metavar="REGEX", help="Ranges or annotations in which input is loaded.")
 @click.option(
@@ -146,6 +99,7 @@ def _reading_options(command: Command) -> Command:
 @click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, small ones folded).")
 @click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped).")
 @click.option("--require-verdict", is_flag=True, help="Exit with 4 where the input cannot be judged.")
+@gate_options()
 def report(
     traces: tuple[Path, ...], reader: str | None, run: str | None, sections: tuple[str, ...], **options: Any
 ) -> None:
@@ -156,22 +110,26 @@ def report(
     TRACE is a trace of torch.profiler (.pt.trace.json, .json.gz); a TensorBoard log folder, an .xplane.pb or
     trace.json.gz file (TensorFlow, JAX); a .nsys-rep, .qdrep, .qdstrm, an nsys SQLite or Parquet export; what nvprof
     wrote (.nvvp, .nvprof, .sql, CSV); or a folder made by `traceviz collect` or `traceviz convert`.
+
+    Exits with 1 where a gate fails (--fail-on, --budget, --budgets), and with 4 where one cannot be judged.
     """
-    from traceviz import api
+    from traceviz import api, cli_gates
     from traceviz.files import check_file_free, check_not_source
     from traceviz.render.registry import renderer
 
     renderer(options["format_name"])  # an unknown name is reported before the work, not after
+    gates: Gates = options["gates"]
+    cli_gates.check_format(options["format_name"], gates)
     output = options["output"]
     if output:
         for trace in traces:
             check_not_source(trace, output)
         check_file_free(output, force=options["force"])
-    with _progress() as progress:
+    with progress_bar_on_stderr() as progress:
         found = api.report_on(
             *traces,
-            sections=sections or None,
-            options=_analysis_options(options["step_marker"], options["input_range"], options["basis"]),
+            sections=cli_gates.sections_needed(sections, gates),
+            options=analysis_options(options["step_marker"], options["input_range"], options["basis"]),
             selection=api.Selection(options["start"], options["end"], options["device"], options["rank"]),
             reader=reader,
             run=run,
@@ -179,14 +137,19 @@ def report(
             progress=progress,
         )
     color = output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    layout = api.RenderOptions(width=options["width"] or _width(), color=color, top=options["top"])
-    _write(api.to_text(found, options["format_name"], layout), output, force=options["force"])
+    layout = api.RenderOptions(width=options["width"] or page_width(), color=color, top=options["top"])
+    found, results = cli_gates.judged(found, gates, sections)
+    write(api.to_text(found, options["format_name"], layout), output, force=options["force"])
+    cli_gates.conclude(found, results, options["format_name"])
     if options["require_verdict"]:
         _require_verdict(found)
 
 
+main.add_command(compare)
+
+
 @main.command()
-@_reading
+@reading
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder to create.")
 @click.option("--force", is_flag=True, help="Replace an existing traceviz folder.")
 @click.option("--keep-private", is_flag=True, help="Store command line and host name too.")
@@ -204,7 +167,7 @@ def convert(
     from traceviz import api
     from traceviz.tables import read_manifest
 
-    with _progress() as progress:
+    with progress_bar_on_stderr() as progress:
         api.convert(
             traces,
             output,
@@ -246,8 +209,8 @@ class _Prefix(click.Command):
 @click.option("--name", default="", help="Name of the run, instead of the program's.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A fact to find the run by; may be repeated.")
 @click.option("--steps", metavar="FIRST:END", help="Steps to record, counted from 0, up to END (10:30); nsys sees all.")
-@click.option("--delay", type=_Time(), help="Begin so long after the start, e.g. 30s, instead of at a step.")
-@click.option("--duration", type=_Time(), help="Record so long, e.g. 10s, instead of a number of steps.")
+@click.option("--delay", type=Time(), help="Begin so long after the start, e.g. 30s, instead of at a step.")
+@click.option("--duration", type=Time(), help="Record so long, e.g. 10s, instead of a number of steps.")
 @click.option(
     "--nvtx", type=click.Choice(["auto", "off"]), default="auto", help="NVTX ranges around steps and input, for nsys."
 )
@@ -292,7 +255,7 @@ def collect(ctx: click.Context, /, command: tuple[str, ...], *, dry_run: bool, v
 @click.option("--python", metavar="PROGRAM", help="The Python that runs the program (python on PATH).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped).")
-@_reading_options
+@reading_options
 @click.pass_context
 def doctor(
     ctx: click.Context,
@@ -318,10 +281,10 @@ def doctor(
     else:
         from traceviz import api
 
-        with _progress() as progress:
+        with progress_bar_on_stderr() as progress:
             found = doctors.examine_trace(api.open_trace(trace, progress=progress, **reading), trace.name)
     color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    text = doctors.to_json(found) if as_json else doctors.to_text(found, width or _width(), color=color)
+    text = doctors.to_json(found) if as_json else doctors.to_text(found, width or page_width(), color=color)
     click.echo(text, nl=False)
     ctx.exit(found.exit_code)
 
@@ -362,7 +325,7 @@ def explain(code: str | None) -> None:
     from traceviz.render.rules import explain_rule, list_rules
     from traceviz.rules import RULES, rule
 
-    click.echo(explain_rule(rule(code), _width()) if code else list_rules(RULES, _width()), nl=False)
+    click.echo(explain_rule(rule(code), page_width()) if code else list_rules(RULES, page_width()), nl=False)
 
 
 @main.command()
@@ -443,50 +406,9 @@ def _tell_outcome(outcome: Outcome) -> None:
         _tell(f"the run is in {shown}; no table was made of it")
 
 
-def _analysis_options(step_marker: str | None, input_range: str | None, basis: str) -> Any:
-    from traceviz.analyses.foreign_basis import basis_named
-    from traceviz.analyses.stepping import valid_pattern
-    from traceviz.api import AnalysisOptions
-    from traceviz.errors import UsageError
-
-    for option, pattern in (("--step-marker", step_marker), ("--input-range", input_range)):
-        if pattern is not None and not (pattern and valid_pattern(pattern)):
-            raise UsageError(f"{option} {pattern!r} is not a regular expression.")
-    basis_named(basis)  # an unknown name is reported before the work, not after
-    return AnalysisOptions(step_marker, input_range, basis)
-
-
 def _require_verdict(found: Report) -> None:
     if found.verdict.code in {"cannot-judge", "partial"}:
         raise NoVerdictError("No verdict on the input pipeline is possible.", found.verdict.sentence)
-
-
-def _write(text: str, output: Path | None, *, force: bool) -> None:
-    from traceviz.files import new_file
-
-    if output is None:
-        try:
-            click.echo(text, nl=False)
-        except BrokenPipeError:
-            raise  # `| head`: click ends quietly
-        except OSError as error:
-            raise OutputError("The report cannot be written to stdout.", f"{error.strerror}.") from error
-        return
-    with new_file(output, force=force) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
-def _width() -> int:
-    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
-        return PIPED_WIDTH
-    return max(40, shutil.get_terminal_size((PIPED_WIDTH, 24)).columns)
-
-
-def _progress() -> Any:
-    """A bar on stderr where somebody watches it, else nothing."""
-    from traceviz.progress import progress_bar
-
-    return progress_bar(enabled=sys.stderr.isatty())
 
 
 if __name__ == "__main__":

@@ -101,3 +101,9 @@ class NoVerdictError(TracevizError):
     """A verdict was required that the data cannot support."""
 
     exit_code: ClassVar[int] = 4
+
+
+class GateFailedError(TracevizError):
+    """A condition that the run had to meet is not met."""
+
+    exit_code: ClassVar[int] = 1

@@ -15,9 +15,14 @@ from typing import Literal
 from traceviz.units import Unit, Value
 
 SCHEMA = "traceviz.report/1"
+COMPARISON = "traceviz.comparison/1"
+"""Schema of what :mod:`traceviz.compare` says of several reports: the same document, of other sections."""
 
 Audience = Literal["all", "machine"]
 """Who a block is for: everybody, or only programs that read the JSON report."""
+
+Better = Literal["", "lower", "higher"]
+"""Which change is a gain; empty where neither is."""
 
 
 class Severity(StrEnum):
@@ -53,7 +58,10 @@ class Column:
         unit: Base unit of the values.
         importance: 0 is always shown; higher numbers are the first to go where the page is narrow.
             Columns at 9 are for machines only and never shown in a terminal.
-        bar: Draw the value (a ratio) as a small bar beside it where the medium can.
+        bar: Draw the value as a small bar beside it where the medium can: a ratio as a share of the whole, other
+            units and changes against the largest of the column.
+        signed: The value is a change: it is shown with its sign, and its bar grows from an axis to the left or right.
+        better: Which change is a gain; only of a signed column.
     """
 
     name: str
@@ -61,6 +69,8 @@ class Column:
     unit: Unit = "text"
     importance: int = 1
     bar: bool = False
+    signed: bool = False
+    better: Better = ""
 
 
 Row = tuple[Value, ...]
@@ -83,6 +93,7 @@ class Grid:
         fold_below: Pictures may fold trailing rows whose bar column is below this ratio into "other".
         audience: ``"machine"`` keeps the grid out of renderings for people (it is too long, and another grid of the
             section says it better); the JSON report has it.
+        complete: Every row is shown, however many they are.
     """
 
     columns: tuple[Column, ...]
@@ -90,6 +101,7 @@ class Grid:
     title: str = ""
     fold_below: float = 0.0
     audience: Audience = "all"
+    complete: bool = False
 
     def __post_init__(self) -> None:
         width = len(self.columns)

@@ -80,7 +80,7 @@ def read_all(files: Sequence[Path], reader: str | None, options: ReadOptions) ->
         try:
             parts.append(dict(chosen.read(file, told)))
         except TracevizError as error:
-            raise _about(error, file) from error
+            raise about(error, file) from error
     return merged(parts, trace_names(files))
 
 
@@ -91,8 +91,8 @@ def _numbered(progress: Progress, name: str, number: int, count: int) -> Progres
     return report
 
 
-def _about(error: TracevizError, source: Path) -> TracevizError:
-    """The same error, which names the trace it is about."""
+def about(error: TracevizError, source: Path) -> TracevizError:
+    """The same error, with the name of the trace that it is about."""
     if source.name in error.what:
         return error
     return type(error)(f"{source}: {error.what}", error.why, error.fix)

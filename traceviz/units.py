@@ -23,6 +23,7 @@ Value = int | float | str | bool | None
 """What a displayed value may be; ``None`` means *not measured* and never zero."""
 
 NOT_MEASURED = "-"
+MINUS = "\N{MINUS SIGN}"
 
 _TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 _SIZE_STEPS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
@@ -43,6 +44,14 @@ def format_value(value: Value, unit: Unit) -> str:
     if isinstance(value, str):
         return value
     return _format_number(value, unit)
+
+
+def format_change(value: Value, unit: Unit) -> str:
+    """Text for a change: as :func:`format_value`, with its sign, ``+1.20 ms`` or ``−66.5 %``; no change has none."""
+    if value is None or isinstance(value, bool | str):
+        return format_value(value, unit)
+    text = format_value(abs(value), unit)
+    return text if not value else f"{'+' if value > 0 else MINUS}{text}"
 
 
 def _format_number(value: float, unit: Unit) -> str:

@@ -15,6 +15,8 @@ from traceviz.render.options import RenderOptions
 from traceviz.render.registry import RENDERERS, renderer
 from traceviz.report import Report, Verdict
 
+WHOLE = [renderer(name) for name in ("json", "markdown", "terminal")]
+"""Renderers that show all sections; the others are for one reader each."""
 EMPTY = Report((), Verdict("", ""))
 
 
@@ -42,12 +44,12 @@ def test_the_empty_report_renders(each):
     assert each.render(EMPTY, RenderOptions()).count("\n") <= 14
 
 
-def test_there_are_three_renderers_sorted_by_name():
-    assert [each.name for each in RENDERERS] == ["json", "markdown", "terminal"]
+def test_there_are_six_renderers_sorted_by_name():
+    assert [each.name for each in RENDERERS] == ["csv", "github", "json", "junit", "markdown", "terminal"]
 
 
-def test_an_unknown_renderer_names_the_three_known():
-    with pytest.raises(UsageError, match=r"'yaml'.*json, markdown, terminal"):
+def test_an_unknown_renderer_names_those_known():
+    with pytest.raises(UsageError, match=r"'yaml'.*csv, github, json, junit, markdown, terminal"):
         renderer("yaml")
 
 
@@ -59,7 +61,7 @@ def test_importing_the_registry_loads_none_of_the_four_slow_libraries():
     assert run.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("each", RENDERERS, ids=lambda each: each.name)
+@pytest.mark.parametrize("each", WHOLE, ids=lambda each: each.name)
 def test_one_section_leaves_out_the_eight_others(each):
     text = each.render(sample_report(), RenderOptions(sections=("kernels",)))
     assert "91,884" in text or "91884" in text

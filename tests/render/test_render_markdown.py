@@ -69,9 +69,9 @@ def test_no_name_ends_its_cell_or_opens_a_tag(name):
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
-def test_tables_keep_their_4_columns_under_hostile_names(name):
+def test_tables_keep_their_4_columns_under_hostile_names_and_2_where_names_say_nothing(name):
     table = [line for line in render(hostile_report(name)).splitlines() if line.startswith("| ")]
-    assert {len(PIPE.findall(line)) for line in table[:13]} == {5}
+    assert {len(PIPE.findall(line)) for line in table[:13]} == ({5} if name else {3, 5})
     assert max(map(len, table)) < 40_100
 
 

@@ -78,7 +78,8 @@ class RunAnalysis(Analysis[RunFacts]):
         )
         machine = {"duration_ns", "exit_code"}  # people read them in how it ended
         shown = tuple(fact for fact in facts if fact.value is not None and fact.key not in machine)
-        rest = tuple(fact for fact in facts if fact.value is not None and fact.key in machine)
+        tags = tuple(Fact(f"tag.{key}", key, value) for key, value in result.under("tag.").items())
+        rest = (*(fact for fact in facts if fact.value is not None and fact.key in machine), *tags)
         return Section(self.slug, self.title, (Facts(shown), *((Facts(rest, audience="machine"),) if rest else ())))
 
 

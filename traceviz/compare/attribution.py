@@ -52,12 +52,12 @@ class Attribution:
 
 def attribute(base: Side, new: Side) -> Attribution | None:
     """Classes of both sides; ``None`` where a side does not tell of them."""
-    if not base.classes or not new.classes:
+    if not all(side.classes and side.steps for side in (base, new)):
         return None
     keys = list(dict.fromkeys((*base.classes, *new.classes)))
     tables = _table(base, keys), _table(new, keys)
-    means = [_means(table) for table in tables]
-    low, high = mean_differences(*tables)
+    means = [_means(table, side.per) for table, side in zip(tables, (base, new), strict=True)]
+    low, high = mean_differences(base.per_unit(tables[0]), new.per_unit(tables[1]))
     changes = (
         ClassChange(key, means[0][index + 1], means[1][index + 1], float(low[index + 1]), float(high[index + 1]))
         for index, key in enumerate(keys)
@@ -72,8 +72,8 @@ def _table(side: Side, keys: list[str]) -> npt.NDArray[np.int64]:
     return np.stack([np.sum(columns, axis=0), *columns], axis=1)
 
 
-def _means(table: npt.NDArray[np.int64]) -> list[int]:
+def _means(table: npt.NDArray[np.int64], per: Fraction) -> list[int]:
     """Mean step and mean classes in whole nanoseconds; the classes add up to the step."""
-    total, *parts = (Fraction(int(value), len(table)) for value in table.sum(axis=0))
+    total, *parts = (Fraction(int(value), len(table)) / per for value in table.sum(axis=0))
     step = round(total)
     return [step, *apportioned(parts, step)]

@@ -20,8 +20,8 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-Times = npt.NDArray[np.int64]
-"""Durations of steps in the order in which they ran, ns."""
+Times = npt.NDArray[np.int64 | np.float64]
+"""Durations of steps in the order in which they ran, ns; of parts of a step no whole numbers."""
 
 RESAMPLES = 2_000
 """Enough that the ends of the interval move by less than a twentieth of its width from seed to seed."""
@@ -66,8 +66,8 @@ class Effect:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The interval as shares of the base."""
-        return self.low_ns / self.base_ns, self.high_ns / self.base_ns
+        """The interval as shares of the base; no step gains more than all of it."""
+        return max(self.low_ns / self.base_ns, -1.0), self.high_ns / self.base_ns
 
     @property
     def speedup(self) -> float:
@@ -127,7 +127,7 @@ def _medians(times: Times, generator: np.random.Generator) -> npt.NDArray[np.flo
     return np.concatenate([np.median(times[drawn], axis=1) for drawn in resampled(times, generator)])
 
 
-def mean_differences(base: npt.NDArray[np.int64], new: npt.NDArray[np.int64], seed: int = 0) -> npt.NDArray[np.float64]:
+def mean_differences(base: Times, new: Times, seed: int = 0) -> npt.NDArray[np.float64]:
     """Intervals of the differences of the mean of every column.
 
     Args:

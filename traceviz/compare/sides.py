@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from traceviz.compare.effect import Times
-from traceviz.report import Grid, Report
+from traceviz.report import Facts, Grid, Report
 from traceviz.units import Value
 
 BY_STEP, EVERY_STEP, IN_STEPS = "By step", "Every step", "In steady steps"
 """Titles of the machine grids of reports that comparisons read."""
+TAG = "tag."
+"""Begin of the keys of facts that are tags of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +36,25 @@ class Side:
     Args:
         label: What people call it.
         reports: A report of each run.
+        per: How many units of work (samples of a batch, ...) a step does; durations are of one of them.
     """
 
     label: str
     reports: tuple[Report, ...]
+    per: Fraction = Fraction(1)
 
     @cached_property
     def runs(self) -> tuple[Times, ...]:
-        """Durations of the steady steps of every run that has any, in order, ns; ranks after one another."""
+        """Durations of the steady steps of every run that has any, in order, ns; ranks after one another.
+
+        Of one unit of work each, and then no whole numbers, where a step does several.
+        """
         found = (steady_steps(report) for report in self.reports)
-        return tuple(times for times in found if times.size)
+        return tuple(self.per_unit(times) for times in found if times.size)
+
+    def per_unit(self, times: Times) -> Times:
+        """Durations of steps as those of one unit of their work."""
+        return times if self.per == 1 else times.astype(np.float64) / float(self.per)
 
     @cached_property
     def steps(self) -> int:
@@ -87,8 +98,21 @@ class Side:
         return found
 
     def per_step(self, total: int) -> Fraction:
-        """A sum over all steady steps per step; exact."""
-        return Fraction(total, max(self.steps, 1))
+        """A sum over all steady steps per step, or per unit of work; exact."""
+        return Fraction(total, max(self.steps, 1)) / self.per
+
+    @cached_property
+    def class_labels(self) -> Mapping[str, str]:
+        """What people call the classes, by key."""
+        grids = (grid(report, "breakdown", BY_STEP) for report in self.reports)
+        columns = (column for one in grids if one is not None for column in one.columns)
+        return {column.name: column.label for column in columns if column.name not in _OF_STEP}
+
+    @cached_property
+    def tags(self) -> Mapping[str, str]:
+        """Tags of the runs, as ``traceviz collect --tag`` gave them, in which they all agree."""
+        first, *others = [tags(report) for report in self.reports] or [{}]
+        return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
 
     def facts(self, slug: str, key: str) -> tuple[Value, ...]:
         """A fact of every run that has it."""
@@ -142,6 +166,13 @@ def fact(report: Report, slug: str, key: str) -> Value:
         return report.fact(slug, key)
     except KeyError:
         return None
+
+
+def tags(report: Report) -> dict[str, str]:
+    """Tags of the run that a report is about; none where it is about something else."""
+    sections = (section for section in report.sections if section.slug == "run")
+    facts = (one for section in sections for block in section.blocks if isinstance(block, Facts) for one in block.facts)
+    return {one.key.removeprefix(TAG): str(one.value) for one in facts if one.key.startswith(TAG)}
 
 
 def whole(value: Value) -> int:

@@ -9,6 +9,7 @@ from typing import TypeGuard
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEVELS = "▁▂▃▄▅▆▇█"
 _ZERO = " "
+_AXIS = "│"
 _UNMEASURED = "·"
 
 
@@ -19,6 +20,26 @@ def bar(share: float, width: int) -> str:
         eighths = max(eighths, 1)
     full, part = divmod(eighths, 8)
     return "█" * full + (_EIGHTHS[part] if part else "")
+
+
+def bar_from_axis(change: float, width: int) -> str:
+    """A bar of ``change`` (-1 to 1) on one side of an axis in the middle, in halves of a cell.
+
+    ::
+
+        ████│     -1
+          ▐█│     -0.375
+            │█▌    0.375
+           ▕│     whatever is not zero is seen
+    """
+    half = (width - 1) // 2
+    halves = round(min(abs(change), 1.0) * half * 2)
+    full, part = divmod(halves, 2)
+    if change < 0:
+        drawn = ("▐" if part else "") + "█" * full or "▕"
+        return drawn.rjust(half) + _AXIS
+    drawn = "█" * full + ("▌" if part else "") or ("▏" if change > 0 else "")
+    return " " * half + _AXIS + drawn
 
 
 def cells_of(shares: Sequence[float], width: int) -> tuple[int, ...]:

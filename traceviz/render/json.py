@@ -13,10 +13,12 @@ from typing import Any, ClassVar, TypeVar, get_args
 from traceviz.errors import DamagedTraceError
 from traceviz.render.options import RenderOptions, select
 from traceviz.report import (
+    COMPARISON,
     SCHEMA,
     Audience,
     Bar,
     Bars,
+    Better,
     Block,
     Column,
     Fact,
@@ -72,16 +74,19 @@ def loads(text: str) -> Report:
     except RecursionError:
         raise DamagedTraceError("This is not a JSON report.", "It is nested too deeply to be one.") from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        seen = document.get("schema") if isinstance(document, dict) else None
-        raise DamagedTraceError(
-            f"This is not a report of schema {SCHEMA}.",
-            f"Its schema is {seen!r}." if seen is not None else "It names no schema.",
-            "Write it again with `traceviz report TRACE --format json`.",
-        )
+        raise _not_a_report(document.get("schema") if isinstance(document, dict) else None)
     try:
         return _read_report(document)
     except ValueError as error:
         raise DamagedTraceError("The JSON report breaks its schema.", f"{error}.") from None
+
+
+def _not_a_report(schema: object) -> DamagedTraceError:
+    why = f"Its schema is {schema!r}." if schema is not None else "It names no schema."
+    fix = "Write it again with `traceviz report TRACE --format json`."
+    if schema == COMPARISON:
+        why, fix = "It is a comparison of reports.", "Name the traces or reports that it compared."
+    return DamagedTraceError(f"This is not a report of schema {SCHEMA}.", why, fix)
 
 
 # Writing
@@ -141,17 +146,27 @@ def _block(block: Block) -> Object:
 
 def _grid(grid: Grid) -> Object:
     names = [column.name for column in grid.columns]
-    columns = [
-        {"name": c.name, "label": c.label, "unit": c.unit, "importance": c.importance, "bar": c.bar}
-        for c in grid.columns
-    ]
     return {
         "type": "grid",
         "title": grid.title,
         "fold_below": grid.fold_below,
         "audience": grid.audience,
-        "columns": columns,
+        **({"complete": True} if grid.complete else {}),
+        "columns": [_column(column) for column in grid.columns],
         "rows": [dict(zip(names, row, strict=True)) for row in grid.rows],
+    }
+
+
+def _column(column: Column) -> Object:
+    """Columns of changes have two keys more."""
+    of_changes = {"signed": column.signed, "better": column.better} if column.signed else {}
+    return {
+        "name": column.name,
+        "label": column.label,
+        "unit": column.unit,
+        "importance": column.importance,
+        "bar": column.bar,
+        **of_changes,
     }
 
 
@@ -204,14 +219,15 @@ def _read_grid(item: Object) -> Grid:
         return tuple(_value(row, name) for name in names)
 
     rows = _each(item, "rows", read_row)
-    return Grid(columns, rows, _text(item, "title"), _number(item, "fold_below"), _audience(item))
+    complete = _flag(item, "complete") if "complete" in item else False
+    return Grid(columns, rows, _text(item, "title"), _number(item, "fold_below"), _audience(item), complete)
 
 
 def _read_column(item: Object) -> Column:
-    bar = _get(item, "bar")
-    if not isinstance(bar, bool):
-        raise _wrong("bar", "true or false", bar)
-    return Column(_text(item, "name"), _text(item, "label"), _unit(item), _integer(item, "importance"), bar)
+    signed = _flag(item, "signed") if "signed" in item else False
+    better = _better(item) if "better" in item else ""
+    importance, bar = _integer(item, "importance"), _flag(item, "bar")
+    return Column(_text(item, "name"), _text(item, "label"), _unit(item), importance, bar, signed, better)
 
 
 def _read_bar(item: Object) -> Bar:
@@ -284,6 +300,13 @@ def _texts(item: Object, key: str) -> tuple[str, ...]:
     return texts
 
 
+def _flag(item: Object, key: str) -> bool:
+    value = _get(item, key)
+    if not isinstance(value, bool):
+        raise _wrong(key, "true or false", value)
+    return value
+
+
 def _object(item: Object, key: str) -> Object:
     value = _get(item, key)
     if not isinstance(value, dict):
@@ -341,6 +364,18 @@ def _audience(item: Object) -> Audience:
             return "machine"
         case other:
             raise _wrong("audience", "all or machine", other)
+
+
+def _better(item: Object) -> Better:
+    match _text(item, "better"):
+        case "":
+            return ""
+        case "lower":
+            return "lower"
+        case "higher":
+            return "higher"
+        case other:
+            raise _wrong("better", "lower, higher or empty", other)
 
 
 def _severity(item: Object) -> Severity:

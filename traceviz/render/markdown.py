@@ -12,19 +12,42 @@ from typing import ClassVar
 
 from traceviz.render.blocks import bar, mean, sparkline
 from traceviz.render.options import RenderOptions, select
-from traceviz.render.rows import bars_heading, blocks_for_people, not_measured, number_of, shown_columns, shown_rows
+from traceviz.render.rows import (
+    bars_heading,
+    blocks_for_people,
+    not_measured,
+    number_of,
+    shown_columns,
+    shown_rows,
+    telling_columns,
+)
 from traceviz.render.stakes import by_time_at_stake, time_at_stake, times
 from traceviz.render.text import ELLIPSIS, sentence, visible
-from traceviz.report import Bars, Block, Column, Fact, Facts, Finding, Grid, Prose, Report, Row, Section, Timeline
-from traceviz.units import NOT_MEASURED, Value, format_ns, format_ratio, format_value
+from traceviz.report import (
+    COMPARISON,
+    Bars,
+    Block,
+    Column,
+    Fact,
+    Facts,
+    Finding,
+    Grid,
+    Prose,
+    Report,
+    Row,
+    Section,
+    Timeline,
+)
+from traceviz.units import NOT_MEASURED, Value, format_change, format_ns, format_ratio, format_value
 
+_HEADING = {COMPARISON: "# Comparison"}
 _NAME_LIMIT = 160
 _BAR_CELLS = 20
 _TIMELINE_CELLS = 60
-_PLAIN = re.compile(r"(?:[^\W_]|[ .,%+/×'…-]|(?<=[^\W_])_(?=[^\W_]))*")
+_PLAIN = re.compile(r"(?:[^\W_]|[ .,%+/×'…→−-]|(?<=[^\W_])_(?=[^\W_]))*")
 """Text that means the same in Markdown as it says: words, numbers, units; underscores inside words only."""
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]|~!$&<>]|(?<![^\W_])_|_(?![^\W_])|^[-+=#]")
-_NUMBERED = re.compile(r"^(\d+)([.)])")
+_NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)")
 _LINKING = re.compile(r"([@#])(?=\w)")
 
 
@@ -39,7 +62,16 @@ class MarkdownRenderer:
         sections = [_section(section, options.top) for section in report.sections]
         verdict = f"> **{prose(report.verdict.sentence)}**" if report.verdict.sentence else ""
         about = _facts(tuple(fact for fact in report.run if fact.value is not None))
-        text = _joined(["# Trace report", verdict, about, _findings(report.findings), *sections, _notes(report)])
+        text = _joined(
+            [
+                _HEADING.get(report.schema, "# Trace report"),
+                verdict,
+                about,
+                _findings(report.findings),
+                *sections,
+                _notes(report),
+            ]
+        )
         return "\n".join(line.rstrip() for line in text.split("\n")) + "\n"
 
 
@@ -104,14 +136,14 @@ def _table(heads: Iterable[str], rights: Iterable[bool], rows: Iterable[Iterable
 
 
 def _grid(grid: Grid, top: int | None) -> str:
-    positions = shown_columns(grid)
-    columns = [grid.columns[index] for index in positions]
-    if not columns:
+    if not shown_columns(grid):
         return ""
     title = prose(grid.title)
     if not grid.rows:
         return _joined([title, "none"])
     shown = shown_rows(grid, top)
+    positions = telling_columns(grid, shown)
+    columns = [grid.columns[index] for index in positions]
     rows = [[_cell(row[index], column) for index, column in zip(positions, columns, strict=True)] for row in shown.rows]
     more = f"… and {shown.hidden:,} more" if shown.hidden and shown.rest is None else ""
     if shown.rest is not None:
@@ -130,7 +162,7 @@ def _rest(rest: Row, hidden: int, positions: tuple[int, ...], columns: list[Colu
 
 
 def _cell(value: Value, column: Column) -> str:
-    return data(format_value(value, column.unit))
+    return data((format_change if column.signed else format_value)(value, column.unit))
 
 
 def _is_text(column: Column) -> bool:

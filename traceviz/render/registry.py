@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from traceviz.errors import UsageError
+from traceviz.render.csv import CsvRenderer
+from traceviz.render.github import GitHubRenderer
 from traceviz.render.json import JsonRenderer
+from traceviz.render.junit import JUnitRenderer
 from traceviz.render.markdown import MarkdownRenderer
 from traceviz.render.options import Renderer
 from traceviz.render.terminal import TerminalRenderer
 
 RENDERERS: tuple[Renderer, ...] = (
+    CsvRenderer(),
+    GitHubRenderer(),
     JsonRenderer(),
+    JUnitRenderer(),
     MarkdownRenderer(),
     TerminalRenderer(),
 )

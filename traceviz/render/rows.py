@@ -16,6 +16,7 @@ _ADDITIVE = frozenset(
     {
         *("bytes", "calls", "dur_ns", "exposed_ns", "self_ns", "host_self_ns", "device_self_ns", "startup_ns"),
         *("steady_ns", "total_ns"),
+        *("base_calls", "new_calls", "base_ns", "new_ns", "difference_ns", "base_bytes", "new_bytes"),
     }
 )
 
@@ -59,6 +60,8 @@ def shown_columns(grid: Grid) -> tuple[int, ...]:
 
 def shown_rows(grid: Grid, top: int | None) -> ShownRows:
     """The leading rows: ``top`` of them, or by default ten without the small ones that the grid wants folded."""
+    if grid.complete:
+        return ShownRows(grid.rows, 0, None)
     count = min(DEFAULT_TOP, max(_fold_from(grid), _LEAST_SHOWN)) if top is None else top
     if len(grid.rows) <= count + 1:  # "one more" would take the line that the row itself needs
         return ShownRows(grid.rows, 0, None)
@@ -66,9 +69,18 @@ def shown_rows(grid: Grid, top: int | None) -> ShownRows:
     return ShownRows(grid.rows[:count], len(hidden), _totals(grid, hidden))
 
 
+def telling_columns(grid: Grid, shown: ShownRows) -> tuple[int, ...]:
+    """Positions of the columns for people, without unimportant ones that say nothing in the rows shown."""
+    return tuple(
+        index
+        for index in shown_columns(grid)
+        if grid.columns[index].importance == 0 or any(row[index] not in {None, ""} for row in shown.rows)
+    )
+
+
 def _fold_from(grid: Grid) -> int:
     """Position of the first of the trailing rows whose bar is below ``grid.fold_below``."""
-    bar = next((index for index, column in enumerate(grid.columns) if column.bar), None)
+    bar = next((index for index, column in enumerate(grid.columns) if is_share(column)), None)
     if bar is None or grid.fold_below <= 0:
         return len(grid.rows)
     position = len(grid.rows)
@@ -86,7 +98,19 @@ def _totals(grid: Grid, rows: tuple[Row, ...]) -> Row | None:
 
 
 def _adds_up(column: Column) -> bool:
-    return column.bar or column.name in _ADDITIVE or column.name.startswith("share_of_")
+    return is_share(column) or column.name in _ADDITIVE or column.name.startswith("share_of_")
+
+
+def is_share(column: Column) -> bool:
+    """Whether a column's bars are shares of one whole."""
+    return column.bar and column.unit == "ratio" and not column.signed
+
+
+def bar_ratios(column: Column, values: Sequence[Value]) -> tuple[float, ...]:
+    """How much of its bar each value fills, -1 to 1: a share by itself, others against the largest of the column."""
+    numbers = [number_of(value) for value in values]
+    whole = 1.0 if is_share(column) else max(map(abs, numbers), default=0.0)
+    return tuple(number / whole if whole else 0.0 for number in numbers)
 
 
 def _total(values: list[Value]) -> Value:

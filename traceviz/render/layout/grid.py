@@ -7,9 +7,21 @@ from dataclasses import dataclass, replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from traceviz.render.blocks import bar
-from traceviz.render.layout.lines import INDENT, QUIET, aligned, clip, pad, paragraph, shorten_apart, widest, wrap
-from traceviz.render.rows import ShownRows, number_of, shown_columns, shown_rows
+from traceviz.render.blocks import bar, bar_from_axis
+from traceviz.render.layout.lines import (
+    GAIN_STYLE,
+    INDENT,
+    LOSS_STYLE,
+    QUIET,
+    aligned,
+    clip,
+    pad,
+    paragraph,
+    shorten_apart,
+    widest,
+    wrap,
+)
+from traceviz.render.rows import ShownRows, bar_ratios, number_of, shown_columns, shown_rows, telling_columns
 from traceviz.render.text import sentence, visible
 from traceviz.report import Column, Grid
 from traceviz.units import Value
@@ -32,7 +44,8 @@ class Track:
     Args:
         column: What it shows.
         cells: Text of each row, units aligned; names in full.
-        bars: A ratio for each row; empty where no bar is drawn.
+        bars: A ratio for each row, of changes with its sign; empty where no bar is drawn.
+        styles: How each row is coloured.
         width: Cells for the text.
         bar_width: Cells for the bar behind the text.
         least: Cells below which the text is not shrunk while a less important column can go instead.
@@ -42,6 +55,7 @@ class Track:
     column: Column
     cells: tuple[str, ...]
     bars: tuple[float, ...]
+    styles: tuple[str, ...]
     width: int
     bar_width: int
     least: int
@@ -144,14 +158,10 @@ def _line_width(tracks: list[Track]) -> int:
 
 def _tracks(grid: Grid, shown: ShownRows, width: int) -> list[Track]:
     """A track for each column that is for people and says anything."""
-    positions = [index for index in shown_columns(grid) if _says_anything(grid.columns[index], shown, index)]
+    positions = telling_columns(grid, shown)
     texts = [index for index in positions if grid.columns[index].unit == "text"]
     name = min(texts, key=lambda index: grid.columns[index].importance, default=None)
     return [_track(grid, shown, index, width, names_rows=index == name) for index in positions]
-
-
-def _says_anything(column: Column, shown: ShownRows, index: int) -> bool:
-    return column.importance == 0 or any(row[index] not in {None, ""} for row in shown.rows)
 
 
 def _track(grid: Grid, shown: ShownRows, index: int, width: int, *, names_rows: bool) -> Track:
@@ -166,22 +176,33 @@ def _track(grid: Grid, shown: ShownRows, index: int, width: int, *, names_rows: 
     return Track(
         column,
         cells=tuple(cells),
-        bars=tuple(map(number_of, values)) if column.bar and width >= _LEAST_FOR_BARS else (),
+        bars=bar_ratios(column, values) if column.bar and width >= _LEAST_FOR_BARS else (),
+        styles=tuple(_style(column, value) for value in values),
         width=text_width,
-        bar_width=_WIDE_BAR if width >= _WIDE_PAGE else _NARROW_BAR,
+        bar_width=(_WIDE_BAR if width >= _WIDE_PAGE else _NARROW_BAR) + column.signed,  # the axis takes a cell
         least=min(text_width, least) if is_text else text_width,
         names_rows=names_rows,
     )
 
 
+def _style(column: Column, value: Value) -> str:
+    """Colour of a change; its sign says the same where there is none."""
+    number = number_of(value)
+    if not number or not column.signed or not column.better:
+        return ""
+    return GAIN_STYLE if (number > 0) == (column.better == "higher") else LOSS_STYLE
+
+
 def _cells(values: list[Value], shown: ShownRows, index: int, column: Column, *, names_rows: bool) -> list[str]:
     """Text of each row, and of the row for the hidden ones: what has no sum stays blank there."""
     if shown.rest is None:
-        return aligned(values, column.unit)
+        return aligned(values, column.unit, signed=column.signed)
     if names_rows:
         return [*aligned(values, column.unit), f"other ({shown.hidden:,})"]
     rest = shown.rest[index]
-    return [*aligned(values, column.unit), ""] if rest is None else aligned([*values, rest], column.unit)
+    if rest is None:
+        return [*aligned(values, column.unit, signed=column.signed), ""]
+    return aligned([*values, rest], column.unit, signed=column.signed)
 
 
 def _head_words(column: Column) -> list[str]:
@@ -208,7 +229,8 @@ def _line(tracks: list[Track], row: int) -> Text:
     line = Text(" " * INDENT)
     for position, track in enumerate(tracks):
         line.append(" " * (_GAP if position else 0))
-        line.append(pad(track.cells[row], track.width, right=not track.is_text))
+        line.append(pad(track.cells[row], track.width, right=not track.is_text), track.styles[row])
         if track.bars:
-            line.append(" " + pad(bar(track.bars[row], track.bar_width), track.bar_width), "cyan")
+            drawn = (bar_from_axis if track.column.signed else bar)(track.bars[row], track.bar_width)
+            line.append(" " + pad(drawn, track.bar_width), track.styles[row] or "cyan")
     return line

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from traceviz.render.text import ELLIPSIS, simplify_signature, visible
 from traceviz.report import Severity
-from traceviz.units import Unit, Value, format_value
+from traceviz.units import Unit, Value, format_change, format_value
 
 INDENT = 2
 STRONG = "bold"
@@ -22,6 +22,7 @@ TITLE = "bold"
 SEVERITY_STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold blue"}
 SEVERITY_MARK = {Severity.ERROR: "!!", Severity.WARNING: "! ", Severity.INFO: "i "}
 FINE_STYLE = "bold green"
+GAIN_STYLE, LOSS_STYLE = "green", "red"
 _SCALED_UNITS = frozenset({"ns", "bytes", "bytes/s", "ratio"})
 _NUMBER_LIMIT = 18
 _APART_ROUNDS = 2
@@ -124,9 +125,9 @@ def widest(texts: Iterable[str]) -> int:
     return max(map(cell_len, texts), default=0)
 
 
-def aligned(values: Sequence[Value], unit: Unit) -> list[str]:
+def aligned(values: Sequence[Value], unit: Unit, *, signed: bool = False) -> list[str]:
     """Text for each value; numbers of one column get equally wide units, so that their digits line up."""
-    texts = [visible(format_value(value, unit)) for value in values]
+    texts = [visible((format_change if signed else format_value)(value, unit)) for value in values]
     if unit == "text":
         return texts
     if unit in _SCALED_UNITS:

@@ -39,6 +39,8 @@ _LEAST_WIDTH = 40
 _GUTTER = "▌ "
 _HEADLINE = ("producer", "producer_version", "framework", "device", "devices", "span_ns")
 """Run facts named in the header, in this order, without their labels."""
+_VERDICT_STYLE = {"slower": SEVERITY_STYLE[Severity.ERROR], "cannot-judge": SEVERITY_STYLE[Severity.WARNING]}
+"""Colours of verdicts that do not follow from the findings."""
 _TITLE_KEYS = ("source", "trace", "path")
 
 
@@ -81,6 +83,7 @@ def verdict_lines(report: Report, width: int) -> list[Text]:
     """The sentence that matters most, behind a bar in the colour of the worst finding; then the findings' names."""
     worst = max((finding.severity for finding in report.findings), key=lambda severity: severity.rank, default=None)
     style = FINE_STYLE if worst in {None, Severity.INFO} else SEVERITY_STYLE[worst or Severity.INFO]
+    style = _VERDICT_STYLE.get(report.verdict.code, style)
     text = sentence(report.verdict.sentence)
     lines = [Text.assemble((_GUTTER, style), (line.plain, STRONG)) for line in paragraph(text, width - len(_GUTTER))]
     return lines + summary_line(report.findings, width)

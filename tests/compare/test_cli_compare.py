@@ -1,0 +1,186 @@
+"""``traceviz compare`` as a user runs it, on the shipped samples: exit codes, what is said, where."""
+
+import csv
+import io
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from traceviz import api
+from traceviz.cli import main
+from traceviz.report import Column, Fact, Facts, Grid, Report, Section, Verdict
+from traceviz.side_files import is_saved_report, runs_in
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["compare", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def saved(samples, tmp_path_factory):
+    """Reports of two samples, saved as JSON: of a quarter of a second each, and read in milliseconds."""
+    folder = tmp_path_factory.mktemp("saved")
+    for name in ("healthy", "input_bound"):
+        found = api.report_on(samples / "synthetic" / f"{name}.sqlite")
+        (folder / f"{name}.json").write_text(api.to_text(found, "json"))
+    return folder
+
+
+def tagged_report(ms, **tags):
+    columns = (Column("step", "Step", "id"), Column("process", "P", "id"), Column("dur_ns", "D", "ns"))
+    rows = tuple((index, 0, ms * 1_000_000, ms * 1_000_000) for index in range(10))
+    grid = Grid((*columns, Column("host_compute", "host compute", "ns")), rows, "By step", audience="machine")
+    facts = Facts(tuple(Fact(f"tag.{key}", key, value) for key, value in tags.items()), audience="machine")
+    sections = (Section("run", "Run", (facts,)), Section("breakdown", "Breakdown", (grid,)))
+    return Report((), Verdict("not-input-bound", "Not input-bound."), sections)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Runs of two batch sizes, two of each, and one without the tag."""
+    folder = tmp_path_factory.mktemp("study")
+    for index, (ms, batch) in enumerate(((10, "32"), (11, "32"), (30, "128"), (33, "128"))):
+        (folder / f"run{index}.json").write_text(api.to_text(tagged_report(ms, batch=batch), "json"))
+    (folder / "other.json").write_text(api.to_text(tagged_report(5, gpu="none"), "json"))
+    (folder / "notes.txt").write_text("not a run")
+    return folder
+
+
+def test_the_slow_pipeline_against_its_repair_is_3_times_as_slow_and_the_gain_is_input_wait(samples):
+    kineto = samples / "kineto"
+    done = run(kineto / "slow.pt.trace.json.gz", kineto / "repaired.pt.trace.json.gz", "--width", 80)
+    assert done.exit_code == 0
+    assert "▌ 2.99× faster: median step 205 → 68.5 ms (−66.5 %" in done.stdout
+    assert "93 % of the gain is input wait." in " ".join(done.stdout.split())
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stderr == ""
+
+
+def test_a_trace_and_its_saved_report_are_the_same_to_the_nanosecond(samples, saved):
+    done = run(saved / "healthy.json", samples / "synthetic" / "healthy.sqlite", "--format", "json")
+    assert done.exit_code == 0
+    stated = json.loads(done.stdout)
+    assert stated["verdict"]["code"] == "no-change"
+    (effect, attribution, kernels) = (
+        next(section for section in stated["sections"] if section["slug"] == slug)
+        for slug in ("effect", "attribution", "kernels")
+    )
+    facts = {fact["key"]: fact["value"] for fact in effect["blocks"][0]["facts"]}
+    assert (facts["difference_ns"], facts["speedup"]) == (0, 1.0)
+    for section in (attribution, kernels):
+        rows = [row for block in section["blocks"] for row in block.get("rows", ())]
+        assert {row["difference_ns"] for row in rows} == {0}
+
+
+def test_a_comparison_is_no_base(saved, tmp_path):
+    written = tmp_path / "c.json"
+    base, new = saved / "healthy.json", saved / "input_bound.json"
+    assert run(base, new, "--format", "json", "-o", written).exit_code == 0
+    done = run(written, new)
+    assert done.exit_code == 3
+    assert "It is a comparison of reports." in done.stderr
+    assert str(written) in done.stderr
+    assert run(base, new, "-o", written).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 2, "There is none."),
+        (("healthy.json",), 2, "There is one side, healthy."),
+        (("healthy.json", "absent.sqlite"), 3, "absent.sqlite"),
+        (("healthy.json", "damaged.json"), 3, "damaged.json: This is not a JSON report."),
+        (("healthy.json", "text.bin"), 3, "text.bin is not a trace that traceviz knows."),
+        (("healthy.json", "input_bound.json", "--rank", "0"), 2, "healthy.json is a saved report"),
+        (("healthy.json", "input_bound.json", "--format", "yaml"), 2, "'yaml'"),
+        (("healthy.json", "input_bound.json", "--base", "other"), 2, "no side 'other'"),
+        (("healthy.json", "input_bound.json", "--by", "batch"), 2, "No run has the tag batch."),
+        (("healthy.json", "input_bound.json", "--by", ","), 2, "--by names no tag."),
+        (("healthy.json", "input_bound.json", "--per", "batch"), 2, "healthy has no tag 'batch'"),
+        (("healthy.json", "--group", "new"), 2, "--group 'new' names no runs."),
+        (("healthy.json", "input_bound.json", "--by", "a", "--group", "b=c"), 2, "either groups or values of tags"),
+        (("healthy.json", "input_bound.json", "--min-effect", "much"), 2, "'much' is not a share."),
+        (("healthy.json", "input_bound.json", "--section", "kernel"), 2, "'kernel'"),
+    ],
+)
+def test_what_cannot_be_compared_is_said_with_its_code(saved, monkeypatch, arguments, code, said):
+    (saved / "damaged.json").write_bytes((saved / "healthy.json").read_bytes()[:5_000])
+    (saved / "text.bin").write_text("garbage")
+    monkeypatch.chdir(saved)
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert said in done.stderr
+
+
+def test_a_side_without_steps_is_printed_and_ends_with_4_where_a_verdict_is_required(samples, saved):
+    arguments = saved / "healthy.json", samples / "synthetic" / "nvprof_summary.csv"
+    assert run(*arguments).exit_code == 0
+    done = run(*arguments, "--require-verdict")
+    assert done.exit_code == 4
+    assert "Cannot judge: nvprof_summary has no steps" in done.stdout
+    assert "error: Not every side can be judged.\n  nvprof_summary has no steps" in done.stderr
+
+
+def test_a_regression_of_86_percent_fails_a_gate_of_5(saved):
+    base, new = saved / "healthy.json", saved / "input_bound.json"
+    done = run(base, new, "--fail-on-regression", "5%")
+    assert done.exit_code == 1
+    assert "regression: +85.8 %" in done.stderr
+    assert "Gates ──" in done.stdout
+    assert run(new, base, "--fail-on-regression", "5%").exit_code == 0
+    assert run(base, new, "--fail-on-regression", "90%").exit_code == 0
+
+
+def test_groups_are_sides_of_several_runs_and_the_one_called_base_is_the_base(saved):
+    healthy, slow = saved / "healthy.json", saved / "input_bound.json"
+    done = run(slow, "--group", f"base={healthy},{healthy}", "--format", "csv")
+    assert done.exit_code == 0
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["side"], row["runs"], row["steps"]) for row in rows] == [
+        ("base", "2", "58"),
+        ("input_bound", "1", "29"),
+    ]
+    assert float(rows[1]["speedup [factor]"]) == pytest.approx(0.538, abs=0.001)
+    twice = run(
+        "--group", f"a={healthy}", "--group", f"b={slow}", "--group", f"a={saved}/heal*.json", "--format", "csv"
+    )
+    assert [row["runs"] for row in csv.DictReader(io.StringIO(twice.stdout))] == ["2", "1"]
+
+
+def test_a_folder_of_runs_by_batch_is_a_table_of_2_sides_per_sample(study):
+    done = run(study, "--by", "batch", "--per", "batch", "--format", "csv")
+    assert done.exit_code == 0
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["tag.batch"], row["runs"]) for row in rows] == [("32", "2"), ("128", "2")]
+    assert [float(row["median_ns"]) for row in rows] == [10.5e6 / 32, 31.5e6 / 128]
+    assert float(rows[1]["speedup [factor]"]) == pytest.approx(4 / 3)
+    page = run(study, "--by", "batch", "--per", "batch", "--base", "128", "--width", 80)
+    assert "1 run without a tag of batch left out: other.json." in " ".join(page.stdout.split())
+    assert [line.split()[0] for line in page.stdout.splitlines() if line.startswith(("  32 ", "  128 "))] == [
+        "128",
+        "32",
+    ]
+
+
+def test_a_folder_is_taken_apart_where_it_holds_runs_or_reports(study, samples):
+    assert [path.name for path in runs_in(study)] == ["other.json", *(f"run{index}.json" for index in range(4))]
+    assert runs_in(samples / "kineto" / "two_ranks") == (samples / "kineto" / "two_ranks",)
+    assert runs_in(study / "run0.json") == (study / "run0.json",)
+
+
+def test_a_saved_report_is_known_by_its_schema_however_its_keys_are_sorted(study, tmp_path, samples):
+    stated = json.loads((study / "run0.json").read_text())
+    other = tmp_path / "sorted.json"
+    other.write_text("\ufeff\n" + json.dumps(stated, sort_keys=True))
+    assert is_saved_report(other)
+    assert not is_saved_report(samples / "synthetic" / "two_ranks.sqlite")
+    assert not is_saved_report(tmp_path)
+    assert run(other, study / "run2.json", "--same-work").exit_code == 0
+
+
+def test_python_compares_the_same(saved):
+    found = api.compare(saved / "healthy.json", saved / "input_bound.json")
+    assert found.shown.judgement.effect is not None
+    assert found.shown.judgement.effect.ratio == pytest.approx(0.8578, abs=1e-4)
+    assert api.to_text(found, "markdown").startswith("# Comparison\n\n> **1.86× slower: median step 4.36 → 8.10 ms")

@@ -1,0 +1,101 @@
+"""What sides are called, how runs become sides by their tags, and steps that do several units of work."""
+
+from fractions import Fraction
+
+import pytest
+
+from tests.compare.sections_of import run, side, tagged
+from traceviz.compare.by_tags import sides_by, with_base
+from traceviz.compare.labels import labels
+from traceviz.compare.units_of_work import per_unit, unit_of
+from traceviz.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("paths", "called"),
+    [
+        (("t/slow.pt.trace.json.gz", "t/repaired.pt.trace.json.gz"), ("slow", "repaired")),
+        (("a.nsys-rep", "a.sqlite"), ("a.nsys-rep", "a.sqlite")),
+        (("runs/one/profile.json", "runs/two/profile.json"), ("one", "two")),
+        (("runs/v1/gpu/profile.json", "runs/v2/gpu/profile.json"), ("v1", "v2")),
+        (("before.json", "before.json"), ("before", "before (2)")),
+        (("resnet.v1.json", "resnet.v2.json"), ("resnet.v1", "resnet.v2")),
+        (("run/", "other/run/"), ("run", "other/run")),
+    ],
+)
+def test_the_shortest_part_of_2_paths_that_tells_them_apart(paths, called):
+    assert labels(paths) == called
+
+
+def test_names_of_2_runs_come_before_their_tags_and_tags_before_paths():
+    paths, tags = ("r/1", "r/2"), ({"gpu": "A100", "batch": "32"}, {"gpu": "A100", "batch": "64"})
+    assert labels(paths, ("slow", "fast"), tags) == ("slow", "fast")
+    assert labels(paths, ("train", "train"), tags) == ("batch=32", "batch=64")
+    assert labels(paths, ("slow", None), tags) == ("batch=32", "batch=64")
+    assert labels(paths, ("train", "train"), (tags[0], tags[0])) == ("1", "2")
+
+
+def test_4_runs_are_3_sides_in_the_order_of_their_numbers_and_1_is_left_out():
+    runs = [
+        ("a", run(5, tagged(batch="128", model="vgg"))),
+        ("b", run(5, tagged(batch="8", model="vgg"))),
+        ("c", run(6, tagged(batch="64", model="vgg"))),
+        ("d", run(7, tagged(batch="8", model="vgg"))),
+        ("e", run(5, tagged(model="vgg"))),
+    ]
+    sides, left_out = sides_by(runs, ("batch",))
+    assert [(side.label, side.steps) for side in sides] == [("batch=8", 12), ("batch=64", 6), ("batch=128", 5)]
+    assert left_out == ["e"]
+
+
+def test_the_base_of_2_tags_is_named_by_its_values_or_its_label():
+    runs = [(f"{f}{b}", run(5, tagged(framework=f, batch=str(b)))) for f in ("jax", "torch") for b in (8, 16)]
+    for base in ("torch,8", "torch, 8", "framework=torch, batch=8"):
+        sides, _ = sides_by(runs, ("framework", "batch"), base)
+        assert [side.label for side in sides] == [
+            "framework=torch, batch=8",
+            "framework=jax, batch=8",
+            "framework=jax, batch=16",
+            "framework=torch, batch=16",
+        ]
+
+
+def test_tags_and_bases_that_do_not_exist_name_those_that_do():
+    runs = [("a", run(5, tagged(batch="8")))]
+    with pytest.raises(UsageError, match=r"No run has the tags model, gpu.*Known: batch"):
+        sides_by(runs, ("model", "gpu"))
+    with pytest.raises(UsageError, match=r"No run has the tag batch.*collect --tag"):
+        sides_by([("b", run(5))], ("batch",))
+    with pytest.raises(UsageError, match=r"no side '16'.*Known: batch=8"):
+        sides_by(runs, ("batch",), "16")
+    with pytest.raises(UsageError, match=r"no side 'c'.*Known: a, b"):
+        with_base([side("a"), side("b")], "c")
+
+
+def test_a_step_of_4_samples_takes_a_quarter_of_its_time_for_each():
+    (scaled,) = per_unit([side("a", run(5, tagged(batch="4")))], "batch")
+    assert scaled.per == 4
+    assert [times.tolist() for times in scaled.runs] == [[250.0] * 5]
+    assert scaled.per_step(5_000) == Fraction(250)
+
+
+def test_units_are_named_after_their_tag():
+    assert [unit_of(tag) for tag in ("batch", "batch_size", "tokens", "image", "s")] == [
+        *("sample", "sample", "token", "image", "s")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        ([run(5)], "a has no tag 'batch'"),
+        ([run(5, tagged(batch="4")), run(5)], "a has no tag 'batch'"),
+        ([run(5, tagged(batch="4")), run(5, tagged(batch="8"))], "runs of a have 4 and 8"),
+        ([run(5, tagged(batch="big"))], "batch=big, which is no number above zero"),
+        ([run(5, tagged(batch="0"))], "batch=0, which is no number above zero"),
+        ([run(5, tagged(batch="1/0"))], "batch=1/0, which is no number above zero"),
+    ],
+)
+def test_work_that_is_not_known_is_no_work_of_1(runs, message):
+    with pytest.raises(UsageError, match=message):
+        per_unit([side("a", *runs)], "batch")

@@ -1,0 +1,129 @@
+"""What commands have in common: options that read traces, types of their values, where text goes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from traceviz.errors import OutputError
+
+PIPED_WIDTH = 100
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Time(click.ParamType[int]):
+    """A time on the trace's clock: ``1.5`` or ``1.5s``, ``1500ms``, ``20us``; in nanoseconds."""
+
+    name = "time"
+    _units = (("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Nanoseconds of ``value``."""
+        if isinstance(value, int):
+            return value
+        text = str(value).strip()
+        for suffix, size in (*self._units, ("", 1_000_000_000)):
+            if text.endswith(suffix):
+                try:
+                    return self._not_negative(round(float(text[: len(text) - len(suffix)]) * size))
+                except (ValueError, OverflowError):
+                    break
+        return self.fail(f"{value!r} is not a time such as 1.5s, 1500ms or 20us", param, ctx)
+
+    @staticmethod
+    def _not_negative(nanoseconds: int) -> int:
+        if nanoseconds < 0:
+            raise ValueError
+        return nanoseconds
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes: ``64GB``, ``500MB``, ``64GiB``, or without a unit."""
+
+    name = "size"
+    _number = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?:(?P<prefix>[kKMGT]?)(?P<binary>i?)B)?")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes of ``value``."""
+        if isinstance(value, int):
+            return value
+        match = self._number.fullmatch(str(value).strip())
+        if match is None or (match["binary"] and not match["prefix"]):
+            return self.fail(f"{value!r} is not a size such as 64GB or 500MB", param, ctx)
+        base = 1024 if match["binary"] else 1000
+        power = " KMGT".index((match["prefix"] or " ").upper())
+        return int(float(match["number"]) * base**power)
+
+
+def reading(command: Command) -> Command:
+    """The traces and options that commands that read traces have."""
+    path = click.Path(path_type=Path)
+    traces = click.argument("traces", nargs=-1, required=True, type=path, metavar="TRACE...")
+    return traces(reading_options(command))
+
+
+def reading_options(command: Command) -> Command:
+    """Options of commands that read traces."""
+    reader = click.option("--reader", metavar="NAME", help="Format of TRACE, instead of recognising it by its content.")
+    run = click.option("--run", metavar="NAME", help="Run to read, where TRACE is a log folder of several (newest).")
+    size = click.option("--max-size", type=Size(), help="The longest JSON to read, unpacked, e.g. 200GB.")
+    return reader(run(size(command)))
+
+
+def analysis_options(step_marker: str | None, input_range: str | None, basis: str) -> Any:
+    """What the user says about the program.
+
+    Raises:
+        UsageError: a pattern is none, or there is no such basis.
+    """
+    from traceviz.analyses.foreign_basis import basis_named
+    from traceviz.analyses.stepping import valid_pattern
+    from traceviz.api import AnalysisOptions
+    from traceviz.errors import UsageError
+
+    for option, pattern in (("--step-marker", step_marker), ("--input-range", input_range)):
+        if pattern is not None and not (pattern and valid_pattern(pattern)):
+            raise UsageError(f"{option} {pattern!r} is not a regular expression.")
+    basis_named(basis)  # an unknown name is reported before the work, not after
+    return AnalysisOptions(step_marker, input_range, basis)
+
+
+def write(text: str, output: Path | None, *, force: bool) -> None:
+    """Print to stdout, or write the whole file or none.
+
+    Raises:
+        OutputError: neither is possible.
+    """
+    from traceviz.files import new_file
+
+    if output is None:
+        try:
+            click.echo(text, nl=False)
+        except BrokenPipeError:
+            raise  # `| head`: click ends quietly
+        except OSError as error:
+            raise OutputError("The report cannot be written to stdout.", f"{error.strerror}.") from error
+        return
+    with new_file(output, force=force) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def page_width() -> int:
+    """Columns of the terminal; of a pipe, :data:`PIPED_WIDTH`."""
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+        return PIPED_WIDTH
+    return max(40, shutil.get_terminal_size((PIPED_WIDTH, 24)).columns)
+
+
+def progress_bar_on_stderr() -> Any:
+    """A bar on stderr where somebody watches it, else nothing."""
+    from traceviz.progress import progress_bar
+
+    return progress_bar(enabled=sys.stderr.isatty())

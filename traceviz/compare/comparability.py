@@ -1,0 +1,393 @@
+"""Whether two sides can be compared at all, and what to bear in mind where they can.
+
+What forbids a verdict is work that differs: a step of 128 samples takes longer than one of 32 and is none the slower.
+What forbids less is said as well: other devices, another profiler, classes that only one side measured, lost events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, Protocol
+
+from traceviz.compare.changes import IN_COMMON, bytes_by_kind, kernels
+from traceviz.compare.recorded import why_not
+from traceviz.compare.same_work import MOST, batch, calls_per_step, other_sizes
+from traceviz.compare.sides import BY_STEP, EVERY_STEP, IN_STEPS, Side, fact, grid, rows
+from traceviz.report import Report, Severity
+from traceviz.units import Value, counted, format_ratio, format_value
+
+Forbids = Literal["", "verdict", "attribution", "kernels"]
+"""What a remark makes impossible."""
+
+FEW_STEPS = 10
+"""Intervals of fewer steps than this are wide, and one slow step moves them."""
+MANY_MORE = 2
+"""A side with so many times the steps of the other is said."""
+OVERHEAD = 0.05
+"""Profilers that took shares of the captured time that differ by more than this are said."""
+MORE_BYTES = 0.05
+"""Copies to the device that differ by more than this share of the larger are said,"""
+FEW_BYTES = 64 * 1024
+"""unless there are hardly any."""
+MATTERS = 0.01
+"""A class that one side does not measure matters from this share of the other's steps on."""
+INFERRED = "inferred"
+"""With this word begin the sources of steps that the program does not declare."""
+
+
+class Options(Protocol):
+    """What the user says about the sides."""
+
+    @property
+    def per(self) -> str:
+        """Tag that says how many units of work a step does; empty for none."""
+
+    @property
+    def same_work(self) -> bool:
+        """Whether the user vouches that steps do the same work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something about the sides that bears on their comparison.
+
+    Args:
+        code: Stable name of what is remarked.
+        severity: ``error`` where it forbids something, ``warning`` where it may explain a difference.
+        text: For people, without a full stop.
+        forbids: What cannot be said because of it; empty where it only has to be borne in mind.
+    """
+
+    code: str
+    severity: Severity
+    text: str
+    forbids: Forbids = ""
+
+
+def remarks(base: Side, new: Side, options: Options) -> tuple[Remark, ...]:
+    """All remarks on a pair of sides: what forbids something first, then the more serious."""
+    found = [remark for check in _CHECKS for remark in check(base, new)]
+    if not options.per and not options.same_work:
+        found.extend(_work(base, new))
+    return tuple(sorted(found, key=lambda remark: (not remark.forbids, -remark.severity.rank)))
+
+
+def _info(code: str, text: str) -> Remark:
+    return Remark(code, Severity.INFO, text)
+
+
+def _warning(code: str, text: str) -> Remark:
+    return Remark(code, Severity.WARNING, text)
+
+
+def _work(base: Side, new: Side) -> Iterator[Remark]:
+    """Work that differs, by the first that tells: what follows from it need not be said."""
+    for check in (_batches, _sizes, _counts):
+        found = check(base, new)
+        if found is not None:
+            yield found
+            return
+
+
+def _batches(base: Side, new: Side) -> Remark | None:
+    """Batch sizes, where the tags of all runs give them."""
+    before, after = batch(base), batch(new)
+    if before is None or after is None or (len(before.values) == 1 and before.values == after.values):
+        return None
+    sizes = f"batch {_and(before.values)} against {_and(after.values)}"
+    return Remark(
+        "batch",
+        Severity.ERROR,
+        f"steps do different work ({sizes}): compare the time per sample with --per {before.tag}",
+        "verdict",
+    )
+
+
+def _sizes(base: Side, new: Side) -> Remark | None:
+    """The same kernels over other amounts of data."""
+    share = other_sizes(base, new)
+    if share is None or share <= MOST:
+        return None
+    return Remark(
+        "launch-sizes",
+        Severity.ERROR,
+        f"steps seem to do different work: {format_ratio(share)} of the time of the kernels in common is in launches "
+        "of other sizes, as with another batch or image size. If the work is the same, say so with --same-work; else "
+        "tag the runs with how much they do, and compare with --per TAG",
+        "verdict",
+    )
+
+
+def _counts(base: Side, new: Side) -> Remark | None:
+    """The same kernels, and many times as many of them in a step."""
+    factor = calls_per_step(base, new)
+    if factor is None:
+        return None
+    often = f"a step of {new.label} runs the kernels in common {format_value(factor, 'factor')} as often as one of "
+    often += base.label
+    if not any(_is_inferred(side) for side in (base, new)):
+        return _warning("kernel-calls", f"{often}: less work is done, or more, as with accumulated gradients")
+    why = "steps were inferred and may not be the same thing on both sides: name them with --step-marker"
+    return Remark("kernel-calls", Severity.ERROR, f"{often}, and {why}", "verdict")
+
+
+# Steps
+
+
+def _step_numbers(base: Side, new: Side) -> Iterator[Remark]:
+    """None, few, or many more on one side."""
+    for side in (base, new):
+        if not side.steps:
+            reasons = dict.fromkeys(
+                one.reason for report in side.reports for one in report.skipped if one.slug == "steps"
+            )
+            because = f": {'; '.join(reasons).rstrip('.')}" if reasons else ""
+            yield Remark("no-steps", Severity.ERROR, f"{side.label} has no steady steps{because}", "verdict")
+        elif side.steps < FEW_STEPS:
+            few = f"{side.label} has {counted(side.steps, 'steady step')}"
+            yield _warning("few-steps", f"{few}: capture {FEW_STEPS} or more for figures that hold")
+    counts = sorted((base.steps, new.steps))
+    if counts[0] and counts[1] >= MANY_MORE * counts[0]:
+        yield _info("step-count", f"{counted(base.steps, 'steady step')} against {new.steps:,}")
+
+
+def _step_sources(base: Side, new: Side) -> Iterator[Remark]:
+    """How steps were found, and what marks them."""
+    sources, inferred = [_said(side, "steps", "source") for side in (base, new)], [_is_inferred(s) for s in (base, new)]
+    markers = [_said(side, "steps", "marker") for side in (base, new)]
+    if not all(sources):
+        return
+    if set(sources[0]) != set(sources[1]):
+        how = f"steps are {_and(sources[0])} in {base.label}, {_and(sources[1])} in {new.label}"
+        if any(inferred):
+            yield _warning(
+                "step-source", f"{how}: what repeats may be a layer and no step; name steps with --step-marker"
+            )
+        else:
+            yield _info("step-source", how)
+    elif all(markers) and set(markers[0]) != set(markers[1]):
+        how = f"steps are marked by {_and(markers[0])} in {base.label}, by {_and(markers[1])} in {new.label}"
+        declared_elsewhere = not any(inferred) and any(_differ(base, new, key) for key in ("format", "framework"))
+        yield _info("step-marker", how) if declared_elsewhere else _warning("step-marker", how)
+
+
+def _is_inferred(side: Side) -> bool:
+    return any(source.startswith(INFERRED) for source in _said(side, "steps", "source"))
+
+
+def _ranks(base: Side, new: Side) -> Iterator[Remark]:
+    """Processes that have steps."""
+    counts = [max(map(_ranks_of, side.reports), default=0) for side in (base, new)]
+    if all(counts) and counts[0] != counts[1]:
+        yield _warning(
+            "ranks", f"{counted(counts[0], 'rank')} against {counts[1]:,}: steps may share their work among them"
+        )
+
+
+def _ranks_of(report: Report) -> int:
+    found = grid(report, "breakdown", BY_STEP) or grid(report, "steps", EVERY_STEP)
+    return len({row["process"] for row in rows(found)}) if found is not None else 0
+
+
+# Where and how they were recorded
+
+
+def _machines(base: Side, new: Side) -> Iterator[Remark]:
+    """Devices and machine."""
+    if _differ(base, new, "devices"):
+        yield _warning("devices", f"devices differ: {_against(base.run_fact('devices'), new.run_fact('devices'))}")
+    machines = [_said(side, "run", "machine") for side in (base, new)]
+    if all(machines) and set(machines[0]) != set(machines[1]):
+        yield _warning("machine", f"machines differ: {_against(*machines)}")
+    elif _differ(base, new, "host"):
+        yield _info("host", f"hosts differ: {_against(base.run_fact('host'), new.run_fact('host'))}")
+
+
+_SOFTWARE = (("driver_version", "driver"), ("cuda_version", "CUDA"))
+
+
+def _software(base: Side, new: Side) -> Iterator[Remark]:
+    """Frameworks, and what lies below them."""
+    if _differ(base, new, "framework"):
+        yield _info(
+            "framework", f"frameworks differ: {_against(base.run_fact('framework'), new.run_fact('framework'))}"
+        )
+    found = [
+        f"{label} {_against(base.run_fact(key), new.run_fact(key))}"
+        for key, label in _SOFTWARE
+        if _differ(base, new, key)
+    ]
+    if found:
+        yield _info("software", f"versions differ: {', '.join(found)}")
+
+
+def _recorders(base: Side, new: Side) -> Iterator[Remark]:
+    """Profilers: each costs the program something else, and sees something else."""
+    cost = "what recording costs the program, and what it sees, differs"
+    recorders = [frozenset(_names(_said(side, "run", "recorded_by"))) for side in (base, new)]
+    if _differ(base, new, "format"):
+        yield _warning("format", f"formats differ, {_against(base.run_fact('format'), new.run_fact('format'))}: {cost}")
+    elif all(recorders) and recorders[0] != recorders[1]:
+        yield _warning("recorders", f"recorded by {_against(*(sorted(names) for names in recorders))}: {cost}")
+    elif _differ(base, new, "producer"):
+        yield _info("producer", f"recorded by {_against(base.run_fact('producer'), new.run_fact('producer'))}: {cost}")
+
+
+def _names(said: Iterable[str]) -> Iterator[str]:
+    """Names of collectors, from ``nsys 2026.2.1, resources``."""
+    return (part.split()[0] for one in said for part in one.split(",") if part.strip())
+
+
+def _overhead(base: Side, new: Side) -> Iterator[Remark]:
+    """What the profilers took of the captured time, where they say so."""
+    shares = [_overhead_of(side) for side in (base, new)]
+    known = [share for share in shares if share is not None]
+    if not known or max(known) - (min(known) if len(known) == 2 else 0) <= OVERHEAD:
+        return
+    words = [
+        f"an unknown share of {side.label}" if share is None else f"{format_ratio(share)} of {side.label}"
+        for side, share in zip((base, new), shares, strict=True)
+    ]
+    yield _warning("overhead", f"the profiler took {words[0]} and {words[1]}: part of the difference may be its own")
+
+
+def _overhead_of(side: Side) -> float | None:
+    """Mean over the runs that tell."""
+    found = [
+        overhead / span
+        for report in side.reports
+        if isinstance(overhead := fact(report, "capture", "overhead_ns"), int | float)
+        and isinstance(span := fact(report, "capture", "span_ns"), int | float)
+        and span > 0
+    ]
+    return sum(found) / len(found) if found else None
+
+
+LOST = "TV901"
+"""Finding of events that are missing from a capture."""
+DAMAGED = "damaged"
+"""Note of a file that is cut off or broken."""
+
+
+def _losses(base: Side, new: Side) -> Iterator[Remark]:
+    """Events that are missing."""
+    for side in (base, new):
+        messages = dict.fromkeys(message for report in side.reports for message in _lost(report))
+        if messages:
+            first = next(iter(messages)).rstrip(".")
+            yield _warning("lost", f"events are missing from {side.label}, and its totals are lower bounds: {first}")
+
+
+def _lost(report: Report) -> Iterator[str]:
+    for found in report.findings:
+        if found.code == LOST:
+            yield next((str(one.value) for one in found.evidence), found.message)
+            return
+    yield from (note.message for note in report.notes if note.code == DAMAGED)
+
+
+# What can be set against each other
+
+
+def _basis(base: Side, new: Side) -> Iterator[Remark]:
+    """Rules by which steps were divided into classes."""
+    bases = [_said(side, "breakdown", "basis") for side in (base, new)]
+    if all(bases) and set(bases[0]) != set(bases[1]):
+        text = f"classes of step time follow the rules of {_and(bases[0])} in {base.label}, of {_and(bases[1])} in "
+        yield Remark("basis", Severity.ERROR, f"{text}{new.label}: give both the same --basis", "attribution")
+        return
+    without = [side.label for side in (base, new) if side.steps and not side.classes]
+    if without:
+        text = f"what each step consists of is not in the report of {_and(without)}: make it again from the trace"
+        yield Remark("no-classes", Severity.WARNING, text, "attribution")
+
+
+def _classes(base: Side, new: Side) -> Iterator[Remark]:
+    """Classes that only some of the runs measured: elsewhere their time counts as another class."""
+    if not base.classes or not new.classes:
+        return
+    for side, other in ((base, new), (new, base)):
+        seen, labels = _measured(other), side.class_labels
+        only = {key: _share(side, key) for key in side.classes if key not in seen}
+        for matters in (True, False):
+            found = [labels.get(key, key) for key, share in only.items() if (share >= MATTERS) is matters]
+            if found:
+                text = f"{other.label} does not measure {_and(found)}: such time counts there as another class"
+                yield _warning("classes", text) if matters else _info("classes", text)
+
+
+def _measured(side: Side) -> frozenset[str]:
+    """Classes that every run of a side measured."""
+    grids = [one for report in side.reports if (one := grid(report, "breakdown", BY_STEP)) is not None]
+    columns = [frozenset(column.name for column in one.columns) for one in grids]
+    return frozenset.intersection(*columns) if columns else frozenset()
+
+
+def _share(side: Side, key: str) -> float:
+    total = sum(int(times.sum()) for times in side.classes.values())
+    return int(side.classes[key].sum()) / total if total else 0.0
+
+
+def _kernels(base: Side, new: Side) -> Iterator[Remark]:
+    """Kernels that cannot be told to be the same, or are not."""
+    found = kernels(base, new)
+    if found.common is None or found.common >= IN_COMMON:
+        return
+    if found.why_not:
+        yield Remark("kernel-names", Severity.WARNING, found.why_not, "kernels")
+    else:
+        share = format_ratio(found.common)
+        yield _warning("kernel-set", f"hardly a kernel runs on both sides: {share} of kernel time is in those that do")
+
+
+def _bytes(base: Side, new: Side) -> Iterator[Remark]:
+    """Bytes copied to the device."""
+    if why_not(base, new, "copies", "copies", IN_STEPS):
+        return
+    before, after = (bytes_by_kind(side).get("h2d", Fraction(0)) for side in (base, new))
+    if max(before, after) > FEW_BYTES and abs(after - before) > MORE_BYTES * max(before, after):
+        sizes = f"{format_value(round(before), 'bytes')} against {format_value(round(after), 'bytes')}"
+        yield _warning("bytes-to-device", f"{sizes} are copied to the device per step: other batches, or another type")
+
+
+# Words
+
+
+def _said(side: Side, slug: str, key: str) -> tuple[str, ...]:
+    """What runs say under a key, each answer once."""
+    values: Iterable[Value] = side.facts(slug, key)
+    return tuple(dict.fromkeys(str(value) for value in values))
+
+
+def _differ(base: Side, new: Side, key: str) -> bool:
+    """Whether runs say different things of themselves; not where a side says nothing."""
+    said = set(base.run_fact(key)), set(new.run_fact(key))
+    return all(said) and said[0] != said[1]
+
+
+def _against(base: Iterable[str], new: Iterable[str]) -> str:
+    return f"{_and(base)} against {_and(new)}"
+
+
+def _and(parts: Iterable[str]) -> str:
+    """``a, b and c``."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+_CHECKS: tuple[Callable[[Side, Side], Iterator[Remark]], ...] = (
+    _step_numbers,
+    _step_sources,
+    _ranks,
+    _machines,
+    _software,
+    _recorders,
+    _overhead,
+    _losses,
+    _basis,
+    _classes,
+    _kernels,
+    _bytes,
+)

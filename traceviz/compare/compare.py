@@ -1,0 +1,154 @@
+"""Compare sides: every other one with the first, and along the path that they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from traceviz.compare import changes
+from traceviz.compare.attribution import Attribution, attribute
+from traceviz.compare.comparability import Remark, remarks
+from traceviz.compare.judge import Judgement, Limits, Outcome, judge
+from traceviz.compare.path import Change, changes_along
+from traceviz.compare.sides import Side
+from traceviz.compare.units_of_work import per_unit
+from traceviz.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """How to compare.
+
+    Args:
+        limits: What counts as a difference.
+        per: Tag of the runs that says how many units of work a step does; then one unit is compared with one.
+        same_work: The user vouches that steps do the same work, whatever it looks like.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    per: str = ""
+    same_work: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A side against the base: whether it is faster, and where the difference comes from.
+
+    ``attribution`` is ``None`` where ``why_no_attribution`` says why.
+    """
+
+    base: Side
+    new: Side
+    remarks: tuple[Remark, ...]
+    judgement: Judgement
+    attribution: Attribution | None
+    why_no_attribution: str
+    kernels: changes.KernelChanges
+    api: changes.ApiChanges
+    copies: changes.CopyChanges
+    stages: changes.StageChanges
+    host: changes.HostChanges
+    findings: changes.FindingChanges
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Sides, the first of which is what the others are compared with.
+
+    Args:
+        sides: Two or more.
+        pairs: The first against each of the others.
+        path: Each against the one before; empty where the sides are two, or no path.
+        options: How they were compared.
+        by: Tags whose values the sides are; empty where the user named the sides.
+        left_out: Runs that lack one of these tags.
+    """
+
+    sides: tuple[Side, ...]
+    pairs: tuple[Pair, ...]
+    path: tuple[Change, ...]
+    options: CompareOptions
+    by: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> Pair:
+        """The pair that is told in full: the end of the path; of sides that are no path, the fastest."""
+        if not self.by:
+            return self.pairs[-1]
+        judged = [pair for pair in self.pairs if pair.judgement.outcome is not Outcome.UNKNOWN]
+        return max(judged or self.pairs[:1], key=_speedup)
+
+
+def _speedup(pair: Pair) -> float:
+    return pair.judgement.effect.speedup if pair.judgement.effect else 0.0
+
+
+def compare(
+    sides: Sequence[Side],
+    options: CompareOptions | None = None,
+    *,
+    by: Sequence[str] = (),
+    left_out: Sequence[str] = (),
+) -> Comparison:
+    """Compare the first side with each of the others.
+
+    Args:
+        sides: Two or more, the base first.
+        options: How to compare.
+        by: Tags whose values the sides are, where they are; they are then no path.
+        left_out: Runs that lack one of these tags, to be named.
+
+    Raises:
+        UsageError: there are fewer than two sides, or the tag of ``options.per`` does not say how much work they do.
+    """
+    asked = options or CompareOptions()
+    if len(sides) < 2:
+        only = f"There is one side, {sides[0].label}." if sides else "There is none."
+        raise UsageError("A comparison takes two sides.", only, "Name the base, and what is compared with it.")
+    scaled = per_unit(sides, asked.per) if asked.per else tuple(sides)
+    base, *others = scaled
+    pairs = tuple(_pair(base, new, asked) for new in others)
+
+    is_path = len(scaled) > 2 and not by
+    path = changes_along(scaled, partial(_told, options=asked)) if is_path else ()
+    return Comparison(scaled, pairs, path, asked, tuple(by), tuple(left_out))
+
+
+def _told(base: Side, new: Side, options: CompareOptions) -> tuple[Judgement, Attribution | None]:
+    said = remarks(base, new, options)
+    attribution = None if _forbidding(said, "attribution") else attribute(base, new)
+    return judge(base, new, options.limits, _forbidding(said, "verdict")), attribution
+
+
+def _pair(base: Side, new: Side, options: CompareOptions) -> Pair:
+    said = remarks(base, new, options)
+    judgement, attribution = _told(base, new, options)
+    untold = "; ".join(f"{side.label} {_without_classes(side)}" for side in (base, new) if _without_classes(side))
+    return Pair(
+        base,
+        new,
+        said,
+        judgement,
+        attribution,
+        _forbidding(said, "attribution") or untold,
+        changes.kernels(base, new),
+        changes.api(base, new),
+        changes.copies(base, new),
+        changes.stages(base, new),
+        changes.host(base, new),
+        changes.findings(base, new),
+    )
+
+
+def _without_classes(side: Side) -> str:
+    """Why the classes of its steps cannot be told; empty where they can."""
+    if not side.steps:
+        return "has no steady steps"
+    return "" if side.classes else "does not say what each step consists of"
+
+
+def _forbidding(said: Sequence[Remark], what: str) -> str:
+    """The first remark that forbids ``what``; empty where none does."""
+    return next((remark.text for remark in said if remark.forbids == what), "")

@@ -1,0 +1,172 @@
+"""Findings that appeared, went away or stayed, with what they cost per step before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from traceviz.compare.sides import Side
+from traceviz.report import Finding, Report, Severity
+
+FOUND_IN: Mapping[str, str] = {
+    **dict.fromkeys(("TV901", "TV902"), "capture"),
+    **dict.fromkeys((f"TV10{number}" for number in range(1, 10)), "input_pipeline"),
+    **dict.fromkeys(("TV203", "TV301", "TV304"), "cuda_api"),
+    **dict.fromkeys(("TV302", "TV303"), "copies"),
+    **dict.fromkeys(("TV402", "TV403"), "memory"),
+    **dict.fromkeys(("TV404", "TV410"), "device_programs"),
+    **dict.fromkeys(("TV408", "TV409"), "devices"),
+    **dict.fromkeys(("TV501", "TV502", "TV503"), "ranks"),
+    **dict.fromkeys((f"TV60{number}" for number in range(1, 6)), "host"),
+    "TV201": "device_use",
+    "TV202": "kernels",
+    "TV204": "gpu_efficiency",
+    "TV401": "compilation",
+    "TV405": "precision",
+    "TV406": "launch_contention",
+    "TV407": "framework_ops",
+    "TV504": "communication",
+}
+"""Section that raises a finding: where a report lacks it, nobody looked. A test holds it to the analyses."""
+
+PER_STEP = "steady step time"
+"""The time that findings name where their cost lies in steady steps."""
+
+
+class Seen(StrEnum):
+    """What became of a finding."""
+
+    APPEARED = "appeared"
+    WENT_AWAY = "went away"
+    STAYED = "stayed"
+    ONLY_BASE = "not looked for in the new side"
+    ONLY_NEW = "not looked for in the base"
+
+
+@dataclass(frozen=True, slots=True)
+class FindingChange:
+    """A kind of finding on both sides.
+
+    Args:
+        code: Of the rule.
+        slug: Name of the problem.
+        seen: What became of it.
+        base: The most serious on the base; ``None`` where it has none.
+        new: The same of the new side.
+        base_ns: Cost per steady step; 0 where it was looked for and not found, ``None`` where it was not looked for, or
+            where its cost is not one of steady steps.
+        new_ns: The same of the new side.
+        base_share: Cost as a share of the time that it names, mean over the runs; ``None`` as above.
+        new_share: The same of the new side.
+    """
+
+    code: str
+    slug: str
+    seen: Seen
+    base: Finding | None
+    new: Finding | None
+    base_ns: int | None
+    new_ns: int | None
+    base_share: float | None
+    new_share: float | None
+
+    @property
+    def severity(self) -> Severity:
+        """The more serious of both sides."""
+        return max((one.severity for one in (self.base, self.new) if one is not None), key=lambda one: one.rank)
+
+    @property
+    def message(self) -> str:
+        """What the new side says of it; where it went away, what the base said."""
+        found = self.new or self.base
+        return found.message if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingChanges:
+    """Findings of both sides: those that appeared first, then what stayed, then what went away, dearest first."""
+
+    changes: tuple[FindingChange, ...] = ()
+
+    def of(self, *seen: Seen) -> tuple[FindingChange, ...]:
+        """Changes of these kinds."""
+        return tuple(change for change in self.changes if change.seen in seen)
+
+
+def findings(base: Side, new: Side) -> FindingChanges:
+    """Findings by code."""
+    codes = dict.fromkeys(found.code for side in (base, new) for report in side.reports for found in report.findings)
+    changes = [_change(code, base, new) for code in codes]
+    return FindingChanges(tuple(sorted(changes, key=_order)))
+
+
+_ORDER = (Seen.APPEARED, Seen.ONLY_NEW, Seen.STAYED, Seen.WENT_AWAY, Seen.ONLY_BASE)
+
+
+def _order(change: FindingChange) -> tuple[int, float, int, str]:
+    dearest = max(change.base_share or 0.0, change.new_share or 0.0)
+    return _ORDER.index(change.seen), -dearest, -change.severity.rank, change.code
+
+
+def _change(code: str, base: Side, new: Side) -> FindingChange:
+    sides = _Found.of(code, base), _Found.of(code, new)
+    before, after = (side.worst for side in sides)
+    any_of_them = before or after
+    assert any_of_them is not None
+    in_steps = all(one.share_of == PER_STEP for side in sides for one in side.found)
+    costs = [side.per_step(in_steps=in_steps) for side in sides]
+    return FindingChange(
+        code, any_of_them.slug, _seen(*sides), before, after, costs[0], costs[1], sides[0].share, sides[1].share
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Findings of one code on one side; ``looked`` is the number of runs in which it was looked for."""
+
+    found: tuple[Finding, ...]
+    looked: int
+    side: Side
+
+    @classmethod
+    def of(cls, code: str, side: Side) -> _Found:
+        found = tuple(one for report in side.reports for one in report.findings if one.code == code)
+        looked = sum(was_looked_for(code, report) for report in side.reports)
+        return cls(found, looked, side)
+
+    @property
+    def worst(self) -> Finding | None:
+        return max(self.found, key=lambda one: (one.severity.rank, one.cost_ns), default=None)
+
+    @property
+    def share(self) -> float | None:
+        if not self.looked:
+            return None
+        return sum(one.share or 0.0 for one in self.found) / self.looked
+
+    def per_step(self, *, in_steps: bool) -> int | None:
+        if not self.looked or not in_steps or not self.side.steps:
+            return None
+        return round(self.side.per_step(sum(one.cost_ns for one in self.found)))
+
+
+def was_looked_for(code: str, report: Report) -> bool:
+    """Whether a report would have the finding if there were cause: its section is there and could judge."""
+    if any(one.code == code for one in report.findings):
+        return True
+    slug = FOUND_IN.get(code)
+    if all(section.slug != slug for section in report.sections):
+        return False
+    try:
+        return report.fact(slug or "", "verdict") != "cannot judge"
+    except KeyError:
+        return True
+
+
+def _seen(base: _Found, new: _Found) -> Seen:
+    if base.found and new.found:
+        return Seen.STAYED
+    if new.found:
+        return Seen.APPEARED if base.looked else Seen.ONLY_NEW
+    return Seen.WENT_AWAY if new.looked else Seen.ONLY_BASE

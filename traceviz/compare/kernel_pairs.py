@@ -1,0 +1,181 @@
+"""Which kernels of two sides are the same, although a library, a compiler or a profiler calls them otherwise.
+
+From the surest to the least sure, each on what those before have left:
+
+1. the same name;
+2. the same spelling (:func:`spelling`): profilers print one C++ name differently;
+3. the same base name, where a side has only that: ``ns::kernel`` and ``ns::kernel<float, 4>``;
+4. the same base name and family, called as often per step: other template arguments, such as another precision;
+5. the same family, called as often per step: another library took the work over.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from fractions import Fraction
+from functools import lru_cache
+
+SAYS_NOTHING = frozenset({"unknown", "fusion", "elementwise", "reduction", "copy", "indexing"})
+"""Families of kernels that may do anything: that two are of one of these does not make them the same work."""
+
+ALIKE = Fraction(1, 20)
+"""Two kernels are called as often where their calls per step differ by no more than this share of the larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class PerStep:
+    """What events of one name amount to per step; exact."""
+
+    calls: Fraction
+    ns: Fraction
+    group: str = ""
+
+
+Events = Mapping[str, PerStep]
+"""Events of one side by name."""
+
+
+class How(IntEnum):
+    """By what two kernels were found to be the same; the higher, the less sure."""
+
+    NAME = 1
+    SPELLING = 2
+    BARE = 3
+    BASE_NAME = 4
+    FAMILY = 5
+    NOT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Names of the base and of the new side that are the same kernel; one of them is empty where it has no match."""
+
+    base: tuple[str, ...]
+    new: tuple[str, ...]
+    how: How
+
+
+def matches(base: Events, new: Events) -> tuple[Match, ...]:
+    """All kernels of both sides, each in one match."""
+    left = _Left(dict(base), dict(new))
+    left.take(Match((name,), (name,), How.NAME) for name in sorted(base.keys() & new.keys()))
+    left.take(_grouped(left, spelling, How.SPELLING))
+    left.take(_bare(left))
+    left.take(_alike(left, lambda name, event: (base_name(name), event.group), How.BASE_NAME))
+    left.take(_alike(left, _family, How.FAMILY))
+    left.take([Match((name,), (), How.NOT) for name in left.base])
+    left.take([Match((), (name,), How.NOT) for name in left.new])
+    return tuple(left.found)
+
+
+@dataclass(slots=True)
+class _Left:
+    """Kernels that have no match yet, and the matches found."""
+
+    base: dict[str, PerStep]
+    new: dict[str, PerStep]
+    found: list[Match]
+
+    def __init__(self, base: dict[str, PerStep], new: dict[str, PerStep]) -> None:
+        self.base, self.new, self.found = base, new, []
+
+    def take(self, found: Iterable[Match]) -> None:
+        """Keep ``found``, and look no further for its kernels."""
+        for match in list(found):
+            self.found.append(match)
+            for name in match.base:
+                del self.base[name]
+            for name in match.new:
+                del self.new[name]
+
+
+def _grouped(left: _Left, key: Callable[[str], str], how: How) -> list[Match]:
+    """Kernels with the same key on both sides, all of a key together."""
+    base, new = _by(left.base, key), _by(left.new, key)
+    return [Match(base[one], new[one], how) for one in base if one in new]
+
+
+def _bare(left: _Left) -> list[Match]:
+    """Base names that one side has without template arguments, and the other only with some."""
+    return [
+        match
+        for match in _grouped(left, base_name, How.BARE)
+        if any(all("<" not in spelling(name) for name in names) for names in (match.base, match.new))
+    ]
+
+
+def _alike(left: _Left, key: Callable[[str, PerStep], Hashable], how: How) -> list[Match]:
+    """Pairs with the same key that are called as often per step, those of the largest time first."""
+    candidates: dict[Hashable, dict[Fraction, deque[str]]] = {}
+    for name in _largest_first(left.new):
+        by_calls = candidates.setdefault(key(name, left.new[name]), {})
+        by_calls.setdefault(left.new[name].calls, deque()).append(name)
+    rates = {one: sorted(by_calls) for one, by_calls in candidates.items()}
+    found = []
+    for name in _largest_first(left.base):
+        event = left.base[name]
+        one = key(name, event)
+        if one is None or one not in candidates:
+            continue
+        queues = [candidates[one][calls] for calls in _about(event.calls, rates[one]) if candidates[one][calls]]
+        if queues:
+            queue = min(queues, key=lambda queue: (-left.new[queue[0]].ns, queue[0]))
+            found.append(Match((name,), (queue.popleft(),), how))
+    return found
+
+
+def _about(calls: Fraction, rates: list[Fraction]) -> list[Fraction]:
+    """Those of the sorted ``rates`` that differ from ``calls`` by no more than :data:`ALIKE` of the larger."""
+    return rates[bisect_left(rates, calls * (1 - ALIKE)) : bisect_right(rates, calls / (1 - ALIKE))]
+
+
+def _family(_: str, event: PerStep) -> str | None:
+    return None if not event.group or event.group in SAYS_NOTHING else event.group
+
+
+def _largest_first(events: Events) -> list[str]:
+    return sorted(events, key=lambda name: (-events[name].ns, name))
+
+
+def _by(events: Events, key: Callable[[str], str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for name in _largest_first(events):
+        found.setdefault(key(name), []).append(name)
+    return {one: tuple(names) for one, names in found.items()}
+
+
+_LONGEST = 4_000
+"""Characters of a name that are looked at: time stays bounded."""
+_UNNAMED = re.compile(r"(\(anonymous namespace\)|<unnamed>|\(anonymous\)|\{anonymous\})(::)?")
+_INSTANCE = re.compile(r"\(instance (\d+)\)")
+_INNERMOST = re.compile(r"\([^()]*\)")
+_NUMBER = re.compile(r"\b(\d+)(?:ull|ul|ll|u|l)\b", re.IGNORECASE)
+_LAMBDA = re.compile(r"[\[{](lambda)([^\[\]{}]*)[\]}]")
+_TYPE_BEFORE = re.compile(r"\b(void|const) ")
+
+
+@lru_cache(maxsize=1 << 16)
+def spelling(name: str) -> str:
+    """A C++ name without what demanglers print differently.
+
+    Nsight Systems writes ``void k<(int)4, (bool)1, f(T1 &)::[lambda(int) (instance 2)]>(int, T2)`` where CUPTI and
+    PyTorch write ``void k<4, true, f(float&)::{lambda(int)#2}>(int, float)``; both become ``k<4,1,f::{lambda#2}>``.
+    All that stands in round brackets goes: parameters follow from template arguments, casts from what is cast.
+    """
+    text = _INSTANCE.sub(r"#\1", _UNNAMED.sub("", name[:_LONGEST]))
+    before = ""
+    while before != text:
+        before, text = text, _INNERMOST.sub("", text)
+    text = _TYPE_BEFORE.sub("", _LAMBDA.sub(r"{\1\2}", text))
+    text = re.sub(r"\btrue\b", "1", re.sub(r"\bfalse\b", "0", text))
+    return re.sub(r"\s+", "", _NUMBER.sub(r"\1", text)) or name
+
+
+def base_name(name: str) -> str:
+    """The spelling without template arguments: ``at::native::reduce_kernel``."""
+    return spelling(name).partition("<")[0]

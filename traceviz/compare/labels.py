@@ -1,0 +1,69 @@
+"""What the sides of a comparison are called: the shortest that tells them apart."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+
+_SUFFIXES = re.compile(
+    r"(\.pt)?(\.trace)?\.json(\.gz)?$|\.xplane\.pb(\.gz)?$|\.(nsys-rep|qdrep|qdstrm|sqlite|nvvp|nvprof|sql|csv)$"
+)
+"""Ends of file names that say the format."""
+
+
+def labels(
+    paths: Sequence[str], names: Sequence[str | None] = (), tags: Sequence[Mapping[str, str]] = ()
+) -> tuple[str, ...]:
+    """A name for each side.
+
+    Args:
+        paths: What the user named.
+        names: Names of the runs, where they are runs; they come first, as somebody gave them.
+        tags: Tags of the runs; those in which they differ come second.
+
+    Returns:
+        Distinct names, in the order of ``paths``: a path that is named twice gets a number.
+    """
+    given = [name for name in names if name]
+    if len(given) == len(paths) == len(set(given)):
+        return tuple(given)
+    tagged = _differing_tags(tags)
+    if len(tagged) == len(paths) == len(set(tagged)) and all(tagged):
+        return tuple(tagged)
+    return numbered(_shortest(paths))
+
+
+def _differing_tags(tags: Sequence[Mapping[str, str]]) -> list[str]:
+    keys = dict.fromkeys(key for one in tags for key in one)
+    differing = [key for key in keys if len({one.get(key) for one in tags}) > 1]
+    return [" ".join(f"{key}={one[key]}" for key in differing if key in one) for one in tags]
+
+
+def _shortest(paths: Sequence[str]) -> list[str]:
+    """Names of the files without their format where they are distinct; else what differs in the paths."""
+    names = [PurePath(path).name or path for path in paths]
+    for candidate in ([_SUFFIXES.sub("", name) or name for name in names], names):
+        if _tell_apart(candidate, paths):
+            return candidate
+    parts = [PurePath(path).parts for path in paths]
+    least = min(map(len, parts))
+    start = next((index for index in range(least) if len({one[index] for one in parts}) > 1), 0)
+    end = next((index for index in range(least - start) if len({one[-1 - index] for one in parts}) > 1), 0)
+    return ["/".join(one[start : len(one) - end]) for one in parts]
+
+
+def _tell_apart(names: Sequence[str], paths: Sequence[str]) -> bool:
+    """Whether different paths have different names."""
+    return len(set(names)) == len(set(paths))
+
+
+def numbered(names: Sequence[str]) -> tuple[str, ...]:
+    """The second of two equal names is called so."""
+    seen: Counter[str] = Counter()
+    told = []
+    for name in names:
+        seen[name] += 1
+        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return tuple(told)

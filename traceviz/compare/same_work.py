@@ -1,0 +1,124 @@
+"""Whether steps of two sides do the same work: by the tags of the runs, else by how their kernels are launched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from traceviz.compare.changes import kernel_events, kernel_matches
+from traceviz.compare.kernel_pairs import Events, How, spelling
+from traceviz.compare.sides import Side, grid, rows, tags, whole
+
+BATCH = frozenset({"batch", "batchsize"})
+"""Tags of batch sizes, without what separates words."""
+ENOUGH = 0.5
+"""Kernels of both sides say something from this share of the base's kernel time on."""
+MOST = 0.8
+"""From this share of the time of kernels in common on, they are launched differently."""
+AS_OFTEN = Fraction(3, 2)
+"""Kernels that are called so many times as often per step are called more often."""
+
+BY_SHAPE = "By launch shape"
+"""Title of the grid of kernels with grid and block."""
+
+Shape = tuple[str, str]
+"""Spelling and block of a kernel: where the block is another, a kernel was tuned, and its grid says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Batch sizes of the runs of a side: the tag that says so, and its values, each once."""
+
+    tag: str
+    values: tuple[str, ...]
+
+
+def batch(side: Side) -> Batch | None:
+    """What the tags of all runs say; ``None`` where a run does not say it."""
+    said = [next(((key, value) for key, value in tags(one).items() if _is_batch(key)), None) for one in side.reports]
+    known = [one for one in said if one is not None]
+    if not known or len(known) < len(said):
+        return None
+    return Batch(known[0][0], tuple(dict.fromkeys(value.strip() for _, value in known)))
+
+
+def _is_batch(tag: str) -> bool:
+    return tag.lower().replace("-", "").replace("_", "") in BATCH
+
+
+def other_sizes(base: Side, new: Side) -> float | None:
+    """Share of the time of kernels in common that is in launches of other sizes.
+
+    For each kernel, its time on either side is shared out over its grids; what the two distributions do not have in
+    common is in other sizes. Kernels weigh by their time on the base.
+
+    Returns:
+        ``None`` where less than :data:`ENOUGH` of the base's kernel time is in kernels that both sides launch with the
+        same block, or launch shapes were not recorded.
+    """
+    sides = _launches(base), _launches(new)
+    weights = {shape: sum(grids.values()) for shape, grids in sides[0].items()}
+    common = {shape: weight for shape, weight in weights.items() if weight and sum(sides[1].get(shape, {}).values())}
+    shared = sum(common.values())
+    if not shared or shared < ENOUGH * _kernel_ns(base):
+        return None
+    return sum(weight * _apart(sides[0][shape], sides[1][shape]) for shape, weight in common.items()) / shared
+
+
+def _apart(base: Mapping[str, int], new: Mapping[str, int]) -> float:
+    """The share of the time that two distributions over grids do not have in common."""
+    totals = sum(base.values()), sum(new.values())
+    return 1.0 - sum(min(base[one] / totals[0], new[one] / totals[1]) for one in base.keys() & new.keys())
+
+
+def _launches(side: Side) -> dict[Shape, dict[str, int]]:
+    """Time by grid of every kernel, over the whole captures of all runs."""
+    found: dict[Shape, dict[str, int]] = {}
+    for report in side.reports:
+        shapes = grid(report, "kernels", BY_SHAPE)
+        for row in rows(shapes) if shapes is not None else ():
+            if row["grid"] is not None and row["block"] is not None:
+                grids = found.setdefault((spelling(str(row["name"])), str(row["block"])), {})
+                grids[str(row["grid"])] = grids.get(str(row["grid"]), 0) + whole(row["total_ns"])
+    return found
+
+
+def _kernel_ns(side: Side) -> int:
+    """Time of all kernels, of known launch shape or not."""
+    shapes = (grid(report, "kernels", BY_SHAPE) for report in side.reports)
+    return sum(whole(row["total_ns"]) for one in shapes if one is not None for row in rows(one))
+
+
+def calls_per_step(base: Side, new: Side) -> float | None:
+    """How many times as often a step of the new side runs the kernels that both have, where nearly all agree on that.
+
+    Returns:
+        The factor of the kernel in the middle by time; ``None`` where kernels in common are called about as often, or
+        have less than :data:`ENOUGH` of the base's kernel time.
+    """
+    before, after = kernel_events(base), kernel_events(new)
+    total = sum((event.ns for event in before.values()), Fraction(0))
+    pairs = [
+        (match.base[0], match.new[0])
+        for match in kernel_matches(base, new)
+        if match.how <= How.SPELLING and len(match.base) == len(match.new) == 1 and before[match.base[0]].calls
+    ]
+    factors = sorted(
+        (after[new_name].calls * new.per / (before[name].calls * base.per), name) for name, new_name in pairs
+    )
+    shared = sum((before[name].ns for _, name in factors), Fraction(0))
+    if not shared or shared < ENOUGH * total:
+        return None
+    others = sum((before[name].ns for factor, name in factors if not 1 / AS_OFTEN < factor < AS_OFTEN), Fraction(0))
+    return _middle(factors, before) if others > MOST * shared else None
+
+
+def _middle(factors: list[tuple[Fraction, str]], events: Events) -> float:
+    """The factor up to which half of the time lies."""
+    left = sum((events[name].ns for _, name in factors), Fraction(0)) / 2
+    for factor, name in factors:
+        left -= events[name].ns
+        if left <= 0:
+            return float(factor)
+    return float(factors[-1][0])

@@ -1,0 +1,65 @@
+"""Tables of a report as CSV (RFC 4180) for spreadsheets and plots: plain numbers in base units, named in the heading.
+
+Of a comparison it is one table, a row for each side; of a report, or where sections are named, every table in turn,
+with an empty line between two.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from traceviz.render.options import RenderOptions, select
+from traceviz.render.text import visible
+from traceviz.report import COMPARISON, Column, Grid, Report, Section
+from traceviz.units import Value
+
+_EFFECT = "effect"
+"""Section of a comparison with the table of its sides."""
+_UNITS = {"ns": "ns", "bytes": "bytes", "bytes/s": "bytes/s", "ratio": "ratio", "factor": "factor"}
+"""Units that a heading names; the others are plain numbers and words."""
+_FORMULA = re.compile(r"[=@]|[+\-](?![\d.,+\-− %]*$)")
+"""Text that a spreadsheet takes for a formula; numbers with a sign are none."""
+
+
+class CsvRenderer:
+    """Complete rows and columns; width, colour and row limit do not matter."""
+
+    name: ClassVar[str] = "csv"
+
+    def render(self, report: Report, options: RenderOptions) -> str:
+        """The tables, each with its heading; a lone newline where there is none."""
+        is_comparison = report.schema == COMPARISON and options.sections is None
+        sections = select(report, (_EFFECT,) if is_comparison else options.sections).sections
+        grids = [grid for section in sections for grid in _grids(section)]
+        return "\n".join(map(_table, grids[:1] if is_comparison else grids)) or "\n"
+
+
+def _grids(section: Section) -> Iterator[Grid]:
+    """Tables for people; what only programs read is in JSON."""
+    return (block for block in section.blocks if isinstance(block, Grid) and block.audience == "all")
+
+
+def _table(grid: Grid) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_heading(column) for column in grid.columns)
+    writer.writerows([_cell(value) for value in row] for row in grid.rows)
+    return text.getvalue()
+
+
+def _heading(column: Column) -> str:
+    """``median_ns``, ``speedup [factor]``: the unit, where the name does not end with it."""
+    name, unit = visible(column.name), _UNITS.get(column.unit)
+    return name if unit is None or name.endswith(unit) else f"{name} [{unit}]"
+
+
+def _cell(value: Value) -> Value:
+    """Numbers as they are, nothing for what was not measured; text that a spreadsheet would run gets an apostrophe."""
+    if not isinstance(value, str):
+        return value
+    shown = visible(value).strip()
+    return f"'{shown}" if _FORMULA.match(shown) else shown

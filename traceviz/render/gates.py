@@ -1,0 +1,52 @@
+"""What a report says of its gates, for the renderers that are for continuous integration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from traceviz.report import Grid, Report
+
+FAILED, UNKNOWN = "failed", "unknown"
+"""Outcomes other than a pass."""
+_COLUMNS = ("gate", "side", "limit", "measured", "outcome", "kind", "why")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A row of section ``gates``: texts for people, ``outcome`` and ``kind`` as in the JSON report."""
+
+    gate: str
+    side: str
+    limit: str
+    measured: str
+    outcome: str
+    kind: str
+    why: str
+
+    @property
+    def title(self) -> str:
+        """What is asked, of which side: ``input_wait <= 5%``."""
+        asked = f"{self.gate} {self.limit}" if self.kind == "budget" else f"{self.gate}: {self.limit}"
+        return f"{self.side}: {asked}" if self.side else asked
+
+    @property
+    def message(self) -> str:
+        """What was found."""
+        return "; ".join(part for part in (self.measured, self.why) if part)
+
+
+def gates_of(report: Report) -> tuple[Gate, ...]:
+    """Gates of the report, worst first; none where it has no such section."""
+    blocks = (block for section in report.sections if section.slug == "gates" for block in section.blocks)
+    found: list[Gate] = []
+    for block in blocks:
+        names = [column.name for column in block.columns] if isinstance(block, Grid) else []
+        if isinstance(block, Grid) and set(_COLUMNS) <= set(names):
+            places = [names.index(name) for name in _COLUMNS]
+            found += [Gate(*("" if row[place] is None else str(row[place]) for place in places)) for row in block.rows]
+    return tuple(found)
+
+
+def source_of(report: Report) -> str:
+    """Name of what the report is about; empty where it does not say."""
+    return next((str(fact.value) for fact in report.run if fact.key == "source" and fact.value is not None), "")

@@ -21,7 +21,7 @@ def main() -> None:
     run(blocks=(1,), batch_size=32, steps=40)
 
 
-def run(blocks: tuple[int, ...], batch_size: int, steps: int) -> None:
+def run(blocks: tuple[int, ...], batch_size: int, steps: int, *, pooled: bool = False) -> None:
     """Train a network with so many blocks in each stage."""
     options = parse(batch_size, steps)
     torch.manual_seed(1)
@@ -30,7 +30,7 @@ def run(blocks: tuple[int, ...], batch_size: int, steps: int) -> None:
     if options.inter_op:
         torch.set_num_interop_threads(options.inter_op)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    size = Size(side=32, batch=options.batch_size, width=64, blocks=blocks)
+    size = Size(side=32, batch=options.batch_size, width=64, blocks=blocks, pooled=pooled)
     step = training_step(size, device, options)
     loss = torch.zeros(())
     for images, labels in loader(options.loader, size, options.steps, device):

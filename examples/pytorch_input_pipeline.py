@@ -45,6 +45,8 @@ class Size:
     batch: int
     width: int
     blocks: tuple[int, ...]
+    pooled: bool = False
+    """Whether the first layer is followed by a pooling, as in the ResNet of the paper and of Keras."""
 
 
 ON_CPU = Size(side=32, batch=32, width=64, blocks=(1,))
@@ -150,7 +152,8 @@ class ResidualNetwork(nn.Module):
 
     def __init__(self, size: Size) -> None:
         super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(3, size.width, 7, 2, 3), nn.BatchNorm2d(size.width), nn.ReLU())
+        pooling = [nn.MaxPool2d(3, 2, 1)] if size.pooled else []
+        self.stem = nn.Sequential(nn.Conv2d(3, size.width, 7, 2, 3), nn.BatchNorm2d(size.width), nn.ReLU(), *pooling)
         channels, blocks = size.width, []
         for stage, count in enumerate(size.blocks):
             for place in range(count):

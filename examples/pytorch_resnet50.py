@@ -14,4 +14,4 @@ BLOCKS = (3, 4, 6, 3)
 """Blocks in the four stages, three layers each; with the first and the last layer there are 50."""
 
 if __name__ == "__main__":
-    run(blocks=BLOCKS, batch_size=8, steps=16)
+    run(blocks=BLOCKS, batch_size=8, steps=16, pooled=True)

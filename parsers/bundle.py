@@ -114,17 +114,19 @@ def _clock(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -
         starts = tuple(begin - first for begin in known)
         return Clock(starts, first, max(start + span for start, span in zip(starts, spans, strict=True)), [])
     without = [member.label for member in members if begins[member.position] is None]
+    hint = ""
     if without:
         shown = ", ".join(without[:4]) + (f" and {len(without) - 4} more" if len(without) > 4 else "")
         why = f"the time of day at which the capture began is not known of {shown}"
     else:
         why = "by their times of day the captures do not overlap"
+        hint = " Runs that are not ranks of one job: traceviz compare."
     note = {
         "code": "ranks-begin-together",
         "severity": "warning",
         "count": len(without) or None,
         "message": f"All ranks were put to begin at the same time, since {why}: times of different ranks do not "
-        "compare, except where collectives align them.",
+        f"compare, except where collectives align them.{hint}",
     }
     return Clock((0,) * len(parts), None, max(spans), [note])
 
@@ -143,7 +145,7 @@ def _refuse_other_runs(parts: Sequence[Mapping[str, pa.Table]]) -> None:
         raise UsageError(
             f"These are {len(runs)} runs, not the ranks of one job: they were recorded one after the other.",
             "Several traces are read as one only where they are of one job.",
-            "Report on each by itself.",
+            "Compare them with `traceviz compare`, or report on each by itself.",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def what_it_is(head: bytes, path: Path) -> tuple[str, str]:
 def _folder(path: Path) -> _Answer:
     entries = sorted(entry.name for entry in path.iterdir())
     if not entries:
-        return "It is an empty folder.", ""
+        return "It is an empty folder.", "Name the folder that the trace was written to."
     if looks_like_logs(path):
         return no_capture(path)
     if any(name.endswith(".parquet") for name in entries):
@@ -51,10 +52,14 @@ _NO_XPLANE = (
 )
 
 _EXPORT = "Record with torch.profiler.profile(...) as prof, and write prof.export_chrome_trace(FILE)."
+_TAKES = (
+    "Name a trace of nsys, nvprof, or the profiler of PyTorch, TensorFlow or JAX, a run of traceviz collect, or a "
+    "folder of traceviz convert."
+)
 
 
 def _is_json(head: bytes) -> bool:
-    return head_text(head).startswith((b"{", b"["))
+    return re.match(rb"\{|\[\s*[\[{\"\]\d-]", head_text(head)) is not None  # [gates] begins a TOML file
 
 
 def _is_execution_trace(head: bytes) -> bool:
@@ -81,6 +86,10 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
         _is_execution_trace,
         ("It is an execution trace of PyTorch: it tells which operations ran, and no times.", _EXPORT),
     ),
+    (
+        lambda head: head_text(head).lstrip().startswith(b"{") and b'"traceviz.' in head_text(head)[:200],
+        ("It is a report that traceviz saved.", "`traceviz compare` takes it; for a report, name the trace."),
+    ),
     (_is_json, ("It is JSON, but no trace: there is no list of events (traceEvents) in its beginning.", _EXPORT)),
     (
         lambda head: head.startswith(GZIP_MAGIC) and not head_text(head),
@@ -88,6 +97,6 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
     ),
     (lambda head: head.startswith(GZIP_MAGIC), ("It is a gzip file of something else.", "Unpack it first.")),
     (lambda head: head.startswith(b"PAR1"), ("It is a Parquet file.", "Name the folder that it lies in.")),
-    (_is_text, ("It is a text file.", "")),
-    (lambda _: True, ("Its first bytes are those of no format that traceviz knows.", "")),
+    (_is_text, ("It is a text file.", _TAKES)),
+    (lambda _: True, ("Its first bytes are those of no format that traceviz knows.", _TAKES)),
 )

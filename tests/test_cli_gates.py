@@ -73,6 +73,14 @@ def test_a_section_that_a_gate_needs_is_analysed_and_not_shown(slow, gate):
     assert [section["slug"] for section in json.loads(done.stdout)["sections"]] == ["kernels", "gates"]
 
 
+def test_the_section_of_the_gates_alone_can_be_asked_for_where_there_are_any(slow):
+    done = run("report", slow, "--section", "gates", "--budget", "input_wait<=5%", "--format", "json")
+    assert done.returncode == 1
+    assert [section["slug"] for section in json.loads(done.stdout)["sections"]] == ["gates"]
+    done = run("report", slow, "--section", "gates")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
 def test_a_failed_gate_leaves_a_complete_file(slow, tmp_path):
     output = tmp_path / "gates.xml"
     done = run("report", slow, "--fail-on", "error", "--format", "junit", "-o", output)

@@ -27,7 +27,7 @@ from traceviz.units import UNITS, counted, format_ns, format_ratio, format_value
         (999_949_999, "1.00 s"),
         (45_600_000_000, "45.6 s"),
         (11_799_000_000_000, "11,799 s"),
-        (-1_500_000, "-1.50 ms"),
+        (-1_500_000, "−1.50 ms"),
         (0.5, "0.50 ns"),
         (12.34, "12.3 ns"),
         (999.96, "1.00 µs"),
@@ -76,8 +76,8 @@ def test_values_are_written_in_their_unit(value, unit, text):
         (0.0005, "0.1 %"),
         (0.1234, "12.3 %"),
         (1.0, "100.0 %"),
-        (-0.0001, ">-0.1 %"),
-        (-0.05, "-5.0 %"),
+        (-0.0001, "−<0.1 %"),
+        (-0.05, "−5.0 %"),
     ],
 )
 def test_ratios_are_percentages_and_never_vanish(ratio, text):

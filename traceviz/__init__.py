@@ -4,6 +4,7 @@
 >>> tables = traceviz.open("trace.nsys-rep")  # TraceTables: .kernels, .cuda_api, .nvtx ... as polars LazyFrames
 >>> report = traceviz.analyze(tables)         # Report: .verdict, .findings, .sections, .fact(), .rows()
 >>> print(traceviz.to_text(report))
+>>> found = traceviz.compare_runs("slow.pt.trace.json.gz", "repaired.pt.trace.json.gz")  # to_text prints it, too
 >>> outcome = traceviz.collect(traceviz.CollectOptions(), ["python", "train.py"])  # a run folder: outcome.folder
 
 The names below are loaded on first use, so that importing the package costs nothing.
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from traceviz.annotate import record, step, step_range
     from traceviz.api import AnalysisOptions, RenderOptions, Selection, analyze, convert, report_on, to_text
+    from traceviz.api import compare as compare_runs
     from traceviz.api import open_trace as open  # noqa: A004 (traceviz.open, as in gzip.open)
     from traceviz.errors import TracevizError
     from traceviz.recording import CollectOptions, collect
@@ -35,6 +37,7 @@ _HOMES = {
     "TracevizError": "traceviz.errors",
     "analyze": "traceviz.api",
     "collect": "traceviz.recording",
+    "compare_runs": "traceviz.api",
     "convert": "traceviz.api",
     "open": "traceviz.api",
     "record": "traceviz.annotate",
@@ -43,6 +46,9 @@ _HOMES = {
     "step_range": "traceviz.annotate",
     "to_text": "traceviz.api",
 }
+
+_CALLED_THERE = {"open": "open_trace", "compare_runs": "compare"}
+"""Names that are others at home: ``traceviz.compare`` is a package."""
 
 __all__ = [
     "AnalysisOptions",
@@ -55,6 +61,7 @@ __all__ = [
     "__version__",
     "analyze",
     "collect",
+    "compare_runs",
     "convert",
     "open",
     "record",
@@ -68,6 +75,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'traceviz' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), "open_trace" if name == "open" else name)
+    value = getattr(import_module(_HOMES[name]), _CALLED_THERE.get(name, name))
     globals()[name] = value
     return value

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -171,6 +172,7 @@ def compare(
     is_special = analysis is not None and analysis != AnalysisOptions()
 
     def read(path: Path) -> Report:
+        gc.collect()  # tables of the side before hang in cycles, and would be in memory beside those of this one
         return report_on(
             path,
             options=analysis,

@@ -6,9 +6,7 @@ Nothing heavy is imported before a command runs: ``traceviz --help`` must answer
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,6 +23,7 @@ from traceviz.cli_parts import (
     progress_bar_on_stderr,
     reading,
     reading_options,
+    wants_color,
     write,
 )
 from traceviz.errors import CommandNotFoundError, NotExecutableError, NoVerdictError, TracevizError
@@ -65,9 +64,8 @@ class _Commands(click.Group):
 def _complain(error: TracevizError) -> None:
     click.secho("error: ", fg="red", bold=True, nl=False, err=True)
     click.echo(error.what, err=True)
-    for part in (error.why, error.fix):
-        if part:
-            click.echo(f"  {part}", err=True)
+    for line in (*error.why.splitlines(), *error.fix.splitlines()):
+        click.echo(f"  {line}", err=True)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -83,7 +81,11 @@ def main() -> None:
 @reading
 @click.option("--section", "sections", multiple=True, metavar="SLUG", help="Only this section; may be repeated.")
 @click.option(
-    "--format", "format_name", default="terminal", metavar="NAME", help="terminal, json, markdown, github, junit."
+    "--format",
+    "format_name",
+    default="terminal",
+    metavar="NAME",
+    help="terminal, csv, github, json, junit or markdown.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout.")
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
@@ -136,8 +138,7 @@ def report(
             max_size=options["max_size"],
             progress=progress,
         )
-    color = output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    layout = api.RenderOptions(width=options["width"] or page_width(), color=color, top=options["top"])
+    layout = api.RenderOptions(options["width"] or page_width(), wants_color(output), options["top"])
     found, results = cli_gates.judged(found, gates, sections)
     write(api.to_text(found, options["format_name"], layout), output, force=options["force"])
     cli_gates.conclude(found, results, options["format_name"])
@@ -283,8 +284,7 @@ def doctor(
 
         with progress_bar_on_stderr() as progress:
             found = doctors.examine_trace(api.open_trace(trace, progress=progress, **reading), trace.name)
-    color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    text = doctors.to_json(found) if as_json else doctors.to_text(found, width or page_width(), color=color)
+    text = doctors.to_json(found) if as_json else doctors.to_text(found, width or page_width(), color=wants_color())
     click.echo(text, nl=False)
     ctx.exit(found.exit_code)
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from glob import glob
+from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from traceviz.cli_gates import gate_options
-from traceviz.cli_parts import Time, analysis_options, page_width, progress_bar_on_stderr, reading_options, write
+from traceviz.cli_parts import (
+    Source,
+    Time,
+    analysis_options,
+    page_width,
+    progress_bar_on_stderr,
+    reading_options,
+    wants_color,
+    write,
+)
 from traceviz.errors import NoVerdictError, UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("sides", nargs=-1, type=click.Path(path_type=Path), metavar="BASE NEW...")
+@click.argument("sides", nargs=-1, type=Source(), metavar="BASE NEW...")
 @click.option("--group", "groups", multiple=True, metavar="NAME=RUN,RUN", help="A side of several runs; repeatable.")
 @click.option(
     "--by", metavar="TAG,TAG", help="Sides are the values of these tags of the runs, or folders of runs, named."
@@ -70,6 +77,7 @@ def compare(sides: tuple[Path, ...], groups: tuple[str, ...], by: str | None, ga
 
     renderer(options["format_name"])  # an unknown name is reported before the work, not after
     cli_gates.check_format(options["format_name"], gates)
+    _check_sections(options["sections"])
     members = _groups(groups)
     _check_output(options["output"], [*sides, *(path for runs in members.values() for path in runs)], options["force"])
     with progress_bar_on_stderr() as progress:
@@ -86,14 +94,26 @@ def compare(sides: tuple[Path, ...], groups: tuple[str, ...], by: str | None, ga
             max_size=options["max_size"],
             progress=progress,
         )
-    color = options["output"] is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
     wanted = options["sections"] or None
-    layout = api.RenderOptions(options["width"] or page_width(), color, options["top"], wanted)
+    layout = api.RenderOptions(options["width"] or page_width(), wants_color(options["output"]), options["top"], wanted)
     told, results = _judged(found, gates)
     write(api.to_text(told, options["format_name"], layout), options["output"], force=options["force"])
     cli_gates.conclude(told, results, options["format_name"])
     if options["require_verdict"]:
         _require_verdicts(found)
+
+
+def _check_sections(wanted: tuple[str, ...]) -> None:
+    """A section that no comparison has is reported before the work, not after.
+
+    Raises:
+        UsageError: there is none of a name.
+    """
+    from traceviz.compare.document import SECTIONS
+
+    for name in wanted:
+        if name not in SECTIONS:
+            raise UsageError.unknown("section", name, SECTIONS)
 
 
 def _groups(texts: tuple[str, ...]) -> dict[str, list[Path]]:
@@ -105,17 +125,27 @@ def _groups(texts: tuple[str, ...]) -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for text in texts:
         label, equals, rest = text.partition("=")
-        paths = [rest] if Path(rest).exists() else [part.strip() for part in rest.split(",") if part.strip()]
-        runs = [Path(run) for path in paths for run in _matching(path)]
-        if not label or not equals or not runs:
+        is_one = bool(rest) and Path(rest).exists()
+        paths = [rest] if is_one else [part.strip() for part in rest.split(",")]
+        if not label.strip() or not equals or not all(paths):  # as of an empty variable of a shell
             raise UsageError(f"--group {text!r} names no runs.", fix="Write it as --group base=run1,run2.")
+        runs = [Path(run) for path in paths for run in _matching(path)]
         found.setdefault(label, []).extend(runs)
     return found
 
 
 def _matching(path: str) -> list[str]:
-    """The paths of a pattern such as ``runs/base-*``; what exists, or matches nothing, is meant as it is written."""
-    return [path] if Path(path).exists() else sorted(glob(path)) or [path]  # noqa: PTH207 (patterns may be absolute)
+    """The paths of a pattern such as ``runs/base-*``; what exists, or is none, is meant as it is written.
+
+    Raises:
+        UsageError: nothing matches the pattern.
+    """
+    if Path(path).exists() or not has_magic(path):
+        return [path]
+    found = sorted(glob(path))  # noqa: PTH207 (patterns may be absolute)
+    if not found:
+        raise UsageError(f"No run matches the pattern {path!r}.", fix="Check the path.")
+    return found
 
 
 def _tags(text: str | None) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 GITHUB, JUNIT = "github", "junit"
+GATES = "gates"
+"""Section that no analysis makes: it is there where gates are asked for."""
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """Where GitHub Actions says which file it shows as the summary of a job."""
 
@@ -130,12 +132,11 @@ def check_format(name: str, gates: Gates) -> None:
 
 def sections_needed(sections: Collection[str], gates: Gates) -> set[str] | None:
     """Sections to analyse, so that all gates can be judged; ``None`` for all."""
-    if not sections or gates.needs_all:
-        from traceviz.analyses.run import choose
+    from traceviz.analyses.run import choose
 
-        choose(sections)  # a section that does not exist is an error, also where all are analysed
-        return None
-    return {*sections, *gates.sections}
+    wanted = {name for name in sections if not (gates and name == GATES)}
+    choose(wanted)  # a section that does not exist is an error, also where all are analysed
+    return None if not sections or gates.needs_all else {*wanted, *gates.sections}
 
 
 def judged(found: Report, gates: Gates, sections: Collection[str] = ()) -> tuple[Report, tuple[GateResult, ...]]:

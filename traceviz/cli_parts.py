@@ -62,10 +62,20 @@ class Size(click.ParamType[int]):
         return int(float(match["number"]) * base**power)
 
 
+class Source(click.Path):
+    """A trace, run or report; an empty text, as of a variable of the shell that is not set, is not this folder."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path of ``value``."""
+        return super().convert(value, param, ctx) if value else self.fail("An empty text names nothing.", param, ctx)
+
+
 def reading(command: Command) -> Command:
     """The traces and options that commands that read traces have."""
-    path = click.Path(path_type=Path)
-    traces = click.argument("traces", nargs=-1, required=True, type=path, metavar="TRACE...")
+    traces = click.argument("traces", nargs=-1, required=True, type=Source(), metavar="TRACE...")
     return traces(reading_options(command))
 
 
@@ -105,7 +115,7 @@ def write(text: str, output: Path | None, *, force: bool) -> None:
 
     if output is None:
         try:
-            click.echo(text, nl=False)
+            click.echo(_printable(text), nl=False)
         except BrokenPipeError:
             raise  # `| head`: click ends quietly
         except OSError as error:
@@ -113,6 +123,18 @@ def write(text: str, output: Path | None, *, force: bool) -> None:
         return
     with new_file(output, force=force) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def _printable(text: str) -> str:
+    """The text with question marks for what the encoding of stdout lacks: a page with gaps is better than none."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding)
+
+
+def wants_color(output: Path | None = None) -> bool:
+    """Whether the page goes to a terminal that shows colours, and nobody asked for none (https://no-color.org)."""
+    is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    return output is None and sys.stdout.isatty() and not is_plain
 
 
 def page_width() -> int:

@@ -7,6 +7,7 @@ as they like, and the exit code of the command line that it stands for (see ``do
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import ClassVar
 
 
@@ -35,8 +36,12 @@ class UsageError(TracevizError):
 
     @classmethod
     def unknown(cls, kind: str, name: str, known: Iterable[str]) -> UsageError:
-        """Name something that does not exist, and what does."""
-        return cls(f"There is no {kind} {name!r}.", fix=f"Known: {', '.join(sorted(known))}.")
+        """Name something that does not exist, what does, and what may be meant."""
+        names = sorted(known)
+        near = get_close_matches(name, names, 1)
+        meant = f"Did you mean {near[0]!r}?" if near else ""
+        between = "; " if any("," in one for one in names) else ", "
+        return cls(f"There is no {kind} {name!r}.", meant, f"Known: {between.join(names)}.")
 
 
 class OutputExistsError(UsageError):

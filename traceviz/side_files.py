@@ -58,16 +58,16 @@ def named_sides(
         read: Analyses a trace.
 
     Raises:
-        UsageError: no side is called ``base``.
+        UsageError: no side is called ``base``; a path is a folder of several runs.
         TracevizError: a side cannot be read; the message names it.
     """
-    reports = [_read(path, read) for path in paths]
+    reports = [_read_one(path, read) for path in paths]
     names = [_run_name(report) for report in reports]
     alone = [Side("", (report,)) for report in reports]
     called = labels([str(path) for path in paths], names, [side.tags for side in alone])
     sides = [
         *(Side(label, side.reports) for label, side in zip(called, alone, strict=True)),
-        *(Side(label, tuple(_read(path, read) for path in runs)) for label, runs in groups.items()),
+        *(Side(label, tuple(_read_one(path, read) for path in runs)) for label, runs in groups.items()),
     ]
     told = [Side(label, side.reports) for label, side in zip(numbered([s.label for s in sides]), sides, strict=True)]
     implied = next((label for label in groups if label.lower() in BASE_LABELS), "")
@@ -111,10 +111,26 @@ def _run_name(report: Report) -> str | None:
     return None if name is None else str(name)
 
 
+def _read_one(path: Path, read: Read) -> Report:
+    """The report of a path that is one run.
+
+    Raises:
+        UsageError: it is a folder of several, of which none is meant more than another.
+    """
+    runs = runs_in(path)
+    if len(runs) > 1:
+        raise UsageError(
+            f"{path} holds {len(runs)} runs: {', '.join(run.name for run in runs[:3])}{', ...' * (len(runs) > 3)}.",
+            "A side is one run, or a group of runs.",
+            f'Name the runs, group them (--group "NAME={path / "*"}"), or take the folder apart by tags (--by TAG).',
+        )
+    return _read(runs[0], read)
+
+
 def _read(path: Path, read: Read) -> Report:
     try:
         return load_report(path) if is_saved_report(path) else read(path)
     except TracevizError as error:
-        raise about(error, path) from error
+        raise (error if str(path) in error.what else about(error, path, always=True)) from error
     except OSError as error:
         raise UsageError(f"{path} cannot be read.", f"{error.strerror}.") from None

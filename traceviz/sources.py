@@ -91,9 +91,9 @@ def _numbered(progress: Progress, name: str, number: int, count: int) -> Progres
     return report
 
 
-def about(error: TracevizError, source: Path) -> TracevizError:
-    """The same error, with the name of the trace that it is about."""
-    if source.name in error.what:
+def about(error: TracevizError, source: Path, *, always: bool = False) -> TracevizError:
+    """The same error, with the path of the trace that it is about; ``always``, also where it has the file's name."""
+    if source.name in error.what and not always:
         return error
     return type(error)(f"{source}: {error.what}", error.why, error.fix)
 

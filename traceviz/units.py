@@ -74,15 +74,15 @@ def _format_number(value: float, unit: Unit) -> str:
 
 
 def format_ns(value: float) -> str:
-    """A duration with three significant digits: ``1.23 ms``, ``45.6 s``, ``780 ns``."""
+    """A duration with three significant digits: ``1.23 ms``, ``45.6 s``, ``−780 ns``."""
     return _scaled(value, _TIME_STEPS)
 
 
 def format_number(value: float) -> str:
     """A plain number: integers in full with thousands separators, others with three significant digits."""
     if isinstance(value, int) or value.is_integer() or abs(value) >= 999.5:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+        return _with_minus(f"{value:,.0f}")
+    return _with_minus(f"{value:.3g}")
 
 
 def format_signal(number: int) -> str:
@@ -97,12 +97,12 @@ def counted(count: int, noun: str) -> str:
 
 
 def format_ratio(value: float) -> str:
-    """A ratio in percent: ``12.3 %``; what is not zero and nearer to it than 0.05 % reads ``<0.1 %``, ``>-0.1 %``."""
+    """A ratio in percent: ``12.3 %``; what is not zero and nearer to it than 0.05 % reads ``<0.1 %``, ``−<0.1 %``."""
     if 0 < value < 0.0005:
         return "<0.1 %"
     if -0.0005 < value < 0:
-        return ">-0.1 %"
-    return f"{value * 100:.1f} %"
+        return f"{MINUS}<0.1 %"
+    return _with_minus(f"{value * 100 or 0:.1f} %")
 
 
 def _scaled(value: float, steps: tuple[tuple[int, str], ...]) -> str:
@@ -110,13 +110,18 @@ def _scaled(value: float, steps: tuple[tuple[int, str], ...]) -> str:
     position = next(index for index, (size, _) in enumerate(steps) if abs(value) >= size or size == 1)
     text = _in_step(value, steps[position])
     if position > 0 and abs(float(text.partition(" ")[0].replace(",", ""))) >= 1000:  # 999.95 rounds to 1,000
-        return _in_step(value, steps[position - 1])
-    return text
+        text = _in_step(value, steps[position - 1])
+    return _with_minus(text)
 
 
 def _in_step(value: float, step: tuple[int, str]) -> str:
     size, name = step
     return f"{_three_digits(value / size, whole=size == 1 and isinstance(value, int))} {name}"
+
+
+def _with_minus(text: str) -> str:
+    """The sign of typography, which is as wide as a plus: a hyphen stands for what was not measured."""
+    return MINUS + text[1:] if text.startswith("-") else text
 
 
 def _three_digits(number: float, *, whole: bool = False) -> str:

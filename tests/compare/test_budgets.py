@@ -133,8 +133,10 @@ def test_a_file_says_the_same_as_options():
     assert gates.sections == {"breakdown", "steps", "launch"}
 
 
-def test_an_empty_file_asks_for_nothing():
-    assert not gates_from_toml("")
+@pytest.mark.parametrize("text", ["", "[budgets]\n", "[gates]\n[budgets]\n", "# limits are to come\n"])
+def test_a_file_that_asks_for_no_gate_is_refused_rather_than_passed(text):
+    with pytest.raises(UsageError, match=r"b\.toml asks for no gate"):
+        gates_from_toml(text, "b.toml")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from tests.compare.sections_of import STEADY, facts, finding, kernels, run, section, side, table
 from traceviz.analyses.registry import ANALYSES
 from traceviz.compare import changes
+from traceviz.compare.attribution import attribute
 from traceviz.compare.changes import Change, Seen
+from traceviz.compare.effect import effect
 from traceviz.compare.finding_changes import FOUND_IN
 from traceviz.report import Column, Fact, Facts, Grid, Severity, Skipped
 
@@ -200,8 +203,12 @@ def input_section(share, *stages, verdict="highly input-bound"):
 
 
 def test_stages_are_told_by_what_steps_waited_in_each():
-    base = side("base", run(2, input_section(0.6, ("one process", "DataLoader", 1200), ("copy", "exposed", 20))))
-    new = side("new", run(4, input_section(0.1, ("many processes", "DataLoader", 200), ("copy", "exposed", 40))))
+    slow = input_section(0.6, ("one process", "DataLoader", 1200), ("copy", "exposed", 20))
+    fast = input_section(0.1, ("many processes", "DataLoader", 200), ("copy", "exposed", 40))
+    base, new = (
+        side(name, run(steps, told, input_wait=[500] * steps, host_compute=[500] * steps))
+        for name, steps, told in (("base", 2, slow), ("new", 4, fast))
+    )
     found = changes.stages(base, new)
     assert told(found.changes) == {
         "one process": (Change.GONE, 600, 0),
@@ -211,11 +218,17 @@ def test_stages_are_told_by_what_steps_waited_in_each():
     assert (found.base_share, found.new_share) == (0.6, 0.1)
 
 
-def test_a_wait_for_input_that_cannot_be_judged_is_not_none():
-    base, new = (
-        side("base", run(2, input_section(0.6))),
-        side("new", run(2, input_section(None, verdict="cannot judge"))),
-    )
+@pytest.mark.parametrize(
+    ("verdict", "classes"),
+    [
+        ("cannot judge", ("input_wait", "host_compute")),
+        ("possibly input-bound", ("input_wait", "host_compute")),
+        ("not input-bound", ("host_blocked", "host_compute")),  # its time is in these: nobody saw it
+    ],
+)
+def test_a_wait_for_input_that_cannot_be_judged_is_not_none(verdict, classes):
+    base = side("base", run(2, input_section(0.6), input_wait=[600] * 2, host_compute=[400] * 2))
+    new = side("new", run(2, input_section(0.0, verdict=verdict), **{key: [500] * 2 for key in classes}))
     assert changes.stages(base, new).why_not == "the wait for input cannot be told in new"
 
 
@@ -248,8 +261,14 @@ def test_findings_appear_stay_and_go_with_their_cost_per_step():
     new = run(2, quiet, section("copies"), findings=[finding("TV302", 100, 0.05, Severity.WARNING)])
     found = {one.code: one for one in changes.findings(side("base", base), side("new", new)).changes}
     gone, appeared = found["TV101"], found["TV302"]
-    assert (gone.seen, gone.base_ns, gone.new_ns, gone.base_share, gone.new_share) == (Seen.WENT_AWAY, 200, 0, 0.2, 0.0)
-    assert (appeared.seen, appeared.base_ns, appeared.new_ns) == (Seen.APPEARED, 0, 50)
+    assert (gone.seen, gone.base_ns, gone.new_ns, gone.base_share, gone.new_share) == (
+        Seen.WENT_AWAY,
+        200,
+        None,
+        0.2,
+        None,
+    )
+    assert (appeared.seen, appeared.base_ns, appeared.new_ns) == (Seen.APPEARED, None, 50)
     assert (gone.severity, gone.message) == (Severity.ERROR, "TV101 costs 800")
     assert list(found) == ["TV302", "TV101"]
     same = changes.findings(side("base", base), side("base", base)).changes
@@ -265,6 +284,50 @@ def test_a_finding_that_nobody_looked_for_neither_appears_nor_goes(verdict):
     (second,) = changes.findings(having, without).changes
     assert (first.seen, first.base_ns, first.base_share, first.new_ns) == (Seen.ONLY_NEW, None, None, 200)
     assert (second.seen, second.base_ns, second.new_ns) == (Seen.ONLY_BASE, 200, None)
+
+
+def test_what_a_finding_costs_is_of_the_runs_that_have_it():
+    having = run(4, section("copies"), findings=[finding("TV302", 800, 0.2, Severity.WARNING)])
+    base = side("base", having, run(36, section("copies")))
+    (found,) = changes.findings(base, side("new", having)).changes
+    assert (found.base_ns, found.base_share, found.new_ns, found.new_share) == (200, 0.2, 200, 0.2)
+
+
+def test_a_finding_without_a_known_cost_has_none_on_either_side():
+    unpriced = replace(finding("TV108", 0, 0.0, Severity.WARNING), share=None)
+    base = side("base", run(4, findings=[unpriced]))
+    (found,) = changes.findings(base, side("new", run(4, section("input_pipeline", facts(verdict="fine"))))).changes
+    assert (found.seen, found.base_share, found.new_share) == (Seen.WENT_AWAY, None, None)
+
+
+def test_of_the_host_people_see_the_program_and_what_differs():
+    sections = [
+        section(
+            "host",
+            Facts(
+                (
+                    Fact("cpu_mean", "CPU", 0.5, "ratio"),
+                    Fact("cores", "usable cores", cores),
+                    Fact("physical_cores", "physical cores", 8),
+                    Fact("sampler_cost", "sampling took", cost, "ratio"),
+                )
+            ),
+            table("Metrics", "metric device unit mean p95 max", ("power", "GPU 0", "W", power, 0, 300.0)),
+        )
+        for cores, cost, power in ((4, 0.1, 200.0), (8, 0.2, 209.0))
+    ]
+    found = changes.host(*(side(name, run(1, one)) for name, one in zip(("base", "new"), sections, strict=True)))
+    assert [one.key for one in found.notable] == ["cpu_mean", "cores"]
+    assert [one.key for one in found.changes][2:] == ["physical_cores", "GPU 0.power.mean", "GPU 0.power.max"]
+
+
+@pytest.mark.parametrize(("collector", "seen"), [("torch 2.13", Seen.WENT_AWAY), ("nsys 2026.2, nvtx", Seen.ONLY_BASE)])
+def test_a_kind_of_loader_that_the_other_profiler_cannot_see_did_not_go_away(collector, seen):
+    quiet, other = (section("run", facts(recorded_by=words)) for words in ("torch 2.12", collector))
+    pipeline = section("input_pipeline", facts(verdict="highly input-bound"))
+    base = side("base", run(4, quiet, pipeline, findings=[finding("TV108", 800, 0.2, Severity.INFO)]))
+    (found,) = changes.findings(base, side("new", run(4, other, pipeline))).changes
+    assert found.seen == seen
 
 
 def test_a_cost_of_other_time_is_not_told_per_step():
@@ -287,3 +350,30 @@ def test_a_side_against_itself_has_no_changes():
 def test_a_grid_without_columns_is_no_metric():
     empty = section("host", Grid((), ()), Grid((Column("metric", "m"),), ()))
     assert changes.host(side("a", run(1, empty)), side("b", run(1, empty))).changes == ()
+
+
+def test_with_several_units_of_work_in_a_step_every_time_is_of_one_unit():
+    classes = {"input_wait": [400] * 4, "host_compute": [600] * 4}
+    sections = (
+        kernels(("a", "gemm", 8, 4000)),
+        copy_section(("h2d", 8, 400, 4096)),
+        input_section(0.4, ("loading", "DataLoader", 1600)),
+        section("cuda_api", table("", "name domain total_ns share_of_api", ("cudaFree", "runtime", 800, 1.0))),
+    )
+    steady = section(
+        "cuda_api", *sections[3].blocks, table(STEADY, "name domain calls total_ns", ("cudaFree", "runtime", 4, 800))
+    )
+    costs = [finding("TV302", 800, 0.2, Severity.WARNING)]
+    whole = side("whole", run(4, *sections[:3], steady, findings=costs, **classes))
+    one = replace(whole, per=Fraction(2))
+    told = changes.kernels(whole, one), changes.copies(whole, one), changes.stages(whole, one), changes.api(whole, one)
+    kernel, copied, stage, called = (found.changes[0] for found in told)
+    assert (kernel.base_calls, kernel.new_calls, kernel.base_ns, kernel.new_ns) == (2, 1, 1000, 500)
+    assert (copied.base_bytes, copied.new_bytes, copied.times.base_ns, copied.times.new_ns) == (1024, 512, 100, 50)
+    assert (stage.base_ns, stage.new_ns) == (400, 200)
+    assert (called.steady.base_ns, called.steady.new_ns, called.base_share, called.new_share) == (200, 100, 1.0, 1.0)
+    (cost,) = changes.findings(whole, one).changes
+    assert (cost.base_ns, cost.new_ns, cost.base_share, cost.new_share) == (200, 100, 0.2, 0.2)
+    found = attribute(whole, one)
+    assert [(part.base_ns, part.new_ns) for part in found.classes] == [(400, 200), (600, 300)]
+    assert (effect(whole.runs, one.runs).speedup, found.difference_ns) == (2, -500)

@@ -1,14 +1,21 @@
 """``traceviz compare`` as a user runs it, on the shipped samples: exit codes, what is said, where."""
 
 import csv
+import gc
 import io
 import json
+import weakref
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+import traceviz
 from traceviz import api
 from traceviz.cli import main
+from traceviz.cli_parts import wants_color
+from traceviz.errors import UsageError
+from traceviz.render.registry import RENDERERS
 from traceviz.report import Column, Fact, Facts, Grid, Report, Section, Verdict
 from traceviz.side_files import is_saved_report, runs_in
 
@@ -92,21 +99,33 @@ def test_a_comparison_is_no_base(saved, tmp_path):
         (("healthy.json", "absent.sqlite"), 3, "absent.sqlite"),
         (("healthy.json", "damaged.json"), 3, "damaged.json: This is not a JSON report."),
         (("healthy.json", "text.bin"), 3, "text.bin is not a trace that traceviz knows."),
+        (("healthy.json", "no_limits.toml"), 3, "It is a text file."),
         (("healthy.json", "input_bound.json", "--rank", "0"), 2, "healthy.json is a saved report"),
         (("healthy.json", "input_bound.json", "--format", "yaml"), 2, "'yaml'"),
         (("healthy.json", "input_bound.json", "--base", "other"), 2, "no side 'other'"),
+        (("healthy.json", "input_bound.json", "--base", "inputbound"), 2, "Did you mean 'input_bound'?"),
+        (("healthy.json", ""), 2, "An empty text names nothing."),
+        (("healthy.json", "newer.json"), 3, "newer.json: This is not a report of schema traceviz.report/1."),
+        (("healthy.json", "--group", "new="), 2, "--group 'new=' names no runs."),
+        (("healthy.json", "--group", "=input_bound.json"), 2, "--group '=input_bound.json' names no runs."),
+        (("healthy.json", "--group", "new=input_bound.json,"), 2, "--group 'new=input_bound.json,' names no runs."),
+        (("healthy.json", "--group", "new=in*.nothing"), 2, "No run matches the pattern 'in*.nothing'."),
+        (("healthy.json", "input_bound.json", "--budgets", "no_limits.toml"), 2, "no_limits.toml asks for no gate."),
         (("healthy.json", "input_bound.json", "--by", "batch"), 2, "No run has the tag batch."),
         (("healthy.json", "input_bound.json", "--by", ","), 2, "--by names no tag."),
         (("healthy.json", "input_bound.json", "--per", "batch"), 2, "healthy has no tag 'batch'"),
         (("healthy.json", "--group", "new"), 2, "--group 'new' names no runs."),
         (("healthy.json", "input_bound.json", "--by", "a", "--group", "b=c"), 2, "either groups or values of tags"),
         (("healthy.json", "input_bound.json", "--min-effect", "much"), 2, "'much' is not a share."),
-        (("healthy.json", "input_bound.json", "--section", "kernel"), 2, "'kernel'"),
+        (("healthy.json", "input_bound.json", "--section", "kernel"), 2, "Did you mean 'kernels'?"),
+        (("absent.sqlite", "input_bound.json", "--section", "nothing"), 2, "'nothing'"),
     ],
 )
 def test_what_cannot_be_compared_is_said_with_its_code(saved, monkeypatch, arguments, code, said):
     (saved / "damaged.json").write_bytes((saved / "healthy.json").read_bytes()[:5_000])
     (saved / "text.bin").write_text("garbage")
+    (saved / "newer.json").write_text((saved / "healthy.json").read_text().replace("report/1", "report/2", 1))
+    (saved / "no_limits.toml").write_text("[budgets]\n")
     monkeypatch.chdir(saved)
     done = run(*arguments)
     assert (done.exit_code, done.stdout) == (code, "")
@@ -132,6 +151,33 @@ def test_a_regression_of_86_percent_fails_a_gate_of_5(saved):
     assert run(base, new, "--fail-on-regression", "90%").exit_code == 0
 
 
+@pytest.mark.parametrize("name", ["terminal", "markdown", "json", "junit", "github"])
+def test_a_gate_is_shown_whatever_sections_are_asked_for(saved, name):
+    arguments = saved / "healthy.json", saved / "input_bound.json", "--fail-on-regression", "5%", "--section", "effect"
+    done = run(*arguments, "--format", name)
+    assert done.exit_code == 1
+    assert "+85.8 %, slower" in done.stdout.replace("%25", "%")
+    assert "input wait" not in done.stdout.partition("Median step")[2] or name in {"junit", "github"}
+
+
+def test_every_gate_that_fails_has_a_line_of_its_own_on_stderr(saved):
+    budgets = "--budget", "input_wait<=5%", "--fail-on", "error", "--fail-on-regression", "5%"
+    done = run(saved / "healthy.json", saved / "input_bound.json", *budgets)
+    assert done.stderr.splitlines() == [
+        "error: 3 of 3 gates failed.",
+        "  regression: +85.8 %, slower, and the limit is < 5.0 % longer steps.",
+        "  findings: 1 (TV101 input-bound); no error is allowed.",
+        "  input_wait: 39.8 %, and the limit is <= 5%.",
+    ]
+
+
+def test_help_names_every_format():
+    for command in ("compare", "report"):
+        told = " ".join(CliRunner().invoke(main, [command, "--help"]).stdout.split())
+        assert "csv, github, json, junit or markdown" in told
+    assert [one.name for one in RENDERERS] == ["csv", "github", "json", "junit", "markdown", "terminal"]
+
+
 def test_groups_are_sides_of_several_runs_and_the_one_called_base_is_the_base(saved):
     healthy, slow = saved / "healthy.json", saved / "input_bound.json"
     done = run(slow, "--group", f"base={healthy},{healthy}", "--format", "csv")
@@ -153,7 +199,8 @@ def test_a_folder_of_runs_by_batch_is_a_table_of_2_sides_per_sample(study):
     assert done.exit_code == 0
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert [(row["tag.batch"], row["runs"]) for row in rows] == [("32", "2"), ("128", "2")]
-    assert [float(row["median_ns"]) for row in rows] == [10.5e6 / 32, 31.5e6 / 128]
+    means = [(10e6 * 11e6) ** 0.5 / 32, (30e6 * 33e6) ** 0.5 / 128]  # geometric, of the medians of the runs
+    assert [float(row["median_ns"]) for row in rows] == pytest.approx(means)
     assert float(rows[1]["speedup [factor]"]) == pytest.approx(4 / 3)
     page = run(study, "--by", "batch", "--per", "batch", "--base", "128", "--width", 80)
     assert "1 run without a tag of batch left out: other.json." in " ".join(page.stdout.split())
@@ -169,6 +216,27 @@ def test_a_folder_is_taken_apart_where_it_holds_runs_or_reports(study, samples):
     assert runs_in(study / "run0.json") == (study / "run0.json",)
 
 
+@pytest.mark.parametrize("arguments", [("{}",), ("{}", "{}"), ("{}/run0.json", "--group", "new={}")])
+def test_a_folder_of_several_runs_is_no_side_and_none_is_picked(study, arguments):
+    done = run(*(argument.format(study) for argument in arguments))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"{study} holds 5 runs: other.json, run0.json, run1.json, ...." in done.stderr
+    assert "--by TAG" in done.stderr
+
+
+def test_a_folder_of_one_run_is_that_run(study, tmp_path):
+    (tmp_path / "only.json").write_bytes((study / "run0.json").read_bytes())
+    done = run(tmp_path, study / "run2.json", "--same-work", "--format", "json")
+    assert json.loads(done.stdout)["verdict"]["code"] == "slower"
+
+
+def test_known_sides_of_several_tags_are_told_apart_by_more_than_a_comma(study):
+    done = run(study, "--by", "batch,batch", "--base", "64")
+    assert "Known: batch=128, batch=32." in done.stderr
+    with pytest.raises(UsageError, match=r"Known: jax, 8; torch, 8\."):
+        raise UsageError.unknown("side", "keras", ("torch, 8", "jax, 8"))
+
+
 def test_a_saved_report_is_known_by_its_schema_however_its_keys_are_sorted(study, tmp_path, samples):
     stated = json.loads((study / "run0.json").read_text())
     other = tmp_path / "sorted.json"
@@ -177,6 +245,82 @@ def test_a_saved_report_is_known_by_its_schema_however_its_keys_are_sorted(study
     assert not is_saved_report(samples / "synthetic" / "two_ranks.sqlite")
     assert not is_saved_report(tmp_path)
     assert run(other, study / "run2.json", "--same-work").exit_code == 0
+
+
+def test_what_an_analysis_left_in_cycles_is_gone_when_the_next_side_is_read(samples, monkeypatch):
+    class Tables:
+        pass
+
+    left, seen = [], []
+
+    def report_on(path, **_):
+        seen.append([one() is not None for one in left])
+        tables = Tables()
+        tables.itself = tables
+        left.append(weakref.ref(tables))
+        return tagged_report(10)
+
+    monkeypatch.setattr(api, "report_on", report_on)
+    gc.disable()
+    try:
+        api.compare(*[samples / "synthetic" / "healthy.sqlite"] * 3)
+    finally:
+        gc.enable()
+    assert seen == [[], [False], [False, False]]
+
+
+def test_the_package_compares_runs_under_a_name_of_its_own():
+    assert traceviz.compare_runs is api.compare
+
+
+def test_a_saved_report_is_no_trace_and_the_command_that_takes_it_is_named(saved):
+    done = CliRunner().invoke(main, ["report", str(saved / "healthy.json")])
+    assert done.exit_code == 3
+    assert "It is a report that traceviz saved." in done.stderr
+    assert "traceviz compare" in done.stderr
+
+
+def test_an_unreadable_side_is_named_by_its_path(saved, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_bytes(
+            (saved / "healthy.json").read_bytes()[: None if name == "a" else 9_000]
+        )
+    done = run(tmp_path / "a" / "run.json", tmp_path / "b" / "run.json")
+    assert done.exit_code == 3
+    assert str(tmp_path / "b" / "run.json") in done.stderr
+    assert "Copy it again, or write it with" in done.stderr
+
+
+def test_a_stdout_of_another_encoding_gets_the_page_with_question_marks(saved):
+    runner = CliRunner(charset="latin-1")
+    done = runner.invoke(main, ["compare", str(saved / "healthy.json"), str(saved / "input_bound.json")])
+    assert done.exit_code == 0
+    assert "1.86× slower: median step 4.36 ? 8.10 ms" in done.stdout_bytes.decode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("environment", "colored"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
+)
+def test_colours_are_for_terminals_that_show_them(monkeypatch, environment, colored):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert wants_color() is colored
+    assert not wants_color(Path("report.txt"))
+
+
+def test_csv_has_no_figures_in_words(saved):
+    done = run(saved / "input_bound.json", saved / "healthy.json", "--format", "csv")
+    assert "−" not in done.stdout
+    (_, new) = csv.DictReader(io.StringIO(done.stdout))
+    assert (float(new["low_ratio"]), float(new["high_ratio"])) == (
+        pytest.approx(-0.464, abs=2e-3),
+        pytest.approx(-0.457, abs=6e-3),
+    )
 
 
 def test_python_compares_the_same(saved):

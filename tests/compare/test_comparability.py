@@ -8,7 +8,9 @@ from fractions import Fraction
 import pytest
 
 from tests.compare.sections_of import STEADY, facts, finding, kernels, run, section, side, steps_of, table, tagged
+from tests.compare.sides_of import report
 from traceviz.compare.comparability import remarks
+from traceviz.compare.compare import compare
 from traceviz.compare.same_work import batch, calls_per_step, other_sizes
 from traceviz.report import Note, Severity, Skipped
 
@@ -76,7 +78,8 @@ def test_equal_batches_and_batches_of_one_side_say_nothing():
 
 def test_runs_of_one_side_with_different_batches_are_no_side():
     mixed = side("base", run(12, tagged(batch="32")), run(12, tagged(batch="64")))
-    assert found(mixed, mixed)["batch"].text.startswith("steps do different work (batch 32 and 64 against 32 and 64)")
+    told = "runs of a side differ in batch (32 and 64): make a side of each, as with --by"
+    assert found(mixed, mixed)["batch"].text == told
     assert batch(side("base", run(12, tagged(batch="32")), run(12))) is None
 
 
@@ -181,11 +184,16 @@ def test_twice_the_steps_are_said(steps, is_said):
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        (steps_of(DECLARED), steps_of(INFERRED), {("step-source", "warning", "")}),
+        (steps_of(DECLARED), steps_of(INFERRED), {("step-source", "error", "verdict")}),
         (steps_of(DECLARED), steps_of(NVTX), {("step-source", "info", "")}),
         (steps_of(NVTX, "epoch"), steps_of(NVTX, "step"), {("step-marker", "warning", "")}),
-        (steps_of(INFERRED, "k1"), steps_of(INFERRED, "k2"), {("step-marker", "warning", "")}),
-        (steps_of(INFERRED, "k1"), steps_of(INFERRED, "k1"), set()),
+        (
+            steps_of(INFERRED, "k1"),
+            steps_of(INFERRED, "k2"),
+            {("step-marker", "warning", ""), ("inferred-steps", "warning", "")},
+        ),
+        (steps_of(INFERRED, "k1"), steps_of(INFERRED, "k1"), {("inferred-steps", "warning", "")}),
+        (steps_of(NVTX, "k1"), steps_of(NVTX, "k1"), set()),
     ],
 )
 def test_steps_that_were_found_otherwise_are_said(before, after, said):
@@ -309,14 +317,83 @@ def test_a_class_that_some_runs_of_a_side_lack_is_said():
     assert ("classes", "warning", "") in codes(base, new)
 
 
+def other_kernels(new_format="nsys", framework="PyTorch", renamed="copy", calls=7):
+    about = {"format": "nsys", "framework": "PyTorch"}, {"format": new_format, "framework": framework}
+    base = side("base", run(12, kernels(("a", "gemm", 12, 95), ("c", "gemm", 1, 5)), about=about[0]))
+    new = side("new", run(12, kernels(("b", renamed, calls, 95), ("c", "gemm", 1, 5)), about=about[1]))
+    return base, new
+
+
 @pytest.mark.parametrize(
-    ("new_format", "said"), [("nsys", ("kernel-set", "")), ("xplane", ("kernel-names", "kernels"))]
+    ("new_format", "said"), [("nsys", ("kernel-set", "verdict")), ("xplane", ("kernel-names", "kernels"))]
 )
 def test_hardly_a_kernel_in_common(new_format, said):
-    base = side("base", run(12, kernels(("a", "gemm", 12, 95), ("c", "gemm", 1, 5)), about={"format": "nsys"}))
-    new = side("new", run(12, kernels(("b", "copy", 7, 95), ("c", "gemm", 1, 5)), about={"format": new_format}))
+    base, new = other_kernels(new_format)
     told = {(one.code, one.forbids) for one in remarks(base, new, PLAIN) if one.code.startswith("kernel")}
     assert told == {said}
+
+
+@pytest.mark.parametrize(
+    "sides",
+    [
+        other_kernels(framework="TensorFlow"),  # which calls its kernels otherwise
+        other_kernels(renamed="gemm", calls=12),  # of another library, as often per step
+    ],
+)
+def test_other_kernels_that_may_do_the_same_work_forbid_nothing(sides):
+    assert {one.forbids for one in remarks(*sides, PLAIN) if one.code == "kernel-set"} == {""}
+
+
+def test_doubts_about_the_work_of_steps_are_the_users_to_set_aside():
+    base, new = other_kernels()
+    sides = [
+        replace(one, reports=(replace(one.reports[0], sections=(*one.reports[0].sections, steps)),))
+        for one, steps in ((base, steps_of(DECLARED)), (new, steps_of(INFERRED)))
+    ]
+    forbidden = {one.code: one.forbids for one in remarks(*sides, PLAIN)}
+    assert (forbidden["kernel-set"], forbidden["step-source"]) == ("verdict", "verdict")
+    vouched = {one.code: (one.severity, one.forbids) for one in remarks(*sides, Said(same_work=True))}
+    assert vouched["kernel-set"] == vouched["step-source"] == (Severity.WARNING, "")
+
+
+def test_a_side_without_a_device_is_said_and_what_belongs_beside_the_verdict():
+    host = side("host", run(12, host_compute=[1000] * 12, about={"format": "kineto"}))
+    device = side("gpu", run(12, device_compute=[1000] * 12, about={"format": "nsys", "devices": "H200"}))
+    told = found(host, device)
+    assert told["no-device"].text == "gpu ran on H200, host shows none"
+    assert compare([host, device]).shown.caveats == ("no device in host", "another profiler")
+    assert compare([host, host]).shown.caveats == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "brief"),
+    [("2 × H200", "H200", ""), ("8 × A100 (1 used)", "A100", ""), ("A100", "4 × H200", "other devices")],
+)
+def test_more_devices_of_a_model_are_no_other_devices(before, after, brief):
+    sides = [side(label, run(12, about={"devices": devices})) for label, devices in (("a", before), ("b", after))]
+    assert found(*sides)["devices"].brief == brief
+
+
+def test_one_recording_on_both_sides_is_said_and_twice_on_one_side_is_no_repeat():
+    slow, other = (report([1000 + 7 * index % (11 + add) for index in range(12)]) for add in (0, 1))
+    assert codes(side("a", slow), side("b", slow)) == {("copies", "info", "")}
+    assert codes(side("a", slow), side("b", other)) == set()
+    assert ("copied-runs", "error", "verdict") in codes(side("a", slow, slow), side("b", other))
+    same = side("a", run(12), run(12))
+    assert codes(same, same) == set()  # steps that all last equally long prove nothing
+
+
+@pytest.mark.parametrize(("code", "is_said"), [("run-killed", True), ("run-failed", True), ("disk-full", False)])
+def test_a_run_that_did_not_end_by_itself_is_said(code, is_said):
+    stopped = replace(run(12), notes=(Note(code, Severity.WARNING, "The program was killed by SIGINT."),))
+    said = [one.text for one in remarks(side("base", run(12)), side("new", stopped), PLAIN) if one.code == "stopped"]
+    assert said == ["a run of new did not end by itself: The program was killed by SIGINT"] * is_said
+
+
+def test_runs_of_a_side_without_steps_are_said():
+    told = found(side("base", run(12), run(0), run(12)), side("new", run(12)))
+    expected = "1 run of base left out of all that is per step: of 3, no more have steady steps"
+    assert told["runs-without-steps"].text == expected
 
 
 def test_a_tenth_of_the_kernel_time_in_common_is_enough():

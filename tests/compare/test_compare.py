@@ -12,7 +12,7 @@ from tests.compare.sides_of import side as side_of_steps
 from traceviz.compare.compare import CompareOptions, compare
 from traceviz.compare.document import document
 from traceviz.compare.effect import Effect
-from traceviz.compare.judge import Judgement, Outcome
+from traceviz.compare.judge import Outcome
 from traceviz.compare.sides import Side
 from traceviz.compare.words import effect_words, from_to, main_cause
 from traceviz.errors import DamagedTraceError, UsageError
@@ -164,7 +164,7 @@ def test_steps_that_are_none_or_1_or_of_no_time_cannot_be_judged_and_still_rende
 def test_what_neither_side_recorded_is_skipped_and_said_once():
     told = document(compare(halves()))
     assert {"kernels", "cuda_api", "copies", "host"} <= {skip.slug for skip in told.skipped}
-    assert "not measured: " in renderer("terminal").render(told, RenderOptions(80))
+    assert "not compared: " in renderer("terminal").render(told, RenderOptions(80))
 
 
 def test_kernels_of_the_pair_told_come_first_and_those_of_others_are_for_machines():
@@ -217,7 +217,25 @@ def test_every_line_of_4_sides_fits_80_columns():
 def test_80_columns_have_room_for_the_intervals_of_3_sides():
     sides = [side_of_steps(name, [ms * MS] * 9) for name, ms in (("baseline", 1), ("prefetch", 3), ("mixed", 4))]
     text = renderer("terminal").render(document(compare(sides)), RenderOptions(80))
-    assert "mixed         4.00 ms  +300.0 %  +300.0, +300.0       0.25× ██        slower" in text
+    assert "mixed                9  4.00 ms  +300.0 %  +300.0, +300.0       0.25×  slower" in text
+
+
+def test_long_names_give_way_before_the_number_of_steps_and_the_interval_in_80_columns():
+    names = ("profiler_of_a_long_name.worker0.1623143089861", "profiler_of_a_long_name.worker1.1623143089862")
+    sides = [side_of_steps(name, [ms * MS] * 9) for name, ms in zip(names, (1, 2), strict=True)]
+    text = renderer("terminal").render(document(compare(sides)), RenderOptions(80, sections=("effect",)))
+    lines = [line.split()[1:] for line in text.splitlines() if line.startswith("  profiler")]
+    assert lines[0][0] == "9"
+    assert lines[1][:7] == ["9", "2.00", "ms", "+100.0", "%", "+100.0,", "+100.0"]
+
+
+def test_a_path_of_9_changes_is_for_programs():
+    for count, audience in ((9, "all"), (10, "machine")):
+        sides = [side_of_steps(f"s{i}", [i * MS] * 9) for i in range(1, count + 1)]
+        (path,) = (
+            b for b in document(compare(sides)).section("effect").blocks if getattr(b, "title", "").startswith("Every")
+        )
+        assert path.audience == audience
 
 
 def test_one_run_of_each_side_leaves_out_what_a_restart_changes_and_2_runs_do_not():
@@ -237,10 +255,18 @@ def test_a_unit_is_said_once_where_both_have_it(base, new, words):
     assert from_to(base, new) == words
 
 
-def test_an_interval_of_a_gain_does_not_pass_100_percent():
-    effect = Effect(100.0, 2.0, -103.0, -80.0, runs=False)
-    assert Judgement(Outcome.FASTER, effect).effect is effect
-    assert effect_words(effect) == "100 → 2.00 ns (−98.0 %, 95 % interval −100.0 to −80.0 %)"
+def test_of_tagged_sides_none_of_which_can_be_judged_the_fastest_of_the_same_work_is_told():
+    times = np.array([1, 9, 2, 8, 3, 7], np.int64) * MS
+    sides = [side_of_steps(name, times * factor) for name, factor in (("a", 6), ("b", 5), ("c", 4), ("d", 1))]
+    sides[3] = Side("d", (report([MS]),))  # not to be judged, and no figure of it
+    found = compare(sides, by=("tag",))
+    assert {pair.judgement.outcome for pair in found.pairs} == {Outcome.UNKNOWN}
+    assert found.shown.new.label == "c"
+
+
+def test_an_effect_is_told_with_its_share_and_the_interval_of_that():
+    effect = Effect(100.0, 2.0, -99.0, -80.0, runs=False)
+    assert effect_words(effect) == "100 → 2.00 ns (−98.0 %, 95 % interval −99.0 to −80.0 %)"
 
 
 def test_a_side_without_steps_on_a_path_of_3_leaves_its_2_changes_unknown():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.compare.sides_of import steps
-from traceviz.compare.effect import block_length, effect, resampled
+from traceviz.compare.effect import block_length, effect, mean_differences, resampled
 
 PAIRS = 200
 
@@ -25,7 +25,7 @@ def test_the_effect_is_the_difference_of_the_medians():
 
 def test_steps_without_spread_have_an_interval_without_width():
     found = effect([of(*[100] * 9)], [of(*[80] * 9)])
-    assert found.interval == (-0.2, -0.2)
+    assert found.interval == pytest.approx((-0.2, -0.2))
 
 
 def test_the_same_seed_gives_the_same_interval_and_another_one_hardly_moves_it():
@@ -38,27 +38,110 @@ def test_the_same_seed_gives_the_same_interval_and_another_one_hardly_moves_it()
     assert abs(other.low_ns - first.low_ns) < width / 8
 
 
-def test_runs_give_students_interval_by_hand():
-    # medians 100, 104 and 90, 94: means 102 and 92, pooled variance (4 + 4 + 4 + 4) / 2 = 8, t(2) = 4.3027
-    found = effect([of(100, 100, 100), of(104)], [of(90), of(94, 94)])
-    half = 4.3027 * math.sqrt(8 * (1 / 2 + 1 / 2))
-    assert (found.base_ns, found.new_ns, found.runs) == (102, 92, True)
-    assert (found.low_ns, found.high_ns) == pytest.approx((-10 - half, -10 + half))
+def test_runs_give_welchs_interval_of_the_ratio_by_hand():
+    # medians 100, 104 and 50, 52: both sides scatter alike, so 2 degrees of freedom, t(2) = 4.3027; the variance of
+    # the logarithms is ln(1.04)² / 2 on each side, and that of both means ln(1.04)² / 2
+    found = effect([of(100, 100, 100), of(104)], [of(50), of(52, 52)])
+    factor = math.exp(4.3027 * math.log(1.04) / math.sqrt(2))
+    root = math.sqrt(1.04)
+    assert (found.base_ns, found.new_ns, found.runs) == (pytest.approx(100 * root), pytest.approx(50 * root), True)
+    assert found.interval == pytest.approx((0.5 / factor - 1, 0.5 * factor - 1))
+    assert found.speedup_interval == pytest.approx((2 / factor, 2 * factor))
 
 
 def test_one_run_against_several_borrows_their_spread():
-    # squares 8 about 102 with one degree of freedom: t(1) = 12.7062, variance 8 × (1/2 + 1/1)
-    found = effect([of(100), of(104)], [of(92)])
-    assert found.high_ns - found.low_ns == pytest.approx(2 * 12.7062 * math.sqrt(8 * 1.5))
+    # one degree of freedom: t(1) = 12.7062, variance ln(1.04)² / 2 × (1/2 + 1/1)
+    found = effect([of(100), of(104)], [of(51)])
+    ratio, factor = 51 / math.sqrt(100 * 104), math.exp(12.7062 * math.log(1.04) * math.sqrt(0.5 * 1.5))
+    assert found.interval == pytest.approx((ratio / factor - 1, ratio * factor - 1))
 
 
 def test_many_runs_use_the_quantile_beyond_the_table():
     generator = np.random.default_rng(2)
     runs = [[of(round(generator.normal(1e6, 1e4))) for _ in range(30)] for _ in range(2)]
     found = effect(*runs)
-    medians = [np.array([run[0] for run in side], float) for side in runs]
-    error = math.sqrt((medians[0].var(ddof=1) + medians[1].var(ddof=1)) / 30)
-    assert (found.high_ns - found.low_ns) / 2 / error == pytest.approx(2.0017, abs=1e-4)  # t(58) of printed tables
+    logs = [np.log([run[0] for run in side]) for side in runs]
+    error = math.sqrt((logs[0].var(ddof=1) + logs[1].var(ddof=1)) / 30)
+    low, high = np.log1p(found.interval)
+    assert (high - low) / 2 / error == pytest.approx(2.0025, abs=1e-3)  # t(55) is 2.0040, t(58) is 2.0017
+
+
+@pytest.mark.parametrize(("few", "many"), [(2, 6), (3, 9)])
+def test_few_runs_that_scatter_ten_times_as_much_as_many_raise_few_alarms(few, many):
+    """With the variance pooled, four of ten pairs of equals would be called different."""
+    generator, alarms = np.random.default_rng(7), 0
+    for _ in range(1000):
+        sides = [
+            [of(round(1e9 * math.exp(noise))) for noise in spread * generator.standard_normal(runs)]
+            for runs, spread in ((few, 0.1), (many, 0.01))
+        ]
+        found = effect(*sides)
+        alarms += not found.low_ns <= 0 <= found.high_ns
+    assert 10 < alarms < 130
+
+
+@pytest.mark.parametrize("runs", [2, 4])
+def test_runs_that_a_busy_machine_makes_slower_by_the_same_share_are_told_apart_as_stated(runs):
+    """A base four times as long scatters four times as much; of shares, both scatter alike."""
+    generator, alarms, found_gain = np.random.default_rng(8), 0, 0
+    for _ in range(1000):
+        one, other, faster = (
+            [of(round(median * math.exp(noise))) for noise in 0.15 * generator.standard_normal(runs)]
+            for median in (4e7, 4e7, 1e7)
+        )
+        equal, gain = effect(one, other), effect(one, faster)
+        alarms += not equal.low_ns <= 0 <= equal.high_ns
+        found_gain += gain.high_ns < 0
+    assert 5 < alarms <= 71  # three standard deviations above one of twenty
+    assert found_gain > 900 if runs > 2 else found_gain > 600
+
+
+def test_one_run_of_ten_on_a_busy_machine_does_not_make_the_others_faster():
+    """The mean of the medians of the base is 109, and the interval of its logarithm would be all below zero."""
+    base, new = [of(10)] * 9 + [of(1000)], [of(time) for time in (16, 17) * 5]
+    found = effect(base, new)
+    assert found.base_ns == pytest.approx(10 * 100**0.1)  # 15.8
+    assert found.interval[0] < 0 < found.interval[1]
+
+
+def test_an_interval_never_tells_of_more_than_all_of_a_step():
+    generator = np.random.default_rng(9)
+    base, new = steps(generator, 20, 3.5e8, 0.5, 0.6), steps(generator, 20, 1e8, 0.9, 0.6)
+    there, back = effect([base], [new]), effect([new], [base])
+    assert -1 < there.interval[0] < there.interval[1] < 0
+    # the sides exchanged, but for the chance of resampling
+    assert back.speedup_interval == pytest.approx([1 / end for end in reversed(there.speedup_interval)], rel=0.2)
+
+
+def test_a_recording_and_its_copies_do_not_differ_by_chance():
+    times = steps(np.random.default_rng(10), 12, 1e7, 0.5)
+    table = np.stack([times, times // 3, times - times // 3], axis=1)
+    shuffled = np.random.default_rng(11).permutation(12)
+    assert effect([times], [times[shuffled]]).interval == (0, 0)
+    assert effect([times, times // 2], [times, times // 2]).interval == (0, 0)
+    assert not mean_differences([table], [table[shuffled]]).any()
+    other = effect([times], [times + np.eye(12, dtype=np.int64)[0]])  # a nanosecond longer in one of twelve steps
+    assert other.low_ns < -1e5 < 1e5 < other.high_ns
+
+
+def test_the_means_of_several_runs_are_told_apart_between_runs():
+    # means 100, 104 and 90, 94 of 5 steps each: error of the difference is the square root of 4 + 4, t(2) = 4.3027
+    sides = [[np.full((5, 1), mean, np.int64) for mean in means] for means in ((100, 104), (90, 94))]
+    low, high = mean_differences(*sides)
+    half = 4.3027 * math.sqrt(8)
+    assert (low[0], high[0]) == pytest.approx((-10 - half, -10 + half))
+
+
+def test_of_very_many_steps_some_are_drawn_and_their_scatter_is_scaled_to_all():
+    generator = np.random.default_rng(12)
+    base, new = (np.rint(generator.normal(1e9, 1e7, 40_000)).astype(np.int64) for _ in range(2))
+    assert next(resampled(base, generator)).shape[1] == 10_000
+    found = effect([base], [new])
+    # the median of normal times scatters by the root of π/2 times as much as their mean
+    expected = 1.96 * math.sqrt(math.pi / 2) * 1e7 * math.sqrt(2 / 40_000)
+    assert (found.high_ns - found.low_ns) / 2 == pytest.approx(expected, rel=0.1)
+    means = mean_differences([base.reshape(-1, 1)], [new.reshape(-1, 1)])
+    assert (means[1, 0] - means[0, 0]) / 2 == pytest.approx(1.96 * 1e7 * math.sqrt(2 / 40_000), rel=0.1)
 
 
 @pytest.mark.parametrize(("alike", "least", "most"), [(0.0, 1, 1), (0.5, 6, 14), (0.9, 25, 75)])

@@ -248,7 +248,7 @@ def test_findings_fail_from_a_severity_on(severity, found, outcome):
 
 
 def test_findings_are_named():
-    assert fail_on(Severity.WARNING).measured == "2: TV1 slug-TV1, TV2 slug-TV2"
+    assert fail_on(Severity.WARNING).measured == "2 (TV1 slug-TV1, TV2 slug-TV2)"
     assert fail_on(Severity.ERROR, sample(findings=())).measured == "none"
 
 
@@ -279,10 +279,12 @@ def judged(outcome, new_ns, low=0.0, high=0.0):
 @pytest.mark.parametrize(
     ("judgement", "outcome", "measured"),
     [
-        (judged(Judged.SLOWER, 104.9), "passed", "+4.9 %, slower"),
-        (judged(Judged.SLOWER, 105.0), "failed", "+5.0 %, slower"),
-        (judged(Judged.SLOWER, 200.0), "failed", "+100.0 %, slower"),
+        (judged(Judged.SLOWER, 104.9, low=1.0), "passed", "+4.9 %, slower"),
+        (judged(Judged.SLOWER, 104.998, low=1.0), "passed", "+4.998 %, slower"),
+        (judged(Judged.SLOWER, 105.0, low=1.0), "failed", "+5.0 %, slower"),
+        (judged(Judged.SLOWER, 200.0, low=1.0), "failed", "+100.0 %, slower"),
         (judged(Judged.NO_CHANGE, 107.0), "passed", "+7.0 %, no change"),
+        (judged(Judged.NO_CHANGE, 107.0, low=1.0), "failed", "+7.0 %, slower"),
         (judged(Judged.FASTER, 50.0), "passed", "−50.0 %, faster"),
         (judged(Judged.UNKNOWN, 200.0), "unknown", "+100.0 %, cannot judge"),
         (Judgement(Judged.UNKNOWN, None, "new has no steps"), "unknown", "not measured, cannot judge"),
@@ -385,7 +387,7 @@ def test_each_of_several_sides_has_to_pass_and_is_named():
     fine = sample(findings=())
     results = judge_gates(Gates(fail_on=Severity.ERROR), [Candidate((fine,), "a"), Candidate((sample(),), "b")])
     assert [(result.side, result.outcome) for result in results] == [("b", "failed"), ("a", "passed")]
-    with pytest.raises(GateFailedError, match="b: findings: 1: TV2"):
+    with pytest.raises(GateFailedError, match=r"b: findings: 1 \(TV2 slug-TV2\); no error is allowed"):
         check(results)
 
 

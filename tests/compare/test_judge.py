@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.compare.sides_of import report, side, steps
 from traceviz.compare.attribution import attribute
 from traceviz.compare.judge import Limits, Outcome, judge
 from traceviz.compare.sides import Side, apportioned
+from traceviz.compare.words import main_cause
 
 
 def noisy(label, median, spread=0.02, count=40, seed=0):
@@ -45,10 +47,26 @@ def test_a_small_difference_is_no_change_however_sure():
     assert judge(base, new, Limits(min_effect=0.005)).outcome == Outcome.SLOWER
 
 
+def test_steps_are_surely_slower_by_less_than_is_a_difference():
+    found = judge(side("base", [1_000_000] * 40), side("new", [1_009_000] * 40), Limits())
+    assert found.outcome == Outcome.NO_CHANGE
+    assert [found.is_slower_by(limit) for limit in (0.0, 0.005, 0.009, 0.0091)] == [True, True, True, False]
+    assert not judge(noisy("base", 1e7), noisy("new", 1e7, seed=1), Limits()).is_slower_by(0.0)
+    assert not judge(noisy("base", 1e7), noisy("new", 2e7), Limits(), "the batches differ").is_slower_by(0.0)
+
+
+def test_a_recording_against_itself_is_no_change_however_much_its_steps_vary():
+    base = noisy("base", 1e7, 0.8, 12)
+    found = judge(base, Side("again", base.reports), Limits())
+    assert (found.outcome, found.effect.interval) == (Outcome.NO_CHANGE, (0, 0))
+    assert not any(one.is_certain or one.high_ns for one in attribute(base, base).classes)
+
+
 def test_a_wide_interval_is_no_verdict():
     found = judge(noisy("base", 1e7, 0.8, 12), noisy("new", 1e7, 0.8, 12, seed=1), Limits())
     assert found.outcome == Outcome.UNKNOWN
     assert "more steps" in found.why
+    assert re.search(r"from −\d+\.\d % to \+\d+\.\d %", found.why)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +111,45 @@ def test_a_class_that_surely_changed_is_told_from_one_that_did_not():
     base = Side("base", (report((wait + compute).tolist(), wait=wait.tolist(), compute=compute.tolist()),))
     new = Side("new", (report((less + same).tolist(), wait=less.tolist(), compute=same.tolist()),))
     assert {one.key: one.is_certain for one in attribute(base, new).classes} == {"wait": True, "compute": False}
+
+
+def test_too_few_steps_have_classes_but_no_intervals():
+    four, five = (side(name, [100 + index for index in range(count)]) for name, count in (("a", 4), ("b", 5)))
+    found = attribute(four, five)
+    assert [(one.base_ns, one.new_ns, one.low_ns, one.high_ns, one.is_certain) for one in found.classes] == [
+        (102, 102, None, None, None)
+    ]
+    assert attribute(five, five).classes[0].is_certain is False
+
+
+def test_what_one_side_does_not_measure_and_where_its_time_goes_instead_are_no_cause():
+    """The base calls blocked what the new side knows to be a wait for input: nothing but a name has changed."""
+    base = Side("base", (report([100] * 9, device_compute=[10] * 9, host_blocked=[70] * 9, host_compute=[20] * 9),))
+    new = Side(
+        "new",
+        (report([110] * 9, device_compute=[20] * 9, input_wait=[68] * 9, host_blocked=[2] * 9, host_compute=[20] * 9),),
+    )
+    found = attribute(base, new)
+    assert [(one.key, one.in_base, one.in_new, one.is_certain) for one in found.classes] == [
+        ("device_compute", True, True, True),  # takes its time before the other
+        ("input_wait", False, True, None),
+        ("host_blocked", True, True, None),
+        ("host_compute", True, True, None),
+    ]
+    assert main_cause(found) is None
+    assert sum(one.difference_ns for one in found.classes) == found.difference_ns == 10
+
+
+@pytest.mark.parametrize(("new_ns", "share"), [(1009, None), (1010, 1.0)])
+def test_classes_have_shares_of_a_change_only_where_the_step_changed(new_ns, share):
+    found = attribute(side("base", [1000] * 9), side("new", [new_ns] * 9))
+    assert found.share(found.classes[0]) == share
+
+
+def test_classes_have_no_shares_of_a_change_that_chance_explains():
+    found = attribute(noisy("base", 1e7, 0.5), noisy("new", 1.02e7, 0.5, seed=1))
+    assert abs(found.difference_ns) > 0.01 * found.base_ns
+    assert found.share(found.classes[0]) is None
 
 
 def test_a_side_that_does_not_tell_of_classes_is_not_attributed():

@@ -21,6 +21,8 @@ from traceviz.errors import UsageError
         (("before.json", "before.json"), ("before", "before (2)")),
         (("resnet.v1.json", "resnet.v2.json"), ("resnet.v1", "resnet.v2")),
         (("run/", "other/run/"), ("run", "other/run")),
+        (("home/me/traces/old/p.json", "tmp/x/p.json"), ("old", "x")),
+        (("a/x/p.json", "b/x/p.json", "c/y/p.json"), ("a/x", "b/x", "c/y")),
     ],
 )
 def test_the_shortest_part_of_2_paths_that_tells_them_apart(paths, called):
@@ -50,14 +52,20 @@ def test_4_runs_are_3_sides_in_the_order_of_their_numbers_and_1_is_left_out():
 
 def test_the_base_of_2_tags_is_named_by_its_values_or_its_label():
     runs = [(f"{f}{b}", run(5, tagged(framework=f, batch=str(b)))) for f in ("jax", "torch") for b in (8, 16)]
-    for base in ("torch,8", "torch, 8", "framework=torch, batch=8"):
+    for base in ("torch,8", "torch, 8", "torch, batch=8", "framework=torch, batch=8"):
         sides, _ = sides_by(runs, ("framework", "batch"), base)
         assert [side.label for side in sides] == [
-            "framework=torch, batch=8",
-            "framework=jax, batch=8",
-            "framework=jax, batch=16",
-            "framework=torch, batch=16",
+            "torch, batch=8",
+            "jax, batch=8",
+            "jax, batch=16",
+            "torch, batch=16",
         ]
+
+
+def test_words_are_sides_by_themselves_and_numbers_and_switches_with_their_tag():
+    runs = [(f"{a}{c}{n}", run(5, tagged(a=a, cache=c, n=n))) for a, c, n in (("vgg", "off", "8"), ("bert", "On", "8"))]
+    sides, _ = sides_by(runs, ("a", "cache", "n"))
+    assert [side.label for side in sides] == ["bert, cache=On, n=8", "vgg, cache=off, n=8"]
 
 
 def test_tags_and_bases_that_do_not_exist_name_those_that_do():

@@ -167,7 +167,10 @@ def test_two_captures_of_one_rank_are_refused_by_name():
         combine([training(3), training(3)], ["first.json", "second.json"])
 
 
-@pytest.mark.parametrize(("begins", "why"), [((None, 5), "not known of rank 0"), ((0, DAY_NS), "do not overlap")])
+@pytest.mark.parametrize(
+    ("begins", "why"),
+    [((None, 5), "not known of rank 0"), ((0, DAY_NS), "do not overlap"), ((0, DAY_NS), "traceviz compare")],
+)
 def test_clocks_that_do_not_fit_let_all_ranks_begin_together(begins, why):
     both = combine([training(rank, t0=begin) for rank, begin in enumerate(begins)], ["a", "b"])
     run = both["run"].to_pylist()[0]
@@ -265,7 +268,7 @@ def test_totals_add_up_and_a_clock_that_is_set_back_changes_nothing(ranks, moved
 @pytest.mark.parametrize(("begins", "ranks"), [((0, 60), (None, None)), ((0, DAY_NS), (None, None))])
 def test_2_runs_one_after_the_other_are_no_job(begins, ranks):
     runs = [as_run(training(rank, t0=begin)) for rank, begin in zip(ranks, begins, strict=True)]
-    with pytest.raises(UsageError, match="These are 2 runs, not the ranks of one job"):
+    with pytest.raises(UsageError, match=r"These are 2 runs, not the ranks of one job.*traceviz compare"):
         combine(runs, ["slow", "repaired"])
 
 

@@ -34,8 +34,11 @@ def test_junit_has_one_case_per_gate_with_a_failure_and_an_error():
         "peak_memory <= 8GB": ("traceviz.budget", ["error"]),
         "findings: no error": ("traceviz.findings", []),
     }
-    assert cases["new: input_wait <= 5%"][1][0].attrib == {"type": "budget", "message": "46.3 %"}
-    assert cases["peak_memory <= 8GB"][1][0].get("message") == "not measured; no memory_events table"
+    assert cases["new: input_wait <= 5%"][1][0].attrib == {
+        "type": "budget",
+        "message": "new: input_wait: 46.3 %, and the limit is <= 5%.",
+    }
+    assert cases["peak_memory <= 8GB"][1][0].get("message") == "peak_memory: no memory_events table."
     assert suite.find("system-out").text == sample_report().verdict.sentence
 
 
@@ -66,8 +69,9 @@ def test_hostile_names_begin_no_command_of_their_own(name):
 def test_github_tells_of_gates_then_findings_then_the_verdict():
     lines = render("github").splitlines()
     assert [line.split(" ")[0] for line in lines] == ["::error", "::error", "::warning", "::warning", "::notice"]
-    assert lines[0] == "::error title=Gate new%3A input_wait <= 5%25 failed::46.3 %25"
-    assert lines[1].startswith("::error title=Gate peak_memory <= 8GB cannot be judged::not measured; no memory")
+    failed = "new: input_wait: 46.3 %25, and the limit is <= 5%25."
+    assert lines[0] == f"::error title=Gate new%3A input_wait <= 5%25 failed::{failed}"
+    assert lines[1].startswith("::error title=Gate peak_memory <= 8GB cannot be judged::peak_memory: no memory")
     assert lines[2].startswith("::warning title=TV101 input-bound::Steady steps wait 130 ms")
     assert lines[2].endswith("(7.40 s at stake, 61.7 %25 of the time of steady steps)")
     assert lines[4].endswith(" 1 of 3 gates passed.")

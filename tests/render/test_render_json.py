@@ -79,7 +79,7 @@ def damaged(change):
         ('{"schema": NaN}', "NaN is not a JSON number"),
         ("[1]", "names no schema"),
         ("{}", "names no schema"),
-        ('{"schema": "traceviz.report/2"}', "'traceviz.report/2'"),
+        ('{"schema": "traceviz.report/2"}', "It is of traceviz.report/2, another version"),
         ('{"schema": "traceviz.report/1"}', "'verdict' is missing"),
     ],
 )

@@ -207,7 +207,7 @@ def test_a_lane_with_an_amount_ends_with_that_of_its_full_height():
 def test_a_time_axis_from_minus_4_seconds_on_names_0_and_round_times_in_their_cells():
     lines = page_of(Timeline("", -4_000_000_000, 9_000_000_000, (Lane("CPU", (1.0,) * 60),)), width=100)
     first, axis = lines[0].index("▕") + 1, lines[-1]
-    assert axis.split() == ["-4.00", "s", "0", "s", "5.00", "s", "9.00", "s"]
+    assert axis.split() == ["−4.00", "s", "0", "s", "5.00", "s", "9.00", "s"]
     slices = lines[0].index("▏") - first
     assert axis.index("0 s", 10 + first) - first == 4 * slices // 13
 

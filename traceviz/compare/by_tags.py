@@ -10,6 +10,8 @@ from traceviz.errors import UsageError
 from traceviz.report import Report
 
 Key = tuple[str, ...]
+_SWITCH = frozenset({"false", "no", "none", "off", "on", "true", "yes"})
+"""Values that say nothing without their tag."""
 
 
 def sides_by(reports: Iterable[tuple[str, Report]], by: Sequence[str], base: str = "") -> tuple[list[Side], list[str]]:
@@ -41,13 +43,23 @@ def sides_by(reports: Iterable[tuple[str, Report]], by: Sequence[str], base: str
         fix = f"Known: {', '.join(sorted(known))}." if known else "Tag runs with `traceviz collect --tag KEY=VALUE`."
         raise UsageError(f"No run has the tag{'s' if len(by) > 1 else ''} {', '.join(by)}.", fix=fix)
     sides = {", ".join(key): _side(by, key, groups[key]) for key in sorted(groups, key=_natural)}
-    values = ", ".join(part.strip() for part in base.split(","))
+    values = ", ".join(_value(part.strip(), by) for part in base.split(","))
     return with_base(list(sides.values()), sides[values].label if values in sides else base), left_out
 
 
+def _value(part: str, by: Sequence[str]) -> str:
+    """``32``, also of ``batch=32``."""
+    tag, equals, value = part.partition("=")
+    return value if equals and tag in by else part
+
+
 def _side(by: Sequence[str], key: Key, runs: Sequence[Report]) -> Side:
-    label = ", ".join(f"{tag}={value}" for tag, value in zip(by, key, strict=True))
-    return Side(label, tuple(runs))
+    return Side(", ".join(map(_said, by, key)), tuple(runs))
+
+
+def _said(tag: str, value: str) -> str:
+    """``torch`` says what it is; ``batch=32`` and ``cache=on`` need their tag."""
+    return value if value[:1].isalpha() and value.lower() not in _SWITCH else f"{tag}={value}"
 
 
 def with_base(sides: Sequence[Side], base: str) -> list[Side]:

@@ -8,8 +8,9 @@ from fractions import Fraction
 from traceviz.compare.changes import Change, EventChange
 from traceviz.compare.compare import Pair
 from traceviz.compare.finding_changes import Seen
+from traceviz.compare.host_changes import HostChange
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Row
-from traceviz.units import Value, format_value
+from traceviz.units import Value, format_change, format_value
 
 Told = tuple[list[Block], str]
 """Blocks of a pair for people; and why there is nothing to compare, empty where there is."""
@@ -22,6 +23,7 @@ _TIMES = (
     Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
     Column("ratio", "Of base", "ratio", 3, signed=True, better="lower"),
 )
+_STATUS = Column("status", "Is", "text", 2)
 _CALLS = (Column("base_calls", "Calls, base", "number", 4), Column("new_calls", "Calls, new", "number", 4))
 
 
@@ -51,7 +53,7 @@ def kernels(pair: Pair, per: str) -> Told:
     if found.why_not:
         return [Facts(facts), Prose(f"{found.why_not[:1].upper()}{found.why_not[1:]}.")], ""
     columns = (
-        Column("status", "Is", "text", 2),
+        _STATUS,
         Column("name", "Kernel", "text", 0),
         Column("was", "Was", "text", 8),
         Column("family", "Family", "text", 5),
@@ -71,15 +73,15 @@ def cuda_api(pair: Pair, per: str) -> Told:
         return [], found.why_not
     columns = (
         Column("name", "Function", "text", 0),
-        Column("domain", "Domain", "text", 8),
+        Column("domain", "Domain", "text", 9),
         Column("base_share", "Of API time, base", "ratio", 0, bar=True),
         Column("new_share", "Of API time, new", "ratio", 0, bar=True),
-        Column("share_difference", "Points", "ratio", 5, signed=True),
+        Column("share_difference", "Points", "ratio", 9, signed=True),
         *_CALLS,
         Column("base_ns", "Base", "ns", 3),
         Column("new_ns", "New", "ns", 3),
         Column("difference_ns", "Change", "ns", 2, signed=True, better="lower"),
-        Column("ratio", "Of base", "ratio", 5, signed=True, better="lower"),
+        Column("ratio", "Of base", "ratio", 9, signed=True, better="lower"),
     )
     every: list[Row] = []
     for one in found.changes:
@@ -103,9 +105,10 @@ def copies(pair: Pair, per: str) -> Told:
     if found.why_not:
         return [], found.why_not
     sizes = (Column("base_bytes", "Bytes, base", "bytes", 2), Column("new_bytes", "Bytes, new", "bytes", 2))
-    columns = (Column("kind", "Kind", "text", 0), *_CALLS, *sizes, *_TIMES)
+    columns = (_STATUS, Column("kind", "Kind", "text", 0), *_CALLS, *sizes, *_TIMES)
     rows = tuple(
-        (one.kind, *_calls(one.times), one.base_bytes, one.new_bytes, *_times(one.times)) for one in found.changes
+        (one.times.status.value, one.kind, *_calls(one.times), one.base_bytes, one.new_bytes, *_times(one.times))
+        for one in found.changes
     )
     return [Grid(columns, rows, per)], ""
 
@@ -115,8 +118,8 @@ def input_pipeline(pair: Pair, per: str) -> Told:
     found = pair.stages
     if found.why_not:
         return [], found.why_not
-    columns = (Column("stage", "Stage", "text", 0), Column("kind", "Evidence", "text", 4), *_TIMES)
-    rows = tuple((one.name, one.group, *_times(one)) for one in found.changes)
+    columns = (_STATUS, Column("stage", "Stage", "text", 0), Column("kind", "Evidence", "text", 4), *_TIMES)
+    rows = tuple((one.status.value, one.name, one.group, *_times(one)) for one in found.changes)
     facts = (
         Fact("base_share", "input share of steps, base", found.base_share, "ratio"),
         Fact("new_share", "input share of steps, new", found.new_share, "ratio"),
@@ -133,23 +136,27 @@ def host(pair: Pair, per: str) -> Told:  # noqa: ARG001 (of the whole run, whate
         Column("metric", "Metric", "text", 0),
         Column("base", "Base", "text", 0),
         Column("new", "New", "text", 0),
-        Column("ratio", "Change", "ratio", 0, signed=True),
+        Column("change", "Change", "text", 0),
+        Column("ratio", "Of base", "ratio", 9, signed=True),
         *(Column(name, name, "text", 9) for name in ("key", "unit")),
         *(Column(name, name, "number", 9) for name in ("base_value", "new_value")),
     )
-    rows = tuple(
-        (
-            one.label,
-            *(format_value(value, one.unit) for value in (one.base, one.new)),
-            one.ratio,
-            *(one.key, one.unit, one.base, one.new),
-        )
-        for one in found.changes
-    )
-    return [Grid(columns, rows, "mean over the runs")], ""
+    notable, every = (tuple(map(_host_row, changes)) for changes in (found.notable, found.changes))
+    machine = Grid(columns, every, "every figure", audience="machine")
+    return [Grid(columns, notable, "mean over the runs"), machine], ""
 
 
-def findings(pair: Pair, per: str) -> Told:  # noqa: ARG001 (they say what they are of)
+def _host_row(one: HostChange) -> Row:
+    """The change of a share is in points of it: a tenth more of 20 % reads as if it were 30 %."""
+    change = format_change(one.ratio, "ratio")
+    if one.unit == "ratio" and one.base is not None and one.new is not None:
+        points = (one.new - one.base) * 100
+        change = f"{format_change(round(points, 1), 'number')} points"
+    shown = (format_value(value, one.unit) for value in (one.base, one.new))
+    return one.label, *shown, change, one.ratio, one.key, one.unit, one.base, one.new
+
+
+def findings(pair: Pair, per: str) -> Told:
     """Findings that appeared, stayed or went away, with the share of time at stake."""
     columns = (
         Column("seen", "Finding", "text", 1),
@@ -157,8 +164,8 @@ def findings(pair: Pair, per: str) -> Told:  # noqa: ARG001 (they say what they 
         Column("name", "Name", "text", 0),
         Column("base_share", "Base", "ratio", 0),
         Column("new_share", "New", "ratio", 0),
-        Column("base_ns", "Base, per step", "ns", 3),
-        Column("new_ns", "New, per step", "ns", 3),
+        Column("base_ns", "Base time", "ns", 3),
+        Column("new_ns", "New time", "ns", 3),
         Column("severity", "Severity", "text", 9),
         Column("message", "Message", "text", 9),
     )
@@ -174,7 +181,7 @@ def findings(pair: Pair, per: str) -> Told:  # noqa: ARG001 (they say what they 
     appeared: Iterable[Block] = (
         Prose(f"Appeared: {one.code} {one.slug}: {one.message}") for one in changes if one.seen is Seen.APPEARED
     )
-    return [Grid(columns, rows, "share of the time at stake"), *appeared], ""
+    return [Grid(columns, rows, f"share of the time at stake, and that time {per}"), *appeared], ""
 
 
 def _priced(finding: Finding | None, share: float | None) -> float | None:

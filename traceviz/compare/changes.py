@@ -269,7 +269,7 @@ def api(base: Side, new: Side) -> ApiChanges:
     """The CUDA API side by side: shares of the capture's API time, and calls and time per steady step."""
     if why := why_not(base, new, "cuda_api", "CUDA API calls"):
         return ApiChanges(why_not=why)
-    before, after = _api_shares(base), _api_shares(new)
+    before, after = api_shares(base), api_shares(new)
     steady, sums = _api_in_steps(base, new)
     changes = [
         ApiChange(
@@ -303,8 +303,8 @@ _NEVER = ("", 0.0)
 """Domain and share of a function that a side never calls."""
 
 
-def _api_shares(side: Side) -> dict[str, tuple[str, float]]:
-    """Domain and share of API time by function, over the whole captures of all runs."""
+def api_shares(side: Side) -> dict[str, tuple[str, float]]:
+    """Domain and share of API time by function, over the whole captures of all runs; empty where none was recorded."""
     totals: dict[str, tuple[str, int]] = {}
     for report in side.reports:
         for row in rows(grid(report, "cuda_api", "") or Grid((), ())):
@@ -394,9 +394,14 @@ def stages(base: Side, new: Side) -> StageChanges:
 
 
 def sees_input(side: Side) -> bool:
-    """Whether the wait for input was judged in every run: a verdict of "cannot judge" is none."""
+    """Whether the wait for input was measured in every run: a verdict of "cannot judge" is none.
+
+    Where steps are told by classes, it is one of them; without it the report can only say that there is little time in
+    which input could be waited for.
+    """
     verdicts = side.facts("input_pipeline", "verdict")
-    return len(verdicts) == len(side.reports) and "cannot judge" not in verdicts
+    judged = len(verdicts) == len(side.reports) and not {"cannot judge", "possibly input-bound"} & set(verdicts)
+    return judged and (not side.classes or "input_wait" in side.measured)
 
 
 def _stages(side: Side) -> Events:

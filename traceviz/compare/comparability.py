@@ -6,12 +6,18 @@ What forbids less is said as well: other devices, another profiler, classes that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, Protocol
 
-from traceviz.compare.changes import IN_COMMON, bytes_by_kind, kernels
+import numpy as np
+
+from traceviz.compare.attribution import MATTERS, share_of
+from traceviz.compare.changes import IN_COMMON, Change, KernelChanges, bytes_by_kind, kernels
+from traceviz.compare.effect import are_copies
+from traceviz.compare.mixtures import mixtures
 from traceviz.compare.recorded import why_not
 from traceviz.compare.same_work import MOST, batch, calls_per_step, other_sizes
 from traceviz.compare.sides import BY_STEP, EVERY_STEP, IN_STEPS, Side, fact, grid, rows
@@ -31,8 +37,8 @@ MORE_BYTES = 0.05
 """Copies to the device that differ by more than this share of the larger are said,"""
 FEW_BYTES = 64 * 1024
 """unless there are hardly any."""
-MATTERS = 0.01
-"""A class that one side does not measure matters from this share of the other's steps on."""
+DEVICE = "device_compute"
+"""Class of steps that every capture of a device measures, and of a program without one none."""
 INFERRED = "inferred"
 """With this word begin the sources of steps that the program does not declare."""
 
@@ -58,12 +64,14 @@ class Remark:
         severity: ``error`` where it forbids something, ``warning`` where it may explain a difference.
         text: For people, without a full stop.
         forbids: What cannot be said because of it; empty where it only has to be borne in mind.
+        brief: A few words for beside the verdict, where it may well explain a difference; else empty.
     """
 
     code: str
     severity: Severity
     text: str
     forbids: Forbids = ""
+    brief: str = ""
 
 
 def remarks(base: Side, new: Side, options: Options) -> tuple[Remark, ...]:
@@ -71,6 +79,8 @@ def remarks(base: Side, new: Side, options: Options) -> tuple[Remark, ...]:
     found = [remark for check in _CHECKS for remark in check(base, new)]
     if not options.per and not options.same_work:
         found.extend(_work(base, new))
+    if options.same_work:
+        found = [_vouched(remark) if remark.code in _VOUCHED_FOR else remark for remark in found]
     return tuple(sorted(found, key=lambda remark: (not remark.forbids, -remark.severity.rank)))
 
 
@@ -78,8 +88,20 @@ def _info(code: str, text: str) -> Remark:
     return Remark(code, Severity.INFO, text)
 
 
-def _warning(code: str, text: str) -> Remark:
-    return Remark(code, Severity.WARNING, text)
+def _warning(code: str, text: str, brief: str = "") -> Remark:
+    return Remark(code, Severity.WARNING, text, brief=brief)
+
+
+_VOUCHED_FOR = frozenset({"step-source", "kernel-set"})
+"""Doubts whether steps do the same work that the user can set aside."""
+
+
+def _vouched(remark: Remark) -> Remark:
+    """A doubt that the user has set aside: to be borne in mind."""
+    return replace(remark, severity=Severity.WARNING, forbids="") if remark.forbids else remark
+
+
+_VOUCH = "if the work of a step is the same, say so with --same-work"
 
 
 def _work(base: Side, new: Side) -> Iterator[Remark]:
@@ -96,6 +118,9 @@ def _batches(base: Side, new: Side) -> Remark | None:
     before, after = batch(base), batch(new)
     if before is None or after is None or (len(before.values) == 1 and before.values == after.values):
         return None
+    if before.values == after.values:
+        text = f"runs of a side differ in {before.tag} ({_and(before.values)}): make a side of each, as with --by"
+        return Remark("batch", Severity.ERROR, text, "verdict")
     sizes = f"batch {_and(before.values)} against {_and(after.values)}"
     return Remark(
         "batch",
@@ -148,6 +173,9 @@ def _step_numbers(base: Side, new: Side) -> Iterator[Remark]:
         elif side.steps < FEW_STEPS:
             few = f"{side.label} has {counted(side.steps, 'steady step')}"
             yield _warning("few-steps", f"{few}: capture {FEW_STEPS} or more for figures that hold")
+        if side.steps and side.stepless:
+            left_out = f"{counted(side.stepless, 'run')} of {side.label} left out of all that is per step"
+            yield _warning("runs-without-steps", f"{left_out}: of {len(side.reports)}, no more have steady steps")
     counts = sorted((base.steps, new.steps))
     if counts[0] and counts[1] >= MANY_MORE * counts[0]:
         yield _info("step-count", f"{counted(base.steps, 'steady step')} against {new.steps:,}")
@@ -162,15 +190,22 @@ def _step_sources(base: Side, new: Side) -> Iterator[Remark]:
     if set(sources[0]) != set(sources[1]):
         how = f"steps are {_and(sources[0])} in {base.label}, {_and(sources[1])} in {new.label}"
         if any(inferred):
-            yield _warning(
-                "step-source", f"{how}: what repeats may be a layer and no step; name steps with --step-marker"
-            )
+            doubt = f"{how}: what repeats may be a layer and no step. Name steps with --step-marker, or {_VOUCH}"
+            yield Remark("step-source", Severity.ERROR, doubt, "verdict", "steps found in other ways")
         else:
             yield _info("step-source", how)
     elif all(markers) and set(markers[0]) != set(markers[1]):
         how = f"steps are marked by {_and(markers[0])} in {base.label}, by {_and(markers[1])} in {new.label}"
         declared_elsewhere = not any(inferred) and any(_differ(base, new, key) for key in ("format", "framework"))
         yield _info("step-marker", how) if declared_elsewhere else _warning("step-marker", how)
+
+
+def _inferred(base: Side, new: Side) -> Iterator[Remark]:
+    """Steps that nobody declared, on both sides in the same way."""
+    sources = [_said(side, "steps", "source") for side in (base, new)]
+    if all(_is_inferred(side) for side in (base, new)) and set(sources[0]) == set(sources[1]):
+        doubt = "what repeats may be a layer and no step. Shares and speed-up are of what repeats"
+        yield _warning("inferred-steps", f"steps are {_and(sources[0])}: {doubt}", "steps are inferred")
 
 
 def _is_inferred(side: Side) -> bool:
@@ -191,16 +226,53 @@ def _ranks_of(report: Report) -> int:
     return len({row["process"] for row in rows(found)}) if found is not None else 0
 
 
+def _copies(base: Side, new: Side) -> Iterator[Remark]:
+    """The same recordings on both sides, or twice on one; steps that all last equally long prove nothing."""
+    for side in (base, new):
+        varying = [np.sort(run) for run in side.runs if np.unique(run).size > 1]
+        if len({run.tobytes() for run in varying}) < len(varying):
+            text = f"runs of {side.label} have the same steps to the nanosecond: one recording, given more than once"
+            yield Remark("copied-runs", Severity.ERROR, text, "verdict")
+    varies = any(np.unique(run).size > 1 for run in base.runs)
+    if varies and are_copies(base.runs, new.runs):
+        yield _info("copies", "both sides have the same steps to the nanosecond: one recording, or copies of it")
+
+
+_STOPPED = frozenset({"run-failed", "run-killed", "run-interrupted"})
+"""Notes on a run that did not end by itself."""
+
+
+def _stopped(base: Side, new: Side) -> Iterator[Remark]:
+    """Runs that did not end by themselves: what they have left out may be what takes time."""
+    for side in (base, new):
+        messages = dict.fromkeys(
+            note.message for report in side.reports for note in report.notes if note.code in _STOPPED
+        )
+        for message in messages:
+            text = f"a run of {side.label} did not end by itself: {message.rstrip('.')}"
+            yield _warning("stopped", text, f"{side.label} did not end by itself")
+
+
 # Where and how they were recorded
+
+
+_HOW_MANY = re.compile(r"^\d+ × | \(\d+ used\)$")
+"""What is said of a device besides its model."""
 
 
 def _machines(base: Side, new: Side) -> Iterator[Remark]:
     """Devices and machine."""
     if _differ(base, new, "devices"):
-        yield _warning("devices", f"devices differ: {_against(base.run_fact('devices'), new.run_fact('devices'))}")
+        which = _against(base.run_fact("devices"), new.run_fact("devices"))
+        models = [{_HOW_MANY.sub("", one) for one in side.run_fact("devices")} for side in (base, new)]
+        yield _warning("devices", f"devices differ: {which}", "other devices" if models[0] != models[1] else "")
+    for on, off in ((base, new), (new, base)):
+        if DEVICE in on.measured and off.measured and DEVICE not in off.measured:
+            shown = f"{on.label} ran on {_and(on.run_fact('devices') or ('a device',))}, {off.label} shows none"
+            yield _warning("no-device", shown, f"no device in {off.label}")
     machines = [_said(side, "run", "machine") for side in (base, new)]
     if all(machines) and set(machines[0]) != set(machines[1]):
-        yield _warning("machine", f"machines differ: {_against(*machines)}")
+        yield _warning("machine", f"machines differ: {_against(*machines)}", "another machine")
     elif _differ(base, new, "host"):
         yield _info("host", f"hosts differ: {_against(base.run_fact('host'), new.run_fact('host'))}")
 
@@ -228,7 +300,8 @@ def _recorders(base: Side, new: Side) -> Iterator[Remark]:
     cost = "what recording costs the program, and what it sees, differs"
     recorders = [frozenset(_names(_said(side, "run", "recorded_by"))) for side in (base, new)]
     if _differ(base, new, "format"):
-        yield _warning("format", f"formats differ, {_against(base.run_fact('format'), new.run_fact('format'))}: {cost}")
+        formats = _against(base.run_fact("format"), new.run_fact("format"))
+        yield _warning("format", f"formats differ, {formats}: {cost}", "another profiler")
     elif all(recorders) and recorders[0] != recorders[1]:
         yield _warning("recorders", f"recorded by {_against(*(sorted(names) for names in recorders))}: {cost}")
     elif _differ(base, new, "producer"):
@@ -296,11 +369,13 @@ def _basis(base: Side, new: Side) -> Iterator[Remark]:
     bases = [_said(side, "breakdown", "basis") for side in (base, new)]
     if all(bases) and set(bases[0]) != set(bases[1]):
         text = f"classes of step time follow the rules of {_and(bases[0])} in {base.label}, of {_and(bases[1])} in "
-        yield Remark("basis", Severity.ERROR, f"{text}{new.label}: give both the same --basis", "attribution")
+        advice = "make both reports with the same --basis"
+        yield Remark("basis", Severity.ERROR, f"{text}{new.label}: {advice}", "attribution")
         return
     without = [side.label for side in (base, new) if side.steps and not side.classes]
     if without:
-        text = f"what each step consists of is not in the report of {_and(without)}: make it again from the trace"
+        how = "make it again from the trace, without another --basis"
+        text = f"what each step consists of is not in the report of {_and(without)}: {how}"
         yield Remark("no-classes", Severity.WARNING, text, "attribution")
 
 
@@ -309,25 +384,13 @@ def _classes(base: Side, new: Side) -> Iterator[Remark]:
     if not base.classes or not new.classes:
         return
     for side, other in ((base, new), (new, base)):
-        seen, labels = _measured(other), side.class_labels
-        only = {key: _share(side, key) for key in side.classes if key not in seen}
+        labels = side.class_labels
+        only = {key: share_of(side, key) for key in side.classes if key not in other.measured}
         for matters in (True, False):
             found = [labels.get(key, key) for key, share in only.items() if (share >= MATTERS) is matters]
             if found:
                 text = f"{other.label} does not measure {_and(found)}: such time counts there as another class"
                 yield _warning("classes", text) if matters else _info("classes", text)
-
-
-def _measured(side: Side) -> frozenset[str]:
-    """Classes that every run of a side measured."""
-    grids = [one for report in side.reports if (one := grid(report, "breakdown", BY_STEP)) is not None]
-    columns = [frozenset(column.name for column in one.columns) for one in grids]
-    return frozenset.intersection(*columns) if columns else frozenset()
-
-
-def _share(side: Side, key: str) -> float:
-    total = sum(int(times.sum()) for times in side.classes.values())
-    return int(side.classes[key].sum()) / total if total else 0.0
 
 
 def _kernels(base: Side, new: Side) -> Iterator[Remark]:
@@ -338,8 +401,18 @@ def _kernels(base: Side, new: Side) -> Iterator[Remark]:
     if found.why_not:
         yield Remark("kernel-names", Severity.WARNING, found.why_not, "kernels")
     else:
-        share = format_ratio(found.common)
-        yield _warning("kernel-set", f"hardly a kernel runs on both sides: {share} of kernel time is in those that do")
+        yield _other_kernels(base, new, found)
+
+
+def _other_kernels(base: Side, new: Side, found: KernelChanges) -> Remark:
+    """Kernels none of which is the same: another program, unless another framework or library does the same work."""
+    told = f"hardly a kernel runs on both sides: {format_ratio(found.common or 0.0)} of kernel time is in those that do"
+    brief = "hardly a kernel in common"
+    renamed = sum(one.base_ns + one.new_ns for one in found.of(Change.RENAMED))
+    total = (found.base_ns or 0) + (found.new_ns or 0)
+    if _differ(base, new, "framework") or renamed >= IN_COMMON * total:
+        return _warning("kernel-set", told, brief)
+    return Remark("kernel-set", Severity.ERROR, f"{told}. {_VOUCH[:1].upper()}{_VOUCH[1:]}", "verdict", brief)
 
 
 def _bytes(base: Side, new: Side) -> Iterator[Remark]:
@@ -349,7 +422,12 @@ def _bytes(base: Side, new: Side) -> Iterator[Remark]:
     before, after = (bytes_by_kind(side).get("h2d", Fraction(0)) for side in (base, new))
     if max(before, after) > FEW_BYTES and abs(after - before) > MORE_BYTES * max(before, after):
         sizes = f"{format_value(round(before), 'bytes')} against {format_value(round(after), 'bytes')}"
-        yield _warning("bytes-to-device", f"{sizes} are copied to the device per step: other batches, or another type")
+        why = (
+            "other batches, or another type"
+            if before and after
+            else "the data of one side is there already, or comes another way"
+        )
+        yield _warning("bytes-to-device", f"{sizes} are copied to the device per step: {why}")
 
 
 # Words
@@ -377,9 +455,23 @@ def _and(parts: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def _mixtures(base: Side, new: Side) -> Iterator[Remark]:
+    """Runs of a side that are no repeats: a mean over several programs; no comparison where each side mixes others."""
+    for what, alike in mixtures(base, new):
+        if alike:
+            yield _warning("mixture", f"{what}: a side is a mixture of them, and what they differ in counts as chance")
+        else:
+            text = f"{what}, and the sides do not mix the same: compare like with like, with these tags in --by too"
+            yield Remark("mixture", Severity.ERROR, text, "verdict")
+
+
 _CHECKS: tuple[Callable[[Side, Side], Iterator[Remark]], ...] = (
+    _mixtures,
     _step_numbers,
+    _copies,
+    _stopped,
     _step_sources,
+    _inferred,
     _ranks,
     _machines,
     _software,

@@ -51,6 +51,11 @@ class Pair:
     host: changes.HostChanges
     findings: changes.FindingChanges
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What belongs beside the verdict, in a few words each: that something else differs that makes steps longer."""
+        return tuple(dict.fromkeys(remark.brief for remark in self.remarks if remark.brief and not remark.forbids))
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -74,11 +79,15 @@ class Comparison:
 
     @property
     def shown(self) -> Pair:
-        """The pair that is told in full: the end of the path; of sides that are no path, the fastest."""
+        """The pair that is told in full: the end of the path; of sides that are no path, the fastest.
+
+        Where none can be judged, the fastest of those that do the same work.
+        """
         if not self.by:
             return self.pairs[-1]
         judged = [pair for pair in self.pairs if pair.judgement.outcome is not Outcome.UNKNOWN]
-        return max(judged or self.pairs[:1], key=_speedup)
+        alike = [pair for pair in self.pairs if not _forbidding(pair.remarks, "verdict")]
+        return max(judged or alike or self.pairs[:1], key=_speedup)
 
 
 def _speedup(pair: Pair) -> float:
@@ -118,7 +127,7 @@ def compare(
 
 def _told(base: Side, new: Side, options: CompareOptions) -> tuple[Judgement, Attribution | None]:
     said = remarks(base, new, options)
-    attribution = None if _forbidding(said, "attribution") else attribute(base, new)
+    attribution = None if _forbidding(said, "attribution") else attribute(base, new, options.limits)
     return judge(base, new, options.limits, _forbidding(said, "verdict")), attribution
 
 

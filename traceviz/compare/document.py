@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from traceviz.compare.by_side import api_by_side, host_by_side
 from traceviz.compare.change_sections import TELLERS, Teller
 from traceviz.compare.compare import Comparison, Pair
 from traceviz.compare.effect_section import effect_section
+from traceviz.compare.sides import Side
 from traceviz.compare.words import between, class_name, interval_ns, mean_of, on_average, verdict_sentence
 from traceviz.report import (
     COMPARISON,
@@ -23,6 +25,9 @@ from traceviz.report import (
     Skipped,
     Verdict,
 )
+
+SECTIONS = ("effect", "attribution", *(slug for slug, _, _ in TELLERS), "comparability", "gates")
+"""Slugs of all sections, in order; those of what no side recorded are left out of a document, and said to be."""
 
 
 def document(comparison: Comparison) -> Report:
@@ -61,11 +66,16 @@ def _about(comparison: Comparison) -> tuple[Fact, ...]:
 def _changes(comparison: Comparison, slug: str, title: str, tell: Teller) -> Section | Skipped:
     """What changed of one kind: of the pair for people, and of all others for machines."""
     told = [(pair, *tell(pair, on_average(comparison))) for pair in shown_first(comparison)]
-    blocks = [block for pair, found, _ in told for block in _of_pair(comparison, pair, found)]
+    several = _BY_SIDE[slug](comparison.sides) if slug in _BY_SIDE and len(comparison.sides) > 2 else []
+    blocks = [*several, *(block for pair, found, _ in told for block in _of_pair(comparison, pair, found))]
     why_not = told[0][2]
     if not blocks:
         return Skipped(slug, why_not, () if _is_recorded(comparison, slug) else (slug,))
     return Section(slug, title, (*([Prose(f"{why_not}.")] if why_not else ()), *blocks))
+
+
+_BY_SIDE: Mapping[str, Callable[[Sequence[Side]], list[Block]]] = {"cuda_api": api_by_side, "host": host_by_side}
+"""What begins a section where there are more than two sides: a figure of each, beside each other."""
 
 
 def shown_first(comparison: Comparison) -> tuple[Pair, ...]:
@@ -77,6 +87,10 @@ def shown_first(comparison: Comparison) -> tuple[Pair, ...]:
 def _of_pair(comparison: Comparison, pair: Pair, blocks: Iterable[Block]) -> Iterator[Block]:
     """Blocks that say which of several pairs they are of; those of pairs that are not shown are for machines."""
     audience: Audience = "all" if pair is comparison.shown else "machine"
+    blocks = list(blocks)
+    if blocks and len(comparison.pairs) > 1:
+        sides = ("pair_base", pair.base.label), ("pair_new", pair.new.label)
+        yield Facts(tuple(Fact(key, key, label) for key, label in sides), audience="machine")
     for block in blocks:
         if isinstance(block, Grid):
             title = block.title if len(comparison.pairs) == 1 else f"{between(pair)}: {block.title}"
@@ -121,10 +135,10 @@ def _classes(comparison: Comparison, pair: Pair) -> Iterator[Block]:
         (
             change.key,
             class_name(pair, change.key),
-            change.base_ns,
-            change.new_ns,
+            change.base_ns if change.in_base else None,
+            change.new_ns if change.in_new else None,
             change.difference_ns,
-            change.difference_ns / whole if whole else None,
+            found.share(change),
             change.low_ns,
             change.high_ns,
             interval_ns(change.low_ns, change.high_ns),

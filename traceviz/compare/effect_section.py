@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from traceviz.compare.changes import sees_input
 from traceviz.compare.compare import Comparison, Pair
 from traceviz.compare.effect import Effect
 from traceviz.compare.judge import Judgement, Outcome
@@ -13,8 +14,8 @@ from traceviz.compare.path import Change
 from traceviz.compare.sides import Side
 from traceviz.compare.units_of_work import unit_of
 from traceviz.compare.words import class_name_of, interval, main_cause, measured
-from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Row, Section
-from traceviz.units import Unit, Value, counted
+from traceviz.report import Audience, Block, Column, Fact, Facts, Grid, Prose, Row, Section
+from traceviz.units import Unit, Value, counted, format_ratio
 
 BASE = "base"
 """Verdict of the row of the base."""
@@ -37,6 +38,8 @@ _FIGURES: tuple[tuple[str, str, Unit, Callable[[Effect], Value]], ...] = (
     ("low_ratio", "95 % interval from", "ratio", lambda effect: effect.interval[0]),
     ("high_ratio", "95 % interval to", "ratio", lambda effect: effect.interval[1]),
     ("speedup", "speed-up", "factor", lambda effect: effect.speedup),
+    ("speedup_low", "speed-up, 95 % interval from", "factor", lambda effect: effect.speedup_interval[0]),
+    ("speedup_high", "speed-up, 95 % interval to", "factor", lambda effect: effect.speedup_interval[1]),
     ("between_runs", "interval of runs", "bool", lambda effect: effect.runs),
 )
 
@@ -56,17 +59,19 @@ def _facts(comparison: Comparison) -> Facts:
 
 def _columns(comparison: Comparison) -> tuple[Column, ...]:
     per = comparison.options.per
+    repeated = any(len(side.reports) > 1 for side in comparison.sides)
     return (
         Column("side", "Side", "text", 9 if comparison.by else 0),
         *(Column(f"tag.{tag}", tag, "text", 0) for tag in comparison.by),
-        Column("runs", "Runs", "count", 5),
-        Column("steps", "Steady steps", "count", 4),
+        Column("runs", "Runs", "count", 2 if repeated else 5),
+        Column("steps", "Steady steps, all runs" if repeated else "Steady steps", "count", 1),
         Column("median_ns", f"Per {unit_of(per)}" if per else "Median step", "ns", 0),
         Column("mean_ns", "Mean", "ns", 9),
         Column("per_second", f"{unit_of(per).capitalize()}s per s" if per else "Steps per s", "number", 6),
         Column("difference_ns", "Difference", "ns", 9, signed=True, better="lower"),
         Column("ratio", "Change", "ratio", 1, signed=True, better="lower"),
-        Column("interval", "95 % interval, %", "text", 2),
+        Column("interval", "95 % interval, %", "text", 1),
+        Column("input_share", "Input share", "ratio", 3),
         Column("low_ratio", "95 % from", "ratio", 9, signed=True, better="lower"),
         Column("high_ratio", "95 % to", "ratio", 9, signed=True, better="lower"),
         Column("speedup", "Speed-up", "factor", 0, bar=True),
@@ -89,7 +94,7 @@ def _with_pairs(comparison: Comparison) -> Iterator[tuple[Side, Pair | None]]:
 def _row(comparison: Comparison, side: Side, pair: Pair | None) -> Row:
     judgement = pair.judgement if pair else Judgement(Outcome.NO_CHANGE)
     effect = judgement.effect
-    median = float(np.mean([np.median(run) for run in side.runs])) if side.runs else None
+    median = side.median_ns
     return (
         side.label,
         *(side.tags.get(tag) for tag in comparison.by),
@@ -98,7 +103,9 @@ def _row(comparison: Comparison, side: Side, pair: Pair | None) -> Row:
         median,
         float(np.concatenate(side.runs).mean()) if side.runs else None,
         1e9 / median if median else None,
-        *_differences(effect),
+        *_differences(effect)[:3],
+        side.mean("input_pipeline", "input_share") if sees_input(side) else None,
+        *_differences(effect)[3:],
         effect.speedup if effect else 1.0 if pair is None and median else None,
         judgement.outcome.value if pair else BASE,
         judgement.why or None,
@@ -116,6 +123,8 @@ def _ends(effect: Effect) -> str:
     return interval(effect).removesuffix(" %").replace(" to ", ", ")
 
 
+_LONGEST_PATH = 8
+"""More sides in a row than these changes are a list rather than a path: only programs are told."""
 PATH_COLUMNS = (
     Column("before", "From", "text", 1),
     Column("after", "To", "text", 0),
@@ -137,7 +146,8 @@ def _path(comparison: Comparison) -> Grid:
     total = comparison.pairs[-1]
     whole = Change(base, last, total.judgement, total.attribution)
     rows = (*map(_step, comparison.path), ("all", "all together", *_step(whole)[2:]))
-    return Grid(PATH_COLUMNS, rows, "Every change on the one before", complete=True)
+    audience: Audience = "all" if len(comparison.path) <= _LONGEST_PATH else "machine"
+    return Grid(PATH_COLUMNS, rows, "Every change on the one before", complete=True, audience=audience)
 
 
 def _step(change: Change) -> Row:
@@ -159,12 +169,22 @@ def _of_change(effect: Effect | None) -> tuple[Value, ...]:
     return effect.base_ns, effect.new_ns, effect.difference_ns, effect.ratio, _ends(effect), effect.speedup
 
 
+def _why(comparison: Comparison, pair: Pair) -> str:
+    """Why a side cannot be judged; of intervals the same words for all, as the table has their ends."""
+    if pair.judgement.effect is None or any(remark.forbids == "verdict" for remark in pair.remarks):
+        return pair.judgement.why.removesuffix(".")
+    widest = format_ratio(comparison.options.limits.widest)
+    return f"intervals that hold zero and reach beyond {widest} of the base; more steps, or more runs, would tell"
+
+
 def _remarks(comparison: Comparison) -> Iterator[str]:
     """Why verdicts cannot be given, and what the intervals do not hold."""
     if len(comparison.pairs) > 1:
+        unknown: dict[str, list[str]] = {}
         for pair in comparison.pairs:
             if pair.judgement.outcome is Outcome.UNKNOWN:
-                yield f"Cannot judge {pair.new.label}: {pair.judgement.why.removesuffix('.')}."
+                unknown.setdefault(_why(comparison, pair), []).append(pair.new.label)
+        yield from (f"Cannot judge {'; '.join(sides)}: {why}." for why, sides in unknown.items())
     if comparison.left_out:
         names = ", ".join(comparison.left_out)
         left = counted(len(comparison.left_out), "run")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from traceviz.compare.sides import Side
@@ -34,6 +34,10 @@ PER_STEP = "steady step time"
 """The time that findings name where their cost lies in steady steps."""
 
 
+OF_THE_PROFILER = frozenset(f"TV10{number}" for number in range(3, 10))
+"""How the input pipeline is set up: each profiler sees another kind of pipeline, and none of the others."""
+
+
 class Seen(StrEnum):
     """What became of a finding."""
 
@@ -54,10 +58,11 @@ class FindingChange:
         seen: What became of it.
         base: The most serious on the base; ``None`` where it has none.
         new: The same of the new side.
-        base_ns: Cost per steady step; 0 where it was looked for and not found, ``None`` where it was not looked for, or
-            where its cost is not one of steady steps.
+        base_ns: Cost per steady step, in the runs that have it; ``None`` where none has (what is at stake below the
+            threshold of a finding is not measured, and need not be zero), or where its cost is not one of steady steps.
         new_ns: The same of the new side.
-        base_share: Cost as a share of the time that it names, mean over the runs; ``None`` as above.
+        base_share: Cost as a share of the time that it names, mean over the runs that have it; ``None`` where none has,
+            or nobody can tell its cost.
         new_share: The same of the new side.
     """
 
@@ -111,29 +116,35 @@ def _order(change: FindingChange) -> tuple[int, float, int, str]:
 
 def _change(code: str, base: Side, new: Side) -> FindingChange:
     sides = _Found.of(code, base), _Found.of(code, new)
+    if code in OF_THE_PROFILER and _recorders(base) != _recorders(new):
+        sides = replace(sides[0], looked=bool(sides[0].found)), replace(sides[1], looked=bool(sides[1].found))
     before, after = (side.worst for side in sides)
     any_of_them = before or after
     assert any_of_them is not None
-    in_steps = all(one.share_of == PER_STEP for side in sides for one in side.found)
-    costs = [side.per_step(in_steps=in_steps) for side in sides]
-    return FindingChange(
-        code, any_of_them.slug, _seen(*sides), before, after, costs[0], costs[1], sides[0].share, sides[1].share
-    )
+    costs, shares = [side.per_step for side in sides], [side.share for side in sides]
+    return FindingChange(code, any_of_them.slug, _seen(*sides), before, after, *costs, *shares)
+
+
+def _recorders(side: Side) -> frozenset[str]:
+    """Formats of its captures, and of run folders the collectors."""
+    collectors = (part.split()[0] for one in side.facts("run", "recorded_by") for part in str(one).split(","))
+    return frozenset((*side.run_fact("format"), *collectors))
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Findings of one code on one side; ``looked`` is the number of runs in which it was looked for."""
+    """Findings of one code on one side, and the runs that have it; ``looked``: whether any run was searched for it."""
 
     found: tuple[Finding, ...]
-    looked: int
-    side: Side
+    having: Side
+    looked: bool
 
     @classmethod
     def of(cls, code: str, side: Side) -> _Found:
-        found = tuple(one for report in side.reports for one in report.findings if one.code == code)
-        looked = sum(was_looked_for(code, report) for report in side.reports)
-        return cls(found, looked, side)
+        having = tuple(report for report in side.reports if any(one.code == code for one in report.findings))
+        found = tuple(one for report in having for one in report.findings if one.code == code)
+        looked = any(was_looked_for(code, report) for report in side.reports)
+        return cls(found, replace(side, reports=having), looked)
 
     @property
     def worst(self) -> Finding | None:
@@ -141,14 +152,14 @@ class _Found:
 
     @property
     def share(self) -> float | None:
-        if not self.looked:
-            return None
-        return sum(one.share or 0.0 for one in self.found) / self.looked
+        known = [one.share for one in self.found if one.share is not None]
+        return sum(known) / len(self.having.reports) if len(known) == len(self.found) > 0 else None
 
-    def per_step(self, *, in_steps: bool) -> int | None:
-        if not self.looked or not in_steps or not self.side.steps:
+    @property
+    def per_step(self) -> int | None:
+        if not self.having.steps or any(one.share_of != PER_STEP for one in self.found):
             return None
-        return round(self.side.per_step(sum(one.cost_ns for one in self.found)))
+        return round(self.having.per_step(sum(one.cost_ns for one in self.found)))
 
 
 def was_looked_for(code: str, report: Report) -> bool:

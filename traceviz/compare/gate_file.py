@@ -34,11 +34,14 @@ def gates_from_toml(text: str, source: str = "The file") -> Gates:
     _known(source, "table", document, (BUDGETS, GATES))
     budgets, gates = (_table(source, document, name) for name in (BUDGETS, GATES))
     _known(f"[{GATES}] of {source}", "key", gates, (FAIL_ON, REGRESSION))
-    return Gates(
+    asked = Gates(
         tuple(Budget.parse(expression) for expression in _expressions(source, budgets)),
         _severity(source, gates.get(FAIL_ON)),
         _share(source, gates.get(REGRESSION)),
     )
+    if not asked:
+        raise UsageError(f"{source} asks for no gate.", fix=f"Write limits in [{BUDGETS}], or {FAIL_ON} in [{GATES}].")
+    return asked
 
 
 def _known(where: str, kind: str, table: dict[str, Any], names: tuple[str, ...]) -> None:

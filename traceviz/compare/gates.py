@@ -172,7 +172,7 @@ def _findings(severity: Severity, candidate: Candidate) -> GateResult:
     result = _budget(Budget(metric, "<=", "0"), metric.read(candidate))
     found = (finding for report in candidate.reports for finding in at_least(report, severity))
     codes = ", ".join(dict.fromkeys(f"{finding.code} {finding.slug}" for finding in found))
-    measured = f"{result.measured}: {codes}" if codes else "none"
+    measured = f"{result.measured} ({codes})" if codes else "none"
     limit = "no warning, no error" if severity is Severity.WARNING else f"no {severity}"
     return replace(result, gate="findings", kind="findings", limit=limit, measured=measured)
 
@@ -182,18 +182,20 @@ def _regression(limit: float, judgement: Judgement | None) -> GateResult:
     if judgement is None:
         judgement = Judgement(Judged.UNKNOWN, None, "there is nothing to compare with")
     ratio = None if judgement.effect is None else judgement.effect.ratio
-    slower = judgement.outcome is Judged.SLOWER and ratio is not None and ratio >= limit
-    outcome = Outcome.FAILED if slower else Outcome.PASSED
+    outcome = Outcome.FAILED if judgement.is_slower_by(limit) else Outcome.PASSED
     if judgement.outcome is Judged.UNKNOWN:
         outcome = Outcome.UNKNOWN
     measured = "not measured" if ratio is None else format_change(ratio, "ratio")
+    if ratio is not None and ratio > 0:
+        measured = f"+{_told_apart(ratio, limit, 'ratio')}"
+    verdict = Judged.SLOWER if outcome is Outcome.FAILED else judgement.outcome  # also by less than is a difference
     return GateResult(
         gate="regression",
         kind="regression",
         limit=f"< {format_ratio(limit)} longer steps",
-        measured=f"{measured}, {judgement.outcome}",
+        measured=f"{measured}, {verdict}",
         outcome=outcome,
-        why=judgement.why or _not_excluded(limit, judgement),
+        why=judgement.why or ("" if outcome is Outcome.FAILED else _not_excluded(limit, judgement)),
         relation="<",
         limit_value=limit,
         value=ratio,
@@ -225,13 +227,15 @@ def check(results: Sequence[GateResult]) -> None:
     for outcome, error in ((Outcome.FAILED, GateFailedError), (Outcome.UNKNOWN, NoVerdictError)):
         found = [result for result in results if result.outcome is outcome]
         if found:
-            raise error(_tally(results), " ".join(_sentence(result) for result in found))
+            raise error(_tally(results), "\n".join(_sentence(result) for result in found))
 
 
 def _sentence(result: GateResult) -> str:
-    """What became of a gate that did not pass."""
+    """What became of a gate: of which side, what was measured, and what is asked."""
     if result.outcome is Outcome.UNKNOWN:
         return f"{_subject(result)}: {result.why.rstrip('.') or 'not measured'}."
+    if result.kind == "findings":
+        return f"{_subject(result)}: {result.measured}; {result.limit} is allowed."
     return f"{_subject(result)}: {result.measured}, and the limit is {result.limit}."
 
 
@@ -274,12 +278,12 @@ def section(results: Sequence[GateResult]) -> Section:
         Column("result", "Outcome", "text", 0),
         *(Column(name, name, "text", 9) for name in ("outcome", "kind", "relation")),
         *(Column(name, name, "number", 9) for name in ("limit_value", "measured_value")),
-        *(Column(name, name, "text", 9) for name in ("unit", "why")),
+        *(Column(name, name, "text", 9) for name in ("unit", "why", "message")),
     )
     rows = tuple(
         (
             *(r.gate, r.side or None, r.limit, r.measured, WORDS[r.outcome], r.outcome.value, r.kind, r.relation),
-            *(r.limit_value, r.value, r.unit, r.why or None),
+            *(r.limit_value, r.value, r.unit, r.why or None, _sentence(r)),
         )
         for r in results
     )

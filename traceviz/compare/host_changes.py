@@ -28,6 +28,15 @@ class HostChange:
             return None
         return (self.new - self.base) / self.base
 
+    @property
+    def is_notable(self) -> bool:
+        """Whether people want to see it: what the program took of the machine, and what else is another on a side."""
+        if self.key in _OF_THE_PROGRAM:
+            return True
+        if self.base is None or self.new is None:
+            return self.base is not self.new
+        return abs(self.new - self.base) >= _OTHER * max(abs(self.base), abs(self.new)) > 0
+
 
 @dataclass(frozen=True, slots=True)
 class HostChanges:
@@ -35,6 +44,11 @@ class HostChanges:
 
     changes: tuple[HostChange, ...] = ()
     why_not: str = ""
+
+    @property
+    def notable(self) -> tuple[HostChange, ...]:
+        """Those that people want to see; what is the same on both sides (cores, memory of the machine) is not one."""
+        return tuple(change for change in self.changes if change.is_notable)
 
 
 def host(base: Side, new: Side) -> HostChanges:
@@ -51,7 +65,13 @@ def host(base: Side, new: Side) -> HostChanges:
 Figures = dict[str, tuple[tuple[str, Unit], list[float]]]
 """Label, unit and the value in every run, by key."""
 
-_ABOUT_SAMPLING = frozenset({"samples"})
+_OF_THE_PROGRAM = frozenset({"cpu_mean", "rss_max", "threads_max", "processes_max", "gpu_mean"})
+_OTHER = 0.05
+"""Other figures are worth a line from this difference on, as a share of the larger."""
+_ABOUT_SAMPLING = frozenset(
+    {"samples", "sample_interval_ns", "longest_interval_ns", "sampler_cost", "sampler_start_ns"}
+)
+"""What the sampler says of itself and not of the program."""
 _SAMPLED_IN: Mapping[str, tuple[Unit, float]] = {
     "%": ("ratio", 0.01),
     "bytes": ("bytes", 1),

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from traceviz.compare.effect import Effect, effect
 from traceviz.compare.sides import Side
-from traceviz.units import counted, format_ratio
+from traceviz.units import counted, format_change
 
 
 class Outcome(StrEnum):
@@ -43,6 +43,12 @@ class Judgement:
     effect: Effect | None = None
     why: str = ""
 
+    def is_slower_by(self, limit: float) -> bool:
+        """Whether steps are surely longer, and by ``limit`` of the base or more: also by less than is a difference."""
+        if self.outcome is Outcome.UNKNOWN or self.effect is None:
+            return False
+        return (self.outcome is Outcome.SLOWER or self.effect.low_ns > 0) and self.effect.ratio >= limit
+
 
 def judge(base: Side, new: Side, limits: Limits, forbidding: str = "") -> Judgement:
     """Compare the steady steps of two sides.
@@ -65,7 +71,7 @@ def judge(base: Side, new: Side, limits: Limits, forbidding: str = "") -> Judgem
             return Judgement(Outcome.NO_CHANGE, found)
         return Judgement(Outcome.SLOWER if found.ratio > 0 else Outcome.FASTER, found)
     if max(-low, high) > limits.widest:
-        reach = f"the difference may be anything from {format_ratio(low)} to {format_ratio(high)}"
+        reach = f"the difference may be anything from {format_change(low, 'ratio')} to {format_change(high, 'ratio')}"
         return Judgement(Outcome.UNKNOWN, found, f"{reach}; more steps, or more runs of each side, would tell")
     return Judgement(Outcome.NO_CHANGE, found)
 

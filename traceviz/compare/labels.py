@@ -49,9 +49,10 @@ def _shortest(paths: Sequence[str]) -> list[str]:
             return candidate
     parts = [PurePath(path).parts for path in paths]
     least = min(map(len, parts))
-    start = next((index for index in range(least) if len({one[index] for one in parts}) > 1), 0)
-    end = next((index for index in range(least - start) if len({one[-1 - index] for one in parts}) > 1), 0)
-    return ["/".join(one[start : len(one) - end]) for one in parts]
+    same = next((index for index in range(least) if len({one[-1 - index] for one in parts}) > 1), 0)
+    different = [one[: len(one) - same] for one in parts]
+    tails = (["/".join(one[-count:]) for one in different] for count in range(1, max(map(len, different)) + 1))
+    return next((tail for tail in tails if _tell_apart(tail, paths)), list(paths))
 
 
 def _tell_apart(names: Sequence[str], paths: Sequence[str]) -> bool:

@@ -28,7 +28,7 @@ Shape = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Batch sizes of the runs of a side: the tag that says so, and its values, each once."""
+    """Batch sizes of the runs of a side: the tag that says so, and its values, each once, small ones first."""
 
     tag: str
     values: tuple[str, ...]
@@ -40,7 +40,8 @@ def batch(side: Side) -> Batch | None:
     known = [one for one in said if one is not None]
     if not known or len(known) < len(said):
         return None
-    return Batch(known[0][0], tuple(dict.fromkeys(value.strip() for _, value in known)))
+    sizes = {value.strip() for _, value in known}
+    return Batch(known[0][0], tuple(sorted(sizes, key=lambda size: (len(size), size))))
 
 
 def _is_batch(tag: str) -> bool:

@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.compare.effect import Times
+from traceviz.compare.effect import Times, typical
+from traceviz.compare.job_steps import job_steps, of_the_job
 from traceviz.report import Facts, Grid, Report
 from traceviz.units import Value
 
@@ -45,12 +46,12 @@ class Side:
 
     @cached_property
     def runs(self) -> tuple[Times, ...]:
-        """Durations of the steady steps of every run that has any, in order, ns; ranks after one another.
+        """Durations of the steady steps of every run that has any, in order, ns.
 
-        Of one unit of work each, and then no whole numbers, where a step does several.
+        Of one unit of work each, and then no whole numbers, where a step does several. Of several ranks, the step of
+        the job, which is seen once: the mean of the ranks, see :func:`traceviz.compare.job_steps.of_the_job`.
         """
-        found = (steady_steps(report) for report in self.reports)
-        return tuple(self.per_unit(times) for times in found if times.size)
+        return tuple(self.per_unit(of_the_job(one[DURATION], one.job)) for one in self._recorded)
 
     def per_unit(self, times: Times) -> Times:
         """Durations of steps as those of one unit of their work."""
@@ -58,21 +59,61 @@ class Side:
 
     @cached_property
     def steps(self) -> int:
-        """Number of steady steps of all runs."""
+        """Number of steady steps of all runs; what several ranks do together is one."""
         return sum(times.size for times in self.runs)
 
     @cached_property
+    def median_ns(self) -> float | None:
+        """Median step, over several runs the geometric mean of theirs; ``None`` without steps."""
+        return typical(np.array([np.median(run) for run in self.runs])) if self.runs else None
+
+    @cached_property
+    def rank_steps(self) -> int:
+        """The same with every step counted once for each rank: what sums over all ranks are divided by."""
+        return sum(one[DURATION].size for one in self._recorded)
+
+    @cached_property
+    def stepless(self) -> int:
+        """Number of runs without steady steps; nothing per step is of them."""
+        return len(self.reports) - len(self._stepping)
+
+    @cached_property
     def classes(self) -> Mapping[str, Times]:
-        """Nanoseconds of each exclusive class in every steady step; the classes of a step add up to it.
+        """Nanoseconds of each exclusive class in every steady step of every rank; they add up to its duration.
 
         Empty where a report does not tell of the steps one by one.
         """
-        grids = [grid(report, "breakdown", BY_STEP) for report in self.reports]
-        columns = [column_arrays(one) for one in grids if one is not None]
-        if not columns or len(columns) < len(self.reports):
+        if not self._recorded or any(grid(report, "breakdown", BY_STEP) is None for report in self._stepping):
             return {}
-        keys = dict.fromkeys(key for one in columns for key in one if key not in _OF_STEP)
-        return {key: np.concatenate([one.get(key, np.zeros_like(one["dur_ns"])) for one in columns]) for key in keys}
+        keys = dict.fromkeys(key for one in self._recorded for key in one.columns if key not in _OF_STEP)
+        return {key: np.concatenate([one[key] for one in self._recorded]) for key in keys}
+
+    @cached_property
+    def measured(self) -> frozenset[str]:
+        """Classes that every run measured; elsewhere their time counts as another class."""
+        columns = [frozenset(one.columns) for one in self._recorded] if self.classes else []
+        return frozenset.intersection(*columns) - _OF_STEP if columns else frozenset()
+
+    def tables(self, keys: Sequence[str]) -> tuple[Times, ...]:
+        """Steps of every run as in :attr:`runs`, by columns: their sum, and the classes ``keys``."""
+        parts = ([one[key] for key in keys] for one in self._recorded)
+        stacked = (np.stack([np.sum(columns, axis=0), *columns], axis=1) for columns in parts)
+        return tuple(
+            self.per_unit(of_the_job(table, one.job)) for table, one in zip(stacked, self._recorded, strict=True)
+        )
+
+    @cached_property
+    def _recorded(self) -> tuple[_Recorded, ...]:
+        return tuple(recorded for _, recorded in self._with_steps)
+
+    @cached_property
+    def _stepping(self) -> tuple[Report, ...]:
+        return tuple(report for report, _ in self._with_steps)
+
+    @cached_property
+    def _with_steps(self) -> tuple[tuple[Report, _Recorded], ...]:
+        found = ((report, _recorded(report)) for report in self.reports)
+        return tuple((report, recorded) for report, recorded in found if recorded[DURATION].size)
 
     def sums(self, slug: str, key: str = "name", group: str = "") -> Mapping[str, Sums] | None:
         """Events in steady steps by the column ``key`` of section ``slug``, over all runs.
@@ -86,7 +127,7 @@ class Side:
             ``None`` where a report of the side has no such section: not measured, which is not the same as none.
         """
         found: dict[str, Sums] = {}
-        for report in self.reports:
+        for report in self._stepping or self.reports:
             one = grid(report, slug, IN_STEPS)
             if one is None:
                 return None
@@ -98,8 +139,8 @@ class Side:
         return found
 
     def per_step(self, total: int) -> Fraction:
-        """A sum over all steady steps per step, or per unit of work; exact."""
-        return Fraction(total, max(self.steps, 1)) / self.per
+        """A sum over all steady steps per step of a rank, or per unit of work; exact."""
+        return Fraction(total, max(self.rank_steps, 1)) / self.per
 
     @cached_property
     def class_labels(self) -> Mapping[str, str]:
@@ -129,17 +170,37 @@ class Side:
         return tuple(dict.fromkeys(str(value) for value in said if value is not None))
 
 
-_OF_STEP = frozenset({"step", "process", "dur_ns"})
+DURATION = "dur_ns"
+_OF_STEP = frozenset({"step", "process", DURATION})
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """Columns of the steady steps of a run, a row for each step of each rank; ``job`` numbers the job's steps."""
+
+    columns: Mapping[str, npt.NDArray[np.int64]]
+    job: npt.NDArray[np.intp]
+
+    def __getitem__(self, key: str) -> npt.NDArray[np.int64]:
+        """A column; nothing but zeros where there is none."""
+        return self.columns.get(key, np.zeros(self.job.size, np.int64))
+
+
+def _recorded(report: Report) -> _Recorded:
+    by_step = grid(report, "breakdown", BY_STEP)
+    columns = column_arrays(by_step) if by_step is not None else _every_steady_step(report)
+    return _Recorded(columns, job_steps(columns["process"], columns["step"]))
+
+
+def _every_steady_step(report: Report) -> dict[str, npt.NDArray[np.int64]]:
+    every = grid(report, "steps", EVERY_STEP)
+    steady = [row for row in rows(every) if not row["warmup"]] if every is not None else []
+    return {key: np.array([whole(row[key]) for row in steady], np.int64) for key in sorted(_OF_STEP)}
 
 
 def steady_steps(report: Report) -> Times:
-    """Durations of the steady steps of a report, ns; empty where it has none."""
-    by_step = grid(report, "breakdown", BY_STEP)
-    if by_step is not None:
-        return column_arrays(by_step)["dur_ns"]
-    every = grid(report, "steps", EVERY_STEP)
-    found = [whole(row["dur_ns"]) for row in rows(every) if not row["warmup"]] if every is not None else []
-    return np.array(found, np.int64)
+    """Durations of the steady steps of all ranks of a report, ns; empty where it has none."""
+    return _recorded(report)[DURATION]
 
 
 def grid(report: Report, slug: str, title: str) -> Grid | None:

@@ -10,6 +10,8 @@ from traceviz.compare.sides import Side
 from traceviz.compare.units_of_work import unit_of
 from traceviz.units import format_change, format_ns, format_value
 
+_FAR = 10.0
+"""Changes by more times the base than this are not told apart."""
 _MOSTLY = 0.5
 """A class of a smaller share of the gain or loss is not named in the verdict."""
 
@@ -20,12 +22,13 @@ def verdict_sentence(comparison: Comparison) -> str:
     many = len(comparison.sides) > 2
     head, effect = outcome_words(pair), pair.judgement.effect
     who = f"{pair.new.label}: " if many else ""
+    head = f"{head[:1].lower()}{head[1:]}" if many else head
     against = f" than {pair.base.label}" if many and pair.judgement.outcome in _CHANGED else ""
     if pair.judgement.outcome is Outcome.UNKNOWN:
         figures = f" {_capital(measured(comparison))} {effect_words(effect)}." if effect else ""
         return f"{who}{head}: {pair.judgement.why.removesuffix('.')}.{figures}"
     assert effect is not None
-    return f"{who}{head}{against}: {measured(comparison)} {effect_words(effect)}.{_reason(pair)}"
+    return f"{who}{head}{against}: {measured(comparison)} {effect_words(effect)}.{_reason(pair)}{_caveats(pair)}"
 
 
 _CHANGED = frozenset({Outcome.FASTER, Outcome.SLOWER})
@@ -76,13 +79,15 @@ def from_to(base_ns: float, new_ns: float) -> str:
 
 
 def interval(effect: Effect) -> str:
-    """``−71.8 to −50.3 %``."""
-    low, high = (format_change(end, "ratio") for end in effect.interval)
+    """``−71.8 to −50.3 %``; what is beyond tenfold is said to be, as nobody reads its digits."""
+    low, high = (format_change(end, "ratio") if end <= _FAR else f">+{_FAR * 100:.0f} %" for end in effect.interval)
     return f"{low.removesuffix(' %')} to {high}"
 
 
-def interval_ns(low_ns: float, high_ns: float) -> str:
-    """``−131 to −106 ms``."""
+def interval_ns(low_ns: float | None, high_ns: float | None) -> str | None:
+    """``−131 to −106 ms``; ``None`` where there is none."""
+    if low_ns is None or high_ns is None:
+        return None
     low, high = (format_change(end, "ns") for end in (low_ns, high_ns))
     number, _, unit = low.rpartition(" ")
     return f"{number if unit == high.rpartition(' ')[2] else low} to {high}"
@@ -102,6 +107,11 @@ def _reason(pair: Pair) -> str:
         went = f"{'fell' if is_gain else 'rose'} by {format_ns(abs(largest.difference_ns))}"
         return f" {_capital(name)} alone {went} on average; other classes took some of it back."
     return f" {share * 100:.0f} % of the {'gain' if is_gain else 'loss'} is {name}."
+
+
+def _caveats(pair: Pair) -> str:
+    """`` But: other devices, another profiler.``; nothing where all else is alike."""
+    return f" But: {', '.join(pair.caveats)}." if pair.caveats else ""
 
 
 def class_name(pair: Pair, key: str) -> str:

@@ -19,6 +19,8 @@ from traceviz.units import Value
 
 _EFFECT = "effect"
 """Section of a comparison with the table of its sides."""
+_FOR_PEOPLE = frozenset({"interval"})
+"""Columns of figures in words; others of the same table have them as numbers."""
 _UNITS = {"ns": "ns", "bytes": "bytes", "bytes/s": "bytes/s", "ratio": "ratio", "factor": "factor"}
 """Units that a heading names; the others are plain numbers and words."""
 _FORMULA = re.compile(r"[=@]|[+\-](?![\d.,+\-− %]*$)")
@@ -46,8 +48,9 @@ def _grids(section: Section) -> Iterator[Grid]:
 def _table(grid: Grid) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_heading(column) for column in grid.columns)
-    writer.writerows([_cell(value) for value in row] for row in grid.rows)
+    places = [place for place, column in enumerate(grid.columns) if column.name not in _FOR_PEOPLE]
+    writer.writerow(_heading(grid.columns[place]) for place in places)
+    writer.writerows([_cell(row[place]) for place in places] for row in grid.rows)
     return text.getvalue()
 
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from traceviz.render.options import GATES
 from traceviz.report import Grid, Report
 
 FAILED, UNKNOWN = "failed", "unknown"
 """Outcomes other than a pass."""
-_COLUMNS = ("gate", "side", "limit", "measured", "outcome", "kind", "why")
+_COLUMNS = ("gate", "side", "limit", "outcome", "kind", "message")
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A row of section ``gates``: texts for people, ``outcome`` and ``kind`` as in the JSON report."""
+    """A row of section ``gates``: texts for people, ``outcome``, ``kind`` and ``message`` as in the JSON report."""
 
     gate: str
     side: str
     limit: str
-    measured: str
     outcome: str
     kind: str
-    why: str
+    message: str
 
     @property
     def title(self) -> str:
@@ -29,15 +29,10 @@ class Gate:
         asked = f"{self.gate} {self.limit}" if self.kind == "budget" else f"{self.gate}: {self.limit}"
         return f"{self.side}: {asked}" if self.side else asked
 
-    @property
-    def message(self) -> str:
-        """What was found."""
-        return "; ".join(part for part in (self.measured, self.why) if part)
-
 
 def gates_of(report: Report) -> tuple[Gate, ...]:
     """Gates of the report, worst first; none where it has no such section."""
-    blocks = (block for section in report.sections if section.slug == "gates" for block in section.blocks)
+    blocks = (block for section in report.sections if section.slug == GATES for block in section.blocks)
     found: list[Gate] = []
     for block in blocks:
         names = [column.name for column in block.columns] if isinstance(block, Grid) else []

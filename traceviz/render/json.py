@@ -42,6 +42,9 @@ Object = dict[str, Any]
 T = TypeVar("T")
 
 
+_AGAIN = "Copy it again, or write it with `traceviz report TRACE --format json`."
+
+
 class JsonRenderer:
     """The report for scripts: complete whatever ``top`` says, and readable by :func:`loads`."""
 
@@ -70,7 +73,7 @@ def loads(text: str) -> Report:
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
-        raise DamagedTraceError("This is not a JSON report.", f"The JSON parser says: {error}.") from None
+        raise DamagedTraceError("This is not a JSON report.", f"The JSON parser says: {error}.", _AGAIN) from None
     except RecursionError:
         raise DamagedTraceError("This is not a JSON report.", "It is nested too deeply to be one.") from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
@@ -78,12 +81,15 @@ def loads(text: str) -> Report:
     try:
         return _read_report(document)
     except ValueError as error:
-        raise DamagedTraceError("The JSON report breaks its schema.", f"{error}.") from None
+        raise DamagedTraceError("The JSON report breaks its schema.", f"{error}.", _AGAIN) from None
 
 
 def _not_a_report(schema: object) -> DamagedTraceError:
     why = f"Its schema is {schema!r}." if schema is not None else "It names no schema."
-    fix = "Write it again with `traceviz report TRACE --format json`."
+    fix = _AGAIN
+    if isinstance(schema, str) and schema.startswith(SCHEMA.rpartition("/")[0] + "/"):
+        why = f"It is of {schema}, another version."
+        fix = "Write it again from its trace, with this version of traceviz."
     if schema == COMPARISON:
         why, fix = "It is a comparison of reports.", "Name the traces or reports that it compared."
     return DamagedTraceError(f"This is not a report of schema {SCHEMA}.", why, fix)

@@ -16,6 +16,7 @@ from traceviz.render.rows import (
     bars_heading,
     blocks_for_people,
     not_measured,
+    not_there,
     number_of,
     shown_columns,
     shown_rows,
@@ -218,5 +219,6 @@ def _notes(report: Report) -> str:
     if not report.notes and not report.skipped:
         return ""
     lines = [f"- {note.severity.value}: {prose(note.message)}{times(note)}" for note in report.notes]
-    lines += [f"- not measured: {prose(f'{what} ({why})')}" for what, why in not_measured(report.skipped)]
+    said = not_there(report)
+    lines += [f"- {said}: {prose(f'{what} ({why})')}" for what, why in not_measured(report.skipped)]
     return _joined(["## Notes", "\n".join(lines)])

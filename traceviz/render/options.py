@@ -10,6 +10,8 @@ from traceviz.report import Report
 
 FINDINGS = "findings"
 NOTES = "notes"
+GATES = "gates"
+"""Slug of the section that stays, whichever are wanted: whoever asks for a gate wants to see what became of it."""
 DEFAULT_TOP = 10
 
 
@@ -46,7 +48,7 @@ class Renderer(Protocol):
 
 
 def select(report: Report, sections: tuple[str, ...] | None) -> Report:
-    """The report reduced to the named sections; verdict and run facts always stay.
+    """The report reduced to the named sections; verdict, run facts and gates always stay.
 
     Raises:
         UsageError: a name is neither a section of this report nor one that was skipped.
@@ -59,7 +61,7 @@ def select(report: Report, sections: tuple[str, ...] | None) -> Report:
             raise UsageError.unknown("section", name, known)
     return replace(
         report,
-        sections=tuple(section for section in report.sections if section.slug in sections),
+        sections=tuple(section for section in report.sections if section.slug in {*sections, GATES}),
         skipped=tuple(skip for skip in report.skipped if skip.slug in sections),
         findings=report.findings if FINDINGS in sections else (),
         notes=report.notes if NOTES in sections else (),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from traceviz.render.options import DEFAULT_TOP
-from traceviz.report import Bars, Block, Column, Facts, Grid, Row, Skipped
+from traceviz.report import COMPARISON, Bars, Block, Column, Facts, Grid, Report, Row, Skipped
 from traceviz.units import Value
 
 MACHINE_ONLY = 9
@@ -37,6 +37,11 @@ class ShownRows:
 def blocks_for_people(blocks: tuple[Block, ...]) -> list[Block]:
     """The blocks without those that only programs read."""
     return [block for block in blocks if not (isinstance(block, Facts | Grid) and block.audience == "machine")]
+
+
+def not_there(report: Report) -> str:
+    """What is said of sections that are not there: a comparison also leaves out what only one side recorded."""
+    return "not compared" if report.schema == COMPARISON else "not measured"
 
 
 def not_measured(skipped: Sequence[Skipped]) -> list[tuple[str, str]]:

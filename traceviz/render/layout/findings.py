@@ -77,7 +77,7 @@ def note_lines(note: Note, width: int) -> list[Text]:
     return paragraph(sentence(note.message) + times(note), width, first=mark, first_style=SEVERITY_STYLE[note.severity])
 
 
-def skipped_lines(what: str, why: str, width: int) -> list[Text]:
-    """What was not measured, and why: not the same as fine."""
+def skipped_lines(what: str, why: str, width: int, said: str = "not measured") -> list[Text]:
+    """What was not measured, or not compared, and why: not the same as fine."""
     text = f"{visible(what)} ({sentence(why)})"
-    return paragraph(text, width, first=" " * INDENT + "not measured: ", style=QUIET, first_style=QUIET)
+    return paragraph(text, width, first=" " * INDENT + f"{said}: ", style=QUIET, first_style=QUIET)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
@@ -14,20 +15,20 @@ from traceviz.render.layout.lines import (
     LOSS_STYLE,
     QUIET,
     aligned,
-    clip,
     pad,
     paragraph,
     shorten_apart,
     widest,
     wrap,
 )
-from traceviz.render.rows import ShownRows, bar_ratios, number_of, shown_columns, shown_rows, telling_columns
+from traceviz.render.rows import ShownRows, bar_ratios, is_share, number_of, shown_columns, shown_rows, telling_columns
 from traceviz.render.text import sentence, visible
 from traceviz.report import Column, Grid
 from traceviz.units import Value
 
 _GAP = 2
 _HEAD_LIMIT = 12
+_JOINT = re.compile(r"(?<=[_/=.-])(?=.)|(?<=[a-z])(?=[A-Z])")
 _LEAST_FOR_BARS = 60
 _WIDE_PAGE = 100
 _WIDE_BAR = 12
@@ -35,6 +36,13 @@ _NARROW_BAR = 8
 _NAME_SHARE = 0.36
 _OTHER_TEXT_LEAST = 14
 _LEAST = 4
+_WHOLE = frozenset({"interval"})
+"""Columns whose texts are figures: of no use in part."""
+_SHORT_NAME = 14
+_BEFORE_NAMES = 1
+"""Columns of this importance stay, and names are shortened further instead."""
+_BEFORE_BARS = 2
+"""Columns of this importance stay, and bars that only repeat a number go instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +112,27 @@ def _rest_lines(tracks: list[Track], shown: ShownRows) -> list[Text]:
 
 
 def fit(tracks: list[Track], width: int) -> list[Track]:
-    """The tracks that fit ``width`` cells: the least important go first, then names shrink."""
+    """The tracks that fit ``width`` cells: the least important go first, then bars of changes, then names shrink."""
     kept = list(tracks)
     while len(kept) > 1 and _needed(kept) > width and (droppable := _least_important(kept)) is not None:
-        del kept[droppable]
+        if kept[droppable].column.importance <= _BEFORE_BARS and any(track.bars for track in kept if _is_extra(track)):
+            kept = [replace(track, bars=()) if _is_extra(track) else track for track in kept]
+        elif kept[droppable].column.importance <= _BEFORE_NAMES and any(map(_is_long_name, kept)):
+            kept = [replace(track, least=_SHORT_NAME) if _is_long_name(track) else track for track in kept]
+        else:
+            del kept[droppable]
     while len(kept) > 1 and _floor(kept) > width:  # even what is always shown does not fit: the first column stays
         kept.pop()
     return _with_roomy_heads(_shrink(kept, width), width)
+
+
+def _is_long_name(track: Track) -> bool:
+    return track.names_rows and track.least > _SHORT_NAME
+
+
+def _is_extra(track: Track) -> bool:
+    """Whether the bar only repeats the number: one of shares is the picture of a whole."""
+    return bool(track.bars) and not is_share(track.column)
 
 
 def _needed(tracks: list[Track]) -> int:
@@ -145,7 +167,7 @@ def _with_roomy_heads(tracks: list[Track], width: int) -> list[Track]:
     spare = width - _line_width(tracks)
     roomy: list[Track] = []
     for track in tracks:
-        missing = cell_len(" ".join(_head_words(track.column))) - track.total_width
+        missing = cell_len(" ".join(visible(track.column.label).split())) - track.total_width
         granted = missing if 0 < missing <= spare else 0
         spare -= granted
         roomy.append(replace(track, width=track.width + granted))
@@ -180,7 +202,7 @@ def _track(grid: Grid, shown: ShownRows, index: int, width: int, *, names_rows: 
         styles=tuple(_style(column, value) for value in values),
         width=text_width,
         bar_width=(_WIDE_BAR if width >= _WIDE_PAGE else _NARROW_BAR) + column.signed,  # the axis takes a cell
-        least=min(text_width, least) if is_text else text_width,
+        least=min(text_width, least) if is_text and column.name not in _WHOLE else text_width,
         names_rows=names_rows,
     )
 
@@ -205,13 +227,26 @@ def _cells(values: list[Value], shown: ShownRows, index: int, column: Column, *,
     return aligned([*values, rest], column.unit, signed=column.signed)
 
 
-def _head_words(column: Column) -> list[str]:
-    return [clip(word, _HEAD_LIMIT) for word in visible(column.label).split()] or [""]
+def _head_words(column: Column, limit: int = _HEAD_LIMIT) -> list[str]:
+    """Words of a heading, none wider than ``limit``: longer ones are broken, where parts of a name join if possible."""
+    return [piece for word in visible(column.label).split() for piece in _pieces(word, limit)] or [""]
+
+
+def _pieces(word: str, limit: int) -> list[str]:
+    """``gpu_keras_input_bound``: ``gpu_keras_`` and ``input_bound``; what is cut nowhere is cut at the limit."""
+    pieces: list[str] = []
+    for part in _JOINT.split(word) if cell_len(word) > limit else [word]:
+        if pieces and cell_len(pieces[-1] + part) <= limit:
+            pieces[-1] += part
+        else:
+            pieces += wrap(part, limit)
+    return pieces
 
 
 def _head(tracks: list[Track]) -> list[Text]:
     """Headings, broken into as many lines as the longest of them needs at its column's width."""
-    heads = [wrap(" ".join(_head_words(track.column)), track.total_width) for track in tracks]
+    widths = [track.total_width for track in tracks]
+    heads = [wrap(" ".join(_head_words(track.column, size)), size) for track, size in zip(tracks, widths, strict=True)]
     height = max(len(head) for head in heads)
     lines: list[Text] = []
     for level in range(height):

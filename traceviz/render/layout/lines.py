@@ -130,6 +130,12 @@ def aligned(values: Sequence[Value], unit: Unit, *, signed: bool = False) -> lis
     texts = [visible((format_change if signed else format_value)(value, unit)) for value in values]
     if unit == "text":
         return texts
+    if unit == "number" and any("." in text for text in texts):
+        # 4.89, 14.6 and 4.00: a measured number among others is not exact because it is whole
+        texts = [
+            f"{value:.2f}" if isinstance(value, float) and text == f"{value:.0f}" and abs(value) < 10 else text
+            for value, text in zip(values, texts, strict=True)
+        ]
     if unit in _SCALED_UNITS:
         unit_width = max((_unit_width(text) for text in texts), default=0)
         texts = [text + " " * max(0, unit_width - _unit_width(text)) for text in texts]

@@ -29,7 +29,7 @@ from traceviz.render.layout.lines import (
 )
 from traceviz.render.layout.timeline import timeline_lines
 from traceviz.render.options import RenderOptions
-from traceviz.render.rows import blocks_for_people, not_measured
+from traceviz.render.rows import blocks_for_people, not_measured, not_there
 from traceviz.render.stakes import by_time_at_stake
 from traceviz.render.text import sentence
 from traceviz.report import Bars, Block, Fact, Facts, Grid, Prose, Report, Section, Severity, Timeline
@@ -135,5 +135,5 @@ def _notes(report: Report, width: int) -> list[Text]:
     for note in sorted(report.notes, key=lambda note: -note.severity.rank):
         lines += note_lines(note, width)
     for what, why in not_measured(report.skipped):
-        lines += skipped_lines(what, why, width)
+        lines += skipped_lines(what, why, width, not_there(report))
     return lines

@@ -1,0 +1,67 @@
+"""Runs of a side that differ in more than chance."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.compare.sections_of import run, side, tagged
+from traceviz.compare.comparability import remarks
+from traceviz.compare.compare import CompareOptions, compare
+from traceviz.compare.judge import Outcome
+from traceviz.compare.mixtures import mixtures
+
+
+def runs(label, *tags):
+    return side(label, *(run(9, tagged(**one)) for one in tags))
+
+
+def variants(*names):
+    return [{"variant": name} for name in names]
+
+
+def test_2_sides_that_mix_the_same_are_warned_of_and_judged():
+    base, new = runs("tf", *variants("plain", "cache")), runs("torch", *variants("cache", "plain", "cache", "plain"))
+    expected = "runs of tf differ in variant (cache, plain) and runs of torch differ in variant (cache, plain)"
+    assert list(mixtures(base, new)) == [(expected, True)]
+    (remark,) = (one for one in remarks(base, new, CompareOptions()) if one.code == "mixture")
+    assert (remark.severity, remark.forbids) == ("warning", "")
+    assert compare((base, new)).shown.judgement.outcome is Outcome.NO_CHANGE
+
+
+@pytest.mark.parametrize("names", [("plain",), ("plain", "plain", "cache")])
+def test_a_side_that_mixes_something_else_cannot_be_judged(names):
+    base, new = runs("tf", *variants("plain", "cache")), runs("torch", *variants(*names))
+    ((_, alike),) = mixtures(base, new)
+    assert not alike
+    judgement = compare((base, new)).shown.judgement
+    assert judgement.outcome is Outcome.UNKNOWN
+    assert judgement.why.startswith("runs of tf differ in variant (cache, plain)")
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        [{"rep": "a"}, {"rep": "b"}],
+        [{"seed": "17"}, {"seed": "x"}],
+        [{"number": "1"}, {"number": "2"}, {"number": "3"}],
+        [{"variant": "plain"}, {"variant": "plain"}],
+        [{}, {}],
+    ],
+)
+def test_repeats_are_no_mixture(tags):
+    assert list(mixtures(runs("a", *tags), runs("b", {}))) == []
+
+
+def test_a_number_that_2_of_3_runs_share_and_a_tag_that_1_of_2_lacks_are_mixtures():
+    ((words, _),) = mixtures(runs("a", {"n": "10"}, {"n": "9"}, {"n": "9"}), runs("b", {"n": "9"}))
+    assert words == "runs of a differ in n (9, 10)"
+    ((words, _),) = mixtures(runs("a", {"gpu": "x"}, {}), runs("b", {}))
+    assert words == "runs of a differ in gpu (without, x)"
+
+
+def test_batches_that_differ_within_a_side_are_not_said_to_differ_between_sides():
+    base, new = (runs(name, {"batch": "64"}, {"batch": "8"}) for name in ("a", "b"))
+    (remark,) = (one for one in remarks(base, new, CompareOptions()) if one.code == "batch")
+    assert remark.text.startswith("runs of a side differ in batch (8 and 64)")
+    assert remark.forbids == "verdict"
+    assert list(mixtures(replace(base, label="c"), new)) == []

@@ -1,0 +1,148 @@
+"""Sides that cannot be read, and sides that can but support no verdict: what is said, with which code."""
+
+import json
+import shutil
+
+import pytest
+
+from tests.compare.small_traces import kineto_steps
+from tests.compare.test_cli_compare import tagged_report
+from tests.compare.told import compared, refused
+from traceviz import api
+
+GATE = ("--fail-on-regression", "5%")
+NO_TRACE = "is not a trace that traceviz knows."
+
+
+@pytest.fixture(scope="module")
+def sides(samples, tmp_path_factory):
+    """Files and folders of every kind that cannot be a side, beside one that can."""
+    folder = tmp_path_factory.mktemp("sides")
+    good = samples / "synthetic/healthy.sqlite"
+    shutil.copy(good, folder / "good.sqlite")
+    report = api.to_text(api.report_on(good), "json")
+    texts = {
+        "other.json": '{"schema": "other/1", "x": 1}',
+        "newer.json": report.replace("traceviz.report/1", "traceviz.report/99", 1),
+        "cut.json": report[: len(report) // 2],
+        "comparison.json": api.to_text(api.compare(good, good), "json"),
+        "list.json": "[1, 2, 3]",
+        "notes.sqlite": "not a database",
+        "empty.sqlite": "",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / "cut.sqlite").write_bytes(good.read_bytes()[:50_000])
+    (folder / "random.sqlite").write_bytes(bytes(range(256)) * 20)
+    (folder / "folder").mkdir()
+    (folder / "folder/notes.txt").write_text("nothing to see")
+    (folder / "nothing").mkdir()
+    return folder
+
+
+UNREADABLE = {
+    "absent.sqlite": ("No such file", "Check the path."),
+    "cut.sqlite": ("cut short", "Copy or export it again."),
+    "notes.sqlite": (NO_TRACE, "It is a text file.", "Name a trace of nsys,"),
+    "random.sqlite": (NO_TRACE, "Its first bytes are those of no format", "Name a trace of nsys,"),
+    "empty.sqlite": (NO_TRACE, "It is an empty file.", "Record or copy it again."),
+    "other.json": (NO_TRACE, "there is no list of events (traceEvents)"),
+    "list.json": (NO_TRACE, "there is no list of events (traceEvents)"),
+    "newer.json": ("It is of traceviz.report/99, another version.", "Write it again from its trace"),
+    "cut.json": ("This is not a JSON report.",),
+    "comparison.json": ("It is a comparison of reports.", "Name the traces or reports that it compared."),
+    "folder": (NO_TRACE, "it holds notes.txt", "Name a trace inside the folder."),
+    "nothing": (NO_TRACE, "It is an empty folder.", "Name the folder that the trace was written to."),
+}
+"""What is said of a side, and what helps."""
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_side_that_cannot_be_read_is_named_with_what_to_do_and_nothing_is_written(sides, tmp_path, name):
+    good, bad = sides / "good.sqlite", sides / name
+    for arguments in ((good, bad), (bad, good)):
+        code, message = refused(*arguments, *GATE, "-o", tmp_path / "out.txt")
+        assert code == 3
+        assert [part for part in (bad.name, *UNREADABLE[name]) if part not in message] == []
+        assert str(good) not in message
+        assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_side_is_a_wrong_call_and_nothing_is_written(sides, tmp_path):
+    for arguments, said in (((), "There is none."), ((sides / "good.sqlite",), "There is one side, good.")):
+        code, message = refused(*arguments, "-o", tmp_path / "out.txt")
+        assert code == 2
+        assert said in message
+        assert "Name the base, and what is compared with it." in message
+        assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_there_is_neither_replaced_nor_emptied(sides, tmp_path):
+    (tmp_path / "out.txt").write_text("last week's")
+    code, message = refused(sides / "good.sqlite", sides / "good.sqlite", "-o", tmp_path / "out.txt")
+    assert (code, "--force" in message) == (2, True)
+    code, _ = refused(sides / "good.sqlite", sides / "cut.sqlite", "-o", tmp_path / "out.txt", "--force")
+    assert code == 3
+    assert (tmp_path / "out.txt").read_text() == "last week's"
+
+
+def unjudged(*sides):
+    """What is said of sides without a verdict: exit code 0, 4 where a gate or the user asks for one."""
+    told = compared(*sides)
+    assert (told.code, told.outcome, told.stderr) == (0, "cannot-judge", "")
+    gated = compared(*sides, *GATE)
+    assert (gated.code, gated.sentence) == (4, told.sentence)
+    assert "1 of 1 gate cannot be judged.\n  regression: " in gated.stderr
+    required = compared(*sides, "--require-verdict")
+    assert (required.code, "Not every side can be judged." in required.stderr) == (4, True)
+    assert told.sentence.removeprefix("Cannot judge: ").split(".")[0] in required.stderr
+    return told
+
+
+def test_sides_without_steps_cannot_be_judged_and_are_told_to_mark_them(sides, samples):
+    summary = samples / "synthetic/nvprof_summary.csv"
+    assert unjudged(summary, summary).sentence.startswith("Cannot judge: nvprof_summary has no steps.")
+    for arguments in ((sides / "good.sqlite", summary), (summary, sides / "good.sqlite")):
+        told = unjudged(*arguments)
+        assert told.sentence.startswith("Cannot judge: nvprof_summary has no steps.")
+        assert told.facts("effect")["ratio"] is None
+        (remark,) = (row for row in told.rows("comparability") if row["code"] == "no-steps")
+        assert (remark["forbids"], remark["severity"]) == ("verdict", "error")
+
+
+def test_one_step_is_too_few(tmp_path):
+    eight = kineto_steps(tmp_path / "eight.pt.trace.json", [200] * 8)
+    one = kineto_steps(tmp_path / "one.pt.trace.json", [100])
+    for arguments in ((eight, one), (one, eight), (one, one)):
+        told = unjudged(*arguments)
+        assert told.sentence.startswith("Cannot judge: one has 1 steady step, and 5 are needed.")
+        assert told.facts("effect")["speedup"] is None
+
+
+def test_steps_that_last_no_time_are_not_infinitely_fast(tmp_path):
+    eight = kineto_steps(tmp_path / "eight.pt.trace.json", [200] * 8)
+    report = tmp_path / "zero.json"
+    report.write_text(api.to_text(tagged_report(0), "json"))
+    for arguments in ((eight, report), (report, eight), (report, report)):
+        told = unjudged(*arguments)
+        assert told.sentence.startswith("Cannot judge: most steps of zero last no time at all.")
+        assert told.facts("effect")["speedup"] is None
+        assert "Infinity" not in json.dumps(told.stated)
+
+
+def test_a_trace_of_steps_at_one_instant_supports_no_verdict(tmp_path):
+    eight = kineto_steps(tmp_path / "eight.pt.trace.json", [200] * 8)
+    at_once = kineto_steps(tmp_path / "at_once.pt.trace.json", [0] * 8)
+    told = unjudged(eight, at_once)
+    assert told.sentence.startswith("Cannot judge: ")
+
+
+def test_what_is_cut_but_readable_is_compared_and_said_to_be_incomplete(samples, tmp_path):
+    whole = samples / "synthetic/torch_healthy.pt.trace.json.gz"
+    cut = tmp_path / "cut.pt.trace.json.gz"
+    cut.write_bytes(whole.read_bytes()[:-4000])
+    told = compared(whole, cut)
+    assert told.code == 0
+    (lost,) = (row for row in told.rows("comparability") if row["code"] == "lost")
+    assert lost["severity"] == "warning"
+    assert lost["text"].startswith("events are missing from cut, and its totals are lower bounds: ")

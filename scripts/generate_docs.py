@@ -14,13 +14,17 @@ import argparse
 import dataclasses
 import inspect
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
-from traceviz import api
+from click.testing import CliRunner
+
 from traceviz.analyses.registry import ANALYSES
+from traceviz.cli import main as traceviz
 from traceviz.rules import RULES, Rule
 from traceviz.schema import TABLES, Column, Table
 
@@ -146,22 +150,24 @@ def _documented_arguments(documented: type) -> Iterator[tuple[str, str]]:
 
 
 README = DOCS.parent / "README.md"
-PASTED = re.compile(
-    r"(```console\n\$ traceviz report (?P<trace>\S+) --width 80 (?P<options>.*?)\n(?! )).*?(\n```)", re.DOTALL
-)
+PASTED = re.compile(r"(```console\n\$ traceviz (?P<arguments>[^\n]*sample_traces/.*?)\n(?! )).*?(\n```)", re.DOTALL)
 
 
 def readme() -> str:
-    """``README.md`` with the reports that its commands print."""
-    text, count = PASTED.subn(lambda command: command[1] + _report(command) + command[4], README.read_text("utf-8"))
+    """``README.md`` with what its commands print."""
+    text, count = PASTED.subn(
+        lambda shown: shown[1] + _printed(shown["arguments"]) + shown[3], README.read_text("utf-8")
+    )
     assert count, "README.md shows no report"
     return text
 
 
-def _report(command: re.Match[str]) -> str:
-    sections = re.findall(r"--section (\w+)", command["options"])
-    found = api.report_on(README.parent / command["trace"], sections=sections)
-    return api.to_text(found, "terminal", api.RenderOptions(width=80)).rstrip("\n")
+def _printed(arguments: str) -> str:
+    """What ``traceviz`` prints for the words of a command line, in the folder of the README."""
+    with chdir(README.parent):
+        done = CliRunner().invoke(traceviz, shlex.split(arguments.replace("\\\n", " ")), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout.rstrip("\n")
 
 
 PAGES: dict[str, Callable[[], str]] = {

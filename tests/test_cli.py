@@ -326,6 +326,18 @@ def test_a_trace_named_twice_and_two_captures_of_a_rank_are_refused_by_name(rank
     assert "rank1 and again_rank1 are two captures of rank 1" in same.stderr
 
 
+def test_a_folder_of_several_runs_is_no_trace_and_none_of_them_is_picked(tmp_path):
+    for name in "abcd":
+        recorded = tmp_path / name / "raw" / "plugins" / "profile" / "1"
+        recorded.mkdir(parents=True)
+        (recorded / "host.xplane.pb").write_bytes(b"")
+        (tmp_path / name / "manifest.json").write_text('{"kind": "traceviz.run", "version": 1}')
+    done = run("report", tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{tmp_path} holds 4 runs: a, b, c, ...." in done.stderr
+    assert "traceviz compare" in done.stderr
+
+
 def test_an_error_among_several_traces_names_the_one_that_it_is_about(ranks, tmp_path):
     damaged = tmp_path / "rank2"
     shutil.copytree(ranks[0], damaged)

@@ -93,17 +93,10 @@ def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read
 
 def runs_in(path: Path) -> tuple[Path, ...]:
     """The runs and saved reports in a folder, by name; ``path`` itself where it is none of several."""
-    if not path.is_dir() or _is_run(path):
+    if not path.is_dir() or is_run_folder(path):
         return (path,)
-    found = tuple(entry for entry in sorted(path.iterdir()) if _is_run(entry) or is_saved_report(entry))
+    found = tuple(entry for entry in sorted(path.iterdir()) if is_run_folder(entry) or is_saved_report(entry))
     return found or (path,)
-
-
-def _is_run(path: Path) -> bool:
-    try:
-        return path.is_dir() and is_run_folder(path)
-    except ValueError:
-        return False
 
 
 def _run_name(report: Report) -> str | None:

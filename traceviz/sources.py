@@ -13,7 +13,7 @@ from traceviz.parsers.base import HEAD_BYTES, Match, Progress, ReadOptions
 from traceviz.parsers.bundle import merged
 from traceviz.parsers.bundle_identity import rank_in_name
 from traceviz.parsers.registry import READERS, identify
-from traceviz.parsers.run_manifest import whole_run
+from traceviz.parsers.run_manifest import is_run_folder, whole_run
 from traceviz.report import Fact
 
 _LISTED = 3
@@ -26,7 +26,7 @@ def trace_files(paths: Sequence[str | Path]) -> tuple[Path, ...]:
     The manifest of a run folder, and its ``raw/``, stand for the run.
 
     Raises:
-        UsageError: there is none, or one is named twice.
+        UsageError: there is none, one is named twice, or a folder holds several runs.
     """
     files = tuple(file for named in paths for file in _inside(whole_run(Path(named))))
     if not files:
@@ -43,6 +43,14 @@ def trace_files(paths: Sequence[str | Path]) -> tuple[Path, ...]:
 
 def _inside(path: Path) -> tuple[Path, ...]:
     """``path``; or the traces in it, where it is a folder that no reader takes as a whole and each states a rank."""
+    runs = run_folders(path)
+    if len(runs) > 1:
+        listed = f"{', '.join(run.name for run in runs[:_LISTED])}{', ...' * (len(runs) > _LISTED)}"
+        raise UsageError(
+            f"{path} holds {len(runs)} runs: {listed}.",
+            "A report is on one run, or on the ranks of one job.",
+            "Name one of them, or compare them: traceviz compare.",
+        )
     if not path.is_dir() or any(reader.sniff(b"", path) != Match.NO for reader in READERS):
         return (path,)
     files = [file for file in path.iterdir() if _is_trace(file)]
@@ -50,6 +58,13 @@ def _inside(path: Path) -> tuple[Path, ...]:
     if None in by_rank or not len(files) == len(by_rank) > 1:
         return (path,)  # unrelated traces, for all we know
     return tuple(file for _, file in sorted(by_rank.items(), key=lambda item: item[0] or 0))
+
+
+def run_folders(folder: Path) -> tuple[Path, ...]:
+    """The run folders in a folder, by name; none where it is a run itself, or no folder."""
+    if not folder.is_dir() or is_run_folder(folder):
+        return ()
+    return tuple(entry for entry in sorted(folder.iterdir()) if is_run_folder(entry))
 
 
 def _is_trace(path: Path) -> bool:

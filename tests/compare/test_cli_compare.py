@@ -132,6 +132,15 @@ def test_what_cannot_be_compared_is_said_with_its_code(saved, monkeypatch, argum
     assert said in done.stderr
 
 
+def test_a_report_saved_in_part_says_why_it_has_no_steps(samples, saved, tmp_path):
+    parts = tmp_path / "parts.json"
+    api_only = api.report_on(samples / "synthetic" / "healthy.sqlite", sections=["cuda_api"])
+    parts.write_text(api.to_text(api_only, "json"))
+    done = run(parts, saved / "healthy.json", "--require-verdict")
+    assert done.exit_code == 4
+    assert "parts has no steps: only some sections were saved, with --section." in done.stderr
+
+
 def test_a_side_without_steps_is_printed_and_ends_with_4_where_a_verdict_is_required(samples, saved):
     arguments = saved / "healthy.json", samples / "synthetic" / "nvprof_summary.csv"
     assert run(*arguments).exit_code == 0

@@ -121,19 +121,23 @@ def compare(
     pairs = tuple(_pair(base, new, asked) for new in others)
 
     is_path = len(scaled) > 2 and not by
-    path = changes_along(scaled, partial(_told, options=asked)) if is_path else ()
+    path = changes_along(scaled, partial(_judged, options=asked)) if is_path else ()
     return Comparison(scaled, pairs, path, asked, tuple(by), tuple(left_out))
 
 
-def _told(base: Side, new: Side, options: CompareOptions) -> tuple[Judgement, Attribution | None]:
-    said = remarks(base, new, options)
-    attribution = None if _forbidding(said, "attribution") else attribute(base, new, options.limits)
-    return judge(base, new, options.limits, _forbidding(said, "verdict")), attribution
+def _judged(base: Side, new: Side, options: CompareOptions) -> tuple[Judgement, Attribution | None]:
+    return _told(base, new, remarks(base, new, options), options.limits)
+
+
+def _told(base: Side, new: Side, said: Sequence[Remark], limits: Limits) -> tuple[Judgement, Attribution | None]:
+    """The judgement, and the attribution; ``None`` where a remark forbids it, or classes are not known."""
+    attribution = None if _forbidding(said, "attribution") else attribute(base, new, limits)
+    return judge(base, new, limits, _forbidding(said, "verdict")), attribution
 
 
 def _pair(base: Side, new: Side, options: CompareOptions) -> Pair:
     said = remarks(base, new, options)
-    judgement, attribution = _told(base, new, options)
+    judgement, attribution = _told(base, new, said, options.limits)
     untold = "; ".join(f"{side.label} {_without_classes(side)}" for side in (base, new) if _without_classes(side))
     return Pair(
         base,

@@ -79,7 +79,8 @@ def judge(base: Side, new: Side, limits: Limits, forbidding: str = "") -> Judgem
 def _unusable(side: Side, limits: Limits) -> str:
     """Why the steps of a side cannot be judged; empty where they can."""
     if not side.steps:
-        return f"{side.label} has no steps"
+        is_partial = any(report.verdict.code == "partial" for report in side.reports)
+        return f"{side.label} has no steps{': only some sections were saved, with --section' * is_partial}"
     if side.steps < limits.min_steps:
         return f"{side.label} has {counted(side.steps, 'steady step')}, and {limits.min_steps} are needed"
     if any(not (run > 0).sum() * 2 > run.size for run in side.runs):

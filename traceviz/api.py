@@ -187,6 +187,8 @@ def compare(
     members = {label: [Path(path) for path in runs] for label, runs in (groups or {}).items()}
     if is_partial or is_special:
         _check_none_is_saved([*sources, *(path for runs in members.values() for path in runs)])
+    if isinstance(by, str):
+        raise UsageError(f"by={by!r} should be a list of tags.", fix=f"Write by=[{by!r}].")
     if by and members:
         raise UsageError("Sides are either groups or values of tags.", fix="Leave out the groups, or the tags.")
     sides, left_out = tagged_sides(sources, by, base, read) if by else named_sides(sources, members, base, read)

@@ -19,7 +19,10 @@ from traceviz.cli_gates import gate_options
 from traceviz.cli_parts import (
     Time,
     analysis_options,
+    output_options,
+    page_options,
     page_width,
+    part_options,
     progress_bar_on_stderr,
     reading,
     reading_options,
@@ -80,26 +83,12 @@ def main() -> None:
 @main.command()
 @reading
 @click.option("--section", "sections", multiple=True, metavar="SLUG", help="Only this section; may be repeated.")
-@click.option(
-    "--format",
-    "format_name",
-    default="terminal",
-    metavar="NAME",
-    help="terminal, csv, github, json, junit or markdown.",
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout.")
-@click.option("--force", is_flag=True, help="Replace an existing output file.")
-@click.option("--device", type=int, help="Only the device with this number.")
-@click.option("--rank", type=int, help="Only this rank (process).")
-@click.option("--from", "start", type=Time(), help="Begin of the window analysed, e.g. 1.5s.")
-@click.option("--to", "end", type=Time(), help="End of the window analysed, e.g. 20s.")
-@click.option("--step-marker", metavar="REGEX", help="Ranges or annotations that are training steps.")
-@click.option("--input-range", metavar="REGEX", help="Ranges or annotations in which input is loaded.")
+@output_options
+@part_options
 @click.option(
     "--basis", default="traceviz", metavar="NAME", help="Classes of step time: traceviz, xprof, tensorboard, kineto."
 )
-@click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, small ones folded).")
-@click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped).")
+@page_options
 @click.option("--require-verdict", is_flag=True, help="Exit with 4 where the input cannot be judged.")
 @gate_options()
 def report(

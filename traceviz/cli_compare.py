@@ -11,9 +11,11 @@ import click
 from traceviz.cli_gates import gate_options
 from traceviz.cli_parts import (
     Source,
-    Time,
     analysis_options,
+    output_options,
+    page_options,
     page_width,
+    part_options,
     progress_bar_on_stderr,
     reading_options,
     wants_color,
@@ -41,23 +43,10 @@ if TYPE_CHECKING:
 @click.option("--same-work", is_flag=True, help="Steps do the same work, whatever shapes of kernels say.")
 @click.option("--min-effect", default="1%", metavar="SHARE", help="Smaller differences are no change (1%).")
 @click.option("--section", "sections", multiple=True, metavar="SLUG", help="Show only this section; may be repeated.")
-@click.option(
-    *("--format", "format_name"),
-    default="terminal",
-    metavar="NAME",
-    help="terminal, csv, github, json, junit or markdown.",
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout.")
-@click.option("--force", is_flag=True, help="Replace an existing output file.")
-@click.option("--device", type=int, help="Only the device with this number.")
-@click.option("--rank", type=int, help="Only this rank (process).")
-@click.option("--from", "start", type=Time(), help="Begin of the window of every trace, e.g. 1.5s.")
-@click.option("--to", "end", type=Time(), help="End of the window of every trace, e.g. 20s.")
-@click.option("--step-marker", metavar="REGEX", help="Ranges or annotations that are training steps.")
-@click.option("--input-range", metavar="REGEX", help="Ranges or annotations in which input is loaded.")
+@output_options
+@part_options
 @reading_options
-@click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, small ones folded).")
-@click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped).")
+@page_options
 @click.option("--require-verdict", is_flag=True, help="Exit with 4 where a side cannot be judged.")
 @gate_options(comparing=True)
 def compare(sides: tuple[Path, ...], groups: tuple[str, ...], by: str | None, gates: Gates, **options: Any) -> None:
@@ -130,7 +119,7 @@ def _groups(texts: tuple[str, ...]) -> dict[str, list[Path]]:
         if not label.strip() or not equals or not all(paths):  # as of an empty variable of a shell
             raise UsageError(f"--group {text!r} names no runs.", fix="Write it as --group base=run1,run2.")
         runs = [Path(run) for path in paths for run in _matching(path)]
-        found.setdefault(label, []).extend(runs)
+        found.setdefault(label.strip(), []).extend(runs)
     return found
 
 

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,6 +85,54 @@ def reading_options(command: Command) -> Command:
     run = click.option("--run", metavar="NAME", help="Run to read, where TRACE is a log folder of several (newest).")
     size = click.option("--max-size", type=Size(), help="The longest JSON to read, unpacked, e.g. 200GB.")
     return reader(run(size(command)))
+
+
+_OUTPUT = (
+    click.option(
+        *("--format", "format_name"),
+        default="terminal",
+        metavar="NAME",
+        help="terminal, csv, github, json, junit or markdown.",
+    ),
+    click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout."),
+    click.option("--force", is_flag=True, help="Replace an existing output file."),
+)
+_PART = (
+    click.option("--device", type=int, help="Only the device with this number."),
+    click.option("--rank", type=int, help="Only this rank (process)."),
+    click.option("--from", "start", type=Time(), help="Begin of the window analysed, e.g. 1.5s."),
+    click.option("--to", "end", type=Time(), help="End of the window analysed, e.g. 20s."),
+    click.option("--step-marker", metavar="REGEX", help="Ranges or annotations that are training steps."),
+    click.option("--input-range", metavar="REGEX", help="Ranges or annotations in which input is loaded."),
+)
+_PAGE = (
+    click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, small ones folded)."),
+    click.option(
+        "--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped)."
+    ),
+)
+
+
+def output_options(command: Command) -> Command:
+    """Options of commands that print a report: its format, and where it goes."""
+    return _with(command, _OUTPUT)
+
+
+def part_options(command: Command) -> Command:
+    """Options of commands that analyse traces: which part of them, and what the user knows of the program."""
+    return _with(command, _PART)
+
+
+def page_options(command: Command) -> Command:
+    """Options of commands that print a page of tables."""
+    return _with(command, _PAGE)
+
+
+def _with(command: Command, options: Iterable[Callable[[Command], Command]]) -> Command:
+    """The command with these options, which its help lists in this order."""
+    for option in reversed([*options]):
+        command = option(command)
+    return command
 
 
 def analysis_options(step_marker: str | None, input_range: str | None, basis: str) -> Any:

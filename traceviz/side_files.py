@@ -13,7 +13,7 @@ from traceviz.errors import DamagedTraceError, TracevizError, UsageError
 from traceviz.parsers.run_manifest import is_run_folder
 from traceviz.render import json as saved
 from traceviz.report import Report
-from traceviz.sources import about
+from traceviz.sources import about, is_trace_folder, openable
 
 _HEAD = 1 << 20
 _SCHEMA = re.compile(rb'"schema"\s*:\s*"traceviz\.')
@@ -27,10 +27,11 @@ Read = Callable[[Path], Report]
 
 def is_saved_report(path: Path) -> bool:
     """Whether a file is a report that was saved as JSON, or another JSON document of ours."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+    with openable(path):
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
     return head.startswith(b"{") and _SCHEMA.search(head) is not None
 
 
@@ -93,9 +94,10 @@ def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read
 
 def runs_in(path: Path) -> tuple[Path, ...]:
     """The runs and saved reports in a folder, by name; ``path`` itself where it is none of several."""
-    if not path.is_dir() or is_run_folder(path):
-        return (path,)
-    found = tuple(entry for entry in sorted(path.iterdir()) if is_run_folder(entry) or is_saved_report(entry))
+    with openable(path):
+        if not path.is_dir() or is_run_folder(path):
+            return (path,)
+        found = tuple(entry for entry in sorted(path.iterdir()) if is_run_folder(entry) or is_saved_report(entry))
     return found or (path,)
 
 
@@ -110,7 +112,7 @@ def _read_one(path: Path, read: Read) -> Report:
     Raises:
         UsageError: it is a folder of several, of which none is meant more than another.
     """
-    runs = runs_in(path)
+    runs = (path,) if is_trace_folder(path) else runs_in(path)
     if len(runs) > 1:
         raise UsageError(
             f"{path} holds {len(runs)} runs: {', '.join(run.name for run in runs[:3])}{', ...' * (len(runs) > 3)}.",
@@ -122,8 +124,7 @@ def _read_one(path: Path, read: Read) -> Report:
 
 def _read(path: Path, read: Read) -> Report:
     try:
-        return load_report(path) if is_saved_report(path) else read(path)
+        with openable(path):
+            return load_report(path) if is_saved_report(path) else read(path)
     except TracevizError as error:
         raise (error if str(path) in error.what else about(error, path, always=True)) from error
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read.", f"{error.strerror}.") from None

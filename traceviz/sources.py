@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from traceviz.errors import TracevizError, UsageError
+from traceviz.errors import TracevizError, UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, Progress, ReadOptions
 from traceviz.parsers.bundle import merged
 from traceviz.parsers.bundle_identity import rank_in_name
@@ -51,20 +52,48 @@ def _inside(path: Path) -> tuple[Path, ...]:
             "A report is on one run, or on the ranks of one job.",
             "Name one of them, or compare them: traceviz compare.",
         )
-    if not path.is_dir() or any(reader.sniff(b"", path) != Match.NO for reader in READERS):
-        return (path,)
+    return _ranks_in(path) or (path,)
+
+
+def _ranks_in(path: Path) -> tuple[Path, ...]:
+    """The traces in a folder that no reader takes as a whole, by rank; none where not each states another."""
+    if not path.is_dir() or _is_read_whole(path):
+        return ()
     files = [file for file in path.iterdir() if _is_trace(file)]
     by_rank = {rank_in_name(file.name): file for file in files}
     if None in by_rank or not len(files) == len(by_rank) > 1:
-        return (path,)  # unrelated traces, for all we know
+        return ()  # unrelated traces, for all we know
     return tuple(file for _, file in sorted(by_rank.items(), key=lambda item: item[0] or 0))
+
+
+def _is_read_whole(folder: Path) -> bool:
+    return any(reader.sniff(b"", folder) != Match.NO for reader in READERS)
+
+
+def is_trace_folder(path: Path) -> bool:
+    """Whether a folder is one trace, or those of the ranks of a job, whatever else lies in it; not one of runs."""
+    return not run_folders(path) and path.is_dir() and (_is_read_whole(path) or bool(_ranks_in(path)))
 
 
 def run_folders(folder: Path) -> tuple[Path, ...]:
     """The run folders in a folder, by name; none where it is a run itself, or no folder."""
-    if not folder.is_dir() or is_run_folder(folder):
-        return ()
-    return tuple(entry for entry in sorted(folder.iterdir()) if is_run_folder(entry))
+    with openable(folder):
+        if not folder.is_dir() or is_run_folder(folder):
+            return ()
+        return tuple(entry for entry in sorted(folder.iterdir()) if is_run_folder(entry))
+
+
+@contextmanager
+def openable(path: Path) -> Iterator[None]:
+    """Look at what lies at ``path``.
+
+    Raises:
+        UnknownFormatError: it cannot be opened, as where a folder may not be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise UnknownFormatError(f"{error.filename or path} cannot be opened.", f"{error.strerror}.") from None
 
 
 def _is_trace(path: Path) -> bool:

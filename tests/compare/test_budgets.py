@@ -101,7 +101,7 @@ def test_a_share_is_read(text, share):
     assert parse_share(text) == share
 
 
-@pytest.mark.parametrize("text", ["5", "-5%", "", "5ms", "%", "five"])
+@pytest.mark.parametrize("text", ["5", "-5%", "", "5ms", "%", "five", "1e999%"])
 def test_what_is_no_share_is_refused(text):
     with pytest.raises(UsageError, match=r"5%, or 0\.05"):
         parse_share(text)

@@ -4,6 +4,7 @@ import csv
 import gc
 import io
 import json
+import shutil
 import weakref
 from pathlib import Path
 
@@ -189,7 +190,7 @@ def test_help_names_every_format():
 
 def test_groups_are_sides_of_several_runs_and_the_one_called_base_is_the_base(saved):
     healthy, slow = saved / "healthy.json", saved / "input_bound.json"
-    done = run(slow, "--group", f"base={healthy},{healthy}", "--format", "csv")
+    done = run(slow, "--group", f" base ={healthy},{healthy}", "--format", "csv")
     assert done.exit_code == 0
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert [(row["side"], row["runs"], row["steps"]) for row in rows] == [
@@ -237,6 +238,20 @@ def test_a_folder_of_one_run_is_that_run(study, tmp_path):
     (tmp_path / "only.json").write_bytes((study / "run0.json").read_bytes())
     done = run(tmp_path, study / "run2.json", "--same-work", "--format", "json")
     assert json.loads(done.stdout)["verdict"]["code"] == "slower"
+
+
+@pytest.mark.parametrize("trace", ["synthetic/torch_four_ranks_straggler", "xplane/keras_tensorboard"])
+def test_a_report_saved_beside_a_trace_does_not_take_its_place(samples, saved, tmp_path, trace):
+    folder = tmp_path / "trace"
+    shutil.copytree(samples / trace, folder)
+    shutil.copy(saved / "healthy.json", folder)
+    done = run(folder, samples / trace, "--format", "json")
+    assert json.loads(done.stdout)["verdict"]["code"] == "no-change"
+
+
+def test_a_tag_that_is_no_list_of_tags_is_not_taken_apart(saved):
+    with pytest.raises(UsageError, match=r"Write by=\['batch'\]\."):
+        api.compare(saved, by="batch")
 
 
 def test_known_sides_of_several_tags_are_told_apart_by_more_than_a_comma(study):

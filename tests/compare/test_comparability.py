@@ -379,6 +379,8 @@ def test_one_recording_on_both_sides_is_said_and_twice_on_one_side_is_no_repeat(
     assert codes(side("a", slow), side("b", slow)) == {("copies", "info", "")}
     assert codes(side("a", slow), side("b", other)) == set()
     assert ("copied-runs", "error", "verdict") in codes(side("a", slow, slow), side("b", other))
+    assert ("shared-runs", "error", "verdict") in codes(side("a", slow, other), side("b", other))
+    assert codes(side("a", slow, other), side("b", other, slow)) == {("copies", "info", "")}
     same = side("a", run(12), run(12))
     assert codes(same, same) == set()  # steps that all last equally long prove nothing
 

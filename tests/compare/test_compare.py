@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from tests.compare.sections_of import kernels, run, side, steps_of, tagged
+from tests.compare.sections_of import finding, kernels, run, side, steps_of, tagged
 from tests.compare.sides_of import report, steps
 from tests.compare.sides_of import side as side_of_steps
+from traceviz.compare import sides as of_sides
 from traceviz.compare.compare import CompareOptions, compare
 from traceviz.compare.document import document
 from traceviz.compare.effect import Effect
@@ -19,7 +20,7 @@ from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.render.json import dumps, loads
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import RENDERERS, renderer
-from traceviz.report import COMPARISON, Facts, Grid
+from traceviz.report import COMPARISON, Facts, Grid, Severity
 
 MS = 1_000_000
 BASE, NEW = [10 * MS] * 20, [5 * MS] * 20
@@ -275,3 +276,14 @@ def test_a_side_without_steps_on_a_path_of_3_leaves_its_2_changes_unknown():
     path = [(row["verdict"], row["difference_ns"]) for row in grid_rows(told, "effect", 1)]
     assert path == [("cannot judge", None), ("cannot judge", None), ("faster", -5 * MS)]
     assert "Cannot judge b: b has no steps." in renderer("terminal").render(told, RenderOptions(80))
+
+
+def test_steps_of_a_report_are_read_once_however_often_they_are_asked_for(monkeypatch):
+    read = []
+    recorded = of_sides._recorded
+    monkeypatch.setattr(of_sides, "_recorded", lambda report: read.append(report) or recorded(report))
+    found = [finding(code, 500, 0.1, Severity.WARNING) for code in ("TV101", "TV201", "TV301")]
+    told = [side(name, run(12, kernels(("a", "gemm", 12, 900)), findings=found)) for name in "abc"]
+    assert [one.base_ns for one in compare(told).shown.findings.changes] == [42] * 3  # 500 ns of 12 steps
+    assert len(read) == 3
+    assert "Grid(" not in repr(told)

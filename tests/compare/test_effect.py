@@ -119,6 +119,7 @@ def test_a_recording_and_its_copies_do_not_differ_by_chance():
     shuffled = np.random.default_rng(11).permutation(12)
     assert effect([times], [times[shuffled]]).interval == (0, 0)
     assert effect([times, times // 2], [times, times // 2]).interval == (0, 0)
+    assert effect([times, times // 2], [times // 2, times]).interval == (0, 0)
     assert not mean_differences([table], [table[shuffled]]).any()
     other = effect([times], [times + np.eye(12, dtype=np.int64)[0]])  # a nanosecond longer in one of twelve steps
     assert other.low_ns < -1e5 < 1e5 < other.high_ns
@@ -130,6 +131,19 @@ def test_the_means_of_several_runs_are_told_apart_between_runs():
     low, high = mean_differences(*sides)
     half = 4.3027 * math.sqrt(8)
     assert (low[0], high[0]) == pytest.approx((-10 - half, -10 + half))
+
+
+def test_runs_of_other_lengths_raise_no_more_alarms_than_equal_ones():
+    """A mean over all steps is nearly that of the longest of five runs, and scatters as one run does."""
+    generator, alarms = np.random.default_rng(13), 0
+    for _ in range(PAIRS):
+        sides = [
+            [np.full((count, 1), 1e6 * (1 + 0.05 * generator.standard_normal())) for count in (1000, 10, 10, 10, 10)]
+            for _ in range(2)
+        ]
+        low, high = mean_differences(*sides)
+        alarms += not low[0] <= 0 <= high[0]
+    assert alarms <= 19  # with the interval of equal runs 62
 
 
 def test_of_very_many_steps_some_are_drawn_and_their_scatter_is_scaled_to_all():
@@ -178,6 +192,16 @@ def test_pairs_without_a_difference_are_told_apart_in_one_of_twenty(count, alike
         found = effect([base], [new])
         alarms += not found.low_ns <= 0 <= found.high_ns
     assert alarms <= 0.05 * PAIRS + 3 * math.sqrt(PAIRS * 0.05 * 0.95)  # 19 of 200: three standard deviations
+
+
+def test_a_dozen_steps_whose_neighbours_are_alike_raise_few_alarms():
+    """Without what few steps hide of their correlation, every tenth of these pairs would be called different."""
+    generator, alarms = np.random.default_rng(14), 0
+    for _ in range(2 * PAIRS):
+        base, new = (steps(generator, 12, 1e7, 0.05, 0.5) for _ in range(2))
+        found = effect([base], [new])
+        alarms += not found.low_ns <= 0 <= found.high_ns
+    assert alarms <= 28  # 7 %
 
 
 def test_false_alarms_do_occur():

@@ -43,7 +43,8 @@ def test_a_side_that_mixes_something_else_cannot_be_judged(names):
     [
         [{"rep": "a"}, {"rep": "b"}],
         [{"seed": "17"}, {"seed": "x"}],
-        [{"number": "1"}, {"number": "2"}, {"number": "3"}],
+        [{"number": "1"}, {"number": "3"}, {"number": "2"}],
+        [{"Rep": "0", "number": "0"}, {"Rep": "5", "number": "1"}],
         [{"variant": "plain"}, {"variant": "plain"}],
         [{}, {}],
     ],
@@ -59,9 +60,17 @@ def test_a_number_that_2_of_3_runs_share_and_a_tag_that_1_of_2_lacks_are_mixture
     assert words == "runs of a differ in gpu (without, x)"
 
 
+def test_numbers_that_do_not_count_the_runs_are_settings():
+    base, new = (runs(name, {"workers": "1"}, {"workers": more}) for name, more in (("tf", "4"), ("torch", "8")))
+    ((words, alike),) = mixtures(base, new)
+    assert words == "runs of tf differ in workers (1, 4) and runs of torch differ in workers (1, 8)"
+    assert not alike
+
+
 def test_batches_that_differ_within_a_side_are_not_said_to_differ_between_sides():
     base, new = (runs(name, {"batch": "64"}, {"batch": "8"}) for name in ("a", "b"))
     (remark,) = (one for one in remarks(base, new, CompareOptions()) if one.code == "batch")
     assert remark.text.startswith("runs of a side differ in batch (8 and 64)")
     assert remark.forbids == "verdict"
-    assert list(mixtures(replace(base, label="c"), new)) == []
+    told = "runs of c differ in batch (8, 64) and runs of b differ in batch (8, 64)"
+    assert list(mixtures(replace(base, label="c"), new)) == [(told, True)]

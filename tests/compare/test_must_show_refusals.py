@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,23 @@ def test_a_side_that_cannot_be_read_is_named_with_what_to_do_and_nothing_is_writ
         assert [part for part in (bad.name, *UNREADABLE[name]) if part not in message] == []
         assert str(good) not in message
         assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("arguments", [("{0}/good.sqlite", "{0}/locked"), ("{0}/locked", "--by", "batch")])
+def test_a_folder_that_may_not_be_read_is_no_failed_gate(sides, monkeypatch, arguments):
+    """Without a message the exit code would be 1, which is that of a gate."""
+    (sides / "locked").mkdir(exist_ok=True)
+    listed = Path.iterdir
+
+    def denied(folder):
+        if folder.name == "locked":
+            raise PermissionError(13, "Permission denied", str(folder))
+        return listed(folder)
+
+    monkeypatch.setattr(Path, "iterdir", denied)
+    code, said = refused(*(argument.format(sides) for argument in arguments))
+    assert code == 3
+    assert f"{sides}/locked cannot be opened." in said
 
 
 def test_a_missing_side_is_a_wrong_call_and_nothing_is_written(sides, tmp_path):

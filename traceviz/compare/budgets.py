@@ -148,4 +148,7 @@ def parse_share(text: str) -> float:
     scale = _SCALES["ratio"].get(found["unit"]) if found else None
     if found is None or scale is None or (not found["unit"] and Fraction(found["number"]) > 1):
         raise UsageError(f"{text!r} is not a share.", fix=f"Write, for example, {_EXAMPLES['ratio']}.")
-    return float(Fraction(found["number"]) * scale)
+    try:
+        return float(Fraction(found["number"]) * scale)
+    except OverflowError:
+        raise UsageError(f"{text!r} is too much.", fix=f"Write, for example, {_EXAMPLES['ratio']}.") from None

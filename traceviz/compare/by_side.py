@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from traceviz.compare.changes import NOTABLE, api_shares
+from traceviz.compare.changes import NEVER, NOTABLE, api_shares
 from traceviz.compare.sides import Side
 from traceviz.report import Block, Column, Grid, Row
 from traceviz.units import Unit
@@ -43,14 +43,11 @@ def api_by_side(sides: Sequence[Side]) -> list[Block]:
     shares = {side.label: found for side in sides if (found := api_shares(side))}
     if len(shares) < _LEAST:
         return []
-    most = {name: max(one.get(name, _NEVER)[1] for one in shares.values()) for one in shares.values() for name in one}
+    most = {name: max(one.get(name, NEVER)[1] for one in shares.values()) for one in shares.values() for name in one}
     notable = sorted((name for name in most if most[name] >= NOTABLE), key=lambda name: (-most[name], name))
     labels = list(shares)
     beside = [labels[first : first + _SIDES_BESIDE] for first in range(0, len(labels), _SIDES_BESIDE)]
     return [*(_beside(shares, part, notable) for part in beside), _every_share(shares)]
-
-
-_NEVER = ("", 0.0)
 
 
 def _beside(shares: Mapping[str, Mapping[str, tuple[str, float]]], labels: Sequence[str], names: Sequence[str]) -> Grid:
@@ -58,7 +55,7 @@ def _beside(shares: Mapping[str, Mapping[str, tuple[str, float]]], labels: Seque
         Column("name", "Function", "text", 0),
         *(Column(f"{SHARE}{label}", label, "ratio", 0) for label in labels),
     )
-    rows: tuple[Row, ...] = tuple((name, *(shares[label].get(name, _NEVER)[1] for label in labels)) for name in names)
+    rows: tuple[Row, ...] = tuple((name, *(shares[label].get(name, NEVER)[1] for label in labels)) for name in names)
     return Grid(columns, rows, "share of CUDA API time on each side, over the whole captures", complete=True)
 
 

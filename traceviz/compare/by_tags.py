@@ -42,7 +42,8 @@ def sides_by(reports: Iterable[tuple[str, Report]], by: Sequence[str], base: str
     if not groups:
         fix = f"Known: {', '.join(sorted(known))}." if known else "Tag runs with `traceviz collect --tag KEY=VALUE`."
         raise UsageError(f"No run has the tag{'s' if len(by) > 1 else ''} {', '.join(by)}.", fix=fix)
-    sides = {", ".join(key): _side(by, key, groups[key]) for key in sorted(groups, key=_natural)}
+    in_order = sorted(groups, key=lambda key: tuple(map(natural, key)))
+    sides = {", ".join(key): _side(by, key, groups[key]) for key in in_order}
     values = ", ".join(_value(part.strip(), by) for part in base.split(","))
     return with_base(list(sides.values()), sides[values].label if values in sides else base), left_out
 
@@ -76,13 +77,7 @@ def with_base(sides: Sequence[Side], base: str) -> list[Side]:
     return [first, *(side for side in sides if side is not first)]
 
 
-def _natural(key: Key) -> tuple[tuple[tuple[float, str], ...], ...]:
-    """Order in which 8 comes before 64, and numbers come before words."""
-    return tuple(
-        tuple((float(part), "") if part.isdecimal() else (float("inf"), part) for part in _pieces(value))
-        for value in key
-    )
-
-
-def _pieces(value: str) -> list[str]:
-    return [piece for piece in re.split(r"(\d+)", value) if piece]
+def natural(value: str) -> tuple[tuple[float, str], ...]:
+    """Sorts values so that 8 comes before 64, and numbers come before words."""
+    pieces = (piece for piece in re.split(r"(\d+)", value) if piece)
+    return tuple((float(piece), "") if piece.isdecimal() else (float("inf"), piece) for piece in pieces)

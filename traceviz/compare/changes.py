@@ -8,7 +8,7 @@ bytes are whole numbers that add up to the side's own sum, rounded; calls are ex
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
@@ -125,7 +125,7 @@ def kernels(base: Side, new: Side) -> KernelChanges:
     if why := why_not(base, new, "kernels", "kernels", IN_STEPS):
         return KernelChanges(why_not=why)
     found = kernel_matches(base, new)
-    before, after = kernel_events(base), kernel_events(new)
+    before, after = base.kernels, new.kernels
     common = common_share(found, before, after)
     formats = [side.run_fact("format") for side in (base, new)]
     why = ""
@@ -141,13 +141,12 @@ def kernels(base: Side, new: Side) -> KernelChanges:
 
 def kernel_matches(base: Side, new: Side) -> tuple[Match, ...]:
     """Kernels of both sides; calls are compared per step, whatever work a step does."""
-    steps = (kernel_events(replace(side, per=Fraction(1))) for side in (base, new))
-    return matches(*steps)
+    return matches(*(_of_a_step(side.kernels, side.per) for side in (base, new)))
 
 
-def kernel_events(side: Side) -> Events:
-    """Kernels in steady steps by name; none where they were not recorded."""
-    return _events(side, "kernels", group="family")
+def _of_a_step(events: Events, per: Fraction) -> Events:
+    """Events per step, from those per unit of the work of which a step does so much."""
+    return {name: PerStep(one.calls * per, one.ns * per, one.group) for name, one in events.items()}
 
 
 def common_share(found: Iterable[Match], base: Events, new: Events) -> float | None:
@@ -212,12 +211,6 @@ def _whole(events: Sequence[PerStep]) -> list[int]:
     return apportioned([event.ns for event in events], round(_sum(events)))
 
 
-def _events(side: Side, slug: str, key: str = "name", group: str = "") -> Events:
-    """Events in steady steps per step; a section without them, which :func:`why_not` has told, has none."""
-    found = side.sums(slug, key, group) or {}
-    return {name: PerStep(side.per_step(s.calls), side.per_step(s.total_ns), s.group) for name, s in found.items()}
-
-
 def _same_names(base: Events, new: Events) -> tuple[Match, ...]:
     """Matches by name alone."""
     return tuple(
@@ -275,8 +268,8 @@ def api(base: Side, new: Side) -> ApiChanges:
         ApiChange(
             name=name,
             domain=(before.get(name) or after[name])[0],
-            base_share=before.get(name, _NEVER)[1],
-            new_share=after.get(name, _NEVER)[1],
+            base_share=before.get(name, NEVER)[1],
+            new_share=after.get(name, NEVER)[1],
             steady=steady.get(name, _nothing(name)) if sums else None,
         )
         for name in dict.fromkeys((*before, *after))
@@ -289,7 +282,7 @@ def _api_in_steps(base: Side, new: Side) -> tuple[dict[str, EventChange], tuple[
     """Functions per steady step, and their sums; nothing where a side does not tell."""
     if why_not(base, new, "cuda_api", "CUDA API calls", IN_STEPS):
         return {}, None
-    before, after = (_events(side, "cuda_api", group="domain") for side in (base, new))
+    before, after = (side.events("cuda_api", group="domain") for side in (base, new))
     changes = {change.name: change for change in _changes(_same_names(before, after), before, after)}
     return changes, (round(_sum(before.values())), round(_sum(after.values())))
 
@@ -299,7 +292,7 @@ def _nothing(name: str) -> EventChange:
     return EventChange(name, "", Fraction(0), Fraction(0), 0, 0, Change.SAME)
 
 
-_NEVER = ("", 0.0)
+NEVER = ("", 0.0)
 """Domain and share of a function that a side never calls."""
 
 
@@ -340,7 +333,7 @@ def copies(base: Side, new: Side) -> CopyChanges:
     """Copies and fills by kind."""
     if why := why_not(base, new, "copies", "copies", IN_STEPS):
         return CopyChanges(why_not=why)
-    sides = _events(base, "copies", "kind"), _events(new, "copies", "kind")
+    sides = base.events("copies", "kind"), new.events("copies", "kind")
     changes = _changes(_same_names(*sides), *sides)
     sizes = [_whole_bytes(side) for side in (base, new)]
     return CopyChanges(tuple(CopyChange(one, *(size.get(one.name, 0) for size in sizes)) for one in changes))

@@ -16,11 +16,11 @@ import numpy as np
 
 from traceviz.compare.attribution import MATTERS, share_of
 from traceviz.compare.changes import IN_COMMON, Change, KernelChanges, bytes_by_kind, kernels
-from traceviz.compare.effect import are_copies
+from traceviz.compare.effect import are_copies, recording
 from traceviz.compare.mixtures import mixtures
 from traceviz.compare.recorded import why_not
 from traceviz.compare.same_work import MOST, batch, calls_per_step, other_sizes
-from traceviz.compare.sides import BY_STEP, EVERY_STEP, IN_STEPS, Side, fact, grid, rows
+from traceviz.compare.sides import IN_STEPS, Side, fact
 from traceviz.report import Report, Severity
 from traceviz.units import Value, counted, format_ratio, format_value
 
@@ -214,28 +214,25 @@ def _is_inferred(side: Side) -> bool:
 
 def _ranks(base: Side, new: Side) -> Iterator[Remark]:
     """Processes that have steps."""
-    counts = [max(map(_ranks_of, side.reports), default=0) for side in (base, new)]
-    if all(counts) and counts[0] != counts[1]:
-        yield _warning(
-            "ranks", f"{counted(counts[0], 'rank')} against {counts[1]:,}: steps may share their work among them"
-        )
-
-
-def _ranks_of(report: Report) -> int:
-    found = grid(report, "breakdown", BY_STEP) or grid(report, "steps", EVERY_STEP)
-    return len({row["process"] for row in rows(found)}) if found is not None else 0
+    if base.ranks and new.ranks and base.ranks != new.ranks:
+        ranks = f"{counted(base.ranks, 'rank')} against {new.ranks:,}"
+        yield _warning("ranks", f"{ranks}: steps may share their work among them")
 
 
 def _copies(base: Side, new: Side) -> Iterator[Remark]:
     """The same recordings on both sides, or twice on one; steps that all last equally long prove nothing."""
-    for side in (base, new):
-        varying = [np.sort(run) for run in side.runs if np.unique(run).size > 1]
-        if len({run.tobytes() for run in varying}) < len(varying):
+    found = [[recording(run) for run in side.runs if np.unique(run).size > 1] for side in (base, new)]
+    for side, recordings in zip((base, new), found, strict=True):
+        if len(set(recordings)) < len(recordings):
             text = f"runs of {side.label} have the same steps to the nanosecond: one recording, given more than once"
             yield Remark("copied-runs", Severity.ERROR, text, "verdict")
-    varies = any(np.unique(run).size > 1 for run in base.runs)
-    if varies and are_copies(base.runs, new.runs):
+    if not set(found[0]) & set(found[1]):
+        return
+    if are_copies(base.runs, new.runs):
         yield _info("copies", "both sides have the same steps to the nanosecond: one recording, or copies of it")
+    else:
+        text = f"a run of {base.label} and one of {new.label} have the same steps to the nanosecond"
+        yield Remark("shared-runs", Severity.ERROR, f"{text}: one recording, given to both sides", "verdict")
 
 
 _STOPPED = frozenset({"run-failed", "run-killed", "run-interrupted"})

@@ -33,10 +33,9 @@ SECTIONS = ("effect", "attribution", *(slug for slug, _, _ in TELLERS), "compara
 def document(comparison: Comparison) -> Report:
     """Sections of everything that was compared: of several pairs the one that is told in full first."""
     changes = [_changes(comparison, *teller) for teller in TELLERS]
-    code = comparison.shown.judgement.outcome.value.replace(" ", "-")
     return Report(
         run=_about(comparison),
-        verdict=Verdict(code, verdict_sentence(comparison)),
+        verdict=Verdict(comparison.shown.judgement.outcome.code, verdict_sentence(comparison)),
         sections=(
             effect_section(comparison),
             _attribution(comparison),

@@ -49,7 +49,7 @@ def _facts(comparison: Comparison) -> Facts:
     effect = judgement.effect
     return Facts(
         (
-            Fact("outcome", "outcome", judgement.outcome.value),
+            Fact("outcome", "outcome", judgement.outcome.code),
             Fact("why", "why", judgement.why or None),
             *(Fact(key, label, None if effect is None else read(effect), unit) for key, label, unit, read in _FIGURES),
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 
 from traceviz.compare.sides import Side
 from traceviz.report import Finding, Report, Severity
@@ -133,18 +134,26 @@ def _recorders(side: Side) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Findings of one code on one side, and the runs that have it; ``looked``: whether any run was searched for it."""
+    """Findings of one code on one side.
+
+    Args:
+        found: In all runs.
+        runs: Number of runs that have it,
+        work: and of their steady steps, each once for each rank; of units of work, where sides are compared by that.
+        looked: Whether any run was searched for it.
+    """
 
     found: tuple[Finding, ...]
-    having: Side
+    runs: int
+    work: Fraction
     looked: bool
 
     @classmethod
     def of(cls, code: str, side: Side) -> _Found:
-        having = tuple(report for report in side.reports if any(one.code == code for one in report.findings))
-        found = tuple(one for report in having for one in report.findings if one.code == code)
+        by_run = [tuple(one for one in report.findings if one.code == code) for report in side.reports]
+        steps = sum(count for found, count in zip(by_run, side.rank_steps_by_run, strict=True) if found)
         looked = any(was_looked_for(code, report) for report in side.reports)
-        return cls(found, replace(side, reports=having), looked)
+        return cls(sum(by_run, ()), sum(map(bool, by_run)), steps * side.per, looked)
 
     @property
     def worst(self) -> Finding | None:
@@ -153,13 +162,13 @@ class _Found:
     @property
     def share(self) -> float | None:
         known = [one.share for one in self.found if one.share is not None]
-        return sum(known) / len(self.having.reports) if len(known) == len(self.found) > 0 else None
+        return sum(known) / self.runs if len(known) == len(self.found) > 0 else None
 
     @property
     def per_step(self) -> int | None:
-        if not self.having.steps or any(one.share_of != PER_STEP for one in self.found):
+        if not self.work or any(one.share_of != PER_STEP for one in self.found):
             return None
-        return round(self.having.per_step(sum(one.cost_ns for one in self.found)))
+        return round(sum(one.cost_ns for one in self.found) / self.work)
 
 
 def was_looked_for(code: str, report: Report) -> bool:

@@ -29,8 +29,7 @@ def job_steps(process: Whole, step: Whole) -> Index:
     """
     if np.unique(process).size < 2:
         return np.arange(process.size)
-    numbers = step - step.min()
-    found = _same(numbers, _occurrence(process, numbers))
+    found = _same(step, _occurrence(process, step))
     most = int(np.unique(process, return_counts=True)[1].max())
     if found.max() + 1 - most > (process.size - most) / 2:
         found = _same(_occurrence(process, np.zeros_like(process)), np.zeros_like(process))

@@ -18,6 +18,11 @@ class Outcome(StrEnum):
     NO_CHANGE = "no change"
     UNKNOWN = "cannot judge"
 
+    @property
+    def code(self) -> str:
+        """What programs call it: ``cannot-judge``."""
+        return self.value.replace(" ", "-")
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -15,7 +15,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from fractions import Fraction
 from functools import lru_cache
@@ -79,10 +79,7 @@ class _Left:
 
     base: dict[str, PerStep]
     new: dict[str, PerStep]
-    found: list[Match]
-
-    def __init__(self, base: dict[str, PerStep], new: dict[str, PerStep]) -> None:
-        self.base, self.new, self.found = base, new, []
+    found: list[Match] = field(default_factory=list)
 
     def take(self, found: Iterable[Match]) -> None:
         """Keep ``found``, and look no further for its kernels."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from traceviz.compare.by_tags import natural
 from traceviz.compare.sides import Side, tags
 
 REPEATS = frozenset({"rep", "repeat", "repetition", "round", "run", "seed", "trial"})
@@ -15,7 +16,8 @@ REPEATS = frozenset({"rep", "repeat", "repetition", "round", "run", "seed", "tri
 def mixtures(base: Side, new: Side) -> Iterator[tuple[str, bool]]:
     """What the runs of a side differ in, where they do, and whether both sides mix the same.
 
-    Tags of :data:`REPEATS` are no mixture, and neither are those in which every run of a side has another whole number.
+    Tags of :data:`REPEATS` are no mixture, and neither are those that count the runs of a side from 0 or 1 on: other
+    numbers (1, 4 and 8 workers) are settings.
 
     Yields:
         ``runs of tf differ in variant (base, cache)``, of both sides in one sentence, and whether each has the same
@@ -33,16 +35,12 @@ def mixtures(base: Side, new: Side) -> Iterator[tuple[str, bool]]:
 
 
 def _mixed_tags(side: Side) -> list[str]:
-    values = {tag: _values(side, tag) for tag in _all_tags(side) if tag not in REPEATS}
+    values = {tag: _values(side, tag) for tag in _all_tags(side) if tag.lower() not in REPEATS}
     return [tag for tag, said in values.items() if len(set(said)) > 1 and not _counts(said)]
 
 
 def _named(side: Side, tags: Sequence[str]) -> str:
-    return ", ".join(f"{tag} ({', '.join(sorted(set(_values(side, tag)), key=_natural))})" for tag in tags)
-
-
-def _natural(value: str) -> tuple[float, str]:
-    return (float(value) if value.isdecimal() else float("inf"), value)
+    return ", ".join(f"{tag} ({', '.join(sorted(set(_values(side, tag)), key=natural))})" for tag in tags)
 
 
 def _shares(side: Side, tags: Sequence[str]) -> dict[tuple[str, ...], Fraction]:
@@ -60,5 +58,8 @@ def _values(side: Side, tag: str) -> list[str]:
 
 
 def _counts(values: Sequence[str]) -> bool:
-    """Whether every run has a whole number of its own."""
-    return len(set(values)) == len(values) and all(value.isdecimal() for value in values)
+    """Whether they are the numbers of the runs: 1, 2, 3 or 0, 1, 2."""
+    if not all(value.isdecimal() for value in values):
+        return False
+    numbers = sorted(map(int, values))
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] <= 1

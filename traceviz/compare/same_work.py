@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from traceviz.compare.changes import kernel_events, kernel_matches
+from traceviz.compare.by_tags import natural
+from traceviz.compare.changes import kernel_matches
 from traceviz.compare.kernel_pairs import Events, How, spelling
 from traceviz.compare.sides import Side, grid, rows, tags, whole
+from traceviz.compare.units_of_work import is_batch
 
-BATCH = frozenset({"batch", "batchsize"})
-"""Tags of batch sizes, without what separates words."""
 ENOUGH = 0.5
 """Kernels of both sides say something from this share of the base's kernel time on."""
 MOST = 0.8
@@ -36,16 +36,12 @@ class Batch:
 
 def batch(side: Side) -> Batch | None:
     """What the tags of all runs say; ``None`` where a run does not say it."""
-    said = [next(((key, value) for key, value in tags(one).items() if _is_batch(key)), None) for one in side.reports]
+    said = [next(((key, value) for key, value in tags(one).items() if is_batch(key)), None) for one in side.reports]
     known = [one for one in said if one is not None]
     if not known or len(known) < len(said):
         return None
     sizes = {value.strip() for _, value in known}
-    return Batch(known[0][0], tuple(sorted(sizes, key=lambda size: (len(size), size))))
-
-
-def _is_batch(tag: str) -> bool:
-    return tag.lower().replace("-", "").replace("_", "") in BATCH
+    return Batch(known[0][0], tuple(sorted(sizes, key=natural)))
 
 
 def other_sizes(base: Side, new: Side) -> float | None:
@@ -98,7 +94,7 @@ def calls_per_step(base: Side, new: Side) -> float | None:
         The factor of the kernel in the middle by time; ``None`` where kernels in common are called about as often, or
         have less than :data:`ENOUGH` of the base's kernel time.
     """
-    before, after = kernel_events(base), kernel_events(new)
+    before, after = base.kernels, new.kernels
     total = sum((event.ns for event in before.values()), Fraction(0))
     pairs = [
         (match.base[0], match.new[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from traceviz.compare.effect import Times, typical
 from traceviz.compare.job_steps import job_steps, of_the_job
+from traceviz.compare.kernel_pairs import Events, PerStep
 from traceviz.report import Facts, Grid, Report
 from traceviz.units import Value
 
@@ -41,7 +42,7 @@ class Side:
     """
 
     label: str
-    reports: tuple[Report, ...]
+    reports: tuple[Report, ...] = field(repr=False)
     per: Fraction = Fraction(1)
 
     @cached_property
@@ -70,12 +71,22 @@ class Side:
     @cached_property
     def rank_steps(self) -> int:
         """The same with every step counted once for each rank: what sums over all ranks are divided by."""
-        return sum(one[DURATION].size for one in self._recorded)
+        return sum(self.rank_steps_by_run)
+
+    @cached_property
+    def rank_steps_by_run(self) -> tuple[int, ...]:
+        """The same of each of :attr:`reports`; 0 of runs without steady steps."""
+        return tuple(one.job.size for one in self._every_run)
+
+    @cached_property
+    def ranks(self) -> int:
+        """Ranks that have steady steps, in the run that has most of them."""
+        return max((np.unique(one["process"]).size for one in self._recorded), default=0)
 
     @cached_property
     def stepless(self) -> int:
         """Number of runs without steady steps; nothing per step is of them."""
-        return len(self.reports) - len(self._stepping)
+        return self.rank_steps_by_run.count(0)
 
     @cached_property
     def classes(self) -> Mapping[str, Times]:
@@ -103,17 +114,27 @@ class Side:
         )
 
     @cached_property
+    def _every_run(self) -> tuple[_Recorded, ...]:
+        return tuple(map(_recorded, self.reports))
+
+    @cached_property
     def _recorded(self) -> tuple[_Recorded, ...]:
-        return tuple(recorded for _, recorded in self._with_steps)
+        return tuple(one for one in self._every_run if one.job.size)
 
     @cached_property
     def _stepping(self) -> tuple[Report, ...]:
-        return tuple(report for report, _ in self._with_steps)
+        steps = zip(self.reports, self.rank_steps_by_run, strict=True)
+        return tuple(report for report, count in steps if count)
 
     @cached_property
-    def _with_steps(self) -> tuple[tuple[Report, _Recorded], ...]:
-        found = ((report, _recorded(report)) for report in self.reports)
-        return tuple((report, recorded) for report, recorded in found if recorded[DURATION].size)
+    def kernels(self) -> Events:
+        """Kernels in steady steps by name, with their family; none where they were not recorded."""
+        return self.events("kernels", group="family")
+
+    def events(self, slug: str, key: str = "name", group: str = "") -> Events:
+        """:meth:`sums` per step, or per unit of its work; none where they were not recorded."""
+        found = self.sums(slug, key, group) or {}
+        return {name: PerStep(self.per_step(s.calls), self.per_step(s.total_ns), s.group) for name, s in found.items()}
 
     def sums(self, slug: str, key: str = "name", group: str = "") -> Mapping[str, Sums] | None:
         """Events in steady steps by the column ``key`` of section ``slug``, over all runs.

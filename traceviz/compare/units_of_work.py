@@ -9,12 +9,17 @@ from fractions import Fraction
 from traceviz.compare.sides import Side, tags
 from traceviz.errors import UsageError
 
-_BATCH = frozenset({"batch", "batch-size", "batch_size", "batchsize"})
+_BATCH = frozenset({"batch", "batchsize"})
+
+
+def is_batch(tag: str) -> bool:
+    """Whether a tag is that of the batch size, however its words are separated."""
+    return tag.lower().replace("-", "").replace("_", "") in _BATCH
 
 
 def unit_of(tag: str) -> str:
     """What one unit of ``tag`` is: of a batch a sample, of tokens a token."""
-    if tag.lower() in _BATCH:
+    if is_batch(tag):
         return "sample"
     return tag.removesuffix("s") or tag
 

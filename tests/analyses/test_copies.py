@@ -130,7 +130,8 @@ def test_a_capture_without_copies_says_so_in_one_sentence():
     blocks = analysis.describe(analysis.run(trace(memcpy=[], memset=[], kernels=[(0, 5, "k")]))).blocks
     shown = [block for block in blocks if getattr(block, "audience", "all") == "all"]
     assert shown == [Prose("Nothing was copied or filled.")]
-    assert len(blocks) == 4
+    assert [block.title for block in blocks if isinstance(block, Grid)] == ["", "By kind", "In steady steps"]
+    assert len(blocks) == 5
 
 
 def test_order_of_rows_and_origin_of_the_clock_change_nothing():

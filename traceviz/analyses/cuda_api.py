@@ -182,8 +182,8 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         blocks: list[Block] = [
             Facts(tuple(facts)),
             Grid(columns, rows_of(result.by_name, (*names, *DURATION_NAMES)), fold_below=self.fold_below),
-            steady_grid(result.in_steps, Column("name", "Function", "text", 0), Column("domain", "Domain", "text", 6)),
             _threads(result.by_thread),
+            steady_grid(result.in_steps, Column("name", "Function", "text", 0), Column("domain", "Domain", "text", 6)),
         ]
         if not result.steps:
             blocks.append(Prose("No steps were found, so start-up and steady time are not told apart."))

@@ -207,10 +207,10 @@ class KernelsAnalysis(Analysis[KernelTimes]):
                 version,
                 _family_bars(result),
                 Grid(_columns(tpu=result.tpu), rows_of(result.by_name, names), fold_below=self.fold_below),
+                Grid(_SHAPE_COLUMNS, rows_of(result.by_shape, shape_names), "By launch shape", audience="machine"),
                 steady_grid(
                     result.in_steps, Column("name", "Kernel", "text", 0), Column("family", "Family", "text", 1)
                 ),
-                Grid(_SHAPE_COLUMNS, rows_of(result.by_shape, shape_names), "By launch shape", audience="machine"),
             ),
         )
 

@@ -18,6 +18,11 @@ SCHEMA = "traceviz.report/1"
 COMPARISON = "traceviz.comparison/1"
 """Schema of what :mod:`traceviz.compare` says of several reports: the same document, of other sections."""
 
+BY_STEP, EVERY_STEP, IN_STEPS, BY_SHAPE = "By step", "Every step", "In steady steps", "By launch shape"
+"""Titles of the grids for machines from which comparisons are made, also of reports that were saved."""
+TAG = "tag."
+"""Begin of the keys of facts that are tags of a run."""
+
 Audience = Literal["all", "machine"]
 """Who a block is for: everybody, or only programs that read the JSON report."""
 

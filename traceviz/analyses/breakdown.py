@@ -26,7 +26,7 @@ from traceviz.analyses.kineto_basis import KinetoSteps, kineto_steps
 from traceviz.analyses.kineto_section import kineto_blocks
 from traceviz.analyses.steps import why_no_steps
 from traceviz.analyses.view import TraceView
-from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
+from traceviz.report import BY_STEP, Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import counted, format_ns
 
 
@@ -152,7 +152,7 @@ def _by_step(frame: pl.DataFrame, keys: tuple[str, ...]) -> Grid:
     )
     columns = (*own, *(Column(key, LABELS[key], "ns", 1) for key in keys))
     rows = tuple(frame.select(column.name for column in columns).iter_rows())
-    return Grid(columns, rows, "By step", audience="machine")
+    return Grid(columns, rows, BY_STEP, audience="machine")
 
 
 def _share(part: int, whole: int) -> float:

@@ -6,10 +6,7 @@ import polars as pl
 
 from traceviz.analyses.statistics import CALLS, TOTAL, rows_of
 from traceviz.analyses.view import TraceView
-from traceviz.report import Column, Grid
-
-TITLE = "In steady steps"
-"""Title of the grids of :func:`steady_grid`."""
+from traceviz.report import IN_STEPS, Column, Grid
 
 
 def sums_in_steps(trace: TraceView, events: pl.DataFrame, *keys: str, also: tuple[str, ...] = ()) -> pl.DataFrame:
@@ -40,4 +37,4 @@ def steady_grid(frame: pl.DataFrame, *columns: Column) -> Grid:
     names = {column.name for column in columns}
     rest = tuple(Column(name, name, "bytes", 1) for name in frame.columns if name not in {*names, "calls", "total_ns"})
     every = (*columns, CALLS, TOTAL, *rest)
-    return Grid(every, rows_of(frame, tuple(column.name for column in every)), TITLE, audience="machine")
+    return Grid(every, rows_of(frame, tuple(column.name for column in every)), IN_STEPS, audience="machine")

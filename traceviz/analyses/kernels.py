@@ -25,7 +25,7 @@ from traceviz.analyses.statistics import (
 from traceviz.analyses.view import STEP_TABLES, TraceView
 from traceviz.intervals import Array, IntervalSet
 from traceviz.kernel_names import UNKNOWN, catalogue, family_label
-from traceviz.report import Bar, Bars, Column, Fact, Facts, Finding, Grid, Section
+from traceviz.report import BY_SHAPE, Bar, Bars, Column, Fact, Facts, Finding, Grid, Section
 from traceviz.rules import rule
 from traceviz.units import format_ns, format_ratio
 
@@ -207,7 +207,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
                 version,
                 _family_bars(result),
                 Grid(_columns(tpu=result.tpu), rows_of(result.by_name, names), fold_below=self.fold_below),
-                Grid(_SHAPE_COLUMNS, rows_of(result.by_shape, shape_names), "By launch shape", audience="machine"),
+                Grid(_SHAPE_COLUMNS, rows_of(result.by_shape, shape_names), BY_SHAPE, audience="machine"),
                 steady_grid(
                     result.in_steps, Column("name", "Kernel", "text", 0), Column("family", "Family", "text", 1)
                 ),

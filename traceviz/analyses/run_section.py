@@ -10,7 +10,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.view import TraceView
-from traceviz.report import Fact, Facts, Section, Skipped
+from traceviz.report import TAG, Fact, Facts, Section, Skipped
 from traceviz.units import counted, format_ns, format_signal, format_value
 
 _COST = "stop_cost_ns"
@@ -78,7 +78,7 @@ class RunAnalysis(Analysis[RunFacts]):
         )
         machine = {"duration_ns", "exit_code"}  # people read them in how it ended
         shown = tuple(fact for fact in facts if fact.value is not None and fact.key not in machine)
-        tags = tuple(Fact(f"tag.{key}", key, value) for key, value in result.under("tag.").items())
+        tags = tuple(Fact(f"{TAG}{key}", key, value) for key, value in result.under("tag.").items())
         rest = (*(fact for fact in facts if fact.value is not None and fact.key in machine), *tags)
         return Section(self.slug, self.title, (Facts(shown), *((Facts(rest, audience="machine"),) if rest else ())))
 

@@ -11,7 +11,7 @@ from traceviz.analyses.base import Analysis
 from traceviz.analyses.capture import SOURCE_WORDS
 from traceviz.analyses.stepping import INFERRED, MIN_STEPS, Steps
 from traceviz.analyses.view import STEP_TABLES, TraceView
-from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
+from traceviz.report import EVERY_STEP, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import counted
 
 HOW_TO_MARK = (
@@ -201,4 +201,4 @@ def _grid(frame: pl.DataFrame) -> Grid:
         Column("process", "Process", "id", 2),
     )
     rows = frame.select("step", "start_ns", pl.col("end_ns") - pl.col("start_ns"), "warmup", "process_id")
-    return Grid(columns, tuple(rows.iter_rows()), "Every step", audience="machine")
+    return Grid(columns, tuple(rows.iter_rows()), EVERY_STEP, audience="machine")

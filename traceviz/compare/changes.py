@@ -16,8 +16,8 @@ from traceviz.compare.finding_changes import FindingChange, FindingChanges, Seen
 from traceviz.compare.host_changes import HostChange, HostChanges, host
 from traceviz.compare.kernel_pairs import Events, How, Match, PerStep, matches
 from traceviz.compare.recorded import no_steps, why_not
-from traceviz.compare.sides import IN_STEPS, Side, apportioned, grid, rows, whole
-from traceviz.report import Grid, Report
+from traceviz.compare.sides import Side, apportioned, grid, rows, whole
+from traceviz.report import IN_STEPS, Grid, Report
 from traceviz.units import Value, format_ratio
 
 __all__ = [

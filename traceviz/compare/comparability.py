@@ -20,8 +20,8 @@ from traceviz.compare.effect import are_copies, recording
 from traceviz.compare.mixtures import mixtures
 from traceviz.compare.recorded import why_not
 from traceviz.compare.same_work import MOST, batch, calls_per_step, other_sizes
-from traceviz.compare.sides import IN_STEPS, Side, fact
-from traceviz.report import Report, Severity
+from traceviz.compare.sides import Side, fact
+from traceviz.report import IN_STEPS, Report, Severity
 from traceviz.units import Value, counted, format_ratio, format_value
 
 Forbids = Literal["", "verdict", "attribution", "kernels"]

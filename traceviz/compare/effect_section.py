@@ -14,7 +14,7 @@ from traceviz.compare.path import Change
 from traceviz.compare.sides import Side
 from traceviz.compare.units_of_work import unit_of
 from traceviz.compare.words import class_name_of, interval, main_cause, measured
-from traceviz.report import Audience, Block, Column, Fact, Facts, Grid, Prose, Row, Section
+from traceviz.report import TAG, Audience, Block, Column, Fact, Facts, Grid, Prose, Row, Section
 from traceviz.units import Unit, Value, counted, format_ratio
 
 BASE = "base"
@@ -62,7 +62,7 @@ def _columns(comparison: Comparison) -> tuple[Column, ...]:
     repeated = any(len(side.reports) > 1 for side in comparison.sides)
     return (
         Column("side", "Side", "text", 9 if comparison.by else 0),
-        *(Column(f"tag.{tag}", tag, "text", 0) for tag in comparison.by),
+        *(Column(f"{TAG}{tag}", tag, "text", 0) for tag in comparison.by),
         Column("runs", "Runs", "count", 2 if repeated else 5),
         Column("steps", "Steady steps, all runs" if repeated else "Steady steps", "count", 1),
         Column("median_ns", f"Per {unit_of(per)}" if per else "Median step", "ns", 0),

@@ -25,9 +25,9 @@ def mixtures(base: Side, new: Side) -> Iterator[tuple[str, bool]]:
     """
     mixed = [_mixed_tags(side) for side in (base, new)]
     words = [
-        f"runs of {side.label} differ in {_named(side, tags)}"
-        for side, tags in zip((base, new), mixed, strict=True)
-        if tags
+        f"runs of {side.label} differ in {_named(side, differing)}"
+        for side, differing in zip((base, new), mixed, strict=True)
+        if differing
     ]
     if words:
         every = tuple(dict.fromkeys((*mixed[0], *mixed[1])))
@@ -39,13 +39,13 @@ def _mixed_tags(side: Side) -> list[str]:
     return [tag for tag, said in values.items() if len(set(said)) > 1 and not _counts(said)]
 
 
-def _named(side: Side, tags: Sequence[str]) -> str:
-    return ", ".join(f"{tag} ({', '.join(sorted(set(_values(side, tag)), key=natural))})" for tag in tags)
+def _named(side: Side, differing: Sequence[str]) -> str:
+    return ", ".join(f"{tag} ({', '.join(sorted(set(_values(side, tag)), key=natural))})" for tag in differing)
 
 
-def _shares(side: Side, tags: Sequence[str]) -> dict[tuple[str, ...], Fraction]:
+def _shares(side: Side, differing: Sequence[str]) -> dict[tuple[str, ...], Fraction]:
     """Share of the runs with each combination of values."""
-    counts = Counter(zip(*(_values(side, tag) for tag in tags), strict=True))
+    counts = Counter(zip(*(_values(side, tag) for tag in differing), strict=True))
     return {key: Fraction(count, len(side.reports)) for key, count in counts.items()}
 
 

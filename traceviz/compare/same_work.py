@@ -11,6 +11,7 @@ from traceviz.compare.changes import kernel_matches
 from traceviz.compare.kernel_pairs import Events, How, spelling
 from traceviz.compare.sides import Side, grid, rows, tags, whole
 from traceviz.compare.units_of_work import is_batch
+from traceviz.report import BY_SHAPE
 
 ENOUGH = 0.5
 """Kernels of both sides say something from this share of the base's kernel time on."""
@@ -18,9 +19,6 @@ MOST = 0.8
 """From this share of the time of kernels in common on, they are launched differently."""
 AS_OFTEN = Fraction(3, 2)
 """Kernels that are called so many times as often per step are called more often."""
-
-BY_SHAPE = "By launch shape"
-"""Title of the grid of kernels with grid and block."""
 
 Shape = tuple[str, str]
 """Spelling and block of a kernel: where the block is another, a kernel was tuned, and its grid says nothing."""

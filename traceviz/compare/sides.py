@@ -13,13 +13,8 @@ import numpy.typing as npt
 from traceviz.compare.effect import Times, typical
 from traceviz.compare.job_steps import job_steps, of_the_job
 from traceviz.compare.kernel_pairs import Events, PerStep
-from traceviz.report import Facts, Grid, Report
+from traceviz.report import BY_STEP, EVERY_STEP, IN_STEPS, TAG, Facts, Grid, Report
 from traceviz.units import Value
-
-BY_STEP, EVERY_STEP, IN_STEPS = "By step", "Every step", "In steady steps"
-"""Titles of the machine grids of reports that comparisons read."""
-TAG = "tag."
-"""Begin of the keys of facts that are tags of a run."""
 
 
 @dataclass(frozen=True, slots=True)

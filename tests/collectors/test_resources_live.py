@@ -90,12 +90,21 @@ def integral(frame, metric):
     return (rows["value"] * rows["unix_ns"].diff().fill_null(0) / 1e9).sum()
 
 
+def standard_error(frame, metric):
+    """Of the integral: how many threads want a core is looked at now and then, and between two looks it changes."""
+    rows = frame.filter(pl.col("metric") == metric)
+    seconds = (rows["unix_ns"].max() - rows["unix_ns"].min()) / 1e9
+    return rows["value"].std() * seconds / len(rows) ** 0.5
+
+
 def test_three_busy_threads_are_counted_beside_the_main_thread(recorded):
     assert 4 <= values(recorded.samples, "program threads").max() <= 5  # the fifth is that of a child
     wanted, waited = (
         integral(recorded.samples, f"program {name}") for name in ("runnable threads", "waits for a core")
     )
-    assert wanted == pytest.approx(recorded.cpu_s + waited / 100, rel=0.1, abs=0.2)
+    expected = recorded.cpu_s + waited / 100
+    by_chance = 4 * standard_error(recorded.samples, "program runnable threads")
+    assert wanted == pytest.approx(expected, abs=max(0.1 * expected, 0.2, min(by_chance, 0.4 * expected)))
     assert values(recorded.samples, "program busiest thread").max() > 10
 
 

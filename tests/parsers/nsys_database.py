@@ -116,7 +116,8 @@ def to_parquet(database: Path, folder: Path, *, inline_names: bool = False) -> P
                 if inline_names and name in {"nameId", "demangledName", "textId"} and table != "ThreadNames":
                     columns[name] = pa.array([strings.get(value) for value in values], pa.string()).dictionary_encode()
                 else:
-                    kind = pa.string() if declared[name].upper().startswith("TEXT") else pa.int64()
+                    kinds = {"TEXT": pa.string(), "REAL": pa.float64(), "BLOB": pa.binary()}
+                    kind = kinds.get(declared[name].upper().partition(" ")[0], pa.int64())
                     columns[name] = pa.array(values, kind)
             pq.write_table(pa.table(columns), folder / f"{table}.parquet")
     return folder

@@ -343,13 +343,14 @@ class TestUse:
         result = scrub(torch_run, tmp_path / "clean")
         assert dict(result.removed)["private properties"] >= 1
         kept = content(open_trace(tmp_path / "clean"))
-        assert {row["value"] for row in kept["settings"] if row["key"] == "run.name"} == {"[removed]"}
+        assert {row["value"] for row in kept["settings"] if row["key"] == "run.name"} == {"cnn"}
         assert [row["value"] for row in kept["settings"] if row["key"] == "run.status"] == ["finished"]
         assert len(kept["samples"]) == 240
 
-    def test_a_run_without_tables_cannot_be_scrubbed_before_it_is_converted(self, torch_run, tmp_path):
-        with pytest.raises(UnknownFormatError, match=r"convert first"):
-            scrub(torch_run, tmp_path / "clean")
+    def test_a_run_without_tables_gets_them_when_it_is_scrubbed(self, torch_run, tmp_path):
+        scrub(torch_run, tmp_path / "clean")
+        assert len(content(open_trace(tmp_path / "clean" / "tables"))["samples"]) == 240
+        assert not (torch_run / "tables").exists()
 
     def test_a_run_is_no_folder_of_runs(self, torch_run):
         with pytest.raises(UsageError, match="is one run"):

@@ -253,7 +253,11 @@ def test_the_source_is_not_changed(leaky: Path, tmp_path: Path) -> None:
     leaky.chmod(0o400)
     scrub(leaky, tmp_path / "clean.sqlite")
     assert leaky.read_bytes() == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["clean.sqlite", "report.sqlite"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "clean.sqlite",
+        "clean.sqlite.scrubbed.json",
+        "report.sqlite",
+    ]
 
 
 def test_an_existing_output_is_replaced_only_with_force(leaky: Path, tmp_path: Path) -> None:
@@ -282,7 +286,7 @@ def test_a_report_says_how_to_export_it_first(tmp_path: Path) -> None:
 def test_what_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
     source = tmp_path / "x.sqlite"
     source.write_bytes(content)
-    with pytest.raises(UnknownFormatError, match="neither a SQLite database nor an XPlane file nor a traceviz folder"):
+    with pytest.raises(UnknownFormatError, match="neither a SQLite database nor an XPlane file"):
         scrub(source, tmp_path / "out.sqlite")
 
 

@@ -51,7 +51,17 @@ def test_values_of_16_plain_letters_are_distinctive_and_15_are_not() -> None:
 
 
 def test_options_of_a_command_line_are_judged_like_variables() -> None:
-    arguments = (b"train.py", b"--api-key", b"abcdef", b"--epochs=100", b"--password=secret", b"resnet")
+    arguments = (
+        b"train.py",
+        b"in",
+        b"summary:",
+        b"events,",
+        b"--api-key",
+        b"abcdef",
+        b"--epochs=100",
+        b"--password=secret",
+        b"resnet",
+    )
     assert {secret.text for secret in secrets_of_arguments(arguments)} == {b"abcdef", b"secret"}
 
 
@@ -70,6 +80,8 @@ def test_identities_of_everybody_and_short_ones_are_not_looked_for() -> None:
         (b"mail ada@example.org", b"ada@example.org"),
         (b"nic 0c:42:a1:7e:10:5f up", b"0c:42:a1:7e:10:5f"),
         (b"file /Users/grace/x", b"grace"),
+        (b"postgres://ada:hunter2-zz@db/x", b"hunter2-zz"),
+        (b"password=hunter2-zz", b"hunter2-zz"),
     ],
 )
 def test_shapes_give_secrets_away(text: bytes, secret: bytes) -> None:
@@ -88,12 +100,27 @@ def test_shapes_give_secrets_away(text: bytes, secret: bytes) -> None:
         (rb"C:\Users\ada\model.pt", b"[path]/model.pt"),
         (b"postgres://ada:pw@db/x", b"postgres://[removed]@db/x"),
         (b"from ada@example.org", b"from [removed]"),
+        (b"[removed][removed]ada@example.org", b"[removed]"),
+        (b"[INFO]ada@example.org", b"[INFO][removed]"),
         (b"sk-proj1234567890abcdef", b"[removed]"),
+        (b"AKIAIOSFODNN7EXAMPLE", b"[removed]"),
+        (b"nvapi-0123456789abcdefghij", b"[removed]"),
+        (b"login password=hunter", b"login password=[removed]"),
+        (b"DB_PASSWD: hunter22 ok", b"DB_PASSWD: [removed] ok"),
+        (b'{"api_key": "abcdef0123"}', b'{"api_key": "[removed]"}'),
+        (b"GET /?token=ab12cd34&x=1", b"GET /?token=[removed]&x=1"),
+        (b"Authorization: Bearer abc.def-123", b"Authorization: Bearer [removed]"),
         # and what only looks like it
         (b"/job:localhost/replica:0/task:0/device:GPU:0", b"/job:localhost/replica:0/task:0/device:GPU:0"),
         (b"jit(train)/jit(main)/transpose", b"jit(train)/jit(main)/transpose"),
         (b"GET /v1/completions", b"GET /v1/completions"),
         (b"model/home/dense", b"model/home/dense"),
+        (b"token: string", b"token: string"),
+        (b"token=128 num_tokens=4096000", b"token=128 num_tokens=4096000"),
+        (b"moe::token::dispatch7", b"moe::token::dispatch7"),
+        (b"bearer channel", b"bearer channel"),
+        (b"token: embedding2_out secret: hidden_layer_2", b"token: embedding2_out secret: hidden_layer_2"),
+        (b"attention (key: value_proj1)", b"attention (key: value_proj1)"),
         (b"pthread_cond_wait@@GLIBC_2.3.2", b"pthread_cond_wait@@GLIBC_2.3.2"),
         (b"void f<(int)4, a::b>(int const*)", b"void f<(int)4, a::b>(int const*)"),
         (b"task-17 12:30:01", b"task-17 12:30:01"),
@@ -125,6 +152,27 @@ def test_the_longest_secret_wins() -> None:
     assert redactor.clean(b"secret-1-and-more") == b"[removed]"
 
 
+def test_hosts_and_users_are_found_in_any_case_and_other_values_as_they_are() -> None:
+    host = secrets_of_variable(b"HOSTNAME", b"gpubox17.corp.example")
+    redactor = Redactor.of([*host, *secrets_of_identity(b"Ada"), Secret(b"Token-99x")])
+    assert (
+        redactor.clean(b"HOST GPUBOX17.CORP.EXAMPLE GpuBox17 ADA ada")
+        == b"HOST [removed] [removed] [removed] [removed]"
+    )
+    assert redactor.clean(b"TOKEN-99X Token-99x") == b"TOKEN-99X [removed]"
+    assert {b"GPUBOX17", b"gpubox17.corp.example", b"ADA", b"ada"} <= set(redactor.spelled)
+    assert b"token-99x" not in redactor.spelled
+
+
+def test_of_an_address_whose_user_is_known_nothing_is_left() -> None:
+    redactor = Redactor.of(secrets_of_identity(b"wolfgang"))
+    assert redactor.clean(b"mail wolfgang@acme.example, wolfgang.x@acme.example") == b"mail [removed], [removed]"
+
+
+def test_a_user_who_is_a_word_of_kernels_in_another_case_is_not_looked_for() -> None:
+    assert Redactor.of(secrets_of_identity(b"Max"), [b"reduce_max_kernel"]).secrets == ()
+
+
 def test_vocabulary_spares_possible_secrets_but_not_certain_ones() -> None:
     redactor = Redactor.of([Secret(b"gemm16x"), Secret(b"reduce1", certain=True)], [b"sm80_gemm16x", b"reduce1"])
     assert redactor.secrets == (b"reduce1",)
@@ -150,3 +198,34 @@ def test_modules_keep_their_base_name(name: bytes, module: bytes) -> None:
 @pytest.mark.parametrize("name", [b"python3", b"/usr/bin/python3", b"./python3", b"C:\\x\\python3", b"/a/python3/"])
 def test_programs_keep_their_base_name(name: bytes) -> None:
     assert base_name(name) == b"python3"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("tcp://10.0.0.7:6003", "tcp://[removed]:6003"),
+        ("on 192.168.1.20.", "on [removed]."),
+        ("34.83.195.179_6003", "[removed]_6003"),
+        ("8.8.8.8:53", "[removed]:53"),
+        ("ip-10-1-2-3", "[removed]"),
+        ("fe80::1ff:fe23:4567:890a", "[removed]"),
+        ("2001:db8:85a3:0:0:8a2e:370:7334", "[removed]"),
+    ],
+)
+def test_addresses_of_machines_go(text: str, clean: str) -> None:
+    assert Redactor().clean(text.encode()).decode() == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("cuDNN 8.9.2.26", "nsys 2022.4.2.1", "driver 525.105.17", "127.0.0.1:80", "0.0.0.0:1", "12:30:45"),
+        *("at::native::add", "add::bed::fed::c0de", "c10::BFloat16", "2020:10:20", "/host:CPU", "1.2.3.4.5"),
+    ],
+)
+def test_versions_times_and_names_are_no_addresses(text: str) -> None:
+    assert Redactor().clean(text.encode()).decode() == text
+
+
+def test_what_stands_for_a_removed_value_is_no_secret() -> None:
+    assert Redactor.of([Secret(b"[removed]", certain=True), Secret(b"[path]/data-2024.bin")]).secrets == ()

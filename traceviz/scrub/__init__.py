@@ -6,32 +6,70 @@ in everything that was written. What stays: every number, and the names of kerne
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 from traceviz.errors import DamagedTraceError, UnknownFormatError
-from traceviz.files import check_folder_free, check_not_source, new_file, new_folder
-from traceviz.parsers.registry import identify
-from traceviz.parsers.run_folder import TABLES
-from traceviz.parsers.run_manifest import is_run_folder
-from traceviz.parsers.xplane_reader import XPlaneReader
-from traceviz.scrub.database import MAGIC, scrub_database
-from traceviz.scrub.folder import scrub_folder
-from traceviz.scrub.result import ScrubReport, listed
-from traceviz.scrub.xplane import scrub_xplane
+from traceviz.files import check_file_free, check_folder_free, check_not_source, new_file, new_folder
+from traceviz.parsers.nsys_parquet import NsysParquetReader
+from traceviz.parsers.traceviz_folder import TracevizFolderReader
+from traceviz.scrub.database import scrub_database
+from traceviz.scrub.folder import scrub_folder, secrets_of_capture, secrets_of_folder
+from traceviz.scrub.formats import FILE_FORMATS, REPORT_SUFFIXES, format_of, secrets_of_file, secrets_of_reports_beside
+from traceviz.scrub.nsys_parquet import scrub_nsys_parquet, secrets_of_nsys_parquet
+from traceviz.scrub.recordings import scrub_recordings, secrets_of_recordings
+from traceviz.scrub.result import MANIFEST, ScrubReport, is_scrubbed_folder, listed
+from traceviz.scrub.secrets import Redactor, Secret
+from traceviz.scrub.sqlite_copy import MAGIC
 from traceviz.tables import is_trace_folder
 
-__all__ = ["ScrubReport", "scrub"]
+__all__ = ["MANIFEST", "Redactor", "ScrubReport", "Secret", "scrub", "scrub_folder", "secrets_in", "secrets_of_capture"]
 
 _REPORT_MAGIC = (b"NVIDIA Tegra Profiler Report", b"QDSTRM")
-_REPORT_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
+_DATABASES = frozenset({"nsys-sqlite", "nvprof-sqlite"})
+_WHOLE = {TracevizFolderReader.format: scrub_folder, NsysParquetReader.format: scrub_nsys_parquet}
+"""Formats of folders whose files are tables of one trace."""
+_RECORDINGS = frozenset({"kineto", "resources", "run", "tf-trace-json", "xplane"})
+"""Formats of folders whose files are written again one by one."""
+
+
+def secrets_in(source: Path) -> tuple[Secret, ...]:
+    """What a trace of any format gives away: values of its environment, arguments, users, hosts, home folders.
+
+    For who writes something that was made of ``source``, such as converted tables: see :func:`scrub_folder`.
+
+    Args:
+        source: A file or folder. It is only read; of a damaged one, what its bytes tell. With an export of Nsight
+            Systems the report beside it, which has the command line, is read too.
+
+    Raises:
+        DamagedTraceError: it cannot be opened.
+    """
+    try:
+        if not source.is_dir():
+            return tuple(sorted({*secrets_of_file(source), *secrets_of_reports_beside(source)}, key=_order))
+        if is_trace_folder(source):
+            return tuple(sorted(set(secrets_of_folder(source)), key=_order))
+        if format_of(source) == NsysParquetReader.format:
+            return tuple(sorted(set(secrets_of_nsys_parquet(source)), key=_order))
+        return tuple(sorted(set(secrets_of_recordings(source)), key=_order))
+    except OSError as error:
+        raise DamagedTraceError(f"{source} cannot be read.", f"{error.strerror or error}.") from error
+
+
+def _order(secret: Secret) -> tuple[bytes, bool]:
+    return secret.text, secret.certain
 
 
 def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
     """Write a copy of ``source`` without environment, command line, host, user, paths, captured output and the like.
 
+    What was removed is listed, by kind and count, in ``scrubbed.json``: in the output where that is a folder, else
+    beside it under the name of the output with that ending.
+
     Args:
-        source: An nsys SQLite export, an XPlane file, a traceviz folder, or the tables in a run folder. It is only
-            read.
+        source: An nsys SQLite or Parquet export, an nvprof database, an XPlane file, a JSON trace of PyTorch,
+            TensorFlow or JAX, a traceviz folder, a run folder, or a folder of such files. It is only read.
         output: The file or folder to create. It appears complete and verified, or not at all.
         force: Replace an existing ``output``.
 
@@ -47,37 +85,54 @@ def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
     if not source.exists():
         raise DamagedTraceError(f"{source} does not exist.")
     check_not_source(source, output)
-    if source.is_dir():
-        return _scrub_folder(source, output, force=force)
-    is_xplane = _format_of(source) == XPlaneReader.format
-    if not is_xplane:
+    return (_scrub_folder if source.is_dir() else _scrub_file)(source, output, force=force)
+
+
+def _scrub_file(source: Path, output: Path, *, force: bool) -> ScrubReport:
+    found = FILE_FORMATS.get(format_of(source) or "")
+    if found is None or found.format in _DATABASES:
         _check_database(source)
-    with new_file(output, force=force) as temporary:
-        removed, secrets, size = (scrub_xplane if is_xplane else scrub_database)(source, temporary)
-    return ScrubReport(output, listed(removed), secrets, size)
+    known = _known_beside(source)
+    beside = output.with_name(f"{output.name}.{MANIFEST}")
+    check_file_free(output, force=force)
+    with ExitStack() as files:
+        manifest = files.enter_context(new_file(beside, force=force))
+        temporary = files.enter_context(new_file(output, force=force))  # the output appears first
+        removed, secrets, size = (found.scrub if found else scrub_database)(source, temporary, known)
+        report = ScrubReport(output, listed(removed), secrets, size)
+        report.save(manifest)
+    return report
+
+
+def _known_beside(source: Path) -> tuple[Secret, ...]:
+    try:
+        return tuple(secrets_of_reports_beside(source))
+    except OSError as error:
+        raise DamagedTraceError(f"The report beside {source} cannot be read.", f"{error.strerror or error}.") from error
 
 
 def _scrub_folder(source: Path, output: Path, *, force: bool) -> ScrubReport:
-    if is_run_folder(source) and is_trace_folder(source / TABLES):
-        source /= TABLES  # what the profilers wrote stays behind, and so does the manifest
-    if not is_trace_folder(source):
+    kind = format_of(source)
+    if kind not in _WHOLE and kind not in _RECORDINGS:
         raise UnknownFormatError(
-            f"{source} is a folder, but not one that traceviz wrote.",
-            "It has no manifest.json of a trace.",
+            f"{source} is a folder, but not one that traceviz wrote, nor one of traces that scrub can write again.",
+            "" if kind is None else f"It is of the format {kind}.",
             "Scrub a file (an nsys SQLite export, an .xplane.pb), or convert first: traceviz convert TRACE -o DIR.",
         )
-    check_folder_free(output, force=force, replaceable=is_trace_folder)
-    with new_folder(output, force=force, replaceable=is_trace_folder) as temporary:
-        removed, secrets, size = scrub_folder(source, temporary)
-    return ScrubReport(output, listed(removed), secrets, size)
+    check_folder_free(output, force=force, replaceable=_is_replaceable)
+    with new_folder(output, force=force, replaceable=_is_replaceable) as temporary:
+        if kind in _WHOLE:
+            removed, secrets, size = _WHOLE[kind](source, temporary)
+            report = ScrubReport(output, listed(removed), secrets, size)
+        else:
+            removed, secrets, size, left_out = scrub_recordings(source, temporary)
+            report = ScrubReport(output, listed(removed), secrets, size, tuple(left_out))
+        report.save(temporary / MANIFEST)
+    return report
 
 
-def _format_of(source: Path) -> str | None:
-    """Identifier of the format of a file; ``None`` where it is none that can be read."""
-    try:
-        return identify(source).format
-    except UnknownFormatError:
-        return None
+def _is_replaceable(folder: Path) -> bool:
+    return is_trace_folder(folder) or is_scrubbed_folder(folder)
 
 
 def _check_database(source: Path) -> None:
@@ -87,15 +142,15 @@ def _check_database(source: Path) -> None:
             head = file.read(64)
     except OSError as error:
         raise DamagedTraceError(f"{source} cannot be read.", str(error)) from error
-    if head.startswith(_REPORT_MAGIC) or (source.suffix in _REPORT_SUFFIXES and not head.startswith(MAGIC)):
+    if head.startswith(_REPORT_MAGIC) or (source.suffix in REPORT_SUFFIXES and not head.startswith(MAGIC)):
         raise UnknownFormatError(
             f"{source} is a report of Nsight Systems, which only Nsight Systems itself can write.",
-            "scrub rewrites SQLite exports, XPlane files and traceviz folders.",
+            "scrub rewrites SQLite databases, XPlane files, JSON traces, run folders and traceviz folders.",
             f"First run: nsys export --type sqlite -o out.sqlite {source}   or: traceviz convert {source} -o DIR",
         )
     if not head.startswith(MAGIC):
         raise UnknownFormatError(
-            f"{source} is neither a SQLite database nor an XPlane file nor a traceviz folder.",
+            f"{source} is neither a SQLite database nor an XPlane file, a JSON trace or a traceviz folder.",
             "These are what scrub can write again.",
             "Convert another trace first, and scrub that: traceviz convert TRACE -o DIR.",
         )

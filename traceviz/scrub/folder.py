@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,11 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from traceviz import schema
 from traceviz.errors import OutputError
+from traceviz.scrub.addresses import is_version
+from traceviz.scrub.documents import CLEANED, PROPERTIES
 from traceviz.scrub.properties import is_private, is_source, keeps_setting, without_folder, without_folders
-from traceviz.scrub.result import listed
+from traceviz.scrub.result import Outcome, listed
+from traceviz.scrub.search import check_file, leak
 from traceviz.scrub.secrets import (
     REMOVED,
     Redactor,
@@ -41,13 +45,28 @@ _PROPERTY_TABLES = {"op_args": "text", "settings": "value"}
 """Tables of keys and values: the column of the values that are text."""
 _NAMES_OF_SOURCE = ("host_ops", "steps", "nvtx")
 """Tables whose names may be Python frames, with the files that they are in."""
+_ENDINGS = (b"json trace pt gz xplane pb sqlite nsys rep nvvp nvprof csv raw tables run rank",)
+"""Words of file names: a host of such a name must not change them."""
 _OWN_KEYS = ("kind", "schema_version", "tables", "redacted")
-_CLEANED = "texts cleaned of paths and secrets"
-_PROPERTIES = "private properties"
 
 
-def scrub_folder(source: Path, target: Path) -> tuple[Counter[str], int, int]:
+def secrets_of_folder(source: Path) -> list[Secret]:
+    """What a traceviz folder gives away.
+
+    Raises:
+        DamagedTraceError: it breaks the contract.
+    """
+    return _found(load(source))
+
+
+def scrub_folder(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
     """Write a scrubbed copy of the traceviz folder ``source`` into the empty folder ``target``.
+
+    Args:
+        source: The folder. It is only read.
+        target: An empty folder.
+        known: Secrets that are not in the folder, such as those of the trace that it was made of
+            (:func:`traceviz.scrub.secrets_in`): the environment is left out of tables, and may be named in a range.
 
     Returns:
         What was removed and how often, the number of secrets looked for, and the bytes of text searched for them.
@@ -57,37 +76,43 @@ def scrub_folder(source: Path, target: Path) -> tuple[Counter[str], int, int]:
         OutputError: a secret would have stayed in the output.
     """
     tables, manifest = load(source), read_manifest(source)
-    redactor = Redactor.of(_found(tables), _vocabulary(tables))
+    found = [*_found(tables), *known]
+    redactor = Redactor.of(found, _vocabulary(tables))
     removed: Counter[str] = Counter()
-    write_tables(target, _scrubbed(tables, redactor, removed), _provenance(manifest, redactor))
+    provenance = _provenance(manifest, Redactor.of(found, _ENDINGS))
+    write_tables(target, _scrubbed(tables, redactor, removed), provenance)
     _add_to_manifest(target, removed)
     return removed, len(redactor.secrets), _check(target, redactor)
 
 
+def secrets_of_capture(tables: TraceTables) -> list[Secret]:
+    """What tables that were read with ``keep_private`` give away of a capture: its command line, its host."""
+    run = tables.run_facts()
+    program, *arguments = (run.get("command") or "").encode().split() or [b""]
+    found = [*secrets_of_text(program), *secrets_of_arguments(arguments)]
+    return [*found, *secrets_of_identity((run.get("host") or "").encode())]
+
+
 def _found(tables: TraceTables) -> list[Secret]:
     """Secrets of what a folder stores on request: command line, host name, ids of devices."""
-    run = tables.run_facts()
-    found = list(secrets_of_arguments((run.get("command") or "").encode().split()))
-    found += secrets_of_identity((run.get("host") or "").encode())
+    found = secrets_of_capture(tables)
     uuids = _distinct_texts(tables.arrow("devices").column("uuid"))
     found += [Secret(uuid, certain=True) for uuid in uuids if len(uuid) >= 16]
     for name, column in _PROPERTY_TABLES.items():
         if name in tables:
             found += _secrets_of_properties(tables.arrow(name), column)
-    if "host_ops" in tables:
-        found += [
-            secret for text in _distinct_texts(tables.arrow("host_ops")["name"]) for secret in secrets_of_text(text)
-        ]
+    for name in filter(tables.__contains__, _NAMES_OF_SOURCE):
+        found += [secret for text in _distinct_texts(tables.arrow(name)["name"]) for secret in secrets_of_text(text)]
     return found
 
 
 def _secrets_of_properties(table: pa.Table, values: str) -> Iterator[Secret]:
     """What private properties hold, and what the texts of others give away by their shape."""
-    for text in _distinct_texts(table[values]):
+    for text in _distinct_texts(table[values].filter(pa.array(~_versions(table, values)))):
         yield from secrets_of_text(text)
     private = _rows_of(table["key"], is_private)
     for row in table.select(["key", values]).filter(pa.array(private)).to_pylist():
-        if row[values] is not None:
+        if row[values] is not None and not keeps_setting(row["key"], row[values]):
             yield from secrets_of_variable(row["key"].encode(), row[values].encode())
 
 
@@ -109,10 +134,7 @@ def _scrubbed(tables: TraceTables, redactor: Redactor, removed: Counter[str]) ->
         table = tables.arrow(name)
         if name in _PROPERTY_TABLES:
             table = _without_properties(table, _PROPERTY_TABLES[name], name, removed)
-        columns = [
-            _scrub_column(name, column, table.column(column.name), redactor, removed)
-            for column in schema.table(name).columns
-        ]
+        columns = [_scrub_column(table, name, column, redactor, removed) for column in schema.table(name).columns]
         yield name, pa.table(columns, schema=schema.table(name).arrow)  # the schema carries no metadata of the source
 
 
@@ -124,13 +146,13 @@ def _without_properties(table: pa.Table, values: str, name: str, removed: Counte
         pairs = zip(table["key"].to_pylist(), texts.to_pylist(), strict=True)
         gone = np.array([not keeps_setting(str(key), str(value)) for key, value in pairs], dtype=bool)
     gone &= texts.is_valid().to_numpy(zero_copy_only=False)
-    removed[_PROPERTIES] += int(gone.sum())
+    removed[PROPERTIES] += int(gone.sum())
     texts = _replaced(texts, gone, pa.array([REMOVED.decode()] * int(gone.sum()), pa.string()))
     sources = _rows_of(table["key"], is_source)
     if sources.any():
         named = pa.chunked_array([texts.filter(pa.array(sources))])
         texts = _replaced(
-            texts, sources, _clean_texts(named, without_folders, removed).cast(pa.string()).combine_chunks()
+            texts, sources, clean_texts(named, without_folders, removed).cast(pa.string()).combine_chunks()
         )
     return table.set_column(table.column_names.index(values), values, pa.chunked_array([texts]))
 
@@ -147,19 +169,39 @@ def _replaced(texts: Any, rows: Rows, others: Any) -> Any:
     return pc.replace_with_mask(texts, pa.array(rows), others)
 
 
+def _versions(table: pa.Table, values: str) -> Rows:
+    """Rows of keys and values that are versions, which look like addresses: ``CURAND_VERSION``, ``10.3.4.107``."""
+    said = _rows_of(table["key"], lambda key: is_version(key, "1.0"))
+    return said & _rows_of(table[values], lambda text: is_version("version", text))
+
+
 def _scrub_column(
-    table: str, column: schema.Column, values: Column, redactor: Redactor, removed: Counter[str]
+    rows: pa.Table, table: str, column: schema.Column, redactor: Redactor, removed: Counter[str]
 ) -> Column:
+    values = rows.column(column.name)
     noun = _REMOVED_COLUMNS.get((table, column.name))
     if noun is not None:
         removed[noun] += len(values) - values.null_count
         return pa.chunked_array([pa.nulls(len(values), pa.string())])
     if column.type not in (schema.TEXT, schema.NAME):
         return values
-    return _clean_texts(values, _cleaner(table, redactor), removed).cast(column.type)
+    if _PROPERTY_TABLES.get(table) == column.name:
+        return _clean_values(rows, column.name, redactor, removed).cast(column.type)
+    return clean_texts(values, _cleaner(table, column.name, redactor), removed).cast(column.type)
 
 
-def _cleaner(table: str, redactor: Redactor) -> Callable[[bytes], bytes]:
+def _clean_values(rows: pa.Table, values: str, redactor: Redactor, removed: Counter[str]) -> Column:
+    """The texts of properties, cleaned; versions are cleaned of secrets only."""
+    versions = _versions(rows, values) & ~_rows_of(rows[values], lambda text: redactor.holds(text.encode()))
+    texts = rows[values].cast(pa.string()).combine_chunks()
+    others = pa.chunked_array([texts.filter(pa.array(~versions))])
+    clean = clean_texts(others, redactor.clean_message, removed).cast(pa.string()).combine_chunks()
+    return pa.chunked_array([_replaced(texts, ~versions, clean)])
+
+
+def _cleaner(table: str, column: str, redactor: Redactor) -> Callable[[bytes], bytes]:
+    if table == "run":
+        return lambda text: redactor.clean_property(column, text)
     if table == "notes" or table in _PROPERTY_TABLES:
         return redactor.clean_message
     if table in _NAMES_OF_SOURCE:
@@ -169,7 +211,7 @@ def _cleaner(table: str, redactor: Redactor) -> Callable[[bytes], bytes]:
     return redactor.clean
 
 
-def _clean_texts(values: Column, clean: Callable[[bytes], bytes], removed: Counter[str]) -> Column:
+def clean_texts(values: Column, clean: Callable[[bytes], bytes], removed: Counter[str]) -> Column:
     """``values``, dictionary-encoded, with each distinct text cleaned once."""
     encoded = values.unify_dictionaries() if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     chunks, changed = [], 0
@@ -181,7 +223,7 @@ def _clean_texts(values: Column, clean: Callable[[bytes], bytes], removed: Count
         changed += int(pc.sum(differs.take(chunk.indices)).as_py() or 0)
         distinct = pc.unique(after)  # different texts may have become equal
         chunks.append(pa.DictionaryArray.from_arrays(pc.index_in(after, distinct).take(chunk.indices), distinct))
-    removed[_CLEANED] += changed
+    removed[CLEANED] += changed
     return pa.chunked_array(chunks, encoded.type)
 
 
@@ -214,25 +256,28 @@ def _add_to_manifest(target: Path, removed: Counter[str]) -> None:
 
 
 def _check(target: Path, redactor: Redactor) -> int:
-    """Read everything back and look for the secrets in it; returns the bytes of text searched."""
+    """Read everything back and look for the secrets in it; returns the bytes of text searched.
+
+    Pages are compressed: their texts are decoded. The bytes of the files are searched as well, for what
+    no reader shows.
+    """
     manifest = (target / MANIFEST).read_bytes()
     size = len(manifest)
     if redactor.holds(manifest):
         raise _leak(MANIFEST)
-    tables = load(target)
-    for name in tables:
-        for column in schema.table(name).columns:
-            if column.type in (schema.TEXT, schema.NAME):
-                texts = _distinct_texts(tables.arrow(name).column(column.name))
-                size += sum(map(len, texts))
-                if any(map(redactor.holds, texts)):
-                    raise _leak(f"{name}.{column.name}")
+    for name in load(target):
+        columns = [column.name for column in schema.table(name).columns if column.type in (schema.TEXT, schema.NAME)]
+        with pq.ParquetFile(target / f"{name}.parquet") as file:
+            table = file.read(columns)  # numbers hold no text
+        for column in columns:
+            texts = _distinct_texts(table.column(column))
+            size += sum(map(len, texts))
+            if any(map(redactor.holds, texts)):
+                raise _leak(f"{name}.{column}")
+    for path in target.iterdir():
+        check_file(path, redactor.spelled, words=False)
     return size
 
 
 def _leak(where: str) -> OutputError:
-    return OutputError(
-        f"A secret of the source would have stayed in the output, in {where}.",
-        "Nothing was written.",
-        "Convert the source again without --keep-private, and scrub that.",
-    )
+    return leak(f"in {where}", "Convert the source again without --keep-private, and scrub that.")

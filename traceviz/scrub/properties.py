@@ -10,15 +10,18 @@ import re
 
 _PRIVATE_KEY = re.compile(
     r"(?:.*[_\-. ])?(?:"
-    r"argv|cmd(?:line)?|command(?:[_ ]?line)?|env(?:iron(?:ment)?)?|cwd|home"
-    r"|host(?:[_ ]?names?)?|node[_ ]?name|user(?:[_ ]?names?)?|login|account|e?mail|serial|uuid|guid"
-    r"|paths?|dir(?:ector(?:y|ies))?s?|folders?|files?|file[_ ]?(?:names?|patterns?)|repository|workspace|log[_ ]?dir"
-    r"|session(?:[_ ]?id)?|token|secret|password|credentials?|(?:api|access|private|secret)[_ ]?key"
+    r"argv|arg(?:ument)?s?[_ ]?list|cmd(?:line)?|command(?:[_ ]?line)?|script|env(?:iron(?:ment)?)?|cwd|home"
+    r"|host(?:[_ ]?(?:names?|ip))?|(?:node|pod|cluster|machine|container)[_ ]?(?:name|id|ip)|node|pod|cluster"
+    r"|nodelist|work[_ ]?dir|addr|ip|ip[_ ]?addr(?:ess)?|mac(?:[_ ]?addr(?:ess)?)?|url|uri|endpoint|(?:git[_ ]?)?remote"
+    r"|job[_ ]?name|user(?:[_ ]?names?)?|login|account|owner|author|e?mail|serial|uuid|guid|stdout|stderr|output"
+    r"|log|prompt|paths?|dir(?:ector(?:y|ies))?s?|folders?|files?|file[_ ]?(?:names?|patterns?)|repository|workspace"
+    r"|log[_ ]?dir|session(?:[_ ]?id)?|token|secret|password|credentials?|(?:api|access|private|secret)[_ ]?key"
     r")",
     re.IGNORECASE,
 )
 _TELLING_KEY = re.compile(
-    r"version|vendor|device_(?:name|type)|framework|backend|platform|compiler|algorithm|autotune|precision|strategy",
+    r"^tag\.|^run\.name$|^machine\.(?:cpu|os|kernel|container)$"  # what a user, and traceviz itself, says of a run
+    r"|version|vendor|device_(?:name|type)|framework|backend|platform|compiler|algorithm|autotune|precision|strategy",
     re.IGNORECASE,
 )
 _PLAIN_VALUE = re.compile(
@@ -26,14 +29,38 @@ _PLAIN_VALUE = re.compile(
     r"|running|finished|failed|killed|interrupted|recording|recorded|unused|not-asked",  # how a run went
     re.IGNORECASE,
 )
-_SOURCE_KEY = re.compile(r"source(?:_(?:stack|file|info|line))?|(?:source_)?location", re.IGNORECASE)
-_FOLDERS = re.compile(rb"[^\s\"'<>(),;|]*[/\\](?=[^/\\\s]*)")
+_COMMAND = re.compile(r"[\w.+\-]{1,64} with [\w,]{1,12} arguments?")
+"""A command line of which ``traceviz collect`` kept the program only."""
+_SOURCE_KEY = re.compile(
+    r"source(?:_(?:stack|file|info|line))?|(?:source_)?location"
+    r"|(?:python[_ ])?(?:call[_ ]?)?stack(?:[_ ]?(?:trace|frames?))?",
+    re.IGNORECASE,
+)
+_FOLDERS = re.compile(rb"(?<![^\s\"'<>(),;|])[^\s\"'<>(),;|]*[/\\]")
 _FRAME = re.compile(rb"^\$.*[/\\](?=[^/\\]*:\d+ )")
+_TORCH_FRAME = re.compile(rb"^(.*[/\\])(?=[^/\\]*\(\d+\): )", re.DOTALL)
+_LIBRARY = re.compile(
+    rb"(?:^|.*/(?:site|dist)-packages/)((?:torch|torchvision|torchaudio|torchdata|triton|functorch|numpy|PIL|cv2|transformers"
+    rb"|datasets|accelerate|lightning|pytorch_lightning|deepspeed|apex|tqdm|multiprocessing|concurrent|asyncio|importlib"
+    rb"|tensorflow|keras|jax|jaxlib|flax|optax)/(?:[\w.\-]+/)*)",
+    re.DOTALL,
+)
+"""Folders of public libraries, which tell what a frame does (``torch/utils/data/``) and nothing of whose it is."""
 
 
 def is_private(key: str) -> bool:
     """Whether texts under ``key`` go: ``repository_path``, ``hostname``, ``command_line``."""
     return _PRIVATE_KEY.fullmatch(key) is not None
+
+
+def is_private_text(key: str) -> bool:
+    """Whether a text that stands under ``key`` itself goes: ``machine`` may also be all that is known of one."""
+    return is_private(key) or key.lower() == "machine"
+
+
+def is_program_only(command: str) -> bool:
+    """Whether a command line is what is left of one without its arguments: ``python with 2 arguments``."""
+    return _COMMAND.fullmatch(command) is not None
 
 
 def is_source(key: str) -> bool:
@@ -43,6 +70,8 @@ def is_source(key: str) -> bool:
 
 def keeps_setting(key: str, value: str) -> bool:
     """Whether the text of a setting stays: versions, kinds, and numeric options do, anything else does not."""
+    if key == "run.command":
+        return is_program_only(value)
     return not is_private(key) and (_PLAIN_VALUE.fullmatch(value) is not None or _TELLING_KEY.search(key) is not None)
 
 
@@ -52,5 +81,16 @@ def without_folders(text: bytes) -> bytes:
 
 
 def without_folder(name: bytes) -> bytes:
-    """The name of an operation; of a Python frame, ``$/home/ada/train.py:12 step``, without the folder of its file."""
-    return _FRAME.sub(b"$", name) if name.startswith(b"$") else name
+    """The name of an operation; of a Python frame without the folder of its file.
+
+    Frames are ``$/home/ada/train.py:12 step`` to TensorFlow and JAX, ``/home/ada/train.py(12): step`` to PyTorch, whose
+    frames in public libraries keep the path within the library.
+    """
+    if name.startswith(b"$"):
+        return _FRAME.sub(b"$", name)
+    return _TORCH_FRAME.sub(_library_folder, name) if b"): " in name else name
+
+
+def _library_folder(match: re.Match[bytes]) -> bytes:
+    library = _LIBRARY.fullmatch(match[1])
+    return library[1] if library else b""

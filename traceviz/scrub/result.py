@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
+
+MANIFEST = "scrubbed.json"
+"""What was removed: within a folder under this name, beside a file under its name with this ending."""
+KIND = "traceviz.scrubbed"
+
+Outcome: TypeAlias = tuple[Counter[str], int, int]
+"""What was removed and how often, the number of secrets looked for, and the bytes searched for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,15 +27,41 @@ class ScrubReport:
         secrets: Values found in the source (of environment variables, user and host names, home folders, ids) that
             were looked for in all of the output.
         verified_bytes: Bytes of the output in which none of them was found: of the file for a database, of the
-            decoded texts for a traceviz folder, whose files are compressed.
+            decoded texts for JSON and for a traceviz folder, whose files are compressed.
+        left_out: ``(name, why)`` of files of the source that cannot be rewritten, and are not in the output.
     """
 
     output: Path
     removed: tuple[tuple[str, int], ...]
     secrets: int
     verified_bytes: int
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    def document(self) -> dict[str, object]:
+        """What the manifest says: kinds and counts, never a value."""
+        return {
+            "kind": KIND,
+            "version": 1,
+            "removed": dict(self.removed),
+            "left_out": [{"file": name, "why": why} for name, why in self.left_out],
+            "secrets": self.secrets,
+            "verified_bytes": self.verified_bytes,
+        }
+
+    def save(self, path: Path) -> None:
+        """Write the manifest to ``path``."""
+        path.write_text(json.dumps(self.document(), indent=2) + "\n", encoding="utf-8")
 
 
 def listed(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """Counts as :attr:`ScrubReport.removed` holds them."""
     return tuple(sorted((what, count) for what, count in counts.items() if count))
+
+
+def is_scrubbed_folder(folder: Path) -> bool:
+    """Whether scrub wrote ``folder``."""
+    try:
+        stated = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(stated, dict) and stated.get("kind") == KIND

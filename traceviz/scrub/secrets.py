@@ -15,6 +15,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
+
+from traceviz.scrub.addresses import addresses_in, is_version, without_addresses
 
 REMOVED = b"[removed]"
 PATH = b"[path]"
@@ -27,7 +30,7 @@ _SENSITIVE_NAME = re.compile(
     rb"|session|ssh_(?:client|connection)",
     re.IGNORECASE,
 )
-_HOST_NAME = re.compile(rb"host(?:name)?$|nodename$|nodelist$|addr$|ipaddr|display_name$", re.IGNORECASE)
+_HOST_NAME = re.compile(rb"host(?:name)?$|node(?:name|list)?$|machine$|pod$|addr$|ipaddr|display_name$", re.IGNORECASE)
 _USER_NAME = re.compile(rb"^(?:user|logname|username|.*(?:_user|_username|:user_name))$", re.IGNORECASE)
 _FOLDER_NAME = re.compile(rb"^(?:home|.*_home_dir|userprofile)$", re.IGNORECASE)
 _APPEARANCE_NAME = re.compile(rb"^(?:ls_colors|ps\d|prompt_command|less.*|termcap|bash_func_.*)$", re.IGNORECASE)
@@ -36,9 +39,9 @@ _PLAIN_WORDS = re.compile(rb"[A-Za-z_.\-/ ]*")
 _NUMBERS = re.compile(rb"[\d.,:;+\- ]*|0x[0-9a-fA-F,x]*")
 _VERSION = re.compile(rb"[<>=^~v]*\d+(?:\.\d+)+[\w.+\-]{0,16}")
 _SYSTEM_PATH = re.compile(rb"/(?:usr|opt|bin|sbin|lib|lib64|etc|proc|sys|dev|run|var|tmp|snap|nix)(?:/.*)?", re.DOTALL)
+_PUNCTUATION = b",;:"
+"""What ends a word of a sentence, and makes it no less plain."""
 _SEPARATORS = re.compile(rb"[\s:;,\"']+")
-_PORT = re.compile(rb"[_:]\d{2,5}$")
-_ADDRESS = re.compile(rb"(?:\d{1,3}\.){3}\d{1,3}")
 _HOME_USER = re.compile(rb"/(?:home|Users)/([^/\0\s:;,\"']+)")
 
 _COMMON = frozenset(
@@ -55,15 +58,17 @@ class Secret:
     Args:
         text: The value, as UTF-8.
         certain: Look for it even where it is also a word of kernel and function names.
+        folds: Look for it in upper and lower case: the name of a host or a user.
     """
 
     text: bytes
     certain: bool = False
+    folds: bool = False
 
 
 def secrets_of_variable(name: bytes, value: bytes) -> Iterator[Secret]:
     """Secrets that an environment variable (or an option with a value) gives away."""
-    if _APPEARANCE_NAME.match(name):
+    if _APPEARANCE_NAME.match(name) or is_version(name.decode("utf-8", "replace"), value.decode("utf-8", "replace")):
         return
     yield from secrets_of_text(value)
     if _USER_NAME.match(name) or _HOST_NAME.search(name):
@@ -72,10 +77,11 @@ def secrets_of_variable(name: bytes, value: bytes) -> Iterator[Secret]:
         yield Secret(value.rstrip(b"/"), certain=True)
         yield from secrets_of_identity(value.rstrip(b"/").rpartition(b"/")[2])
     sensitive = _SENSITIVE_NAME.search(name) is not None
-    if (sensitive and _could_be_secret(value)) or _is_distinctive(value, 6):
+    value = value.strip(_PUNCTUATION)
+    if (sensitive and _could_be_secret(value)) or is_distinctive(value, 6):
         yield Secret(value, certain=sensitive)
     for part in _SEPARATORS.split(value):
-        if part != value and _is_distinctive(part, SHORT):
+        if part != value and is_distinctive(part, SHORT):
             yield Secret(part, certain=sensitive)
 
 
@@ -83,16 +89,13 @@ def secrets_of_identity(value: bytes) -> Iterator[Secret]:
     """The name of a user or a host; of a full host name also its first label."""
     for name in {value, value.partition(b".")[0]}:
         if len(name) >= 3 and name.lower() not in _COMMON and not _NUMBERS.fullmatch(name):
-            yield Secret(name)
+            yield Secret(name, folds=True)
 
 
-def secrets_of_host(name: bytes) -> Iterator[Secret]:
-    """The name of a host as profilers name their files after it; of ``10.0.0.7_6003`` also without the port."""
-    without_port = _PORT.sub(b"", name)
-    for secret in {*secrets_of_identity(name), *secrets_of_identity(without_port)}:
-        yield Secret(secret.text, certain=_is_distinctive(secret.text, 6))
-    if _ADDRESS.fullmatch(without_port):
-        yield Secret(without_port, certain=True)
+def secrets_of_property(key: str, text: bytes) -> Iterator[Secret]:
+    """What the text of a property gives away by its shape; versions give nothing away."""
+    if not is_version(key, text.decode("utf-8", "replace")):
+        yield from secrets_of_text(text)
 
 
 def secrets_of_text(text: bytes) -> Iterator[Secret]:
@@ -102,6 +105,11 @@ def secrets_of_text(text: bytes) -> Iterator[Secret]:
     for pattern in (_TOKEN, _EMAIL, _HARDWARE_ADDRESS):
         for match in pattern.finditer(text):
             yield Secret(match.group(), certain=True)
+    stated = (_value(found) for found in _STATED.finditer(text) if _is_stated(found))
+    for value in chain(stated, _URL_PASSWORD.findall(text)):
+        if is_distinctive(value, 6):
+            yield Secret(value, certain=True)
+    yield from (Secret(address, certain=True) for address in addresses_in(text))
 
 
 def secrets_of_arguments(arguments: Iterable[bytes]) -> Iterator[Secret]:
@@ -128,7 +136,8 @@ def _could_be_secret(value: bytes) -> bool:
     return len(value) >= 6 and value.lower() not in _COMMON and not (value.isdigit() and len(value) < SHORT)
 
 
-def _is_distinctive(value: bytes, least: int) -> bool:
+def is_distinctive(value: bytes, least: int) -> bool:
+    """Whether a value of at least ``least`` characters is nobody's vocabulary: no word, number, version or program."""
     if len(value) < least or value.lower() in _COMMON:
         return False
     if _NUMBERS.fullmatch(value) or _VERSION.fullmatch(value) or _SYSTEM_PATH.fullmatch(value):
@@ -139,11 +148,24 @@ def _is_distinctive(value: bytes, least: int) -> bool:
 # --- shapes that are private in any text -----------------------------------------------------------------------------
 
 _TOKEN = re.compile(
-    rb"(?<![A-Za-z0-9])(?:gh[pousr]_|github_pat_|hf_|sk-|xox[abprs]-|AKIA|glpat-|ya29\.|eyJ)[A-Za-z0-9_\-]{12,}[\w.\-]*"
+    rb"(?<![A-Za-z0-9])(?:gh[pousr]_|github_pat_|hf_|sk-|[sr]k_live_|xox[abprs]-|xapp-|A[KS]IA|AIza|glpat-|ya29\.|eyJ|nvapi-"
+    rb"|npm_|pypi-|dop_v1_|hvs\.|whsec_)[A-Za-z0-9_\-]{12,}[\w.\-]*"
 )
-_EMAIL = re.compile(rb"[\w.+\-]+@[\w\-]+(?:\.[\w\-]+)*\.[A-Za-z]{2,}(?![\w])")
+_STATED = re.compile(
+    rb"(?:(?P<sure>pass(?:word|wd|phrase))|(?P<weak>secret|token)|(?:api|access)[_\-]?key)[\"']?(?:=|:(?!:) ?)"
+    rb"[\"']?(?P<secret>[^\s\"'&;,<>()\[\]{}|=]{6,})"
+    rb"|bearer (?P<bearer>[\w\-.~+/]{6,})",
+    re.IGNORECASE,
+)
+"""``password=...``, ``api_key: ...``, ``Bearer ...``: what follows is a secret, unless it is a word or a number; after
+``password`` whatever it is, and after ``token``, which models have many of, only with some digits."""
+_SOME_DIGITS = re.compile(rb"(?:[^\d]*\d){3}")
+_EMAIL = re.compile(
+    rb"(?<![\w.+\-])(?<!\[removed\])(?:[\w.+\-]|\[removed\])+@[\w\-]+(?:\.[\w\-]+)*\.[A-Za-z]{2,}(?![\w])"
+)
 _HARDWARE_ADDRESS = re.compile(rb"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}[:\-]){5,7}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])")
-_URL_PASSWORD = re.compile(rb"(?<=://)[^/\s@:]+:[^/\s@]+(?=@)")
+
+_URL_PASSWORD = re.compile(rb"(?<=://)[^/\s@:]*:(?P<secret>[^/\s@]+)(?=@)")
 
 _ROOTS = (
     rb"home|Users|root|mnt|media|scratch|gpfs\w*|lustre\w*|global|nfs\w*|data|work|workspace|workspaces|tmp|var|srv"
@@ -176,17 +198,40 @@ def _shorten(match: re.Match[bytes]) -> bytes:
     return PATH + b"/" + re.split(rb"[/\\]", path.rstrip(b"/\\"))[-1]
 
 
+def _without_stated(match: re.Match[bytes]) -> bytes:
+    """``password=...`` without what follows."""
+    whole = match.group()
+    return whole.removesuffix(_value(match)) + REMOVED if match["sure"] or _is_stated(match) else whole
+
+
+def _value(match: re.Match[bytes]) -> bytes:
+    return match["secret"] or match["bearer"]
+
+
+def _is_stated(match: re.Match[bytes]) -> bool:
+    """Whether what is said to be a secret looks like one."""
+    value = _value(match)
+    return is_distinctive(value, 6) and (not match["weak"] or _SOME_DIGITS.match(value) is not None)
+
+
 def _without_patterns(text: bytes, paths: re.Pattern[bytes]) -> bytes:
     """``text`` without what is private by its shape; absolute paths that ``paths`` matches keep their base name."""
     if b"@" in text:
         text = _URL_PASSWORD.sub(REMOVED, text)
         text = _EMAIL.sub(REMOVED, text)
     text = _TOKEN.sub(REMOVED, text)
+    if b"=" in text or b":" in text or b" " in text:
+        text = _STATED.sub(_without_stated, text)
     if b":" in text or b"-" in text:
         text = _HARDWARE_ADDRESS.sub(REMOVED, text)
+    text = without_addresses(text, REMOVED)
     if b"/" in text:
         text = paths.sub(_shorten, text)
     return _WINDOWS_PATH.sub(_shorten, text) if b":\\" in text else text
+
+
+SQL_WORDS = b"create table integer real text blob numeric null primary key index sqlite format"
+"""Words of every database: a user of such a name must not change them."""
 
 
 def base_name(name: bytes) -> bytes:
@@ -202,6 +247,7 @@ class Redactor:
     """Takes the secrets of one trace out of its texts."""
 
     secrets: tuple[bytes, ...] = ()
+    folded: frozenset[bytes] = frozenset()
 
     @classmethod
     def of(cls, found: Iterable[Secret], vocabulary: Iterable[bytes] = ()) -> Redactor:
@@ -212,11 +258,19 @@ class Redactor:
             vocabulary: Names of kernels and functions. A secret that is not certain and occurs in one of them as a
                 word is not looked for: a user named ``max`` must not rename every kernel that computes a maximum.
         """
-        everything = frozenset(found)
+        everything = frozenset(secret for secret in found if not secret.text.startswith((REMOVED, PATH)))
         certain = {secret.text for secret in everything if secret.certain}
+        folded = frozenset(secret.text for secret in everything if secret.folds)
         possible = {secret.text for secret in everything} - certain
-        common = cls(tuple(possible)).words_of(vocabulary) if possible else set()
-        return cls(tuple(sorted(certain | (possible - common), key=lambda text: (-len(text), text))))
+        common = cls(tuple(possible), folded).words_of(vocabulary) if possible else set()
+        return cls(tuple(sorted(certain | (possible - common), key=lambda text: (-len(text), text))), folded)
+
+    @cached_property
+    def spelled(self) -> tuple[bytes, ...]:
+        """The secrets as they are searched for in raw bytes: those that fold in their usual spellings."""
+        spellings = (bytes.lower, bytes.upper, bytes.capitalize, bytes.title)
+        more = {spell(text) for text in self.folded.intersection(self.secrets) for spell in spellings}
+        return (*self.secrets, *sorted(more.difference(self.secrets)))
 
     @cached_property
     def _paths(self) -> re.Pattern[bytes]:
@@ -227,15 +281,18 @@ class Redactor:
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes] | None:
-        long = [re.escape(text) for text in self.secrets if len(text) >= SHORT]
-        short = [re.escape(text) for text in self.secrets if len(text) < SHORT]
+        long = [self._escaped(text) for text in self.secrets if len(text) >= SHORT]
+        short = [self._escaped(text) for text in self.secrets if len(text) < SHORT]
         branches = long + ([rb"(?<![A-Za-z0-9])(?:%b)(?![A-Za-z0-9])" % b"|".join(short)] if short else [])
         return re.compile(b"|".join(branches)) if branches else None
+
+    def _escaped(self, text: bytes) -> bytes:
+        return b"(?i:%b)" % re.escape(text) if text in self.folded else re.escape(text)
 
     def words_of(self, vocabulary: Iterable[bytes]) -> set[bytes]:
         """Those secrets that occur in ``vocabulary`` other than in a path, from which they are removed anyway."""
         text = b"\n".join(_without_patterns(name, self._paths) for name in vocabulary)
-        return {secret for secret in self.secrets if Redactor((secret,)).holds(text)}
+        return {secret for secret in self.secrets if Redactor((secret,), self.folded).holds(text)}
 
     def holds(self, text: bytes) -> bool:
         """Whether ``text`` holds a secret."""
@@ -248,6 +305,11 @@ class Redactor:
     def clean_message(self, text: bytes) -> bytes:
         """Like :meth:`clean`, with all absolute paths shortened: for what a profiler, not a program, has written."""
         return self._without_secrets(_ANY_PATH.sub(_shorten, self.clean(text)))
+
+    def clean_property(self, key: str, text: bytes) -> bytes:
+        """The text of a property, cleaned as a message; a version stays, though it may look like an address."""
+        is_harmless = is_version(key, text.decode("utf-8", "replace")) and not self.holds(text)
+        return text if is_harmless else self.clean_message(text)
 
     def clean_module(self, name: bytes) -> bytes:
         """The base name of a library or program, cleaned; other names, such as ``[kernel.kallsyms]``, as they are."""

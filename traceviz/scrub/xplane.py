@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,14 +22,16 @@ from traceviz.errors import DamagedTraceError, OutputError, UnknownFormatError
 from traceviz.parsers.xplane_raw import Kind, Plane, Space
 from traceviz.parsers.xplane_scan import read_space
 from traceviz.parsers.xplane_wire import BYTES, VARINT, BrokenMessageError, read_fields
+from traceviz.scrub.addresses import is_version
+from traceviz.scrub.file_names import secrets_of_file_name, secrets_of_host
 from traceviz.scrub.properties import is_private, is_source, keeps_setting, without_folder, without_folders
+from traceviz.scrub.result import Outcome
 from traceviz.scrub.secrets import (
     REMOVED,
     SHORT,
     Redactor,
     Secret,
     cached,
-    secrets_of_host,
     secrets_of_text,
     secrets_of_variable,
 )
@@ -43,14 +45,23 @@ _MESSAGES = "embedded messages (compiled programs and the like)"
 _KEPT_MESSAGES = frozenset({"profile_options", "core_details"})
 """Stats that hold a message whose numbers stay."""
 _AGAIN = "Copy the file again, or convert what is left, and scrub that: traceviz convert TRACE -o DIR."
-_SUFFIXES = (".gz", ".xplane.pb")
 
 Rule = Callable[[bytes], bytes | None]
 """What becomes of the content of a field: other content, or ``None`` where the field goes."""
 
 
-def scrub_xplane(source: Path, target: Path) -> tuple[Counter[str], int, int]:
+def secrets_of_xplane(source: Path) -> list[Secret]:
+    """What an XPlane file gives away, as far as it can be read."""
+    return list(_found(read_space(_content(source)[0]), source))
+
+
+def scrub_xplane(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
     """Write a scrubbed copy of the XPlane file ``source`` to ``target``, compressed as the source is.
+
+    Args:
+        source: The file. It is only read.
+        target: The file to write.
+        known: Secrets that other files gave away.
 
     Returns:
         What was removed and how often, the number of secrets looked for, and the bytes searched for them.
@@ -62,7 +73,7 @@ def scrub_xplane(source: Path, target: Path) -> tuple[Counter[str], int, int]:
     """
     data, compressed = _content(source)
     space = _whole_space(source, data)
-    redactor = Redactor.of(_found(space, source.name), _vocabulary(space))
+    redactor = Redactor.of([*_found(space, source), *known], _vocabulary(space))
     writer = _Writer(redactor)
     try:
         clean = writer.space(data, space)
@@ -102,17 +113,13 @@ def _whole_space(source: Path, data: bytes) -> Space:
 # --- what is private in this file ------------------------------------------------------------------------------------
 
 
-def _found(space: Space, file_name: str) -> Iterator[Secret]:
+def _found(space: Space, path: Path) -> Iterator[Secret]:
     """Host names, values of private properties, and what texts give away by their shape."""
-    stem = file_name
-    for suffix in _SUFFIXES:
-        stem = stem.removesuffix(suffix)
     for host in space.hostnames:
         yield from secrets_of_host(host.encode())
-    # A file that somebody renamed to "trace" tells no host: only what looks like one counts.
-    yield from (secret for secret in secrets_of_host(stem.encode()) if secret.certain)
+    yield from secrets_of_file_name(path)
     for plane in space.planes:
-        for text in {*plane.names, *plane.display_names, *plane.texts}:
+        for text in {*plane.names, *plane.display_names, *plane.texts} - _versions(plane):
             yield from secrets_of_text(text.encode())
         for key, value in _texts_by_key(plane):
             if is_private(key):
@@ -127,6 +134,12 @@ def _texts_by_key(plane: Plane) -> Iterator[tuple[str, str]]:
         yield from ((key, plane.texts[value]) for value in values)
     for stats_of_name in (*plane.name_stats.values(), plane.properties):
         yield from ((key, value) for key, value in stats_of_name.items() if isinstance(value, str))
+
+
+def _versions(plane: Plane) -> frozenset[str]:
+    """Properties of the plane that are versions, which may look like addresses."""
+    properties = plane.properties.items()
+    return frozenset(value for key, value in properties if isinstance(value, str) and is_version(key, value))
 
 
 def _is_special(key: str) -> bool:
@@ -200,7 +213,8 @@ class _PlaneWriter:
 
     def text(self, content: bytes) -> bytes:
         """A text value."""
-        return _counted(content, self._clean_text(content), self.removed)
+        is_harmless = content.decode("utf-8", "replace") in self._versions and not self.redactor.holds(content)
+        return content if is_harmless else _counted(content, self._clean_text(content), self.removed)
 
     def source(self, content: bytes) -> bytes:
         """A text that names places in source."""
@@ -231,6 +245,10 @@ class _PlaneWriter:
         }
         private = {value for key, value in _texts_by_key(self.read) if is_private(key)}
         return frozenset(settings | private) - set(self.read.keys) - set(self.read.properties)
+
+    @cached_property
+    def _versions(self) -> frozenset[str]:
+        return _versions(self.read)
 
     @cached_property
     def _source_texts(self) -> frozenset[str]:
@@ -395,7 +413,7 @@ def _check(content: bytes, redactor: Redactor) -> None:
     Short secrets are words, and in the bytes the length of a text stands before it and looks like a letter: they are
     looked for in the texts.
     """
-    for secret in redactor.secrets:
+    for secret in redactor.spelled:
         position = content.find(secret) if len(secret) >= SHORT else -1
         if position >= 0:
             raise _leak(f"at byte {position}")

@@ -1,0 +1,106 @@
+"""What scrubbing of SQLite databases shares: the source attached read-only to a new file, its tables and columns."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from traceviz.errors import DamagedTraceError, OutputError
+
+MAGIC = b"SQLite format 3\0"
+
+TEXTUAL = "('text', 'blob')"
+"""Storage classes, as ``typeof`` names them, of values that may hold a text."""
+_OUTPUT_FAULTS = frozenset(
+    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table of the source."""
+
+    table: str
+    name: str
+    type: str
+    required: bool
+    is_key: bool
+
+    @property
+    def quoted(self) -> str:
+        """Its name in SQL."""
+        return quoted(self.name)
+
+    @property
+    def declaration(self) -> str:
+        """Name and type; ``INTEGER PRIMARY KEY`` stays, since lookups by id depend on it."""
+        known = self.type if self.type.upper() in {"INTEGER", "REAL", "TEXT", "BLOB", "NUMERIC"} else ""
+        key = " PRIMARY KEY" if self.is_key and self.type.upper() == "INTEGER" else ""
+        return f"{self.quoted} {known}{' NOT NULL' if self.required else ''}{key}"
+
+    @property
+    def nothing(self) -> str:
+        """SQL of the value that stands for a removed one."""
+        if not self.required:
+            return "NULL"
+        return "'[removed]'" if self.type.upper() == "TEXT" else "0"
+
+
+@contextmanager
+def explained(source: Path) -> Iterator[None]:
+    """Errors of SQLite as those of the source or of the output."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OUTPUT_FAULTS:
+            raise OutputError(
+                "The scrubbed database cannot be written.", str(error), "Choose another place with -o."
+            ) from error
+        raise DamagedTraceError(
+            f"{source} is not a whole SQLite database.",
+            str(error),
+            "Export it again: nsys export --type sqlite REPORT.",
+        ) from error
+
+
+def attached(source: Path, target: Path | None) -> sqlite3.Connection:
+    """A connection to the empty ``target`` (``None``: to nothing) with ``source`` attached read-only."""
+    db = sqlite3.connect(target.resolve().as_uri() if target else "file::memory:", uri=True)
+    db.text_factory = bytes
+    db.execute("PRAGMA journal_mode = OFF")  # the target is a temporary file: nothing beside it, nothing to roll back
+    db.execute("PRAGMA synchronous = OFF")
+    db.execute("PRAGMA secure_delete = ON")
+    db.execute("ATTACH ? AS source", (source.resolve().as_uri() + "?mode=ro",))
+    return db
+
+
+def tables_of(db: sqlite3.Connection) -> dict[str, tuple[Column, ...]]:
+    """Columns of every table of the source."""
+    names = db.execute(
+        "SELECT name FROM source.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+        "AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
+    ).fetchall()
+    return {name.decode(): columns_of(db, name.decode()) for (name,) in names}
+
+
+def columns_of(db: sqlite3.Connection, table: str) -> tuple[Column, ...]:
+    """Columns of a table of the source; none where there is no such table."""
+    rows = db.execute(f"PRAGMA source.table_info({quoted(table)})").fetchall()
+    keys = sum(row[5] > 0 for row in rows)
+    return tuple(
+        Column(table, name.decode(), type_.decode(), required=bool(required), is_key=keys == 1 and key > 0)
+        for _, name, type_, required, _, key in rows
+    )
+
+
+def quoted(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def number(db: sqlite3.Connection, query: str) -> int:
+    """The one number that ``query`` gives."""
+    return int(db.execute(query).fetchone()[0])

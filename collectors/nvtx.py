@@ -119,7 +119,7 @@ def _in_parquet(path: Path) -> int | None:
     import polars as pl  # noqa: PLC0415 loaded only once a run is over
 
     try:
-        events = pl.scan_parquet(path)
+        events = pl.scan_parquet(path, glob=False)
         domains = events.filter(pl.col("eventType") == 75).select("domainId", text=_text(path))
         ours = domains.filter(pl.col("text") == DOMAIN).select("domainId").unique()
         ranges = events.filter(pl.col("eventType").is_in([59, 60])).join(ours, on="domainId", how="semi")
@@ -135,5 +135,5 @@ def _text(path: Path) -> Any:
     strings = path.with_name("StringIds.parquet")
     if not strings.exists():
         return pl.col("text")
-    known = pl.read_parquet(strings, columns=["id", "value"])
+    known = pl.read_parquet(strings, columns=["id", "value"], glob=False)
     return pl.coalesce("text", pl.col("textId").replace_strict(known["id"], known["value"], default=None))

@@ -154,6 +154,12 @@ def test_saving_and_loading_gives_the_same_tables(tmp_path: Path) -> None:
     assert read_manifest(tmp_path / "t")["source"] == "x.sqlite"
 
 
+@pytest.mark.parametrize("name", ["run[1]", "a*b", "what?"])
+def test_folders_may_have_names_that_read_like_patterns(tmp_path: Path, name: str) -> None:
+    save(trace(), tmp_path / name)
+    assert load(tmp_path / name).scan("os_calls").collect().height == trace().rows("os_calls")
+
+
 def test_a_loaded_trace_can_be_saved_again(tmp_path: Path) -> None:
     save(trace(), tmp_path / "one")
     save(load(tmp_path / "one"), tmp_path / "two")

@@ -105,7 +105,10 @@ class TraceTables:
             MissingTableError: the trace does not have it.
         """
         source = self._source(name)
-        return conform(name, pq.read_table(source)) if isinstance(source, Path) else source
+        if not isinstance(source, Path):
+            return source
+        with pq.ParquetFile(source) as file:  # `read_table` looks for a data set around it: of small files, most of it
+            return conform(name, file.read())
 
     def rows(self, name: str) -> int:
         """Number of rows of table ``name``; 0 where the trace does not have it."""
@@ -140,7 +143,7 @@ class TraceTables:
 
 def _with_added_columns(name: str, path: Path) -> pl.LazyFrame:
     """The Parquet file with the declared nullable columns that it lacks, as nulls (see ``schema.SCHEMA_VERSION``)."""
-    frame = pl.scan_parquet(path)
+    frame = pl.scan_parquet(path, glob=False)  # folders may be called "run[1]"
     declared = schema.table(name).arrow.names
     present = set(pq.read_schema(path).names)
     if present.issuperset(declared):
@@ -342,8 +345,8 @@ def load(folder: Path) -> TraceTables:
 def _check_file(path: Path, name: str, count: int) -> None:
     again = "Convert the source again: traceviz convert TRACE -o DIR."
     try:
-        metadata = pq.read_metadata(path)
-        found = set(pq.read_schema(path).names)
+        with pq.ParquetFile(path) as file:
+            metadata, found = file.metadata, set(file.schema_arrow.names)
     except (OSError, pa.ArrowInvalid) as error:
         raise DamagedTraceError(f"{path} cannot be read.", str(error), again) from error
     if metadata.num_rows != count:

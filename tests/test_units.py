@@ -26,7 +26,15 @@ from traceviz.units import UNITS, counted, format_ns, format_ratio, format_value
         (1_234_567, "1.23 ms"),
         (999_949_999, "1.00 s"),
         (45_600_000_000, "45.6 s"),
-        (11_799_000_000_000, "11,799 s"),
+        (98_153_000_000, "98.2 s"),
+        (999_400_000_000, "999 s"),
+        (999_600_000_000, "16.7 min"),
+        (3_599_000_000_000, "60.0 min"),
+        (3_600_000_000_000, "1.00 h"),
+        (11_799_000_000_000, "3.28 h"),
+        (112_320_000_000_000, "31.2 h"),
+        (36_000_000_000_000_000, "10,000 h"),
+        (-7_200_000_000_000, "−2.00 h"),
         (-1_500_000, "−1.50 ms"),
         (0.5, "0.50 ns"),
         (12.34, "12.3 ns"),
@@ -92,7 +100,7 @@ def test_an_unknown_unit_is_refused():
 @given(st.integers(0, 2**62))
 def test_a_time_reads_back_within_half_a_percent(nanoseconds):
     number, unit = format_ns(nanoseconds).split(" ")
-    scale = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    scale = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}[unit]
     assert math.isclose(float(number.replace(",", "")) * scale, nanoseconds, rel_tol=0.00501)
 
 

@@ -61,6 +61,10 @@ class OutputError(TracevizError):
     """The output cannot be written where it was asked for."""
 
 
+class WorkerError(TracevizError):
+    """Processes or a cluster that were to do the work cannot be had."""
+
+
 class CommandNotFoundError(TracevizError):
     """The command to record does not exist."""
 

@@ -1,8 +1,8 @@
 """The report document: what the analyses say, before anybody decides how it looks.
 
 A :class:`Report` is one frozen value. Analyses fill sections with blocks (:class:`Facts`, :class:`Grid`,
-:class:`Bars`, :class:`Timeline`, :class:`Prose`) and rules add findings; a renderer turns it into text.
-Every value carries its base unit (:data:`traceviz.units.Unit`), every fact and column a stable key, so that
+:class:`Bars`, :class:`Timeline`, :class:`Series`, :class:`Prose`) and rules add findings; a renderer turns it into
+text. Every value carries its base unit (:data:`traceviz.units.Unit`), every fact and column a stable key, so that
 scripts and comparisons join on keys and never on wording.
 """
 
@@ -17,6 +17,12 @@ from traceviz.units import Unit, Value
 SCHEMA = "traceviz.report/1"
 COMPARISON = "traceviz.comparison/1"
 """Schema of what :mod:`traceviz.compare` says of several reports: the same document, of other sections."""
+LISTING = "traceviz.listing/1"
+"""Schema of a list of traces of an archive."""
+POPULATION = "traceviz.population/1"
+"""Schema of what an archive says of all its traces."""
+TREND = "traceviz.trend/1"
+"""Schema of how a figure went over many traces."""
 
 BY_STEP, EVERY_STEP, IN_STEPS, BY_SHAPE = "By step", "Every step", "In steady steps", "By launch shape"
 """Titles of the grids for machines from which comparisons are made, also of reports that were saved."""
@@ -168,7 +174,45 @@ class Prose:
     text: str
 
 
-Block = Facts | Grid | Bars | Timeline | Prose
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of a :class:`Series`: what it is called, and its value; ``None`` where nothing was measured."""
+
+    label: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What a series is about from the point at ``start`` on, until the next level begins."""
+
+    start: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A figure from point to point, in base ``unit``, and the levels between which it changed.
+
+    Args:
+        points: In the order of time, or of whatever the labels are.
+        levels: In order; where the second and each later one starts, the figure changed.
+        audience: See :class:`Grid`.
+    """
+
+    title: str
+    unit: Unit
+    points: tuple[Point, ...]
+    levels: tuple[Level, ...] = ()
+    audience: Audience = "all"
+
+    def __post_init__(self) -> None:
+        starts = [level.start for level in self.levels]
+        if starts != sorted(set(starts)) or any(not 0 <= start < len(self.points) for start in starts):
+            raise ValueError(f"levels of series {self.title!r} start at {starts}")
+
+
+Block = Facts | Grid | Bars | Timeline | Series | Prose
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,9 @@ Value = int | float | str | bool | None
 NOT_MEASURED = "-"
 MINUS = "\N{MINUS SIGN}"
 
+_LONG_TIME_STEPS = ((3_600_000_000_000, "h"), (60_000_000_000, "min"))
+_LONG_TIME = 999_500_000_000
+"""From here on, 1,000 s, times are told in minutes and hours: what many runs took together."""
 _TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 _SIZE_STEPS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
 
@@ -74,8 +77,11 @@ def _format_number(value: float, unit: Unit) -> str:
 
 
 def format_ns(value: float) -> str:
-    """A duration with three significant digits: ``1.23 ms``, ``45.6 s``, ``−780 ns``."""
-    return _scaled(value, _TIME_STEPS)
+    """A duration with three significant digits: ``1.23 ms``, ``45.6 s``, ``31.2 h``, ``−780 ns``."""
+    if not abs(value) >= _LONG_TIME:
+        return _scaled(value, _TIME_STEPS)
+    size, name = next(step for step in _LONG_TIME_STEPS if abs(value) >= step[0] or step[1] == "min")
+    return _with_minus(_in_step(value, (size, name)))
 
 
 def format_number(value: float) -> str:

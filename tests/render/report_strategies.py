@@ -13,10 +13,13 @@ from traceviz.report import (
     Finding,
     Grid,
     Lane,
+    Level,
     Note,
+    Point,
     Prose,
     Report,
     Section,
+    Series,
     Severity,
     Skipped,
     Timeline,
@@ -79,11 +82,20 @@ def timelines(draw):
     return Timeline(draw(TEXTS), start, start + draw(NATURAL), draw(tuples(lanes)))
 
 
+@st.composite
+def series(draw):
+    points = draw(tuples(st.builds(Point, TEXTS, st.none() | FLOATS), 90))
+    starts = draw(st.sets(st.integers(0, len(points) - 1), max_size=5)) if points else set()
+    levels = tuple(Level(start, draw(FLOATS)) for start in sorted(starts))
+    return Series(draw(TEXTS), draw(UNIT_NAMES), points, levels, draw(st.sampled_from(["all", "machine"])))
+
+
 BLOCKS = st.one_of(
     st.builds(Facts, tuples(FACTS, 7), st.sampled_from(["all", "machine"])),
     grids(),
     st.builds(Bars, TEXTS, TEXTS, UNIT_NAMES, tuples(st.builds(Bar, TEXTS, TEXTS, VALUES, RATIOS), 14)),
     timelines(),
+    series(),
     st.builds(Prose, TEXTS),
 )
 
@@ -115,7 +127,9 @@ def hostile_report(name):
     rows = tuple((name, 1_234_567, 1 / (index + 2), name) for index in range(14))
     bars = Bars(name, name, "ns", tuple(Bar(name, name, 100, 0.25) for _ in range(4)))
     timeline = Timeline(name, 0, 10**9, (Lane(name, (0.0, 0.5, None, 1.0)),))
-    blocks = (Facts((fact, fact)), Grid(columns, rows, name, 0.1), bars, timeline, Prose(name))
+    points = tuple(Point(name, value) for value in (1.0, None, 3.0))
+    plotted = Series(name, "ns", points, (Level(0, 1.0), Level(2, 3.0)))
+    blocks = (Facts((fact, fact)), Grid(columns, rows, name, 0.1), bars, timeline, plotted, Prose(name))
     return Report(
         run=(Fact("producer", name, name), fact),
         verdict=Verdict(name, name),

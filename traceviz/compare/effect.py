@@ -107,7 +107,7 @@ def effect(base: Sequence[Times], new: Sequence[Times], seed: int = 0) -> Effect
     if are_copies(base, new):
         ends = [0.0, 0.0]
     elif has_runs:
-        half = float(_half_widths(np.log(medians[0]), np.log(medians[1]))[0])
+        half = float(half_widths(np.log(medians[0]), np.log(medians[1]))[0])
         ends = [ratio - half, ratio + half]
     else:
         drawn = [_medians(side[0], generator) for side, generator in zip((base, new), _generators(seed), strict=True)]
@@ -141,12 +141,12 @@ def recording(run: Times) -> bytes:
     return np.sort(run, axis=0).astype(np.float64).tobytes()
 
 
-def _half_widths(base: Figures, new: Figures, weights: Sequence[Figures] | None = None) -> Figures:
-    """Half of the interval of the difference of the means over runs, for every column.
+def half_widths(base: Figures, new: Figures, weights: Sequence[Figures] | None = None) -> Figures:
+    """Half of the 95 % interval of the difference of the means over runs, for every column: Welch's.
 
     Args:
         base: A row for every run.
-        new: The same of the new side.
+        new: The same columns of the other side; of both together there are three runs or more.
         weights: Share of every run in the mean of its side, which scatters the more the less alike they are; the same
             for all where there are none.
     """
@@ -228,7 +228,7 @@ def mean_differences(base: Sequence[Times], new: Sequence[Times], seed: int = 0)
     steps = [np.array([len(run) for run in side]) for side in (base, new)]
     weights = [counts / counts.sum() for counts in steps]  # a mean over all steps: of a run, as many as it has
     before, after = (shares @ side for shares, side in zip(weights, means, strict=True))
-    half = _half_widths(means[0], means[1], weights)
+    half = half_widths(means[0], means[1], weights)
     return np.stack([after - before - half, after - before + half])
 
 

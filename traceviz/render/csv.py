@@ -1,7 +1,7 @@
 """Tables of a report as CSV (RFC 4180) for spreadsheets and plots: plain numbers in base units, named in the heading.
 
 Of a comparison it is one table, a row for each side; of a report, or where sections are named, every table in turn,
-with an empty line between two.
+with an empty line between two. Tables that only programs read are in JSON, and here where there are no others.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
 from typing import ClassVar
 
 from traceviz.render.options import RenderOptions, select
 from traceviz.render.text import visible
-from traceviz.report import COMPARISON, Column, Grid, Report, Section
+from traceviz.report import COMPARISON, Column, Grid, Report
 from traceviz.units import Value
 
 _EFFECT = "effect"
@@ -36,13 +35,9 @@ class CsvRenderer:
         """The tables, each with its heading; a lone newline where there is none."""
         is_comparison = report.schema == COMPARISON and options.sections is None
         sections = select(report, (_EFFECT,) if is_comparison else options.sections).sections
-        grids = [grid for section in sections for grid in _grids(section)]
+        every = [block for section in sections for block in section.blocks if isinstance(block, Grid)]
+        grids = [grid for grid in every if grid.audience == "all"] or every
         return "\n".join(map(_table, grids[:1] if is_comparison else grids)) or "\n"
-
-
-def _grids(section: Section) -> Iterator[Grid]:
-    """Tables for people; what only programs read is in JSON."""
-    return (block for block in section.blocks if isinstance(block, Grid) and block.audience == "all")
 
 
 def _table(grid: Grid) -> str:

@@ -26,11 +26,14 @@ from traceviz.report import (
     Finding,
     Grid,
     Lane,
+    Level,
     Note,
+    Point,
     Prose,
     Report,
     Row,
     Section,
+    Series,
     Severity,
     Skipped,
     Timeline,
@@ -146,8 +149,21 @@ def _block(block: Block) -> Object:
             lanes = [{"label": one.label, "values": list(one.values), "whole": one.whole} for one in block.lanes]
             span = {"start_ns": block.start_ns, "end_ns": block.end_ns}
             return {"type": "timeline", "title": block.title, **span, "lanes": lanes}
+        case Series():
+            return _series(block)
         case Prose():
             return {"type": "prose", "text": block.text}
+
+
+def _series(series: Series) -> Object:
+    return {
+        "type": "series",
+        "title": series.title,
+        "unit": series.unit,
+        "audience": series.audience,
+        "points": [{"label": point.label, "value": point.value} for point in series.points],
+        "levels": [{"start": level.start, "value": level.value} for level in series.levels],
+    }
 
 
 def _grid(grid: Grid) -> Object:
@@ -211,6 +227,9 @@ def _read_block(item: Object) -> Block:
         case "timeline":
             start, end = _integer(item, "start_ns"), _integer(item, "end_ns")
             return Timeline(_text(item, "title"), start, end, _each(item, "lanes", _read_lane))
+        case "series":
+            points, levels = _each(item, "points", _read_point), _each(item, "levels", _read_level)
+            return Series(_text(item, "title"), _unit(item), points, levels, _audience(item))
         case "prose":
             return Prose(_text(item, "text"))
         case other:
@@ -243,6 +262,14 @@ def _read_bar(item: Object) -> Bar:
 def _read_lane(item: Object) -> Lane:
     values = tuple(_number_or_none(value, "values") for value in _list(item, "values"))
     return Lane(_text(item, "label"), values, _text(item, "whole") if "whole" in item else "")
+
+
+def _read_point(item: Object) -> Point:
+    return Point(_text(item, "label"), _number_or_none(_get(item, "value"), "value"))
+
+
+def _read_level(item: Object) -> Level:
+    return Level(_integer(item, "start"), _number(item, "value"))
 
 
 def _read_finding(item: Object) -> Finding:

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from traceviz.render.blocks import bar, mean, sparkline
 from traceviz.render.options import RenderOptions, select
+from traceviz.render.plot import plot
 from traceviz.render.rows import (
     bars_heading,
     blocks_for_people,
@@ -26,6 +27,9 @@ from traceviz.render.stakes import by_time_at_stake, time_at_stake, times
 from traceviz.render.text import ELLIPSIS, sentence, visible
 from traceviz.report import (
     COMPARISON,
+    LISTING,
+    POPULATION,
+    TREND,
     Bars,
     Block,
     Column,
@@ -37,14 +41,16 @@ from traceviz.report import (
     Report,
     Row,
     Section,
+    Series,
     Timeline,
 )
 from traceviz.units import NOT_MEASURED, Value, format_change, format_ns, format_ratio, format_value
 
-_HEADING = {COMPARISON: "# Comparison"}
+_HEADING = {COMPARISON: "# Comparison", LISTING: "# Traces", POPULATION: "# Archive report", TREND: "# Trend"}
 _NAME_LIMIT = 160
 _BAR_CELLS = 20
 _TIMELINE_CELLS = 60
+_PLOT_CELLS = 80
 _PLAIN = re.compile(r"(?:[^\W_]|[ .,%+/×'…→−-]|(?<=[^\W_])_(?=[^\W_]))*")
 """Text that means the same in Markdown as it says: words, numbers, units; underscores inside words only."""
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]|~!$&<>]|(?<![^\W_])_|_(?![^\W_])|^[-+=#]")
@@ -123,6 +129,8 @@ def _block(block: Block, top: int | None) -> str:
             return _bars(block)
         case Timeline():
             return _timeline(block)
+        case Series():
+            return _series(block)
         case Prose():
             return prose(block.text)
 
@@ -194,6 +202,12 @@ def _timeline(timeline: Timeline) -> str:
     span = f"{format_ns(timeline.start_ns)} to {format_ns(timeline.end_ns)}"
     table = _table(("lane", span, "mean"), (False, False, True), rows)
     return _joined([prose(timeline.title), table]) if rows else ""
+
+
+def _series(series: Series) -> str:
+    """The picture of the terminal; what it shows as numbers stands in tables beside it."""
+    drawn = plot(series, _PLOT_CELLS)
+    return _joined([prose(series.title), "\n".join(("```text", *drawn, "```"))]) if drawn else ""
 
 
 def _findings(findings: tuple[Finding, ...]) -> str:

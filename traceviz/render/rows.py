@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from traceviz.render.options import DEFAULT_TOP
-from traceviz.report import COMPARISON, Bars, Block, Column, Facts, Grid, Report, Row, Skipped
+from traceviz.report import COMPARISON, Bars, Block, Column, Facts, Grid, Report, Row, Series, Skipped
 from traceviz.units import Value
 
 MACHINE_ONLY = 9
@@ -36,7 +36,7 @@ class ShownRows:
 
 def blocks_for_people(blocks: tuple[Block, ...]) -> list[Block]:
     """The blocks without those that only programs read."""
-    return [block for block in blocks if not (isinstance(block, Facts | Grid) and block.audience == "machine")]
+    return [block for block in blocks if not (isinstance(block, Facts | Grid | Series) and block.audience == "machine")]
 
 
 def not_there(report: Report) -> str:

@@ -36,8 +36,8 @@ _NARROW_BAR = 8
 _NAME_SHARE = 0.36
 _OTHER_TEXT_LEAST = 14
 _LEAST = 4
-_WHOLE = frozenset({"interval"})
-"""Columns whose texts are figures: of no use in part."""
+_WHOLE = frozenset({"interval", "trace_id", "verdict"})
+"""Columns whose texts are figures, ids or one of a few words: of no use in part."""
 _SHORT_NAME = 14
 _BEFORE_NAMES = 1
 """Columns of this importance stay, and names are shortened further instead."""
@@ -98,6 +98,12 @@ def grid_lines(grid: Grid, width: int, top: int | None) -> list[Text]:
     tracks = [track.shortened() for track in tracks]
     lines += [*_head(tracks), *(_line(tracks, row) for row in range(len(shown.rows)))]
     return [*lines, *_rest_lines(tracks, shown)]
+
+
+def shown_columns_at(grid: Grid, width: int) -> tuple[str, ...]:
+    """Names of the columns that :func:`grid_lines` shows on a page of ``width`` cells, of all rows."""
+    tracks = fit(_tracks(grid, ShownRows(grid.rows, 0, None), width), width - INDENT)
+    return tuple(track.column.name for track in tracks)
 
 
 def _rest_lines(tracks: list[Track], shown: ShownRows) -> list[Text]:
@@ -182,7 +188,8 @@ def _tracks(grid: Grid, shown: ShownRows, width: int) -> list[Track]:
     """A track for each column that is for people and says anything."""
     positions = telling_columns(grid, shown)
     texts = [index for index in positions if grid.columns[index].unit == "text"]
-    name = min(texts, key=lambda index: grid.columns[index].importance, default=None)
+    names = [index for index in texts if grid.columns[index].name not in _WHOLE] or texts
+    name = min(names, key=lambda index: grid.columns[index].importance, default=None)
     return [_track(grid, shown, index, width, names_rows=index == name) for index in positions]
 
 

@@ -24,9 +24,9 @@ SEVERITY_MARK = {Severity.ERROR: "!!", Severity.WARNING: "! ", Severity.INFO: "i
 FINE_STYLE = "bold green"
 GAIN_STYLE, LOSS_STYLE = "green", "red"
 _SCALED_UNITS = frozenset({"ns", "bytes", "bytes/s", "ratio"})
-_NUMBER_LIMIT = 18
+_NUMBER_LIMIT = 20
 _APART_ROUNDS = 2
-_BREAK = re.compile(r"(?<!\d) | (?!(?:%|[nµm]?s|[kMGT]?B)(?!\w))")
+_BREAK = re.compile(r"(?<!\d) | (?!(?:%|[nµm]?s|min|h|[kMGT]?B)(?!\w))")
 """Where a line may be broken: at spaces, but not between a number and its unit."""
 
 

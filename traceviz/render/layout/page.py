@@ -27,19 +27,24 @@ from traceviz.render.layout.lines import (
     rule,
     to_text,
 )
+from traceviz.render.layout.series import series_lines
 from traceviz.render.layout.timeline import timeline_lines
 from traceviz.render.options import RenderOptions
 from traceviz.render.rows import blocks_for_people, not_measured, not_there
 from traceviz.render.stakes import by_time_at_stake
 from traceviz.render.text import sentence
-from traceviz.report import Bars, Block, Fact, Facts, Grid, Prose, Report, Section, Severity, Timeline
+from traceviz.report import Bars, Block, Fact, Facts, Grid, Prose, Report, Section, Series, Severity, Timeline
 from traceviz.units import format_value
 
 _LEAST_WIDTH = 40
 _GUTTER = "▌ "
 _HEADLINE = ("producer", "producer_version", "framework", "device", "devices", "span_ns")
 """Run facts named in the header, in this order, without their labels."""
-_VERDICT_STYLE = {"slower": SEVERITY_STYLE[Severity.ERROR], "cannot-judge": SEVERITY_STYLE[Severity.WARNING]}
+_VERDICT_STYLE = {
+    "slower": SEVERITY_STYLE[Severity.ERROR],
+    "regression": SEVERITY_STYLE[Severity.ERROR],
+    "cannot-judge": SEVERITY_STYLE[Severity.WARNING],
+}
 """Colours of verdicts that do not follow from the findings."""
 _TITLE_KEYS = ("source", "trace", "path")
 
@@ -94,7 +99,7 @@ def section_lines(section: Section, width: int, options: RenderOptions) -> list[
     lines = [rule(section.title or section.slug, width)]
     for block in blocks_for_people(section.blocks):
         drawn = block_lines(block, width, options)
-        if drawn and len(lines) > 1 and isinstance(block, Grid | Bars | Timeline):
+        if drawn and len(lines) > 1 and isinstance(block, Grid | Bars | Timeline | Series):
             lines.append(Text())
         lines += drawn
     return lines
@@ -111,6 +116,8 @@ def block_lines(block: Block, width: int, options: RenderOptions) -> list[Text]:
             return bars_lines(block, width, color=options.color)
         case Timeline():
             return timeline_lines(block, width)
+        case Series():
+            return series_lines(block, width)
         case Prose():
             return paragraph(sentence(block.text), width, first=" " * INDENT)
 

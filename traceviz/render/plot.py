@@ -1,0 +1,166 @@
+"""A series as a plot of characters: points, the levels between which it changed, and where each change begins.
+
+::
+
+    230 ms ┤                     ┊ •  • •
+           │                     ┊──•──•─
+           │          •          ┊
+    205 ms ┤•─•─•──•─•─•─•──•─•─•┊
+           └─────────────────────┴───────
+            1 May               ▲ 22 May
+
+Where the largest value is many times the smallest, and shares of it matter rather than differences, equal factors are
+equally high: ``log`` below the scale says so.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from traceviz.render.text import visible
+from traceviz.report import Series
+from traceviz.units import format_value
+
+HEIGHT = 8
+"""Rows of the plot without its axis."""
+_POINT, _LEVEL, _CHANGE, _MARK = "•", "─", "┊", "▲"
+_LEAST_CELLS = 12
+_LONGEST_LABEL = 20
+_FACTOR = 50.0
+"""A largest value of so many times the smallest leaves one row to all others on an even scale."""
+_EQUAL = 1e-9
+"""Values that differ by less of themselves differ by how they were rounded."""
+_LOG = "log"
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """Which row a value is in, from 0 for the largest, and the value of each row."""
+
+    low: float
+    high: float
+    height: int
+    is_log: bool
+
+    def row(self, value: float) -> int:
+        if self.height == 1:
+            return 0
+        low, high, at = (math.log(one) for one in (self.low, self.high, value)) if self.is_log else self._even(value)
+        return round((high - at) / (high - low) * (self.height - 1))
+
+    def value(self, row: int) -> float:
+        part = row / max(self.height - 1, 1)
+        if self.is_log:
+            return math.exp(math.log(self.high) - (math.log(self.high) - math.log(self.low)) * part)
+        return self.high - (self.high - self.low) * part
+
+    def _even(self, value: float) -> tuple[float, float, float]:
+        return self.low, self.high, value
+
+
+def _axis(low: float, high: float, series: Series, height: int) -> _Axis:
+    is_log = series.unit != "ratio" and low > 0 and high / low > _FACTOR
+    are_equal = high - low <= _EQUAL * max(abs(low), abs(high))
+    return _Axis(low, high, 1 if are_equal else height, is_log)
+
+
+def plot(series: Series, width: int, height: int = HEIGHT) -> list[str]:
+    """Lines of at most ``width`` characters; none where nothing was measured or there is no room."""
+    values = [point.value for point in series.points]
+    seen = [value for value in values if value is not None and math.isfinite(value)]
+    bounds = [*seen, *(level.value for level in series.levels)]
+    low, high = min(bounds, default=0.0), max(bounds, default=0.0)
+    axis = _axis(low, high, series, height)
+    labels = _scale(axis, series)
+    margin = max(map(len, labels)) + 2
+    cells = width - margin
+    if not seen or cells < _LEAST_CELLS:
+        return []
+    canvas = _canvas(series, axis, cells)
+    axes = ("┤" if label.strip() else "│" for label in labels)
+    drawn = [f"{label} {axis}{''.join(row)}" for label, axis, row in zip(labels, axes, canvas, strict=True)]
+    marks = _changes(series, cells)
+    base = "".join("┴" if x in marks else "─" for x in range(cells))
+    below = (_LOG if axis.is_log else "").rjust(margin - 2)
+    return [line.rstrip() for line in (*drawn, f"{' ' * (margin - 1)}└{base}", f"{below}  {_names(series, cells)}")]
+
+
+def _scale(axis: _Axis, series: Series) -> list[str]:
+    """What stands at the left of every row: the largest value, the smallest, and one between."""
+    height = axis.height
+    shown = {0: axis.high, height - 1: axis.low}
+    if height > 4:
+        shown[height // 2] = axis.value(height // 2)
+    texts = [format_value(shown[row], series.unit) if row in shown else "" for row in range(height)]
+    widest = max(map(len, texts))
+    return [text.rjust(widest) for text in texts]
+
+
+def _place(index: int, count: int, cells: int) -> int:
+    """The column of a point; the last cell is that of the last point."""
+    return 0 if count < 2 else index * (cells - 1) // (count - 1)
+
+
+def _changes(series: Series, cells: int) -> dict[int, int]:
+    """Points at which changes begin, by the column of their mark: halfway to the point before."""
+    count = len(series.points)
+    starts = [level.start for level in series.levels[1:]]
+    return {(_place(start - 1, count, cells) + _place(start, count, cells) + 1) // 2: start for start in starts}
+
+
+def _canvas(series: Series, axis: _Axis, cells: int) -> list[list[str]]:
+    count = len(series.points)
+    canvas = [[" "] * cells for _ in range(axis.height)]
+    ends = (*(level.start for level in series.levels[1:]), count)
+    for level, end in zip(series.levels, ends, strict=False):
+        first, last = _place(level.start, count, cells), _place(end - 1, count, cells)
+        row = canvas[axis.row(level.value)]
+        row[first : last + 1] = _LEVEL * (last + 1 - first)
+    for column in _changes(series, cells):
+        for row in canvas:
+            row[column] = _CHANGE
+    for index, point in enumerate(series.points):
+        if point.value is not None and math.isfinite(point.value):
+            canvas[axis.row(point.value)][_place(index, count, cells)] = _POINT
+    return canvas
+
+
+def _names(series: Series, cells: int) -> str:
+    """Where changes begin, then the ends as far as there is room between those."""
+    count = len(series.points)
+    wanted = [(column, f"{_MARK} {_name(series, start)}") for column, start in _changes(series, cells).items()]
+    last = _name(series, count - 1)
+    wanted += [(0, _name(series, 0)), (cells - _cells_of(last), last)]
+    placed: list[tuple[int, str]] = []
+    for at, text in wanted:
+        column = max(min(at, cells - _cells_of(text)), 0)
+        if _is_free(column, text, placed) and _cells_of(text) <= cells:
+            placed.append((column, text))
+    line, used = "", 0
+    for column, text in sorted(placed):
+        line += " " * (column - used) + text
+        used = column + _cells_of(text)
+    return line
+
+
+def _is_free(column: int, text: str, placed: Sequence[tuple[int, str]]) -> bool:
+    """Whether no other text is within a cell of it."""
+    spans = sorted([(column, column + _cells_of(text)), *((at, at + _cells_of(other)) for at, other in placed)])
+    return all(end < begin for (_, end), (begin, _) in pairwise(spans))
+
+
+def _name(series: Series, index: int) -> str:
+    return visible(series.points[index].label)[:_LONGEST_LABEL]
+
+
+def _cells_of(text: str) -> int:
+    """Cells of a text in a terminal: characters of East Asia take two, combining marks none."""
+    marks = {"Mn", "Me"}
+    return sum(
+        0 if unicodedata.category(one) in marks else 2 if unicodedata.east_asian_width(one) in {"W", "F"} else 1
+        for one in text
+    )

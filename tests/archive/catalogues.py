@@ -1,0 +1,57 @@
+"""Catalogues made for a purpose: rows that say only what a test is about, and archives of a few samples."""
+
+import polars as pl
+import pyarrow as pa
+
+from traceviz import api
+from traceviz.archive import catalogue, layout
+from traceviz.archive.columns import CATALOGUE
+from traceviz.archive.facts import Origin, ready_rows, table_of
+from traceviz.render.json import dumps
+from traceviz.tables import load, write_tables
+
+DAY_NS = 86_400_000_000_000
+START_NS = 1_767_225_600_000_000_000
+"""2026-01-01 in UTC."""
+KNOWN = {
+    "state": "ready",
+    "source": "run.sqlite",
+    "source_sha256": "0" * 64,
+    "added_ns": START_NS,
+    "changed_ns": START_NS,
+    "traceviz_version": "1.0",
+}
+
+
+def catalogue_of(*rows):
+    """Rows of a catalogue, each a trace of its own unless it says which."""
+    known = [{**KNOWN, "trace_id": f"{number:016x}", **row} for number, row in enumerate(rows)]
+    frame = pl.from_arrow(table_of(known))
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def nightly(values, name="step_median", **others):
+    """A row a night with these values of a figure."""
+    kind = int if pa.types.is_integer(CATALOGUE.field(name).type) else float
+    return [
+        {name: kind(value), "recorded_ns": START_NS + night * DAY_NS, **others} for night, value in enumerate(values)
+    ]
+
+
+def archive_of(store, paths, **facts):
+    """An archive of traces, with these facts about each in the catalogue; ids count from 1."""
+    layout.create(store)
+    tables = []
+    for number, path in enumerate(paths, 1):
+        trace_id = f"{number:016x}"
+        read = api.open_trace(path)
+        with store.new_folder(*layout.trace_parts("kineto", trace_id)) as folder:
+            write_tables(folder, ((name, read.arrow(name)) for name in read), {})
+            read = load(folder)
+            origin = Origin(trace_id, "0" * 64, 1, path.name, path.name, START_NS, "1.0", {}, facts.get("job"))
+            report = api.analyze(read)
+            (folder / layout.REPORT).write_text(dumps(report))
+            tables.append(ready_rows(origin, read, report, "kineto", {}))
+    catalogue.append(store, pa.concat_tables(tables))
+    return catalogue.read(store)

@@ -1,0 +1,112 @@
+"""Names inside archive files and object stores: which may become paths, and how they are shown.
+
+Nobody vouches for such names. They are checked when an archive file is listed, so that whatever is unpacked later has a
+name that stays below the folder that it is unpacked into.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import unicodedata
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+MOST_BYTES = 1024
+"""Longest name."""
+MOST_PART = 255
+"""Longest name of one file or folder: what file systems take."""
+_DRIVE = re.compile(r"^[A-Za-z]:")
+_HIDDEN = ("C", "Zl", "Zp")
+"""Unicode's classes of what a terminal obeys rather than shows: control, format, surrogates, line separators."""
+
+
+def normal(name: str) -> str:
+    """A name without what changes nothing: ``./a//b`` is ``a/b``. What is unsafe stays so."""
+    lead = "/" if name.startswith("/") else ""
+    return lead + "/".join(part for part in name.split("/") if part not in {"", "."})
+
+
+def unsafe(name: str) -> str:
+    """Why a name may not become a path below a folder; empty where it may."""
+    return next((why for holds, why in _UNSAFE if holds(name)), "")
+
+
+def _too_long(name: str) -> bool:
+    lengths = [len(os.fsencode(part)) for part in name.split("/")]
+    return sum(lengths) + len(lengths) > MOST_BYTES or max(lengths) > MOST_PART
+
+
+def _is_half(name: str) -> bool:
+    """Whether it holds half of a character, which no path can hold (but bytes that are no UTF-8 can be)."""
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+_UNSAFE: tuple[tuple[Callable[[str], bool], str], ...] = (
+    (lambda name: not name, "It has no name."),
+    (lambda name: "\0" in name, "Its name holds a NUL character."),
+    (lambda name: name.startswith("/"), "Its name is an absolute path."),
+    (
+        lambda name: "\\" in name,
+        "Its name holds a backslash, which only some programs take for a separator of folders.",
+    ),
+    (lambda name: _DRIVE.match(name) is not None, "Its name begins with a drive letter."),
+    (lambda name: ".." in name.split("/"), "Its name leads out of the folder (..)."),
+    (_is_half, "Its name holds half a character."),
+    (_too_long, f"Its name is longer than {MOST_BYTES:,} bytes, or a part of it than {MOST_PART}."),
+)
+
+
+def printable(name: str) -> str:
+    """A name for people: what a terminal would obey is shown as its code, and the middle of a long one left out."""
+    if len(name) > MOST_BYTES:
+        name = f"{name[: MOST_BYTES // 2]}...{name[-MOST_BYTES // 4 :]}"
+    return name if name.isprintable() else "".join(map(_shown, name))
+
+
+def plain_path(path: Path, into: Path, beside: Iterable[Path] = ()) -> Path:
+    """A path that every reader and every table takes: itself, or a link to it, as many take names in UTF-8 only.
+
+    Args:
+        path: A file or folder.
+        into: Folder in which a link may be made.
+        beside: Files beside it that readers look for, under the same name but for their suffix.
+    """
+    name = printable(path.name)
+    if name == path.name and str(path).isprintable():
+        return path
+    link = Path(tempfile.mkdtemp(dir=into), name.encode()[-MOST_PART:].decode("utf-8", "ignore"))
+    link.symlink_to(path.absolute())
+    for one in beside:
+        if one.is_file():
+            link.with_suffix(one.suffix).symlink_to(one.absolute())
+    return link
+
+
+def _shown(character: str) -> str:
+    if character.isprintable() and character != "\\":
+        return character
+    number = ord(character)
+    if 0xDC80 <= number <= 0xDCFF:  # a byte that is no UTF-8, as Python carries it
+        return f"\\x{number - 0xDC00:02x}"
+    if character == "\\" or not unicodedata.category(character).startswith(_HIDDEN):
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def text_of(raw: bytes, *, utf8: bool) -> str:
+    """A name in a zip file: UTF-8 wherever it can be, since many programs write that and do not say so.
+
+    Args:
+        raw: As it is written.
+        utf8: Whether the file says that it is UTF-8; else it may be in the code page of the first PCs.
+    """
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "surrogateescape") if utf8 else raw.decode("cp437")

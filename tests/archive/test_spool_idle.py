@@ -1,0 +1,60 @@
+"""Copies of archive files on a machine that never hears that an add has ended."""
+
+import tempfile
+import threading
+import time
+
+import pytest
+
+from traceviz.archive import spool
+
+PATIENCE_S = 60
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Where copies lie."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(spool, "IDLE_S", 0.02)
+    yield tmp_path
+    spool.release()
+    assert copies(tmp_path) == []
+
+
+def copies(folder):
+    return [path for path in folder.glob("*/*") if path.is_file()]
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def watching():
+    return [one for one in threading.enumerate() if isinstance(one, threading.Timer)]
+
+
+def test_copies_that_are_not_used_any_more_are_removed(folder):
+    path = spool.copy_of("a", lambda: [b"content"])
+    wait_until(lambda: not path.exists())
+    wait_until(lambda: not watching())
+    assert spool.copy_of("a", lambda: [b"content"]).read_bytes() == b"content"
+
+
+def test_while_a_trace_is_worked_on_the_copies_stay(folder):
+    with spool.room() as room:
+        path = spool.copy_of("a", lambda: [b"content"])
+        first = watching()
+        wait_until(lambda: watching() and watching() != first)  # it was looked at, and will be again
+        assert path.read_bytes() == b"content"
+        assert room.is_dir()
+    wait_until(lambda: not path.exists())
+
+
+def test_nothing_looks_for_copies_that_were_let_go_of(folder):
+    spool.copy_of("a", lambda: [b"content"])
+    spool.release()
+    wait_until(lambda: not watching())
+    assert copies(folder) == []

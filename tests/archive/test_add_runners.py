@@ -1,0 +1,98 @@
+"""The same archive whoever does the work: this process, others, a Dask cluster one of whose workers is killed."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from distributed import Client
+from polars.testing import assert_frame_equal
+
+from tests.archive import adding
+from tests.archive.clusters import dask_cluster, wait_until
+from traceviz.archive import catalogue
+from traceviz.archive.add import add
+from traceviz.archive.dask_runner import DaskRunner
+from traceviz.archive.runner import LocalRunner, SerialRunner
+from traceviz.archive.store import Store
+from traceviz.archive.verify import verify
+
+WHEN = ("added_ns", "changed_ns")
+COUNT = len(adding.SAMPLES)
+
+
+@pytest.fixture(scope="module")
+def sources(samples):
+    return adding.sources(samples)
+
+
+@pytest.fixture(scope="module")
+def serial(sources, tmp_path_factory):
+    """An archive that was made in this process."""
+    store = Store.at(tmp_path_factory.mktemp("serial") / "archive")
+    found = add(store, sources, adding.OPTIONS, SerialRunner())
+    assert (found.added, found.quarantined, found.refused) == (COUNT, (), ())
+    return store
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    with dask_cluster(tmp_path_factory.mktemp("dask")) as found:
+        yield found
+
+
+def check_same(store, other):
+    tables = adding.tables_of(store)
+    assert len(tables) > 10 * COUNT
+    assert tables == adding.tables_of(other)
+    rows, others = (catalogue.read(one).drop(WHEN) for one in (store, other))
+    assert_frame_equal(rows, others, check_exact=False, rel_tol=1e-12)  # sums of floats in whatever order
+    assert verify(store).faults == ()
+
+
+def test_processes_write_the_same_bytes(serial, sources, tmp_path):
+    store = Store.at(tmp_path / "archive")
+    assert add(store, sources, adding.OPTIONS, LocalRunner(3)).added == COUNT
+    check_same(store, serial)
+
+
+def test_a_cluster_writes_the_same_bytes_and_a_killed_worker_loses_nothing(serial, sources, tmp_path, address):
+    store = Store.at(tmp_path / "archive")
+    results = []
+    with Client(address, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+        ids = client.run(os.getpid)
+        runner = DaskRunner(client, store)
+        adder = threading.Thread(target=lambda: results.append(add(store, sources, adding.OPTIONS, runner)))
+        adder.start()
+        wait_until(lambda: any(client.processing().values()))
+        busy = next(worker for worker, keys in client.processing().items() if keys)
+        os.kill(ids[busy], signal.SIGKILL)
+        adder.join()
+    (found,) = results
+    assert (found.added, found.known, found.quarantined, found.refused) == (COUNT, 0, (), ())
+    check_same(store, serial)
+
+
+def test_a_cluster_finds_everything_known(serial, sources, address):
+    before = adding.tables_of(serial)
+    found = add(serial, sources, adding.OPTIONS, DaskRunner(address, serial))
+    assert (found.added, found.known) == (0, COUNT)
+    assert adding.tables_of(serial) == before
+
+
+def test_workers_of_a_cluster_read_sources_from_s3_and_write_the_archive_there(
+    serial, sources, bucket, s3_environment, tmp_path
+):
+    place = Store.at(f"{bucket}/in")
+    for source in sources:
+        place.write(Path(source).read_bytes(), Path(source).name)
+    store = Store.at(f"{bucket}/archive")
+    with dask_cluster(tmp_path, environment=s3_environment) as address:
+        found = add(store, [f"{bucket}/in"], adding.OPTIONS, DaskRunner(address, store, ()))
+    assert (found.added, found.quarantined, found.refused) == (COUNT, (), ())
+    assert adding.tables_of(store) == adding.tables_of(serial)
+    assert verify(store).faults == ()
+    again = add(store, [f"{bucket}/in"], adding.OPTIONS, SerialRunner())
+    assert (again.added, again.known) == (0, COUNT)

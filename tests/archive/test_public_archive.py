@@ -1,0 +1,65 @@
+"""All public traces in one archive: every readable one is in, once, and says what its own report says."""
+
+import tarfile
+import zipfile
+
+import polars as pl
+import pytest
+import zstandard
+
+import traceviz
+from traceviz.archive.collection import Archive
+from traceviz.archive.hashes import source_sha256
+from traceviz.archive.runner import LocalRunner
+
+READABLE = 34
+LEFT_OUT = ["NVIDIA__Fuser__64ee035__report1.nsys-rep"]
+"""Reports whose export lies beside them: the same recording."""
+QUARANTINED = {"profile.nvvp": "damaged", "report1.nsys-rep": "unknown-format", "report1.sqlite": "unknown-format"}
+"""Ends of names of what is no trace: a session of NVIDIA's Visual Profiler, and two git-lfs pointers."""
+
+
+@pytest.fixture(scope="module")
+def public(public_traces, tmp_path_factory):
+    archive = Archive(tmp_path_factory.mktemp("public") / "archive")
+    return archive, archive.add(public_traces, runner=LocalRunner(2))
+
+
+def test_every_readable_trace_is_in_and_the_others_are_quarantined_with_their_reasons(public):
+    _, done = public
+    assert (done.added, done.known, done.refused) == (READABLE, 0, ())
+    assert [one.name.rpartition("/")[2] for one in done.left_out] == LEFT_OUT
+    reasons = {one.source.rpartition("__")[2]: one.error.partition(":")[0] for one in done.quarantined}
+    assert reasons == QUARANTINED
+    errors = " ".join(one.error for one in done.quarantined)
+    assert errors.count("git-lfs pointer") == 2
+    assert "Visual Profiler: an XML file" in errors
+
+
+def test_nothing_changes_when_they_are_added_again_in_folders_or_packed(public, public_traces, tmp_path):
+    archive, _ = public
+    with zipfile.ZipFile(tmp_path / "all.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(public_traces.rglob("*")):
+            if path.is_file():
+                packed.write(path, path.relative_to(public_traces.parent))
+    stream = zstandard.ZstdCompressor().stream_writer((tmp_path / "all.tar.zst").open("wb"))
+    with stream, tarfile.open(fileobj=stream, mode="w|") as packed:
+        packed.add(public_traces, "traces")
+    before = archive.rows()
+    for source in (public_traces, tmp_path / "all.zip", tmp_path / "all.tar.zst"):
+        done = archive.add(source, runner=LocalRunner(2))
+        assert (done.added, done.mended, done.known, len(done.still_quarantined)) == (0, 0, READABLE, 3)
+    assert archive.rows().equals(before)
+    assert archive.verify().faults == ()
+
+
+def test_show_says_what_the_report_on_the_file_says(public, public_traces):
+    archive, _ = public
+    files = {source_sha256(path)[0]: path for path in public_traces.rglob("*") if path.is_file()}
+    rows = archive.rows().filter(pl.col("state") == "ready").unique("trace_id")
+    assert rows.height == READABLE
+    for row in rows.select("trace_id", "source_sha256", "rank", "verdict").to_dicts():
+        made, shown = traceviz.report_on(files[row["source_sha256"]]), archive.show(row["trace_id"])
+        assert (shown.verdict, shown.run[1:], shown.notes) == (made.verdict, made.run[1:], made.notes)
+        assert [one.slug for one in shown.sections] == [one.slug for one in made.sections]
+        assert [(one.code, one.cost_ns) for one in shown.findings] == [(one.code, one.cost_ns) for one in made.findings]

@@ -1,0 +1,174 @@
+"""Runners: every argument gets what becomes of it, whatever becomes of others."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.archive import work
+from tests.conftest import REPOSITORY
+from traceviz.archive.runner import LocalRunner, RunnerError, SerialRunner, run_one, runner_for
+from traceviz.errors import OutputError, UsageError, WorkerError
+
+PATIENCE_S = 60
+
+
+def results(runner, function, arguments):
+    return dict(runner.map(function, arguments))
+
+
+@pytest.mark.parametrize("runner", [SerialRunner(), LocalRunner(1), LocalRunner(3)], ids=str)
+def test_every_argument_comes_back_once_with_its_result(runner):
+    found = list(runner.map(work.doubled, range(25)))
+    assert sorted(found) == [(number, 2 * number) for number in range(25)]
+
+
+@pytest.mark.parametrize("runner", [SerialRunner(), LocalRunner(2)], ids=str)
+def test_an_error_is_the_result_of_its_argument_and_keeps_its_3_sentences(runner):
+    found = results(runner, work.fails_on_odd, range(4))
+    assert (found[0], found[2]) == (0, 2)
+    assert found[3].code == "failed"
+    assert isinstance(found[3].cause, OutputError)
+    assert (found[3].cause.what, found[3].cause.why) == ("3 is odd.", "It was asked for.")
+    assert found[3].message == "3 is odd. It was asked for. Ask for another."
+
+
+@pytest.mark.parametrize("runner", [SerialRunner(), LocalRunner(2)], ids=str)
+def test_an_error_of_others_says_where_it_was_raised_without_folders(runner):
+    found = results(runner, work.divides, [0, 3])
+    assert found[3] == 4
+    assert found[0].message.startswith("ZeroDivisionError: ")
+    assert "(work.py, line " in found[0].message
+    assert "/" not in found[0].message.partition("(")[2]
+
+
+def test_processes_work_in_other_processes_as_many_as_were_asked_for():
+    used = set(results(LocalRunner(2), work.process_id, range(40)).values())
+    assert os.getpid() not in used
+    assert 1 <= len(used) <= 2
+
+
+def test_arguments_are_taken_when_there_is_a_worker_for_them():
+    taken = []
+
+    def arguments():
+        for number in range(1000):
+            taken.append(number)
+            yield number
+
+    with closing(LocalRunner(2).map(work.doubled, arguments())) as running:
+        for _ in range(3):
+            next(running)
+        assert len(taken) <= 3 + 2
+
+
+def test_a_crash_is_the_error_of_its_argument_alone():
+    found = results(LocalRunner(2), work.dies_on_13, range(20))
+    assert found.pop(13) == RunnerError(
+        "worker-died", "The process that worked on it was ended twice, by SIGSEGV.", None
+    )
+    assert found == {number: number for number in range(20) if number != 13}
+
+
+def test_an_argument_whose_worker_is_killed_once_is_run_again(tmp_path):
+    paths = [str(tmp_path / name) for name in ("a", "b", "c")]
+    assert results(LocalRunner(2), work.dies_the_first_time, paths) == dict(zip(paths, "abc", strict=True))
+
+
+def test_workers_share_the_cores_among_their_threads():
+    cores = len(os.sched_getaffinity(0))
+    (found,) = results(LocalRunner(4 * cores), work.threads_of_polars, [1]).values()
+    assert found == 1
+
+
+def test_no_arguments_need_no_process():
+    assert results(LocalRunner(2), work.doubled, []) == {}
+
+
+def test_closing_early_ends_all_processes(tmp_path):
+    released = tmp_path / "released"
+    running = LocalRunner(2).map(work.slow, [(tmp_path, 1), (released, 2), (released, 3)])
+    assert next(running) == ((tmp_path, 1), 1)
+    running.close()
+    assert children(os.getpid()) == []
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_program_that_is_stopped_leaves_nothing_running(tmp_path, sent):
+    command = [sys.executable, "-m", "tests.archive.work", tmp_path / "ids"]
+    program = subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.DEVNULL)
+    started = [tmp_path / "ids.0", tmp_path / "ids.1"]
+    try:
+        wait_until(lambda: all(path.exists() for path in started))
+        ids = [int(one) for path in started for one in path.read_text().split()]
+        assert all(is_running(one) for one in ids)
+        program.send_signal(sent)
+        program.wait(PATIENCE_S)
+        wait_until(lambda: not any(is_running(one) for one in ids))
+    finally:
+        program.kill()
+        program.wait()
+
+
+def test_without_a_guard_around_the_program_the_error_says_what_to_do(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from tests.archive import work\nfrom traceviz.archive.runner import LocalRunner\n"
+        "list(LocalRunner(1).map(work.doubled, [1]))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "WorkerError: Worker processes cannot be started: the first ended with exit code 1." in done.stderr
+    assert "if __name__ == '__main__':" in done.stderr
+
+
+def test_one_result_is_returned_or_its_error_raised():
+    assert run_one(SerialRunner(), work.doubled, 4) == 8
+    with pytest.raises(OutputError, match="3 is odd"):
+        run_one(SerialRunner(), work.fails_on_odd, 3)
+    with pytest.raises(WorkerError, match="ZeroDivisionError"):
+        run_one(SerialRunner(), work.divides, 0)
+
+
+def test_the_command_line_chooses_a_runner():
+    assert runner_for() == LocalRunner(len(os.sched_getaffinity(0)))
+    assert runner_for(3) == LocalRunner(3)
+    with pytest.raises(UsageError, match="0 workers"):
+        runner_for(0)
+    with pytest.raises(UsageError, match="either --workers or --scheduler"):
+        runner_for(2, "tcp://127.0.0.1:1")
+
+
+def test_dask_missing_is_said_with_how_to_install_it(monkeypatch):
+    monkeypatch.delitem(sys.modules, "traceviz.archive.dask_runner", raising=False)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"traceviz-toolkit\[cluster\]"):
+        runner_for(scheduler="tcp://127.0.0.1:1")
+
+
+def children(parent):
+    found = Path(f"/proc/{parent}/task").glob("*/children")
+    running = filter(is_running, [int(one) for path in found for one in path.read_text().split()])
+    return [one for one in running if b"resource_tracker" not in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+def is_running(process):
+    """Whether there is such a process that has not ended (a zombie waits for its parent only)."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

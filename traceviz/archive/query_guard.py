@@ -1,0 +1,118 @@
+"""What a query may do: read the tables of the archive. Told from its syntax tree, before anything of it is run.
+
+Refusing by kind of statement is not enough: since DuckDB 2.0 a common table expression may be an ``INSERT`` or a
+``COPY ... TO``, and table functions read files, run SQL from texts, or take addresses in memory. So what is allowed is
+listed, and everything else refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+
+from traceviz.errors import UsageError
+
+_READING = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"})
+"""Kinds of query nodes that only read."""
+_TABLE_FUNCTIONS = frozenset(
+    {
+        *("duckdb_columns", "duckdb_functions", "duckdb_keywords", "duckdb_tables", "duckdb_types", "duckdb_views"),
+        *("generate_series", "histogram", "histogram_values", "json_each", "json_tree", "pragma_table_info"),
+        *("pragma_version", "range", "repeat", "repeat_row", "unnest"),
+    }
+)
+"""Functions in ``FROM`` that reach neither files nor memory of others, and run no SQL of their own."""
+_ONLY_READS = "A query reads the tables of the archive, and nothing else."
+_TABLES = "Its tables: traceviz archive query ARCHIVE 'SHOW TABLES'."
+
+
+def tables_read(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[str]:
+    """Names in lower case of what a query reads, common table expressions among them.
+
+    Raises:
+        UsageError: it is not one query, or does more than read the tables of the archive.
+        duckdb.Error: it has a syntax error.
+    """
+    _check_statements(connection.extract_statements(text))
+    found: set[str] = set()
+    for node in _nodes(_tree(connection, text)):
+        kind = str(node["type"])
+        if kind == "BASE_TABLE":
+            found.add(_table(str(node.get("table_name", ""))))
+        elif kind == "TABLE_FUNCTION":
+            _check_function(node)
+        elif kind.endswith("_NODE") and kind not in _READING:
+            raise UsageError(f"{kind.partition('_')[0]} is refused.", _ONLY_READS, _TABLES)
+    return frozenset(found)
+
+
+def _check_statements(statements: list[Any]) -> None:
+    """Raise unless there is one, and it is a query.
+
+    Raises:
+        UsageError: there are none or several, or another kind of statement.
+    """
+    if len(statements) != 1:
+        raise UsageError(
+            f"This is {'no query' if not statements else f'{len(statements)} queries'}.", fix="Give one SELECT."
+        )
+    kind = statements[0].type.name
+    if kind == "MULTI":
+        raise UsageError("PIVOT needs the values that become columns.", fix="Name them: PIVOT ... ON name IN ('a').")
+    if kind != "SELECT":
+        raise UsageError(f"{kind.replace('_', ' ')} is refused.", _ONLY_READS, "Give a SELECT.")
+
+
+def _tree(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
+    """The syntax tree.
+
+    Raises:
+        UsageError: there is none.
+    """
+    rows = connection.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
+    try:
+        tree = json.loads(rows[0][0])
+    except RecursionError:
+        raise UsageError("The query is nested too deeply.", fix="Take it apart with WITH.") from None
+    if tree.get("error", True):
+        raise UsageError("The query cannot be run.", str(tree.get("error_message", "")))
+    return tree
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Queries and tables of a syntax tree, at whatever depth; expressions have a class besides their type."""
+    left = [tree]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            if isinstance(one.get("type"), str) and "class" not in one:
+                yield one
+            left.extend(one.values())
+        elif isinstance(one, list):
+            left.extend(one)
+
+
+def _table(name: str) -> str:
+    """A name in ``FROM``; DuckDB would take one such as ``x.parquet`` or ``/a/b`` for a file.
+
+    Raises:
+        UsageError: it names a file.
+    """
+    if "/" in name or "\\" in name or name.lower().endswith((".parquet", ".csv", ".json", ".db", ".duckdb")):
+        raise UsageError(f"{name!r} is a file.", _ONLY_READS, _TABLES)
+    return name.lower()
+
+
+def _check_function(node: dict[str, Any]) -> None:
+    """Raise unless a function in ``FROM`` is harmless.
+
+    Raises:
+        UsageError: it is not.
+    """
+    function = node.get("function")
+    name = str(function.get("function_name", "")) if isinstance(function, dict) else ""
+    if name.lower() not in _TABLE_FUNCTIONS:
+        raise UsageError(f"{name or 'This function'}() is refused.", _ONLY_READS, _TABLES)

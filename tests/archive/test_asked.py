@@ -1,0 +1,55 @@
+"""What is asked of a whole archive: the same answer here and on a worker of a cluster."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from tests.archive.catalogues import archive_of, catalogue_of, nightly
+from tests.archive.clusters import dask_cluster
+from tests.conftest import REPOSITORY
+from traceviz.archive import catalogue, layout
+from traceviz.archive.asked import AskedReport, AskedTrend, report_for, trend_for
+from traceviz.archive.columns import CATALOGUE
+from traceviz.archive.runner import run_one, runner_for
+from traceviz.archive.store import Store
+from traceviz.archive.trend_report import document
+from traceviz.errors import UsageError
+
+FILES = sorted((REPOSITORY / "sample_traces" / "synthetic" / "torch_four_ranks_straggler").iterdir())
+NOISE = 1 + np.tile([0.0, 0.01, -0.01, 0.005], 6)
+
+
+@pytest.fixture
+def store(tmp_path):
+    found = Store.at(tmp_path / "archive")
+    archive_of(found, FILES[:2], job="two")
+    rows = catalogue_of(*nightly(2e8 * NOISE * np.repeat([1.0, 1.1], 12), framework="made"))
+    catalogue.append(found, rows.with_columns(trace_id="made" + rows["trace_id"]).to_arrow().cast(CATALOGUE))
+    return found
+
+
+def test_a_worker_of_a_cluster_gives_the_same_answers(store, tmp_path):
+    asked = (AskedReport(store), AskedReport(store, job="two"), AskedReport(store, "framework = 'made'"))
+    trend = AskedTrend(store, "step_median", "framework = 'made'")
+    with dask_cluster(tmp_path, workers=1) as address:
+        runner = runner_for(None, address, store)
+        assert [run_one(runner, report_for, one) for one in asked] == [report_for(one) for one in asked]
+        assert document(run_one(runner, trend_for, trend)) == document(trend_for(trend))
+
+
+def test_a_trend_can_be_sent(store):
+    found = trend_for(AskedTrend(store, "step_median", "framework = 'made'"))
+    assert document(pickle.loads(pickle.dumps(found))) == document(found)
+
+
+def test_a_place_without_an_archive_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="is no archive"):
+        report_for(AskedReport(Store.at(tmp_path)))
+
+
+def test_an_archive_without_traces_can_be_asked(tmp_path):
+    empty = Store.at(tmp_path / "empty")
+    layout.create(empty)
+    assert report_for(AskedReport(empty)).verdict.code == "empty"
+    assert document(trend_for(AskedTrend(empty, "step_median"))).verdict.code == "cannot-judge"

@@ -1,0 +1,88 @@
+"""Segments of the catalogue: written once, and whatever happens to their bytes is seen."""
+
+import random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.archive.small_archives import add_rows, new_archive
+from traceviz.archive import catalogue
+from traceviz.archive.catalogue import FOLDER
+from traceviz.archive.columns import CATALOGUE
+from traceviz.archive.verify import repair, verify
+from traceviz.errors import DamagedTraceError
+
+FLIPS, LARGEST = 200, 256
+
+
+def damaged(data, seed):
+    """The bytes with 3 of them changed."""
+    chance, changed = random.Random(seed), bytearray(data)
+    for at in chance.sample(range(len(changed)), 3):
+        changed[at] ^= chance.randrange(1, LARGEST)
+    return bytes(changed)
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = new_archive(tmp_path / "archive")
+    add_rows(made, {"trace_id": "a1", "state": "quarantined"}, {"trace_id": "b2", "tags": [("a", "b")]})
+    return made
+
+
+def test_every_change_of_the_bytes_of_a_segment_is_seen(store):
+    (name,) = catalogue.segments(store)
+    whole = store.read(FOLDER, name)
+    assert len(catalogue.read_segment(store, name)) == 2
+    for seed in range(FLIPS):
+        store.write(damaged(whole, seed), FOLDER, name)
+        with pytest.raises(DamagedTraceError, match="verify --repair"):
+            catalogue.read_segment(store, name)
+    store.write(whole, FOLDER, name)
+    assert len(catalogue.read_segment(store, name)) == 2
+
+
+def test_what_parquet_itself_complains_of_is_damage_and_nothing_else_is_raised(store):
+    (name,) = catalogue.segments(store)
+    whole = store.read(FOLDER, name)
+    reasons = []
+    for seed in range(FLIPS):
+        try:
+            catalogue.parsed(damaged(whole, seed))
+        except DamagedTraceError as error:
+            reasons.append(error.why)
+    assert len(reasons) > FLIPS / 2
+    assert all(reasons)
+
+
+def test_a_damaged_segment_is_a_fault_that_is_mended(store):
+    (name,) = catalogue.segments(store)
+    store.write(damaged(store.read(FOLDER, name), 1), FOLDER, name)
+    faults = verify(store).faults
+    assert [(one.kind, one.why) for one in faults] == [("catalogue", "Its SHA-256 is not that of its name.")]
+    assert repair(store, faults).count == 1
+    assert catalogue.read(store).is_empty()
+    assert verify(store).faults == ()
+
+
+@pytest.mark.parametrize("how", ["without it", "null"])
+def test_rows_without_what_every_row_has_are_damage(how):
+    row = {"trace_id": "a1", "state": "ready", "source": "x", "source_sha256": "0", "added_ns": 1, "changed_ns": 1}
+    rows = pa.Table.from_pylist([row], schema=pa.schema([field for field in CATALOGUE if field.name in row]))
+    if how == "null":
+        rows = rows.append_column("traceviz_version", pa.nulls(1, pa.string()))
+    written = pa.BufferOutputStream()
+    pq.write_table(rows, written)
+    with pytest.raises(DamagedTraceError) as raised:
+        catalogue.parsed(written.getvalue().to_pybytes())
+    assert raised.value.why == "It lacks values of the column traceviz_version."
+
+
+def test_columns_of_a_newer_version_are_null_in_rows_of_an_older_one():
+    needed = [field for field in CATALOGUE if not field.nullable]
+    values = [pa.array([1 if pa.types.is_integer(field.type) else "x"], field.type) for field in needed]
+    written = pa.BufferOutputStream()
+    pq.write_table(pa.table(values, schema=pa.schema(needed)), written)
+    (row,) = catalogue.parsed(written.getvalue().to_pybytes()).to_pylist()
+    assert (row["trace_id"], row["changed_ns"], row["verdict"], row["findings"]) == ("x", 1, None, None)

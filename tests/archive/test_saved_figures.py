@@ -1,0 +1,135 @@
+"""Figures of saved reports: the same whoever reads them; and `--workers` and `--scheduler` of report and trend."""
+
+import pytest
+from click.testing import CliRunner
+from polars.testing import assert_frame_equal
+
+from tests.archive.catalogues import archive_of
+from tests.archive.clusters import dask_cluster
+from tests.conftest import REPOSITORY
+from traceviz.archive import layout, saved_figures
+from traceviz.archive.dask_runner import DaskRunner
+from traceviz.archive.runner import LocalRunner, RunnerError, SerialRunner
+from traceviz.archive.saved_figures import with_figure
+from traceviz.archive.store import Store
+from traceviz.archive.trend import trend as judge
+from traceviz.archive.trend_report import document
+from traceviz.cli_archive_report import report, trend
+from traceviz.errors import OutputError, UsageError, WorkerError
+
+FILES = sorted((REPOSITORY / "sample_traces" / "synthetic" / "torch_four_ranks_straggler").iterdir())
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """An archive of four traces, the report of one of which is gone, and its rows."""
+    store = Store.at(tmp_path_factory.mktemp("figures") / "archive")
+    rows = archive_of(store, FILES)
+    store.remove(*layout.trace_parts("kineto", f"{1:016x}"), layout.REPORT)
+    return store, rows
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    with dask_cluster(tmp_path_factory.mktemp("dask"), workers=1) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("nix", ""),
+        ("step_medain", "Did you mean step_median?"),
+        ("class:inputwait", "Did you mean class:input_wait?"),
+        ("source", "source is a column of the catalogue, and no figure: "),
+    ],
+)
+def test_a_figure_that_does_not_exist_is_refused_with_what_was_meant(filled, name, why):
+    with pytest.raises(UsageError, match="There is no metric") as caught:
+        with_figure(*filled, name)
+    assert caught.value.why.startswith(why)
+    assert bool(caught.value.why) == bool(why)
+
+
+def test_a_fact_that_no_report_has_is_told_with_those_that_it_has(filled):
+    figure, rows = with_figure(*filled, "steps.cuont")
+    assert rows["steps.cuont"].null_count() == 4
+    sentence = document(judge(rows, figure)).verdict.sentence
+    assert sentence.startswith("Cannot judge: no report tells steps.cuont: section steps has no cuont here, but ")
+    assert "median_ns" in sentence
+
+
+def test_a_function_that_no_trace_calls_is_refused(filled):
+    with pytest.raises(UsageError, match=r"^cudaMaloc is not called in any of 3 traces\."):
+        with_figure(*filled, "api:cudaMaloc")
+
+
+@pytest.mark.parametrize("name", ["api:cudaLaunchKernel", "steps.count"])
+def test_a_figure_is_the_same_whoever_reads_the_reports(filled, address, monkeypatch, name):
+    store, rows = filled
+    figure, expected = with_figure(store, rows, name)
+    assert expected[name].null_count() == 1
+    assert expected[name].min() > 0
+    monkeypatch.setattr(saved_figures, "REPORTS_PER_PART", 1)
+    for runner in (SerialRunner(), LocalRunner(2), DaskRunner(address, store)):
+        known, found = with_figure(store, rows, name, runner=runner)
+        assert known == figure
+        assert_frame_equal(found, expected)
+
+
+def test_progress_counts_reports(filled, monkeypatch):
+    monkeypatch.setattr(saved_figures, "REPORTS_PER_PART", 3)
+    told = []
+    with_figure(*filled, "steps.count", lambda *one: told.append(one))
+    assert told == [("reports", 3, 4), ("reports", 4, 4)]
+
+
+def test_whoever_reads_first_every_trace_has_its_own_figure(filled, monkeypatch):
+    class Backwards:
+        def map(self, function, arguments):
+            return SerialRunner().map(function, reversed(arguments))
+
+    store, rows = filled
+    monkeypatch.setattr(saved_figures, "REPORTS_PER_PART", 1)
+    assert_frame_equal(
+        *(with_figure(store, rows, "run.span_ns", runner=one)[1] for one in (SerialRunner(), Backwards()))
+    )
+
+
+@pytest.mark.parametrize(("cause", "raised"), [(None, WorkerError), (OutputError("The place is gone."), OutputError)])
+def test_a_worker_that_fails_ends_it(filled, cause, raised):
+    class Failing:
+        def map(self, function, arguments):
+            for argument in arguments:
+                yield argument, RunnerError("failed", "It was killed.", cause)
+
+    with pytest.raises(raised):
+        with_figure(*filled, "steps.count", runner=Failing())
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"),
+    [(report, ()), (report, ("--job", "train")), (trend, ("step_median",)), (trend, ("api:cudaLaunchKernel",))],
+)
+def test_reports_and_trends_are_the_same_whoever_works(tmp_path, address, command, asked):
+    store = Store.at(tmp_path / "archive")
+    archive_of(store, FILES, job="train")
+
+    def page(*options):
+        found = CliRunner().invoke(command, [store.url, *asked, *options])
+        assert (found.exit_code, found.stderr) == (0, ""), found.exception
+        return found.stdout
+
+    expected = page()
+    assert len(expected.splitlines()) > 4
+    assert page("--workers", "2") == expected
+    assert page("--scheduler", address) == expected
+    assert store.names("work") == []
+
+
+def test_where_there_is_no_archive_a_cluster_is_not_asked_and_nothing_is_made(tmp_path):
+    for command, asked in ((report, ()), (trend, ("step_median",))):
+        found = CliRunner().invoke(command, [str(tmp_path / "none"), *asked, "--scheduler", "tcp://127.0.0.1:1"])
+        assert isinstance(found.exception, UsageError)
+        assert "is no archive" in str(found.exception)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,89 @@
+"""No name of a user gets into a scrubbed archive from the paths at which traces were found."""
+
+import hashlib
+import re
+import shutil
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.archive.packing import packed_in
+from traceviz.archive.collection import Archive
+from traceviz.archive.item import Item
+from traceviz.archive.runner import SerialRunner
+from traceviz.archive.users import below_users, folder_below_users, mark_of_user, users_of, without_user
+
+
+def test_home_folders_name_users_wherever_they_are_in_a_path():
+    assert users_of(Item("/home/ada/runs/a.json", "a.json")) >= {"ada"}
+    assert users_of(Item("s3://b/nethome/bob/t.zip", "t.zip/Users/eve/a.json", member="Users/eve/a.json")) == {
+        "bob",
+        "eve",
+    }
+    assert users_of(Item("/nowhere/user/home", "home")) == frozenset()
+    assert users_of(Item("/home/root/a.json", "a.json")) == frozenset()
+
+
+def test_the_owner_of_a_file_is_a_user(tmp_path, monkeypatch):
+    monkeypatch.setattr("pathlib.Path.owner", lambda self: "carol")
+    assert users_of(Item("/scratch/carol/a.json", "a.json")) == {"carol"}
+
+
+def test_of_a_path_what_lies_below_the_folders_of_users_is_told():
+    assert below_users("home/ada/adalovelace/ada.pt.json", {"ada"}) == "adalovelace/[removed].pt.json"
+    assert below_users("ada/rank0.json", {"ada"}) == "rank0.json"
+    assert below_users("runs/one.json", {"ada"}) == "runs/one.json"
+    assert folder_below_users("home/ada/jobs/a", {"ada"}) == "jobs/a"
+    assert folder_below_users("home/ada", {"ada"}) == ""
+    assert folder_below_users("runs/a", {"ada"}) == "runs/a"
+    assert without_user("ada", {"ada"}) == "[removed]"
+
+
+def test_the_mark_of_a_user_is_that_of_the_innermost_folder_and_of_nobody_else():
+    assert mark_of_user("home/ada/x/rank0.json", {"ada"}) == hashlib.sha256(b"ada").hexdigest()[:2]
+    assert mark_of_user("x/ada", {"ada"}) == mark_of_user("x/y/z", {"ada"}) == ""
+
+
+def test_jobs_of_users_stay_apart_and_no_job_is_called_after_nothing(tmp_path, samples):
+    names = iter(sorted((samples / "synthetic").glob("torch_*.gz")))
+    for job in ("anna", "bert/jobA", "bert/jobB", "carl/jobB"):
+        for rank in (0, 1):
+            target = tmp_path / "home" / job / f"rank{rank}.pt.trace.json.gz"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(next(names), target)
+    archive = Archive(tmp_path / "archive")
+    assert archive.add(tmp_path / "home", runner=SerialRunner()).added == 8
+    found = archive.rows().select("job", "rank").sort("job", "rank", nulls_last=True).rows()
+    bert, carl = (hashlib.sha256(user).hexdigest()[:2] for user in (b"bert", b"carl"))
+    jobs = sorted([f"jobA ({bert})", f"jobB ({bert})", f"jobB ({carl})"])
+    assert found == [*((job, rank) for job in jobs for rank in (0, 1)), (None, 0), (None, 1)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "home",
+        "home/adalovelace",
+        "home/adalovelace/proj/*",
+        "home/adalovelace/proj/rank0.pt.trace.json.gz",
+        ".zip",
+        ".tar.gz",
+    ],
+)
+def test_an_archive_does_not_hold_the_names_of_the_folders_of_users(tmp_path, samples, source):
+    folder = tmp_path / "source"
+    for rank in (0, 1):
+        target = folder / "home" / "adalovelace" / "proj" / f"rank{rank}.pt.trace.json.gz"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(samples / "kineto" / "two_ranks" / target.name, target)
+    named = packed_in(folder, tmp_path / f"t{source}") if source.startswith(".") else folder / source
+    archive = Archive(tmp_path / "archive")
+    assert archive.add(named, runner=SerialRunner()).added in {1, 2}
+    rows = archive.rows()
+    assert len(set(rows["job"])) == 1
+    assert re.fullmatch(r"(|.*/)proj( \([0-9a-f]{2}\))?", rows["job"][0])
+    tables = [pq.read_table(path).to_pydict() for path in (tmp_path / "archive").rglob("*.parquet")]
+    assert "adalovelace" not in str(tables)
+    texts = [path.read_bytes() for path in (tmp_path / "archive").rglob("*") if path.is_file()]
+    assert not any(b"adalovelace" in text for text in texts)

@@ -1,0 +1,222 @@
+"""Where a series changed for good: change points, found by permutation.
+
+The search is that of E-divisive (Matteson and James 2014, "A nonparametric approach for multiple change point analysis
+of multivariate data", JASA 109), as continuous integration uses it (Daly et al. 2020, ICPE): of all places the one that
+tells what comes before and after it apart best is tested against the same values in random orders; where chance seldom
+does as well, the series is cut there, and each part is searched again. Before and after end where that tells most, so
+that a level is seen that came and went; of all such stretches, those of seeded binary segmentation are tried (Kovács et
+al. 2023, Biometrika 110): some of every length, n log n in all. At last every cut moves to the best place between its
+neighbours.
+
+The exponent is 2, which sees changes of the mean and none of the spread alone; and it is the mean of the ranks of the
+values within a part (Pettitt 1979, Applied Statistics 28), so that one run in ten on a busy machine has no more say
+than any other.
+
+In series without a change, at most :attr:`Search.level` have one found: that holds for any distribution, provided that
+one value says nothing of the next. Machines that drift slowly break it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.float64]
+Places = npt.NDArray[np.intp]
+
+_CELLS = 4_000_000
+"""Numbers held at once while permuting."""
+_ORDERS = 20
+"""Random orders that chance must be able to reach, so that one more or less does not decide."""
+_SHRINK = math.sqrt(0.5)
+"""Length of a stretch against that of the next longer ones."""
+_PASSES = 3
+"""Times that cuts move to their best places: each move may make way for another."""
+_CLOSE = 1e-9
+"""Orders whose score differs by less than this are equally good: sums round differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How change points are searched.
+
+    Args:
+        least: Values on each side of a change, at least: fewer may be a bad night.
+        level: Share of series without a change in which one may be found.
+        permutations: Random orders for each test.
+        seed: Of the random orders; the same seed finds the same changes.
+        series: How many are searched at once: each has its share of the level (Bonferroni).
+    """
+
+    least: int = 3
+    level: float = 0.05
+    permutations: int = 999
+    seed: int = 0
+    series: int = 1
+
+    @property
+    def fewest(self) -> int:
+        """Values of a series, at least: of fewer (at 5 %, of seven), no order is rare enough to be called a change."""
+        count = 2 * self.least
+        while 2 / math.comb(count, count // 2) > self.level:
+            count += 1
+        return count
+
+    def among(self, series: int) -> Search:
+        """The search in each of so many series, so that the level holds for all of them together."""
+        level = self.level / max(series, 1)
+        orders = max(self.permutations, math.ceil(_ORDERS / level) - 1)
+        return replace(self, level=level, permutations=orders, series=max(series, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePoint:
+    """The first value of a new level, and the share of random orders that look as much like a change."""
+
+    start: int
+    p_value: float
+
+
+def change_points(
+    values: Numbers, allowed: npt.NDArray[np.bool_] | None = None, search: Search | None = None
+) -> tuple[ChangePoint, ...]:
+    """Where the values change, in order.
+
+    Args:
+        values: In order of time; no NaN.
+        allowed: Whether a change may begin at each value; everywhere where ``None``. Runs of one version have no order
+            among themselves.
+        search: How to search.
+    """
+    how = search or Search()
+    free = np.ones(values.size, dtype=np.bool_) if allowed is None else allowed
+    if values.size < how.fewest:
+        return ()
+    parts = [_part(values, free, 0, values.size, how)]
+    found: list[ChangePoint] = []
+    while True:
+        best = max(parts, key=lambda part: part.score)
+        p_value = _p_value(best.score, parts)
+        if best.score == -math.inf or p_value > how.level:
+            ordered = tuple(sorted(found, key=lambda change: change.start))
+            for _ in range(_PASSES):
+                ordered = _refined(values, free, ordered, how)
+            return ordered
+        found.append(ChangePoint(best.place, p_value))
+        parts.remove(best)
+        halves = ((best.start, best.place), (best.place, best.end))
+        parts += [_part(values, free, start, end, how) for start, end in halves]
+
+
+def _refined(
+    values: Numbers, allowed: npt.NDArray[np.bool_], found: tuple[ChangePoint, ...], how: Search
+) -> tuple[ChangePoint, ...]:
+    """The same changes, each at the best place between its neighbours: the stretch that told it may hold others."""
+    for place, change in enumerate(found):
+        start = found[place - 1].start if place else 0
+        end = found[place + 1].start if place + 1 < len(found) else values.size
+        cuts = _cuts(allowed[start:end], [(0, end - start)], how.least)
+        best = int(_scores(_ranks(values[start:end])[None, :], cuts)[0].argmax())
+        found = (*found[:place], replace(change, start=start + int(cuts.at[best])), *found[place + 1 :])
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """A stretch without a change found so far, its best place, and how well random orders of it do."""
+
+    start: int
+    end: int
+    place: int
+    score: float
+    by_chance: Numbers = field(repr=False)
+
+
+def _part(values: Numbers, allowed: npt.NDArray[np.bool_], start: int, end: int, how: Search) -> _Part:
+    cuts = _cuts(allowed[start:end], _stretches(end - start, 2 * how.least), how.least)
+    if not cuts.at.size:
+        return _Part(start, end, start, -math.inf, np.full(how.permutations, -math.inf))
+    ranks = _ranks(values[start:end])
+    scores = _scores(ranks[None, :], cuts)[0]
+    best = int(scores.argmax())
+    generator = np.random.default_rng((how.seed, start, end))
+    by_chance = _by_chance(ranks, cuts, generator, how)
+    return _Part(start, end, start + int(cuts.at[best]), float(scores[best]), by_chance)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cuts:
+    """Ways to cut a stretch ``start`` to ``end`` at ``at``, one after the other."""
+
+    start: Places
+    at: Places
+    end: Places
+
+
+def _cuts(allowed: npt.NDArray[np.bool_], stretches: Sequence[tuple[int, int]], least: int) -> _Cuts:
+    """Every allowed place of every stretch that leaves ``least`` values on each side."""
+    columns: list[Places] = []
+    for start, end in stretches:
+        places = np.arange(start + least, end - least + 1)
+        places = places[allowed[places]]
+        columns.append(np.stack([np.full_like(places, start), places, np.full_like(places, end)]))
+    return _Cuts(*np.concatenate([np.empty((3, 0), np.intp), *columns], axis=1))
+
+
+def _stretches(count: int, shortest: int) -> list[tuple[int, int]]:
+    """Seeded intervals of ``count`` values: all of them, then shorter and shorter ones that overlap by half or more."""
+    found: dict[tuple[int, int], None] = {}
+    length, number = float(count), 1
+    while math.ceil(length) >= shortest:
+        shift = (count - length) / (number - 1) if number > 1 else 0.0
+        for place in range(number):
+            start = math.floor(place * shift)
+            found[start, min(math.ceil(place * shift + length), count)] = None
+        length *= _SHRINK
+        number = 2 * math.ceil(count / length) - 1
+    return list(found)
+
+
+def _p_value(score: float, parts: list[_Part]) -> float:
+    """Share of random orders within the parts of which the best does as well; what was seen is one of them."""
+    by_chance = np.max([part.by_chance for part in parts], axis=0)
+    return float((1 + (by_chance >= score - _CLOSE).sum()) / (1 + by_chance.size))
+
+
+def _by_chance(ranks: Numbers, cuts: _Cuts, generator: np.random.Generator, how: Search) -> Numbers:
+    """The best score of each random order."""
+    rows = max(_CELLS // max(cuts.at.size, ranks.size), 1)
+    best = []
+    for begin in range(0, how.permutations, rows):
+        orders = np.tile(ranks, (min(rows, how.permutations - begin), 1))
+        best.append(_scores(generator.permuted(orders, axis=1), cuts).max(axis=1))
+    return np.concatenate(best)
+
+
+def _scores(rows: Numbers, cuts: _Cuts) -> Numbers:
+    """How well each cut tells both sides of each row apart: the difference of their means, in standard deviations.
+
+    There are many short stretches and few long ones, so that chance does better in one of the short ones; what it does
+    better is subtracted (Frick et al. 2014, "Multiscale change point inference", JRSS B 76, section 1.2).
+    """
+    variance = float(rows[0].var())
+    if not variance:
+        return np.full((len(rows), cuts.at.size), -math.inf)
+    sums = np.concatenate([np.zeros((len(rows), 1)), rows.cumsum(axis=1)], axis=1)
+    before, after = cuts.at - cuts.start, cuts.end - cuts.at
+    at = sums[:, cuts.at]
+    difference = (at - sums[:, cuts.start]) / before - (sums[:, cuts.end] - at) / after
+    by_chance = np.sqrt(2 * np.log(math.e * rows.shape[1] / (before + after)))
+    scores: Numbers = np.abs(difference) * np.sqrt(before * after / (before + after) / variance) - by_chance
+    return scores
+
+
+def _ranks(values: Numbers) -> Numbers:
+    """Ranks from 0 on; equal values share the mean of theirs."""
+    _, position, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Numbers = (np.cumsum(counts) - (counts + 1) / 2)[position]
+    return ranks

@@ -42,6 +42,7 @@ types: $(VENV)/dev
 bench: $(VENV)/dev
 	$(BIN)/python benchmarks/nsys_convert.py $(BENCH_OPTIONS)
 	$(BIN)/python benchmarks/xplane_read.py $(if $(TRACEVIZ_ORACLE),--python $(TRACEVIZ_ORACLE)) $(BENCH_XPLANE_OPTIONS)
+	$(BIN)/python benchmarks/archive.py $(BENCH_ARCHIVE_OPTIONS)
 
 docs: $(VENV)/dev
 	$(BIN)/python scripts/generate_docs.py

@@ -1,0 +1,232 @@
+"""Archives of many small traces against one pandas process: adding, the report, three queries, and how cost grows.
+
+    python benchmarks/archive.py                       10, 100 and 1,000 traces
+    python benchmarks/archive.py --counts 10 100 --runs 3
+
+Traces are made by ``archive_traces.py``: a third each of Nsight Systems, PyTorch and XPlane, no two alike. What is
+written by hand is in ``archive_by_hand.py``; below the times it is printed what that leaves out. Every route is a
+process of its own, and what all count must agree. Libraries are loaded and the two Dask workers are started before the
+clock is; processes of ``--workers`` are started by the route itself, as a user's are. One process of traceviz uses all
+cores for a query; pandas has one.
+
+Growth is the factor in time from one count to the next. The exponent is the slope of log time over log count: 1 is
+linear, less means that a part does not depend on the count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from archive_traces import make
+from side_by_side import Measurement, measure, run_here
+
+if TYPE_CHECKING:
+    from traceviz.archive.runner import Runner
+
+QUERIES = {
+    "kernels by name": "SELECT name, count(*) AS n, sum(dur_ns) AS ns FROM kernels GROUP BY name ORDER BY ns DESC",
+    "API share": """
+        SELECT traces.format, name, sum(dur_ns) AS ns, sum(dur_ns) / sum(sum(dur_ns)) OVER (PARTITION BY traces.format)
+        FROM cuda_api JOIN traces USING (trace_id) GROUP BY traces.format, name ORDER BY ns DESC""",
+    "launch delay": """
+        SELECT traces.format, count(*) AS n, avg(kernels.start_ns - cuda_api.start_ns) AS delay_ns
+        FROM kernels JOIN cuda_api USING (trace_id, process_id, correlation_id) JOIN traces USING (trace_id)
+        GROUP BY ALL""",
+}
+"""One table; two; three."""
+HAND = {
+    "report": "times",
+    "kernels by name": "kernels_by_name",
+    "API share": "api_share",
+    "launch delay": "launch_delay",
+}
+"""Functions of ``archive_by_hand``."""
+NOT_BY_HAND = """
+By hand, add keeps 2 of up to 30 tables of each trace (kernels and CUDA API calls): it neither scrubs what is private,
+nor judges a trace, nor knows it when it comes again, nor survives a trace that is damaged. The report by hand is device
+and API time of every trace: no verdicts, findings, stakes or outliers.
+"""
+PANDAS, ONE, LOCAL, DASK = "pandas, by hand", "traceviz, 1 process", "traceviz, processes", "traceviz, Dask ×2"
+PER_PART = {
+    "kernels by name": (
+        "SELECT name, count(*) AS n, sum(dur_ns) AS ns FROM kernels GROUP BY name",
+        "SELECT name, sum(n)::BIGINT AS n, sum(ns)::BIGINT AS ns FROM parts GROUP BY name ORDER BY ns DESC",
+    ),
+    "API share": (
+        """SELECT traces.format, name, sum(dur_ns) AS ns FROM cuda_api JOIN traces USING (trace_id) GROUP BY ALL""",
+        """SELECT format, name, sum(ns) AS ns, sum(ns) / sum(sum(ns)) OVER (PARTITION BY format)
+        FROM parts GROUP BY format, name ORDER BY ns DESC""",
+    ),
+    "launch delay": (
+        """SELECT traces.format, count(*) AS n, sum(kernels.start_ns - cuda_api.start_ns) AS delay_ns
+        FROM kernels JOIN cuda_api USING (trace_id, process_id, correlation_id) JOIN traces USING (trace_id)
+        GROUP BY ALL""",
+        "SELECT format, sum(n)::BIGINT AS n, sum(delay_ns) / sum(n) AS delay_ns FROM parts GROUP BY format",
+    ),
+}
+"""The same queries as workers answer them: of each part of the traces, and of what all parts gave."""
+
+
+def main() -> None:
+    """Measure everything, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--counts", type=int, nargs="+", default=[10, 100, 1000], help="how many traces")
+    parser.add_argument("--runs", type=int, default=1, help="how often everything is done")
+    parser.add_argument("--folder", type=Path, help="where to keep traces and archives; by default nowhere")
+    parser.add_argument("--route", nargs="+", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.route:
+        what, route, *places = arguments.route
+        run_route(what, route, [Path(place) for place in places])
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        compare(arguments.folder or Path(temporary), sorted(arguments.counts), arguments.runs)
+
+
+def compare(folder: Path, counts: list[int], runs: int) -> None:
+    """Measure all counts, the smallest first."""
+    found: dict[tuple[str, str], dict[int, float]] = {}
+    sizes: dict[int, int] = {}
+    for count in counts:
+        sources = folder / f"traces-{count}"
+        make(sources, count)
+        sizes[count] = sum(path.stat().st_size for path in sources.iterdir())
+        print(f"{count:,} traces, {sizes[count] / 1e6:.1f} MB", file=sys.stderr)
+        for what in ("add", "report", *QUERIES):
+            for route, measured in measured_routes(what, folder, sources, runs).items():
+                seconds = statistics.median(one.seconds for one in measured)
+                found.setdefault((what, route), {})[count] = seconds
+    print_times(found, counts)
+    print_rates(found, counts, sizes)
+
+
+def measured_routes(what: str, folder: Path, sources: Path, runs: int) -> dict[str, list[Measurement]]:
+    """Measurements of all routes to the same, which must count the same."""
+    routes = (PANDAS, ONE, DASK) if what == "report" else (PANDAS, ONE, LOCAL, DASK)
+    commands = {
+        route: (sys.executable, __file__, "--route", what, route, str(sources), str(folder / f"{route}-{sources.name}"))
+        for route in routes
+    }
+    found = measure(commands, runs)
+    counted = {route: one[0].counted for route, one in found.items()}
+    if len(set(counted.values())) > 1:
+        sys.exit(f"{what}: the routes do not agree: {counted}")
+    return found
+
+
+def run_route(what: str, route: str, places: list[Path]) -> None:
+    """Load what the route needs, then do it against the clock."""
+    sources, target = places
+    if route == PANDAS:
+        run_here(_by_hand(what, sources, target))
+        return
+    with _runner(route) as runner:
+        on_workers = None if route == ONE else runner
+        run_here(_adding(sources, target, runner) if what == "add" else _asking(what, target, on_workers))
+
+
+def _by_hand(what: str, sources: Path, target: Path) -> Callable[[], int]:
+    import archive_by_hand as hand
+
+    if what == "add":
+        shutil.rmtree(target, ignore_errors=True)
+        return lambda: hand.add(sources, target)
+    function: Callable[[Path], int] = getattr(hand, HAND[what])
+    return lambda: function(target)
+
+
+@contextmanager
+def _runner(route: str) -> Iterator[Runner]:
+    """Who does the work of a route."""
+    from traceviz.archive.runner import LocalRunner, SerialRunner
+
+    if route != DASK:
+        yield LocalRunner() if route == LOCAL else SerialRunner()
+        return
+    from distributed import Client, LocalCluster
+
+    from traceviz.archive.dask_runner import DaskRunner
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        client.wait_for_workers(2)
+        yield DaskRunner(client)
+
+
+def _adding(sources: Path, target: Path, runner: Runner) -> Callable[[], int]:
+    from traceviz.archive.add import add
+    from traceviz.archive.ingest import IngestOptions
+    from traceviz.archive.store import Store
+
+    shutil.rmtree(target, ignore_errors=True)
+    return lambda: add(Store.at(target), [str(sources)], IngestOptions(), runner).added
+
+
+def _asking(what: str, target: Path, runner: Runner | None) -> Callable[[], int]:
+    """Work on an archive that the same route made; where there is a runner, by its workers."""
+    from traceviz.archive.asked import AskedReport, report_for
+    from traceviz.archive.query import Engine
+    from traceviz.archive.runner import run_one
+    from traceviz.archive.shards import engine_over_parts
+    from traceviz.archive.store import Store
+
+    store = Store.at(target)
+
+    def report() -> int:
+        asked = AskedReport(store)
+        found = report_for(asked) if runner is None else run_one(runner, report_for, asked)
+        return int(str(next(fact.value for fact in found.run if fact.key == "traces")))
+
+    def query() -> int:
+        per_part, second = PER_PART[what]
+        with Engine(store) if runner is None else engine_over_parts(store, per_part, runner) as engine:
+            found = engine.sql(QUERIES[what] if runner is None else second)
+        return sum(found["n"].to_pylist()) if "n" in found.column_names else found.num_rows
+
+    return report if what == "report" else query
+
+
+def print_times(found: dict[tuple[str, str], dict[int, float]], counts: list[int]) -> None:
+    """A line for every route: seconds for each count, multiples of pandas at the largest, and how cost grows."""
+    print(f"{os.cpu_count()} cores; seconds\n")
+    columns = " ".join(f"{count:>9,}" for count in counts)
+    growths = " ".join(f"{f'→ {count:,}':>8}" for count in counts[1:])
+    print(f"{'work':16} {'route':20} {columns} {'×pandas':>8} {growths} {'exponent':>8}")
+    for (what, route), seconds in found.items():
+        times = " ".join(f"{seconds[count]:9.3f}" for count in counts)
+        ratio = seconds[counts[-1]] / found[what, PANDAS][counts[-1]]
+        grown = " ".join(f"{seconds[after] / seconds[before]:7.1f}×" for before, after in pairwise(counts))
+        print(f"{what:16} {route:20} {times} {ratio:7.2f}× {grown} {exponent(seconds):>8}")
+    print(NOT_BY_HAND)
+
+
+def print_rates(found: dict[tuple[str, str], dict[int, float]], counts: list[int], sizes: dict[int, int]) -> None:
+    """How many traces are added in a second, and how many bytes, for each count."""
+    print(f"{'add':37} " + " ".join(f"{f'of {count:,}':>20}" for count in counts))
+    for (what, route), seconds in found.items():
+        if what == "add":
+            rates = " ".join(
+                f"{count / seconds[count]:8.1f}/s {sizes[count] / 1e6 / seconds[count]:5.2f} MB/s" for count in counts
+            )
+            print(f"{'':16} {route:20} {rates}")
+
+
+def exponent(seconds: dict[int, float]) -> str:
+    """Slope of log time over log count."""
+    if len(seconds) < 2:
+        return "-"
+    return f"{statistics.linear_regression([*map(math.log, seconds)], [*map(math.log, seconds.values())]).slope:.2f}"
+
+
+if __name__ == "__main__":
+    main()

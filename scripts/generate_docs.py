@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import inspect
 import re
 import shlex
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -24,6 +26,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from traceviz.analyses.registry import ANALYSES
+from traceviz.archive.columns import COLUMNS
 from traceviz.cli import main as traceviz
 from traceviz.rules import RULES, Rule
 from traceviz.schema import TABLES, Column, Table
@@ -74,6 +77,26 @@ def _column(column: Column) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+def catalogue_page() -> str:
+    """``catalogue.md`` from :mod:`traceviz.archive.columns`."""
+    rows = "\n".join(_column(column) for column in COLUMNS)
+    return f"""\
+# Catalogue
+
+{GENERATED.format(source="traceviz/archive/columns.py")}
+
+What an [archive](archive.md) knows of its traces, a row for each trace and rank: the columns of
+`traceviz archive list`, of `--where`, of the table `catalogue` in [queries](queries.md), and of
+`traceviz.Archive(...).catalogue`. In SQL, and for `list`, `recorded` and `added` are `recorded_ns` and `added_ns` as
+timestamps (UTC). Null is *not measured*, never zero. Of a trace that was removed only id, rank, format and times are
+left, until it is added again.
+
+| column | type | unit | null | meaning |
+|---|---|---|---|---|
+{rows}
+"""
 
 
 def findings_page() -> str:
@@ -150,27 +173,35 @@ def _documented_arguments(documented: type) -> Iterator[tuple[str, str]]:
 
 
 README = DOCS.parent / "README.md"
-PASTED = re.compile(r"(```console\n\$ traceviz (?P<arguments>[^\n]*sample_traces/.*?)\n(?! )).*?(\n```)", re.DOTALL)
+PASTED = re.compile(
+    r"(```console\n\$ traceviz (?P<arguments>[^\n]*(?:sample_traces/|archive ).*?)\n(?! )).*?(\n```)", re.DOTALL
+)
 
 
 def readme() -> str:
     """``README.md`` with what its commands print."""
-    text, count = PASTED.subn(
-        lambda shown: shown[1] + _printed(shown["arguments"]) + shown[3], README.read_text("utf-8")
-    )
+    return _with_output(README.read_text("utf-8"))
+
+
+@functools.cache
+def _with_output(text: str) -> str:
+    """A page with what its commands print, one after the other, in a folder that has the sample traces."""
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        Path("sample_traces").symlink_to(README.parent / "sample_traces")
+        shown, count = PASTED.subn(lambda block: block[1] + _printed(block["arguments"]) + block[3], text)
     assert count, "README.md shows no report"
-    return text
+    return shown
 
 
 def _printed(arguments: str) -> str:
-    """What ``traceviz`` prints for the words of a command line, in the folder of the README."""
-    with chdir(README.parent):
-        done = CliRunner().invoke(traceviz, shlex.split(arguments.replace("\\\n", " ")), catch_exceptions=False)
+    """What ``traceviz`` prints for the words of a command line."""
+    done = CliRunner().invoke(traceviz, shlex.split(arguments.replace("\\\n", " ")), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout.rstrip("\n")
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "catalogue.md": catalogue_page,
     "findings.md": findings_page,
     "tables.md": tables_page,
     "thresholds.md": thresholds_page,

@@ -7,6 +7,7 @@ import pytest
 
 from scripts.generate_docs import DOCS, PAGES, main, outdated
 from traceviz.analyses.registry import ANALYSES
+from traceviz.archive.columns import CATALOGUE
 from traceviz.rules import RULES
 from traceviz.schema import TABLES
 
@@ -34,6 +35,8 @@ def test_every_table_column_and_rule_is_documented() -> None:
         assert [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")] == [
             column.name for column in table.columns
         ]
+    catalogue = PAGES["catalogue.md"]()
+    assert [line.split("`")[1] for line in catalogue.splitlines() if line.startswith("| `")] == [*CATALOGUE.names]
     assert re.findall(r"^## (TV\d+)", findings, re.MULTILINE) == [rule.code for rule in RULES]
 
 

@@ -5,6 +5,7 @@
 >>> report = traceviz.analyze(tables)         # Report: .verdict, .findings, .sections, .fact(), .rows()
 >>> print(traceviz.to_text(report))
 >>> found = traceviz.compare_runs("slow.pt.trace.json.gz", "repaired.pt.trace.json.gz")  # to_text prints it, too
+>>> archive = traceviz.Archive("traces")  # many traces: .add(), .catalogue, .scan("kernels"), .query(sql), .report()
 >>> outcome = traceviz.collect(traceviz.CollectOptions(), ["python", "train.py"])  # a run folder: outcome.folder
 
 The names below are loaded on first use, so that importing the package costs nothing.
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from traceviz.api import AnalysisOptions, RenderOptions, Selection, analyze, convert, report_on, to_text
     from traceviz.api import compare as compare_runs
     from traceviz.api import open_trace as open  # noqa: A004 (traceviz.open, as in gzip.open)
+    from traceviz.archive.collection import Archive
     from traceviz.errors import TracevizError
     from traceviz.recording import CollectOptions, collect
     from traceviz.report import Report
@@ -29,6 +31,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AnalysisOptions": "traceviz.api",
+    "Archive": "traceviz.archive.collection",
     "CollectOptions": "traceviz.recording",
     "RenderOptions": "traceviz.api",
     "Report": "traceviz.report",
@@ -52,6 +55,7 @@ _CALLED_THERE = {"open": "open_trace", "compare_runs": "compare"}
 
 __all__ = [
     "AnalysisOptions",
+    "Archive",
     "CollectOptions",
     "RenderOptions",
     "Report",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from traceviz import __version__
+from traceviz.cli_archive import archive
 from traceviz.cli_compare import compare
 from traceviz.cli_gates import gate_options
 from traceviz.cli_parts import (
@@ -136,6 +137,7 @@ def report(
 
 
 main.add_command(compare)
+main.add_command(archive)
 
 
 @main.command()
@@ -295,9 +297,10 @@ def _check_question(ctx: click.Context, *, about_machine: bool) -> None:
 def scrub(trace: Path, output: Path, *, force: bool) -> None:
     """Copy TRACE without secrets and personal data.
 
-    Removes environment, arguments, host and user names, paths, captured output and the names of other processes from
-    an nsys SQLite export, an XPlane capture or a traceviz folder, and verifies on the raw bytes that what was found is
-    gone.
+    Removes environment, arguments, host and user names, addresses, paths, captured output and the names of other
+    processes from an nsys SQLite or Parquet export, an nvprof database, an XPlane capture, a JSON trace of PyTorch,
+    TensorFlow or JAX, a traceviz folder, a run folder, or a folder of such files; and verifies on the raw bytes that
+    what was found is gone. What was removed is listed in scrubbed.json, in the output or beside it.
     """
     from traceviz.scrub import scrub as remove_private
 
@@ -305,6 +308,8 @@ def scrub(trace: Path, output: Path, *, force: bool) -> None:
     click.echo(f"{output}: scrubbed, {done.verified_bytes:,} bytes verified. Removed:")
     for what, count in done.removed:
         click.echo(f"  {count:>7,}  {what}")
+    for name, why in done.left_out:
+        click.echo(f"  left out  {name}: {why}")
 
 
 @main.command()

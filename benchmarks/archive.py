@@ -169,7 +169,16 @@ def _adding(sources: Path, target: Path, runner: Runner) -> Callable[[], int]:
     from traceviz.archive.store import Store
 
     shutil.rmtree(target, ignore_errors=True)
-    return lambda: add(Store.at(target), [str(sources)], IngestOptions(), runner).added
+
+    def adding() -> int:
+        done = add(Store.at(target), [str(sources)], IngestOptions(), runner)
+        for one in done.quarantined:
+            print(f"{one.source} was quarantined: {one.error}", file=sys.stderr)
+        for refused in done.refused:
+            print(f"{refused.name} was refused: {refused.why}", file=sys.stderr)
+        return done.added
+
+    return adding
 
 
 def _asking(what: str, target: Path, runner: Runner | None) -> Callable[[], int]:

@@ -169,7 +169,7 @@ def test_the_summary_says_that_they_were_left_out(tmp_path, samples, capsys):
 
 def test_what_is_looked_at_with_a_file_lies_beside_it():
     assert companions("s3://b/x.nsys-rep") == ("s3://b/x.sqlite",)
-    assert companions("runs/x.sqlite") == ("runs/x.nsys-rep", "runs/x.qdrep")
+    assert companions("runs/x.sqlite") == ("runs/x.nsys-rep", "runs/x.qdrep", "runs/x.qdstrm")
     assert companions("runs/.sqlite") == companions("x.json") == ()
 
 

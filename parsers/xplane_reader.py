@@ -184,8 +184,8 @@ def _read(file: Path) -> Space:
             if opened.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
                 space = _read_compressed(file)
             else:
-                with mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                    space = read_space(data)
+                # Not closed by hand: a sampler that looks at the frames of other threads may keep views of it alive.
+                space = read_space(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
     except OSError as error:
         raise DamagedTraceError(f"{file.name} cannot be read.", str(error), _AGAIN) from error
     if not (space.planes or space.errors or space.warnings):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import sys
 
 import pytest
 
@@ -31,6 +32,18 @@ def test_a_training_run_becomes_the_tables_that_it_can_fill(tmp_path):
         "steps": 3,
         "settings": 2,
     }
+
+
+def test_a_sampler_of_frames_does_not_disturb_reading(samples):
+    frames = []  # as a profiler in another thread has them, for a moment
+    sys.setprofile(lambda frame, _event, _argument: frames.append(frame))
+    try:
+        found = XPlaneReader().read(samples / "xplane" / "repaired.xplane.pb", ReadOptions())
+        counted = {name: table.num_rows for name, table in found}
+    finally:
+        sys.setprofile(None)
+    assert frames
+    assert counted["steps"] > 0
 
 
 def test_times_count_from_the_first_event_and_picoseconds_are_cut_off(tmp_path):

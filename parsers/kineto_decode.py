@@ -8,7 +8,7 @@ these come before it, after it or both. What is cut off or broken is read as far
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ from typing import Any
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Progress, silent
 from traceviz.parsers.json_stream import TextStream
+from traceviz.parsers.json_window import Window
 from traceviz.parsers.kineto_decode_columns import build
 from traceviz.parsers.kineto_decode_compiled import CompiledScanner, native
-from traceviz.parsers.kineto_decode_grammar import BrokenError, CutError, skip_blanks, skip_text, skip_value
+from traceviz.parsers.kineto_decode_grammar import BrokenError, CutError, skip_text, skip_value
 from traceviz.parsers.kineto_decode_portable import PortableScanner
 from traceviz.parsers.kineto_decode_scanner import Found, Scanner
 from traceviz.parsers.kineto_decode_values import header_value, text_value
@@ -62,7 +63,7 @@ def decode(
     """
     wanted = [one for one in ARGUMENTS if arguments is None or one.column in arguments]
     stream = TextStream(path, max_size, progress)
-    document = _Document(_Window(stream.blocks(block_bytes)), _scanner(scanner or available_scanner(), wanted))
+    document = _Document(Window(stream.blocks(block_bytes)), _scanner(scanner or available_scanner(), wanted))
     try:
         document.read()
     except OverflowError as error:
@@ -105,69 +106,10 @@ def _no_events(path: Path, document: _Document, damage: str) -> DamagedTraceErro
 
 
 @dataclass(slots=True, eq=False)
-class _Window:
-    """The part of the text that is being looked at.
-
-    Args:
-        blocks: The text.
-        text: What is looked at.
-        place: What is done with: nothing before it is needed again.
-        ended: Whether the text goes no further.
-    """
-
-    blocks: Iterator[bytes]
-    text: bytes = b""
-    place: int = 0
-    ended: bool = False
-    _before: int = 0
-
-    @property
-    def done(self) -> int:
-        """Bytes of the whole text that are done with."""
-        return self._before + self.place
-
-    def more(self) -> bool:
-        """Look further; whether there was anything. What does not fit in a block doubles the window each time."""
-        rest = self.text[self.place :]
-        parts, size = [rest], 0
-        while size < max(len(rest), 1):
-            block = next(self.blocks, b"")
-            if not block:
-                self.ended = True
-                break
-            parts.append(block)
-            size += len(block)
-        self._before += self.place
-        self.text, self.place = b"".join(parts), 0
-        return size > 0
-
-    def next(self) -> bytes:
-        """The next byte that is no blank; empty at the end of the text."""
-        while True:
-            self.place = skip_blanks(self.text, self.place)
-            if self.place < len(self.text):
-                return self.text[self.place : self.place + 1]
-            if not self.more():
-                return b""
-
-    def seek(self, pattern: re.Pattern[bytes], longest: int) -> bool:
-        """Go to the end of the next match of ``pattern``, which is never longer than ``longest``."""
-        while True:
-            match = pattern.search(self.text, self.place)
-            if match is not None:
-                self.place = match.end()
-                return True
-            self.place = max(self.place, len(self.text) - longest)
-            if not self.more():
-                self.place = len(self.text)
-                return False
-
-
-@dataclass(slots=True, eq=False)
 class _Document:
     """The walk through a file."""
 
-    window: _Window
+    window: Window
     scanner: Scanner
     header: dict[str, Any] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)

@@ -1,10 +1,13 @@
 """Places for archives: an S3 server of this machine."""
 
 import shutil
+import tempfile
 import uuid
 
 import pytest
 from moto.server import ThreadedMotoServer
+
+from traceviz.archive import spool
 
 
 @pytest.fixture(scope="session")
@@ -63,3 +66,14 @@ def filled(filled_once, tmp_path):
     folder = tmp_path / "filled"
     shutil.copytree(filled_once, folder)
     return folder
+
+
+@pytest.fixture
+def own_spool(tmp_path, monkeypatch):
+    """A place of each test for what is unpacked on the way, which is empty again at its end."""
+    place = tmp_path / "tmp"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    yield place
+    spool.release()
+    assert [entry for folder in place.iterdir() for entry in folder.iterdir()] == []

@@ -6,7 +6,6 @@ import io
 import os
 import struct
 import tarfile
-import tempfile
 import zipfile
 
 import pytest
@@ -35,15 +34,7 @@ A, B = f"a{SUFFIX}", f"b{SUFFIX}"
 KINDS = ("t.zip", "t.tar", "t.tar.gz", "t.tgz", "t.tar.zst")
 
 
-@pytest.fixture(autouse=True)
-def own_spool(tmp_path, monkeypatch):
-    """A place of each test for what is unpacked on the way, which is empty again at its end."""
-    place = tmp_path / "tmp"
-    place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
-    yield place
-    spool.release()
-    assert [entry for folder in place.iterdir() for entry in folder.iterdir()] == []
+pytestmark = pytest.mark.usefixtures("own_spool")
 
 
 def pack(path, contents):

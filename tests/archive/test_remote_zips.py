@@ -1,7 +1,6 @@
 """Zip files of object stores: who lists them reads their directory, and only who unpacks them all of them."""
 
 import os
-import tempfile
 
 import fsspec
 import pytest
@@ -15,15 +14,7 @@ from traceviz.errors import UnknownFormatError
 LARGE = 1_000_000
 
 
-@pytest.fixture(autouse=True)
-def own_spool(tmp_path, monkeypatch):
-    """A place of each test for what is unpacked on the way, which is empty again at its end."""
-    place = tmp_path / "tmp"
-    place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
-    yield place
-    spool.release()
-    assert [entry for folder in place.iterdir() for entry in folder.iterdir()] == []
+pytestmark = pytest.mark.usefixtures("own_spool")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import os
 import struct
-import tempfile
 from types import SimpleNamespace
 
 import pytest
@@ -18,15 +17,7 @@ from traceviz.errors import OutputError
 RUN = b'{"kind": "traceviz.run", "version": 1}'
 
 
-@pytest.fixture(autouse=True)
-def own_spool(tmp_path, monkeypatch):
-    """A place of each test for what is unpacked on the way, which is empty again at its end."""
-    place = tmp_path / "tmp"
-    place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
-    yield place
-    spool.release()
-    assert [entry for folder in place.iterdir() for entry in folder.iterdir()] == []
+pytestmark = pytest.mark.usefixtures("own_spool")
 
 
 @pytest.fixture

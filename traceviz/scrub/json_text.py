@@ -14,14 +14,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.json_stream import TextStream
-from traceviz.parsers.kineto_decode_grammar import BrokenError, CutError, skip_blanks, skip_text, skip_value
+from traceviz.parsers.json_window import Window
+from traceviz.parsers.kineto_decode_grammar import BrokenError, CutError, skip_text, skip_value
 
 EVENTS = b"traceEvents"
 BLOCK_BYTES = 8 * 2**20
@@ -164,21 +164,15 @@ def _damaged(path: Path, why: str) -> DamagedTraceError:
     return DamagedTraceError(f"{path} is damaged: what cannot be read cannot be checked.", why, _AGAIN)
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Window):
     """The way through a file."""
-
-    blocks: Iterator[bytes]
-    text: bytes = b""
-    place: int = 0
-    ended: bool = field(default=False)
 
     def segments(self) -> Iterator[Segment]:
         """All segments."""
-        self._more()
+        self.more()
         if self.text.startswith(_BYTE_ORDER_MARK):
             self.place = len(_BYTE_ORDER_MARK)
-        first = self._sign()
+        first = self.next()
         if first == b"[":
             yield from self._events()
         elif first == b"{":
@@ -186,12 +180,12 @@ class _Walk:
             yield from self._members()
         else:
             raise BrokenError(self.place)
-        if self._sign():
+        if self.next():
             raise BrokenError(self.place)
 
     def _members(self) -> Iterator[Segment]:
         while True:
-            sign = self._sign()
+            sign = self.next()
             if sign == b"}":
                 yield self._glue(1)
                 return
@@ -201,11 +195,11 @@ class _Walk:
             if sign != b'"':
                 raise CutError if not sign else BrokenError(self.place)
             quoted = self._take(skip_text)
-            if self._sign() != b":":
+            if self.next() != b":":
                 raise CutError if self.ended and self.place >= len(self.text) else BrokenError(self.place)
             self.place += 1
             yield Segment(What.GLUE, quoted + b":")
-            if not (begins := self._sign()):
+            if not (begins := self.next()):
                 raise CutError
             key = text_of(quoted[1:-1])
             if key == EVENTS and begins == b"[":
@@ -225,13 +219,13 @@ class _Walk:
                 yield self._glue(1)
                 return
             if not sign:
-                if not self._more():
+                if not self.more():
                     raise CutError
                 continue
             try:
                 end = skip_value(self.text, self.place)
             except CutError:
-                if not self._more():
+                if not self.more():
                     raise
             else:
                 yield Segment(What.EVENTS, self._checked(end))
@@ -249,36 +243,13 @@ class _Walk:
         self.place += length
         return Segment(What.GLUE, self.text[self.place - length : self.place])
 
-    def _sign(self) -> bytes:
-        """The next byte that is no blank; empty at the end of the text."""
-        while True:
-            self.place = skip_blanks(self.text, self.place)
-            if self.place < len(self.text):
-                return self.text[self.place : self.place + 1]
-            if not self._more():
-                return b""
-
     def _take(self, skip: Callable[[bytes, int], int]) -> bytes:
         """The value at this place."""
         while True:
             try:
                 end = skip(self.text, self.place)
             except CutError:
-                if not self._more():
+                if not self.more():
                     raise
             else:
                 return self._checked(end)
-
-    def _more(self) -> bool:
-        """Look further; whether there was anything. What does not fit doubles the window each time."""
-        rest = self.text[self.place :]
-        parts, size = [rest], 0
-        while size < max(len(rest), 1):
-            block = next(self.blocks, b"")
-            if not block:
-                self.ended = True
-                break
-            parts.append(block)
-            size += len(block)
-        self.text, self.place = b"".join(parts), 0
-        return size > 0

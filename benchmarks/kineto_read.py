@@ -40,7 +40,7 @@ def tables(path: Path) -> Work:
 
     from traceviz.api import open_trace
 
-    import_module("traceviz.parsers.kineto_reader")
+    import_module("traceviz.parsers.kineto.reader")
     array([0])  # imports pandas, where it is installed
 
     def work() -> int:
@@ -55,7 +55,7 @@ def decode(path: Path) -> Work:
     """Counts complete events."""
     from pyarrow import array
 
-    from traceviz.parsers.kineto_decode import decode as read
+    from traceviz.parsers.kineto.decode.document import decode as read
 
     array([0])  # imports pandas, where it is installed
 

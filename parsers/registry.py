@@ -6,19 +6,19 @@ from pathlib import Path
 
 from traceviz.errors import UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader
-from traceviz.parsers.kineto_reader import KinetoReader
-from traceviz.parsers.nsys_parquet import NsysParquetReader
-from traceviz.parsers.nsys_report import NsysReportReader
-from traceviz.parsers.nsys_sqlite import NsysSqliteReader
-from traceviz.parsers.nsys_stream import NsysStreamReader
-from traceviz.parsers.nvprof_csv import NvprofCsvReader
-from traceviz.parsers.nvprof_sqlite import NvprofSqliteReader
-from traceviz.parsers.resource_samples import ResourceSamplesReader
-from traceviz.parsers.run_folder import RunFolderReader
-from traceviz.parsers.tf_trace_json import TensorFlowTraceReader
+from traceviz.parsers.kineto.reader import KinetoReader
+from traceviz.parsers.nsys.parquetdir import NsysParquetReader
+from traceviz.parsers.nsys.qdstrm import NsysStreamReader
+from traceviz.parsers.nsys.report import NsysReportReader
+from traceviz.parsers.nsys.sqlite import NsysSqliteReader
+from traceviz.parsers.nvprof.printed import NvprofCsvReader
+from traceviz.parsers.nvprof.sqlite import NvprofSqliteReader
+from traceviz.parsers.run.reader import RunFolderReader
+from traceviz.parsers.run.samples import ResourceSamplesReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.parsers.unrecognised import what_it_is
-from traceviz.parsers.xplane_reader import XPlaneReader
+from traceviz.parsers.xplane.reader import XPlaneReader
+from traceviz.parsers.xplane.trace_json.reader import TensorFlowTraceReader
 
 READERS: tuple[Reader, ...] = (
     KinetoReader(),

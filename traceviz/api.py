@@ -61,7 +61,7 @@ def open_trace(
 
     Args:
         paths: Trace files, or folders that hold one. Several are put on one clock, each rank keeping its number
-            (see :func:`traceviz.parsers.bundle.combine`).
+            (see :func:`traceviz.parsers.ranks.merge.combine`).
         reader: Identifier of the format, instead of recognising it by its content.
         tables: Tables wanted; ``None`` for all.
         keep_private: Keep command line and host name.

@@ -15,7 +15,7 @@ from traceviz.analyses.run import analyze
 from traceviz.errors import TracevizError
 from traceviz.files import new_folder
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.run_folder import TABLES, read_run
+from traceviz.parsers.run.reader import TABLES, read_run
 from traceviz.report import Report
 from traceviz.tables import is_trace_folder, load, read_manifest, write_tables
 
@@ -30,7 +30,7 @@ def write_run_tables(folder: Path, *, keep_private: bool = False) -> dict[str, i
         Rows by table.
 
     Raises:
-        TracevizError: as :func:`traceviz.parsers.run_folder.read_run`.
+        TracevizError: as :func:`traceviz.parsers.run.reader.read_run`.
         OutputError: the folder cannot be written, or is there.
     """
     target = folder / TABLES

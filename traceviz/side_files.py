@@ -10,7 +10,7 @@ from traceviz.compare.by_tags import sides_by, with_base
 from traceviz.compare.labels import labels, numbered
 from traceviz.compare.sides import Side, fact
 from traceviz.errors import DamagedTraceError, TracevizError, UsageError
-from traceviz.parsers.run_manifest import is_run_folder
+from traceviz.parsers.run.manifest import is_run_folder
 from traceviz.render import json as saved
 from traceviz.report import Report
 from traceviz.sources import about, is_trace_folder, openable

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from traceviz.errors import TracevizError, UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, Progress, ReadOptions
-from traceviz.parsers.bundle import merged
-from traceviz.parsers.bundle_identity import rank_in_name
+from traceviz.parsers.ranks.identity import rank_in_name
+from traceviz.parsers.ranks.merge import merged
 from traceviz.parsers.registry import READERS, identify
-from traceviz.parsers.run_manifest import is_run_folder, whole_run
+from traceviz.parsers.run.manifest import is_run_folder, whole_run
 from traceviz.report import Fact
 
 _LISTED = 3
@@ -112,7 +112,7 @@ def read_all(files: Sequence[Path], reader: str | None, options: ReadOptions) ->
     """Tables of the one trace, or of several as one, ``notes`` last.
 
     Raises:
-        TracevizError: as :meth:`traceviz.parsers.base.Reader.read` and :func:`traceviz.parsers.bundle.combine`; where
+        TracevizError: as :meth:`traceviz.parsers.base.Reader.read` and :func:`traceviz.parsers.ranks.merge.combine`; where
             there are several traces, the error names the one that it is about.
     """
     readers = [identify(file, reader) for file in files]  # what cannot be read is said before the work

@@ -11,7 +11,7 @@ from traceviz.analyses.capture import Capture
 from traceviz.analyses.registry import ANALYSES
 from traceviz.analyses.run import analyze
 from traceviz.analyses.view import TraceView
-from traceviz.parsers.bundle import combine
+from traceviz.parsers.ranks.merge import combine
 from traceviz.report import Facts, Grid, Skipped
 from traceviz.tables import TraceTables
 from traceviz.units import UNITS

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 from traceviz.collectors import sampler_metrics as metrics
 from traceviz.collectors.sampler_metrics import Reading
 from traceviz.collectors.sampler_parts import PART_NS, SCHEMA, PartWriter
-from traceviz.parsers.resource_samples import PART_SCHEMA
+from traceviz.parsers.run.samples import PART_SCHEMA
 
 
 def test_writer_and_reader_agree_on_6_columns():

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.oracle.conftest import Ask
-from traceviz.parsers.xplane_groups import Groups, group
-from traceviz.parsers.xplane_raw import Space
-from traceviz.parsers.xplane_scan import read_space
+from traceviz.parsers.xplane.groups.groups import Groups, group
+from traceviz.parsers.xplane.raw import Space
+from traceviz.parsers.xplane.scan import read_space
 
 PUBLIC = {
     "AMD-AGI__TraceLens__chi-mi300x-013.ord.vultr.cpe.ice.amd.com.xplane.pb": 6024,

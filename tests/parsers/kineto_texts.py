@@ -8,9 +8,9 @@ import pytest
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from traceviz.parsers.kineto_decode import decode
-from traceviz.parsers.kineto_decode_compiled import library
-from traceviz.parsers.kineto_raw import ARGUMENTS, RawTrace
+from traceviz.parsers.kineto.decode.compiled import library
+from traceviz.parsers.kineto.decode.document import decode
+from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
 
 needs_compiled = pytest.mark.skipif(library is None, reason="built without the compiled scanner")
 SCANNERS = [pytest.param("compiled", marks=needs_compiled), "msgspec"]

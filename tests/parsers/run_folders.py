@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.analyses.builders import tables
-from traceviz.parsers.run_manifest import KIND, RunManifest
-from traceviz.parsers.run_sources import Source
+from traceviz.parsers.run.manifest import KIND, RunManifest
+from traceviz.parsers.run.sources import Source
 from traceviz.tables import TraceTables, save
 
 SECOND = 10**9

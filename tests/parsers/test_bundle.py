@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.analyses.builders import tables
 from traceviz import schema
 from traceviz.errors import UsageError
-from traceviz.parsers.bundle import combine
+from traceviz.parsers.ranks.merge import combine
 from traceviz.tables import TraceTables
 
 EVENTS = [name for name in schema.TABLES if schema.table(name).is_events]

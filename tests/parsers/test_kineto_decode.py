@@ -23,10 +23,10 @@ from tests.parsers.kineto_texts import (
     same,
 )
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.kineto_decode import available_scanner, decode
-from traceviz.parsers.kineto_decode_compiled import CompiledScanner
-from traceviz.parsers.kineto_raw import ARGUMENTS, PHASES
-from traceviz.parsers.xplane_native import SCANNER_VARIABLE
+from traceviz.parsers.kineto.decode.compiled import CompiledScanner
+from traceviz.parsers.kineto.decode.document import available_scanner, decode
+from traceviz.parsers.kineto.raw import ARGUMENTS, PHASES
+from traceviz.parsers.shared.native import SCANNER_VARIABLE
 
 
 @pytest.fixture(params=SCANNERS)

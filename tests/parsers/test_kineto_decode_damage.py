@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.parsers.kineto_texts import BOTH, EVENTS, LAYOUTS, SCANNERS, column, event, needs_compiled, reading, same
 from traceviz.cli import main
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers import json_stream
-from traceviz.parsers.kineto_decode import decode
-from traceviz.parsers.kineto_raw import RawTrace
+from traceviz.parsers.kineto.decode.document import decode
+from traceviz.parsers.kineto.raw import RawTrace
+from traceviz.parsers.shared import json_stream
 
 NESTED = [
     event(name='}, {"ph": "X"', args={"Input Dims": [[1, 2], [], [{"a": 1}, {"b": 2}]], "grid": [1, 2, 3]}),

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.parsers import kineto_files as k
 from traceviz.errors import UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, ReadOptions
-from traceviz.parsers.kineto_reader import KinetoReader
+from traceviz.parsers.kineto.reader import KinetoReader
 from traceviz.parsers.registry import identify
-from traceviz.parsers.tf_trace_json import TensorFlowTraceReader
+from traceviz.parsers.xplane.trace_json.reader import TensorFlowTraceReader
 from traceviz.tables import TraceTables
 
 

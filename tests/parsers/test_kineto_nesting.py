@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from tests.parsers import kineto_files as k
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.kineto_decode import decode
-from traceviz.parsers.kineto_events import pair
-from traceviz.parsers.kineto_reader import KinetoReader, tables_of
-from traceviz.parsers.xplane_native import SCANNER_VARIABLE
+from traceviz.parsers.kineto.decode.document import decode
+from traceviz.parsers.kineto.events import pair
+from traceviz.parsers.kineto.reader import KinetoReader, tables_of
+from traceviz.parsers.shared.native import SCANNER_VARIABLE
 from traceviz.tables import TraceTables
 
 SPANS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 8), st.integers(1, 2)), min_size=1, max_size=25)

@@ -14,8 +14,8 @@ import pytest
 from tests.parsers.nsys_database import build, kernel, to_parquet
 from traceviz import nsys_program
 from traceviz.errors import DamagedTraceError, MissingToolError
-from traceviz.parsers import nsys_tool
 from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.registry import identify
 from traceviz.tables import TraceTables
 

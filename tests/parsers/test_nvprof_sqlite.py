@@ -10,8 +10,8 @@ from tests.parsers.nvprof_database import EPOCH, MAIN, PID, PREFIX, UNSIGNED_MAI
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Match, ReadOptions
-from traceviz.parsers.nvprof_names import LONGEST_NAME, demangled, framework, function, functions
-from traceviz.parsers.nvprof_sqlite import NvprofSqliteReader
+from traceviz.parsers.nvprof.names import LONGEST_NAME, demangled, framework, function, functions
+from traceviz.parsers.nvprof.sqlite import NvprofSqliteReader
 from traceviz.parsers.registry import identify
 from traceviz.tables import TraceTables
 

@@ -16,7 +16,7 @@ from tests.conftest import REPOSITORY
 from traceviz.analyses.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.view import TraceView
 from traceviz.api import open_trace, report_on
-from traceviz.parsers.run_steps import UNFINISHED
+from traceviz.parsers.run.steps import UNFINISHED
 from traceviz.report import Facts
 
 CLOCK_NS = 1_000_000

@@ -8,7 +8,7 @@ from tests.analyses.builders import tables
 from tests.parsers.run_folders import SECOND, run_folder
 from traceviz.analyses.view import TraceView
 from traceviz.api import open_trace
-from traceviz.parsers.run_steps import complete_steps, name_unfinished
+from traceviz.parsers.run.steps import complete_steps, name_unfinished
 
 
 def ranges(*named, domain="traceviz", pid=12):

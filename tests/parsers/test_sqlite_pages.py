@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers import sqlite_arrow, sqlite_pages
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.nsys_raw import Keep
-from traceviz.parsers.nsys_sqlite import NsysSqliteReader, SqliteTables
-from traceviz.parsers.sqlite_pages import NotPlainError, Pages, read_integers
+from traceviz.parsers.nsys.raw import Keep
+from traceviz.parsers.nsys.sqlite import NsysSqliteReader, SqliteTables
+from traceviz.parsers.shared import sqlite_arrow, sqlite_pages
+from traceviz.parsers.shared.sqlite_pages import NotPlainError, Pages, read_integers
 from traceviz.tables import TraceTables
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
@@ -232,7 +232,7 @@ def refuse(*_):
 @pytest.mark.parametrize("path", DATABASES, ids=lambda path: path.name)
 def test_every_way_of_reading_gives_the_same_tables(path, monkeypatch):
     from_pages = all_tables(path)
-    monkeypatch.setattr("traceviz.parsers.nsys_sqlite.plain_batches", refuse)
+    monkeypatch.setattr("traceviz.parsers.nsys.sqlite.plain_batches", refuse)
     by_python = all_tables(path)
     monkeypatch.setattr(sqlite_arrow, "FEW_ROWS", 0)
     by_driver = all_tables(path)

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traceviz.errors import DamagedTraceError, UsageError
-from traceviz.parsers import tf_trace_planes
 from traceviz.parsers.base import HEAD_BYTES, Match, ReadOptions
 from traceviz.parsers.registry import identify, read_head
-from traceviz.parsers.tf_trace_json import TensorFlowTraceReader
-from traceviz.parsers.xplane_raw import Space
+from traceviz.parsers.xplane.raw import Space
+from traceviz.parsers.xplane.trace_json import planes as tf_trace_planes
+from traceviz.parsers.xplane.trace_json.reader import TensorFlowTraceReader
 from traceviz.tables import TraceTables
 
 READER = TensorFlowTraceReader()
@@ -244,7 +244,7 @@ def test_old_streams_are_processes_and_their_labels_name_kernels_and_copies(tmp_
 
 
 def planes_of(path: Path) -> Space:
-    from traceviz.parsers.tf_trace_decode import decode
+    from traceviz.parsers.xplane.trace_json.decode import decode
 
     return tf_trace_planes.spaces_of(decode(path))[""]
 
@@ -451,7 +451,7 @@ def test_traces_of_pytorch_are_not_ours(public_traces: Path) -> None:
 
 def test_the_json_of_a_public_capture_has_its_kernels_to_the_nanosecond(public_traces: Path, tmp_path: Path) -> None:
     """The JSON is made here from the columns of the XPlane file, as the profiler does: in decimal microseconds."""
-    from traceviz.parsers.xplane_scan import read_space
+    from traceviz.parsers.xplane.scan import read_space
 
     capture = next((public_traces / "xplane").glob("*instance-ecbm.xplane.pb"))
     plane = next(plane for plane in read_space(capture.read_bytes()).planes if plane.name == "/device:GPU:0")

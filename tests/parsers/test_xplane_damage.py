@@ -12,7 +12,7 @@ from tests.parsers.xplane_traces import US, environment, host, notes, tables_of,
 from traceviz.errors import TracevizError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import identify
-from traceviz.parsers.xplane_wire import read_fields
+from traceviz.parsers.xplane.wire import read_fields
 from traceviz.schema import DEVICE_WORK
 from traceviz.tables import TraceTables
 

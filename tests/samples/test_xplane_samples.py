@@ -13,8 +13,8 @@ import pytest
 from xplane_program import US
 from xplane_stories import ITERATOR_IDS, STORIES, Story
 
-from traceviz.parsers.xplane_raw import Plane, Space
-from traceviz.parsers.xplane_scan import read_space
+from traceviz.parsers.xplane.raw import Plane, Space
+from traceviz.parsers.xplane.scan import read_space
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 MANIFEST: list[dict[str, Any]] = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]

@@ -14,7 +14,7 @@ from tests.parsers.xplane_files import event, line, plane, space
 from tests.scrub.leaky_database import build
 from traceviz.api import convert, report_on
 from traceviz.errors import OutputExistsError, UnknownFormatError
-from traceviz.parsers.resource_samples import PART_SCHEMA
+from traceviz.parsers.run.samples import PART_SCHEMA
 from traceviz.scrub import MANIFEST, Redactor, scrub, scrub_folder, secrets_in
 from traceviz.tables import load
 

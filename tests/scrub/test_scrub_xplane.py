@@ -7,8 +7,8 @@ import pytest
 
 from tests.parsers.xplane_files import Name, Ref, chunk, event, line, number, plane, space
 from traceviz.errors import DamagedTraceError, OutputExistsError, UnknownFormatError
-from traceviz.parsers.xplane_raw import Space
-from traceviz.parsers.xplane_scan import read_space
+from traceviz.parsers.xplane.raw import Space
+from traceviz.parsers.xplane.scan import read_space
 from traceviz.scrub import scrub
 
 OPTIONS = number(2, 2) + number(4, 1) + chunk(10, "/home/ada/runs") + number(9, 500)

@@ -18,7 +18,7 @@ from traceviz.analyses.run import analyze
 from traceviz.archive.columns import CATALOGUE
 from traceviz.compare.metrics import METRICS, Candidate, Metric
 from traceviz.errors import UsageError
-from traceviz.parsers.bundle_identity import RANK_IN_NAME, rank_in_name
+from traceviz.parsers.ranks.identity import RANK_IN_NAME, rank_in_name
 from traceviz.report import Finding, Report
 from traceviz.selection import Selection, select
 from traceviz.tables import TraceTables

@@ -20,9 +20,9 @@ from pathlib import Path
 
 from traceviz.archive.names import printable
 from traceviz.errors import UnknownFormatError
-from traceviz.parsers.run_folder import TABLES
-from traceviz.parsers.run_manifest import MANIFEST, RAW, decoded, is_run_folder
-from traceviz.parsers.xplane_runs import SUFFIXES as CAPTURES
+from traceviz.parsers.run.manifest import MANIFEST, RAW, decoded, is_run_folder
+from traceviz.parsers.run.reader import TABLES
+from traceviz.parsers.xplane.runs import SUFFIXES as CAPTURES
 
 DERIVED = frozenset({"tables", "overhead", "problems"})
 """What the manifest of a run is told once tables are made of it: their rows, what that took, and what went wrong."""

@@ -18,8 +18,8 @@ from traceviz.archive.observations import date, with_runs
 from traceviz.archive.store import LAST, Store
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.parsers.base import Progress, ReadOptions, silent
-from traceviz.parsers.bundle import merged
-from traceviz.parsers.bundle_identity import rank_in_name
+from traceviz.parsers.ranks.identity import rank_in_name
+from traceviz.parsers.ranks.merge import merged
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.report import Fact, Report
 from traceviz.tables import TraceTables

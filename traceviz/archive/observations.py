@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from traceviz.archive.columns import COLUMNS
 from traceviz.errors import UsageError
-from traceviz.parsers.arrow import Array, pc
+from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.report import Better
 from traceviz.schema import Column
 from traceviz.units import Unit

@@ -17,17 +17,17 @@ from pathlib import Path
 
 from traceviz.archive.packed import parents
 from traceviz.parsers.base import HEAD_BYTES, Match
-from traceviz.parsers.bundle_identity import RANK_IN_NAME
-from traceviz.parsers.json_stream import HEAD_TEXT_BYTES
-from traceviz.parsers.nsys_parquet import CERTAIN
-from traceviz.parsers.nsys_parquet import SUFFIX as PARQUET
+from traceviz.parsers.nsys.parquetdir import CERTAIN
+from traceviz.parsers.nsys.parquetdir import SUFFIX as PARQUET
+from traceviz.parsers.ranks.identity import RANK_IN_NAME
 from traceviz.parsers.registry import READERS
-from traceviz.parsers.resource_samples import DESCRIPTION
-from traceviz.parsers.resource_samples import KIND as RESOURCES
-from traceviz.parsers.run_manifest import KIND as RUN
-from traceviz.parsers.run_manifest import MANIFEST, MOST_BYTES
-from traceviz.parsers.tf_trace_json import SUFFIXES as TRACE_JSON
-from traceviz.parsers.xplane_runs import SUFFIXES as CAPTURES
+from traceviz.parsers.run.manifest import KIND as RUN
+from traceviz.parsers.run.manifest import MANIFEST, MOST_BYTES
+from traceviz.parsers.run.samples import DESCRIPTION
+from traceviz.parsers.run.samples import KIND as RESOURCES
+from traceviz.parsers.shared.json_stream import HEAD_TEXT_BYTES
+from traceviz.parsers.xplane.runs import SUFFIXES as CAPTURES
+from traceviz.parsers.xplane.trace_json.reader import SUFFIXES as TRACE_JSON
 from traceviz.tables import MANIFEST_KIND
 
 ARCHIVE = "archive.json"

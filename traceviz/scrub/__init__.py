@@ -11,7 +11,7 @@ from pathlib import Path
 
 from traceviz.errors import DamagedTraceError, UnknownFormatError
 from traceviz.files import check_file_free, check_folder_free, check_not_source, new_file, new_folder
-from traceviz.parsers.nsys_parquet import NsysParquetReader
+from traceviz.parsers.nsys.parquetdir import NsysParquetReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.scrub.database import scrub_database
 from traceviz.scrub.folder import scrub_folder, secrets_of_capture, secrets_of_folder

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceviz.errors import TracevizError, UnknownFormatError
-from traceviz.parsers.kineto_reader import KinetoReader
-from traceviz.parsers.nsys_sqlite import NsysSqliteReader
-from traceviz.parsers.nvprof_sqlite import NvprofSqliteReader
+from traceviz.parsers.kineto.reader import KinetoReader
+from traceviz.parsers.nsys.sqlite import NsysSqliteReader
+from traceviz.parsers.nvprof.sqlite import NvprofSqliteReader
 from traceviz.parsers.registry import identify
-from traceviz.parsers.tf_trace_json import TensorFlowTraceReader
-from traceviz.parsers.xplane_reader import XPlaneReader
+from traceviz.parsers.xplane.reader import XPlaneReader
+from traceviz.parsers.xplane.trace_json.reader import TensorFlowTraceReader
 from traceviz.scrub.database import scrub_database, secrets_of_database
 from traceviz.scrub.json_files import scrub_json_file, secrets_of_json_file
 from traceviz.scrub.json_trace import scrub_json_trace, secrets_of_json_trace

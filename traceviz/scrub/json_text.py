@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.json_stream import TextStream
-from traceviz.parsers.json_window import Window
-from traceviz.parsers.kineto_decode_grammar import BrokenError, CutError, skip_text, skip_value
+from traceviz.parsers.shared.json_grammar import BrokenError, CutError, skip_text, skip_value
+from traceviz.parsers.shared.json_stream import TextStream
+from traceviz.parsers.shared.json_window import Window
 
 EVENTS = b"traceEvents"
 BLOCK_BYTES = 8 * 2**20

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.json_stream import GZIP_MAGIC, TextStream
-from traceviz.parsers.kineto_decode_grammar import BrokenError, CutError
+from traceviz.parsers.shared.json_grammar import BrokenError, CutError
+from traceviz.parsers.shared.json_stream import GZIP_MAGIC, TextStream
 from traceviz.scrub import json_text
 from traceviz.scrub.addresses import is_version
 from traceviz.scrub.documents import CLEANED, PROPERTIES, clean_document, encoded, secrets_of_document

@@ -24,9 +24,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from traceviz.errors import DamagedTraceError, OutputError
-from traceviz.parsers.arrow import nulls
-from traceviz.parsers.nsys_parquet import SUFFIX
-from traceviz.parsers.sqlite_arrow import BATCH_ROWS
+from traceviz.parsers.nsys.parquetdir import SUFFIX
+from traceviz.parsers.shared.arrow import nulls
+from traceviz.parsers.shared.sqlite_arrow import BATCH_ROWS
 from traceviz.scrub import policy
 from traceviz.scrub.database import scrubbed_database, secrets_of_database
 from traceviz.scrub.result import Outcome

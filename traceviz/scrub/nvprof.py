@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from traceviz.parsers.nvprof_constants import PREFIX
-from traceviz.parsers.nvprof_raw import STRINGS
+from traceviz.parsers.nvprof.constants import PREFIX
+from traceviz.parsers.nvprof.raw import STRINGS
 from traceviz.scrub.documents import CLEANED
 from traceviz.scrub.result import Outcome
 from traceviz.scrub.search import check_file, leak

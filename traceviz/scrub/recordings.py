@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 
 from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.resource_samples import PART_SCHEMA, ResourceSamplesReader
-from traceviz.parsers.run_folder import TABLES, read_run
-from traceviz.parsers.run_manifest import MANIFEST, is_run_folder
+from traceviz.parsers.run.manifest import MANIFEST, is_run_folder
+from traceviz.parsers.run.reader import TABLES, read_run
+from traceviz.parsers.run.samples import PART_SCHEMA, ResourceSamplesReader
 from traceviz.scrub.documents import clean_document, encoded, secrets_of_document
 from traceviz.scrub.folder import clean_texts, scrub_folder, secrets_of_folder
 from traceviz.scrub.formats import file_format, format_of, secrets_of_file

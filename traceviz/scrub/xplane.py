@@ -19,9 +19,9 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from traceviz.errors import DamagedTraceError, OutputError, UnknownFormatError
-from traceviz.parsers.xplane_raw import Kind, Plane, Space
-from traceviz.parsers.xplane_scan import read_space
-from traceviz.parsers.xplane_wire import BYTES, VARINT, BrokenMessageError, read_fields
+from traceviz.parsers.xplane.raw import Kind, Plane, Space
+from traceviz.parsers.xplane.scan import read_space
+from traceviz.parsers.xplane.wire import BYTES, VARINT, BrokenMessageError, read_fields
 from traceviz.scrub.addresses import is_version
 from traceviz.scrub.file_names import secrets_of_file_name, secrets_of_host
 from traceviz.scrub.properties import is_private, is_source, keeps_setting, without_folder, without_folders

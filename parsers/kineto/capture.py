@@ -1,0 +1,211 @@
+"""What a Chrome-format trace says of itself: program, versions, settings, and what in it is doubtful."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.kineto.categories import CATEGORIES, DEVICE_ROLES, Role
+from traceviz.parsers.kineto.columns import Words
+from traceviz.parsers.kineto.device import on_a_device
+from traceviz.parsers.kineto.events import Events
+from traceviz.parsers.kineto.identity import Identity
+from traceviz.parsers.kineto.launches import Launches
+from traceviz.parsers.kineto.raw import RawTrace
+from traceviz.parsers.nsys.notes import Notes, without_paths
+
+_SIGNS = frozenset({"schemaVersion", "deviceProperties", "distributedInfo", "trace_id", "baseTimeNanoseconds"})
+"""Members that only PyTorch's profiler writes."""
+_ITS_CATEGORIES = frozenset(CATEGORIES) - {"", "fee", "kernel", "runtime", "driver", "trace", "overhead"}
+
+_SECRET = re.compile(r"path|dir$|directory|host|user|command|argv|address|traceName|^metadata", re.IGNORECASE)
+_NOT_SETTINGS = frozenset({"traceEvents", "deviceProperties"})
+_LONGEST_SETTING = 1_000
+"""Characters of a setting's value: lists of ranks of large jobs are cut."""
+
+_FIRST_PLAUSIBLE_NS = 946_684_800 * 10**9
+"""The year 2000. Times before it count from another moment than 1970, such as the start of the machine."""
+_LAST_PLAUSIBLE_NS = 4_102_444_800 * 10**9
+"""The year 2100."""
+
+_FLOWS = frozenset("stf")
+"""Phases of arrows between events; what they link is told by the arguments as well."""
+
+Header = Mapping[str, Any]
+
+
+def is_pytorch(raw: RawTrace) -> bool:
+    """Whether PyTorch's profiler wrote the trace; any program can write this format."""
+    labels = raw.events["category"].unique().drop_nulls().to_list() if raw.events.height else []
+    return bool(_SIGNS & raw.header.keys()) or any(label.lower() in _ITS_CATEGORIES for label in labels)
+
+
+def run(raw: RawTrace, events: Events, *, pytorch: bool) -> pa.Table:
+    """Table ``run``."""
+    header = raw.header
+    row = {
+        "format": "kineto",
+        "producer": "PyTorch profiler" if pytorch else producer(header),
+        "source_schema": _text(header.get("schemaVersion")),
+        "framework": "PyTorch" if pytorch else None,
+        "driver_version": _cuda_version(header.get("cuda_driver_version")),
+        "cuda_version": _cuda_version(header.get("cuda_runtime_version")),
+        "t0_unix_ns": unix_time(events.zero_ns, header.get("baseTimeNanoseconds")),
+        "span_ns": events.span_ns,
+        "reader": f"kineto, {raw.decoder}" if raw.decoder else "kineto",
+    }
+    declared = schema.table("run").arrow
+    return pa.Table.from_pylist([{name: row.get(name) for name in declared.names}], declared)
+
+
+def producer(header: Header) -> str:
+    """Program that wrote a trace that is not PyTorch's."""
+    return "VizTracer" if "viztracer_metadata" in header else "Chrome trace format"
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _cuda_version(value: Any) -> str | None:
+    """``12.4`` of 12040."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1000:
+        return None
+    return f"{value // 1000}.{value % 1000 // 10}"
+
+
+def unix_time(first_ns: int, base_ns: Any) -> int | None:
+    """Wall-clock time of the first event in ns, where it can be told.
+
+    Args:
+        first_ns: Its time in the file.
+        base_ns: What the times of the file count from, where it says so; else they are time since 1970 already, or
+            since something unknown.
+    """
+    base = base_ns if isinstance(base_ns, int) and not isinstance(base_ns, bool) else 0
+    candidates = (first_ns + base, first_ns)
+    return next((one for one in candidates if _FIRST_PLAUSIBLE_NS <= one < _LAST_PLAUSIBLE_NS), None)
+
+
+def settings(header: Header, *, keep_private: bool) -> pa.Table | None:
+    """Table ``settings``: what the file says beside the events, but for what names people and machines."""
+    rows = [
+        {"process_id": None, "key": key, "value": value if keep_private else without_paths(value)}
+        for key, value in _flat(header)
+        if keep_private or not _SECRET.search(key)
+    ]
+    return pa.Table.from_pylist(rows, schema.table("settings").arrow) if rows else None
+
+
+def _flat(members: Header, prefix: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in members.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        elif value is not None and prefix + key not in _NOT_SETTINGS:
+            text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+            yield prefix + key, text[:_LONGEST_SETTING]
+
+
+def has_device(raw: RawTrace, events: Events, identity: Identity) -> bool:
+    """Whether the capture recorded a device, or could have."""
+    return bool(identity.devices.num_rows or events.rows(Role.API).size or raw.header.get("deviceProperties"))
+
+
+def note_source(raw: RawTrace, notes: Notes) -> None:
+    """What the decoder found wrong with the file."""
+    if raw.damage:
+        notes.add("damaged", "warning", raw.damage)
+    for reason, count in raw.unusable.items():
+        notes.add("unusable-events", "warning", f"Events {reason} were left out.", count)
+    for what, count in raw.repaired.items():
+        notes.add("values-repaired", "info", f"Left out or mended, while their events are kept: {what}.", count)
+    for phase, count in raw.passed_over.items():
+        if phase not in _FLOWS:
+            notes.add("unread-events", "info", f"Events of phase {phase} are not read.", count)
+
+
+_SET_ASIDE = {
+    "events-never-ended": ("warning", "Events begin and never end: their durations are not known."),
+    "ends-without-begin": ("warning", "Events end that never began; they were left out."),
+    "times-out-of-range": ("warning", "Events with impossible times were left out."),
+    "out-of-memory": ("warning", "An allocator of the framework had no memory left."),
+    "counters-unread": ("info", "Counters are not read."),
+}
+
+
+def note_events(events: Events, notes: Notes, *, pytorch: bool) -> None:
+    """Events that became no row, and categories that nobody knows."""
+    for code, count in events.set_aside.items():
+        severity, message = _SET_ASIDE[code]
+        notes.add(code, severity, message, count)
+    if pytorch:
+        _note_categories(events, notes)
+    else:
+        notes.add("not-a-pytorch-trace", "info", FOREIGN)
+
+
+FOREIGN = (
+    "The file has the format of Chrome's trace viewer, but PyTorch's profiler did not write it: its events are read as "
+    "work of the host."
+)
+
+
+def _note_categories(events: Events, notes: Notes) -> None:
+    rows = events.rows(Role.HOST)
+    label: Words = events.label.at(rows)
+    unknown = label.each(lambda word: word.lower() not in CATEGORIES, False, bool)
+    if unknown.any():
+        names = sorted(label.words[code] for code in set(label.codes[unknown].tolist()))
+        shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+        message = f"Events of categories that traceviz does not know are taken for work of the host: {shown}."
+        notes.add("unknown-categories", "info", message, int(unknown.sum()))
+
+
+def note_threads(identity: Identity, events: Events, notes: Notes) -> None:
+    """Threads whose numbers are no ids of the operating system."""
+    negative = identity.threads["tid"].to_numpy() < 0
+    count = int(negative[identity.thread_id[events.rows(Role.API)]].sum())
+    notes.add("threads-unresolved", "info", UNRESOLVED, count)
+
+
+UNRESOLVED = (
+    "Calls come from threads whose numbers are not those of the operating system: helper threads of a library, such as "
+    "NCCL's, that the profiler does not know."
+)
+
+
+def note_links(launches: Launches, notes: Notes) -> None:
+    """Links between calls and device work that are missing or ambiguous, and events that do not nest."""
+    events = launches.events
+    work = events.rows(*DEVICE_ROLES)
+    lost = int(work.size - on_a_device(launches, work).size)
+    notes.add("devices-unknown", "warning", "Device work does not say where it ran, and was left out.", lost)
+    if events.rows(Role.API).size:
+        message = "Device work whose call the capture does not hold: it was set off before the capture began, or by "
+        notes.add("launches-missing", "info", message + "a graph.", launches.orphans)
+    message = "Calls share a correlation id with an earlier one: work belongs to the last call before it."
+    notes.add("correlations-repeated", "warning", message, launches.repeated)
+    message = "Events begin within the one before them on their thread and end after it: they are taken as neighbours."
+    notes.add("events-overlapping", "info", message, launches.forest.overlapping)
+
+
+def note_device(events: Events, notes: Notes, *, device: bool, pytorch: bool) -> None:
+    """Say that no device was recorded, or that one was there and did nothing."""
+    if not pytorch or events.rows(*DEVICE_ROLES).size:
+        return
+    if device:
+        notes.add("device-idle", "warning", NOTHING_RAN)
+    else:
+        notes.add("no-device", "info", NO_DEVICE)
+
+
+NO_DEVICE = "No device was recorded: the program ran on the CPU, or activities=[CPU, CUDA] was not asked for."
+NOTHING_RAN = (
+    "The capture could record a device, but none did anything in it: the recorded steps launched nothing, or the "
+    "profiler had no access to the device."
+)

@@ -1,0 +1,113 @@
+"""Columns of a decoded trace as NumPy arrays: texts as codes and words, numbers with what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.shared.arrays import NONE, take
+from traceviz.parsers.shared.arrow import Array as Arrow
+from traceviz.parsers.shared.arrow import DictionaryArray
+from traceviz.parsers.xplane.raw import Array
+from traceviz.parsers.xplane.stats import Numbers, absent, encoded, masked
+
+Columns = dict[str, Any]
+"""Columns of a table by name: NumPy or Arrow arrays."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Words:
+    """A column of texts.
+
+    Args:
+        codes: Per row the position of its text in ``words`` (int32), :data:`NONE` where it has none.
+        words: The different texts.
+    """
+
+    codes: Array
+    words: Sequence[str]
+
+    @classmethod
+    def of(cls, column: pl.Series) -> Words:
+        """The texts of a categorical column."""
+        coded: Any = column.rechunk().to_arrow()
+        codes = coded.indices.cast(pa.int32()).fill_null(NONE).to_numpy(zero_copy_only=False)
+        return cls(codes, coded.dictionary.to_pylist())
+
+    def at(self, rows: Array) -> Words:
+        """The texts of ``rows``."""
+        return Words(take(self.codes, rows), self.words)
+
+    def each(self, function: Callable[[str], Any], otherwise: Any, kind: Any) -> Array:
+        """``function`` of the text of each row, called once per text; ``otherwise`` where there is none."""
+        answers = np.array([function(word) for word in self.words] + [otherwise], dtype=kind)
+        return answers[self.codes]
+
+    def mapped(self, function: Callable[[str], str | None]) -> DictionaryArray:
+        """``function`` of each text as a dictionary column, null where it gives ``None`` or there is no text."""
+        return encoded(self.codes, [function(word) for word in self.words])
+
+    def arrow(self) -> DictionaryArray:
+        """The texts as a dictionary column."""
+        return encoded(self.codes, self.words)
+
+
+def chosen(frame: pl.DataFrame, name: str, rows: Array) -> pl.Series | None:
+    """Column ``name`` at ``rows``; ``None`` where no event has such an argument."""
+    return frame[name].gather(rows) if name in frame.columns else None
+
+
+def texts(frame: pl.DataFrame, name: str, rows: Array) -> Words:
+    """A column of texts at ``rows``."""
+    column = chosen(frame, name, rows)
+    return Words(np.full(rows.size, NONE, np.int32), ()) if column is None else Words.of(column)
+
+
+def numbers(frame: pl.DataFrame, name: str, rows: Array) -> Numbers:
+    """A column of numbers at ``rows``."""
+    column = chosen(frame, name, rows)
+    if column is None:
+        return Numbers(np.zeros(rows.size, np.int64), np.zeros(rows.size, dtype=bool))
+    return as_numbers(column)
+
+
+def as_numbers(column: pl.Series) -> Numbers:
+    """A column of numbers, null where they are not known."""
+    known = ~column.is_null().to_numpy() if column.null_count() else np.ones(column.len(), dtype=bool)
+    return Numbers(column.fill_null(0).to_numpy(), known)
+
+
+def triples(frame: pl.DataFrame, name: str, rows: Array) -> tuple[Numbers, Numbers, Numbers]:
+    """A column of three numbers at ``rows``, one by one."""
+    column = chosen(frame, name, rows)
+    if column is None:
+        none = Numbers(np.zeros(rows.size, np.int64), np.zeros(rows.size, dtype=bool))
+        return none, none, none
+    first, second, third = (as_numbers(column.arr.get(axis)) for axis in range(3))
+    return first, second, third
+
+
+def either(first: Numbers, second: Numbers) -> Numbers:
+    """``first``, and ``second`` where that is not known."""
+    return Numbers(np.where(first.known, first.value, second.value), first.known | second.known)
+
+
+def narrow(numbers: Numbers, kind: pa.DataType) -> Arrow:
+    """Whole numbers as a column of ``kind``, null where they are not known, negative, or too large for it."""
+    most = 2 ** (kind.bit_width - 1) - 1
+    fits = numbers.known & (numbers.value >= 0) & (numbers.value <= most)
+    return masked(np.where(fits, numbers.value, 0), ~fits, kind)
+
+
+def table(name: str, columns: Columns) -> pa.Table:
+    """A table of the contract; columns that are not given are null."""
+    rows = len(columns["start_ns"])
+    declared = schema.table(name).arrow
+    filled = [columns[field.name] if field.name in columns else absent(rows, field.type) for field in declared]
+    return pa.table(filled, schema=declared)

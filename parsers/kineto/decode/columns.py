@@ -1,0 +1,327 @@
+"""From the pieces of text that a decoder found in events to typed columns: the part that all decoders share.
+
+A decoder gives numbers for what is plainly a number, and for all else the place of its JSON text in a list of distinct
+texts. What a text means is found out once, and then spread over the events that have it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from traceviz.parsers.kineto.decode.values import (
+    INT64,
+    WrongValueError,
+    integer_value,
+    real_value,
+    text_value,
+    time_value,
+    triple_value,
+)
+from traceviz.parsers.kineto.raw import ARGUMENTS, PHASES, Argument, Kind
+
+Rows: TypeAlias = npt.NDArray[np.int32]
+Codes: TypeAlias = npt.NDArray[np.int32]
+Integers: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+TEXT_MEMBERS = ("name", "category", "pid", "tid")
+ABSENT = -1
+"""Code of a value that an event does not have."""
+NO_TIME = -INT64
+"""Instead of nanoseconds: there are none, or they are among the odd ones."""
+
+_METADATA = PHASES.index("M")
+
+
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """Values that are not plain.
+
+    Args:
+        rows: Their events, ascending.
+        codes: The places of their texts, or :data:`ABSENT`.
+    """
+
+    rows: Rows
+    codes: Codes
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """Values of one argument, where events have it.
+
+    Args:
+        rows: Events, ascending.
+        values: Plain whole numbers, or places of texts where the argument is of another kind; one per row.
+        odd: Whole numbers that are not plainly written; their events are not among ``rows``.
+    """
+
+    rows: Rows
+    values: Any
+    odd: Odd
+
+
+class Pieces(Protocol):
+    """What a decoder found. Everything may be taken once: what is taken is let go."""
+
+    @property
+    def rows(self) -> int:
+        """Number of events."""
+
+    def texts(self) -> Sequence[bytes]:
+        """The distinct JSON texts of values."""
+
+    def phases(self) -> npt.NDArray[np.uint8]:
+        """Place of each event's phase in :data:`PHASES`."""
+
+    def codes(self, member: str) -> Codes:
+        """Places of the texts of one of :data:`TEXT_MEMBERS`."""
+
+    def times(self, member: str) -> tuple[Integers, Odd]:
+        """Nanoseconds of ``ts`` or ``dur``."""
+
+    def argument(self, column: str) -> Sparse:
+        """The values of one argument."""
+
+    def passed_over(self) -> Mapping[int, int]:
+        """How many events of other phases there are, by the place of the phase's text."""
+
+    def no_objects(self) -> int:
+        """How many elements of the list are no objects."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Built:
+    """Events as :class:`~traceviz.parsers.kineto.raw.RawTrace` holds them, and what was counted on the way."""
+
+    events: pl.DataFrame
+    passed_over: dict[str, int]
+    unusable: dict[str, int]
+    repaired: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Work:
+    """What all columns need: how many events there are, the distinct texts, and what is counted on the way."""
+
+    rows: int
+    texts: Sequence[bytes]
+    unusable: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)
+
+
+def build(pieces: Pieces, wanted: Sequence[Argument] = ARGUMENTS) -> Built:
+    """All columns of the events."""
+    work = _Work(pieces.rows, pieces.texts())
+    phases = pieces.phases()
+    start, dur, usable = _times(pieces, phases == _METADATA, work)
+    columns = {"phase": _categorical(phases.astype(np.int32), list(PHASES), "phase")}
+    columns |= {member: _texts(pieces.codes(member), member, work, nothing="") for member in TEXT_MEMBERS}
+    columns |= {"start_ns": start, "dur_ns": dur}
+    for argument in wanted:
+        sparse = pieces.argument(argument.column)
+        if len(sparse.rows) or len(sparse.odd.rows):
+            columns[argument.column] = _BUILDERS[argument.kind](sparse, argument.column, work)
+        del sparse  # before the next one is taken
+    frame = pl.DataFrame(columns)
+    if pieces.no_objects():
+        work.unusable["that are no objects"] += pieces.no_objects()
+    passed = _passed_over(pieces.passed_over(), work)
+    kept = frame if usable.all() else frame.filter(pl.Series(usable))
+    return Built(kept, passed, dict(work.unusable), dict(work.repaired))
+
+
+def _passed_over(found: Mapping[int, int], work: _Work) -> dict[str, int]:
+    passed: Counter[str] = Counter()
+    for code, count in found.items():
+        if code == ABSENT:
+            work.unusable["without a phase"] += count
+        else:
+            passed[text_value(work.texts[code]) or ""] += count
+    return dict(passed)
+
+
+# Times ----------------------------------------------------------------------------------------------------------------
+
+
+def _times(pieces: Pieces, metadata: Mask, work: _Work) -> tuple[pl.Series, pl.Series, Mask]:
+    """Starts, durations, and which events make sense. Names of threads need no time: a wrong one is left out."""
+    start, odd_start = pieces.times("ts")
+    dur, odd_dur = pieces.times("dur")
+    usable = np.ones(work.rows, np.bool_)
+    for times, odd in ((start, odd_start), (dur, odd_dur)):
+        for reason, rows in _fill_odd_times(times, odd, work.texts):
+            wrong = rows[~metadata[rows] & usable[rows]]
+            usable[wrong] = False
+            _count(work.unusable, reason, len(wrong))
+    negative = (dur < 0) & (dur != NO_TIME)
+    _count(work.repaired, "negative durations", int(negative.sum()))
+    dur[negative] = NO_TIME
+    beyond = (start > (INT64 - 1) - np.maximum(dur, 0)) & usable
+    _count(work.unusable, "with a time out of range", int(beyond.sum()))
+    usable &= ~beyond
+    return _integers(start, start != NO_TIME, "start_ns"), _integers(dur, dur != NO_TIME, "dur_ns"), usable
+
+
+def _count(counts: Counter[str], reason: str, more: int) -> None:
+    """No reason is listed that does not occur."""
+    if more:
+        counts[reason] += more
+
+
+def _fill_odd_times(times: Integers, odd: Odd, texts: Sequence[bytes]) -> Iterator[tuple[str, Rows]]:
+    """Fill in the times that are not plain; yields why others are none, and which."""
+    codes, place = np.unique(odd.codes, return_inverse=True)
+    found = [_odd_time(b"" if code == ABSENT else texts[code]) for code in codes.tolist()]
+    times[odd.rows] = np.array([time if isinstance(time, int) else NO_TIME for time in found], np.int64)[place]
+    for reason in dict.fromkeys(one for one in found if isinstance(one, str)):
+        of_reason = np.array([one == reason for one in found], np.bool_)
+        yield reason, odd.rows[of_reason[place]]
+
+
+def _odd_time(raw: bytes) -> int | str:
+    """Nanoseconds, or why there are none."""
+    if not raw:
+        return "without a time"
+    try:
+        return time_value(raw)
+    except WrongValueError as error:
+        return f"with a time {error}".replace("that are", "that is")
+
+
+# Texts ----------------------------------------------------------------------------------------------------------------
+
+
+def _texts(codes: Codes, column: str, work: _Work, nothing: str | None = None) -> pl.Series:
+    """The texts that ``codes`` stand for, ``nothing`` where there is none; each distinct one is looked at once."""
+    used, place = _used(codes, len(work.texts))
+    found = [None if code == ABSENT else text_value(work.texts[code], work.repaired) for code in used.tolist()]
+    words = [nothing if word is None else word for word in found]
+    known = {word: at for at, word in enumerate(dict.fromkeys(word for word in words if word is not None))}
+    names = np.array([ABSENT if word is None else known[word] for word in words], np.int32)
+    return _categorical(names[place], list(known), column)
+
+
+def _used(codes: Codes, size: int) -> tuple[Codes, Codes]:
+    """The distinct codes, and where each of ``codes`` stands among them. Nothing is sorted."""
+    occurs = np.zeros(size + 1, np.bool_)
+    occurs[codes] = True  # the last one is that of ABSENT
+    used = np.flatnonzero(occurs).astype(np.int32)
+    place = np.empty(size + 1, np.int32)
+    place[used] = np.arange(len(used), dtype=np.int32)
+    used[used == size] = ABSENT
+    return used, place[codes]
+
+
+def _categorical(codes: Codes, names: list[str], column: str) -> pl.Series:
+    indices = _arrow(codes, codes != ABSENT, pa.int32())
+    return _series(column, pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.large_string()))).cast(
+        pl.Categorical
+    )
+
+
+# Arguments ------------------------------------------------------------------------------------------------------------
+
+
+def _text_argument(sparse: Sparse, column: str, work: _Work) -> pl.Series:
+    codes = np.full(work.rows, ABSENT, np.int32)
+    codes[sparse.rows] = sparse.values
+    return _texts(codes, column, work)
+
+
+def _integer_argument(sparse: Sparse, column: str, work: _Work) -> pl.Series:
+    values, valid = np.zeros(work.rows, np.int64), np.zeros(work.rows, np.bool_)
+    values[sparse.rows] = sparse.values
+    valid[sparse.rows] = True
+    _fill(values, valid, sparse.odd, _Meaning(integer_value, 0, column, work))
+    return _integers(values, valid, column)
+
+
+def _real_argument(sparse: Sparse, column: str, work: _Work) -> pl.Series:
+    values, valid = np.zeros(work.rows, np.float64), np.zeros(work.rows, np.bool_)
+    _fill(values, valid, Odd(sparse.rows, sparse.values), _Meaning(real_value, 0.0, column, work))
+    return _series(column, _arrow(values, valid, pa.float64()))
+
+
+def _triple_argument(sparse: Sparse, column: str, work: _Work) -> pl.Series:
+    values, valid = np.zeros((work.rows, 3), np.int32), np.zeros(work.rows, np.bool_)
+    _fill(values, valid, Odd(sparse.rows, sparse.values), _Meaning(triple_value, (0, 0, 0), column, work))
+    flat = pa.Array.from_buffers(pa.int32(), values.size, [None, _buffer(values)])
+    kind = pa.list_(pa.int32(), 3)
+    return _series(column, pa.Array.from_buffers(kind, work.rows, [_bitmap(valid)], children=[flat]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """How the texts of an argument are read.
+
+    Args:
+        of: What a text means; ``None`` for nothing.
+        nothing: What stands where there is no value.
+        column: The argument.
+        work: Holds the texts, and counts those that mean something else.
+    """
+
+    of: Callable[[bytes], Any]
+    nothing: Any
+    column: str
+    work: _Work
+
+
+def _fill(values: npt.NDArray[Any], valid: Mask, odd: Odd, meaning: _Meaning) -> None:
+    """Fill in the values that are not plain, and mark where there are any."""
+    if not len(odd.rows):
+        return
+    codes, place = np.unique(odd.codes, return_inverse=True)
+    times = np.bincount(place)
+    found: list[Any] = []
+    for code, count in zip(codes.tolist(), times.tolist(), strict=True):
+        try:
+            found.append(meaning.of(meaning.work.texts[code]))
+        except WrongValueError as error:
+            found.append(None)
+            meaning.work.repaired[f"values of {meaning.column} {error}"] += count
+    values[odd.rows] = np.array([meaning.nothing if value is None else value for value in found], values.dtype)[place]
+    valid[odd.rows] = np.array([value is not None for value in found], np.bool_)[place]
+
+
+_BUILDERS: dict[Kind, Callable[[Sparse, str, _Work], pl.Series]] = {
+    Kind.INTEGER: _integer_argument,
+    Kind.REAL: _real_argument,
+    Kind.TEXT: _text_argument,
+    Kind.TRIPLE: _triple_argument,
+}
+
+
+# Arrow ----------------------------------------------------------------------------------------------------------------
+
+
+def _integers(values: Integers, valid: Mask, column: str) -> pl.Series:
+    return _series(column, _arrow(values, valid, pa.int64()))
+
+
+def _series(column: str, array: pa.Array[Any]) -> pl.Series:
+    series = pl.from_arrow(array)
+    assert isinstance(series, pl.Series)
+    return series.alias(column)
+
+
+def _arrow(values: npt.NDArray[Any], valid: Mask, kind: pa.DataType) -> pa.Array[Any]:
+    """The memory of ``values`` itself, not a copy."""
+    return pa.Array.from_buffers(kind, len(values), [_bitmap(valid), _buffer(values)])
+
+
+def _bitmap(valid: Mask) -> pa.Buffer | None:
+    return None if valid.all() else _buffer(np.packbits(valid, bitorder="little"))
+
+
+def _buffer(values: npt.NDArray[Any]) -> pa.Buffer:
+    return pa.py_buffer(np.ascontiguousarray(values).data)

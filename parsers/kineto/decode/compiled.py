@@ -1,0 +1,116 @@
+"""Events of a Chrome-format trace through the compiled scanner, which is there where there was a C compiler."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traceviz.parsers.kineto.decode.columns import ABSENT, TEXT_MEMBERS, Codes, Integers, Odd, Sparse
+from traceviz.parsers.kineto.decode.scanner import Found, Step
+from traceviz.parsers.kineto.raw import PHASES, Argument, Kind
+from traceviz.parsers.shared.native import SCANNER_VARIABLE
+
+try:
+    from traceviz.parsers import _kineto
+except ImportError:
+    library: ModuleType | None = None
+else:
+    library = _kineto
+
+_DO_WITHOUT = frozenset({"msgspec", "protobuf"})
+"""Values of the environment variable that ask for reading without anything compiled."""
+
+
+def native() -> ModuleType | None:
+    """The compiled scanner; ``None`` where there is none or the environment asks to do without."""
+    return None if os.environ.get(SCANNER_VARIABLE) in _DO_WITHOUT else library
+
+
+class CompiledScanner:
+    """See :class:`~traceviz.parsers.kineto.decode.scanner.Scanner`.
+
+    Args:
+        wanted: The arguments to read.
+    """
+
+    name = "compiled"
+
+    def __init__(self, wanted: Sequence[Argument]) -> None:
+        assert library is not None
+        keys: list[tuple[bytes, int, int]] = []
+        for column, argument in enumerate(wanted):
+            for place, key in enumerate(argument.keys):
+                keys.append((key.encode(), column, len(keys) - 1 if place else ABSENT))
+        integers = bytes(argument.kind is Kind.INTEGER for argument in wanted)
+        self._scanner = library.Scanner(PHASES.encode(), integers, tuple(keys))
+        self._wanted = wanted
+
+    def feed(self, text: bytes, place: int) -> Step:
+        """See :meth:`Scanner.feed`."""
+        found, stopped, broken = self._scanner.feed(text, place)
+        return Step(Found(found), stopped, broken)
+
+    def pieces(self) -> CompiledPieces:
+        """See :meth:`Scanner.pieces`."""
+        return CompiledPieces(self._scanner, self._wanted)
+
+
+class CompiledPieces:
+    """See :class:`~traceviz.parsers.kineto.decode.columns.Pieces`.
+
+    Args:
+        scanner: The compiled scanner, which has read everything.
+        wanted: The arguments that it read, in its order.
+    """
+
+    def __init__(self, scanner: Any, wanted: Sequence[Argument]) -> None:
+        self._scanner = scanner
+        self._place = {one.column: place for place, one in enumerate(wanted)}
+        self._kind = {one.column: "i8" if one.kind is Kind.INTEGER else "i4" for one in wanted}
+        self.rows, self._strays, self._passed = scanner.counts()
+
+    def texts(self) -> Sequence[bytes]:
+        """See :meth:`Pieces.texts`."""
+        together, begins = self._scanner.texts()
+        places = [*np.frombuffer(begins, np.int64).tolist(), len(together)]
+        return [together[begin:end] for begin, end in pairwise(places)]
+
+    def phases(self) -> npt.NDArray[np.uint8]:
+        """See :meth:`Pieces.phases`."""
+        return np.frombuffer(self._scanner.phases(), np.uint8)
+
+    def codes(self, member: str) -> Codes:
+        """See :meth:`Pieces.codes`."""
+        return np.frombuffer(self._scanner.member(1 + TEXT_MEMBERS.index(member)), np.int32)
+
+    def times(self, member: str) -> tuple[Integers, Odd]:
+        """See :meth:`Pieces.times`."""
+        times, rows, codes = self._scanner.times(("ts", "dur").index(member))
+        return np.frombuffer(bytearray(times), np.int64), _odd(rows, codes)
+
+    def argument(self, column: str) -> Sparse:
+        """See :meth:`Pieces.argument`."""
+        rows, values, odd_rows, odd_codes = self._scanner.column(self._place[column])
+        return Sparse(
+            np.frombuffer(rows, np.int32), np.frombuffer(values, self._kind[column]), _odd(odd_rows, odd_codes)
+        )
+
+    def passed_over(self) -> Mapping[int, int]:
+        """See :meth:`Pieces.passed_over`."""
+        counts = np.frombuffer(self._passed, np.int64)
+        return {place - 1: int(counts[place]) for place in np.flatnonzero(counts).tolist()}
+
+    def no_objects(self) -> int:
+        """See :meth:`Pieces.no_objects`."""
+        strays: int = self._strays
+        return strays
+
+
+def _odd(rows: bytes, codes: bytes) -> Odd:
+    return Odd(np.frombuffer(rows, np.int32), np.frombuffer(codes, np.int32))

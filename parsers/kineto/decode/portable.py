@@ -1,0 +1,317 @@
+"""Events of a Chrome-format trace through msgspec: for machines without the compiled scanner.
+
+A block of text is cut at the border of two events and decoded at once, every value staying the JSON text that it is;
+what breaks JSON's rules is taken apart event by event.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress, count, repeat
+from operator import attrgetter, is_not
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from traceviz.parsers.kineto.decode.columns import ABSENT, NO_TIME, TEXT_MEMBERS, Codes, Integers, Odd, Sparse
+from traceviz.parsers.kineto.decode.scanner import Found, Step
+from traceviz.parsers.kineto.decode.values import INT64, text_value
+from traceviz.parsers.kineto.raw import PHASES, Argument, Kind
+from traceviz.parsers.shared.json_grammar import BrokenError, CutError, Members, skip_value
+
+_NOTHING = msgspec.Raw(b"")
+_BETWEEN = re.compile(rb"[, \t\r\n]*")
+_AFTER_BRACE = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*\{[ \t\r\n]*\"")
+_PLACE = re.compile(r"\(byte (\d+)\)$")
+_CUTS_TRIED = 8
+_SHORT_REACH = 2**16
+"""How far to go at once after something that breaks JSON's rules: what follows may break them as well."""
+_KNOWN = {f'"{phase}"'.encode(): place for place, phase in enumerate(PHASES)}
+_PLAIN = re.compile(rb"-?[0-9]{1,18}")
+_ALL_PLAIN = re.compile(rb"-?[0-9]{1,18}(?:,-?[0-9]{1,18})*")
+_TIME = re.compile(rb'("?)(-?)([0-9]{1,16})(?:\.([0-9]+))?\1')
+
+
+class PortableScanner:
+    """See :class:`~traceviz.parsers.kineto.decode.scanner.Scanner`.
+
+    Args:
+        wanted: The arguments to read.
+    """
+
+    name = "msgspec"
+
+    def __init__(self, wanted: Sequence[Argument]) -> None:
+        self._pieces = PortablePieces(wanted)
+        self._event, self._arguments = _structs(self._pieces.fields)
+        self._decoder = msgspec.json.Decoder(list[self._event])  # type: ignore[name-defined]
+
+    def feed(self, text: bytes, place: int) -> Step:
+        """See :meth:`Scanner.feed`."""
+        reach, burst = len(text), 1
+        while True:
+            place = _between(text, place)
+            at, sound = self._many(text, place, min(place + reach, len(text)))
+            reach = 2 * reach if sound else _SHORT_REACH
+            burst = 1 if at > place else 2 * burst
+            step = self._some(text, at, burst)
+            if step.found is not Found.MORE or step.broken < 0:
+                return Step(step.found, step.place, max(step.place, step.broken))
+            place = step.place
+
+    def pieces(self) -> PortablePieces:
+        """See :meth:`Scanner.pieces`."""
+        return self._pieces
+
+    def _many(self, text: bytes, place: int, end: int) -> tuple[int, bool]:
+        """Decode up to the last border of events before ``end`` that msgspec finds sound.
+
+        Gives where that is, and whether all before ``end`` was sound.
+        """
+        for tried in range(_CUTS_TRIED):
+            brace, following = _last_border(text, place, end)
+            if brace < 0:
+                return place, tried == 0
+            try:
+                events = self._decoder.decode(b"[" + text[place : brace + 1] + b"]")
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                match = _PLACE.search(str(error))
+                end = min(brace, place - 1 + int(match[1]) if match else brace)
+            else:
+                self._pieces.add(events)
+                return following, tried == 0
+        return place, False
+
+    def _some(self, text: bytes, place: int, most: int) -> Step:
+        """Take up to ``most`` elements one by one; ``broken`` is -1 where the text ended and not the patience."""
+        events: list[Any] = []
+        try:
+            for _ in range(most):
+                place = _between(text, place)
+                match text[place : place + 1]:
+                    case b"":
+                        return Step(Found.MORE, place, -1)
+                    case b"]":
+                        return Step(Found.END, place + 1, place + 1)
+                    case b"{":
+                        event, end = self._one(text, place)
+                        events.append(event)
+                    case _:
+                        end = skip_value(text, place)
+                        self._pieces.strays += 1
+                place = end
+        except CutError:
+            return Step(Found.MORE, place, -1)
+        except BrokenError as error:
+            return Step(Found.BROKEN, place, error.place)
+        finally:
+            self._pieces.add(events)
+        return Step(Found.MORE, place, place)
+
+    def _one(self, text: bytes, place: int) -> tuple[Any, int]:
+        """The event whose brace is at ``place``, and its end."""
+        fields, arguments = {}, {}
+        members = Members(text, place)
+        for key, begin, end in members:
+            word = text_value(b'"' + key + b'"')
+            if word in _FIELDS:
+                fields[_FIELDS[word]] = text[begin:end]
+            elif word == "args":
+                of_event = Members(text, begin) if text[begin] == ord("{") else ()
+                known = ((text_value(b'"' + one.key + b'"'), one) for one in of_event)
+                names = self._pieces.fields
+                arguments = {names[key]: text[one.begin : one.end] for key, one in known if key in names}
+        return self._event(**fields, args=self._arguments(**arguments)), members.place
+
+
+def _between(text: bytes, place: int) -> int:
+    match = _BETWEEN.match(text, place)
+    assert match is not None
+    return match.end()
+
+
+def _last_border(text: bytes, begin: int, end: int) -> tuple[int, int]:
+    """The last brace before ``end`` after which another object with members follows, and where; -1 without any."""
+    while (end := text.rfind(b"}", begin, end)) >= 0:
+        match = _AFTER_BRACE.match(text, end + 1)
+        if match is not None:
+            return end, text.index(b"{", end)
+    return -1, -1
+
+
+_FIELDS = {"ph": "ph", "name": "name", "cat": "category", "pid": "pid", "tid": "tid", "ts": "ts", "dur": "dur"}
+"""Members of an event that are read, and the fields that hold them."""
+
+
+def _structs(fields: Mapping[str, str]) -> tuple[type[msgspec.Struct], type[msgspec.Struct]]:
+    """The classes of events and of their arguments: JSON texts, empty where an event has none."""
+    arguments = msgspec.defstruct(
+        "Arguments",
+        [(name, msgspec.Raw, _NOTHING) for name in fields.values()],
+        rename={name: key for key, name in fields.items()},
+        gc=False,
+        frozen=True,
+    )
+    event = msgspec.defstruct(
+        "Event",
+        [*((name, msgspec.Raw, _NOTHING) for name in _FIELDS.values()), ("args", arguments, arguments())],
+        rename={name: key for key, name in _FIELDS.items()},
+        gc=False,
+    )
+    return event, arguments
+
+
+class _Growing:
+    """Rows and values of one column, block after block."""
+
+    def __init__(self, kind: type[np.generic]) -> None:
+        self.kind = kind
+        self.rows: list[npt.NDArray[np.int32]] = []
+        self.values: list[npt.NDArray[Any]] = []
+
+    def add(self, rows: Sequence[int], values: Sequence[int]) -> None:
+        if rows:
+            self.rows.append(np.array(rows, np.int32))
+            self.values.append(np.array(values, self.kind))
+
+    def taken(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[Any]]:
+        rows = np.concatenate(self.rows) if self.rows else np.empty(0, np.int32)
+        values = np.concatenate(self.values) if self.values else np.empty(0, self.kind)
+        self.rows, self.values = [], []
+        return rows, values
+
+
+class PortablePieces:
+    """See :class:`~traceviz.parsers.kineto.decode.columns.Pieces`.
+
+    Args:
+        wanted: The arguments to read.
+    """
+
+    def __init__(self, wanted: Sequence[Argument]) -> None:
+        self.wanted = wanted
+        self.fields = {key: f"a{place}" for place, key in enumerate(key for one in wanted for key in one.keys)}
+        """Field of every spelling of every argument."""
+        self.strays = 0
+        self._rows = 0
+        self._texts: dict[bytes, int] = {}
+        self._passed: Counter[int] = Counter()
+        self._phases: list[npt.NDArray[np.uint8]] = []
+        self._members: dict[str, list[Codes]] = {member: [] for member in TEXT_MEMBERS}
+        self._times: dict[str, list[Integers]] = {"ts": [], "dur": []}
+        self._odd = {name: _Growing(np.int32) for name in ("ts", "dur", *(one.column for one in wanted))}
+        self._arguments = {one.column: _Growing(np.int64 if one.kind is Kind.INTEGER else np.int32) for one in wanted}
+
+    def add(self, events: Sequence[Any]) -> None:
+        """Take the values of these events."""
+        phases = [_KNOWN.get(bytes(event.ph), ABSENT) for event in events]
+        if ABSENT in phases:
+            self._pass_over(event for event, phase in zip(events, phases, strict=True) if phase == ABSENT)
+            events = [event for event, phase in zip(events, phases, strict=True) if phase != ABSENT]
+            phases = [phase for phase in phases if phase != ABSENT]
+        if self._rows + len(events) > 2**31 - 1:
+            raise OverflowError
+        self._phases.append(np.array(phases, np.uint8))
+        for member, codes in self._members.items():
+            codes.append(np.array(self._codes(map(attrgetter(member), events)), np.int32))
+        for member in self._times:
+            self._add_times(member, list(map(attrgetter(member), events)))
+        arguments = (msgspec.structs.astuple(event.args) for event in events)
+        columns = dict(zip(self.fields, zip(*arguments, strict=True), strict=False))  # no columns without events
+        for argument in self.wanted if columns else ():
+            self._add_argument(argument, _first_of([columns[key] for key in argument.keys]))
+        self._rows += len(events)
+
+    def _pass_over(self, events: Iterable[Any]) -> None:
+        for event in events:
+            if event.ph or any(getattr(event, name) for name in _FIELDS.values()):
+                self._passed[self._codes([event.ph])[0]] += 1
+
+    def _codes(self, raws: Iterable[Any]) -> list[int]:
+        texts = self._texts
+        return [texts.setdefault(raw, len(texts)) if raw else ABSENT for raw in map(bytes, raws)]
+
+    def _add_times(self, member: str, raws: Sequence[Any]) -> None:
+        times = [_plain_time(bytes(raw)) for raw in raws]
+        self._times[member].append(np.array([NO_TIME if time is None else time for time in times], np.int64))
+        odd = [place for place, time in enumerate(times) if time is None and (member == "ts" or raws[place])]
+        self._add_odd(member, odd, [bytes(raws[place]) for place in odd])
+
+    def _add_odd(self, name: str, places: Sequence[int], raws: Sequence[bytes]) -> None:
+        self._odd[name].add([self._rows + place for place in places], self._codes(raws))
+
+    def _add_argument(self, argument: Argument, column: Sequence[Any]) -> None:
+        places = list(compress(count(), map(is_not, column, repeat(_NOTHING))))
+        raws = [bytes(column[place]) for place in places]
+        if argument.kind is not Kind.INTEGER:
+            self._arguments[argument.column].add([self._rows + place for place in places], self._codes(raws))
+            return
+        if not _ALL_PLAIN.fullmatch(b",".join(raws)):
+            plain = [_PLAIN.fullmatch(raw) is not None for raw in raws]
+            odd = [at for at, is_plain in enumerate(plain) if not is_plain]
+            self._add_odd(argument.column, [places[at] for at in odd], [raws[at] for at in odd])
+            places = [place for place, is_plain in zip(places, plain, strict=True) if is_plain]
+            raws = [raw for raw, is_plain in zip(raws, plain, strict=True) if is_plain]
+        self._arguments[argument.column].add([self._rows + place for place in places], list(map(int, raws)))
+
+    # What was found -----------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> int:
+        """See :attr:`Pieces.rows`."""
+        return self._rows
+
+    def texts(self) -> Sequence[bytes]:
+        """See :meth:`Pieces.texts`."""
+        return list(self._texts)
+
+    def phases(self) -> npt.NDArray[np.uint8]:
+        """See :meth:`Pieces.phases`."""
+        return _joined(self._phases, np.uint8)
+
+    def codes(self, member: str) -> Codes:
+        """See :meth:`Pieces.codes`."""
+        return _joined(self._members.pop(member), np.int32)
+
+    def times(self, member: str) -> tuple[Integers, Odd]:
+        """See :meth:`Pieces.times`."""
+        return _joined(self._times.pop(member), np.int64), Odd(*self._odd[member].taken())
+
+    def argument(self, column: str) -> Sparse:
+        """See :meth:`Pieces.argument`."""
+        return Sparse(*self._arguments[column].taken(), Odd(*self._odd[column].taken()))
+
+    def passed_over(self) -> Mapping[int, int]:
+        """See :meth:`Pieces.passed_over`."""
+        return self._passed
+
+    def no_objects(self) -> int:
+        """See :meth:`Pieces.no_objects`."""
+        return self.strays
+
+
+def _first_of(columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """Of several spellings of an argument, what the first has that an event has."""
+    found = columns[0]
+    for column in columns[1:]:
+        found = [above or below for above, below in zip(found, column, strict=True)]
+    return found
+
+
+def _plain_time(raw: bytes) -> int | None:
+    match = _TIME.fullmatch(raw)
+    if match is None:
+        return None
+    _, sign, whole, decimals = match.groups()
+    time = int(whole) * 1000 + (int(decimals[:3].ljust(3, b"0")) if decimals else 0)
+    if time >= INT64 - 1000:
+        return None
+    return -time if sign else time
+
+
+def _joined(parts: Sequence[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:
+    return np.concatenate(parts) if parts else np.empty(0, kind)

@@ -1,0 +1,179 @@
+"""The events of a decoded trace, sorted into what they are, on a clock that begins with the first of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz.parsers.kineto.categories import (
+    CATEGORIES,
+    CODES,
+    MEMORY_NAME,
+    OUT_OF_MEMORY_NAME,
+    UNKNOWN,
+    Role,
+    host_category,
+)
+from traceviz.parsers.kineto.columns import Words
+from traceviz.parsers.kineto.raw import RawTrace
+from traceviz.parsers.shared.arrays import NONE
+from traceviz.parsers.xplane.raw import Array
+
+_COMPLETE, _BEGIN, _END, _COUNTER = "X", "B", "E", "C"
+_INSTANTS = frozenset("iI")
+
+LONGEST_CAPTURE_NS = 30 * 24 * 3600 * 10**9
+"""A month: whatever is further away from most other events was not recorded with them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Events:
+    """The events of a file, in its order.
+
+    Args:
+        frame: Their columns, see :mod:`traceviz.parsers.kineto.raw`.
+        role: What each is (int8), a :class:`~traceviz.parsers.kineto.categories.Role`.
+        category: Code of the host category of those on threads (int8).
+        name: Their names.
+        label: Their categories as the file spells them.
+        pid: What the file gives as their process.
+        tid: What it gives as their thread.
+        start: Start in ns after the first event (int64).
+        dur: Duration in ns (int64), :data:`NONE` where it is not known.
+        extent: Duration for nesting (int64): an event that was begun and never ended lasts to the end of the capture.
+        zero_ns: The clock of the file at the first event, in ns.
+        span_ns: From the first event to the end of the last, in ns.
+        set_aside: What became no row, by code of the note.
+    """
+
+    frame: pl.DataFrame
+    role: Array
+    category: Array
+    name: Words
+    label: Words
+    pid: Words
+    tid: Words
+    start: Array
+    dur: Array
+    extent: Array
+    zero_ns: int
+    span_ns: int
+    set_aside: Counter[str]
+
+    def rows(self, *roles: Role) -> Array:
+        """Positions (int32) of the events with one of ``roles``."""
+        if len(roles) == 1:
+            return np.flatnonzero(self.role == roles[0]).astype(np.int32)
+        return np.flatnonzero(np.isin(self.role, roles)).astype(np.int32)
+
+
+def sort_out(raw: RawTrace) -> Events:
+    """What each event of ``raw`` is, and when it was."""
+    frame = raw.events
+    phase, label, name, pid, tid = (Words.of(frame[key]) for key in ("phase", "category", "name", "pid", "tid"))
+    set_aside: Counter[str] = Counter()
+    role, category = _roles(phase, label, name)
+    start, dur = _times(frame)
+    begun = phase.each(lambda word: word == _BEGIN, False, np.bool_)
+    ended = phase.each(lambda word: word == _END, False, np.bool_)
+    if ended.any() or begun.any():
+        marks = pl.DataFrame({"begun": begun, "ended": ended, "pid": pid.codes, "tid": tid.codes, "start": start})
+        set_aside["ends-without-begin"] = pair(marks, dur)
+        role[ended] = Role.IGNORED
+    set_aside["events-never-ended"] = int((begun & (dur < 0)).sum())
+    set_aside["counters-unread"] = int(phase.each(_COUNTER.__eq__, False, np.bool_).sum())
+    set_aside["times-out-of-range"] = _leave_out_strays(role, start, dur)
+    kept = role != Role.IGNORED
+    zero, last = (int(start[kept].min()), _last(start, dur, kept)) if kept.any() else (0, 0)
+    start = start - zero
+    extent = np.where(dur >= 0, dur, np.where(begun, last - zero - start, 0))
+    set_aside.update(_out_of_memory(phase, name))
+    return Events(
+        frame, role, category, name, label, pid, tid, start, dur, extent, zero, last - zero, +set_aside
+    )  # fmt: skip
+
+
+def _times(frame: pl.DataFrame) -> tuple[Array, Array]:
+    start = frame["start_ns"].fill_null(0).to_numpy()
+    return start, frame["dur_ns"].fill_null(NONE).to_numpy(writable=True)
+
+
+def _leave_out_strays(role: Array, start: Array, dur: Array) -> int:
+    """Take out of ``role`` the events that no capture can hold together with the others; their number.
+
+    Some have times that count from another moment, or none at all (zero).
+    """
+    kept = role != Role.IGNORED
+    if not kept.any():
+        return 0
+    clipped = np.clip(start, -(2**61), 2**62)
+    distance = np.abs(clipped - int(np.median(clipped[kept])))
+    stray = kept & ((distance > LONGEST_CAPTURE_NS) | (dur > LONGEST_CAPTURE_NS))
+    role[stray] = Role.IGNORED
+    return int(stray.sum())
+
+
+def _last(start: Array, dur: Array, kept: Array) -> int:
+    return int((start + np.maximum(dur, 0))[kept].max())
+
+
+def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
+    """What the events are: role and code of the host category (int8 both)."""
+    meanings = [CATEGORIES.get(word.lower(), UNKNOWN) for word in label.words]
+    role = _per_label(label, [meaning.role for meaning in meanings], Role.HOST)
+    category = _per_label(label, [CODES[meaning.category] for meaning in meanings], CODES["runtime"])
+    shown = name.each(lambda word: CODES.get(host_category(word) or "", NONE), NONE, np.int8)
+    renamed = (shown >= 0) & (role == Role.HOST) & (category != CODES["python"])
+    category[renamed] = shown[renamed]
+    lasts = phase.each(lambda word: word in (_COMPLETE, _BEGIN), False, np.bool_)
+    instant = phase.each(_INSTANTS.__contains__, False, np.bool_)
+    memory = instant & name.each(MEMORY_NAME.__eq__, False, np.bool_)
+    role[~lasts] = Role.IGNORED
+    role[memory] = Role.MEMORY
+    return role, category
+
+
+def _per_label(label: Words, answers: list[int], otherwise: int) -> Array:
+    return np.array([*answers, otherwise], dtype=np.int8)[label.codes]
+
+
+def _out_of_memory(phase: Words, name: Words) -> dict[str, int]:
+    instant = phase.each(_INSTANTS.__contains__, False, np.bool_)
+    return {"out-of-memory": int((instant & name.each(OUT_OF_MEMORY_NAME.__eq__, False, np.bool_)).sum())}
+
+
+def pair(marks: pl.DataFrame, dur: Array) -> int:
+    """Write into ``dur`` how long those events lasted whose begin and end are events of their own.
+
+    Per thread, an end belongs to the last begin that is still open::
+
+        B   B   E   E   E          level of each event: 1 2 2 1 -, the last end closes nothing
+        a   b   b   a   ?
+
+    Args:
+        marks: All events in the order of the file: whether each is a begin (``begun``) or an end (``ended``), codes of
+            its ``pid`` and ``tid``, and ``start`` in ns.
+        dur: To be written: durations in ns (int64).
+
+    Returns:
+        Number of ends without a begin.
+    """
+    thread = ["pid", "tid"]
+    change = pl.when("begun").then(1).otherwise(-1).alias("change")
+    events = marks.with_row_index().filter(pl.col("begun") | pl.col("ended")).sort("start", maintain_order=True)
+    summed = events.with_columns(change).with_columns(pl.col("change").cum_sum().over(thread).alias("sum"))
+    lows = summed.with_columns(pl.min_horizontal(pl.col("sum").cum_min().over(thread), 0).alias("low"))
+    # Where the sum falls to a new low, an end closes nothing; the lows so far are taken off again.
+    levelled = lows.with_columns(
+        (pl.col("sum") - pl.col("low") + pl.col("ended")).alias("level"),
+        (pl.col("low") < pl.col("low").shift(1, fill_value=0).over(thread)).alias("stray"),
+    )
+    closed = levelled.filter(~pl.col("stray")).with_columns(
+        pl.col("start").shift(-1).over([*thread, "level"]).alias("end")
+    )
+    found = closed.filter(pl.col("begun") & pl.col("end").is_not_null())
+    dur[found["index"].to_numpy()] = (found["end"] - found["start"]).to_numpy()
+    return int(levelled["stray"].to_numpy().sum())

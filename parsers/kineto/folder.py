@@ -1,0 +1,184 @@
+"""Which traces lie in a folder of PyTorch's profiler, and which of them belong together.
+
+``torch.profiler.tensorboard_trace_handler`` writes one file per worker and span of recording:
+``host_pid.1700000000000.pt.trace.json.gz``. The files of the ranks of one job make one run.
+
+::
+
+    rank 0   span  span  span        The newest span of each rank is one run; the spans before are another:
+    rank 1   span  span  span        runs are counted from the newest, since ranks may have begun apart.
+               2     1     0
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from traceviz.errors import UnknownFormatError, UsageError
+from traceviz.parsers.base import HEAD_BYTES, Match
+from traceviz.parsers.kineto.sniff import sniff_file
+from traceviz.parsers.shared.json_stream import head_text
+from traceviz.parsers.xplane.runs import MOST_FOLDERS, find_runs
+
+SUFFIXES = (".json", ".json.gz")
+_OTHER_TRACES = (".nsys-rep", ".qdrep", ".qdstrm", ".sqlite", ".parquet", ".xplane.pb", ".nvvp", ".nvprof")
+"""Endings of traces of other formats: a folder that holds some is not one of PyTorch's alone."""
+
+_SPAN = re.compile(r"^(?P<worker>.+?)\.(?P<time>\d{9,20})(?:\.pt)?\.(?:trace\.)?json")
+_RANK_IN_NAME = re.compile(r"(?<![a-z])(?:rank|worker)[-_ ]?(?P<rank>\d{1,6})(?!\d)", re.IGNORECASE)
+_RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d{1,6})\b')
+_WORLD = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"world_size"\s*:\s*(\d{1,6})\b')
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One file.
+
+    Args:
+        path: Where it lies.
+        rank: Rank of its program in a job of several; ``None`` where nothing says that there are several.
+        world: Number of ranks of that job; ``None`` where the trace does not state it.
+    """
+
+    path: Path
+    rank: int | None
+    world: int | None = None
+
+    @property
+    def time(self) -> str:
+        """Time at which it was written as its name states it; empty where it does not."""
+        match = _SPAN.match(self.path.name)
+        return match["time"] if match else ""
+
+    @property
+    def age(self) -> tuple[float, str]:
+        """Sorts recordings by time: that of the name, in whatever unit, else that of the file."""
+        written = float(f"0.{self.time}") if self.time else 0.0
+        return (written or self.path.stat().st_mtime * 1e-10), self.path.name
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Recordings that belong together.
+
+    Args:
+        name: How it is asked for.
+        recordings: One per rank, in order of the ranks.
+    """
+
+    name: str
+    recordings: tuple[Recording, ...]
+
+
+def looks_like_ours(folder: Path) -> bool:
+    """Whether ``folder`` holds traces of PyTorch's profiler, directly or in folders, and of no other one."""
+    try:
+        if (folder / "manifest.json").is_file() or find_runs(folder):
+            return False
+        return any(True for _ in _folders(folder))
+    except (OSError, ValueError):
+        return False
+
+
+def _folders(folder: Path) -> Iterator[tuple[Path, list[Recording]]]:
+    """``folder`` if it holds traces itself, else those in it that do."""
+    for count, (place, names, files) in enumerate(os.walk(folder)):
+        if count >= MOST_FOLDERS:
+            return
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        found = _recordings(Path(place), sorted(files))
+        if found:
+            yield Path(place), found
+            if count == 0:
+                return
+
+
+def _recordings(folder: Path, files: Sequence[str]) -> list[Recording]:
+    """Traces of PyTorch's profiler among ``files``; none if there are other traces beside them."""
+    if any(name.endswith(_OTHER_TRACES) for name in files):
+        return []
+    return [found for name in files if name.endswith(SUFFIXES) and (found := _recording(folder / name))]
+
+
+def _recording(path: Path) -> Recording | None:
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if sniff_file(head, path) != Match.YES:
+        return None
+    text = head_text(head)
+    stated, world, named = _RANK.search(text), _WORLD.search(text), _RANK_IN_NAME.search(path.name)
+    if stated and (named or (world and int(world[1]) > 1)):
+        return Recording(path, int(stated[1]), int(world[1]) if world else None)
+    return Recording(path, int(named["rank"]) if named else None)
+
+
+def runs_in(folder: Path) -> tuple[Run, ...]:
+    """All runs in ``folder``, oldest first."""
+    found = [
+        (prefix, run) for place, recordings in _folders(folder) for prefix, run in _runs(folder, place, recordings)
+    ]
+    return tuple(run for _, run in sorted(found, key=lambda pair: pair[0]))
+
+
+def _runs(folder: Path, place: Path, recordings: Sequence[Recording]) -> Iterator[tuple[tuple[float, str], Run]]:
+    """The runs in one folder, each with its age. Without ranks every file is a run: another start of the program.
+
+    Jobs of different size are different jobs; a trace that states none belongs to the only job, where there is one.
+    """
+    stated = {recording.world for recording in recordings} - {None}
+    only = stated.pop() if len(stated) == 1 else None
+    jobs: dict[int | None, dict[int, list[Recording]]] = {}
+    for recording in sorted(recordings, key=lambda one: one.age):
+        if recording.rank is not None:
+            spans = jobs.setdefault(recording.world or only, {})
+            spans.setdefault(recording.rank, []).append(recording)
+        else:
+            yield recording.age, Run(_name(folder, place, recording), (recording,))
+    for spans in jobs.values():
+        for back in range(1, 1 + max(map(len, spans.values()))):
+            members = tuple(spans[rank][-back] for rank in sorted(spans) if len(spans[rank]) >= back)
+            newest = max(members, key=lambda one: one.age)
+            yield newest.age, Run(_name(folder, place, members[0]), members)
+
+
+def _name(folder: Path, place: Path, recording: Recording) -> str:
+    """Name of a run: after the time in the name of its first file, or that name."""
+    return "/".join((*place.relative_to(folder).parts, recording.time or recording.path.name))
+
+
+def choose(folder: Path, name: str | None) -> tuple[Run, tuple[Run, ...]]:
+    """The run ``name`` in ``folder``, or the newest, and all the others.
+
+    Raises:
+        UsageError: no run, or more than one, has this name; the error lists those that there are.
+        UnknownFormatError: there is no run at all.
+    """
+    runs = runs_in(folder)
+    if not runs:
+        raise UnknownFormatError(f"{folder} holds no trace of PyTorch's profiler.")
+    if name is None:
+        return runs[-1], runs[:-1]
+    matching = [run for run in runs if _is_called(run, name)]
+    if len(matching) > 1:
+        raise UsageError(
+            f"More than one run is called {name!r}.", fix=f"Say which: {', '.join(run.name for run in matching)}."
+        )
+    if not matching:
+        raise UsageError.unknown("run", name, (run.name for run in runs))
+    return matching[0], tuple(run for run in runs if run != matching[0])
+
+
+def _is_called(run: Run, name: str) -> bool:
+    files = {name for one in run.recordings for name in (one.path.name, one.time)}
+    return name in {run.name, run.name.rsplit("/", 1)[-1], *files - {""}}
+
+
+def note_choice(run: Run, others: Sequence[Run], wanted: str | None) -> str:
+    """What to say of the choice of ``run`` among ``others``."""
+    why = "the newest" if wanted is None else "as asked for"
+    shown = ", ".join(other.name for other in reversed(others[-5:])) + (", ..." if len(others) > 5 else "")
+    return f"Run {run.name} was read, {why}. Others: {shown} (--run NAME)."

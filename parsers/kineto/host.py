@@ -1,0 +1,164 @@
+"""What ran on the host: operations and what the trace tells of them, calls, steps, overhead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.kineto.categories import CODES, Role, meaning_of, step_number
+from traceviz.parsers.kineto.columns import Columns, narrow, numbers, table
+from traceviz.parsers.kineto.events import Events
+from traceviz.parsers.kineto.identity import Identity
+from traceviz.parsers.kineto.launches import Launches
+from traceviz.parsers.kineto.nesting import Forest
+from traceviz.parsers.kineto.raw import ARGUMENTS, Kind
+from traceviz.parsers.nsys.mapping import VERSION_SUFFIX
+from traceviz.parsers.shared.arrays import take
+from traceviz.parsers.xplane.raw import Array
+from traceviz.parsers.xplane.stats import absent, constant, encoded, nullable
+from traceviz.schema import HOST_CATEGORIES
+
+ARGUMENTS_OF_OPS = (
+    "external_id",
+    "sequence",
+    "forward_thread",
+    "input_shapes",
+    "input_types",
+    "inputs",
+    "call_stack",
+    "module_hierarchy",
+    "python_id",
+    "python_parent",
+    "python_module",
+)
+"""Arguments that become rows of table ``op_args``."""
+
+_KEYS = {argument.column: (argument.keys[0], argument.kind) for argument in ARGUMENTS}
+_NOTHING = ("", "[]", "null")
+"""Texts of arguments that say nothing."""
+MARKER = "ProfilerStep"
+
+
+def times(events: Events, rows: Array) -> Columns:
+    """Columns ``start_ns`` and ``dur_ns``."""
+    return {"start_ns": take(events.start, rows), "dur_ns": nullable(take(events.dur, rows), pa.int64())}
+
+
+def placed(events: Events, identity: Identity, rows: Array) -> Columns:
+    """Columns that say when and where the events ``rows`` ran."""
+    thread = take(identity.thread_id, rows)
+    return {**times(events, rows), "process_id": identity.process_of[thread], "thread_id": thread}
+
+
+def operations(forest: Forest, identity: Identity, wanted: frozenset[str] | None) -> pa.Table:
+    """Table ``host_ops``.
+
+    Args:
+        forest: The events on threads, nested.
+        identity: Who is who.
+        wanted: Nullable columns that matter; ``None`` for all.
+    """
+    events, rows = forest.events, forest.op_rows
+    columns: Columns = {
+        **placed(events, identity, rows),
+        "op_id": np.arange(rows.size),
+        "name": events.name.at(rows).arrow(),
+        "category": encoded(take(events.category, rows).astype(np.int32), HOST_CATEGORIES),
+    }
+    if wanted is None or wanted & {"depth", "parent_id"}:
+        columns["depth"] = forest.op_depth
+        columns["parent_id"] = nullable(forest.op_parent, pa.int64())
+    return table("host_ops", columns)
+
+
+def properties(forest: Forest) -> pa.Table:
+    """Table ``op_args``: arguments of operations, without those that are empty."""
+    parts = [part for name in ARGUMENTS_OF_OPS for part in _property(forest, name)]
+    return pa.concat_tables(parts).unify_dictionaries() if parts else schema.table("op_args").empty()
+
+
+def _property(forest: Forest, name: str) -> Iterator[pa.Table]:
+    """Rows of one argument; none where no operation has it."""
+    if name not in forest.events.frame.columns:
+        return
+    key, kind = _KEYS[name]
+    values = pl.DataFrame({"op_id": forest.op_id, "value": forest.events.frame[name]})
+    says_something = pl.col("value").is_not_null()
+    if kind is Kind.TEXT:
+        says_something &= ~pl.col("value").is_in(_NOTHING)
+    said = values.filter((pl.col("op_id") >= 0) & says_something)
+    if said.is_empty():
+        return
+    rows = said.height
+    columns: dict[str, Any] = {
+        "op_id": pa.array(said["op_id"].to_numpy().astype(np.int64)),
+        "key": constant(key, rows),
+        "real": absent(rows, pa.float64()),
+    }
+    columns["integer"] = absent(rows, pa.int64()) if kind is Kind.TEXT else said["value"].to_arrow()
+    columns["text"] = as_name(said["value"]) if kind is Kind.TEXT else absent(rows, schema.NAME)
+    declared = schema.table("op_args").arrow
+    yield pa.table([columns[field.name] for field in declared], schema=declared)
+
+
+def as_name(column: pl.Series) -> Any:
+    """A categorical column as the contract's dictionary column."""
+    coded: Any = column.to_arrow()
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.combine_chunks()
+    return pa.DictionaryArray.from_arrays(coded.indices.cast(pa.int32()), coded.dictionary.cast(pa.string()))
+
+
+def calls(launches: Launches) -> pa.Table:
+    """Table ``cuda_api``: calls of the runtime and the driver of devices."""
+    events = launches.events
+    rows = events.rows(Role.API)
+    columns = {
+        **placed(events, launches.identity, rows),
+        "correlation_id": launches.correlation(rows, rows),
+        "name": events.name.at(rows).mapped(_call_name),
+        "domain": events.label.at(rows).mapped(lambda label: meaning_of(label).domain),
+        "status": narrow(numbers(events.frame, "status", rows), pa.int32()),
+    }
+    return table("cuda_api", columns)
+
+
+def _call_name(name: str) -> str:
+    return re.sub(VERSION_SUFFIX, "", name)
+
+
+def steps(events: Events, identity: Identity) -> pa.Table:
+    """Table ``steps``: the markers of the host. Their copies on the timelines of devices would count them twice."""
+    rows = np.flatnonzero((events.role == Role.HOST) & (events.category == CODES["step"])).astype(np.int32)
+    names = events.name.at(rows)
+    columns = {
+        **placed(events, identity, rows),
+        "step": nullable(names.each(_number, -1, np.int64), pa.int64()),
+        "name": names.arrow(),
+        "marker": constant(MARKER, rows.size),
+    }
+    return table("steps", columns)
+
+
+def _number(name: str) -> int:
+    number = step_number(name)
+    return -1 if number is None else number
+
+
+def overhead(events: Events, identity: Identity) -> pa.Table:
+    """Table ``overhead``. The profiler gives no thread where all of them are held up."""
+    rows = events.rows(Role.OVERHEAD)
+    thread = take(identity.thread_id, rows)
+    columns = {
+        **times(events, rows),
+        "process_id": take(identity.process_of, thread, identity.program),
+        "thread_id": nullable(thread, pa.int32()),
+        "name": events.name.at(rows).arrow(),
+    }
+    return table("overhead", columns)

@@ -1,0 +1,330 @@
+"""Surrogate ids of a Chrome-format trace: its processes, threads and devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.kineto.categories import CODES, ON_DEVICES, ON_THREADS, Role
+from traceviz.parsers.kineto.columns import Words, numbers
+from traceviz.parsers.kineto.events import Events
+from traceviz.parsers.nsys.notes import Notes
+from traceviz.parsers.shared.arrays import NONE, used
+from traceviz.parsers.xplane.raw import Array
+from traceviz.parsers.xplane.stats import Numbers
+
+MOST_PAIRS = 1 << 22
+"""Pairs of processes and threads that are counted in a table; beyond that they are sorted."""
+
+_WHOLE = re.compile(r"-?\d{1,18}")
+_THREAD_NAME = re.compile(r"thread -?\d+ \((?P<name>.*)\)", re.DOTALL)
+_STREAM = re.compile(r"(?:stream )?(?P<number>\d{1,18})")
+_AMD = re.compile(r"\b(AMD|Radeon|Instinct|MI\d{2,3}\w?|gfx\d+)\b")
+
+_MARKERS = frozenset({CODES["step"], CODES["annotation"], CODES["python"]})
+"""Categories of events that only comment on what a program does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who is who.
+
+    Args:
+        processes: Table ``processes``.
+        threads: Table ``threads``.
+        devices: Table ``devices``.
+        thread_id: Thread of each event (int32), :data:`NONE` where it ran on none.
+        process_of: Process of each thread (int32).
+        program: The process that did most: that of device work of which no call is known.
+        device_of: Device id by ordinal.
+    """
+
+    processes: pa.Table
+    threads: pa.Table
+    devices: pa.Table
+    thread_id: Array
+    process_of: Array
+    program: int
+    device_of: Mapping[int, int]
+
+    def device_id(self, ordinals: Numbers) -> Array:
+        """Device of each ordinal (int32), :data:`NONE` where it is not known."""
+        place = _found(ordinals.value, np.array(sorted(self.device_of), dtype=np.int64))
+        return np.where(ordinals.known, place, np.int32(NONE))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """One process and thread as the file writes them, and what it did: whether it did more than comment."""
+
+    pid: str
+    tid: str
+    events: int
+    works: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What the file calls processes (by pid) and threads (by pid and tid)."""
+
+    processes: Mapping[str, str]
+    threads: Mapping[tuple[str, str], str]
+
+
+def identify_all(
+    events: Events, header: Mapping[str, Any], notes: Notes, *, rank: int | None, one_program: bool
+) -> Identity:
+    """Number the processes, threads and devices of a capture, in sorted order.
+
+    Args:
+        events: Its events.
+        header: What the file says beside the events.
+        notes: Receives what is doubtful.
+        rank: Rank of the program where the file does not state it.
+        one_program: Whether the profiler records a single program, so that what only comments on work under another
+            process id belongs to it.
+    """
+    codes, pairs = _pairs(events)
+    labels = _labels(events)
+    home = _homes(pairs, notes) if one_program else {pair.pid: pair.pid for pair in pairs}
+    process_rows, process_ids = _processes(pairs, home, labels, _rank(header, rank))
+    thread_rows, thread_ids = _threads(pairs, home, process_ids, labels)
+    devices, device_of = _devices(events, header)
+    by_pair = np.array([*(thread_ids[pair.pid, pair.tid] for pair in pairs), NONE], dtype=np.int32)
+    program = _busiest(pairs, home)
+    return Identity(
+        _table("processes", process_rows),
+        _table("threads", thread_rows),
+        devices,
+        by_pair[codes],
+        np.array([row["process_id"] for row in thread_rows], dtype=np.int32),
+        process_ids[program] if program is not None else 0,
+        device_of,
+    )
+
+
+def _table(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema.table(name).arrow)
+
+
+def _pairs(events: Events) -> tuple[Array, list[_Pair]]:
+    """Per event the position of its process and thread (int32), and these."""
+    rows = events.rows(*ON_THREADS)
+    width = len(events.tid.words) + 1
+    key = _key(events, rows, width)
+    found, place = _distinct(key, (len(events.pid.words) + 1) * width)
+    codes = np.full(events.role.size, NONE, np.int32)
+    codes[rows] = place
+    overhead = events.rows(Role.OVERHEAD)
+    codes[overhead] = _found(_key(events, overhead, width), found)
+    works = (events.role[rows] == Role.API) | ~np.isin(events.category[rows], list(_MARKERS))
+    works &= events.role[rows] != Role.MEMORY
+    counted = np.bincount(place, minlength=found.size)
+    working = np.bincount(place, weights=works, minlength=found.size) > 0
+    words = zip((found // width - 1).tolist(), (found % width - 1).tolist(), strict=True)
+    named = [(_word(events.pid, pid), _word(events.tid, tid)) for pid, tid in words]
+    return codes, [
+        _Pair(pid, tid, count, active)
+        for (pid, tid), count, active in zip(named, counted.tolist(), working.tolist(), strict=True)
+    ]
+
+
+def _key(events: Events, rows: Array, width: int) -> Array:
+    return (events.pid.codes[rows].astype(np.int64) + 1) * width + events.tid.codes[rows] + 1
+
+
+def _found(key: Array, among: Array) -> Array:
+    """Position of each key among the sorted ones (int32), :data:`NONE` where it is not one of them."""
+    if not among.size:
+        return np.full(key.size, NONE, np.int32)
+    place = np.searchsorted(among, key).clip(max=among.size - 1)
+    return np.where(among[place] == key, place, NONE).astype(np.int32)
+
+
+def _word(words: Words, code: int) -> str:
+    return words.words[code] if code >= 0 else ""
+
+
+def _distinct(key: Array, size: int) -> tuple[Array, Array]:
+    """The different keys, sorted, and the position in them of each key (int32)."""
+    if size > MOST_PAIRS:
+        found, place = np.unique(key, return_inverse=True)
+        return found, place.astype(np.int32)
+    occurs = used(key.astype(np.int32), size)
+    return np.flatnonzero(occurs), (np.cumsum(occurs, dtype=np.int32) - np.int32(1))[key]
+
+
+def _labels(events: Events) -> Labels:
+    """Names from the events that only give names."""
+    if "label" not in events.frame.columns:
+        return Labels({}, {})
+    rows = np.flatnonzero(events.frame["label"].is_not_null().to_numpy()).astype(np.int32)
+    columns = (events.name.at(rows), events.pid.at(rows), events.tid.at(rows), Words.of(events.frame["label"][rows]))
+    processes: dict[str, str] = {}
+    threads: dict[tuple[str, str], str] = {}
+    for name, pid, tid, label in zip(*(_as_list(words) for words in columns), strict=True):
+        if name == "process_name":
+            processes[pid] = label
+        elif name == "thread_name":
+            match = _THREAD_NAME.fullmatch(label.strip())
+            threads[pid, tid] = match["name"] if match else label.strip()
+    return Labels(processes, threads)
+
+
+def _as_list(words: Words) -> list[str]:
+    return [_word(words, code) for code in words.codes.tolist()]
+
+
+def _homes(pairs: Sequence[_Pair], notes: Notes) -> dict[str, str]:
+    """For each pid the one that it belongs to.
+
+    Frames that were open before the profiler started come with pid 0, and a step marker may carry the pid that the
+    program had elsewhere (in another namespace): a pid that never did any work is no process.
+    """
+    working = {pair.pid for pair in pairs if pair.works}
+    idle = {pair.pid for pair in pairs} - working
+    if not working or not idle:
+        return {pair.pid: pair.pid for pair in pairs}
+    program = _busiest([pair for pair in pairs if pair.works], {pid: pid for pid in working})
+    assert program is not None
+    moved = sum(pair.events for pair in pairs if pair.pid in idle)
+    notes.add("processes-joined", "info", JOINED.format(", ".join(sorted(idle)), program), moved)
+    return {pair.pid: program if pair.pid in idle else pair.pid for pair in pairs}
+
+
+JOINED = (
+    "Annotations or Python frames under process id {}, which does nothing else, are taken for those of process {}: "
+    "the profiler records one program."
+)
+
+
+def _busiest(pairs: Sequence[_Pair], home: Mapping[str, str]) -> str | None:
+    counts: dict[str, int] = {}
+    for pair in pairs:
+        counts[home[pair.pid]] = counts.get(home[pair.pid], 0) + pair.events
+    return max(sorted(counts), key=counts.__getitem__, default=None)
+
+
+def _rank(header: Mapping[str, Any], otherwise: int | None) -> int | None:
+    info = header.get("distributedInfo")
+    stated = _count(info.get("rank"), least=0) if isinstance(info, dict) else None
+    return otherwise if stated is None else stated
+
+
+def _processes(
+    pairs: Sequence[_Pair], home: Mapping[str, str], labels: Labels, rank: int | None
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Rows of table ``processes``, and their ids by pid. Device work without any host event has a process as well."""
+    order = sorted({home[pair.pid] for pair in pairs}, key=_natural)
+    rows = [
+        {"process_id": number, "pid": _whole(pid), "name": _process_name(pid, labels), "rank": rank}
+        for number, pid in enumerate(order or [""])
+    ]
+    return rows, {pid: number for number, pid in enumerate(order)}
+
+
+def _process_name(pid: str, labels: Labels) -> str | None:
+    name = labels.processes.get(pid)
+    return name or (pid if pid and _whole(pid) is None else None)
+
+
+def _threads(
+    pairs: Sequence[_Pair], home: Mapping[str, str], process_ids: Mapping[str, int], labels: Labels
+) -> tuple[list[dict[str, Any]], dict[tuple[str, str], int]]:
+    """Rows of table ``threads``, and their ids by pid and tid. Threads with names for numbers get free numbers."""
+    keys: dict[tuple[int, str], list[_Pair]] = {}
+    for pair in pairs:
+        keys.setdefault((process_ids[home[pair.pid]], pair.tid), []).append(pair)
+    order = sorted(keys, key=lambda key: (key[0], _natural(key[1])))
+    taken = {(process, _whole(tid)) for process, tid in order}
+    rows: list[dict[str, Any]] = []
+    ids: dict[tuple[str, str], int] = {}
+    free = 0
+    for number, (process, tid) in enumerate(order):
+        whole = _whole(tid)
+        if whole is None:
+            while (process, free) in taken:
+                free += 1
+            whole, free = free, free + 1
+        name = next((label for pair in keys[process, tid] if (label := labels.threads.get((pair.pid, tid)))), None)
+        named = name or (tid if tid and _whole(tid) is None else None)
+        rows.append({"thread_id": number, "process_id": process, "tid": whole, "name": named})
+        ids.update({(pair.pid, tid): number for pair in keys[process, tid]})
+    return rows, ids
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def _natural(text: str) -> tuple[bool, int, str]:
+    whole = _whole(text)
+    return whole is None, whole or 0, text
+
+
+def stream_numbers(events: Events, rows: Array) -> Numbers:
+    """Streams of device events: the argument, else the number in the thread id, ``7`` or ``stream 7``."""
+    stated = numbers(events.frame, "stream", rows)
+    shown = events.tid.at(rows).each(_stream_number, NONE, np.int64)
+    known = stated.known | (shown >= 0)
+    return Numbers(np.where(stated.known, stated.value, shown), known)
+
+
+def _stream_number(tid: str) -> int:
+    match = _STREAM.fullmatch(tid)
+    return int(match["number"]) if match else NONE
+
+
+def ordinals(events: Events, rows: Array) -> Numbers:
+    """Ordinals of the devices of device events: the argument, else the process id."""
+    stated = numbers(events.frame, "device", rows)
+    shown = events.pid.at(rows).each(lambda pid: NONE if _whole(pid) is None else int(pid), NONE, np.int64)
+    value = np.where(stated.known, stated.value, shown)
+    return Numbers(value, (value >= 0) & (value < 2**31))
+
+
+def _devices(events: Events, header: Mapping[str, Any]) -> tuple[pa.Table, dict[int, int]]:
+    """Table ``devices``, from what the header lists and from what worked, and their ids by ordinal."""
+    worked = ordinals(events, events.rows(*ON_DEVICES))
+    listed = {entry["id"]: entry for entry in device_properties(header)}
+    order = sorted({*np.unique(worked.value[worked.known]).tolist(), *listed})[: 2**15]
+    device_of = {ordinal: number for number, ordinal in enumerate(order)}
+    return _table("devices", [_device_row(device_of[one], one, listed.get(one, {})) for one in order]), device_of
+
+
+def device_properties(header: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Entries of ``deviceProperties`` that name a device."""
+    stated = header.get("deviceProperties")
+    entries = stated if isinstance(stated, list) else []
+    return [entry for entry in entries if isinstance(entry, dict) and _count(entry.get("id"), least=0) is not None]
+
+
+def _device_row(number: int, ordinal: int, facts: Mapping[str, Any]) -> dict[str, Any]:
+    name = facts.get("name")
+    return {
+        "device_id": number,
+        "kind": "gpu",
+        "ordinal": ordinal,
+        "name": name if isinstance(name, str) and name else None,
+        "compute_capability": _compute_capability(facts),
+        "sm_count": _count(facts.get("numSms")),
+        "max_threads_per_sm": _count(facts.get("maxThreadsPerMultiprocessor")),
+        "memory_bytes": _count(facts.get("totalGlobalMem"), most=2**63 - 1),
+    }
+
+
+def _compute_capability(facts: Mapping[str, Any]) -> str | None:
+    """``8.0``. AMD's numbers are not CUDA's: its devices run 64 threads in a warp."""
+    major, minor = _count(facts.get("computeMajor")), _count(facts.get("computeMinor"), least=0)
+    is_amd = facts.get("warpSize") == 64 or _AMD.search(str(facts.get("name", "")))
+    return None if major is None or minor is None or is_amd else f"{major}.{minor}"
+
+
+def _count(value: Any, *, least: int = 1, most: int = 2**31 - 1) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most else None

@@ -1,0 +1,64 @@
+"""What the allocators of PyTorch gave and took back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz.parsers.kineto.categories import Role
+from traceviz.parsers.kineto.columns import Words, narrow, numbers, table
+from traceviz.parsers.kineto.launches import Launches
+from traceviz.parsers.shared.arrays import NONE
+from traceviz.parsers.xplane.raw import Array
+from traceviz.parsers.xplane.stats import Numbers, encoded, masked
+
+_CPU = 0
+_DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA", 20: "PRIVATEUSE1"}
+"""Kinds of devices as PyTorch numbers them."""
+
+
+def memory_events(launches: Launches) -> pa.Table:
+    """Table ``memory_events``: what the allocators of the framework gave and took back."""
+    events, identity = launches.events, launches.identity
+    rows = events.rows(Role.MEMORY)
+    size = numbers(events.frame, "memory_bytes", rows)
+    kind, number = numbers(events.frame, "device_type", rows), numbers(events.frame, "device_id", rows)
+    on_device = kind.known & (kind.value != _CPU) & (number.value >= 0)
+    device = identity.device_id(Numbers(number.value, number.known & on_device))
+    thread = identity.thread_id[rows]
+    pool = _pools(kind, number, on_device)
+    columns = {
+        "start_ns": events.start[rows],
+        "process_id": identity.process_of[thread],
+        "device_id": masked(device.astype(np.int16), device < 0, pa.int16()),
+        "kind": encoded((size.value < 0).astype(np.int32), ["alloc", "free"]),
+        "memory": encoded(on_device.astype(np.int32), ["pageable", "device"]),
+        "pool": pool.arrow(),
+        "address": masked(*_value_and_gaps(numbers(events.frame, "address", rows)), pa.int64()),
+        "bytes": narrow(Numbers(np.abs(size.value), size.known), pa.int64()),
+        "op": encoded(_name_codes(launches, rows), events.name.words),
+        "in_use_bytes": narrow(numbers(events.frame, "in_use", rows), pa.int64()),
+        "reserved_bytes": narrow(numbers(events.frame, "reserved", rows), pa.int64()),
+    }
+    return table("memory_events", columns)
+
+
+def _value_and_gaps(stated: Numbers) -> tuple[Array, Array]:
+    return stated.value, ~stated.known
+
+
+def _name_codes(launches: Launches, rows: Array) -> Array:
+    behalf = launches.forest.behalf[rows]
+    return np.where(behalf >= 0, launches.events.name.codes[behalf], NONE).astype(np.int32)
+
+
+def _pools(kind: Numbers, number: Numbers, on_device: Array) -> Words:
+    """Names of the allocators' devices: ``CPU``, ``CUDA:0``."""
+    key = np.where(on_device, (kind.value << 16) + number.value + 1, 0)
+    found, place = np.unique(key, return_inverse=True)
+    return Words(place.astype(np.int32), [_pool(one) for one in found.tolist()])
+
+
+def _pool(key: int) -> str:
+    kind, number = key >> 16, (key & 0xFFFF) - 1
+    return f"{_DEVICE_TYPES.get(kind, f'device type {kind}')}:{number}" if key else "CPU"

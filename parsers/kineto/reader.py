@@ -1,0 +1,167 @@
+"""Reader of the traces of PyTorch's profiler (Kineto), and of other traces in the format of Chrome's trace viewer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+
+from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.kineto import capture as facts
+from traceviz.parsers.kineto import device as device_tables
+from traceviz.parsers.kineto import host as host_tables
+from traceviz.parsers.kineto.categories import Role
+from traceviz.parsers.kineto.collectives import collectives
+from traceviz.parsers.kineto.decode.document import decode
+from traceviz.parsers.kineto.events import Events, sort_out
+from traceviz.parsers.kineto.folder import choose, looks_like_ours, note_choice
+from traceviz.parsers.kineto.identity import Identity, identify_all
+from traceviz.parsers.kineto.launches import Launches
+from traceviz.parsers.kineto.memory import memory_events
+from traceviz.parsers.kineto.nesting import Forest
+from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
+from traceviz.parsers.kineto.sniff import sniff_file
+from traceviz.parsers.nsys.notes import Notes
+from traceviz.parsers.ranks.merge import merged
+
+Maker = Callable[[], pa.Table | None]
+
+
+class KinetoReader(Reader):
+    """Traces of PyTorch's profiler, as files or as the folder that ``tensorboard_trace_handler`` fills."""
+
+    format: ClassVar[str] = "kineto"
+    title: ClassVar[str] = "PyTorch profiler (Kineto) or Chrome-format trace"
+    suffixes: ClassVar[tuple[str, ...]] = (".json", ".json.gz")
+
+    def sniff(self, head: bytes, path: Path) -> Match:
+        """Certain of what PyTorch writes; other traces of this format may be read as well."""
+        if head:
+            return sniff_file(head, path)
+        return Match.YES if looks_like_ours(path) else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`. Files of one run are read together, as ranks.
+
+        Raises:
+            UsageError: ``options.run`` is given for a file, or names no run.
+            UnknownFormatError: a folder holds no trace.
+        """
+        if path.is_dir():
+            yield from _read_folder(path, options)
+            return
+        if options.run is not None:
+            raise UsageError(f"{path.name} is one trace, not a folder of runs.", fix="Leave --run out.")
+        yield from _read_file(path, options)
+
+
+def _read_file(path: Path, options: ReadOptions, rank: int | None = None) -> Iterator[tuple[str, pa.Table]]:
+    raw = decode(path, wanted_arguments(options), max_size=options.max_size, progress=options.progress)
+    return tables_of(raw, path, options, rank)
+
+
+def _read_folder(folder: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    run, others = choose(folder, options.run)
+    parts = [dict(_read_file(one.path, options, one.rank)) for one in run.recordings]
+    for name, table in merged(parts, [one.path.name for one in run.recordings]):
+        yield name, with_note(table, note_choice(run, others, options.run)) if name == "notes" and others else table
+
+
+def with_note(notes: pa.Table, message: str) -> pa.Table:
+    """Table ``notes`` with one more, on which run was chosen."""
+    chosen = Notes()
+    chosen.add("run-chosen", "info", message)
+    return pa.concat_tables([chosen.table(), notes])
+
+
+def wanted_arguments(options: ReadOptions) -> frozenset[str]:
+    """Columns that the decoder need fill: the arguments of operations are most of a file."""
+    every = frozenset(argument.column for argument in ARGUMENTS)
+    of_ops = frozenset(host_tables.ARGUMENTS_OF_OPS) - {"external_id"}
+    return every if options.wants("op_args") else every - of_ops
+
+
+def tables_of(
+    raw: RawTrace, path: Path, options: ReadOptions, rank: int | None = None
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the tables of a decoded file, ``notes`` last.
+
+    Args:
+        raw: The file.
+        path: Where it lies, for messages.
+        options: What is wanted.
+        rank: Rank of the program where the file does not state it.
+
+    Raises:
+        DamagedTraceError: it holds no event that means anything.
+    """
+    notes = Notes()
+    facts.note_source(raw, notes)
+    pytorch = facts.is_pytorch(raw)
+    events = sort_out(raw)
+    if not (events.role != Role.IGNORED).any():
+        raise _nothing_in(path, raw)
+    yield "run", facts.run(raw, events, pytorch=pytorch)
+    identity = identify_all(events, raw.header, notes, rank=rank, one_program=pytorch)
+    yield from (("devices", identity.devices), ("processes", identity.processes), ("threads", identity.threads))
+    forest = Forest.of(events, identity.thread_id, identity.threads.num_rows)
+    launches = Launches(events, forest, identity)
+    device = facts.has_device(raw, events, identity)
+    facts.note_events(events, notes, pytorch=pytorch)
+    facts.note_threads(identity, events, notes)
+    facts.note_links(launches, notes)
+    facts.note_device(events, notes, device=device, pytorch=pytorch)
+    makers = _makers(raw, events, identity, launches, options, device=device)
+    for done, (name, make) in enumerate(makers.items()):
+        options.progress("read", done, len(makers))
+        made = make() if options.wants(name) else None
+        if made is not None:
+            yield name, made
+            del made
+    yield "notes", notes.table()
+
+
+def _makers(
+    raw: RawTrace, events: Events, identity: Identity, launches: Launches, options: ReadOptions, *, device: bool
+) -> dict[str, Maker]:
+    """How each table is made; ``None`` for a table that the capture could not contain."""
+    forest = launches.forest
+    wanted = options.columns.get("host_ops")
+    return {
+        "kernels": lambda: device_tables.kernels(launches) if device else None,
+        "memcpy": lambda: device_tables.copies(launches) if device else None,
+        "memset": lambda: device_tables.fills(launches) if device else None,
+        "cuda_api": lambda: host_tables.calls(launches) if device else None,
+        "sync": lambda: _unless_empty(device_tables.synchronisations(launches)),
+        "overhead": lambda: _unless_empty(host_tables.overhead(events, identity)),
+        "device_ops": lambda: _unless_empty(device_tables.scopes(launches)),
+        "collectives": lambda: collectives(launches) if device else None,
+        "memory_events": lambda: _unless_empty(memory_events(launches)),
+        "steps": lambda: host_tables.steps(events, identity),
+        "settings": lambda: facts.settings(raw.header, keep_private=options.keep_private),
+        "host_ops": lambda: host_tables.operations(forest, identity, wanted),
+        "op_args": lambda: host_tables.properties(forest),
+    }
+
+
+def _unless_empty(table: pa.Table) -> pa.Table | None:
+    """Whether a capture could contain such rows shows only where it does."""
+    return table if table.num_rows else None
+
+
+def _nothing_in(path: Path, raw: RawTrace) -> DamagedTraceError:
+    unusable = "; ".join(f"{count:,} {reason}" for reason, count in raw.unusable.items())
+    if unusable:
+        return DamagedTraceError(
+            f"{path.name} holds no events that can be used.",
+            f"Left out: {unusable}. {raw.damage}".rstrip(),
+            "Copy the file again, or record again.",
+        )
+    return DamagedTraceError(
+        f"{path.name} holds no events.",
+        raw.damage or "The profiler was stopped before anything ran, or nothing was recorded.",
+        "Record again, and let the profiler cover a few steps.",
+    )

@@ -1,0 +1,47 @@
+"""Whether a file is a trace of PyTorch's profiler, or another one in the format of Chrome's trace viewer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from traceviz.parsers.base import HEAD_BYTES, Match
+from traceviz.parsers.shared.json_stream import HEAD_TEXT_BYTES, head_text
+
+_FAR = HEAD_TEXT_BYTES
+"""Bytes of text that are looked at: a list of devices or what the user added may come first."""
+
+_OURS = re.compile(
+    rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds|trace_id)"\s*:'
+    rb'|"cat"\s*:\s*"(?:cpu_op|cpu_instant_event|cuda_runtime|cuda_driver|gpu_memcpy|gpu_memset|user_annotation'
+    rb'|gpu_user_annotation|python_function|Operator|Runtime|ac2g|fwdbwd)"'
+)
+_EVENTS = re.compile(rb'"traceEvents"\s*:')
+_EVENT = re.compile(rb'"ph"\s*:\s*"[A-Za-z(){}]"')
+_PLANE_NAME = re.compile(rb'"name"\s*:\s*"(?:[^"/\s]+ )?/(?:host|device):[A-Z]')
+
+
+def sniff_file(head: bytes, path: Path) -> Match:
+    """How sure it is that ``head`` begins a trace of this format; total."""
+    text = head_text(head)
+    if not text.startswith((b"{", b"[")):
+        return Match.NO
+    is_trace = _EVENTS.search(text) or _EVENT.search(text)
+    if not is_trace and len(text) >= HEAD_BYTES:
+        text = _more_of(path, text)
+        is_trace = _EVENTS.search(text) or _EVENT.search(text)
+    if not is_trace:
+        return Match.NO
+    if _OURS.search(text):
+        return Match.YES
+    return Match.NO if _PLANE_NAME.search(text) else Match.MAYBE
+
+
+def _more_of(path: Path, text: bytes) -> bytes:
+    """A longer beginning of the file, where it can be read; else what is known of it."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_FAR)
+    except (OSError, ValueError):
+        return text
+    return head_text(head) or text

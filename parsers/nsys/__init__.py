@@ -1,0 +1,1 @@
+"""Nsight Systems: reports, and their exports to SQLite and Parquet."""

@@ -1,0 +1,235 @@
+"""Who is who: surrogate ids of processes, threads and devices.
+
+Kernels say which device *number* their process used. Two processes that see different GPUs through
+CUDA_VISIBLE_DEVICES may both say 0; where the export maps (process, number) to a GPU, that tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.nsys.constants import LOCAL_ID, PROCESS_SHIFT
+from traceviz.parsers.nsys.names import look_up
+from traceviz.parsers.nsys.raw import RawTables
+from traceviz.parsers.nsys.survey import Ids, Survey, process_of
+from traceviz.parsers.shared.arrow import Array, pc
+
+_KEY = 1 << 32  # device numbers are 32 bits wide
+
+_GPU_INTEGERS = ("id", "deviceId", "cuDevice", "totalMemory", "memoryBandwidth", "clockRate", "smCount")
+_GPU_LIMITS = ("computeMajor", "computeMinor", "maxWarpsPerSm", "threadsPerWarp")
+
+_STARTERS = frozenset({"nsys-launcher", "sh", "bash", "dash", "zsh", "ksh", "ash", "busybox"})
+"""Programs that others are started by, in the same process: nsys keeps the name that it saw first."""
+
+Used = tuple[int, int]
+"""A ``globalPid`` and the device number that this process uses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device that the export describes (``gpu``, its row of TARGET_INFO_GPU), or that is known by number only.
+
+    Args:
+        ordinal: Number by which the program addressed it.
+        gpu: Description; empty where the export has none.
+        users: The processes that use it, with the numbers that they use.
+    """
+
+    ordinal: int
+    gpu: Mapping[str, Any]
+    users: tuple[Used, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Identity:
+    """Surrogate ids and their tables.
+
+    Args:
+        threads: ``globalTid`` by thread id.
+        processes: ``globalPid`` by process id.
+        process_of_thread: Process id by thread id.
+        device_keys: ``process_id * 2**32 + device number``, for :meth:`device_ids`.
+        device_values: Device id of each key.
+        gpu_devices: Device id by number of the GPU in the export.
+        tables: The tables ``devices``, ``processes`` and ``threads``.
+    """
+
+    threads: Array
+    processes: Array
+    process_of_thread: Array
+    device_keys: Array
+    device_values: Array
+    gpu_devices: Mapping[int, int]
+    tables: Mapping[str, pa.Table]
+
+    def thread_ids(self, raw_threads: Array) -> Array:
+        """Thread ids of ``globalTid`` values; null counts as 0."""
+        return pc.index_in(_known(raw_threads), value_set=self.threads)
+
+    def process_ids(self, raw_processes: Array) -> Array:
+        """Process ids of ``globalPid`` values; null counts as 0."""
+        return pc.index_in(_known(raw_processes), value_set=self.processes)
+
+    def device_ids(self, processes: Array, numbers: Array) -> Array:
+        """Device ids of the device numbers that ``processes`` (ids) use; null counts as 0. Null for "no device"."""
+        keys = pc.add(pc.multiply(processes.cast(pa.int64()), _KEY), _known(numbers))
+        return self.device_values.take(pc.index_in(keys, value_set=self.device_keys))
+
+
+def _known(values: Array) -> Array:
+    """``values`` with 0 for null. Arrow copies them even where there is none."""
+    return values.fill_null(0) if values.null_count else values
+
+
+def identify_all(raw: RawTables, survey: Survey) -> Identity:
+    """Number processes by pid, threads by pid and tid, devices by ordinal and uuid.
+
+    Only what owns an event gets an id: exports list every process of the machine, which is nobody's business.
+    """
+    threads = _by_pid(survey.threads)
+    processes = _by_pid(np.concatenate([survey.processes, process_of(threads)]))
+    place = {int(process): index for index, process in enumerate(processes)}
+    process_of_thread = np.array([place[int(process)] for process in process_of(threads)], dtype=np.int64)
+    devices = _devices(raw, survey.devices)
+    keys = sorted((place[pid] * _KEY + number, index) for index, d in enumerate(devices) for pid, number in d.users)
+    return Identity(
+        pa.array(threads),
+        pa.array(processes),
+        pa.array(process_of_thread, pa.int32()),
+        pa.array([key for key, _ in keys], pa.int64()),
+        pa.array([index for _, index in keys], pa.int16()),
+        {device.gpu["number"]: index for index, device in enumerate(devices) if device.gpu},
+        {
+            "devices": _devices_table(devices),
+            "processes": _processes_table(raw, processes),
+            "threads": _threads_table(raw, threads, process_of_thread),
+        },
+    )
+
+
+def _by_pid(ids: Ids) -> Ids:
+    """Distinct ids in order of process id, then thread id, then machine."""
+    distinct = np.unique(ids)
+    return distinct[np.lexsort((distinct, distinct & LOCAL_ID, _pids(distinct)))]
+
+
+def _pids(ids: Ids) -> Ids:
+    return (ids >> PROCESS_SHIFT) & LOCAL_ID
+
+
+def _devices(raw: RawTables, used: frozenset[Used]) -> list[Device]:
+    """All devices that the export describes or that did work, in order of ordinal and uuid."""
+    gpus = [
+        row | {"number": number}
+        for row in raw.small("TARGET_INFO_GPU", _GPU_INTEGERS + _GPU_LIMITS, ("name", "uuid"))
+        # Exports of 2020 number GPUs by deviceId; id took its place.
+        if (number := row["deviceId"] if row["id"] is None else row["id"]) is not None
+    ]
+    mapping = {
+        (row["pid"], row["cudaId"]): row["gpuId"]
+        for row in raw.small("TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId", "pid"))
+    }
+    users: dict[tuple[bool, int], list[Used]] = {(True, gpu["number"]): [] for gpu in gpus}
+    for pid, number in sorted(used):
+        gpu = _gpu_number(((pid >> PROCESS_SHIFT) & LOCAL_ID, number), mapping, gpus)
+        users.setdefault((False, number) if gpu is None else (True, gpu), []).append((pid, number))
+    described = {gpu["number"]: gpu for gpu in gpus}
+    found = [_device(number, described[number] if known else {}, pairs) for (known, number), pairs in users.items()]
+    return sorted(
+        found, key=lambda device: (device.ordinal, device.gpu.get("uuid") or "", device.gpu.get("number", -1))
+    )
+
+
+def _gpu_number(used: Used, mapping: Mapping[Used, int], gpus: list[dict[str, Any]]) -> int | None:
+    """GPU behind the device number of a process, by the best evidence that the export has.
+
+    Its own map of processes; else that map where all processes agree; else the number that CUDA gives the GPU, which
+    is its place in the export where CUDA's number is not stated.
+    """
+    _, number = used
+    agreed = {gpu for (_, other), gpu in mapping.items() if other == number}
+    guess = mapping.get(used, min(agreed) if len(agreed) == 1 else None)
+    if guess is None:
+        stated = any(gpu["cuDevice"] is not None for gpu in gpus)
+        matching = [gpu["number"] for gpu in gpus if gpu["cuDevice" if stated else "number"] == number]
+        guess = matching[0] if matching else None
+    return guess if any(gpu["number"] == guess for gpu in gpus) else None
+
+
+def _device(number: int, gpu: Mapping[str, Any], users: list[Used]) -> Device:
+    """Its ordinal is the number that all users agree on; else CUDA's own, or the place in the export."""
+    addressed = {used for _, used in users}
+    own = number if gpu.get("cuDevice") is None else int(gpu["cuDevice"])
+    return Device(addressed.pop() if len(addressed) == 1 else own, gpu, tuple(users))
+
+
+def _devices_table(devices: list[Device]) -> pa.Table:
+    rows = [_device_row(index, device.ordinal, device.gpu) for index, device in enumerate(devices)]
+    return pa.Table.from_pylist(rows, schema.table("devices").arrow)
+
+
+def _device_row(index: int, ordinal: int, gpu: Mapping[str, Any]) -> dict[str, Any]:
+    major, minor = gpu.get("computeMajor"), gpu.get("computeMinor")
+    warps, width = gpu.get("maxWarpsPerSm"), gpu.get("threadsPerWarp")
+    return {
+        "device_id": index,
+        "kind": "gpu",
+        "ordinal": ordinal,
+        "name": gpu.get("name"),
+        "uuid": gpu.get("uuid"),
+        "compute_capability": None if major is None or minor is None else f"{major}.{minor}",
+        "sm_count": gpu.get("smCount"),
+        "max_threads_per_sm": None if warps is None or width is None else warps * width,
+        "memory_bytes": gpu.get("totalMemory"),
+        "memory_bandwidth": gpu.get("memoryBandwidth"),
+        "clock_hz": gpu.get("clockRate"),
+    }
+
+
+def _processes_table(raw: RawTables, processes: Ids) -> pa.Table:
+    """Names are file names: the folders of a program are private. Exports of 2020 have no PROCESSES.
+
+    Programs that nsys or a shell started may still go by the name of that there; their first thread knows better.
+    """
+    stated = {row["globalPid"]: row["name"] for row in raw.small("PROCESSES", ("globalPid",), ("name",))}
+    first_threads = _thread_names(raw, processes | _pids(processes))  # the first thread of a process has its id
+    rows = []
+    for index, (process, pid, name) in enumerate(zip(processes, _pids(processes), first_threads, strict=True)):
+        known = _file_name(stated.get(int(process)))
+        better = _file_name(name) if known is None or known in _STARTERS else known
+        rows.append({"process_id": index, "pid": int(pid), "name": better or known, "rank": None})
+    return pa.Table.from_pylist(rows, schema.table("processes").arrow)
+
+
+def _file_name(name: str | None) -> str | None:
+    return name and (name.rstrip("/").rsplit("/", 1)[-1] or name)
+
+
+def _threads_table(raw: RawTables, threads: Ids, process_of_thread: Ids) -> pa.Table:
+    columns = [
+        pa.array(np.arange(len(threads), dtype=np.int32)),
+        pa.array(process_of_thread, pa.int32()),
+        pa.array(threads & LOCAL_ID),
+        pa.array(_thread_names(raw, threads), pa.string()),
+    ]
+    return pa.table(columns, schema=schema.table("threads").arrow)
+
+
+def _thread_names(raw: RawTables, threads: Ids) -> list[str | None]:
+    """Name of each thread: the one with the highest priority, which the program gave rather than the system."""
+    wanted = {int(thread) for thread in threads}
+    rows = raw.small("ThreadNames", ("globalTid", "nameId", "priority"))
+    ranked = sorted(
+        (row["priority"] or 0, row["globalTid"], row["nameId"]) for row in rows if row["globalTid"] in wanted
+    )
+    by_thread = {thread: name for _, thread, name in ranked if name is not None}
+    ids = pa.array(sorted(set(by_thread.values())), pa.int64())
+    words = dict(zip(ids.to_pylist(), look_up(raw, ids).to_pylist(), strict=True))
+    return [words.get(by_thread.get(int(thread), -1)) for thread in threads]

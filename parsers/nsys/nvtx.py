@@ -1,0 +1,127 @@
+"""NVTX ranges and marks: names of domains and categories, order, nesting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.intervals import nesting
+from traceviz.parsers.nsys.constants import LOCAL_ID, NVTX_CATEGORY_NAME, NVTX_DOMAIN_NAME
+from traceviz.parsers.nsys.events import EventReader
+from traceviz.parsers.nsys.mapping import EventTable
+from traceviz.parsers.nsys.names import look_up
+from traceviz.parsers.nsys.raw import Keep, RawTables
+from traceviz.parsers.shared.arrow import Array, ChunkedArray, DictionaryArray, pc
+
+_TABLE = "NVTX_EVENTS"
+_DERIVED = ("domain", "category", "range_id", "depth", "parent_id")
+
+Words = dict[tuple[Any, ...], str]
+
+
+def read_nvtx(events: EventReader, table: EventTable) -> pa.Table:
+    """Table ``nvtx``, sorted by start (where equal, the longer range first), with the nesting of push/pop ranges."""
+    declared = schema.table("nvtx").arrow
+    raw_numbers = [pa.field("domain", pa.int64()), pa.field("category", pa.int64())]
+    (source,) = table.sources
+    streamed = pa.schema([*(field for field in declared if field.name not in _DERIVED), *raw_numbers])
+    rows = ordered(events.columns(table, source, streamed))
+    domains, categories = _declared_names(events.raw)
+    domain, category = pc.fill_null(rows.column("domain").combine_chunks(), 0), rows.column("category").combine_chunks()
+    owner = _taken(events.identity.processes, rows.column("process_id"))
+    derived = {
+        "domain": _named([owner, domain], lambda process, number: domains.get((process, number), _unnamed(number))),
+        "category": _named([owner, domain, category], lambda *key: _category(categories, *key)),
+        "range_id": pa.array(np.arange(rows.num_rows)),
+        **push_pop_nesting(rows, events.survey.last_ns - events.survey.zero_ns),
+    }
+    columns: dict[str, Array] = {
+        name: derived[name] if name in derived else rows.column(name) for name in declared.names
+    }
+    return pa.table(columns, schema=declared)
+
+
+def ordered(rows: pa.Table) -> pa.Table:
+    """Rows by start; an outer range before an inner one that starts with it; else in the order of the file."""
+    lasting = pc.fill_null(rows.column("dur_ns"), np.iinfo(np.int64).max)
+    order = np.lexsort((-lasting.to_numpy(), rows.column("start_ns").to_numpy()))
+    return rows if np.all(order[1:] > order[:-1]) else rows.take(order)
+
+
+def push_pop_nesting(rows: pa.Table, span_ns: int) -> dict[str, Array]:
+    """Depth and parent of push/pop ranges, which nest within their thread; null for start/end ranges and marks.
+
+    A range that never ended lasts until the capture does.
+    """
+    nests = pc.equal(rows.column("kind").cast(pa.string()), "push_pop").to_numpy()
+    nested = rows.filter(pa.array(nests))
+    starts = nested.column("start_ns").to_numpy()
+    ends = np.maximum(starts + pc.fill_null(nested.column("dur_ns"), span_ns).to_numpy(), starts)
+    depth, parent = nesting(starts, ends, nested.column("thread_id").to_numpy())
+    depths, parents = np.zeros(rows.num_rows, np.int32), np.full(rows.num_rows, -1, np.int64)
+    position = np.flatnonzero(nests)
+    depths[nests] = depth
+    parents[nests] = np.where(parent >= 0, position[parent], -1) if len(position) else parent
+    return {"depth": pa.array(depths, mask=~nests), "parent_id": pa.array(parents, mask=parents < 0)}
+
+
+def _named(columns: Sequence[Array], name_of: Callable[..., str | None]) -> DictionaryArray:
+    """Names of rows by the distinct combinations of their ``columns``, of which there are few."""
+    codes = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        distinct = pc.unique(column)
+        codes = codes * max(len(distinct), 1) + pc.index_in(column, value_set=distinct).to_numpy(zero_copy_only=False)
+    _, first, combination = np.unique(codes, return_index=True, return_inverse=True)
+    keys = zip(*(column.take(first).to_pylist() for column in columns), strict=True)
+    words = pa.array([name_of(*key) for key in keys], pa.string()).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(words.indices.take(combination), words.dictionary)
+
+
+def _unnamed(domain: int) -> str:
+    """Captures that began after a domain was created do not know its name."""
+    return f"[domain {domain}]" if domain else ""
+
+
+def _category(names: Words, process: int, domain: int, category: int | None) -> str | None:
+    """Categories are declared per domain; those of the default domain are used in the others too."""
+    if category is None:
+        return None
+    return names.get((process, domain, category), names.get((process, 0, category), f"[category {category}]"))
+
+
+def _declared_names(raw: RawTables) -> tuple[Words, Words]:
+    """Names of domains by (process, domain), and of categories by (process, domain, category)."""
+    present = raw.columns(_TABLE)
+    named = [name for name in ("text", "textId") if name in present]
+    texts = [name for name in named if name == "text" or raw.is_text(_TABLE, name)]
+    numbers = ["eventType", "globalTid", "domainId", "category", *named]
+    integers = [name for name in numbers if name in present and name not in texts]
+    keep = Keep("eventType", (NVTX_CATEGORY_NAME, NVTX_DOMAIN_NAME))
+    rows = [row for batch in raw.stream(_TABLE, integers, texts, keep) for row in batch.to_pylist()]
+    used = {row[name] for row in rows for name in named if name not in texts and row[name] is not None}
+    ids = pa.array(sorted(used), pa.int64())
+    words = dict(zip(ids.to_pylist(), look_up(raw, ids).to_pylist(), strict=True))
+    domains: Words = {}
+    categories: Words = {}
+    for row in rows:
+        name = next((word for name in named if (word := _word(row[name], words))), None)
+        process, domain = (row.get("globalTid") or 0) & ~LOCAL_ID, row.get("domainId") or 0
+        if name and row["eventType"] == NVTX_DOMAIN_NAME:
+            domains[process, domain] = name
+        elif name:
+            categories[process, domain, row.get("category")] = name
+    return domains, categories
+
+
+def _taken(values: Array, indices: ChunkedArray) -> Array:
+    return values.take(indices.combine_chunks())
+
+
+def _word(value: Any, words: dict[Any, Any]) -> str | None:
+    """A name that is stored as itself, or as the id of a string."""
+    word: str | None = value.decode("utf-8", "replace") if isinstance(value, bytes) else words.get(value)
+    return word

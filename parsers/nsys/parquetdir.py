@@ -1,0 +1,110 @@
+"""Reader of Nsight Systems ``parquetdir`` exports: a folder with one Parquet file per table (nsys 2023.4 and later)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.nsys.raw import Keep, RawTables
+from traceviz.parsers.nsys.tables import Provenance, read_tables
+from traceviz.parsers.shared.arrow import Array
+from traceviz.parsers.shared.sqlite_arrow import BATCH_ROWS
+
+SUFFIX = ".parquet"
+CERTAIN = frozenset(
+    {"StringIds", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS", "OSRT_API"}
+)
+"""One of these names is enough to know the folder."""
+
+
+class ParquetTables(RawTables):
+    """Tables of a ``parquetdir`` export.
+
+    Raises:
+        DamagedTraceError: a file is not Parquet, or is cut short.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._schemas: dict[str, pa.Schema] = {}
+        for file in sorted(path.glob("*" + SUFFIX)):
+            try:
+                self._schemas[file.stem] = pq.read_schema(file)
+            except (OSError, pa.ArrowException) as error:
+                raise self.damaged(file.stem, error) from error
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the tables present."""
+        return frozenset(self._schemas)
+
+    def columns(self, table: str) -> frozenset[str]:
+        """Columns of ``table``."""
+        return frozenset(self._schemas[table].names) if table in self._schemas else frozenset()
+
+    def is_text(self, table: str, column: str) -> bool:
+        """See :meth:`RawTables.is_text`."""
+        return _is_text(self._schemas[table].field(column).type)
+
+    def stream(
+        self, table: str, integers: Sequence[str], texts: Sequence[str] = (), keep: Keep | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of columns; see :meth:`RawTables.stream`."""
+        kept = [keep.column] if keep and keep.column in self.columns(table) else []
+        wanted = list(dict.fromkeys([*integers, *texts, *kept]))
+        types: dict[str, pa.DataType] = {**dict.fromkeys(wanted, pa.int64()), **dict.fromkeys(texts, pa.binary())}
+        try:
+            with pq.ParquetFile(self.path / (table + SUFFIX)) as file:
+                for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
+                    arrays = [_cast(batch[name], types[name]) for name in wanted]
+                    chosen = pa.RecordBatch.from_arrays(arrays, names=wanted)
+                    yield keep.of(chosen) if keep and kept else chosen
+        except (OSError, pa.ArrowException) as error:
+            raise self.damaged(table, error) from error
+
+    def close(self) -> None:
+        """Nothing stays open: each stream opens its file."""
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(
+        pa.types.is_string(values)
+        or pa.types.is_large_string(values)
+        or pa.types.is_binary(values)
+        or pa.types.is_large_binary(values)
+    )
+
+
+def _cast(values: Array, kind: pa.DataType) -> Array:
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_integer(kind) and _is_text(values.type):
+        raise pa.ArrowInvalid("text in a column of numbers")
+    return values.cast(kind)
+
+
+class NsysParquetReader(Reader):
+    """Folders that ``nsys export --type parquetdir`` writes."""
+
+    format: ClassVar[str] = "nsys-parquet"
+    title: ClassVar[str] = "Nsight Systems Parquet export"
+    suffixes: ClassVar[tuple[str, ...]] = ()
+
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
+        """Certain of a folder with one of the tables that every export has."""
+        try:
+            known = path.is_dir() and any((path / (name + SUFFIX)).is_file() for name in CERTAIN)
+        except (OSError, ValueError):
+            return Match.NO
+        return Match.YES if known else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`."""
+        with ParquetTables(path) as raw:
+            yield from read_tables(raw, options, Provenance("nsys parquetdir"))

@@ -1,0 +1,99 @@
+"""Reader of Nsight Systems reports, ``.nsys-rep`` and ``.qdrep``, through the installed ``nsys export``."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+
+from traceviz import nsys_program
+from traceviz.errors import DamagedTraceError, MissingToolError
+from traceviz.parsers.base import HEAD_BYTES, Match, Reader, ReadOptions
+from traceviz.parsers.nsys import tool as nsys_tool
+from traceviz.parsers.nsys.parquetdir import ParquetTables
+from traceviz.parsers.nsys.raw import STRINGS, RawTables
+from traceviz.parsers.nsys.sqlite import NsysSqliteReader, SqliteTables
+from traceviz.parsers.nsys.tables import Provenance, read_tables
+
+MAGIC = b"NVIDIA Tegra Profiler Report "
+STAGE = "nsys export"
+
+
+class NsysReportReader(Reader):
+    """Reports that ``nsys profile`` writes."""
+
+    format: ClassVar[str] = "nsys-rep"
+    title: ClassVar[str] = "Nsight Systems report"
+    suffixes: ClassVar[tuple[str, ...]] = (".nsys-rep", ".qdrep")
+
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the first bytes say it all)
+        """Certain of the report's first words, the same since 2020."""
+        return Match.YES if head.startswith(MAGIC) else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`. An export beside the report is used where nsys is missing or too old for it."""
+        nsys = nsys_program.find_nsys()
+        try:
+            if nsys is None:
+                raise nsys_tool.missing_nsys(path)
+            with tempfile.TemporaryDirectory(prefix="traceviz-") as folder:
+                raw = exported(nsys, path, Path(folder), options)
+                yield from read_export(raw, nsys, path, options, "nsys-rep")
+        except MissingToolError as error:
+            yield from _read_beside(path, options, error)
+
+
+def exported(nsys: nsys_program.Nsys, report: Path, folder: Path, options: ReadOptions) -> RawTables:
+    """Export ``report`` into ``folder`` and open the result.
+
+    Neither the exit status nor the presence of a file is trusted: nsys has been seen to fail with 0, and to leave
+    half an export behind.
+
+    Raises:
+        MissingToolError: a newer nsys recorded the report.
+        DamagedTraceError: nsys fails, or what it wrote is incomplete.
+    """
+    output = folder / f"export.{nsys.export_type}"
+    outcome = nsys_program.run_quietly(nsys.export_command(report, output), folder, STAGE, options.progress)
+    if outcome.too_old:
+        raise nsys_tool.too_old(report, nsys)
+    if outcome.status != 0 or not output.exists() or output.with_name(output.name + "-journal").exists():
+        raise nsys_tool.failed(report, outcome)
+    try:
+        raw: RawTables = ParquetTables(output) if output.is_dir() else SqliteTables(output)
+    except DamagedTraceError as error:
+        raise nsys_tool.failed(report, outcome) from error
+    if STRINGS not in raw.names:
+        raw.close()
+        raise nsys_tool.failed(report, outcome)
+    return raw
+
+
+def read_export(
+    raw: RawTables, nsys: nsys_program.Nsys, source: Path, options: ReadOptions, route: str
+) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of a fresh export of ``source``, which is closed afterwards."""
+    steps = f"{route}, nsys export --type={nsys.export_type} (nsys {nsys.version})"
+    with raw:
+        yield from read_tables(raw, options, Provenance(steps, nsys_tool.recorded_version(source)))
+
+
+def _read_beside(report: Path, options: ReadOptions, error: MissingToolError) -> Iterator[tuple[str, pa.Table]]:
+    """Read the SQLite export beside ``report``; without one, ``error`` stands."""
+    beside = report.with_suffix(".sqlite")
+    if not beside.is_file() or not NsysSqliteReader().sniff(_head(beside), beside):
+        raise error
+    message = f"Read from {beside.name} beside the report. {error.why}"
+    notes = (("sqlite-beside-report", "info", message),)
+    with SqliteTables(beside) as raw:
+        yield from read_tables(
+            raw, options, Provenance("nsys sqlite beside the report", nsys_tool.recorded_version(report), notes)
+        )
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(HEAD_BYTES)

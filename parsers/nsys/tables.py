@@ -1,0 +1,119 @@
+"""From the raw tables of an export to the tables of the contract, one at a time.
+
+The order of work: what the export says of its capture, a survey of all event tables (clock and identities), then one
+event table after the other, streamed batch by batch into the narrow types of the contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.nsys.capture import Capture, read_capture
+from traceviz.parsers.nsys.events import EventReader
+from traceviz.parsers.nsys.identity import identify_all
+from traceviz.parsers.nsys.mapping import EVENT_TABLES
+from traceviz.parsers.nsys.notes import Notes, note_diagnostics
+from traceviz.parsers.nsys.nvtx import read_nvtx
+from traceviz.parsers.nsys.raw import RawTables
+from traceviz.parsers.nsys.samples import has_samples, read_samples
+from traceviz.parsers.nsys.survey import Survey, present, take_survey
+from traceviz.parsers.shared.arrow import DictionaryArray, pc
+
+PRODUCER = "Nsight Systems"
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How an export was come by.
+
+    Args:
+        route: The steps from the file that was given to the tables, for ``run.reader``.
+        capture_version: Version of the nsys that recorded, where the file that was given states it.
+        notes: Rows for table ``notes``: code, severity, message.
+    """
+
+    route: str
+    capture_version: str | None = None
+    notes: tuple[tuple[str, str, str], ...] = ()
+
+
+def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the tables of an export, ``notes`` last.
+
+    Raises:
+        DamagedTraceError: a table cannot be decoded.
+    """
+    notes = Notes()
+    for code, severity, message in provenance.notes:
+        notes.add(code, severity, message)
+    capture = read_capture(raw)
+    survey = take_survey(raw)
+    yield "run", _run(capture, survey, provenance, keep_private=options.keep_private)
+    identity = identify_all(raw, survey)
+    yield from identity.tables.items()
+    events = EventReader(raw, survey, identity, notes, options)
+    for declared in EVENT_TABLES:
+        if not options.wants(declared.name):
+            continue
+        if any(present(raw, declared.sources)):
+            table = read_nvtx(events, declared) if declared.name == "nvtx" else events.read(declared)
+            if declared.name == "cuda_api":
+                _note_hidden_graphs(raw, capture, table, notes)
+            yield declared.name, table
+            del table  # the caller may have let go of it, and so must we
+        elif capture.shows(declared.evidence, raw.names):
+            yield declared.name, schema.table(declared.name).empty()
+    if options.wants("samples") and has_samples(raw):
+        yield "samples", read_samples(raw, survey.zero_ns, identity.gpu_devices)
+    _note_graph_traces(raw, notes)
+    note_diagnostics(raw, notes)
+    yield "notes", notes.table()
+
+
+def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_private: bool) -> pa.Table:
+    row = {
+        "format": "nsys",
+        "producer": capture.product or PRODUCER,
+        "producer_version": _version(provenance.capture_version, capture.export_version),
+        "source_schema": capture.schema_version,
+        "framework": None,
+        "driver_version": capture.driver_version,
+        "cuda_version": capture.cuda_version,
+        "host": capture.host if keep_private else None,
+        "command": capture.command if keep_private else None,
+        "t0_unix_ns": capture.zero_unix_ns(survey.zero_ns),
+        "span_ns": survey.last_ns - survey.zero_ns,
+        "reader": provenance.route,
+    }
+    return pa.Table.from_pylist([row], schema.table("run").arrow)
+
+
+def _version(captured: str | None, exported: str | None) -> str | None:
+    """The version that recorded, and the one that exported where it is another; an export need not state the former."""
+    if captured is None:
+        return exported and f"exported by {exported}"
+    return f"{captured}, exported by {exported}" if exported and exported != captured else captured
+
+
+HIDDEN = "Graph-level tracing hides kernels: record with --cuda-graph-trace=node to see those that CUDA graphs launch."
+
+
+def _note_graph_traces(raw: RawTables, notes: Notes) -> None:
+    """Graphs that were recorded as a whole (since 3.1): device work of which no kernel is known."""
+    if "start" in raw.columns("CUPTI_ACTIVITY_KIND_GRAPH_TRACE"):
+        rows = raw.extent("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "start", None, None).rows
+        notes.add("graph-kernels-hidden", "warning", HIDDEN, rows)
+
+
+def _note_hidden_graphs(raw: RawTables, capture: Capture, calls: pa.Table, notes: Notes) -> None:
+    """Graphs that were launched, in a capture whose options say that it records them as a whole."""
+    if capture.graph_level_tracing and "CUPTI_ACTIVITY_KIND_GRAPH_TRACE" not in raw.names and calls.num_rows:
+        names: list[DictionaryArray] = calls["name"].chunks
+        launches = pc.match_substring_regex(names[0].dictionary, "^(cuda|cu)GraphLaunch")
+        counted = sum(pc.sum(launches.take(chunk.indices)).as_py() or 0 for chunk in names)
+        notes.add("graph-kernels-hidden", "warning", HIDDEN, counted)

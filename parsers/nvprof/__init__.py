@@ -1,0 +1,1 @@
+"""nvprof: its databases, and what it prints."""

@@ -1,0 +1,237 @@
+"""Who is who in an nvprof database: surrogate ids of processes, threads and devices, and their tables.
+
+Kernels and copies do not say which process they belong to: where a file holds several, the API call with the same
+correlation id tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.nsys.names import decode
+from traceviz.parsers.nvprof import constants
+from traceviz.parsers.nvprof.raw import NvprofTables
+from traceviz.parsers.nvprof.survey import Survey, Thread, small
+from traceviz.parsers.shared.arrow import Array, pc
+
+_DEVICE = constants.PREFIX + "DEVICE"
+_NAME = constants.PREFIX + "NAME"
+_CALLS = (constants.PREFIX + "RUNTIME", constants.PREFIX + "DRIVER")
+_DEVICE_NUMBERS = (
+    *("id", "name", "numMultiprocessors", "maxWarpsPerMultiprocessor", "numThreadsPerWarp", "globalMemorySize"),
+    *("globalMemoryBandwidth", "coreClockRate", "computeCapabilityMajor", "computeCapabilityMinor"),
+)
+_KILO = 1000  # memory bandwidth comes in kB/s, the clock rate in kHz
+_INT32_MAX = 2**31 - 1
+_NO_THREAD = {0: "whole process"}
+"""Events of a process that belong to none of its threads, such as ranges from one thread to another."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launches:
+    """Which process made the call with a correlation id; both arrays sorted by it, of each id the first."""
+
+    correlations: Array
+    processes: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Identity:
+    """Surrogate ids and their tables.
+
+    Args:
+        processes: Process id of the system by surrogate id.
+        threads: Combined process and thread id by surrogate id, see :func:`_combined`.
+        process_of_thread: Surrogate process id by surrogate thread id.
+        devices: Device number by surrogate id.
+        launches: Processes of launch calls, where there are several processes.
+        command: Command line of the first process.
+        tables: The tables ``devices``, ``processes`` and ``threads``.
+    """
+
+    processes: Array
+    threads: Array
+    process_of_thread: Array
+    devices: Array
+    launches: Launches | None
+    command: str | None
+    tables: Mapping[str, pa.Table]
+
+    def process_ids(self, pids: Array) -> Array:
+        """Surrogate ids of process ids; null counts as 0."""
+        return pc.index_in(pc.fill_null(pids, 0), value_set=self.processes)
+
+    def thread_ids(self, pids: Array, tids: Array) -> Array:
+        """Surrogate ids of threads; null counts as 0."""
+        return pc.index_in(_combined(pids, tids), value_set=self.threads)
+
+    def device_ids(self, numbers: Array) -> Array:
+        """Surrogate ids of device numbers; null counts as 0."""
+        return pc.index_in(pc.fill_null(numbers, 0), value_set=self.devices).cast(pa.int16())
+
+    def launchers(self, correlations: Array) -> Array:
+        """Surrogate ids of the processes that made the calls with these correlation ids; null where no call has it."""
+        rows = len(correlations)
+        if self.launches is None:
+            return pa.array(np.zeros(rows, np.int32))
+        found = pc.index_in(correlations, value_set=self.launches.correlations)
+        return self.launches.processes.take(found)
+
+
+def _combined(pids: Array, tids: Array) -> Array:
+    """One number for process and thread: the process above bit 32."""
+    process, thread = (pc.fill_null(ids, 0).to_numpy(zero_copy_only=False) for ids in (pids, tids))
+    return pa.array((process.astype(np.int64) << 32) | thread.astype(np.int64))
+
+
+def identify_all(raw: NvprofTables, survey: Survey) -> Identity:
+    """Number processes by pid, threads by pid and tid, devices by their number."""
+    names = _names(raw)
+    stated = sorted(process for (kind, process, _) in names if kind == constants.OBJECT_PROCESS)
+    pids: list[int | None] = [*(sorted(survey.processes) or stated[:1])]
+    if not pids and any(survey.rows.values()):
+        pids = [None]
+    processes = [0 if pid is None else pid for pid in pids]
+    threads = sorted(survey.threads)
+    place = {pid: index for index, pid in enumerate(processes)}
+    of_thread = pa.array([place[pid] for pid, _ in threads], pa.int32())
+    keys = [pa.array([thread[side] for thread in threads], pa.int64()) for side in (0, 1)]
+    described = _described(raw)
+    devices = sorted(survey.devices | set(described))
+    command = next((names[key] for pid in processes if (key := (constants.OBJECT_PROCESS, pid, 0)) in names), None)
+    return Identity(
+        pa.array(processes, pa.int64()),
+        _combined(*keys),
+        of_thread,
+        pa.array(devices, pa.int64()),
+        _launches(raw, place) if len(processes) > 1 else None,
+        command,
+        {
+            "devices": _devices_table(raw, devices, described),
+            "processes": _processes_table(pids, names),
+            "threads": _threads_table(threads, of_thread, names),
+        },
+    )
+
+
+Names = dict[tuple[int, int, int], str]
+"""Names of processes (their command lines) and threads by kind of object, process id and thread id."""
+
+
+def _names(raw: NvprofTables) -> Names:
+    rows = small(raw, _NAME, ("objectKind", "processId", "threadId", "name"))
+    words = _words(raw, rows)
+    return {
+        (row["objectKind"], row["processId"], row["threadId"] or 0): word
+        for row in rows
+        if row["processId"] is not None and (word := words.get(row["name"]))
+    }
+
+
+def _words(raw: NvprofTables, rows: Iterable[Mapping[str, Any]]) -> dict[Any, str]:
+    """Strings of the ids in column ``name`` of ``rows``."""
+    ids = pa.array(sorted({row["name"] for row in rows if row["name"] is not None}), pa.int64())
+    return dict(zip(ids.to_pylist(), decode(raw.words(ids)).to_pylist(), strict=True))
+
+
+def _processes_table(pids: list[Any], names: Names) -> pa.Table:
+    """The name of a program is the file name of the first word of its command line; the rest is private."""
+    commands = [names.get((constants.OBJECT_PROCESS, pid, 0)) for pid in pids]
+    rows = [
+        {"process_id": index, "pid": pid, "name": program(command), "rank": None}
+        for index, (pid, command) in enumerate(zip(pids, commands, strict=True))
+    ]
+    return pa.Table.from_pylist(rows, schema.table("processes").arrow)
+
+
+def program(command: str | None) -> str | None:
+    """File name of the program that a command line starts."""
+    words = (command or "").split()
+    return words[0].rsplit("/", 1)[-1] or None if words else None
+
+
+def _threads_table(threads: list[Thread], of_thread: Array, names: Names) -> pa.Table:
+    columns = [
+        pa.array(range(len(threads)), pa.int32()),
+        of_thread,
+        pa.array([tid for _, tid in threads], pa.int64()),
+        pa.array(
+            [names.get((constants.OBJECT_THREAD, *thread), _NO_THREAD.get(thread[1])) for thread in threads],
+            schema.TEXT,
+        ),
+    ]
+    return pa.table(columns, schema=schema.table("threads").arrow)
+
+
+def _described(raw: NvprofTables) -> dict[int, dict[str, Any]]:
+    """Rows of the table of devices by device number."""
+    rows = small(raw, _DEVICE, _DEVICE_NUMBERS, ("uuid",))
+    return {row["id"]: row for row in rows if row["id"] is not None}
+
+
+def _devices_table(raw: NvprofTables, devices: list[int], described: Mapping[int, dict[str, Any]]) -> pa.Table:
+    words = _words(raw, described.values())
+    rows = [_device(index, number, described.get(number, {}), words) for index, number in enumerate(devices)]
+    return pa.Table.from_pylist(rows, schema.table("devices").arrow)
+
+
+def _device(index: int, number: int, row: Mapping[str, Any], words: Mapping[Any, str]) -> dict[str, Any]:
+    major, minor = row.get("computeCapabilityMajor"), row.get("computeCapabilityMinor")
+    return {
+        "device_id": index,
+        "kind": "gpu",
+        "ordinal": _small(number),
+        "name": words.get(row.get("name", constants.NO_NAME)),
+        "uuid": _uuid(row.get("uuid")),
+        "compute_capability": None if major is None or minor is None else f"{major}.{minor}",
+        "sm_count": _small(row.get("numMultiprocessors")),
+        "max_threads_per_sm": _small(_product(row.get("maxWarpsPerMultiprocessor"), row.get("numThreadsPerWarp"))),
+        "memory_bytes": row.get("globalMemorySize"),
+        "memory_bandwidth": _whole(_product(row.get("globalMemoryBandwidth"), _KILO)),
+        "clock_hz": _whole(_product(row.get("coreClockRate"), _KILO)),
+    }
+
+
+def _product(*factors: int | None) -> int | None:
+    known = [factor for factor in factors if factor is not None]
+    return int(np.prod(np.array(known, dtype=object))) if len(known) == len(factors) else None
+
+
+def _small(number: int | None) -> int | None:
+    """A number that fits 32 bits and is not negative."""
+    return number if number is not None and 0 <= number <= _INT32_MAX else None
+
+
+def _whole(number: int | None) -> int | None:
+    return number if number is not None and 0 <= number < 2**63 else None
+
+
+def _uuid(value: bytes | None) -> str | None:
+    """Sixteen bytes as NVIDIA's tools print them, ``GPU-`` and groups of 8, 4, 4, 4 and 12 digits."""
+    if not value or len(value) != 16 or not any(value):
+        return None
+    digits = value.hex()
+    return "GPU-" + "-".join(digits[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
+
+
+def _launches(raw: NvprofTables, place: Mapping[int, int]) -> Launches:
+    """Correlation ids of API calls with their processes; of several processes that use one id, the first."""
+    pairs = [
+        batch
+        for table in _CALLS
+        if raw.columns(table) >= {"correlationId", "processId"}
+        for batch in raw.stream(table, ["correlationId", "processId"])
+    ]
+    kinds = pa.schema([("correlationId", pa.int64()), ("processId", pa.int64())])
+    calls = pa.Table.from_batches(pairs, kinds)
+    numbers = pc.fill_null(calls["correlationId"], -1).to_numpy()
+    distinct, position = np.unique(numbers, return_index=True)
+    pids = pa.array(list(place), pa.int64())
+    owners = pc.index_in(pc.fill_null(calls["processId"], 0).combine_chunks(), value_set=pids)
+    return Launches(pa.array(distinct), owners.take(pa.array(position)))

@@ -1,0 +1,55 @@
+"""Names in nvprof files: functions of the API by number, kernels from their mangled names."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+
+import pycxxfilt
+
+from traceviz.parsers.nsys.mapping import VERSION_SUFFIX
+
+LONGEST_NAME = 10_000
+"""Characters of a mangled name that is demangled. The demangler recurses into what it parses, and a hostile name of
+some hundred thousand characters would exhaust its stack; the longest real ones have a few thousand."""
+
+_FRAMEWORKS = {
+    "PyTorch": re.compile(r"(?<![\w:])(?:at::native|c10|caffe2)::"),
+    "TensorFlow": re.compile(r"(?<![\w:])tensorflow::"),
+}
+"""Namespaces of kernels that only one framework ships."""
+
+
+@cache
+def functions(domain: str) -> Mapping[int, str]:
+    """Names of the functions of ``runtime`` or ``driver`` by callback id, without the version that they came with."""
+    path = resources.files("traceviz.parsers").joinpath("data", "cupti_cbids.csv")
+    rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+    return {int(row["cbid"]): re.sub(VERSION_SUFFIX, "", row["function"]) for row in rows if row["domain"] == domain}
+
+
+def function(domain: str, number: int) -> str:
+    """Name of the function with this callback id; ``cbid_123`` where the list does not have it."""
+    return functions(domain).get(number, f"cbid_{number}")
+
+
+def demangled(name: str) -> str:
+    """The name as it stands in the source; ``name`` itself where it is not mangled, damaged or too long.
+
+    Only what begins as a mangled name is one: a kernel named ``i`` is not the type ``int``.
+    """
+    if not name.startswith(("_Z", "_R")) or len(name) > LONGEST_NAME:
+        return name
+    try:
+        return pycxxfilt.demangle(name) or name
+    except ValueError:
+        return name
+
+
+def framework(kernels: Iterable[str]) -> str | None:
+    """The framework whose own kernels are among ``kernels`` (demangled); ``None`` where there is none, or several."""
+    found = {name for kernel in kernels for name, pattern in _FRAMEWORKS.items() if pattern.search(kernel)}
+    return found.pop() if len(found) == 1 else None

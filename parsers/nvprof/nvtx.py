@@ -1,0 +1,193 @@
+"""NVTX ranges and marks of an nvprof database.
+
+A range is two records with one ``id``; only the first has the name. Its object tells ranges of a thread (push and
+pop) from those of the process (start and end, which may be on two threads).
+
+::
+
+    flags   | start, id 7, "step" |  ...  | end, id 7 |        | instant, id 8, "saved" |
+    nvtx    |--------------- step ----------------|            ^ saved
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.nsys.names import UNKNOWN, decode
+from traceviz.parsers.nsys.notes import Notes
+from traceviz.parsers.nsys.nvtx import ordered, push_pop_nesting
+from traceviz.parsers.nvprof import constants
+from traceviz.parsers.nvprof.identity import Identity
+from traceviz.parsers.nvprof.raw import NvprofTables
+from traceviz.parsers.nvprof.survey import MARKERS, Survey, small
+from traceviz.parsers.shared.arrow import Array, pc
+
+_DATA = constants.PREFIX + "MARKER_DATA"
+_COLUMNS = ("flags", "timestamp", "id", "objectKind", "processId", "threadId", "name", "domain")
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Records:
+    """Records of markers as columns; what a version lacks, or a record leaves out, is 0."""
+
+    columns: Mapping[str, Numbers]
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> _Records:
+        """Those of them that are ``chosen``."""
+        return _Records({name: values[chosen] for name, values in self.columns.items()})
+
+    def __getitem__(self, name: str) -> Numbers:
+        return self.columns[name]
+
+
+def has_markers(raw: NvprofTables) -> bool:
+    """Whether the file has a table of markers."""
+    return "timestamp" in raw.columns(MARKERS)
+
+
+def read_markers(raw: NvprofTables, survey: Survey, identity: Identity, notes: Notes) -> pa.Table:
+    """Table ``nvtx``, sorted by start (where equal, the longer range first), with the nesting of push/pop ranges."""
+    records = _records(raw)
+    flags = records["flags"]
+    begins = records.where((flags & constants.MARKER_START) != 0)
+    ends = records.where((flags & constants.MARKER_END) != 0)
+    marks = records.where((flags & constants.MARKER_INSTANT) != 0)
+    partner = _partners(begins, ends)
+    _note_strays(notes, ends, begins, partner)
+    rows = _rows(raw, identity, begins, ends, partner, marks, survey.zero_ns)
+    declared = schema.table("nvtx").arrow
+    derived = {
+        "range_id": pa.array(np.arange(rows.num_rows)),
+        **push_pop_nesting(rows, survey.last_ns - survey.zero_ns),
+    }
+    columns: dict[str, Array] = {
+        name: derived[name] if name in derived else rows.column(name) for name in declared.names
+    }
+    return pa.table(columns, schema=declared)
+
+
+def _records(raw: NvprofTables) -> _Records:
+    present = [name for name in _COLUMNS if name in raw.columns(MARKERS)]
+    batches = list(raw.stream(MARKERS, present))
+    table = pa.Table.from_batches(batches, pa.schema([(name, pa.int64()) for name in present]))
+    table = table.filter(table["timestamp"].is_valid())
+    nothing = np.zeros(table.num_rows, np.int64)
+    return _Records({name: _numbers(table, name) if name in present else nothing for name in _COLUMNS})
+
+
+def _numbers(table: pa.Table, name: str) -> Numbers:
+    values: Numbers = pc.fill_null(table[name], 0).to_numpy()
+    return values
+
+
+def _partners(begins: _Records, ends: _Records) -> Numbers:
+    """For each begin the index of its end, -1 where there is none.
+
+    Ids may be used again: the n-th end with an id is that of the n-th begin with it.
+    """
+    if not len(begins["id"]) or not len(ends["id"]):
+        return np.full(len(begins["id"]), -1, np.int64)
+    _, codes = np.unique(np.concatenate([begins["id"], ends["id"]]), return_inverse=True)
+    width = len(codes)
+    first = _numbered(codes[: len(begins["id"])], begins["timestamp"], width)
+    second = _numbered(codes[len(begins["id"]) :], ends["timestamp"], width)
+    order = np.argsort(second)
+    place = np.searchsorted(second[order], first)
+    found = np.minimum(place, len(second) - 1)
+    return np.where(second[order][found] == first, order[found], -1)
+
+
+def _numbered(codes: Numbers, times: Numbers, width: int) -> Numbers:
+    """One number for a code and its place in time among equal codes."""
+    order = np.lexsort((times, codes))
+    in_order = codes[order]
+    heads = np.flatnonzero(np.diff(in_order, prepend=-1))
+    runs = np.diff(np.append(heads, len(codes)))
+    numbered = np.empty(len(codes), np.int64)
+    numbered[order] = in_order * width + np.arange(len(codes)) - np.repeat(heads, runs)
+    return numbered
+
+
+def _note_strays(notes: Notes, ends: _Records, begins: _Records, partner: Numbers) -> None:
+    paired = partner[partner >= 0]
+    notes.add("range-not-begun", "info", "nvtx: ends of ranges that began earlier.", len(ends["id"]) - len(paired))
+    open_ranges = len(begins["id"]) - len(paired)
+    notes.add("range-not-ended", "info", "nvtx: ranges that did not end during the capture.", open_ranges)
+    if len(paired):
+        negative = int((ends["timestamp"][paired] < begins["timestamp"][partner >= 0]).sum())
+        message = "nvtx: rows that end before they start, kept without a duration."
+        notes.add("negative-duration", "warning", message, negative)
+
+
+def _rows(  # noqa: PLR0917 (the three kinds of records, and what names and places them)
+    raw: NvprofTables,
+    identity: Identity,
+    begins: _Records,
+    ends: _Records,
+    partner: Numbers,
+    marks: _Records,
+    zero_ns: int,
+) -> pa.Table:
+    """Columns of table ``nvtx`` without the derived ones, in its order."""
+    both = {name: np.concatenate([begins[name], marks[name]]) for name in _COLUMNS}
+    pids, tids = pa.array(both["processId"]), pa.array(both["threadId"])
+    durations, known = _durations(begins, ends, partner, len(marks["id"]))
+    is_mark = np.arange(len(durations)) >= len(begins["id"])
+    whole = both["objectKind"] == constants.OBJECT_PROCESS
+    whole[: len(begins["id"])] |= _elsewhere(begins, ends, partner)
+    columns: dict[str, Array] = {
+        "start_ns": pa.array(both["timestamp"] - zero_ns),
+        "dur_ns": pa.array(durations, mask=~known),
+        "process_id": identity.process_ids(pids),
+        "thread_id": identity.thread_ids(pids, tids),
+        "kind": _chosen(np.where(is_mark, 2, np.where(whole, 1, 0)), ["push_pop", "start_end", "mark"]),
+        "name": _strings(raw, both["name"], UNKNOWN),
+        "domain": _strings(raw, both["domain"], ""),
+        "category": _categories(raw, both["id"]),
+    }
+    return ordered(pa.table(columns))
+
+
+def _durations(begins: _Records, ends: _Records, partner: Numbers, marks: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+    """Durations of ranges and then of marks (0), and which of them are known."""
+    ranged = partner >= 0
+    lasting = np.zeros(len(partner), np.int64)
+    lasting[ranged] = ends["timestamp"][partner[ranged]] - begins["timestamp"][ranged]
+    known = ranged & (lasting >= 0)
+    return np.append(lasting, np.zeros(marks, np.int64)), np.append(known, np.zeros(marks, bool))
+
+
+def _elsewhere(begins: _Records, ends: _Records, partner: Numbers) -> npt.NDArray[np.bool_]:
+    """Ranges that end on another thread than they began on."""
+    moved = np.zeros(len(partner), bool)
+    ranged = partner >= 0
+    moved[ranged] = ends["threadId"][partner[ranged]] != begins["threadId"][ranged]
+    return moved
+
+
+def _chosen(codes: Numbers, words: list[str]) -> Array:
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(words))
+
+
+def _strings(raw: NvprofTables, ids: Numbers, otherwise: str) -> Array:
+    """Strings by id as a dictionary; ``otherwise`` for the id that stands for none."""
+    encoded = pa.array(ids).dictionary_encode()
+    words = pc.fill_null(decode(raw.words(encoded.dictionary)), otherwise).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(words.indices.take(encoded.indices), words.dictionary)
+
+
+def _categories(raw: NvprofTables, ids: Numbers) -> Array:
+    """Categories of markers by number, as their names are not stored; null where a marker has none."""
+    rows = small(raw, _DATA, ("id", "category"))
+    stated = {row["id"]: row["category"] for row in rows if row["id"] is not None and row["category"]}
+    words = pa.array([f"[category {number}]" for number in stated.values()], pa.string()).dictionary_encode()
+    found = pc.index_in(pa.array(ids), value_set=pa.array(list(stated), pa.int64()))
+    return pa.DictionaryArray.from_arrays(words.indices.take(found), words.dictionary)

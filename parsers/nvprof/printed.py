@@ -1,0 +1,225 @@
+"""Reader of what nvprof prints: traces of the GPU and of API calls, and summaries, as CSV or as columns of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.nsys.notes import Notes
+from traceviz.parsers.nvprof.identity import program
+from traceviz.parsers.nvprof.names import framework
+from traceviz.parsers.nvprof.printed_text import Process, Section, looks_printed, processes, sections
+from traceviz.parsers.nvprof.printed_totals import Totals, totals
+from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, sort_rows
+
+_NOTHING = {
+    b"No kernels were profiled.": schema.DEVICE_WORK,
+    b"No API activities were profiled.": ("cuda_api",),
+}
+"""Lines that say that tables are empty."""
+_EVENTS = (*schema.DEVICE_WORK, "cuda_api")
+_SUMMARY = (
+    "The file is a summary: it has totals and no events, so nothing can be said of when they happened. Print the "
+    "events with nvprof --print-gpu-trace --print-api-trace --csv, or keep all with nvprof -o FILE."
+)
+_MICROSECONDS = "Starts are printed to the microsecond, so that events can seem to overlap by one: print with -u us."
+_UNSEEN = "Child processes need --profile-child-processes, and a program that crashes loses what was not yet written."
+_NO_LINE_END = (
+    "The file ends within a line: if it is cut off, later rows are missing, and the last one may not be as it was."
+)
+_ROUNDED = "Columns of text have five digits, so that short gaps between events are lost: print with --csv."
+
+
+class NvprofCsvReader(Reader):
+    """What ``nvprof`` prints, with or without ``--csv``, ``--print-gpu-trace`` and ``--print-api-trace``."""
+
+    format: ClassVar[str] = "nvprof-csv"
+    title: ClassVar[str] = "nvprof CSV or text"
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".txt", ".log")
+
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the content tells)
+        """Certain where nvprof says what it does, or where one of its headers stands."""
+        return Match.YES if looks_printed(head) else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`."""
+        content = path.read_bytes()
+        printed = Printed(path, sections(content), processes(content), _said(content))
+        yield from printed.tables(options)
+
+
+def _said(content: bytes) -> frozenset[str]:
+    """Tables of which the file says that they are empty."""
+    return frozenset(name for line, names in _NOTHING.items() if line in content for name in names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Printed:
+    """A file that nvprof printed.
+
+    Args:
+        path: The file.
+        sections: Its tables.
+        processes: The processes that it says it profiles.
+        said: Tables of the contract of which it says that they are empty.
+    """
+
+    path: Path
+    sections: Sequence[Section]
+    processes: Sequence[Process]
+    said: frozenset[str]
+
+    def tables(self, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """Yield the tables of the contract, ``notes`` last.
+
+        Raises:
+            DamagedTraceError: there is nothing to read.
+        """
+        if not self.sections and not self.said:
+            raise self._nothing()
+        notes = Notes()
+        traces = [self._trace(section, notes) for section in self.sections if section.kind == "trace"]
+        summed = [(section, row) for section in self.sections if section.kind != "trace" for row in totals(section)]
+        devices = self._devices(traces, [row for _, row in summed])
+        events, span = self._events(traces, devices, notes)
+        yield "run", self._run(events, summed, span, keep_private=options.keep_private)
+        yield from self._identity(traces, devices)
+        for name in self._present(traces, events):
+            if options.wants(name):
+                yield name, events.table(name)
+        if any(section.kind != "trace" for section in self.sections) and options.wants("totals"):
+            yield "totals", self._totals(summed, devices)
+        self._note_limits(traces, events, notes)
+        yield "notes", notes.table()
+
+    def _nothing(self) -> DamagedTraceError:
+        return DamagedTraceError(
+            f"{self.path.name} holds no result of nvprof.",
+            "There are log lines of nvprof, but neither a summary nor a trace behind them.",
+            "Copy the file again, with what nvprof wrote when the program had ended (it goes to stderr).",
+        )
+
+    def _trace(self, section: Section, notes: Notes) -> TraceRows:
+        if section.is_csv and not section.units:
+            raise DamagedTraceError(
+                f"A trace in {self.path.name} does not say in which units its times are.",
+                "The second line of such a table, as in s,ms,,,KB, is missing.",
+                "Print the trace again with nvprof --csv.",
+            )
+        rows = TraceRows.of(section)
+        notes.add("row-damaged", "warning", "Rows of a trace that are cut or damaged, left out.", rows.damaged)
+        return rows
+
+    def _pids(self) -> list[int | None]:
+        stated = sorted({section.pid for section in self.sections if section.pid is not None})
+        started = sorted({process.pid for process in self.processes})
+        return list(stated or started[:1]) or [None]
+
+    def _process(self, section: Section) -> int:
+        pids = self._pids()
+        return pids.index(section.pid) if section.pid in pids else 0
+
+    def _devices(self, traces: Sequence[TraceRows], summed: Sequence[Totals]) -> dict[str, int]:
+        """Surrogate ids of devices as they are printed, in order of their number and name."""
+        printed = {name for rows in traces for name in rows.devices()} | {row.device for row in summed if row.device}
+        known = sorted(printed, key=lambda name: (Device.of(name).ordinal or 0, name))
+        return {name: index for index, name in enumerate(known)}
+
+    def _events(self, traces: Sequence[TraceRows], devices: dict[str, int], notes: Notes) -> tuple[Tables, int]:
+        """All event tables, and the span from the first event to the last."""
+        bounds = [found for rows in traces if (found := rows.bounds())]
+        zero = min((begin for begin, _ in bounds), default=0)
+        tables = Tables()
+        for rows in traces:
+            process = self._process(rows.section)
+            sort_rows(rows, Place(zero, process, process, devices), tables, notes)
+        return tables, max((end for _, end in bounds), default=0) - zero
+
+    def _run(
+        self, events: Tables, summed: Sequence[tuple[Section, Totals]], span_ns: int, *, keep_private: bool
+    ) -> pa.Table:
+        kernels = [row.name for _, row in summed if row.kind == "kernel"]
+        kernels += [str(name) for part in events.parts.get("kernels", []) for name in part["name"].unique().to_pylist()]
+        row = {
+            "format": "nvprof",
+            "producer": "nvprof",
+            "framework": framework(kernels),
+            "command": self.processes[0].command if keep_private and self.processes else None,
+            "span_ns": span_ns,
+            "reader": "nvprof csv" if all(section.is_csv for section in self.sections) else "nvprof text",
+        }
+        return _rows("run", [row])
+
+    def _identity(self, traces: Sequence[TraceRows], devices: dict[str, int]) -> Iterator[tuple[str, pa.Table]]:
+        pids, commands = self._pids(), {process.pid: process.command for process in self.processes}
+        callers = sorted({self._process(rows.section) for rows in traces})
+        yield "devices", _rows("devices", [_device(name, index) for name, index in devices.items()])
+        yield (
+            "processes",
+            _rows(
+                "processes",
+                [
+                    {"process_id": index, "pid": pid, "name": program(commands.get(pid or -1))}
+                    for index, pid in enumerate(pids)
+                ],
+            ),
+        )
+        threads = [{"thread_id": index, "process_id": index, "tid": 0} for index, _ in enumerate(pids)]
+        yield "threads", _rows("threads", threads if callers else [])
+
+    def _present(self, traces: Sequence[TraceRows], events: Tables) -> tuple[str, ...]:
+        """Event tables that the file could hold."""
+        held = {name for name in _EVENTS if name in events.parts} | self.said
+        if any(rows.has_devices for rows in traces):
+            held |= set(schema.DEVICE_WORK)
+        return tuple(name for name in _EVENTS if name in held)
+
+    def _totals(self, summed: Sequence[tuple[Section, Totals]], devices: dict[str, int]) -> pa.Table:
+        times = ("total_ns", "mean_ns", "min_ns", "max_ns")
+        rows: list[dict[str, Any]] = [
+            {
+                "process_id": self._process(section),
+                "kind": row.kind,
+                "name": row.name,
+                "calls": row.calls,
+                **dict(zip(times, row.times, strict=True)),
+                "bytes": row.size,
+                "device_id": devices.get(row.device or ""),
+            }
+            for section, row in summed
+        ]
+        return _rows("totals", rows)
+
+    def _note_limits(self, traces: Sequence[TraceRows], events: Tables, notes: Notes) -> None:
+        """What a printed trace cannot say."""
+        if self.sections and not traces:
+            notes.add("summary-only", "warning", _SUMMARY)
+        for name, what in (("kernels", "no kernels"), ("cuda_api", "no API calls")):
+            if name in self.said:
+                notes.add("nothing-profiled", "warning", f"nvprof says that it saw {what}. {_UNSEEN}")
+        if self.sections and self.sections[-1].body.rpartition(b"\n")[2]:
+            notes.add("file-cut", "info", _NO_LINE_END)
+        if "cuda_api" in events.parts:
+            notes.add("threads-unknown", "info", "The file names no threads: API calls are shown on one per process.")
+        if any(not rows.section.is_csv for rows in traces):
+            notes.add("times-rounded", "warning", _ROUNDED)
+        elif any(rows.section.unit("Start") == "s" for rows in traces):
+            notes.add("times-rounded", "info", _MICROSECONDS)
+
+
+def _device(printed: str, index: int) -> dict[str, Any]:
+    device = Device.of(printed)
+    return {"device_id": index, "kind": "gpu", "ordinal": device.ordinal, "name": device.name}
+
+
+def _rows(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    """Rows of the table ``name``; what they lack is null."""
+    declared = schema.table(name).arrow
+    return pa.Table.from_pylist([{**dict.fromkeys(declared.names), **row} for row in rows], declared)

@@ -1,0 +1,204 @@
+"""What nvprof prints, in CSV or in columns of text, cut into its sections.
+
+::
+
+    ==4711== NVPROF is profiling process 4711, command: python train.py
+    ...                                                     what the program prints, at any place
+    ==4711== Profiling result:                              title
+    "Start","Duration",...,"Name","Correlation_ID"          header      or:    Start  Duration  Name
+    s,ms,...,,                                              units           17.181ms  6.7400us  cuDeviceGet
+    0.5,0.010677,...,"[CUDA memset]",304                    rows
+
+Every header begins a section, which lasts until the next one. Lines between that are no rows (log lines, output of
+the program, footnotes) are left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.csv as pc_csv
+
+from traceviz.parsers.nvprof.quantities import UNITS
+from traceviz.parsers.shared.arrow import Array, pc
+
+Kind = Literal["trace", "summary", "unified_memory"]
+
+_LABELS: tuple[tuple[Kind, frozenset[str]], ...] = (
+    ("trace", frozenset({"Start", "Duration", "Name"})),
+    ("summary", frozenset({"Time(%)", "Time", "Calls", "Name"})),
+    ("unified_memory", frozenset({"Count", "Total Size", "Total Time"})),
+)
+"""Labels that every header of a kind has."""
+
+_HEADER = re.compile(rb'^[ \t"]*(?:Start|Type|Time\(%\)|Device|Count)[" \t].*$', re.MULTILINE)
+_COLUMNS = re.compile(r"\s{2,}")
+_TITLE = re.compile(rb"^={2,}(?P<pid>\d{0,10})={2,}\s+(?P<title>[^\n]*?):?\s*$", re.MULTILINE)
+_DEVICE = re.compile(rb'^Device "(?P<device>[^"\n]*)"\s*$', re.MULTILINE)
+_START = re.compile(
+    rb"^={2,}\d+={2,} NVPROF is profiling process (?P<process>\d{1,10}), command: (?P<command>[^\n]*?)\s*$",
+    re.MULTILINE,
+)
+_ROW = {
+    # Numbers, perhaps quoted; a row of a summary begins with its type.
+    ("trace", True): r'^"?[0-9]',
+    ("trace", False): r"^\s*[0-9][0-9.]*(?:s|ms|us|ns)\s",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that nvprof says it profiles."""
+
+    pid: int
+    command: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Section:
+    """One table that nvprof printed.
+
+    Args:
+        kind: What its rows are.
+        title: The log line before it, for example ``API calls``.
+        pid: Process that it is about; ``None`` where the file does not say.
+        device: Device that a summary of unified memory is about, where a line before it says so.
+        labels: Its header.
+        units: For each column the unit of its numbers; empty where they carry their own.
+        is_csv: Whether it is CSV.
+        body: Everything behind the header and the units.
+    """
+
+    kind: Kind
+    title: str
+    pid: int | None
+    device: str | None
+    labels: tuple[str, ...]
+    units: tuple[str, ...]
+    is_csv: bool
+    body: bytes
+
+    def unit(self, label: str) -> str:
+        """Unit of the numbers of a column."""
+        return self.units[self.labels.index(label)] if label in self.labels and self.units else ""
+
+    def lines(self) -> list[str]:
+        """The lines of the body as text."""
+        return self.body.decode("utf-8", "replace").splitlines()
+
+
+def sections(content: bytes) -> list[Section]:
+    """The sections of what nvprof printed, in their order."""
+    headers = [
+        (match, kind, labels)
+        for match in _HEADER.finditer(content)
+        if (labels := _labels(match))
+        for kind in _kinds(labels)
+    ]
+    found = []
+    for index, (match, kind, labels) in enumerate(headers):
+        stop = headers[index + 1][0].start() if index + 1 < len(headers) else len(content)
+        begin = headers[index - 1][0].end() if index else 0
+        found.append(_section(content, (begin, match.start()), (match.end(), stop), kind, labels))
+    return found
+
+
+def processes(content: bytes) -> list[Process]:
+    """The processes that nvprof says it profiles, in their order."""
+    return [
+        Process(int(match["process"]), match["command"].decode("utf-8", "replace"))
+        for match in _START.finditer(content)
+    ]
+
+
+def looks_printed(head: bytes) -> bool:
+    """Whether ``head`` begins as something that nvprof printed."""
+    if b"\0" in head:
+        return False
+    if _START.search(head) or any(match["title"] == b"Profiling result" for match in _TITLE.finditer(head)):
+        return True
+    return any(_kinds(_labels(match)) for match in _HEADER.finditer(head))
+
+
+def _labels(match: re.Match[bytes]) -> tuple[str, ...]:
+    line = match[0].decode("utf-8", "replace").strip()
+    return tuple(next(csv.reader([line]), [])) if "," in line else tuple(_COLUMNS.split(line))
+
+
+def _kinds(labels: tuple[str, ...]) -> list[Kind]:
+    return [kind for kind, needed in _LABELS if needed <= set(labels)][:1]
+
+
+def _section(
+    content: bytes, before: tuple[int, int], body: tuple[int, int], kind: Kind, labels: tuple[str, ...]
+) -> Section:
+    above = content[slice(*before)]
+    titles, devices = list(_TITLE.finditer(above)), list(_DEVICE.finditer(above))
+    earlier = [match["pid"] for match in _TITLE.finditer(content[: before[1]]) if match["pid"]]
+    is_csv = b"," in content[before[1] : body[0]]
+    text = content[slice(*body)].lstrip(b"\r\n")
+    first, _, rest = text.partition(b"\n")
+    units = next(csv.reader([first.decode("utf-8", "replace")]), []) if is_csv else []
+    stated = len(units) == len(labels) and any(units) and set(units) <= UNITS | {""}
+    return Section(
+        kind,
+        titles[-1]["title"].decode("utf-8", "replace") if titles else "",
+        int(earlier[-1]) if earlier else None,
+        devices[-1]["device"].decode("utf-8", "replace") if devices else None,
+        labels,
+        tuple(units) if stated else (),
+        is_csv,
+        rest if stated else text,
+    )
+
+
+def trace_columns(section: Section) -> tuple[pa.Table, int]:
+    """Rows of a trace as columns of strings, and the number of rows that are damaged."""
+    lines: Array = pa.array(section.body.split(b"\n"), pa.binary())
+    lines = _decoded(lines.filter(pc.match_substring_regex(lines, _ROW["trace", section.is_csv])))
+    return _from_csv(section, lines) if section.is_csv else _from_text(section, lines)
+
+
+def _decoded(lines: Array) -> Array:
+    try:
+        return pc.utf8_trim_whitespace(lines.cast(pa.string()))
+    except pa.ArrowInvalid:
+        return pc.utf8_trim_whitespace(pa.array([line.decode("utf-8", "replace") for line in lines.to_pylist()]))
+
+
+def _from_csv(section: Section, lines: Array) -> tuple[pa.Table, int]:
+    empty = pa.schema([(label, pa.string()) for label in section.labels]).empty_table()
+    if not len(lines):
+        return empty, 0
+    text = "\n".join(lines.to_pylist()).encode()
+    damaged = 0
+
+    def skip(_: pc_csv.InvalidRow) -> Literal["skip"]:
+        nonlocal damaged
+        damaged += 1
+        return "skip"
+
+    table = pc_csv.read_csv(
+        io.BytesIO(text),
+        pc_csv.ReadOptions(
+            column_names=list(section.labels), block_size=max(len(text) + 1, 1 << 16), use_threads=False
+        ),
+        pc_csv.ParseOptions(invalid_row_handler=skip),
+        pc_csv.ConvertOptions(column_types=dict.fromkeys(section.labels, pa.string()), strings_can_be_null=False),
+    )
+    return table, damaged
+
+
+def _from_text(section: Section, lines: Array) -> tuple[pa.Table, int]:
+    """Columns lie at least two spaces apart; a name, which is last, may hold as many."""
+    cells = pc.split_pattern_regex(lines, r"\s{2,}", max_splits=len(section.labels) - 1)
+    whole = pc.equal(pc.list_value_length(cells), len(section.labels))
+    rows = cells.filter(whole)
+    arrays = [pc.list_element(rows, index) for index in range(len(section.labels))]
+    plain = [pc.if_else(pc.equal(values, "-"), "", values) for values in arrays]
+    return pa.table(plain, names=list(section.labels)), len(cells) - len(rows)

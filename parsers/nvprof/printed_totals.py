@@ -1,0 +1,130 @@
+"""Summaries that nvprof prints, as rows of table ``totals``: there are as many rows as names, not as events.
+
+Each number can have its own unit, and of the rows of one type only the first says which type it is::
+
+    ==9== Profiling result:
+                Type  Time(%)      Time     Calls       Avg       Min       Max  Name
+     GPU activities:   99.28%  1.4175ms         1  1.4175ms  1.4175ms  1.4175ms  [CUDA memcpy HtoD]
+                        0.41%  5.9200us         1  5.9200us  5.9200us  5.9200us  reduce(float*, int)
+          API calls:   97.00%  180.20ms         2  90.100ms  4.4000us  180.20ms  cudaMalloc
+
+Before CUDA 9 there was no type, and the line before the header said what the rows are.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from traceviz.parsers.nvprof.names import demangled
+from traceviz.parsers.nvprof.printed_text import Section
+from traceviz.parsers.nvprof.quantities import COUNTS, SIZES, TIMES, whole
+
+GPU, API = "GPU activities", "API calls"
+_TYPED = re.compile(r"^\s*(?P<type>[A-Za-z][^:%]*):\s+(?P<rest>[0-9.]+%.*)$")
+_CELLS = re.compile(r"\s{2,}")
+_CPU_FAULTS = re.compile(r"^Total CPU Page faults: (?P<count>\d{1,18})")
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """One row of a summary.
+
+    Args:
+        kind: Value of ``totals.kind``.
+        name: Name as printed, demangled.
+        calls: Number of calls.
+        times: Total, mean, minimum and maximum in nanoseconds.
+        size: Bytes in all.
+        device: Device as printed.
+    """
+
+    kind: str
+    name: str
+    calls: int | None
+    times: tuple[int | None, int | None, int | None, int | None] = (None, None, None, None)
+    size: int | None = None
+    device: str | None = None
+
+
+def totals(section: Section) -> list[Totals]:
+    """The rows of a summary, in their order."""
+    if section.kind == "unified_memory":
+        return [*_migrations(section), *_cpu_faults(section)]
+    return list(_summary(section))
+
+
+def _summary(section: Section) -> Iterator[Totals]:
+    kind = API if "API" in section.title else GPU
+    for cells in _rows(section):
+        stated = cells.get("Type")
+        kind = stated or kind
+        times = [_number(cells.get(label, ""), section.unit(label)) for label in ("Time", "Avg", "Min", "Max")]
+        calls = _number(cells.get("Calls", ""), "", COUNTS)
+        if calls is not None and times[0] is not None:
+            name = demangled(cells["Name"])
+            yield Totals(_kind(kind, name), name, calls, (times[0], times[1], times[2], times[3]))
+
+
+def _kind(kind: str, name: str) -> str:
+    if kind == API:
+        return "runtime" if name.startswith("cuda") else "driver" if name.startswith("cu") else "other"
+    if kind != GPU:
+        return "other"
+    return "copy" if name.startswith("[CUDA memcpy") else "memset" if name.startswith("[CUDA memset") else "kernel"
+
+
+def _migrations(section: Section) -> Iterator[Totals]:
+    """Migrations by direction. What nvprof calls the size of page faults is their number."""
+    for cells in _rows(section):
+        name = cells.get("Name") or cells.get("", "")
+        if not name:
+            continue
+        calls, size = (
+            _number(cells.get("Count", ""), "", COUNTS),
+            _number(cells["Total Size"], section.unit("Total Size"), SIZES),
+        )
+        if calls is None and "fault" in name:
+            calls, size = size, None
+        time = _number(cells["Total Time"], section.unit("Total Time"))
+        device = cells.get("Device") or section.device
+        yield Totals("unified_memory", name, calls, (time, None, None, None), size, device)
+
+
+def _cpu_faults(section: Section) -> Iterator[Totals]:
+    for line in section.lines():
+        match = _CPU_FAULTS.match(line)
+        if match:
+            yield Totals("unified_memory", "CPU page faults", int(match["count"]))
+
+
+def _rows(section: Section) -> Iterator[dict[str, str]]:
+    """Cells of each row by label; lines that are no rows are left out."""
+    for line in section.lines():
+        cells = _csv_cells(line) if section.is_csv else _text_cells(line, section)
+        if len(cells) == len(section.labels):
+            yield dict(zip(section.labels, ("" if cell == "-" else cell for cell in cells), strict=True))
+
+
+def _csv_cells(line: str) -> list[str]:
+    return [] if line.startswith("=") else next(csv.reader([line]), [])
+
+
+def _text_cells(line: str, section: Section) -> list[str]:
+    """Cells lie two spaces apart; the type, which only the first row of its kind has, ends with a colon."""
+    count = len(section.labels)
+    if section.labels[0] != "Type":
+        return _CELLS.split(line.strip(), count - 1)
+    match = _TYPED.match(line)
+    kind, rest = (match["type"].strip(), match["rest"]) if match else ("", line)
+    return [kind, *_CELLS.split(rest.strip(), count - 2)]
+
+
+def _number(text: str, unit: str, factors: dict[str, float] = TIMES) -> int | None:
+    value: Any = whole(pa.array([text], pa.string()), factors, unit)[0].as_py()
+    return None if value is None else int(value)

@@ -1,0 +1,320 @@
+"""Rows of ``--print-gpu-trace`` and ``--print-api-trace`` as event tables of the contract.
+
+A row is what its columns say: with a grid it is a kernel, with a name in brackets a copy, a fill or an event of
+unified memory, and otherwise, where the name is that of a function of CUDA, an API call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.nsys.notes import Notes
+from traceviz.parsers.nvprof.names import demangled
+from traceviz.parsers.nvprof.printed_text import Section, trace_columns
+from traceviz.parsers.nvprof.quantities import COUNTS, SIZES, TIMES, whole
+from traceviz.parsers.shared.arrow import Array, nulls, pc
+
+_DEVICE = re.compile(r"^(?P<name>.*\S)\s*\((?P<ordinal>\d{1,4})\)$")
+_TRIPLE = r"^\((?P<x>\d+) (?P<y>\d+) (?P<z>\d+)\)$"
+_KINDS = {
+    "HtoD": "h2d",
+    "HtoA": "h2d",
+    "DtoH": "d2h",
+    "AtoH": "d2h",
+    "HtoH": "h2h",
+    "PtoP": "p2p",
+    "DtoD": "d2d",
+    "AtoA": "d2d",
+    "AtoD": "d2d",
+    "DtoA": "d2d",
+}
+_COPY = r"^\[CUDA memcpy (?P<kind>\w+)\]"
+_MIGRATION = r"^\[Unified Memory Memcpy (?P<kind>\w+)\]"
+_CORRELATION = r"\[(?P<id>\d{1,18})\]\)?$"
+_LAUNCHED = r" \(.*$"  # cudaLaunchKernel (kernel(float*) [128])
+_NUMBERED = r" \[\d+\]$"
+_INT32_MAX = 2**31 - 1
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device as it is printed, ``TITAN Xp (0)``: product and, since CUDA 5, its number."""
+
+    name: str
+    ordinal: int | None
+
+    @classmethod
+    def of(cls, printed: str) -> Device:
+        """The device with this printed name."""
+        match = _DEVICE.match(printed)
+        return cls(match["name"], int(match["ordinal"])) if match else cls(printed, None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TraceRows:
+    """The rows of one section, as columns.
+
+    Args:
+        section: The section.
+        table: Its rows, columns of strings.
+        starts: Starts in nanoseconds, on nvprof's clock.
+        durations: Durations in nanoseconds; null where none is printed.
+        damaged: Rows that could not be read.
+    """
+
+    section: Section
+    table: pa.Table
+    starts: Array
+    durations: Array
+    damaged: int
+
+    @classmethod
+    def of(cls, section: Section) -> TraceRows:
+        """Read the rows of ``section``; those without a start are damaged."""
+        table, damaged = trace_columns(section)
+        starts = whole(_column(table, "Start"), TIMES, section.unit("Start"))
+        timed = starts.is_valid()
+        kept = table.filter(timed)
+        durations = whole(_column(kept, "Duration"), TIMES, section.unit("Duration"))
+        return cls(section, kept, starts.filter(timed), durations, damaged + table.num_rows - kept.num_rows)
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether rows may be work of a device."""
+        return "Device" in self.section.labels
+
+    def devices(self) -> list[str]:
+        """Devices as they are printed."""
+        return sorted({name for name in pc.unique(_column(self.table, "Device")).to_pylist() if name})
+
+    def bounds(self) -> tuple[int, int] | None:
+        """First start and last end; ``None`` without rows."""
+        if not len(self.starts):
+            return None
+        ends = pc.add(self.starts, pc.fill_null(self.durations, 0))
+        return pc.min(self.starts).as_py(), pc.max(ends).as_py()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Where the rows of one section belong.
+
+    Args:
+        zero_ns: Time that is zero on the trace's clock.
+        process: Surrogate id of the process.
+        thread: Surrogate id of the one thread that all its calls are shown on.
+        devices: Surrogate ids of devices as they are printed.
+    """
+
+    zero_ns: int
+    process: int
+    thread: int
+    devices: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Tables:
+    """Collects the parts of event tables."""
+
+    parts: dict[str, list[pa.Table]] = field(default_factory=dict)
+
+    def add(self, name: str, rows: int, columns: Mapping[str, Array]) -> None:
+        """Add ``rows`` rows; what ``columns`` lacks is null."""
+        declared = schema.table(name).arrow
+        arrays = [columns[f.name].cast(f.type) if f.name in columns else nulls(rows, f.type) for f in declared]
+        self.parts.setdefault(name, []).append(pa.table(arrays, schema=declared))
+
+    def table(self, name: str) -> pa.Table:
+        """All parts of the table ``name`` together."""
+        empty = schema.table(name).empty()
+        return pa.concat_tables([empty, *self.parts.get(name, [])]).unify_dictionaries()
+
+
+def sort_rows(rows: TraceRows, place: Place, tables: Tables, notes: Notes) -> None:
+    """Put the rows of a section into the event tables; what is none of them is noted."""
+    names = _column(rows.table, "Name")
+    is_kernel = _not_empty(rows.table, "Grid X") | _not_empty(rows.table, "Grid Size")
+    is_copy, is_fill = _matches(names, _COPY), _matches(names, r"^\[CUDA memset\]")
+    is_migration = _matches(names, _MIGRATION)
+    on_device = _not_empty(rows.table, "Device")
+    is_call = _matches(names, r"^cu[A-Z_a-z]\w*(?: \(|$| \[)") & ~is_kernel & ~on_device
+    work = {
+        "kernels": (is_kernel & on_device, _kernels),
+        "memcpy": (is_copy & on_device, _copies),
+        "memset": (is_fill & on_device, _fills),
+    }
+    if rows.has_devices:
+        for name, (chosen, columns_of) in work.items():
+            part = _chosen(rows, chosen)
+            tables.add(name, len(part.starts), {**_times(part, place), **_on_device(part, place), **columns_of(part)})
+        part = _chosen(rows, is_migration & on_device)
+        tables.add("memcpy", len(part.starts), {**_times(part, place), **_on_device(part, place), **_migrations(part)})
+    if is_call.any() or not rows.has_devices:
+        part = _chosen(rows, is_call)
+        tables.add("cuda_api", len(part.starts), {**_times(part, place), **_calls(part, place)})
+    taken = (is_kernel | is_copy | is_fill | is_migration) & on_device | is_call
+    _note_rest(names, taken, notes)
+
+
+def _note_rest(names: Array, taken: Flags, notes: Notes) -> None:
+    faults = _matches(names, r"^\[Unified Memory .*(?:fault|[Tt]hrash|[Tt]hrottl)") & ~taken
+    notes.add("unified-memory", "info", "Rows of page faults and the like of unified memory.", int(faults.sum()))
+    ranges = _matches(names, r"^\[(?:Range|Marker)") & ~taken
+    message = "NVTX ranges and marks are printed without their threads and were left out: record with nvprof -o FILE."
+    notes.add("ranges-left-out", "info", message, int(ranges.sum()))
+    rest = ~(taken | faults | ranges)
+    notes.add(
+        "row-unknown", "warning", "Rows that are no kind of event that traceviz knows, left out.", int(rest.sum())
+    )
+
+
+def _chosen(rows: TraceRows, chosen: Flags) -> TraceRows:
+    mask = pa.array(chosen)
+    table = rows.table.filter(mask)
+    return TraceRows(rows.section, table, rows.starts.filter(mask), rows.durations.filter(mask), 0)
+
+
+def _times(rows: TraceRows, place: Place) -> dict[str, Array]:
+    count = len(rows.starts)
+    return {
+        "start_ns": pc.subtract(rows.starts, place.zero_ns),
+        "dur_ns": rows.durations,
+        "process_id": pa.array(np.full(count, place.process, np.int32)),
+        "correlation_id": _correlations(rows),
+    }
+
+
+def _correlations(rows: TraceRows) -> Array:
+    stated = whole(_column(rows.table, "Correlation_ID"), COUNTS)
+    shown = pc.struct_field(pc.extract_regex(_column(rows.table, "Name"), _CORRELATION), [0])
+    return pc.coalesce(stated, pc.cast(shown, pa.int64()))
+
+
+def _on_device(rows: TraceRows, place: Place) -> dict[str, Array]:
+    printed = _column(rows.table, "Device")
+    found = pc.index_in(printed, value_set=pa.array(list(place.devices), pa.string()))
+    return {
+        "device_id": pa.array(list(place.devices.values()), pa.int16()).take(found),
+        "stream": whole(_column(rows.table, "Stream"), COUNTS),
+        "context_id": _narrow(whole(_column(rows.table, "Context"), COUNTS)),
+    }
+
+
+def _kernels(rows: TraceRows) -> dict[str, Array]:
+    table, section = rows.table, rows.section
+    sizes = {
+        "static_shared_bytes": _first(table, ("Static SMem", "SSMem*")),
+        "dynamic_shared_bytes": _first(table, ("Dynamic SMem", "DSMem*")),
+    }
+    return {
+        "name": _named(pc.replace_substring_regex(_column(table, "Name"), _NUMBERED, "")),
+        **_extent(table, "Grid"),
+        **_extent(table, "Block"),
+        "registers_per_thread": _narrow(
+            whole(_column(table, _first(table, ("Registers Per Thread", "Regs*"))), COUNTS)
+        ),
+        **{name: _narrow(whole(_column(table, label), SIZES, section.unit(label))) for name, label in sizes.items()},
+    }
+
+
+def _extent(table: pa.Table, what: str) -> dict[str, Array]:
+    """Three columns ``Grid X`` in CSV, one ``Grid Size`` of the form ``(20 10 1)`` in text."""
+    prefix = what.lower()
+    if f"{what} Size" in table.column_names:
+        found = pc.extract_regex(_column(table, f"{what} Size"), _TRIPLE)
+        parts = [pc.struct_field(found, [place]) for place in range(3)]
+    else:
+        parts = [_column(table, f"{what} {axis}") for axis in "XYZ"]
+    return {f"{prefix}_{axis}": _narrow(whole(part, COUNTS)) for axis, part in zip("xyz", parts, strict=True)}
+
+
+def _copies(rows: TraceRows) -> dict[str, Array]:
+    return {
+        "kind": _words(rows, _COPY),
+        "src_memory": _memory(rows, "SrcMemType"),
+        "dst_memory": _memory(rows, "DstMemType"),
+        "bytes": whole(_column(rows.table, "Size"), SIZES, rows.section.unit("Size")),
+    }
+
+
+def _migrations(rows: TraceRows) -> dict[str, Array]:
+    managed = _encoded(pa.array(["managed"] * len(rows.starts), pa.string()))
+    size = whole(_column(rows.table, "Unified Memory"), SIZES, rows.section.unit("Unified Memory") or "B")
+    return {"kind": _words(rows, _MIGRATION), "src_memory": managed, "dst_memory": managed, "bytes": size}
+
+
+def _fills(rows: TraceRows) -> dict[str, Array]:
+    size = whole(_column(rows.table, "Size"), SIZES, rows.section.unit("Size"))
+    return {"memory": _memory(rows, "SrcMemType"), "bytes": size}
+
+
+def _calls(rows: TraceRows, place: Place) -> dict[str, Array]:
+    names = pc.replace_substring_regex(_column(rows.table, "Name"), f"{_LAUNCHED}|{_NUMBERED}", "")
+    runtime = pc.starts_with(names, "cuda")
+    return {
+        "thread_id": pa.array(np.full(len(rows.starts), place.thread, np.int32)),
+        "name": _encoded(names),
+        "domain": _encoded(pc.if_else(runtime, "runtime", "driver")),
+    }
+
+
+def _words(rows: TraceRows, pattern: str) -> Array:
+    """Kinds of copies from the names of rows."""
+    found = pc.struct_field(pc.extract_regex(_column(rows.table, "Name"), pattern), [0]).dictionary_encode()
+    return _recoded(found, [_KINDS.get(kind, "unknown") for kind in found.dictionary.to_pylist()])
+
+
+def _memory(rows: TraceRows, label: str) -> Array:
+    found = _column(rows.table, label).dictionary_encode()
+    kinds = [str(kind).lower() for kind in found.dictionary.to_pylist()]
+    return _recoded(found, [kind if kind in schema.MEMORY_KINDS else "unknown" for kind in kinds])
+
+
+def _named(names: Array) -> Array:
+    found = names.dictionary_encode()
+    return _recoded(found, [demangled(name) for name in found.dictionary.to_pylist()])
+
+
+def _recoded(found: Array, words: list[str]) -> Array:
+    encoded: Array = pa.array(words, pa.string()).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(encoded.indices.take(found.indices), encoded.dictionary)
+
+
+def _encoded(values: Array) -> Array:
+    return values.dictionary_encode()
+
+
+def _column(table: pa.Table, label: str) -> Array:
+    """A column of strings in one piece; empty strings where the section does not have it."""
+    if label in table.column_names:
+        return table[label].combine_chunks()
+    return pa.repeat(pa.scalar("", pa.string()), table.num_rows)
+
+
+def _first(table: pa.Table, labels: tuple[str, ...]) -> str:
+    return next((label for label in labels if label in table.column_names), labels[0])
+
+
+def _not_empty(table: pa.Table, label: str) -> Flags:
+    flags: Flags = pc.not_equal(_column(table, label), "").to_numpy(zero_copy_only=False)
+    return flags
+
+
+def _matches(names: Array, pattern: str) -> Flags:
+    flags: Flags = pc.match_substring_regex(names, pattern).to_numpy(zero_copy_only=False)
+    return flags
+
+
+def _narrow(values: Array) -> Array:
+    """Numbers of 32 bits; null where one is larger."""
+    fits = pc.less_equal(values, _INT32_MAX)
+    return pc.cast(pc.if_else(fits, values, pa.scalar(None, pa.int64())), pa.int32())

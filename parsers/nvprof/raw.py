@@ -1,0 +1,125 @@
+"""The tables of an nvprof database, as integers wherever they are.
+
+nvprof stores CUPTI's activity records field by field. Two fields need a translation that no mapping should have to
+know: who owns a record that names an object (``objectId``, 12 bytes whose meaning ``objectKind`` tells), and which
+device a migration of unified memory is about. Both appear here as ordinary columns, so that everything above deals
+in columns of integers only.
+
+::
+
+    objectId    | process id | thread id |      |    of a process or a thread, 4 bytes each, little-endian
+                | device id  | context id | stream id |    of the others
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz.parsers.nsys.raw import Keep
+from traceviz.parsers.nsys.sqlite import LOOKUPS_PER_QUERY, SqliteTables
+from traceviz.parsers.nvprof import constants
+from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.sqlite_arrow import quoted
+
+STRINGS = "StringTable"
+MIGRATIONS = constants.PREFIX + "UNIFIED_MEMORY_COUNTER"
+_OWNERS = frozenset({"processId", "threadId"})
+_MIGRATED = frozenset({"counterKind", "srcId", "dstId"})
+
+
+class NvprofTables(SqliteTables):
+    """Tables of an nvprof database, opened read-only.
+
+    Tables with ``objectId`` also have the integer columns ``processId`` and ``threadId`` (null where the object is
+    none of these), and the table of unified memory a ``deviceId``. Thread ids are unsigned.
+
+    Raises:
+        DamagedTraceError: the file is cut short, or its catalogue cannot be read.
+    """
+
+    def columns(self, table: str) -> frozenset[str]:
+        """Columns of ``table``, with those that are derived."""
+        stored = super().columns(table)
+        return stored | _OWNERS if "objectId" in stored else stored | _derived_device(table, stored)
+
+    def stream(
+        self, table: str, integers: Sequence[str], texts: Sequence[str] = (), keep: Keep | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of columns; see :meth:`RawTables.stream`."""
+        stored = super().columns(table)
+        derived = [name for name in integers if name not in stored]
+        real = [name for name in integers if name in stored]
+        if derived and "objectId" in stored:
+            more = [*real, *(["objectKind"] if "objectKind" in stored else [])]
+            for batch in super().stream(table, _distinct(more), [*texts, "objectId"], keep):
+                yield _shown({**_columns(batch), **_owners(batch)}, [*integers, *texts])
+        elif derived:
+            for batch in super().stream(table, _distinct([*real, *_MIGRATED]), texts, keep):
+                yield _shown({**_columns(batch), "deviceId": _device(batch)}, [*integers, *texts])
+        else:
+            for batch in super().stream(table, integers, texts, keep):
+                yield _shown(_columns(batch), batch.schema.names) if "threadId" in integers else batch
+
+    def words(self, ids: Array) -> Array:
+        """Strings (binary) with these distinct ids; null for the id that stands for none and for unknown ones."""
+        found: dict[Any, bytes | None] = {}
+        known = super().columns(STRINGS) >= {"_id_", "value"}
+        for offset in range(0, len(ids) if known else 0, LOOKUPS_PER_QUERY):
+            some = ", ".join(str(number) for number in ids[offset : offset + LOOKUPS_PER_QUERY].to_pylist())
+            for batch in self._selected(STRINGS, ("_id_",), ("value",), f"WHERE {quoted('_id_')} IN ({some})"):
+                found.update(zip(batch["_id_"].to_pylist(), batch["value"].to_pylist(), strict=True))
+        found.pop(constants.NO_NAME, None)
+        return pa.array([found.get(number) for number in ids.to_pylist()], pa.binary())
+
+
+def _derived_device(table: str, stored: frozenset[str]) -> frozenset[str]:
+    """Counters of unified memory name the device at either end since CUDA 7; before, there is a ``deviceId``."""
+    names_ends = table == MIGRATIONS and "deviceId" not in stored and stored >= _MIGRATED
+    return frozenset({"deviceId"}) if names_ends else frozenset()
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _columns(batch: pa.RecordBatch) -> dict[str, Array]:
+    """Columns of ``batch`` by name, thread ids unsigned."""
+    columns: dict[str, Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
+    if "threadId" in columns:
+        columns["threadId"] = pc.bit_wise_and(columns["threadId"], constants.THREAD_BITS)
+    return columns
+
+
+def _shown(columns: dict[str, Array], names: Sequence[str]) -> pa.RecordBatch:
+    wanted = _distinct(names)
+    return pa.RecordBatch.from_arrays([columns[name] for name in wanted], names=wanted)
+
+
+def _owners(batch: pa.RecordBatch) -> dict[str, Array]:
+    """Process and thread of each row, from the distinct objects, of which there are few."""
+    objects = batch["objectId"].dictionary_encode()
+    numbers = np.array([_two_numbers(value) for value in objects.dictionary.to_pylist()], np.int64).reshape(-1, 2)
+    kinds = batch["objectKind"] if "objectKind" in batch.schema.names else pa.nulls(batch.num_rows, pa.int64())
+    nothing = pa.scalar(None, pa.int64())
+    is_thread = pc.fill_null(pc.equal(kinds, constants.OBJECT_THREAD), fill_value=False)
+    is_process = pc.fill_null(pc.equal(kinds, constants.OBJECT_PROCESS), fill_value=False)
+    process, thread = (pa.array(column).take(objects.indices) for column in (numbers[:, 0], numbers[:, 1]))
+    return {
+        "processId": pc.if_else(pc.or_(is_thread, is_process), process, nothing),
+        "threadId": pc.if_else(is_thread, thread, nothing),
+    }
+
+
+def _two_numbers(value: bytes | None) -> tuple[int, int]:
+    """The first two unsigned 4-byte numbers of ``value``; what is missing of them counts as zero."""
+    padded = (value or b"")[:8].ljust(8, b"\0")
+    return int.from_bytes(padded[:4], "little"), int.from_bytes(padded[4:], "little")
+
+
+def _device(batch: pa.RecordBatch) -> Array:
+    """The device at the end of a migration that is none of the host: its source on the way to the host."""
+    return pc.if_else(pc.equal(batch["counterKind"], constants.DEVICE_TO_HOST), batch["srcId"], batch["dstId"])

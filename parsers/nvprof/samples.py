@@ -1,0 +1,72 @@
+"""What nvprof measured of the machine (``--system-profiling on``): clocks, temperature, power and fans of the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.nvprof import constants
+from traceviz.parsers.nvprof.identity import Identity
+from traceviz.parsers.nvprof.raw import NvprofTables
+from traceviz.parsers.nvprof.survey import small
+
+_TABLE = constants.PREFIX + "ENVIRONMENT"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One 4-byte number in the data of a record: where it is, what it measures, and the factor to its unit."""
+
+    offset: int
+    metric: str
+    unit: str
+    factor: float = 1.0
+
+
+_READINGS = {
+    constants.SPEED: (_Reading(0, "SM clock", "MHz"), _Reading(4, "memory clock", "MHz")),
+    constants.TEMPERATURE: (_Reading(0, "GPU temperature", "°C"),),
+    constants.POWER: (_Reading(0, "GPU power", "W", 0.001), _Reading(4, "GPU power limit", "W", 0.001)),
+    constants.COOLING: (_Reading(0, "fan speed", "%"),),
+}
+"""Members of the union ``data`` of ``CUpti_ActivityEnvironment`` by kind."""
+
+
+def has_samples(raw: NvprofTables) -> bool:
+    """Whether the capture measured the machine."""
+    return bool(_rows(raw))
+
+
+def read_samples(raw: NvprofTables, identity: Identity, zero_ns: int) -> pa.Table:
+    """Table ``samples``; a few per second and device, whatever the size of the trace."""
+    devices = {number: index for index, number in enumerate(identity.devices.to_pylist())}
+    samples = [
+        {
+            "start_ns": row["timestamp"] - zero_ns,
+            "device_id": devices.get(row["deviceId"]),
+            "process_id": None,
+            "metric": reading.metric,
+            "unit": reading.unit,
+            "value": value * reading.factor,
+        }
+        for row in _rows(raw)
+        for reading, value in _values(row)
+    ]
+    return pa.Table.from_pylist(samples, schema.table("samples").arrow)
+
+
+def _rows(raw: NvprofTables) -> list[dict[str, Any]]:
+    rows = small(raw, _TABLE, ("deviceId", "timestamp", "environmentKind"), ("data",))
+    return [row for row in rows if row["timestamp"] and row["environmentKind"] in _READINGS]
+
+
+def _values(row: dict[str, Any]) -> Iterator[tuple[_Reading, int]]:
+    data = row["data"] or b""
+    for reading in _READINGS[row["environmentKind"]]:
+        stored = data[reading.offset : reading.offset + 4]
+        if len(stored) == 4:
+            yield reading, int.from_bytes(stored, "little")

@@ -1,0 +1,152 @@
+"""Reader of the databases that ``nvprof -o`` writes, of every version from CUDA 5 to CUDA 12."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.nsys.names import decode
+from traceviz.parsers.nsys.notes import Notes
+from traceviz.parsers.nsys.sqlite import MAGIC, unread_log
+from traceviz.parsers.nvprof import constants
+from traceviz.parsers.nvprof.events import EventReader
+from traceviz.parsers.nvprof.identity import Identity, identify_all
+from traceviz.parsers.nvprof.mapping import EVENT_TABLES, EventTable
+from traceviz.parsers.nvprof.names import demangled, framework
+from traceviz.parsers.nvprof.nvtx import has_markers, read_markers
+from traceviz.parsers.nvprof.raw import MIGRATIONS, STRINGS, NvprofTables
+from traceviz.parsers.nvprof.samples import has_samples, read_samples
+from traceviz.parsers.nvprof.survey import Survey, present, small, take_survey
+from traceviz.parsers.shared.arrow import pc
+from traceviz.parsers.shared.sqlite_arrow import table_names
+
+PRODUCER = "nvprof"
+_SESSION = re.compile(rb"<session\b[^>]*\.nvvp|<session\b.*<(?:timelineoptions|executable)\b", re.DOTALL)
+
+
+class NvprofSqliteReader(Reader):
+    """Databases of ``nvprof -o`` and of the Visual Profiler; its session files, which hold no data, are told apart."""
+
+    format: ClassVar[str] = "nvprof-sqlite"
+    title: ClassVar[str] = "nvprof database"
+    suffixes: ClassVar[tuple[str, ...]] = (".nvvp", ".nvprof", ".prof", ".sql")
+
+    def sniff(self, head: bytes, path: Path) -> Match:
+        """Certain of a database with records of CUPTI and nvprof's own strings or version, and of a session file."""
+        if _is_session(head):
+            return Match.YES
+        if not head.startswith(MAGIC):
+            return Match.NO
+        try:
+            names = table_names(path)
+        except (sqlite3.Error, OSError, ValueError):
+            # Damaged; the texts on its first pages still say whose it was.
+            return Match.YES if STRINGS.encode() in head and b"StringIds" not in head else Match.NO
+        recorded = any(name.startswith(constants.PREFIX) for name in names)
+        return Match.YES if recorded and {STRINGS, "Version"} & names and "StringIds" not in names else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`."""
+        with path.open("rb") as file:
+            if _is_session(file.read(1 << 16)):
+                raise _no_data(path)
+        with NvprofTables(path) as raw:
+            yield from _tables(raw, options)
+
+
+def _is_session(head: bytes) -> bool:
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return start.startswith((b"<?xml", b"<session")) and _SESSION.search(head) is not None
+
+
+def _no_data(path: Path) -> DamagedTraceError:
+    return DamagedTraceError(
+        f"{path.name} holds no recording.",
+        "It is a session of NVIDIA's Visual Profiler: an XML file with the layout of its window and the settings of "
+        "the program, while the events were in another file, or were never saved.",
+        "Name the file that nvprof wrote (nvprof -o FILE), or record again: nsys profile PROGRAM.",
+    )
+
+
+def _tables(raw: NvprofTables, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the tables of a database, ``notes`` last."""
+    notes = Notes()
+    for code, severity, message in unread_log(raw.path):
+        notes.add(code, severity, message)
+    version = _version(raw, notes)
+    survey = take_survey(raw)
+    identity = identify_all(raw, survey)
+    yield "run", _run(raw, survey, identity, version, keep_private=options.keep_private)
+    yield from identity.tables.items()
+    events = EventReader(raw, survey, identity, notes, options)
+    for table in EVENT_TABLES:
+        if options.wants(table.name) and _could_hold(raw, table, survey, notes):
+            yield table.name, events.read(table)
+    if options.wants("nvtx") and has_markers(raw):
+        yield "nvtx", read_markers(raw, survey, identity, notes)
+    if options.wants("samples") and has_samples(raw):
+        yield "samples", read_samples(raw, identity, survey.zero_ns)
+    _note_faults(raw, notes)
+    yield "notes", notes.table()
+
+
+def _could_hold(raw: NvprofTables, table: EventTable, survey: Survey, notes: Notes) -> bool:
+    """Whether the capture could contain ``table``, of which it may nevertheless have no rows."""
+    rows = survey.rows.get(table.name, 0)
+    if not any(present(raw, table)) or (table.optional and not rows):
+        return False
+    if table.name == "cuda_api" and not rows and any(survey.rows.get(name) for name in schema.DEVICE_WORK):
+        notes.add("api-not-recorded", "info", "Calls of the CUDA API were not recorded (--profile-api-trace none).")
+        return False
+    return True
+
+
+def _version(raw: NvprofTables, notes: Notes) -> int | None:
+    rows = small(raw, "Version", ("version",))
+    version: int | None = rows[0]["version"] if rows else None
+    if version is None:
+        notes.add("version-missing", "info", "The file does not state its version; it was read by the names in it.")
+    elif version not in constants.KNOWN_VERSIONS:
+        message = f"Version {version} of the format is not known; what its tables have in common with others was read."
+        notes.add("version-unknown", "warning", message)
+    return version
+
+
+def _run(raw: NvprofTables, survey: Survey, identity: Identity, version: int | None, *, keep_private: bool) -> pa.Table:
+    kernels = decode(raw.words(pc.drop_null(survey.kernels))).to_pylist()
+    is_unix = constants.FIRST_UNIX_NS <= survey.zero_ns < constants.LAST_UNIX_NS
+    row = {
+        "format": "nvprof",
+        "producer": PRODUCER,
+        "producer_version": None,
+        "source_schema": None if version is None else str(version),
+        "framework": framework(demangled(name) for name in kernels if name),
+        "driver_version": None,
+        "cuda_version": None,
+        "host": None,
+        "command": identity.command if keep_private else None,
+        "t0_unix_ns": survey.zero_ns if is_unix else None,
+        "span_ns": survey.last_ns - survey.zero_ns,
+        "reader": "nvprof sqlite",
+    }
+    return pa.Table.from_pylist([row], schema.table("run").arrow)
+
+
+def _note_faults(raw: NvprofTables, notes: Notes) -> None:
+    """Page faults and the like are counted: they are no copies, and the contract has no table of them."""
+    if not raw.columns(MIGRATIONS) >= {"counterKind", "value"}:
+        return
+    for kind, what in constants.FAULTS.items():
+        counted = [
+            pc.sum(batch.filter(pc.equal(batch["counterKind"], kind))["value"]).as_py() or 0
+            for batch in raw.stream(MIGRATIONS, ["counterKind", "value"])
+        ]
+        notes.add("unified-memory", "info", f"Unified memory: {what}.", sum(counted))

@@ -1,0 +1,325 @@
+"""Who is who in several traces: ranks, and the processes, threads and devices of all under common numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.errors import UsageError
+from traceviz.parsers.shared.arrow import Array, pc
+
+Tables = Mapping[str, pa.Table]
+Rows = list[dict[str, Any]]
+Nameless = list[tuple[dict[str, Any], str]]
+
+RANK_IN_NAME = re.compile(r"(?i)(?<![a-z])rank[-_ ]?(\d{1,6})(?!\d)")
+"""How names of files and folders state the rank: ``rank0.json``, ``run_rank-3.nsys-rep``, ``rank 12/trace.json``."""
+
+_LISTED = 4
+"""So many ranks are named in a note; of more, the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One trace of a bundle, as it is numbered there.
+
+    Args:
+        position: Its position among the traces as they were given.
+        name: Its name for people.
+        label: Its ranks for people, for example ``rank 3``.
+        processes, threads, devices: The number in the bundle of each of its ids, which are positions in the arrays.
+        only_process: Its process in the bundle, where it has exactly one.
+    """
+
+    position: int
+    name: str
+    label: str
+    processes: Array
+    threads: Array
+    devices: Array
+    only_process: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The members in the order of their ranks, the three tables of who is there, and notes about the ranks."""
+
+    members: tuple[Member, ...]
+    processes: Rows
+    threads: Rows
+    devices: Rows
+    notes: Rows
+
+
+def identify(parts: Sequence[Tables], names: Sequence[str]) -> Identity:
+    """Number the processes, threads and devices of several traces, in the order of the ranks.
+
+    Args:
+        parts: The tables of each trace.
+        names: Names of the traces, which may state ranks that the traces do not.
+
+    Raises:
+        UsageError: two traces are captures of the same rank.
+    """
+    processes = [rows_of(part, "processes") for part in parts]
+    named, nameless = _take_ranks_from_names(parts, names, processes)
+    placed = _number_by_position(nameless, processes)
+    _check_ranks(names, processes)
+    order = sorted(range(len(parts)), key=lambda index: (*_first_rank(processes[index]), index))
+    process_rows, process_ids = _numbered_processes(processes, order)
+    thread_rows, thread_ids = _numbered_threads(parts, order, process_ids)
+    device_rows, device_ids = _numbered_devices(parts, order)
+    members = tuple(
+        Member(
+            position=index,
+            name=names[index],
+            label=_label(processes[index], names[index]),
+            processes=lookup(process_ids[index], pa.int32()),
+            threads=lookup(thread_ids[index], pa.int32()),
+            devices=lookup(device_ids[index], pa.int16()),
+            only_process=next(iter(process_ids[index].values())) if len(process_ids[index]) == 1 else None,
+        )
+        for index in order
+    )
+    return Identity(members, process_rows, thread_rows, device_rows, _rank_notes(named, placed))
+
+
+def rows_of(part: Tables, name: str) -> Rows:
+    """Rows of a short table; columns that it lacks are not known."""
+    unknown = dict.fromkeys(column.name for column in schema.table(name).columns)
+    return [{**unknown, **row} for row in part[name].to_pylist()] if name in part else []
+
+
+def lookup(ids: Mapping[int, int], kind: pa.DataType) -> Array:
+    """``ids`` as an array whose value at each old id is the new one; -1 where there is no such old id.
+
+    Args:
+        ids: New ids by old ones.
+        kind: Type of the values.
+    """
+    values = np.full(max(ids, default=-1) + 1, -1, np.int64)
+    values[list(ids)] = list(ids.values())
+    return pa.array(values).cast(kind)
+
+
+# Ranks
+
+
+def rank_in_name(name: str) -> int | None:
+    """The rank that the name or path of a trace states, nearest to its end; ``None`` where it states none."""
+    found = RANK_IN_NAME.findall(name)
+    return int(found[-1]) if found else None
+
+
+def _take_ranks_from_names(
+    parts: Sequence[Tables], names: Sequence[str], processes: Sequence[Rows]
+) -> tuple[dict[int, str], Nameless]:
+    """Fill in the ranks that only names of traces state.
+
+    Returns:
+        The name of each such rank, and the processes whose rank is not known, with the names of their traces.
+    """
+    named: dict[int, str] = {}
+    nameless: Nameless = []
+    for part, name, rows in zip(parts, names, processes, strict=True):
+        if any(row["rank"] is not None for row in rows):
+            continue
+        workers = _workers(part, rows)
+        rank = rank_in_name(name)
+        if rank is not None and len(workers) == 1:
+            workers[0]["rank"] = rank
+            named[rank] = name
+        else:
+            nameless += [(worker, name) for worker in workers]
+    return named, nameless
+
+
+def _number_by_position(nameless: Nameless, processes: Sequence[Rows]) -> dict[int, str]:
+    """Give the processes without a rank the numbers that are free, in their order; returns the trace of each."""
+    taken = {row["rank"] for rows in processes for row in rows}
+    free = [number for number in range(len(taken) + len(nameless)) if number not in taken][: len(nameless)]
+    for (worker, _), number in zip(nameless, free, strict=True):
+        worker["rank"] = number
+    return {number: name for (_, name), number in zip(nameless, free, strict=True)}
+
+
+def _rank_notes(named: Mapping[int, str], placed: Mapping[int, str]) -> Rows:
+    notes = []
+    if named:
+        notes.append(_note("rank-from-name", f"Ranks were taken from the names of the traces: {_listing(named)}."))
+    if placed:
+        text = f"Neither the traces nor their names state ranks, so they were numbered as given: {_listing(placed)}."
+        notes.append(_note("rank-from-position", text))
+    return notes
+
+
+def _workers(part: Tables, rows: Rows) -> Rows:
+    """The processes that own device work, else all: a launcher or a loader is no rank."""
+    owners = {
+        process
+        for name in schema.DEVICE_WORK
+        if name in part
+        for process in pc.unique(part[name]["process_id"]).to_pylist()
+    }
+    return [row for row in rows if row["process_id"] in owners] or rows
+
+
+def _listing(ranks: Mapping[int, str]) -> str:
+    shown = [f"rank {rank} is {name}" for rank, name in sorted(ranks.items())]
+    more = len(shown) - _LISTED
+    return ", ".join(shown[:_LISTED]) + (f", and {more} more" if more > 0 else "")
+
+
+def _check_ranks(names: Sequence[str], processes: Sequence[Rows]) -> None:
+    seen: dict[int, int] = {}
+    for index, rows in enumerate(processes):
+        for rank in {row["rank"] for row in rows} - {None}:
+            first = seen.setdefault(rank, index)
+            if first != index:
+                raise UsageError(
+                    f"{names[first]} and {names[index]} are two captures of rank {rank}.",
+                    "A report on several traces takes one capture of each rank.",
+                    "Leave one of them out, or report on them one by one.",
+                )
+
+
+def _first_rank(rows: Rows) -> tuple[bool, int]:
+    """Sorts traces by their lowest rank; those without any come last."""
+    ranks = [row["rank"] for row in rows if row["rank"] is not None]
+    return (not ranks, min(ranks, default=0))
+
+
+def _label(rows: Rows, name: str) -> str:
+    ranks = sorted({row["rank"] for row in rows} - {None})
+    if not ranks:
+        return name
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    if ranks == list(range(ranks[0], ranks[-1] + 1)):
+        return f"ranks {ranks[0]} to {ranks[-1]}"
+    return "ranks " + ", ".join(map(str, ranks))
+
+
+# Numbers
+
+
+def _numbered_processes(processes: Sequence[Rows], order: Sequence[int]) -> tuple[Rows, list[dict[int, int]]]:
+    """Processes in the order of their ranks, those without one last, and for each trace the new number of each."""
+    place = {index: position for position, index in enumerate(order)}
+    everyone = [(index, row) for index, rows in enumerate(processes) for row in rows]
+    everyone.sort(key=lambda item: (item[1]["rank"] is None, item[1]["rank"] or 0, place[item[0]]))
+    ids: list[dict[int, int]] = [{} for _ in processes]
+    rows = []
+    for number, (index, row) in enumerate(everyone):
+        ids[index][row["process_id"]] = number
+        rows.append({**row, "process_id": number})
+    return rows, ids
+
+
+def _numbered_threads(
+    parts: Sequence[Tables], order: Iterable[int], processes: Sequence[Mapping[int, int]]
+) -> tuple[Rows, list[dict[int, int]]]:
+    """Threads in the order of their processes, and for each trace the new number of each."""
+    everyone = [
+        (processes[index][row["process_id"]], index, row) for index in order for row in rows_of(parts[index], "threads")
+    ]
+    everyone.sort(key=lambda item: item[0])
+    ids: list[dict[int, int]] = [{} for _ in parts]
+    rows = []
+    for number, (process, index, row) in enumerate(everyone):
+        ids[index][row["thread_id"]] = number
+        rows.append({**row, "thread_id": number, "process_id": process})
+    return rows, ids
+
+
+def _numbered_devices(parts: Sequence[Tables], order: Iterable[int]) -> tuple[Rows, list[dict[int, int]]]:
+    """Devices in the order of the traces, those that did no work last, and for each trace the new number of each.
+
+    Devices that share a unique id are one. Without unique ids, those that work in different traces are different ones.
+    A device that a trace only names (each process of a node sees all of the node's devices) is taken for the one with
+    the same number and product of another trace.
+    """
+    ids: list[dict[int, int]] = [{} for _ in parts]
+    rows: Rows = []
+    by_uuid: dict[str, int] = {}
+    by_number: dict[tuple[Any, ...], int] = {}
+    everyone = [(index, row) for index in order for row in rows_of(parts[index], "devices")]
+    used = {index: _used_devices(parts[index]) for index in {index for index, _ in everyone}}
+    for works in (True, False):
+        for index, row in everyone:
+            if (row["device_id"] in used[index]) != works:
+                continue
+            key = (row["kind"], row["ordinal"], row["name"])
+            known = by_uuid.get(row["uuid"]) if row["uuid"] or works else by_number.get(key)
+            if known is None:
+                known = len(rows)
+                rows.append({**row, "device_id": known})
+                by_number.setdefault(key, known)
+                if row["uuid"]:
+                    by_uuid[row["uuid"]] = known
+            ids[index][row["device_id"]] = known
+    return rows, ids
+
+
+def _used_devices(part: Tables) -> set[int]:
+    """Devices that any event of the trace names."""
+    return {
+        device
+        for name, table in part.items()
+        if name != "devices" and "device_id" in table.column_names
+        for device in pc.unique(table["device_id"]).to_pylist()
+        if device is not None
+    }
+
+
+# Settings and notes
+
+
+def merged_settings(settings: Sequence[tuple[Member, Rows]]) -> Rows:
+    """Settings of all members: what all state alike is about the capture, the rest is about each one's process."""
+    members = len(settings)
+    stated: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for _, rows in settings:
+        for key in dict.fromkeys((row["key"], row["value"]) for row in rows if row["process_id"] is None):
+            stated[key] += 1
+    common = {key for key, count in stated.items() if count == members}
+    found: Rows = [{"process_id": None, "key": key, "value": value} for key, value in stated if (key, value) in common]
+    for member, rows in settings:
+        numbers = member.processes.to_pylist()
+        for row in rows:
+            if row["process_id"] is not None:
+                found.append({**row, "process_id": numbers[row["process_id"]]})
+            elif (row["key"], row["value"]) not in common:
+                found.append({**row, "process_id": member.only_process})
+    return found
+
+
+def merged_notes(notes: Sequence[tuple[Member, Rows]]) -> Rows:
+    """Notes of all members: what all say alike once, what some say alike but for the figures once with their number."""
+    groups: defaultdict[tuple[str, str, str], list[tuple[Member, dict[str, Any]]]] = defaultdict(list)
+    for member, rows in notes:
+        for row in rows:
+            groups[row["code"], row["severity"], re.sub(r"\d[\d,.]*", "#", row["message"])].append((member, row))
+    return [_one_note(group, len(notes)) for group in groups.values()]
+
+
+def _one_note(group: list[tuple[Member, dict[str, Any]]], members: int) -> dict[str, Any]:
+    member, first = group[0]
+    if len(group) == members and all(row == first for _, row in group):
+        return first
+    others = len({other.position for other, _ in group} - {member.position})
+    likewise = f" ({others} more {'rank says' if others == 1 else 'ranks say'} the like)" if others else ""
+    counts = [row["count"] for _, row in group if row["count"] is not None]
+    message = f"{member.label}: {first['message']}{likewise}"
+    return {**first, "message": message[0].upper() + message[1:], "count": sum(counts) if counts else None}
+
+
+def _note(code: str, message: str, severity: str = "info") -> dict[str, Any]:
+    return {"code": code, "severity": severity, "count": None, "message": message}

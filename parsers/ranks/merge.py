@@ -1,0 +1,332 @@
+"""Traces of several ranks as one: common numbers, one clock, every rank by its number.
+
+::
+
+    rank 0   |--- trace ---|            run.t0_unix_ns says when each trace begins: all are put on one clock,
+    rank 1      |--- trace ---|         on which the earliest begins at 0.
+    bundle   |----------------|
+
+The result is a trace like any other: it can be analysed, written as a folder, and combined again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.errors import UsageError
+from traceviz.parsers.ranks.identity import Identity, Member, Rows, identify, merged_notes, merged_settings
+from traceviz.parsers.shared.arrow import Array, ChunkedArray, pc
+
+OWN_NUMBERS = {"nvtx": "range_id", "host_ops": "op_id"}
+"""Tables whose rows carry their own row number, and its column; ``parent_id`` refers to it."""
+
+_OTHER_SHAPES = (*schema.REQUIRED, "settings")
+"""Tables that are not merely put one after the other."""
+
+
+def combine(parts: Sequence[Mapping[str, pa.Table]], names: Sequence[str]) -> dict[str, pa.Table]:
+    """The tables of one trace that holds several, which are captures of different ranks of one job.
+
+    Args:
+        parts: The tables of each trace, with at least :data:`traceviz.schema.REQUIRED`.
+        names: Their names, for ranks that the traces do not state, and for messages.
+
+    Returns:
+        Tables by name. Processes, threads, devices, ranges, operations and groups are numbered anew, in the order of
+        the ranks; correlation ids stay, which are unique only within a process. Notes say how ranks and clocks were
+        found, and what which rank lacks. A single trace is returned as it is.
+
+    Raises:
+        UsageError: two traces are captures of the same rank, or are runs at different times, or there is none.
+        SchemaError: a table does not match its declaration.
+    """
+    return dict(merged([dict(part) for part in parts], names))
+
+
+def merged(parts: Sequence[dict[str, pa.Table]], names: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+    """What :func:`combine` returns, one table at a time, ``notes`` last.
+
+    Each table is taken out of ``parts`` when it is merged: no more than one is in memory twice.
+    """
+    if not parts:
+        raise UsageError("There is no trace to read.", fix="Name at least one.")
+    if len(parts) == 1:
+        yield from parts[0].items()
+        return
+    _refuse_other_runs(parts)
+    identity = identify(parts, names)
+    clock = _clock(parts, identity.members)
+    lacking = _lacking(parts, identity.members)
+    yield "run", _table("run", [_run_row(parts, clock)])
+    yield "devices", _table("devices", identity.devices)
+    yield "processes", _table("processes", identity.processes)
+    yield "threads", _table("threads", identity.threads)
+    yield from events(parts, identity, clock)
+    if any("settings" in part for part in parts):
+        yield "settings", _table("settings", merged_settings(_by_member(parts, identity, "settings")))
+    notes = [*identity.notes, *clock.notes, *lacking, *merged_notes(_by_member(parts, identity, "notes"))]
+    yield "notes", _table("notes", notes)
+
+
+def _table(name: str, rows: Rows) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=schema.table(name).arrow)
+
+
+def _by_member(parts: Sequence[dict[str, pa.Table]], identity: Identity, name: str) -> list[tuple[Member, Rows]]:
+    taken = ((member, parts[member.position].pop(name, None)) for member in identity.members)
+    return [(member, table.to_pylist() if table is not None else []) for member, table in taken]
+
+
+# Clocks
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The common clock.
+
+    Args:
+        starts: Where on it each trace begins, in the order of the traces as given.
+        t0_unix_ns: Wall-clock time of its zero; ``None`` where the traces do not share a wall clock.
+        span_ns: End of the last trace.
+        notes: What to say of it.
+    """
+
+    starts: tuple[int, ...]
+    t0_unix_ns: int | None
+    span_ns: int
+    notes: Rows
+
+
+def _clock(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> Clock:
+    """Put all traces on the wall clock, or let all begin at 0 where that is not known or makes no sense."""
+    runs = [_facts(part) for part in parts]
+    spans = [int(run.get("span_ns") or 0) for run in runs]
+    begins = [run.get("t0_unix_ns") for run in runs]
+    known = [begin for begin in begins if begin is not None]
+    if len(known) == len(parts) and _connected(known, spans):
+        first = min(known)
+        starts = tuple(begin - first for begin in known)
+        return Clock(starts, first, max(start + span for start, span in zip(starts, spans, strict=True)), [])
+    without = [member.label for member in members if begins[member.position] is None]
+    hint = ""
+    if without:
+        shown = ", ".join(without[:4]) + (f" and {len(without) - 4} more" if len(without) > 4 else "")
+        why = f"the time of day at which the capture began is not known of {shown}"
+    else:
+        why = "by their times of day the captures do not overlap"
+        hint = " Runs that are not ranks of one job: traceviz compare."
+    note = {
+        "code": "ranks-begin-together",
+        "severity": "warning",
+        "count": len(without) or None,
+        "message": f"All ranks were put to begin at the same time, since {why}: times of different ranks do not "
+        f"compare, except where collectives align them.{hint}",
+    }
+    return Clock((0,) * len(parts), None, max(spans), [note])
+
+
+def _refuse_other_runs(parts: Sequence[Mapping[str, pa.Table]]) -> None:
+    """Ranks of one job run at the same time; runs that do not, and state no rank either, are of different jobs.
+
+    Raises:
+        UsageError: the traces are such runs of ``traceviz collect``.
+    """
+    runs = [_facts(part) for part in parts]
+    begins = [run["t0_unix_ns"] for run in runs if run.get("t0_unix_ns") is not None]
+    stated = any(part["processes"]["rank"].null_count < part["processes"].num_rows for part in parts)
+    of_collect = all(run.get("format") == "run" for run in runs) and len(begins) == len(runs)
+    if of_collect and not stated and not _connected(begins, [int(run.get("span_ns") or 0) for run in runs]):
+        raise UsageError(
+            f"These are {len(runs)} runs, not the ranks of one job: they were recorded one after the other.",
+            "Several traces are read as one only where they are of one job.",
+            "Compare them with `traceviz compare`, or report on each by itself.",
+        )
+
+
+def _facts(part: Mapping[str, pa.Table]) -> dict[str, Any]:
+    rows = part["run"].to_pylist() if "run" in part else []
+    return dict(rows[0]) if rows else {}
+
+
+def _connected(begins: Sequence[int], spans: Sequence[int]) -> bool:
+    """Whether the captures, each from its begin for its span, leave no time between them that none covers."""
+    order = np.argsort(begins, kind="stable")
+    starts, ends = np.asarray(begins)[order], (np.asarray(begins) + np.asarray(spans))[order]
+    return bool(np.all(starts[1:] <= np.maximum.accumulate(ends)[:-1]))
+
+
+def _run_row(parts: Sequence[Mapping[str, pa.Table]], clock: Clock) -> dict[str, Any]:
+    """Facts that all traces share as they are, different ones side by side."""
+    runs = [_facts(part) for part in parts]
+    row: dict[str, Any] = {}
+    for column in schema.table("run").columns:
+        values = sorted({run[column.name] for run in runs if run.get(column.name) is not None}, key=str)
+        row[column.name] = " + ".join(map(str, values)) if values else None
+    return {**row, "t0_unix_ns": clock.t0_unix_ns, "span_ns": clock.span_ns}
+
+
+def _lacking(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> Rows:
+    """One note per set of tables that some ranks have and others do not."""
+    everything = {name for part in parts for name in part if name not in schema.REQUIRED}
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for member in members:
+        absent = tuple(name for name in schema.TABLES if name in everything and name not in parts[member.position])
+        if absent:
+            groups.setdefault(absent, []).append(member.label)
+    return [
+        {
+            "code": "rank-lacks-tables",
+            "severity": "warning",
+            "count": len(labels),
+            "message": f"Not recorded of {', '.join(labels[:4])}{f' and {len(labels) - 4} more' * (len(labels) > 4)}, "
+            f"but of other ranks: {', '.join(absent)}.",
+        }
+        for absent, labels in groups.items()
+    ]
+
+
+# Events
+
+
+def events(parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: Clock) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of events, sorted by start, and the properties of operations, which follow the operations.
+
+    Args:
+        parts: The tables of each trace; they are taken out as they are merged.
+        identity: The common numbers of processes, threads and devices.
+        clock: The common clock.
+    """
+    groups = _group_offsets(parts, identity.members)
+    operations: Array | None = None
+    ranges: dict[int, range] = {}
+    for name in schema.TABLES:
+        if name in _OTHER_SHAPES or not any(name in part for part in parts):
+            continue
+        if name == "op_args":
+            yield name, _arguments(parts, identity, operations, ranges)
+            continue
+        table, old_ranges = _concatenated(name, parts, identity, clock, groups)
+        order = _order(table)
+        table = table if order is None else _taken(table, order)
+        if name in OWN_NUMBERS:
+            table, numbers = _renumbered(table, OWN_NUMBERS[name])
+            operations, ranges = (numbers, old_ranges) if name == "host_ops" else (operations, ranges)
+        yield name, table
+
+
+def _group_offsets(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> dict[int, int]:
+    """What is added to the group ids of each trace, so that no two traces share one."""
+    offsets, free = {}, 0
+    for member in members:
+        columns = [table["group_id"] for table in parts[member.position].values() if "group_id" in table.column_names]
+        bounds = [pc.min_max(column).as_py() for column in columns]
+        values = [bound[edge] for bound in bounds for edge in ("min", "max") if bound[edge] is not None]
+        offsets[member.position] = free - min([0, *values])
+        free = offsets[member.position] + max([-1, *values]) + 1
+    return offsets
+
+
+def _concatenated(
+    name: str, parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: Clock, groups: Mapping[int, int]
+) -> tuple[pa.Table, dict[int, range]]:
+    """Rows of all members with the common ids; row numbers of each (by position) are moved into a range of its own."""
+    own, tables, ranges, free = OWN_NUMBERS.get(name), [], {}, 0
+    for member in identity.members:
+        table = _take_out(parts, member, name)
+        if table is None:
+            continue
+        if own is not None:
+            ranges[member.position] = range(free, free + _count_up_to(table[own]))
+            table = _added(table, {own: free, "parent_id": free})
+            free = ranges[member.position].stop
+        table = _added(table, {"start_ns": clock.starts[member.position], "group_id": groups[member.position]})
+        tables.append(_mapped(table, member))
+    return pa.concat_tables(tables).unify_dictionaries(), ranges
+
+
+def _take_out(parts: Sequence[dict[str, pa.Table]], member: Member, name: str) -> pa.Table | None:
+    """A member's table with the declared columns, sorted; from then on the caller is the only one that holds it."""
+    from traceviz.tables import conform  # noqa: PLC0415 (polars takes half a second to load)
+
+    table = parts[member.position].pop(name, None)
+    return None if table is None else conform(name, table)
+
+
+def _count_up_to(numbers: ChunkedArray) -> int:
+    """One more than the largest of ``numbers``; 0 where there is none."""
+    largest = pc.max(numbers).as_py()
+    return 0 if largest is None else int(largest) + 1
+
+
+def _added(table: pa.Table, amounts: Mapping[str, int]) -> pa.Table:
+    for name, amount in amounts.items():
+        if amount and name in table.column_names:
+            table = _set(table, name, pc.add_checked(table[name], amount))
+    return table
+
+
+def _mapped(table: pa.Table, member: Member) -> pa.Table:
+    ids = {"process_id": member.processes, "thread_id": member.threads, "device_id": member.devices}
+    for name, numbers in ids.items():
+        if name in table.column_names:
+            table = _set(table, name, pc.take(numbers, table[name]))
+    return table
+
+
+def _set(table: pa.Table, name: str, values: Any) -> pa.Table:
+    at = table.column_names.index(name)
+    return table.set_column(at, table.schema.field(at), values)
+
+
+def _order(table: pa.Table) -> Array | None:
+    """Positions of the rows in order of start, equal ones by rank; ``None`` where they are in order, or have none."""
+    if "start_ns" not in table.column_names:
+        return None
+    starts = table.column("start_ns").to_numpy()
+    # Sorted stretches, one after the other: a merge sort finds them.
+    return None if np.all(starts[1:] >= starts[:-1]) else pa.array(np.argsort(starts, kind="stable"))
+
+
+def _taken(table: pa.Table, order: Array) -> pa.Table:
+    """Rows in ``order``, a column at a time: little memory twice."""
+    columns = [column.combine_chunks().take(order) for column in table.columns]
+    return pa.table(columns, schema=table.schema)
+
+
+def _renumbered(table: pa.Table, own: str) -> tuple[pa.Table, Array]:
+    """Rows with their positions as numbers, parents likewise, and the new number of each old one (-1: none)."""
+    old = table[own].to_numpy()
+    numbers = np.full(int(old.max(initial=-1)) + 1, -1, np.int64)
+    numbers[old] = np.arange(old.size)
+    lookup = pa.array(numbers, mask=numbers < 0)
+    table = _set(table, "parent_id", pc.take(lookup, table["parent_id"]))
+    return _set(table, own, pa.chunked_array([pa.array(np.arange(old.size))])), lookup
+
+
+def _arguments(
+    parts: Sequence[dict[str, pa.Table]], identity: Identity, numbers: Array | None, ranges: Mapping[int, range]
+) -> pa.Table:
+    """Properties of operations under the common numbers.
+
+    Properties of operations that the trace does not hold are left out, unless the operations were not asked for.
+    """
+    tables, free = [], 0
+    for member in identity.members:
+        table = _take_out(parts, member, "op_args")
+        if table is None:
+            continue
+        if numbers is None:
+            tables.append(_added(table, {"op_id": free}))
+            free += _count_up_to(table["op_id"])
+            continue
+        own = ranges.get(member.position, range(0))
+        table = table.filter(pc.less(table["op_id"], len(own)))
+        found = pc.take(numbers, pc.add(table["op_id"], own.start))
+        tables.append(_set(table, "op_id", found).filter(pc.is_valid(found)))
+    return pa.concat_tables(tables).unify_dictionaries()

@@ -1,0 +1,1 @@
+"""Run folders: what ``traceviz collect`` leaves behind, read as one trace."""

@@ -1,0 +1,192 @@
+"""Who is who in a run: processes, threads and devices that several sources saw, each under one number.
+
+A process is known by its pid, a thread by the id that the system gave it, a device by its unique id, else by its number
+and name. XPlane captures know neither pids nor ids of threads: their pid comes from the collector, and their threads
+are found by name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.ranks.identity import Identity, Member, Rows, lookup, rows_of
+from traceviz.parsers.run.clock import run_row
+from traceviz.parsers.run.sources import Source, is_tracing
+from traceviz.parsers.shared.arrow import pc
+
+_OPAQUE_THREADS = ("xplane", "tf-trace")
+"""Beginnings of formats whose thread ids are not those of the system."""
+
+Numbers = list[dict[int, int]]
+"""For each source the common number of each of its own."""
+
+
+def identify_run(sources: Sequence[Source]) -> Identity:
+    """Number the processes, threads and devices of ``sources``, the most trusted of which come first."""
+    processes, process_ids = _processes(sources)
+    threads, thread_ids = _threads(sources, processes, process_ids)
+    devices, device_ids = _devices(sources)
+    members = tuple(
+        Member(
+            position=place,
+            name=source.name,
+            label=source.collector,
+            processes=lookup(process_ids[place], pa.int32()),
+            threads=lookup(thread_ids[place], pa.int32()),
+            devices=lookup(device_ids[place], pa.int16()),
+            only_process=next(iter(process_ids[place].values())) if len(process_ids[place]) == 1 else None,
+        )
+        for place, source in enumerate(sources)
+    )
+    return Identity(members, processes, threads, devices, [])
+
+
+def _completed(known: dict[str, Any], row: Mapping[str, Any]) -> None:
+    """Fill in what ``known`` lacks."""
+    known.update({name: value for name, value in row.items() if known.get(name) is None})
+
+
+# Processes
+
+
+def _processes(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
+    """Processes in order of rank, then of pid, and the number of each in each source.
+
+    A process without a pid is the only one that other sources traced, where there is only one; else one of its own.
+    """
+    rows = [_stated_processes(source) for source in sources]
+    traced = {row["pid"] for source, own in zip(sources, rows, strict=True) if is_tracing(source) for row in own}
+    only = next(iter(traced - {None})) if len(traced - {None}) == 1 else None
+    found: dict[Any, dict[str, Any]] = {}
+    keys: list[dict[int, Any]] = [{} for _ in sources]
+    for place, own in enumerate(rows):
+        for row in own:
+            pid = only if row["pid"] is None and len(own) == 1 else row["pid"]
+            key = (place, row["process_id"]) if pid is None else pid
+            keys[place][row["process_id"]] = key
+            _completed(found.setdefault(key, {"pid": pid}), row)
+    order = sorted(found, key=lambda key: _place(found[key]))
+    numbers = {key: number for number, key in enumerate(order)}
+    table = [{**found[key], "process_id": number} for key, number in numbers.items()]
+    return table, [{own: numbers[key] for own, key in of.items()} for of in keys]
+
+
+def _stated_processes(source: Source) -> Rows:
+    """Processes of a source, with what its collector knows of the only one that traced."""
+    rows = rows_of(source.tables, "processes")
+    if len(rows) == 1:
+        _completed(rows[0], {"pid": source.pid, "rank": source.rank})
+    return rows
+
+
+def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(part for name in ("rank", "pid") for part in (row.get(name) is None, row.get(name) or 0))
+
+
+# Threads
+
+
+def _threads(sources: Sequence[Source], processes: Rows, process_ids: Numbers) -> tuple[Rows, Numbers]:
+    """Threads in order of process and id, those that only opaque ids are known of last."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    keys: list[dict[int, tuple[Any, ...]]] = [{} for _ in sources]
+    opaque = [str(run_row(source).get("format")).startswith(_OPAQUE_THREADS) for source in sources]
+    for place in sorted(range(len(sources)), key=lambda place: opaque[place]):
+        rows = rows_of(sources[place].tables, "threads")
+        for row in rows:
+            row["process_id"] = process_ids[place].get(row["process_id"], -1)
+        same = _named_alike(rows, found, processes, sources[place]) if opaque[place] else {}
+        for row in rows:
+            own = (row["process_id"], opaque[place], row["tid"], place if opaque[place] else 0)
+            key = same.get(row["thread_id"], own)
+            keys[place][row["thread_id"]] = key
+            _completed(found.setdefault(key, {}), row)
+    numbers = {key: number for number, key in enumerate(sorted(found))}
+    table = [{**found[key], "thread_id": number} for key, number in numbers.items()]
+    return table, [{own: numbers[key] for own, key in of.items()} for of in keys]
+
+
+def _named_alike(
+    rows: Rows, found: Mapping[tuple[Any, ...], Mapping[str, Any]], processes: Rows, source: Source
+) -> dict[int, tuple[Any, ...]]:
+    """Threads known by the system's ids that threads with opaque ids are, by their own number.
+
+    Both profilers take a thread's name from the system. A name that a process has once in either is one thread; where
+    several threads of the system have it (a child inherits it), the one that carries the steps is the first thread.
+    """
+    pids = {row["process_id"]: row["pid"] for row in processes}
+    own = Counter((row["process_id"], row["name"]) for row in rows)
+    marked = pc.unique(source.tables["steps"]["thread_id"]).to_pylist() if "steps" in source.tables else []
+    same = {}
+    for row in rows:
+        wanted = (row["process_id"], row["name"])
+        alike = [key for key, known in found.items() if (known["process_id"], known["name"]) == wanted and row["name"]]
+        first = [key for key in alike if key[2] == pids.get(row["process_id"])]
+        if row["thread_id"] in marked and first:
+            same[row["thread_id"]] = first[0]
+        elif own[wanted] == 1 and len(alike) == 1:
+            same[row["thread_id"]] = alike[0]
+    return same
+
+
+# Devices
+
+
+def _devices(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
+    """Devices in order of kind and number, and the number of each in each source."""
+    found: list[dict[str, Any]] = []
+    workers: list[set[str]] = []  # collectors of which a source works on the device
+    keys: list[dict[int, int]] = [{} for _ in sources]
+    for place, source in enumerate(sources):
+        used = _used_devices(source)
+        taken: set[int] = set()
+        for row in rows_of(source.tables, "devices"):
+            works = row["device_id"] in used
+            free = [
+                number
+                for number, known in enumerate(found)
+                if number not in taken
+                and _may_be(known, row)
+                and (_identifier(row) or not (works and source.collector in workers[number]))
+            ]
+            certain = [number for number in free if _identifier(row) and _identifier(found[number]) == _identifier(row)]
+            number = certain[0] if certain else free[0] if len(free) == 1 else len(found)
+            if number == len(found):
+                found.append({})
+                workers.append(set())
+            _completed(found[number], row)
+            workers[number] |= {source.collector} if works else set()
+            taken.add(number)
+            keys[place][row["device_id"]] = number
+    order = sorted(range(len(found)), key=lambda number: (*_device_place(found[number]), number))
+    numbers = {old: new for new, old in enumerate(order)}
+    table = [{**found[old], "device_id": new} for old, new in numbers.items()]
+    return table, [{own: numbers[old] for own, old in of.items()} for of in keys]
+
+
+def _may_be(known: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether two descriptions can be of one device: the same unique id, else the same number and no other name."""
+    if _identifier(known) and _identifier(row):
+        return _identifier(known) == _identifier(row)
+    names = {known["name"], row["name"]} - {None}
+    return (known["kind"], known["ordinal"]) == (row["kind"], row["ordinal"]) and len(names) <= 1
+
+
+def _identifier(row: Mapping[str, Any]) -> str:
+    """Unique id, as some tools write it with a prefix and others without."""
+    return (row.get("uuid") or "").lower().removeprefix("gpu-").replace("-", "")
+
+
+def _device_place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return str(row["kind"]), row["ordinal"] is None, row["ordinal"] or 0, row["uuid"] or ""
+
+
+def _used_devices(source: Source) -> set[int]:
+    """Devices on which a source recorded work."""
+    tables = (source.tables[name] for name in (*schema.DEVICE_WORK, "device_ops") if name in source.tables)
+    return {device for table in tables for device in pc.unique(table["device_id"]).to_pylist()}

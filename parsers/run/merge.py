@@ -1,0 +1,236 @@
+"""The sources of one run as one trace: common numbers, one clock, one owner of each table.
+
+Merging is pure, and does not depend on the order in which the sources are given. See :mod:`.run_owners` for what is
+taken from whom, :mod:`.run_clock` for the clock, and :mod:`.run_identity` for processes, threads and devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.errors import UsageError
+from traceviz.parsers.nsys.notes import Notes
+from traceviz.parsers.ranks.identity import Identity, Rows
+from traceviz.parsers.ranks.merge import Clock, events
+from traceviz.parsers.run.clock import Extent, RunClock, common_clock, run_row
+from traceviz.parsers.run.identity import identify_run
+from traceviz.parsers.run.manifest import RunManifest
+from traceviz.parsers.run.owners import DEVICE_TABLES, Owners, choose_owners, in_order_of_trust
+from traceviz.parsers.run.sources import Source, is_tracing
+from traceviz.units import format_ns
+
+FORMAT = "run"
+_NOTICEABLE = 0.9
+"""Where the profilers cover less of a run than this, it is said."""
+_SILENCED = ("no-device",)
+"""Notes of sources that miss what another source has recorded."""
+_FIRST_KNOWN = ("framework", "driver_version", "cuda_version", "host")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Merge:
+    """What is decided before rows are moved."""
+
+    sources: tuple[Source, ...]
+    owners: Owners
+    clock: RunClock
+    identity: Identity
+    manifest: RunManifest
+    profiled: bool
+
+
+def merge_sources(
+    sources: Sequence[Source], manifest: RunManifest, notes: Notes | None = None, *, keep_private: bool = False
+) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of the trace that ``sources`` are parts of, ``notes`` last.
+
+    Args:
+        sources: What the collectors of one run recorded; their tables are taken out as they are merged.
+        manifest: What is known of the run.
+        notes: What is to be said of it already.
+        keep_private: Store the command line.
+
+    Yields:
+        Name and table. Times are nanoseconds since the first event of the sources that trace; ``samples`` may lie
+        before and after. Table ``windows`` tells when each other table was recorded, and by whom.
+
+    Raises:
+        UsageError: there is no source.
+        SchemaError: a table does not match its declaration.
+    """
+    if not sources:
+        raise UsageError("There is nothing to merge.", fix="Record something first.")
+    noted = notes or Notes()
+    merge = _decided(sources, manifest, noted)
+    labels = [(source.collector, source.tables.pop("notes", None)) for source in merge.sources]
+    settings = _settings(merge)
+    windows = _windows(merge)
+    yield "run", _table("run", [_run_row(merge, keep_private=keep_private)])
+    yield "devices", _table("devices", merge.identity.devices)
+    yield "processes", _table("processes", merge.identity.processes)
+    yield "threads", _table("threads", merge.identity.threads)
+    yield from _events(merge)
+    yield "windows", windows
+    yield "settings", settings
+    manifest.notes(noted)
+    _note_sources(merge, labels, noted)
+    yield "notes", noted.table()
+
+
+def _decided(sources: Sequence[Source], manifest: RunManifest, notes: Notes) -> _Merge:
+    """Sources in order of trust, those that can be put on one clock, and who is who in them."""
+    ordered = in_order_of_trust(sources)
+    ran = (manifest.started_unix_ns, manifest.ended_unix_ns)
+    clock = common_clock(ordered, ran, notes)
+    kept = tuple(source for place, source in enumerate(ordered) if place in clock.starts)
+    starts = dict(enumerate(start for _, start in sorted(clock.starts.items())))
+    owners = choose_owners(kept)
+    profiled = any(map(is_tracing, kept))
+    return _Merge(kept, owners, replace(clock, starts=starts), identify_run(kept), manifest, profiled)
+
+
+def _table(name: str, rows: Rows) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=schema.table(name).arrow)
+
+
+def _run_row(merge: _Merge, *, keep_private: bool) -> dict[str, Any]:
+    """Facts of the most trusted source that knows them; who recorded, side by side."""
+    runs = [run_row(source) for source in merge.sources]
+    known = {name: next((run[name] for run in runs if run.get(name)), None) for name in _FIRST_KNOWN}
+    alone = len(runs) == 1  # of several, each name is followed by its own version
+    names = ("producer",) if alone else ("producer", "producer_version")
+    producers = (" ".join(run[name] for name in names if run.get(name)) for run in runs)
+    return {
+        **known,
+        "format": FORMAT,
+        "producer": _joined(producers) or "traceviz collect",
+        "producer_version": runs[0].get("producer_version") if alone else None,
+        "source_schema": _joined(run.get("source_schema") for run in runs),
+        "command": merge.manifest.command if keep_private else None,
+        "t0_unix_ns": merge.clock.t0_unix_ns,
+        "span_ns": merge.clock.span_ns,
+        "reader": f"run: {_joined(run.get('reader') for run in runs)}",
+    }
+
+
+def _joined(values: Any) -> str | None:
+    return " + ".join(dict.fromkeys(str(value) for value in values if value)) or None
+
+
+# Events
+
+
+def _events(merge: _Merge) -> Iterator[tuple[str, pa.Table]]:
+    """Tables of events, each from its owners."""
+    parts = [_owned(source, merge.owners) for source in merge.sources]
+    starts = tuple(merge.clock.starts[place] for place in range(len(parts)))
+    yield from events(parts, merge.identity, Clock(starts, merge.clock.t0_unix_ns, merge.clock.span_ns, []))
+
+
+def _owned(source: Source, owners: Owners) -> dict[str, pa.Table]:
+    """The tables that are taken from a source, which lets go of all."""
+    kept = {}
+    for name in [name for name in source.tables if name not in schema.REQUIRED]:
+        table = source.tables.pop(name)
+        if owners.takes(source.collector, name):
+            foreign = name not in DEVICE_TABLES and owners.device not in {None, source.collector}
+            kept[name] = _without_correlation(table) if foreign else table
+    return kept
+
+
+def _without_correlation(table: pa.Table) -> pa.Table:
+    """A table whose correlation ids refer to device work that is taken from another source: they mean nothing there."""
+    if "correlation_id" not in table.column_names:
+        return table
+    at = table.column_names.index("correlation_id")
+    return table.set_column(at, table.schema.field(at), pa.nulls(table.num_rows, pa.int64()))
+
+
+def _windows(merge: _Merge) -> pa.Table:
+    """When each table was recorded, where the sources tell."""
+    rows = []
+    for place, source in enumerate(merge.sources):
+        extent = Extent.of(source)
+        rows += [
+            {
+                "start_ns": merge.clock.starts[place],
+                "dur_ns": extent.span_ns,
+                "recorded": name,
+                "source": source.collector,
+            }
+            for name in schema.TABLES
+            if name in source.tables and merge.owners.takes(source.collector, name)
+        ]
+    return _table("windows", sorted(rows, key=lambda row: (row["start_ns"], row["recorded"], row["source"])))
+
+
+# Settings and notes
+
+
+def _settings(merge: _Merge) -> pa.Table:
+    """What the sources state, and what the manifest does, whose word on the machine and its variables counts."""
+    stated = merge.manifest.settings()
+    rows: Rows = [{"process_id": None, "key": key, "value": value} for key, value in stated.items()]
+    for place, source in enumerate(merge.sources):
+        numbers = merge.identity.members[place].processes.to_pylist()
+        table = source.tables.pop("settings", None)
+        for row in table.to_pylist() if table is not None else []:
+            if row["key"] not in stated:
+                process = row["process_id"]
+                rows.append({**row, "process_id": None if process is None else numbers[process]})
+    unique = {(row["process_id"], row["key"], row["value"]): row for row in rows}
+    return _table("settings", list(unique.values()))
+
+
+def _note_sources(merge: _Merge, labels: Sequence[tuple[str, pa.Table | None]], notes: Notes) -> None:
+    """Where the tables come from, how much of the run they cover, and what the sources note themselves."""
+    notes.add("tables-from", "info", merge.owners.in_words())
+    _note_cover(merge, notes)
+    several = len({collector for collector, _ in labels}) > 1
+    seen = set()
+    for collector, table in labels:
+        for row in table.to_pylist() if table is not None else []:
+            if row["code"] in _SILENCED and merge.owners.device not in {None, collector}:
+                continue
+            message = f"{collector}: {row['message']}" if several else row["message"]
+            if (row["code"], message) not in seen:
+                seen.add((row["code"], message))
+                notes.add(row["code"], row["severity"], message, row["count"])
+
+
+def _note_cover(merge: _Merge, notes: Notes) -> None:
+    """Say so where the profilers recorded only a part of the run: what the report judges is that part.
+
+    ::
+
+        program   |------------------------------------------|
+        nsys          |====================================|      the span: ranges, system calls, devices
+        torch                |=======|                            steps and operations
+    """
+    begin, end = merge.manifest.started_unix_ns, merge.manifest.ended_unix_ns
+    span, steps = merge.clock.span_ns, _recorded_ns(merge, "steps")
+    if not merge.profiled:
+        return
+    told = ""
+    if begin is not None and end is not None and span < _NOTICEABLE * (end - begin):
+        told = f"The profilers recorded {format_ns(span)} of the {format_ns(end - begin)} that the program ran: "
+        told += "what is said of steps, operations and devices is about that part. "
+    if steps is not None and steps < _NOTICEABLE * span:
+        told += f"Steps and operations were recorded for {format_ns(steps)} of these {format_ns(span)}."
+    if told:
+        notes.add("profiled-window", "info", told.strip())
+
+
+def _recorded_ns(merge: _Merge, table: str) -> int | None:
+    """Time from the first to the last moment in which the owners of a table recorded; ``None`` without it."""
+    own = [
+        (merge.clock.starts[place], Extent.of(source).span_ns)
+        for place, source in enumerate(merge.sources)
+        if merge.owners.takes(source.collector, table)
+    ]
+    return max(start + span for start, span in own) - min(start for start, _ in own) if own else None

@@ -1,0 +1,99 @@
+"""Which source of a run each table is taken from: nothing that two of them recorded is counted twice.
+
+::
+
+    device work, CUDA calls   nsys, else the profiler of a framework       one owner, since they belong together
+    steps, memory             the profiler of a framework, else nsys       one owner each
+    NVTX, system calls        nsys, else whoever has them                  one owner each
+    operations                the profilers of all frameworks              each sees its own framework only
+    samples, overhead         all                                          each measures something else
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from traceviz import schema
+from traceviz.parsers.run.sources import Source, count_rows
+
+DEVICE_TABLES = (*schema.DEVICE_WORK, "cuda_api", "sync", "device_ops", "collectives")
+"""Tables about devices that refer to each other: all are taken from one source."""
+SHARED = ("host_ops", "op_args", "samples", "overhead", "totals")
+"""Tables of which every source has rows of its own."""
+
+_NSYS, _FRAMEWORKS = ("nsys",), ("torch", "tensorflow", "jax")
+_DEVICE_FIRST = (*_NSYS, *_FRAMEWORKS)
+_FRAMEWORK_FIRST = (*_FRAMEWORKS, *_NSYS)
+_ORDERS = {"nvtx": _DEVICE_FIRST, "os_calls": _DEVICE_FIRST}
+"""Orders of trust by table; of other tables, :data:`_FRAMEWORK_FIRST`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """From which collector each table is taken.
+
+    Args:
+        of: Names of the collectors by table.
+        device: The collector that recorded device work; ``None`` where none did.
+    """
+
+    of: Mapping[str, tuple[str, ...]]
+    device: str | None
+
+    def takes(self, collector: str, table: str) -> bool:
+        """Whether rows of ``table`` are taken from ``collector``."""
+        return collector in self.of.get(table, ())
+
+    def in_words(self) -> str:
+        """One sentence, collectors in the order of their first table."""
+        by_collectors: dict[tuple[str, ...], list[str]] = {}
+        for table, collectors in self.of.items():
+            by_collectors.setdefault(collectors, []).append(table)
+        parts = [f"{', '.join(tables)} from {' and '.join(names)}" for names, tables in by_collectors.items()]
+        return f"Tables were taken as follows: {'; '.join(parts)}."
+
+
+def choose_owners(sources: Sequence[Source]) -> Owners:
+    """Choose the owner of each table that any of ``sources`` has; rows decide before trust does."""
+    device = _device_owner(sources)
+    present = {name for source in sources for name in source.tables}
+    of = {}
+    for name in schema.TABLES:
+        if name not in present or name in {*schema.REQUIRED, "settings", "windows"}:
+            continue
+        having = [source for source in sources if name in source.tables]
+        if name in SHARED:
+            of[name] = _in_order({source.collector for source in having}, _FRAMEWORK_FIRST)
+        elif name not in DEVICE_TABLES:
+            of[name] = (_first(having, (name,), _ORDERS.get(name, _FRAMEWORK_FIRST)),)
+        elif any(source.collector == device for source in having):
+            of[name] = (str(device),)
+    return Owners(of, device)
+
+
+def in_order_of_trust(sources: Iterable[Source]) -> tuple[Source, ...]:
+    """The sources in an order that does not depend on how they were given, the most trusted first."""
+    place = {name: number for number, name in enumerate(_DEVICE_FIRST)}
+    return tuple(sorted(sources, key=lambda one: (place.get(one.collector, len(place)), one.collector, one.name)))
+
+
+def _device_owner(sources: Sequence[Source]) -> str | None:
+    """The collector that recorded device work, else calls, else could have recorded any."""
+    having = [source for source in sources if any(name in source.tables for name in DEVICE_TABLES)]
+    for tables in (schema.DEVICE_WORK, ("cuda_api",), DEVICE_TABLES):
+        rows = [source for source in having if any(count_rows(source.tables, name) for name in tables)]
+        if rows:
+            return _first(rows, tables, _DEVICE_FIRST)
+    return _first(having, DEVICE_TABLES, _DEVICE_FIRST) if having else None
+
+
+def _first(sources: Sequence[Source], tables: Iterable[str], order: Sequence[str]) -> str:
+    """The most trusted collector whose sources have rows in ``tables``, else the most trusted of all."""
+    names = tuple(tables)
+    full = {source.collector for source in sources if any(count_rows(source.tables, name) for name in names)}
+    return _in_order(full or {source.collector for source in sources}, order)[0]
+
+
+def _in_order(collectors: Iterable[str], order: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted(collectors, key=lambda name: (order.index(name) if name in order else len(order), name)))

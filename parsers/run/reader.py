@@ -1,0 +1,140 @@
+"""Reader of run folders: what ``traceviz collect`` leaves behind.
+
+::
+
+    RUN/manifest.json    how the run went, on which machine
+        raw/NAME/...     what each collector recorded, in its own format
+        tables/          all of it as one traceviz folder, once it has been merged
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.errors import TracevizError, UnknownFormatError, UsageError
+from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.nsys.notes import Notes
+from traceviz.parsers.run.manifest import RAW, Recorder, RunManifest, is_run_folder, read_manifest
+from traceviz.parsers.run.merge import FORMAT, merge_sources
+from traceviz.parsers.run.owners import DEVICE_TABLES
+from traceviz.parsers.run.sources import Readers, Source, read_source, recordings_in
+from traceviz.parsers.run.steps import complete_steps, name_unfinished
+from traceviz.parsers.traceviz_folder import TracevizFolderReader
+
+TABLES = "tables"
+"""Folder of the merged tables in a run folder."""
+
+
+class RunFolderReader(Reader):
+    """Folders with a ``manifest.json`` of the kind ``traceviz.run``."""
+
+    format: ClassVar[str] = FORMAT
+    title: ClassVar[str] = "traceviz run folder"
+    suffixes: ClassVar[tuple[str, ...]] = ()
+
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
+        """Certain of a folder whose manifest says so."""
+        try:
+            return Match.YES if is_run_folder(path) else Match.NO
+        except ValueError:
+            return Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`: the merged tables where they were written, else merged now.
+
+        Raises:
+            UsageError: ``options.run`` is given: this is one run.
+            UnknownFormatError: the run recorded nothing that can be read.
+        """
+        if options.run is not None:
+            raise UsageError(f"{path} is one run, not a folder of several.", fix="Leave --run out.")
+        merged = TracevizFolderReader()
+        if merged.sniff(b"", path / TABLES) == Match.YES:
+            return merged.read(path / TABLES, options)
+        return read_run(path, options)
+
+
+def read_run(folder: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """Merge what lies under ``raw/`` of a run folder into the tables of one trace, ``notes`` last.
+
+    Args:
+        folder: The run folder. It is only read.
+        options: What is wanted.
+
+    Raises:
+        DamagedTraceError: the folder has no manifest that can be read, or a recording is damaged and there is no other.
+        MissingToolError: a program is missing that decodes the only recording.
+        UnknownFormatError: nothing was recorded.
+    """
+    manifest, notes = read_manifest(folder), Notes()
+    sources = _sources(folder, manifest, _widened(options), notes)
+    manifest = _settled(manifest, {source.collector for source in sources}, notes)
+    for name, table in merge_sources(sources, manifest, notes, keep_private=options.keep_private):
+        if name in schema.REQUIRED or options.wants(name):
+            yield name, table
+
+
+_RECORDING = frozenset({"jax", "nsys", "resources", "tensorflow", "torch"})
+"""Collectors that leave files of their own; the ranges of others are in the recording of nsys."""
+
+
+def _settled(manifest: RunManifest, readable: Collection[str], notes: Notes) -> RunManifest:
+    """The manifest, in which those have failed whose recordings cannot be read: cut off, or never saved."""
+
+    def settled(recorder: Recorder) -> Recorder:
+        if recorder.name not in _RECORDING or recorder.name in readable:
+            return recorder
+        if recorder.state == "recording":
+            message = f"Collector {recorder.name}: it had saved nothing yet when the recording was ended."
+            notes.add("recording-lost", "warning", message)
+        return replace(recorder, state="failed") if recorder.state in {"recorded", "recording"} else recorder
+
+    return replace(manifest, recorders=tuple(settled(recorder) for recorder in manifest.recorders))
+
+
+def _widened(options: ReadOptions) -> ReadOptions:
+    """Options that ask for all tables about devices where they ask for one: which source it is taken from depends."""
+    if options.tables is None or options.tables.isdisjoint(DEVICE_TABLES):
+        return options
+    return replace(options, tables=options.tables | set(DEVICE_TABLES))
+
+
+def _sources(folder: Path, manifest: RunManifest, options: ReadOptions, notes: Notes) -> list[Source]:
+    """All recordings that can be read; what cannot be read is noted, and raised where there is nothing else."""
+    recordings = recordings_in(folder, manifest, _readers(), notes)
+    outcomes = [read_source(recording, folder, options, notes) for recording in recordings]
+    sources = [outcome for outcome in outcomes if isinstance(outcome, Source)]
+    errors = [outcome for outcome in outcomes if isinstance(outcome, TracevizError)]
+    if not sources:
+        raise errors[0] if errors else _nothing(folder, manifest)
+    _name_unfinished_steps(folder, sources, notes)
+    return sources
+
+
+def _name_unfinished_steps(folder: Path, sources: list[Source], notes: Notes) -> None:
+    complete = complete_steps(folder)
+    for tables in (source.tables for source in sources if "nvtx" in source.tables):
+        tables["nvtx"], count = name_unfinished(tables["nvtx"], tables["processes"], complete)
+        message = "Steps that had begun when an epoch or the program ended are none: they are named 'unfinished step'."
+        notes.add("unfinished-steps", "info", message, count)
+
+
+def _readers() -> Readers:
+    from traceviz.parsers.registry import READERS  # noqa: PLC0415 (the registry lists the reader of this file as well)
+
+    return tuple(reader for reader in READERS if not isinstance(reader, RunFolderReader))
+
+
+def _nothing(folder: Path, manifest: RunManifest) -> UnknownFormatError:
+    if not (folder / RAW).is_dir():
+        return UnknownFormatError(
+            f"{folder} holds neither {TABLES}/ nor {RAW}/.", "The run's data was removed.", "Record again."
+        )
+    why = " ".join(manifest.problems) or f"Its {RAW}/ holds no trace (status: {manifest.status or 'unknown'})."
+    return UnknownFormatError(f"{folder} recorded nothing that can be read.", why, "Record again.")

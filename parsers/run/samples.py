@@ -1,0 +1,269 @@
+"""Reader of what the resource sampler of ``traceviz collect`` leaves: a folder of Parquet parts and a description.
+
+Each part is complete, so what a sampler that was killed has left reads like any other; a note says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from traceviz import schema
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.shared.arrow import Array, pc
+
+KIND = "traceviz.resources"
+VERSION = 1
+DESCRIPTION = "resources.json"
+PARTS = "part-*.parquet"
+
+_WORD = pa.dictionary(pa.int32(), pa.string())
+PART_SCHEMA = pa.schema(
+    [
+        pa.field("unix_ns", pa.int64(), nullable=False),
+        pa.field("pid", pa.int64()),
+        pa.field("gpu", pa.int16()),
+        pa.field("metric", _WORD, nullable=False),
+        pa.field("unit", _WORD, nullable=False),
+        pa.field("value", pa.float64(), nullable=False),
+    ]
+)
+"""Columns of a part: one row is one reading, of a process, a GPU, or the machine where both are null."""
+
+CLOCK_STEP_NS = 100_000_000
+"""A wall clock that is set by more than this while samples are taken is worth a note."""
+MISSED_SHARE = 0.05
+"""So are samples that were left out, from this share of them on."""
+THINNED_SHARE = 0.25
+"""And so are those of the program that the sampler left out itself to stay within its limits, from this share on."""
+PROGRAM_CPU = "program CPU"
+"""What is sampled as often as the limits allow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """A folder as it was read.
+
+    Args:
+        description: What the sampler said of itself.
+        samples: All parts, in order of time.
+        unreadable: Names of parts that could not be read.
+    """
+
+    description: dict[str, Any]
+    samples: pa.Table
+    unreadable: tuple[str, ...]
+
+    @property
+    def t0_unix_ns(self) -> int:
+        """Time of the first sample; of the sampler's start where there is none."""
+        first = pc.min(self.samples["unix_ns"]).as_py()
+        return int(first if first is not None else self.description.get("began_unix_ns") or 0)
+
+    @property
+    def span_ns(self) -> int:
+        """From the first sample to the last."""
+        last = pc.max(self.samples["unix_ns"]).as_py()
+        return int(last) - self.t0_unix_ns if last is not None else 0
+
+
+class ResourceSamplesReader(Reader):
+    """Folders whose ``resources.json`` is of the kind ``traceviz.resources``."""
+
+    format: ClassVar[str] = "resources"
+    title: ClassVar[str] = "samples of resources by traceviz collect"
+    suffixes: ClassVar[tuple[str, ...]] = ()
+
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
+        """Certain of a folder whose description says so."""
+        try:
+            described = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return Match.NO
+        return Match.YES if isinstance(described, dict) and described.get("kind") == KIND else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`. The clock is the wall clock of the machine, zero at the first sample."""
+        sampling = read_sampling(path)
+        described = sampling.description
+        pids = _pids(sampling)
+        gpus = [gpu for gpu in _rows(described, "gpus") if isinstance(gpu.get("ordinal"), int)]
+        yield "run", _run(sampling)
+        yield "devices", _table("devices", [_device(number, gpu) for number, gpu in enumerate(gpus)])
+        yield "processes", _processes(pids, described)
+        yield "threads", schema.table("threads").empty()
+        if options.wants("samples"):
+            yield "samples", _samples(sampling, pids, pa.array([gpu["ordinal"] for gpu in gpus], pa.int16()))
+        if options.wants("settings"):
+            yield "settings", _settings(sampling)
+        yield "notes", _table("notes", list(_notes(sampling)))
+
+
+def read_sampling(path: Path) -> Sampling:
+    """Read a folder of samples.
+
+    Raises:
+        DamagedTraceError: the description cannot be read, is of a newer version, or no part can be read.
+    """
+    description = _description(path / DESCRIPTION)
+    parts, unreadable = [], []
+    for part in sorted(path.glob(PARTS)):
+        try:
+            table = _part(part)
+        except (OSError, KeyError, ValueError, pa.ArrowException):
+            unreadable.append(part.name)
+            continue
+        parts.append(table)
+    if unreadable and not parts:
+        raise DamagedTraceError(f"{path / unreadable[0]} cannot be read, nor can another part.", fix="Record again.")
+    samples = pa.concat_tables([PART_SCHEMA.empty_table(), *parts]).unify_dictionaries()
+    return Sampling(description, samples.combine_chunks(), tuple(unreadable))
+
+
+def _part(path: Path) -> pa.Table:
+    """One part, opened once: a sampler that still runs puts another one in its place every two seconds."""
+    return pq.read_table(pa.BufferReader(path.read_bytes())).select(PART_SCHEMA.names).cast(PART_SCHEMA)
+
+
+def _description(path: Path) -> dict[str, Any]:
+    try:
+        described = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DamagedTraceError(f"{path} cannot be read.", str(error), "Record again.") from error
+    if not isinstance(described, dict) or described.get("kind") != KIND:
+        raise DamagedTraceError(f"{path} does not describe samples of resources.")
+    version = described.get("version")
+    if version != VERSION:
+        raise DamagedTraceError(
+            f"{path} follows version {version} of its format; this traceviz reads {VERSION}.",
+            fix="Install a newer traceviz.",
+        )
+    return described
+
+
+def _rows(described: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """A list of objects in the description; what is none is left out."""
+    listed = described.get(key)
+    return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+
+
+def _number(described: dict[str, Any], key: str) -> int:
+    value = described.get(key)
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def _table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    declared = schema.table(name).arrow
+    return pa.Table.from_pylist([{field.name: row.get(field.name) for field in declared} for row in rows], declared)
+
+
+def _run(sampling: Sampling) -> pa.Table:
+    facts = {
+        "format": ResourceSamplesReader.format,
+        "producer": "traceviz collect",
+        "source_schema": str(VERSION),
+        "t0_unix_ns": sampling.t0_unix_ns,
+        "span_ns": sampling.span_ns,
+        "reader": "resources",
+    }
+    return _table("run", [facts])
+
+
+def _device(number: int, gpu: dict[str, Any]) -> dict[str, Any]:
+    memory = gpu.get("memory_bytes")
+    return {
+        "device_id": number,
+        "kind": "gpu",
+        "ordinal": gpu["ordinal"],
+        "name": str(gpu.get("name") or "") or None,
+        "uuid": str(gpu.get("uuid") or "") or None,
+        "memory_bytes": memory if isinstance(memory, int) else None,
+    }
+
+
+def _pids(sampling: Sampling) -> Array:
+    """Process ids that samples are about, in order."""
+    found = pc.unique(sampling.samples["pid"]).drop_null()
+    return found.take(pc.sort_indices(found))
+
+
+def _processes(pids: Array, described: dict[str, Any]) -> pa.Table:
+    names = {row.get("pid"): str(row.get("name") or "") or None for row in _rows(described, "processes")}
+    rows = [{"process_id": number, "pid": pid, "name": names.get(pid)} for number, pid in enumerate(pids.to_pylist())]
+    return _table("processes", rows)
+
+
+def _samples(sampling: Sampling, pids: Array, gpus: Array) -> pa.Table:
+    """Table ``samples``: times from the first, processes and devices by their ids."""
+    raw = sampling.samples
+    columns = [
+        pc.subtract(raw["unix_ns"], sampling.t0_unix_ns),
+        pc.index_in(raw["gpu"], value_set=gpus, skip_nulls=True).cast(pa.int16()),
+        pc.index_in(raw["pid"], value_set=pids, skip_nulls=True).cast(pa.int32()),
+        raw["metric"],
+        raw["unit"],
+        raw["value"],
+    ]
+    return pa.table(columns, schema=schema.table("samples").arrow)
+
+
+def _settings(sampling: Sampling) -> pa.Table:
+    """What the machine offers and the program was told, and what sampling took of a core."""
+    described = sampling.description
+    settings = described.get("settings")
+    known = {str(key): str(value) for key, value in settings.items()} if isinstance(settings, dict) else {}
+    wall_ns = _number(described, "wall_ns")
+    known["resources.rate_hz"] = f"{float(described.get('rate_hz') or 0):g}"
+    if wall_ns > 0:
+        known["resources.cost"] = f"{_number(described, 'cpu_ns') / wall_ns:.5f}"
+    if _number(described, "startup_cpu_ns") > 0:
+        known["resources.start_ns"] = str(_number(described, "startup_cpu_ns"))
+    return _table("settings", [{"key": key, "value": value} for key, value in sorted(known.items())])
+
+
+def _notes(sampling: Sampling) -> Iterator[dict[str, Any]]:
+    described = sampling.description
+    if described.get("state") != "ended":
+        message = "The sampler of resources was killed, or still runs: samples of its last two seconds may be missing."
+        yield {"code": "sampler-not-ended", "severity": "warning", "message": message}
+    if sampling.unreadable:
+        names = ", ".join(sampling.unreadable[:3])
+        message = f"Parts of the samples of resources cannot be read and were left out: {names}."
+        yield {
+            "code": "samples-unreadable",
+            "severity": "warning",
+            "count": len(sampling.unreadable),
+            "message": message,
+        }
+    missed, turns = _number(described, "missed"), _turns(described)
+    if turns and missed / turns >= MISSED_SHARE:
+        message = "The machine left the sampler of resources no time for some of its samples."
+        yield {"code": "samples-missed", "severity": "info", "count": missed, "message": message}
+    taken = pc.sum(pc.equal(sampling.samples["metric"], PROGRAM_CPU)).as_py() or 0
+    thinned = round(turns) - missed - taken - 1  # a rate needs a reading before it
+    if taken > 1 and thinned >= THINNED_SHARE * turns:
+        message = (
+            f"CPU time and memory of the program were read {taken:,} times, not {round(turns):,} times as planned: the "
+            "sampler keeps below 1 % of a core."
+        )
+        yield {"code": "samples-thinned", "severity": "info", "message": message}
+    step_ns = _number(described, "clock_step_ns")
+    if abs(step_ns) >= CLOCK_STEP_NS:
+        message = f"The clock of the machine was set by {step_ns / 1e9:+.1f} s meanwhile; samples keep the old time."
+        yield {"code": "clock-set", "severity": "warning", "message": message}
+    denied = _number(described, "denied")
+    if denied:
+        message = "Some processes do not show what they read and write; the rates leave them out."
+        yield {"code": "io-not-permitted", "severity": "info", "count": denied, "message": message}
+
+
+def _turns(described: dict[str, Any]) -> float:
+    """Turns that the sampler had planned."""
+    return _number(described, "wall_ns") / 1e9 * float(described.get("rate_hz") or 0)

@@ -1,0 +1,75 @@
+"""Ranges of steps that were none: the hooks of ``traceviz collect`` begin a step before they can know that it comes.
+
+::
+
+    step 0    step 1    step 2 (the epoch is over: abandoned)    step 2    step 3 (the program ends)
+    |-------| |-------| |-|                                      |-------| |---------------------->
+
+An abandoned one begins again under the same number; the last one is ended by nothing but the end of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from traceviz.parsers.run.manifest import MOST_FILES, RAW
+from traceviz.parsers.run.sources import as_number, stated_in
+from traceviz.parsers.shared.arrow import pc
+
+COLLECTOR = "nvtx"
+DOMAIN = "traceviz"
+"""NVTX domain of the hooks' ranges."""
+UNFINISHED = "unfinished step"
+"""What such a range is called: a step's children stay where they are, and nothing counts it."""
+
+_STEP = r"^step (\d{1,18})$"
+
+
+def complete_steps(folder: Path) -> dict[int, int]:
+    """How many steps each process completed, by pid: of those processes of the run ``folder`` that ended in order.
+
+    One that was killed has told of some of its steps only.
+    """
+    found = {}
+    for path in sorted((folder / RAW / COLLECTOR).glob("**/status.json"))[:MOST_FILES]:
+        stated = stated_in(path)
+        pid, steps = as_number(stated.get("pid")), as_number(stated.get("steps_recorded"))
+        if stated.get("state") == "saved" and pid is not None and steps is not None:
+            found[pid] = steps
+    return found
+
+
+def name_unfinished(nvtx: pa.Table, processes: pa.Table, complete: Mapping[int, int]) -> tuple[pa.Table, int]:
+    """Table ``nvtx`` with the steps that were none under the name :data:`UNFINISHED`, and how many there are.
+
+    Args:
+        nvtx: The table.
+        processes: The processes that it refers to.
+        complete: Steps that each completed, by pid, as far as that is known.
+    """
+    pids = dict(zip(processes["process_id"].to_pylist(), processes["pid"].to_pylist(), strict=True))
+    ends = {process: complete.get(pid) for process, pid in pids.items() if pid is not None}
+    frame = pl.DataFrame(pl.from_arrow(nvtx.select(["start_ns", "process_id", "name", "domain"])))
+    numbered = frame.with_row_index("row").filter(pl.col("domain").cast(pl.String) == DOMAIN)
+    steps = numbered.select(
+        "row",
+        "start_ns",
+        "process_id",
+        pl.col("name").cast(pl.String).str.extract(_STEP).cast(pl.Int64).alias("number"),
+        pl.col("process_id").replace_strict(ends, default=None, return_dtype=pl.Int64).alias("end"),
+    ).drop_nulls("number")
+    begins_again = pl.col("number") == pl.col("number").shift(-1).over("process_id")
+    rows = steps.sort("start_ns").filter(begins_again | (pl.col("number") >= pl.col("end")))["row"]
+    if not len(rows):
+        return nvtx, 0
+    at = nvtx.column_names.index("name")
+    chosen = np.zeros(nvtx.num_rows, np.bool_)
+    chosen[rows.to_numpy()] = True
+    names = pc.if_else(pa.array(chosen), UNFINISHED, nvtx["name"].cast(pa.string())).dictionary_encode()
+    field = nvtx.schema.field(at)
+    return nvtx.set_column(at, field, names.cast(field.type)), len(rows)

@@ -1,0 +1,1 @@
+"""What several readers need: columns, nesting, text as a stream, rows of SQLite. It knows no format."""

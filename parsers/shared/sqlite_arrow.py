@@ -1,0 +1,165 @@
+"""Columns of an SQLite table as Arrow batches: the one place where rows of SQLite become arrays.
+
+Everything above asks for columns by name and gets batches of 64-bit integers and binary strings; how they are
+decoded is nobody else's business. There are three ways, which give the same rows:
+
+* whole tables of plain integers are decoded from their pages (:mod:`traceviz.parsers.shared.sqlite_pages`);
+* few rows are fetched through Python's own ``sqlite3``, which needs no driver to be loaded;
+* for everything else ADBC steps the rows in compiled code.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from traceviz.parsers.shared.arrow import Array, nulls, pc
+from traceviz.parsers.shared.sqlite_pages import Column, NotPlainError, read_integers
+
+BATCH_ROWS = 1 << 16
+"""Rows of one batch: 22 columns of 64 bits make 11 MB, enough to make per-batch work invisible."""
+FEW_ROWS = 1 << 13
+"""Up to so many rows are Python objects for a moment, which takes less time than loading a driver."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """How SQLite stores a table.
+
+    Args:
+        name: Its name.
+        root: Number of its root page; 0 where it has none.
+        types: Declared type of each column in stored order. The columns of a primary key have none: they may stand
+            for the row's number, and then nothing is stored.
+    """
+
+    name: str
+    root: int
+    types: Mapping[str, str | None]
+
+    def positions(self, columns: Sequence[str]) -> list[int]:
+        """Where ``columns`` are stored.
+
+        Raises:
+            NotPlainError: one of them is not declared as an integer, so that a stored integer may stand for something
+                else.
+        """
+        if not self.root or any("INT" not in (self.types[name] or "").upper() for name in columns):
+            raise NotPlainError("a column that is not declared as an integer")
+        order = list(self.types)
+        return [order.index(name) for name in columns]
+
+
+def sqlite_uri(path: Path) -> str:
+    """URI that opens ``path`` without locking it, without a journal, and without writing anything beside it."""
+    return f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+
+
+def quoted(name: str) -> str:
+    """``name`` as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open ``path`` as :func:`sqlite_uri` says."""
+    return sqlite3.connect(sqlite_uri(path), uri=True)
+
+
+def table_names(path: Path) -> frozenset[str]:
+    """Names of the tables in the database ``path``.
+
+    Raises:
+        sqlite3.Error, OSError, ValueError: its catalogue cannot be read.
+    """
+    with closing(open_database(path)) as connection:
+        query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        return frozenset(name for (name,) in connection.execute(query))
+
+
+def plain_batches(path: Path, table: StoredTable, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """All rows of integer ``columns`` as ``int64``, in the order of the file.
+
+    Raises:
+        NotPlainError: before the first batch or later: only SQLite itself should read the rows that follow.
+    """
+    names = list(columns)
+    for decoded in read_integers(path, table.root, len(table.types), table.positions(names)):
+        yield pa.RecordBatch.from_arrays([_array(column) for column in decoded], names=names)
+
+
+def _array(column: Column) -> Array:
+    if column.values is None:
+        return nulls(column.rows, pa.int64())
+    return pa.array(column.values, mask=column.missing)
+
+
+def sql_batches(
+    path: Path, connection: sqlite3.Connection, source: str, integers: Sequence[str], texts: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Stream columns of ``source``, what follows FROM in a query, in its order.
+
+    Integers come as ``int64``, texts as ``binary``, since they may hold any bytes.
+
+    Args:
+        path: The database, which nobody may be writing.
+        connection: The same database, opened.
+        source: Table with its conditions, in SQL.
+        integers: Columns of integers.
+        texts: Columns of texts.
+
+    Raises:
+        TypeError, pyarrow.ArrowException: a value does not fit the type of its column.
+        sqlite3.Error, OSError: SQLite refuses the query, finds the file damaged, or a value does not fit.
+    """
+    as_bytes = [f"CAST({quoted(name)} AS BLOB)" for name in texts]
+    selected = ", ".join([*map(quoted, integers), *as_bytes])
+    rows = connection.execute(f"SELECT {selected} FROM {source}").fetchmany(FEW_ROWS + 1)  # noqa: S608 (quoted)
+    if len(rows) > FEW_ROWS:
+        del rows
+        yield from _driver_batches(path, source, integers, texts)
+        return
+    columns = [[row[index] for row in rows] for index in range(len(integers) + len(texts))]
+    numbers = [_numbers(name, pa.array(values)) for name, values in zip(integers, columns, strict=False)]
+    words = [pa.array(values, pa.binary()) for values in columns[len(integers) :]]
+    yield pa.RecordBatch.from_arrays([*numbers, *words], names=[*integers, *texts])
+
+
+def _driver_batches(path: Path, source: str, integers: Sequence[str], texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The driver types a column by its first batch, and nulls have no type: texts travel beside a flag for null."""
+    from adbc_driver_sqlite import dbapi  # noqa: PLC0415 (takes longer to load than most traces take to read)
+
+    columns = [quoted(name) for name in integers]
+    columns += [f"ifnull(CAST({quoted(name)} AS BLOB), x'')" for name in texts]
+    columns += [f"{quoted(name)} IS NULL" for name in texts]
+    query = f"SELECT {', '.join(columns)} FROM {source}"  # noqa: S608 (quoted)
+    try:
+        with dbapi.connect(sqlite_uri(path)) as connection, connection.cursor() as cursor:
+            cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
+            cursor.execute(query)
+            for batch in cursor.fetch_record_batch():
+                yield _checked(batch.columns, integers, texts)
+    except dbapi.Error as error:
+        raise OSError(str(error)) from error
+
+
+def _checked(columns: Sequence[Array], integers: Sequence[str], texts: Sequence[str]) -> pa.RecordBatch:
+    """The columns of :func:`_driver_batches`: integers, texts, flags."""
+    behind = len(integers) + len(texts)
+    numbers = [_numbers(name, column) for name, column in zip(integers, columns, strict=False)]
+    there = (pc.equal(flag, 0) for flag in columns[behind:])
+    nothing = pa.scalar(None, pa.binary())
+    words = [pc.if_else(*pair, nothing) for pair in zip(there, columns[len(integers) : behind], strict=True)]
+    return pa.RecordBatch.from_arrays([*numbers, *words], names=[*integers, *texts])
+
+
+def _numbers(name: str, values: Array) -> Array:
+    """``values``, whose type is that of what was found."""
+    if not pa.types.is_int64(values.type) and not pa.types.is_null(values.type):
+        raise TypeError(f"{values.type} in {name}, a column of integers")
+    return values.cast(pa.int64())

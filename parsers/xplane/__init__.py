@@ -1,0 +1,1 @@
+"""The profilers of TensorFlow and JAX: XPlane captures, and their trace JSON."""

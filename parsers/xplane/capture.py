@@ -1,0 +1,274 @@
+"""What a capture says of itself: program, versions, options, warnings, and what in it could not be read."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.nsys.notes import Notes, without_paths
+from traceviz.parsers.shared import launch_details as details
+from traceviz.parsers.xplane.device import GRAPH, Device, What, unread_lines
+from traceviz.parsers.xplane.hosts import ENVIRONMENT, METADATA, Host, Role
+from traceviz.parsers.xplane.raw import Plane, Value
+
+TENSORFLOW, JAX = "TensorFlow", "JAX"
+_SIGNS = (
+    (JAX, re.compile(r"PjitFunction\(|jit_\w+(\(|$)|pjit_|jax|\$.*\bjax\b")),
+    (TENSORFLOW, re.compile(r"TFE_Py_|ExecutorState::Process|FunctionRun|EagerExecute|Iterator::|SessionRun")),
+)
+_VERSIONED = re.compile(r"^(?P<program>jax|jaxlib|cuda|cudnn|tensorflow|tf|libtpu|driver|cuda_driver)_version$")
+
+_OPTIONS = {
+    1: "include_dataset_ops",
+    2: "host_tracer_level",
+    3: "device_tracer_level",
+    4: "python_tracer_level",
+    5: "version",
+    6: "device_type",
+    7: "enable_hlo_proto",
+    8: "start_timestamp_ns",
+    9: "duration_ms",
+}
+"""Fields of ``ProfileOptions`` that are numbers; others are texts that may name paths and hosts."""
+_SECRET = re.compile(r"path|dir$|directory|hostname|user|command|argv|address", re.IGNORECASE)
+_DEVICE_FACTS = frozenset(
+    {"gpu_device_name", "device_type_string", "device_vendor", "core_count", "clock_rate", "memory_size"}
+    | {"memory_bandwidth", "compute_cap_major", "compute_cap_minor"}
+)
+"""Properties that are columns of table ``devices``."""
+
+_READ_STATS = frozenset(
+    {"correlation_id", "context_id", "cuda_graph_node_id", "tf_op", "hlo_op", "annotation", "hlo_module", "run_id"}
+    | {"kernel_details", "memcpy_details", "Memset_details", "memset_details", "memalloc_details", "MemFree_details"}
+    | {"MemAlloc_details", "MemoryResidency_details", "theoretical_occupancy_pct", "group_id", "step_name"}
+    | {"occupancy_min_grid_size", "occupancy_suggested_block_size", "is_eager", "flow", "program_id"}
+    | {"_ct", "_c", "_pt", "_p", "_a", "device_offset_ps", "device_duration_ps"}
+)
+"""Stats of device events that are read, or that say again what is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the tables come from, and when it was.
+
+    Args:
+        format: Identifier of the format.
+        route: Reader and scanner.
+        span_ns: From the first event to the end of the last.
+        t0_unix_ns: Time of day at zero.
+    """
+
+    format: str
+    route: str
+    span_ns: int
+    t0_unix_ns: int | None
+
+
+def run(hosts: Sequence[Host], origin: Origin, *, keep_private: bool) -> pa.Table:
+    """Table ``run``."""
+    framework = framework_of(hosts)
+    versions = dict(_versions(hosts))
+    names = sorted({name for host in hosts for name in host.space.hostnames} or {host.name for host in hosts})
+    row = {
+        "format": origin.format,
+        "producer": f"{framework} profiler" if framework else "XLA profiler",
+        "producer_version": versions.get("jax" if framework == JAX else "tensorflow"),
+        "source_schema": None,
+        "framework": " ".join(filter(None, (framework, versions.get(framework.lower())))) if framework else None,
+        "driver_version": versions.get("driver", versions.get("cuda_driver")),
+        "cuda_version": _dotted(versions.get("cuda")),
+        "host": ", ".join(names) if keep_private else None,
+        "command": None,
+        "t0_unix_ns": origin.t0_unix_ns,
+        "span_ns": origin.span_ns,
+        "reader": origin.route,
+    }
+    return pa.Table.from_pylist([row], schema.table("run").arrow)
+
+
+def _dotted(version: str | None) -> str | None:
+    """``12090``, which is how CUDA numbers its versions, is 12.9."""
+    if version is None or not version.isdecimal() or int(version) < 1000:
+        return version
+    return f"{int(version) // 1000}.{int(version) % 1000 // 10}"
+
+
+def framework_of(hosts: Sequence[Host]) -> str | None:
+    """The framework whose own words are in the capture; JAX programs may read their input with TensorFlow."""
+    if any("jax_version" in plane.properties for host in hosts for plane in host.space.planes):
+        return JAX
+    names = [name for host in hosts for plane in host.space.planes for name in plane.names if not name.startswith("$")]
+    return next((framework for framework, sign in _SIGNS if any(map(sign.match, names))), None)
+
+
+def _versions(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
+    for host in hosts:
+        for plane in host.space.planes:
+            for key, value in plane.properties.items():
+                match = _VERSIONED.match(key)
+                if match and isinstance(value, str) and value:
+                    yield match["program"].replace("tf", "tensorflow"), value
+
+
+def settings(hosts: Sequence[Host], *, keep_private: bool) -> pa.Table:
+    """Table ``settings``: properties of the planes, and the options of the profiler."""
+    rows = [
+        {"process_id": host.process_id, "key": key, "value": value}
+        for host in hosts
+        for plane in host.space.planes
+        for key, value in _settings(plane)
+        if keep_private or not _SECRET.search(key)
+    ]
+    return pa.Table.from_pylist(rows, schema.table("settings").arrow)
+
+
+def _settings(plane: Plane) -> Iterator[tuple[str, str]]:
+    prefix = "" if plane.name in (ENVIRONMENT, METADATA) or plane.name.startswith("/host:") else f"{plane.name} "
+    for key, value in plane.properties.items():
+        if key == "profile_options" and isinstance(value, bytes):
+            yield from options_of(value)
+        elif key not in _DEVICE_FACTS and not isinstance(value, bytes):
+            yield prefix + key, _written(value)
+
+
+def _written(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def options_of(message: bytes) -> Iterator[tuple[str, str]]:
+    """Numbers in a serialised ``ProfileOptions``, as far as it is whole."""
+    place = 0
+    while place < len(message):
+        tag, place = _varint(message, place)
+        wire = tag & 7
+        if wire == 0:
+            value, place = _varint(message, place)
+            if tag >> 3 in _OPTIONS:
+                yield _OPTIONS[tag >> 3], str(value)
+        elif wire == 2:
+            length, place = _varint(message, place)
+            place += length
+        else:
+            place += {1: 8, 5: 4}.get(wire, len(message))
+
+
+def _varint(message: bytes, place: int) -> tuple[int, int]:
+    """The number at ``place`` and where it ends; what is cut off counts as zero bits."""
+    value = shift = 0
+    while place < len(message):
+        byte = message[place]
+        value |= (byte & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 0x80:
+            break
+    return value, place
+
+
+def note_captures(hosts: Sequence[Host], notes: Notes) -> None:
+    """What the profiler itself reports, what is broken, and what nobody reads, over all hosts."""
+    for severity, texts in (
+        ("error", (text for host in hosts for text in host.space.errors)),
+        ("warning", (text for host in hosts for text in host.space.warnings)),
+    ):
+        for text, count in Counter(map(_without_hosts(hosts), texts)).items():
+            notes.add("profiler-diagnostic", severity, f"The profiler: {text}", count)
+    for damage, count in Counter((one.where, one.what) for host in hosts for one in host.space.damage).items():
+        notes.add("damaged", "warning", ": ".join(filter(None, damage)), count)
+    if any(host.space.scanner == "protobuf" for host in hosts):
+        notes.add("slow-reader", "info", SLOW)
+    aggregated = sum(plane.aggregated for host in hosts for plane in host.space.planes)
+    notes.add("aggregated-events", "info", AGGREGATED, aggregated)
+    unknown = Counter[str]()
+    for host in hosts:
+        for _, plane in host.planes(Role.OTHER):
+            unknown.update({plane.name: len(plane.events)} if len(plane.events) else {})
+    notes.add("unknown-planes", "info", _not_read("planes", unknown), sum(unknown.values()))
+
+
+AGGREGATED = "Events that stand for many executions have no time and are left out."
+SLOW = (
+    "Read through the protobuf library, which takes many times as long: traceviz was installed without its compiled "
+    "scanner. Install it again on a machine with a C compiler."
+)
+
+
+def _without_hosts(hosts: Sequence[Host]) -> Callable[[str], str]:
+    """A function that replaces the names of hosts, which are private, and paths in a text.
+
+    Files are named after hosts as well, unless somebody renamed them: where the file states its host, a mere word such
+    as ``events`` is none.
+    """
+    known = {name for host in hosts for name in host.space.hostnames if name}
+    known |= {host.name for host in hosts if not (host.space.hostnames and host.name.isalpha())} - {""}
+    listed = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
+    named = re.compile(rf"(?<!\w)(?:{listed or '(?!)'})(?!\w)")
+    return lambda text: without_paths(named.sub("[host]", text))
+
+
+def _not_read(kind: str, counts: Counter[str]) -> str:
+    shown = ", ".join(f"{name or 'without a name'} ({count:,})" for name, count in counts.most_common(5))
+    return f"Events of {kind} that traceviz does not read: {shown}{', ...' if len(counts) > 5 else ''}."
+
+
+def note_devices(devices: Sequence[Device], notes: Notes) -> None:
+    """What of the device planes was not read, and what is not to be believed."""
+    lines = Counter[str]()
+    for device in devices:
+        lines.update(unread_lines(device))
+    notes.add("unknown-lines", "info", _not_read("lines", lines), sum(lines.values()))
+    stats = Counter[str]()
+    for device in devices:
+        stats.update(_unread_stats(device))
+    notes.add("unread-stats", "info", _not_read("stats", stats).replace("Events", "Values", 1), sum(stats.values()))
+    graphs = sum(_named(device, GRAPH) for device in devices)
+    hidden = "CUDA graphs were recorded as a whole: each counts as one kernel, and which kernels it ran is not known."
+    notes.add("graph-kernels-hidden", "warning", hidden, graphs)
+    notes.add("implausible-registers", "warning", IMPLAUSIBLE, sum(map(_implausible, devices)))
+
+
+IMPLAUSIBLE = "Kernels with numbers of registers that no GPU has: registers and static shared memory are left out."
+
+
+def _unread_stats(device: Device) -> dict[str, int]:
+    plane = device.plane
+    work = np.isin(device.what, (What.KERNEL, What.COPY, What.FILL))
+    counts = np.bincount(plane.stats.key[work[plane.stats.event]], minlength=len(plane.texts))
+    found = {plane.texts[key]: int(counts[key]) for key in np.flatnonzero(counts).tolist()}
+    return {key: count for key, count in found.items() if key not in _READ_STATS}
+
+
+def _named(device: Device, beginning: str) -> int:
+    begins = np.array([name.startswith(beginning) for name in device.plane.names] or [False])
+    return int(begins[device.plane.events.name].sum())
+
+
+def _implausible(device: Device) -> int:
+    stats = device.plane.stats_of("kernel_details")
+    texts = enumerate(device.plane.texts)
+    wrong = [place for place, text in texts if "regs:" in text and not details.is_plausible(text)]
+    return int(np.isin(stats.value, wrong).sum())
+
+
+ANNOTATED = (
+    "Steps come from annotations with a step number that xprof does not take for steps: it finds none in this capture."
+)
+
+
+def note_groups(hosts: Sequence[Host], notes: Notes) -> None:
+    """Steps by more than what xprof goes by; a basis that imitates it has to know."""
+    if any(host.groups is not None and host.groups.added for host in hosts):
+        from traceviz.tables import ANNOTATED_STEPS_NOTE  # noqa: PLC0415 (polars takes half a second to load)
+
+        notes.add(ANNOTATED_STEPS_NOTE, "info", ANNOTATED)
+
+
+def note_times(hosts: Sequence[Host], notes: Notes) -> None:
+    """Durations below zero."""
+    negative = sum(int((plane.events.dur_ps < 0).sum()) for host in hosts for plane in host.space.planes)
+    notes.add("negative-durations", "warning", "Events that end before they start are taken as instants.", negative)

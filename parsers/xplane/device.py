@@ -1,0 +1,444 @@
+"""What ran on the devices: planes of GPUs and TPUs as kernels, copies, fills, programs, allocations and samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.shared import launch_details as details
+from traceviz.parsers.shared.arrow import Array as Arrow
+from traceviz.parsers.shared.arrow import DictionaryArray
+from traceviz.parsers.xplane.hosts import Host, Role, Times, is_derived, ordinal, role
+from traceviz.parsers.xplane.raw import Array, Kind, Line, Plane
+from traceviz.parsers.xplane.stats import Facts, Numbers, absent, as_reals, encoded, mapped, nullable, per_word, taken
+
+Columns = dict[str, Any]
+
+
+class What(IntEnum):
+    """What an event of a device plane is."""
+
+    DERIVED = 0
+    UNKNOWN = 1
+    KERNEL = 2
+    COPY = 3
+    FILL = 4
+    ALLOCATION = 5
+    SAMPLE = 6
+    OVERHEAD = 7
+    CONTAINER = 8
+    MODULE = 9
+    STEP = 10
+    ASYNC_OP = 11
+    SCOPE = 12
+    MARKER = 13
+
+
+STRETCHES = {
+    What.MODULE: "module",
+    What.STEP: "step",
+    What.CONTAINER: "container",
+    What.ASYNC_OP: "async_op",
+    What.SCOPE: "scope",
+    What.MARKER: "marker",
+}
+"""Values of ``device_ops.kind``."""
+
+_TPU_LINES = {
+    "XLA Ops": What.KERNEL,
+    "XLA Modules": What.MODULE,
+    "Steps": What.STEP,
+    "Async XLA Ops": What.ASYNC_OP,
+    "XLA TraceMe": What.MARKER,
+    "Framework Name Scope": What.SCOPE,
+    "TensorFlow Name Scope": What.SCOPE,
+    "XLA TensorFlow Name Scope": What.SCOPE,
+    "Framework Ops": What.DERIVED,
+    "TensorFlow Ops": What.DERIVED,
+    "XLA TensorFlow Ops": What.DERIVED,
+    "Source code": What.DERIVED,
+}
+_COUNTERS = "_counters_"
+_OVERHEAD = "CUPTI overhead"
+_NO_METRICS = frozenset({"group_id", "flow", "correlation_id", "is_eager"})
+"""Stats that link events; files that were saved after grouping give samples some as well."""
+
+_NAMES = re.compile(
+    r"(?P<COPY>memcpy|copy(?:device|host)to)|(?P<FILL>memset)|(?P<ALLOCATION>mem(?:alloc|free|ory))", re.IGNORECASE
+)
+_COPY_STATS = ("memcpy_details",)
+_FILL_STATS = ("Memset_details", "memset_details")
+_ALLOCATION_STATS = ("memalloc_details", "MemAlloc_details", "MemFree_details", "MemoryResidency_details")
+_OP_STATS = ("tf_op", "hlo_op", "annotation")
+
+GRAPH = "CudaGraphExec"
+"""Begin of the names of CUDA graphs that were recorded as a whole."""
+
+NOTHING: dict[str, str] = {}
+"""Details of an event that has none."""
+
+_UNITS = {"mw": "mW", "w": "W", "c": "°C", "mhz": "MHz", "pct": "%", "bytes": "bytes"}
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device plane of a host, sorted into what its events are.
+
+    Args:
+        host: The host.
+        place: Position of the plane.
+        plane: The plane.
+        device_id: Its device.
+    """
+
+    host: Host
+    place: int
+    plane: Plane
+    device_id: int
+
+    def times(self, rows: Array) -> Times:
+        """When the events at ``rows`` ran."""
+        return self.host.times(self.plane, rows)
+
+    @cached_property
+    def what(self) -> Array:
+        """A :class:`What` per event (int8)."""
+        return _gpu_events(self.plane) if role(self.plane) is Role.GPU else _tpu_events(self.plane)
+
+    def rows(self, *kinds: What) -> Array:
+        """Positions of the events that are one of ``kinds``."""
+        return np.flatnonzero(np.isin(self.what, kinds))
+
+
+def devices_of(hosts: Sequence[Host], device_ids: Mapping[tuple[int, int], int]) -> tuple[Device, ...]:
+    """All device planes of ``hosts``."""
+    return tuple(
+        Device(host, place, plane, device_ids[host.process_id, place])
+        for host in hosts
+        for place, plane in host.planes(Role.GPU, Role.TPU)
+    )
+
+
+def _gpu_events(plane: Plane) -> Array:
+    """Streams hold work, which its name or, for names that vary, its details tell; other lines hold one kind each."""
+    by_line = np.array([_gpu_line(line) for line in plane.lines] or [What.UNKNOWN], dtype=np.int8)
+    by_name = np.array([_gpu_name(name) for name in plane.names] or [What.KERNEL], dtype=np.int8)
+    found = by_line[plane.events.line]
+    work = found == What.KERNEL
+    by_stat = by_name[plane.events.name]
+    for kind, keys in ((What.ALLOCATION, _ALLOCATION_STATS), (What.FILL, _FILL_STATS), (What.COPY, _COPY_STATS)):
+        by_stat[plane.stats_of(*keys).event] = kind
+    return np.where(work, by_stat, found)
+
+
+def _gpu_line(line: Line) -> What:
+    if is_derived(line):
+        return What.DERIVED
+    if line.name.startswith(_COUNTERS):
+        return What.SAMPLE
+    return What.OVERHEAD if line.name.startswith(_OVERHEAD) else What.KERNEL
+
+
+def _gpu_name(name: str) -> What:
+    match = _NAMES.match(name)
+    return What[match.lastgroup] if match and match.lastgroup else What.KERNEL
+
+
+def _tpu_events(plane: Plane) -> Array:
+    """Lines hold one kind each. An op that encloses others (a loop, a call) is a container, and no work of its own.
+
+    Instants do not make one: a start of a copy that took less than a tick of the clock may seem to lie within the op
+    that follows it.
+    """
+    by_line = np.array([_tpu_line(line) for line in plane.lines] or [What.UNKNOWN], dtype=np.int8)
+    found = by_line[plane.events.line]
+    ops = np.flatnonzero((found == What.KERNEL) & (plane.events.dur_ps > 0))
+    line, start = plane.events.line[ops], plane.events.offset_ps[ops]
+    end = start + plane.events.dur_ps[ops]
+    # Events lie by start, the longer first: what an event encloses begins with its successor.
+    encloses = (line[1:] == line[:-1]) & (start[1:] >= start[:-1]) & (end[1:] <= end[:-1])
+    found[ops[:-1][encloses]] = What.CONTAINER
+    return found
+
+
+def _tpu_line(line: Line) -> What:
+    return What.SAMPLE if line.name.startswith(_COUNTERS) else _TPU_LINES.get(line.name, What.UNKNOWN)
+
+
+def kernels(devices: Sequence[Device]) -> pa.Table:
+    """Table ``kernels``: executions of kernels on GPUs, of XLA ops on TPUs."""
+    return _concatenated("kernels", (_kernels(device) for device in devices))
+
+
+def copies(devices: Sequence[Device]) -> pa.Table:
+    """Table ``memcpy``."""
+    return _concatenated("memcpy", (_copies(device) for device in devices))
+
+
+def fills(devices: Sequence[Device]) -> pa.Table:
+    """Table ``memset``."""
+    return _concatenated("memset", (_fills(device) for device in devices))
+
+
+def stretches(devices: Sequence[Device]) -> pa.Table:
+    """Table ``device_ops``: programs, steps and other stretches that contain work."""
+    return _concatenated("device_ops", (_stretches(device) for device in devices))
+
+
+def overheads(devices: Sequence[Device]) -> pa.Table:
+    """Table ``overhead``: what CUPTI itself took."""
+    return _concatenated("overhead", (_overheads(device) for device in devices))
+
+
+def allocations(devices: Sequence[Device]) -> pa.Table:
+    """Rows of table ``memory_events`` that the driver reports."""
+    return _concatenated("memory_events", (_allocations(device) for device in devices))
+
+
+def samples(devices: Sequence[Device]) -> pa.Table:
+    """Table ``samples``: power, clocks, temperature and counters of devices."""
+    return _concatenated("samples", (_samples(device) for device in devices))
+
+
+def _concatenated(name: str, parts: Iterator[Columns]) -> pa.Table:
+    declared = schema.table(name).arrow
+    tables = [table(name, columns) for columns in parts if len(columns["start_ns"])]
+    return pa.concat_tables(tables).unify_dictionaries() if tables else declared.empty_table()
+
+
+def table(name: str, columns: Mapping[str, Any]) -> pa.Table:
+    """Columns as the contract's table ``name``; nullable ones that are not given are null."""
+    declared = schema.table(name).arrow
+    rows = len(columns["start_ns"])
+    arrays = [columns[field.name] if field.name in columns else absent(rows, field.type) for field in declared]
+    return pa.table([_typed(array, field.type) for array, field in zip(arrays, declared, strict=True)], schema=declared)
+
+
+def _typed(values: Any, kind: pa.DataType) -> Any:
+    array = pa.array(values) if isinstance(values, np.ndarray) else values
+    return array if array.type.equals(kind) else array.cast(kind)
+
+
+def group_column(ids: Array) -> Arrow:
+    """Group ids with null instead of -1."""
+    return nullable(ids, pa.int64())
+
+
+def _placed(device: Device, rows: Array) -> Columns:
+    """Columns that all rows of a device have: when, where."""
+    start, duration = device.times(rows)
+    return {
+        "start_ns": start,
+        "dur_ns": duration,
+        "device_id": np.full(rows.size, device.device_id, dtype=np.int16),
+        "process_id": np.full(rows.size, device.host.process_id, dtype=np.int32),
+    }
+
+
+def _work(device: Device, rows: Array, facts: Facts) -> Columns:
+    """Columns that kernels, copies and fills share."""
+    plane = device.plane
+    streams = np.array([line.id for line in plane.lines], dtype=np.int64)
+    return {
+        **_placed(device, rows),
+        "stream": streams[plane.events.line[rows]],
+        "context_id": _context(facts),
+        "correlation_id": facts.integers("correlation_id").arrow(pa.int64()),
+        "graph_node_id": facts.integers("cuda_graph_node_id").arrow(pa.int64()),
+        "group_id": group_column(device.host.group_id(device.place, rows)),
+        "op": _op(plane, rows, facts),
+    }
+
+
+def _context(facts: Facts) -> Arrow:
+    """CUDA contexts, which are written ``$$7``, so that nobody takes them for numbers to add up."""
+    codes, numbers = per_word(facts.texts("context_id"), facts.plane.texts, _after_dollars, None)
+    from_text = taken(numbers, pa.int32(), codes)
+    return from_text if from_text.null_count < facts.rows else _small(facts.integers("context_id"))
+
+
+def _after_dollars(text: str) -> int | None:
+    digits = text.removeprefix("$$")
+    return int(digits) if digits.isdecimal() and len(digits) < 10 else None
+
+
+def _small(numbers: Numbers) -> Arrow:
+    """Numbers that fit 32 bits; others are not known."""
+    fits = numbers.known & (numbers.value >= 0) & (numbers.value < 2**31)
+    return Numbers(np.where(fits, numbers.value, 0), fits).arrow(pa.int32())
+
+
+def _op(plane: Plane, rows: Array, facts: Facts) -> DictionaryArray:
+    """Framework op by the annotations of the event, else by what holds for all events of its name."""
+    codes = facts.texts(*_OP_STATS)
+    if (codes >= 0).any():
+        return mapped(codes, plane.texts, details.framework_op)
+    return _by_name(plane, rows, "tf_op")
+
+
+def _by_name(plane: Plane, rows: Array, key: str) -> DictionaryArray:
+    """A text that the file gives once per name, for all events of that name."""
+    words = [_text(plane.name_stats.get(place, {}).get(key)) for place in range(len(plane.names))]
+    return encoded(plane.events.name[rows], words)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _kernels(device: Device) -> Columns:
+    plane, rows = device.plane, device.rows(What.KERNEL)
+    facts = Facts.of(plane, rows)
+    described = facts.texts("kernel_details")
+    codes, launches = per_word(described, plane.texts, details.launch, dict.fromkeys(details.LAUNCH_COLUMNS))
+    return {
+        **_work(device, rows, facts),
+        "name": _kernel_names(plane, rows),
+        **{name: taken([one[name] for one in launches], pa.int32(), codes) for name in details.LAUNCH_COLUMNS},
+        "occupancy": _occupancy(facts, described),
+        "category": _by_name(plane, rows, "hlo_category"),
+        "module": _modules(plane, rows, facts),
+    }
+
+
+def _kernel_names(plane: Plane, rows: Array) -> DictionaryArray:
+    """Names of kernels; of XLA ops the short name, since the long one is the whole instruction."""
+    if role(plane) is Role.GPU:
+        return encoded(plane.events.name[rows], plane.names)
+    words = [display or name for display, name in zip(plane.display_names, plane.names, strict=True)]
+    return encoded(plane.events.name[rows], words)
+
+
+def _occupancy(facts: Facts, described: Array) -> Arrow:
+    """Theoretical occupancy as a ratio; zero stands for "not computed"."""
+    codes, ratios = per_word(described, facts.plane.texts, details.occupancy, None)
+    stated = facts.reals("theoretical_occupancy_pct")
+    known = stated.known & (stated.value > 0) & (stated.value <= 100)
+    in_text = np.array([np.nan if ratio is None else ratio for ratio in ratios])[codes]
+    ratio = np.where(known, stated.value / 100, in_text)
+    return pa.array(ratio, mask=np.isnan(ratio))
+
+
+def _modules(plane: Plane, rows: Array, facts: Facts) -> DictionaryArray:
+    """Compiled program of each kernel: stated, or, on TPUs, the one whose number the op carries."""
+    codes = facts.texts("hlo_module")
+    if (codes >= 0).any():
+        return encoded(codes, plane.texts)
+    programs = {match[1]: name for name in plane.names if (match := re.search(r"\((\d+)\)$", name))}
+    stated = (plane.name_stats.get(place, {}).get("program_id") for place in range(len(plane.names)))
+    return encoded(plane.events.name[rows], [programs.get(str(program)) for program in stated])
+
+
+def _copies(device: Device) -> Columns:
+    plane, rows = device.plane, device.rows(What.COPY)
+    facts = Facts.of(plane, rows)
+    texts, said = per_word(facts.texts(*_COPY_STATS), plane.texts, details.fields, NOTHING)
+    pairs, place = pairs_of(plane.events.name[rows], texts)
+    kinds = [details.copy_kind(plane.names[name], said[text], ordinal(plane)) for name, text in pairs]
+    memory = [details.memory_kinds(kind, said[text]) for kind, (_, text) in zip(kinds, pairs, strict=True)]
+    return {
+        **_work(device, rows, facts),
+        "kind": encoded(place, kinds),
+        "src_memory": encoded(place, [source for source, _ in memory]),
+        "dst_memory": encoded(place, [target for _, target in memory]),
+        "bytes": taken([details.size(fact) for fact in said], pa.int64(), texts),
+    }
+
+
+def pairs_of(first: Array, second: Array) -> tuple[list[tuple[int, int]], Array]:
+    """The distinct pairs of two columns of codes, and for each row the position of its pair (int32)."""
+    unique, place = np.unique((first.astype(np.int64) << 32) | second.astype(np.int64), return_inverse=True)
+    return [(pair >> 32, pair & 0xFFFFFFFF) for pair in unique.tolist()], place.astype(np.int32)
+
+
+def _fills(device: Device) -> Columns:
+    plane, rows = device.plane, device.rows(What.FILL)
+    facts = Facts.of(plane, rows)
+    texts, said = per_word(facts.texts(*_FILL_STATS), plane.texts, details.fields, NOTHING)
+    return {
+        **_work(device, rows, facts),
+        "memory": encoded(texts, [details.memory_kind(fact.get("kind"), "device") for fact in said]),
+        "bytes": taken([details.size(fact) for fact in said], pa.int64(), texts),
+    }
+
+
+def _stretches(device: Device) -> Columns:
+    plane, rows = device.plane, device.rows(*STRETCHES)
+    kinds = [STRETCHES.get(what) for what in What]
+    return {
+        **_placed(device, rows),
+        "name": _kernel_names(plane, rows),
+        "kind": encoded(device.what[rows].astype(np.int32), kinds),
+        "category": _by_name(plane, rows, "hlo_category"),
+        "run_id": Facts.of(plane, rows).integers("run_id").arrow(pa.int64()),
+        "group_id": group_column(device.host.group_id(device.place, rows)),
+    }
+
+
+def _overheads(device: Device) -> Columns:
+    rows = device.rows(What.OVERHEAD)
+    return {**_placed(device, rows), "name": encoded(device.plane.events.name[rows], device.plane.names)}
+
+
+def _allocations(device: Device) -> Columns:
+    plane, rows = device.plane, device.rows(What.ALLOCATION)
+    facts = Facts.of(plane, rows)
+    texts, said = per_word(facts.texts(*_ALLOCATION_STATS), plane.texts, details.fields, NOTHING)
+    released = np.isin(plane.events.name[rows], [i for i, name in enumerate(plane.names) if "free" in name.lower()])
+    released |= np.isin(rows, plane.stats_of("MemFree_details").event)
+    addresses = [_address(fact.get("addr")) for fact in said]
+    return {
+        **_placed(device, rows),
+        "correlation_id": facts.integers("correlation_id").arrow(pa.int64()),
+        "kind": encoded(released.astype(np.int32), ["alloc", "free"]),
+        "memory": encoded(texts, [details.memory_kind(fact.get("kind")) for fact in said]),
+        "address": taken(addresses, pa.int64(), texts),
+        "bytes": taken([details.size(fact) for fact in said], pa.int64(), texts),
+        "op": _op(plane, rows, facts),
+    }
+
+
+def _address(text: str | None) -> int | None:
+    """A hexadecimal address; those that do not fit 64 bits are none."""
+    try:
+        address = int(text or "", 16)
+    except ValueError:
+        return None
+    return address if 0 <= address < 2**63 else None
+
+
+def _samples(device: Device) -> Columns:
+    """One row per number of an event: under its key, or under the name of the event where the key only says "value"."""
+    plane, is_sample = device.plane, device.what == What.SAMPLE
+    measured = np.array([text not in _NO_METRICS for text in plane.texts], dtype=bool)[plane.stats.key]
+    stats = plane.stats.of(is_sample[plane.stats.event] & measured & (plane.stats.kind <= Kind.SIGNED))
+    generic = [place for place, text in enumerate(plane.texts) if text in ("counter_value", "value")]
+    named_by_event = np.isin(stats.key, generic)
+    words = [*plane.texts, *plane.names]
+    codes = np.where(named_by_event, plane.events.name[stats.event] + len(plane.texts), stats.key)
+    return {
+        "start_ns": device.times(stats.event).start_ns,
+        "device_id": np.full(len(stats), device.device_id, dtype=np.int16),
+        "metric": encoded(codes, words),
+        "unit": encoded(codes, [_unit(word) for word in words]),
+        "value": as_reals(stats),
+    }
+
+
+def _unit(metric: str) -> str:
+    """Unit of a metric, which is the last word of its name: ``power_mw``."""
+    return _UNITS.get(metric.rsplit("_", 1)[-1].lower(), "")
+
+
+def unread_lines(device: Device) -> Mapping[str, int]:
+    """Names of lines that no table holds, with the number of their events."""
+    counts = np.bincount(device.plane.events.line[device.what == What.UNKNOWN], minlength=len(device.plane.lines))
+    return {line.name: count for line, count in zip(device.plane.lines, counts.tolist(), strict=True) if count}

@@ -1,0 +1,331 @@
+"""What connects the events of an XPlane capture: which events begin groups, and which events cause which others.
+
+Within a thread an event causes what it encloses. Across threads and devices the profiler leaves pairs of stats: a
+producer (``_pt``, ``_p``) and a consumer (``_ct``, ``_c``) with the same type and id belong together. Some pairs are
+known by other stats only: a kernel and its launch by the correlation id, requests to a TPU by their queue. The rules
+are those of xprof (``group_events.cc``, ``preprocess_xplane.cc``), oddities included, so that groups come out equal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from traceviz.parsers.shared.arrays import take
+from traceviz.parsers.xplane.raw import Array, Kind, Plane
+
+HOST_PLANE = "/host:CPU"
+TPU_PREFIX = "/device:TPU:"
+MODULE_LINES = ("XLA Modules", "Sparse Core Modules")
+_TENSOR_CORE = re.compile(r"/device:TPU:([0-9]+)")
+_SPARSE_CORE = re.compile(r"/device:TPU:[0-9]+ SparseCore(?: [a-zA-Z]+)? [0-9]+")
+
+
+_OP_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./>\\-]*")
+_OP_NUMBER = re.compile(r"_[0-9]+$")
+_JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\[.*\])?")
+_OP_TYPE = re.compile(r"[A-Z_][a-zA-Z0-9_]*")
+
+_LEGACY, _TPU_STREAM, _TPU_LAUNCH = 1, 11, 12
+"""Types of contexts that older profilers left to be found by other stats."""
+
+_NO_PROCESS = 1 << 40
+"""Stands for no process id, which has 32 bits."""
+
+_RUN_BITS = (1 << 27) - 1
+"""A TPU knows the low bits of a run's id only."""
+
+_LEVELS = {"ProcessBatch": 2, "OrbaxServing::ProcessBatch": 2, "BatchingSessionRun": 1}
+"""Events of serving that are roots of these levels, whatever their stats say."""
+
+_REQUESTS = (
+    *("RunProgramRequest", "HostCallbackRequest", "TransferH2DRequest", "TransferPreprocessedH2DRequest"),
+    *("TransferD2HRequest", "OnDeviceSendRequest", "OnDeviceRecvRequest", "OnDeviceSendRecvLocalRequest"),
+    *("CustomWait", "OnDeviceSendRequestMulti", "OnDeviceRecvRequestMulti", "PjrtAsyncWait"),
+)
+
+
+def among(events: Array, listed: Array) -> Array:
+    """Whether each of ``events`` is one of ``listed``, which ascend (bool). A search: hashing millions takes longer."""
+    if not listed.size:
+        return np.zeros(events.size, dtype=bool)
+    if events is listed or np.array_equal(events, listed):  # stats that come in pairs: nothing to search for
+        return np.ones(events.size, dtype=bool)
+    place = np.searchsorted(listed, events)
+    found: Array = listed[np.minimum(place, listed.size - 1)] == events
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """One number per event for the events that have one.
+
+    Args:
+        event: Positions of the events, ascending, each once (int64).
+        value: Their numbers (int64).
+    """
+
+    event: Array
+    value: Array
+
+    def at(self, events: Array, otherwise: int) -> Array:
+        """Number of each of ``events`` (int64), ``otherwise`` for those without one."""
+        numbers = np.full(events.size, otherwise, np.int64)
+        listed = among(events, self.event)
+        numbers[listed] = self.value[np.searchsorted(self.event, events[listed])]
+        return numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """One side of connections.
+
+    Args:
+        event: Positions of the events (int64), ascending.
+        key: Type, id and process of the connection of each (int64, n by 3).
+    """
+
+    event: Array
+    key: Array
+
+
+def is_host(plane: str) -> bool:
+    """Whether a plane of this name holds threads."""
+    return plane.startswith("/host:")
+
+
+def is_device(plane: str) -> bool:
+    """Whether a plane of this name is that of a device."""
+    return plane.startswith(("/device", "#Chip"))
+
+
+def is_core(plane: str, *, sparse: bool) -> bool:
+    """Whether ``plane`` is the name of the plane of a TPU's tensor core, or of a ``sparse`` core."""
+    return bool((_SPARSE_CORE if sparse else _TENSOR_CORE).fullmatch(plane))
+
+
+class PlaneStats:
+    """The stats of a plane that connect events, by key; and its events by name."""
+
+    def __init__(self, plane: Plane) -> None:
+        self.plane = plane
+
+    @cached_property
+    def _positions(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for position, name in enumerate(self.plane.names):
+            found.setdefault(name, []).append(position)
+        return found
+
+    def named(self, *names: str) -> Array:
+        """Positions of the events with one of ``names`` (int64)."""
+        positions = [position for name in names for position in self._positions.get(name, ())]
+        if not positions:
+            return np.empty(0, np.int64)
+        wanted = np.zeros(len(self.plane.names), dtype=bool)
+        wanted[positions] = True
+        return np.flatnonzero(take(wanted, self.plane.events.name, False))
+
+    def column(self, key: str, *, last: bool = False, signed: bool = False) -> Column:
+        """Numbers under ``key``: of several in one event the first, or the ``last``.
+
+        What is no integer counts as 0; with ``signed`` also what is stored as an unsigned one, as where xprof asks
+        for a signed integer.
+        """
+        rows, stats = self.plane.rows_of(key), self.plane.stats
+        events = take(stats.event, rows)
+        edge = events[1:] != events[:-1]
+        if not edge.all():
+            chosen = np.r_[edge, True] if last else np.r_[True, edge]
+            rows, events = rows[chosen], events[chosen]
+        kinds, values = take(stats.kind, rows, 0), take(stats.value, rows)
+        whole = kinds == Kind.SIGNED if signed else (kinds == Kind.SIGNED) | (kinds == Kind.UNSIGNED)
+        return Column(events.astype(np.int64), values if whole.all() else np.where(whole, values, 0))
+
+    def texts(self, key: str) -> dict[int, str]:
+        """Text under ``key`` of each event that has one."""
+        rows = self.plane.rows_of(key)
+        stats = self.plane.stats.of(rows[self.plane.stats.kind[rows] == Kind.TEXT])
+        pairs = zip(stats.event.tolist(), stats.value.tolist(), strict=True)
+        return {event: self.plane.texts[value] for event, value in reversed(list(pairs))}
+
+
+def shared(columns: Sequence[Column], candidates: Array) -> tuple[Array, list[Array]]:
+    """Those of the events ``candidates`` that are in all ``columns``, and their values in each."""
+    events = candidates
+    for column in columns:
+        found = among(events, column.event)
+        events = events if found.all() else events[found]
+    return events, [_values_of(column, events) for column in columns]
+
+
+def _values_of(column: Column, events: Array) -> Array:
+    """Values of ``events``, all of which have one."""
+    if np.array_equal(column.event, events):
+        return column.value
+    values: Array = column.value[np.searchsorted(column.event, events)]
+    return values
+
+
+def mixed(*columns: Array | int) -> Array:
+    """One number (int64) for each row of ``columns``; equal rows only have equal numbers, but for one in 2**64."""
+    total = np.zeros(np.broadcast_shapes(*(np.shape(column) for column in columns)), np.uint64)
+    for column in columns:
+        total += np.asarray(column).astype(np.int64).astype(np.uint64)
+        total += np.uint64(0x9E3779B97F4A7C15)
+        total = (total ^ (total >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        total = (total ^ (total >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        total ^= total >> np.uint64(31)
+    return total.view(np.int64)
+
+
+def roots_of(stats: PlaneStats) -> Column:
+    """Root events of a plane with their levels: stat ``_r``, and events that are roots by their name."""
+    marked = stats.column("_r", last=True, signed=True)
+    old = np.setdiff1d(stats.named("TraceContext"), marked.event)
+    found = dict(zip(marked.event.tolist(), marked.value.tolist(), strict=True)) | dict.fromkeys(old.tolist(), 1)
+    for name, level in _LEVELS.items():
+        found |= dict.fromkeys(stats.named(name).tolist(), level)
+    events = np.array(sorted(found), dtype=np.int64)
+    return Column(events, np.array([found[event] for event in events.tolist()], dtype=np.int64))
+
+
+def ends_of(stats: PlaneStats) -> tuple[Ends, Ends]:
+    """Producing and consuming sides of the connections of a plane.
+
+    Ids of connections hold within a process: that of the stat ``_pid``, else that of the plane, where it tells. Only
+    what takes part in a launch on a TPU belongs to no process, as devices do.
+    """
+    producers = _joined(
+        _declared(stats, "_pt", "_p"),
+        _legacy(stats, "ExecutorState::Process"),
+        _queued(stats, "EnqueueRequestLocked"),
+        _launched(stats, "DoEnqueueProgram"),
+    )
+    consumers = _joined(
+        _declared(stats, "_ct", "_c"),
+        _modules(stats),
+        _legacy(stats, "TpuExecuteOp"),
+        _queued(stats, *_REQUESTS),
+        _launched(stats, "CompleteCallbacks"),
+    )
+    launches = [events[keys[:, 0] == _TPU_LAUNCH] for events, keys in (producers, consumers)]
+    own = stats.plane.properties.get("process_id")
+    told = stats.column("_pid", last=True)
+
+    def within_process(events: Array, keys: Array) -> Ends:
+        process = told.at(events, own if isinstance(own, int) else _NO_PROCESS)
+        process[np.isin(events, np.concatenate(launches))] = _NO_PROCESS
+        return Ends(events, np.column_stack((keys, process)))
+
+    return within_process(*producers), within_process(*consumers)
+
+
+_Side = tuple[Array, Array]
+"""Events, and type and id of the connection of each (n by 2)."""
+
+
+def _side(events: Array, context: int | Array, ids: Array) -> _Side:
+    return events, np.column_stack((np.broadcast_to(context, ids.shape), ids)).astype(np.int64)
+
+
+def _declared(stats: PlaneStats, context: str, identity: str) -> _Side:
+    """Connections that the stats ``context`` (type) and ``identity`` (id) tell."""
+    contexts, identities = stats.column(context, last=True, signed=True), stats.column(identity, last=True)
+    events, (types, ids) = shared((contexts, identities), contexts.event)
+    return _side(events, types.astype(np.int32), ids)
+
+
+def _legacy(stats: PlaneStats, name: str) -> _Side:
+    """Dispatch of a TPU program by an executor, known by step and iteration."""
+    events, (step, iteration) = shared((stats.column("id"), stats.column("iter_num")), stats.named(name))
+    return _side(events, _LEGACY, mixed(step, iteration))
+
+
+def _queued(stats: PlaneStats, *names: str) -> _Side:
+    """Request to a TPU, known by its number and its queue."""
+    events, (request, queue) = shared((stats.column("request_id"), stats.column("queue_addr")), stats.named(*names))
+    return _side(events, _TPU_STREAM, mixed(request, queue))
+
+
+def _launched(stats: PlaneStats, name: str) -> _Side:
+    """Execution of a TPU program on the host's side, known by device, queue, run and kind of core."""
+    columns = (stats.column("device_ordinal"), stats.column("queue_id"), stats.column("run_id"))
+    events, (device, queue, run) = shared(columns, stats.named(name))
+    return _side(events, _TPU_LAUNCH, mixed(device, queue, run & _RUN_BITS, stats.column("core_type").at(events, 0)))
+
+
+def _modules(stats: PlaneStats) -> _Side:
+    """The same on the device's side: events of the line of modules of a tensor core."""
+    core = _TENSOR_CORE.fullmatch(stats.plane.name)
+    ranges = [line.events for line in stats.plane.lines if core and line.name == MODULE_LINES[0]]
+    inside = np.concatenate([np.arange(events.start, events.stop) for events in ranges] or [np.empty(0, np.int64)])
+    events, (queue, run) = shared((stats.column("queue_id"), stats.column("run_id")), inside)
+    device = int(core[1]) if core and core[1] else 0
+    return _side(events, _TPU_LAUNCH, mixed(device, queue, run, stats.column("core_type").at(events, 0)))
+
+
+def _joined(*sides: _Side) -> _Side:
+    """All of ``sides``, of which a later one replaces an earlier one of the same event."""
+    events = np.concatenate([side[0] for side in sides])
+    keys = np.concatenate([side[1] for side in sides])
+    if (events[1:] > events[:-1]).all():
+        return events, keys
+    order = np.argsort(events, kind="stable")
+    order = order[np.r_[events[order][1:] != events[order][:-1], True]] if order.size else order
+    return events[order], keys[order]
+
+
+_KNOWN_TYPES = frozenset(
+    """
+    UnknownHostEventType TraceContext SessionRun FunctionRun RunGraph RunGraphDone TfOpRun EagerExecute
+    ExecutorState::Process ExecutorDoneCallback MemoryAllocation MemoryDeallocation RemotePerfCounter
+    InstantiatedCapturedFunction::Run InstantiatedCapturedFunction::RunWithBorrowedArgs
+    InstantiatedCapturedFunction::RunInstantiated InstantiatedCapturedFunction::RunAsync ParallelForOp ForeverOp
+    WhileOp-EvalCond WhileOp-StartBody ForOp IteratorGetNextOp::DoCompute IteratorGetNextAsOptionalOp::DoCompute
+    Iterator PrefetchProduce PrefetchConsume ParallelInterleaveProduce ParallelInterleaveConsume
+    ParallelInterleaveInitializeInput ParallelMapProduce ParallelMapConsume MapAndBatchProduce MapAndBatchConsume
+    ParseExampleProduce ParseExampleConsume ParallelBatchProduce ParallelBatchConsume BatchingSessionRun
+    ProcessBatch BrainSessionRun ConcatInputTensors MergeInputTensors ScheduleWithoutSplit ScheduleWithSplit
+    ScheduleWithEagerSplit ASBSQueue::Schedule OrbaxServing::ProcessBatch OrbaxServing::ConcatInputBuffers
+    TfrtModelRun ServingModelRun KernelLaunch KernelExecute EnqueueRequestLocked RunProgramRequest
+    HostCallbackRequest TransferH2DRequest TransferPreprocessedH2DRequest TransferD2HRequest OnDeviceSendRequest
+    OnDeviceRecvRequest OnDeviceSendRecvLocalRequest CustomWait OnDeviceSendRequestMulti OnDeviceRecvRequestMulti
+    PjrtAsyncWait DoEnqueueProgram DoEnqueueContinuationProgram WriteHbm ReadHbm TpuExecuteOp CompleteCallbacks
+    TPUPartitionedCallOp-InitializeVarOnTPU TPUPartitionedCallOp-ExecuteRemote TPUPartitionedCallOp-ExecuteLocal
+    Linearize Delinearize TransferBufferFromDevice-FastPath tpu::System::TransferToDevice=>IssueEvent
+    tpu::System::TransferToDevice=>IssueEvent=>Done tpu::System::TransferFromDevice=>IssueEvent
+    tpu::System::TransferFromDevice=>IssueEvent=>Done tpu::System::Execute
+    """.split()  # noqa: SIM905  one name after the other, as in a text, is what can be compared
+)
+"""Events that xprof knows by name, and therefore takes for no launch, whatever their stats."""
+
+
+def is_op(name: str) -> bool:
+    """Whether xprof takes ``name`` for that of a TensorFlow operation (``name:Type``) or of a tf.data iterator."""
+    head, colon, kind = name.partition(":")
+    if not colon or head == "Iterator":
+        return bool(colon)
+    if not kind:
+        return not _JAX_TYPE.fullmatch(_OP_NUMBER.sub("", head.rpartition("/")[2]))
+    return bool(_OP_NAME.fullmatch(head) and _OP_TYPE.fullmatch(kind))
+
+
+def correlated(stats: PlaneStats) -> Column:
+    """Correlation ids of launches on the host, or of what was launched on a device.
+
+    An operation or another known event with such an id is neither.
+    """
+    column = stats.column("correlation_id")
+    names = stats.plane.events.name[column.event]
+    known = [place for place in np.unique(names).tolist() if _is_known(stats.plane.names[place])]
+    kept = ~np.isin(names, known)
+    return Column(column.event[kept], column.value[kept])
+
+
+def _is_known(name: str) -> bool:
+    return name in _KNOWN_TYPES or is_op(name)

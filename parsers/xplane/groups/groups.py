@@ -1,0 +1,247 @@
+"""Steps of an XPlane capture: every event's group, as xprof forms them.
+
+A group is what a root event led to: what lies within it on its thread, and what other threads and devices did for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from traceviz.parsers.shared.arrays import NONE
+from traceviz.parsers.xplane.groups.context import Column, is_device, is_host, roots_of
+from traceviz.parsers.xplane.groups.device_groups import fill_gpu, fill_tpu, in_lock_step
+from traceviz.parsers.xplane.groups.forest import (
+    EXECUTOR,
+    Ancestry,
+    Forest,
+    Sheet,
+    claim,
+    forest_of,
+    has_loop_ops,
+    loop_iterations,
+    root_nodes,
+    sheets_of,
+)
+from traceviz.parsers.xplane.raw import Array, Space
+
+_UNNAMED = frozenset(("FunctionRun", "SessionRun", "RunGraph", EXECUTOR))
+"""Roots that do not give their name to their group."""
+
+_FRAMEWORK = _UNNAMED | {"EagerKernelExecute", "EagerExecute"}
+"""Roots that the framework sets; any other was set by the program."""
+
+_STEP = re.compile(r"[0-9]+$")
+
+_MOST_GROUPS = 1 << 48
+"""No capture has so many: higher ids are damage, and those of several hosts, numbered on, would not fit 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """An event that a group begins with.
+
+    Args:
+        plane: Position of its plane in :attr:`Space.planes`.
+        event: Position of the event in the columns of the plane.
+        name: Its name, for example ``train``, ``FunctionRun`` or ``Profiled batch``.
+        level: Its root level (``_r``); roots of a higher level come first.
+    """
+
+    plane: int
+    event: int
+    name: str
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group.
+
+    Args:
+        id: Its number, counted from 0 in each file.
+        name: Its name, for example ``train 3``.
+        roots: Events that it begins with: usually one; one per core where TPU cores step together. Empty where the
+            file came grouped and does not tell.
+        step: Number of the step, where an event tells.
+        explicit: Whether the program marked the step (``train``, a step annotation); otherwise the group was found
+            from what the framework runs (``FunctionRun``).
+    """
+
+    id: int
+    name: str
+    roots: tuple[Root, ...]
+    step: int | None
+    explicit: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlaneGroups:
+    """Groups of the events of one plane, one element per event.
+
+    Args:
+        group_id: Group of the event (int32, int64 where the file tells it), -1 where it has none.
+        marker: Whether the event marks a step (bool): an explicit root on the host.
+    """
+
+    group_id: Array
+    marker: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Groups of a whole file.
+
+    Args:
+        planes: In the order of :attr:`Space.planes`.
+        groups: All groups by ascending id.
+        kept: Whether the file came grouped, so that its own groups were kept.
+        added: Whether the groups begin with step markers that xprof does not take for roots.
+    """
+
+    planes: tuple[PlaneGroups, ...]
+    groups: tuple[Group, ...]
+    kept: bool = False
+    added: bool = False
+
+
+def group(space: Space) -> Groups:
+    """Groups of ``space`` exactly as xprof 2.24 forms them. A file that came grouped keeps its groups."""
+    if any("group_id" in plane.texts for plane in space.planes):
+        return _kept(space)
+    return _formed(space, annotations=False)
+
+
+def group_with_annotations(space: Space) -> Groups:
+    """Groups of ``space`` as :func:`group`; where it finds no step marker, host annotations with a step number are.
+
+    Keras 3 wraps every batch in ``Profiled batch`` with a ``step_num``, but without the stat that makes it a root. And
+    where TensorFlow runs a loop in a graph, xprof takes the iterations of that loop and no other root.
+    """
+    found = group(space)
+    if any(group.explicit for group in found.groups):
+        return found
+    added = _formed(space, annotations=True)
+    return added if any(group.explicit for group in added.groups) else found
+
+
+def _formed(space: Space, *, annotations: bool) -> Groups:
+    """Groups from what connects the events; with ``annotations`` also from events that only tell a step number."""
+    forest = forest_of(sheets_of(space))
+    if has_loop_ops(space):
+        return _result(forest, np.full(forest.parent.size, NONE, np.int32), ())
+    forest, roots, active, every = _candidates(forest, annotations=annotations)
+    claims = claim(forest, roots, None, every=every)
+    place = np.arange(roots.event.size)
+    claiming = (place < active) & (every | (claims.of(roots.event) == place))
+    number = np.where(place < active, np.cumsum(claiming) - 1, NONE)
+    groups = _groups(forest, Column(roots.event[claiming], roots.value[claiming]))
+    group_id, cores = in_lock_step(forest, claims.by_node(number), len(groups))
+    return _result(forest, group_id, (*groups, *_core_groups(forest, cores)), added=annotations)
+
+
+def _candidates(forest: Forest, *, annotations: bool) -> tuple[Forest, Column, int, bool]:
+    """The graph, roots in the order in which they claim, how many of them may, and whether each of these does."""
+    if annotations:
+        return forest, *root_nodes(forest, _annotations(forest.sheets)), False
+    iterations, looped = loop_iterations(forest)
+    if iterations.size:
+        return looped, Column(iterations, np.zeros_like(iterations)), iterations.size, True
+    return forest, *root_nodes(forest, np.empty(0, np.int64)), False
+
+
+def _annotations(sheets: Sequence[Sheet]) -> Array:
+    """Nodes of events on the host that tell the number of a step but are no roots."""
+    found = [np.empty(0, np.int64)]
+    for sheet in sheets:
+        if is_host(sheet.plane.name):
+            told = sheet.stats.column("step_num").event
+            found.append(sheet.base + np.setdiff1d(told, roots_of(sheet.stats).event))
+    return np.concatenate(found)
+
+
+def _groups(forest: Forest, roots: Column) -> list[Group]:
+    """The groups that ``roots`` begin, in this order."""
+    ancestry = Ancestry(forest)
+    groups = []
+    for number, (node, level) in enumerate(zip(roots.event.tolist(), roots.value.tolist(), strict=True)):
+        root = _root(forest.sheets, *forest.place(node), level)
+        kind = ancestry.graph_type(node) or (None if root.name in _UNNAMED else root.name)
+        step = ancestry.number(node)
+        label = str(number if step is None else step)
+        explicit = root.name not in _FRAMEWORK
+        groups.append(Group(number, label if kind is None else f"{kind} {label}", (root,), step, explicit))
+    return groups
+
+
+def _core_groups(forest: Forest, cores: Mapping[int, Sequence[int]]) -> list[Group]:
+    """Groups that begin with the same step of each core of a TPU."""
+    groups = []
+    for number, nodes in sorted(cores.items()):
+        roots = tuple(_root(forest.sheets, *forest.place(node), 0) for node in nodes)
+        groups.append(Group(number, str(number), roots, None, explicit=False))
+    return groups
+
+
+def _root(sheets: Sequence[Sheet], place: int, event: int, level: int) -> Root:
+    plane = sheets[place].plane
+    return Root(place, event, plane.names[plane.events.name[event]], level)
+
+
+def _result(forest: Forest, group_id: Array, groups: tuple[Group, ...], *, added: bool = False) -> Groups:
+    """Groups by plane; what happened on devices without a cause on the host joins a group there."""
+    has_tpu = any(sheet.is_tpu for sheet in forest.sheets)
+    marked = [root for group in groups for root in group.roots if root.name not in _UNNAMED]
+    planes = []
+    for number, sheet in enumerate(forest.sheets):
+        own = group_id[sheet.base : sheet.base + len(sheet.plane.events)]
+        if has_tpu and is_device(sheet.plane.name):
+            own = fill_tpu(sheet, own)
+        planes.append(_plane(sheet, fill_gpu(sheet, own), [root.event for root in marked if root.plane == number]))
+    return Groups(tuple(planes), groups, added=added)
+
+
+def _plane(sheet: Sheet, group_id: Array, marked: Sequence[int]) -> PlaneGroups:
+    marker = np.zeros(group_id.size, dtype=bool)
+    marker[list(marked)] = is_host(sheet.plane.name)
+    return PlaneGroups(group_id, marker)
+
+
+# Files that came grouped
+
+
+def _kept(space: Space) -> Groups:
+    """The groups that a file brings along: ``group_id`` of each event, ``step_name`` of those that begin a step."""
+    sheets = sheets_of(space)
+    planes: list[PlaneGroups] = []
+    names: dict[int, str] = {}
+    roots: dict[int, Root] = {}
+    for number, sheet in enumerate(sheets):
+        group_id = np.full(len(sheet.plane.events), NONE, np.int64)
+        told = sheet.stats.column("group_id")
+        group_id[told.event] = np.where(told.value < _MOST_GROUPS, told.value, NONE)
+        marked = sheet.stats.texts("step_name")
+        planes.append(_plane(sheet, group_id, sorted(marked)))
+        names |= {int(group_id[event]): text for event, text in marked.items()}
+        if is_host(sheet.plane.name):
+            for event in _first_roots(sheet, group_id, sorted(marked)):
+                roots.setdefault(int(group_id[event]), _root(sheets, number, event, 1))
+    every_id = np.unique(np.concatenate([np.empty(0, np.int64), *(plane.group_id for plane in planes)]))
+    groups = (_kept_group(number, names.get(number), roots.get(number)) for number in every_id.tolist() if number >= 0)
+    return Groups(tuple(planes), tuple(groups), kept=True)
+
+
+def _first_roots(sheet: Sheet, group_id: Array, marked: Sequence[int]) -> list[int]:
+    """Events that groups may begin with: those that mark steps, then what the framework runs, by time."""
+    runs = sheet.stats.named(*_FRAMEWORK)
+    runs = runs[np.argsort(sheet.starts_of(runs), kind="stable")]
+    return [event for event in (*marked, *runs.tolist()) if group_id[event] != NONE]
+
+
+def _kept_group(number: int, name: str | None, root: Root | None) -> Group:
+    explicit = name is not None and root is not None and root.name not in _FRAMEWORK
+    told = _STEP.search(name or "") if explicit else None
+    return Group(number, name or str(number), (root,) if root else (), int(told[0]) if told else None, explicit)

@@ -1,0 +1,255 @@
+"""What ran on the host's threads: what each event is, and driver calls, ranges and allocations as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.shared import launch_details as details
+from traceviz.parsers.shared.arrays import NONE, inverted, take
+from traceviz.parsers.shared.nesting import depths, enclosing, nearest
+from traceviz.parsers.xplane.device import Columns, group_column, pairs_of, table
+from traceviz.parsers.xplane.host_names import CODES, MEMORY_NAMES, api_domain, api_name, categories, nvtx_parts
+from traceviz.parsers.xplane.hosts import Host, Role, Times
+from traceviz.parsers.xplane.identity import is_nvtx
+from traceviz.parsers.xplane.raw import Array, Plane
+from traceviz.parsers.xplane.stats import Facts, encoded, mapped, per_word, taken
+from traceviz.schema import HOST_CATEGORIES
+
+API = len(HOST_CATEGORIES)
+"""Code of a driver call, after those of the categories."""
+NVTX = API + 1
+"""Code of an NVTX range."""
+
+_STAGE = "_ipl_stage_name"
+
+
+@dataclass(frozen=True)
+class Threads:
+    """A plane of host threads, sorted into what its events are.
+
+    Args:
+        host: The host.
+        place: Position of the plane.
+        plane: The plane.
+        thread_ids: Thread of each line (int32).
+    """
+
+    host: Host
+    place: int
+    plane: Plane
+    thread_ids: Array
+
+    @cached_property
+    def what(self) -> Array:
+        """Per event the code of its category, :data:`API` or :data:`NVTX` (int8)."""
+        plane, runtime = self.plane, CODES["runtime"]
+        found = take(categories(plane.names), plane.events.name)
+        of_programs = plane.stats_of("hlo_op").event
+        found[of_programs] = np.where(found[of_programs] == runtime, CODES["op"], found[of_programs])
+        self._mark_stages(found)
+        groups = self.host.groups
+        if groups is not None:
+            found[groups.planes[self.place].marker] = CODES["step"]
+        if self.host.has_gpu:
+            found[plane.stats_of("correlation_id").event] = API
+        for line in plane.lines:
+            if is_nvtx(line):
+                found[line.events] = NVTX
+        return found
+
+    def _mark_stages(self, found: Array) -> None:
+        """Stages of an input pipeline of the program's own: the outermost is where the program takes its next batch."""
+        staged = np.unique(self.plane.stats_of(_STAGE).event)
+        if not staged.size:
+            return
+        is_stage = np.zeros(len(self.plane.events), dtype=bool)
+        is_stage[staged] = True
+        inside = np.zeros(staged.size, dtype=bool)
+        above = self.parent[staged]
+        while (above >= 0).any():
+            inside |= (above >= 0) & is_stage[above]
+            above = np.where(above >= 0, self.parent[above], NONE)
+        found[staged] = np.where(inside, CODES["pipeline"], CODES["input"])
+
+    @cached_property
+    def parent(self) -> Array:
+        """Innermost event of its line that encloses each event (int32), -1 at the top."""
+        events = self.plane.events
+        return enclosing(events.line, events.offset_ps, events.dur_ps)
+
+    def times(self, rows: Array | slice = slice(None)) -> Times:
+        """When the events at ``rows`` ran."""
+        return self.host.times(self.plane, rows)
+
+    def rows(self, *codes: int) -> Array:
+        """Positions of the events with one of ``codes``."""
+        return np.flatnonzero(np.isin(self.what, codes))
+
+    @cached_property
+    def memory_rows(self) -> Array:
+        """Positions of the events that tell of an allocation or a release."""
+        names = np.array([name in MEMORY_NAMES for name in self.plane.names], dtype=bool)
+        return np.flatnonzero(take(names, self.plane.events.name, False)) if names.any() else np.empty(0, np.int64)
+
+    def placed(self, rows: Array) -> Columns:
+        """Columns that the rows of all tables have: when, where."""
+        start, duration = self.times(rows)
+        return {
+            "start_ns": start,
+            "dur_ns": duration,
+            "process_id": np.full(rows.size, self.host.process_id, dtype=np.int32),
+            "thread_id": self.thread_ids[self.plane.events.line[rows]],
+        }
+
+
+def threads_of(hosts: Sequence[Host], thread_ids: Mapping[tuple[int, int], Array]) -> tuple[Threads, ...]:
+    """All planes of host threads of ``hosts``."""
+    return tuple(
+        Threads(host, place, plane, thread_ids[host.process_id, place])
+        for host in hosts
+        for place, plane in host.planes(Role.HOST)
+        if len(plane.events)
+    )
+
+
+def driver_calls(parts: Sequence[Threads]) -> pa.Table:
+    """Table ``cuda_api``: the calls that set device work off, or waited for it."""
+    return _concatenated("cuda_api", [_driver_calls(part) for part in parts])
+
+
+def ranges(parts: Sequence[Threads]) -> pa.Table:
+    """Table ``nvtx``."""
+    found = [_ranges(part) for part in parts if (part.what == NVTX).any()]
+    first = 0
+    for columns in found:
+        first = _shift(columns, first)
+    return _concatenated("nvtx", found)
+
+
+def _shift(columns: Columns, first: int) -> int:
+    """Number the ranges of a plane after those of the planes before it; returns the next free number."""
+    columns["range_id"] = columns["range_id"] + first
+    parent = columns["parent_id"]
+    columns["parent_id"] = pa.array(parent + first, mask=parent < 0)
+    return first + len(parent)
+
+
+def memory_events(parts: Sequence[Threads], device_ids: Mapping[tuple[int, int], int]) -> pa.Table:
+    """Rows of table ``memory_events`` that the framework's allocators report.
+
+    Args:
+        parts: The host planes.
+        device_ids: Device id by process and number of the GPU.
+    """
+    return _concatenated("memory_events", [_memory(part, device_ids) for part in parts if part.memory_rows.size])
+
+
+def _concatenated(name: str, parts: Sequence[Columns]) -> pa.Table:
+    tables = [table(name, columns) for columns in parts]
+    return pa.concat_tables(tables).unify_dictionaries() if tables else schema.table(name).empty()
+
+
+def _driver_calls(part: Threads) -> Columns:
+    plane, rows = part.plane, part.rows(API)
+    facts = Facts.of(plane, rows)
+    texts, blocking = per_word(facts.texts("memcpy_details"), plane.texts, _is_blocking, False)
+    pairs, place = pairs_of(plane.events.name[rows], texts)
+    amd = part.host.has_amd
+    calls = [api_name(plane.names[name], blocking=blocking[text], amd=amd) for name, text in pairs]
+    return {
+        **part.placed(rows),
+        "correlation_id": facts.integers("correlation_id").arrow(pa.int64()),
+        "name": encoded(place, calls),
+        "domain": encoded(place, [api_domain(call) for call in calls]),
+        "group_id": group_column(part.host.group_id(part.place, rows)),
+    }
+
+
+def _is_blocking(text: str) -> bool:
+    return details.fields(text).get("async") == "0"
+
+
+def _ranges(part: Threads) -> Columns:
+    plane, rows = part.plane, part.rows(NVTX)
+    names = [nvtx_parts(name) for name in plane.names]
+    order = np.argsort(part.times(rows).start_ns, kind="stable")
+    rows = rows[order]
+    parent = renumbered(part.parent, rows, part.what == NVTX)
+    return {
+        **part.placed(rows),
+        "range_id": np.arange(rows.size),
+        "kind": encoded((plane.events.dur_ps[rows] == 0).astype(np.int32), ["push_pop", "mark"]),
+        "name": encoded(plane.events.name[rows], [text for _, text in names]),
+        "domain": encoded(plane.events.name[rows], [domain for domain, _ in names]),
+        "depth": depths(parent),
+        "parent_id": parent.astype(np.int64),
+    }
+
+
+def renumbered(parent: Array, rows: Array, kept: Array) -> Array:
+    """Parents of ``rows`` as positions in ``rows`` (int32): the nearest ancestor that is ``kept``, -1 without one."""
+    place = inverted(rows, kept.size)
+    if kept.all():
+        return take(place, take(parent, rows))
+    above = take(nearest(parent, kept), take(parent, rows))
+    return take(place[kept], above)
+
+
+def _memory(part: Threads, device_ids: Mapping[tuple[int, int], int]) -> Columns:
+    plane, rows = part.plane, part.memory_rows
+    facts = Facts.of(plane, rows)
+    released = [name == MEMORY_NAMES[1] for name in plane.names]
+    numbers = {
+        "address": ("addr", "address"),
+        "in_use_bytes": ("bytes_allocated",),
+        "peak_bytes": ("peak_bytes_in_use",),
+        "available_bytes": ("bytes_available",),
+        "requested_bytes": ("requested_bytes",),
+    }
+    size = facts.integers("allocation_bytes")
+    return {
+        **part.placed(rows),
+        **_pools(part, facts, device_ids),
+        "kind": encoded(np.array(released, dtype=np.int32)[plane.events.name[rows]], ["alloc", "free"]),
+        "bytes": pa.array(np.abs(size.value), mask=~size.known),
+        "op": mapped(facts.texts("tf_op"), plane.texts, _known_op),
+        **{name: facts.integers(*keys).arrow(pa.int64()) for name, keys in numbers.items()},
+    }
+
+
+def _known_op(text: str) -> str | None:
+    """XLA's allocators give ``(null)`` where they know of no op."""
+    return None if text in ("", "(null)") else text
+
+
+def _pools(part: Threads, facts: Facts, device_ids: Mapping[tuple[int, int], int]) -> Columns:
+    """Columns ``device_id``, ``memory`` and ``pool``: by the name of the allocator, else by the number of the TPU."""
+    stated = facts.integers("index_on_host")
+    numbers = np.where(stated.known & (stated.value >= 0) & (stated.value < 2**15), stated.value, NONE)
+    pairs, place = pairs_of(facts.texts("allocator_name", "id") + 1, numbers + 1)
+    texts = [None, *facts.plane.texts]
+    pools = [_pool(texts[name], number - 1, part.host.process_id, device_ids) for name, number in pairs]
+    return {
+        "device_id": taken([device for device, _, _ in pools], pa.int16(), place),
+        "memory": encoded(place, [memory for _, memory, _ in pools]),
+        "pool": encoded(place, [name for _, _, name in pools]),
+    }
+
+
+def _pool(
+    name: str | None, number: int, process: int, device_ids: Mapping[tuple[int, int], int]
+) -> tuple[int | None, str, str | None]:
+    """Device, kind of memory and name of a pool. Those of TPUs have no names; what tells them apart is their number."""
+    if name is not None:
+        own = details.pool_device(name)
+        return None if own is None else device_ids.get((process, own)), details.pool_memory(name), name
+    if number < 0:
+        return None, "unknown", None
+    device = device_ids.get((process, number))
+    return device, "device", None if device is not None else f"device {number}"

@@ -1,0 +1,196 @@
+"""The hosts of a run on one clock, and what each plane of a host is.
+
+Every host writes a file of its own. Its events count from the start of its profiling, which the plane
+``Task Environment`` gives as wall-clock time; hosts are aligned on it where all of them state it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from traceviz.parsers.shared.arrays import nanoseconds
+from traceviz.parsers.xplane.groups.groups import Groups
+from traceviz.parsers.xplane.raw import Array, Line, Plane, Space
+
+ENVIRONMENT = "Task Environment"
+METADATA = "/host:metadata"
+_DEVICE = re.compile(r"^/device:(?P<kind>GPU|TPU):(?P<ordinal>\d{1,9})(?!\d)")
+_UNREAD_HOSTS = ("/host:tfstreamz", "/host:__ScopeRangeCallStack__")
+_EPOCH_NS = 10**18
+"""Times from September 2001 on are times of day; no capture runs for thirty years."""
+
+_DERIVED_IDS = range(-559_038_737, -559_038_737 + 100_000)
+"""Ids of the lines that the profiler derives from the others: they begin at 0xdeadbeef, read as a signed number."""
+_DERIVED_NAMES = re.compile(
+    r"^(Steps|Launch Stats|(TensorFlow|Framework) (Name Scope|Ops)|XLA (Modules|Ops|TraceMe)|Source code)( - from #|$)"
+)
+
+
+class Role(Enum):
+    """What a plane holds."""
+
+    HOST = "host"
+    GPU = "gpu"
+    TPU = "tpu"
+    FACTS = "facts"
+    OTHER = "other"
+
+
+def role(plane: Plane) -> Role:
+    """What ``plane`` holds, by its name."""
+    match = _DEVICE.match(plane.name)
+    if match:
+        return Role(match["kind"].lower())
+    if plane.name in (ENVIRONMENT, METADATA) or not plane.lines:
+        return Role.FACTS
+    is_host = plane.name.startswith("/host:") and not plane.name.startswith(_UNREAD_HOSTS)
+    return Role.HOST if is_host else Role.OTHER
+
+
+def ordinal(plane: Plane) -> int:
+    """Number of the device of a device plane."""
+    match = _DEVICE.match(plane.name)
+    return int(match["ordinal"]) if match else plane.id
+
+
+def is_derived(line: Line) -> bool:
+    """Whether ``line`` of a GPU plane repeats what other lines hold; saved files may contain such lines."""
+    return line.id in _DERIVED_IDS or bool(_DERIVED_NAMES.match(line.name)) or " - from #" in line.name
+
+
+class Times(NamedTuple):
+    """Starts and durations of events in nanoseconds (int64)."""
+
+    start_ns: Array
+    dur_ns: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Host:
+    """One host of a run.
+
+    Args:
+        process_id: Its process: its position among the hosts.
+        name: Its name as the file is called; private.
+        space: What its file holds.
+        groups: Groups of its events; ``None`` where nobody asks for them.
+        zero_ns: Time in the file that is zero on the trace's clock.
+        first_group: What is added to its group ids, so that no two hosts share one.
+    """
+
+    process_id: int
+    name: str
+    space: Space
+    groups: Groups | None
+    zero_ns: int
+    first_group: int
+
+    def planes(self, *roles: Role) -> Iterator[tuple[int, Plane]]:
+        """Position and plane of each plane that has one of ``roles``."""
+        return ((place, plane) for place, plane in enumerate(self.space.planes) if role(plane) in roles)
+
+    @cached_property
+    def has_gpu(self) -> bool:
+        """Whether the capture covers GPUs."""
+        return any(True for _ in self.planes(Role.GPU))
+
+    @cached_property
+    def has_amd(self) -> bool:
+        """Whether the GPUs are those of AMD."""
+        return any(plane.properties.get("device_vendor") == "AMD" for _, plane in self.planes(Role.GPU))
+
+    def times(self, plane: Plane, rows: Array | slice = slice(None)) -> Times:
+        """When the events of ``plane`` at ``rows`` ran."""
+        return plane_times(plane, self.zero_ns, rows)
+
+    def group_id(self, place: int, rows: Array | slice = slice(None)) -> Array:
+        """Group ids of events of the plane at ``place``, unique in the trace; -1 where there is none."""
+        if self.groups is None:
+            return np.full(len(self.space.planes[place].events), -1, dtype=np.int64)[rows]
+        found = self.groups.planes[place].group_id[rows]
+        return np.where(found >= 0, found.astype(np.int64) + self.first_group, -1) if self.first_group else found
+
+
+def plane_times(plane: Plane, zero_ns: int, rows: Array | slice = slice(None)) -> Times:
+    """When the events of ``plane`` at ``rows`` ran, counted from ``zero_ns``. Negative durations count as zero."""
+    events = plane.events
+    bases = np.array([wrapped(line.timestamp_ns - zero_ns) for line in plane.lines], dtype=np.int64)
+    return Times(*nanoseconds(events.offset_ps[rows], events.dur_ps[rows], events.line[rows], bases))
+
+
+def wrapped(number: int) -> int:
+    """``number`` in 64 bits: in damaged files differences of times leave them."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The clock of a trace.
+
+    Args:
+        zero_ns: For each host the time in its file that is zero.
+        last_ns: End of the last event on the trace's clock.
+        t0_unix_ns: Time of day at zero.
+        aligned: Whether the hosts share the clock.
+    """
+
+    zero_ns: tuple[int, ...]
+    last_ns: int
+    t0_unix_ns: int | None
+    aligned: bool
+
+
+def common_clock(spaces: Sequence[Space]) -> Clock:
+    """The clock on which the first event of ``spaces`` starts at zero; without a common one, each host's first.
+
+    Hosts without events, of which only errors were saved, have no say in it.
+    """
+    extents = [_extent(space) for space in spaces]
+    offsets = [_to_unix(space) for space in spaces]
+    timed = [place for place, space in enumerate(spaces) if any(len(plane.events) for plane in space.planes)] or [0]
+    known = {place: offset for place in timed if (offset := offsets[place]) is not None}
+    if len(known) == len(timed):
+        first = min(extents[place][0] + offset for place, offset in known.items())
+        zeros = tuple(first - (offset or 0) for offset in offsets)
+    else:
+        zeros = tuple(start for start, _ in extents)
+    last = max(extents[place][1] - zeros[place] for place in timed)
+    began = offsets[timed[0]]
+    t0 = None if began is None else wrapped(zeros[timed[0]] + began)
+    return Clock(zeros, wrapped(last), t0, len(known) == len(timed) or len(timed) == 1)
+
+
+def _extent(space: Space) -> tuple[int, int]:
+    """First start and last end of the events of ``space``; (0, 0) without events."""
+    lines = [(plane, line) for plane in space.planes for line in plane.lines if line.events.stop > line.events.start]
+    extents = [_line_extent(plane, line) for plane, line in lines]
+    return min((start for start, _ in extents), default=0), max((end for _, end in extents), default=0)
+
+
+def _line_extent(plane: Plane, line: Line) -> tuple[int, int]:
+    """The same of a line, from the first and the last picosecond alone: cut off, they are the first and the last."""
+    start, duration = plane.events.offset_ps[line.events], plane.events.dur_ps[line.events]
+    first, last = int(start.min()), int((start + np.maximum(duration, 0)).max())
+    base = wrapped(line.timestamp_ns)
+    return wrapped(first // 1000 + base), wrapped(last // 1000 + base)
+
+
+def _to_unix(space: Space) -> int | None:
+    """What must be added to the times in ``space`` to get times of day; ``None`` where it does not say.
+
+    Lines of finished captures count from the start of the profiling; those of raw ones are times of day.
+    """
+    bases = [
+        line.timestamp_ns for plane in space.planes for line in plane.lines if line.events.stop > line.events.start
+    ]
+    if bases and min(bases) >= _EPOCH_NS:
+        return 0
+    started = [plane.properties.get("profile_start_time") for plane in space.planes if plane.name == ENVIRONMENT]
+    return next((start for start in started if isinstance(start, int)), None)

@@ -1,0 +1,213 @@
+"""Reader of the captures that the profilers of TensorFlow and JAX write: ``*.xplane.pb``, and folders of them."""
+
+from __future__ import annotations
+
+import mmap
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+
+from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.parsers.base import HEAD_BYTES, Match, Reader, ReadOptions
+from traceviz.parsers.xplane.hosts import ENVIRONMENT
+from traceviz.parsers.xplane.raw import Damage, Space
+from traceviz.parsers.xplane.runs import SUFFIXES, Run, choose_run, find_runs
+from traceviz.parsers.xplane.scan import read_space
+from traceviz.parsers.xplane.tables import Provenance, Source, read_spaces
+from traceviz.parsers.xplane.wire import BYTES, BrokenMessageError, CutShortError, UnreadableError, read_fields
+
+GZIP_MAGIC = b"\x1f\x8b"
+_PLANE_NAME = re.compile(rb"[\x20-\x7e]+")
+_PLANE_FIELDS = {1: 0, 2: BYTES, 3: BYTES, 4: BYTES, 5: BYTES, 6: BYTES}
+"""Wire type of each field of a plane."""
+
+_LONGEST_START = 15
+"""Bytes of a tag and a length: five and ten."""
+
+_AGAIN = "Copy the file again, or record again."
+_EMPTY = (
+    "The profiler writes an empty file where the capture grows over 2 GiB, and leaves one behind where it is ended "
+    "before it finished."
+)
+_SHORTER = "Record fewer steps, without the Python tracer (python_tracer_level=0), and let the program end the profile."
+
+
+class XPlaneReader(Reader):
+    """Captures of the profilers of TensorFlow, JAX and PyTorch/XLA, and TensorBoard log folders that hold some."""
+
+    format: ClassVar[str] = "xplane"
+    title: ClassVar[str] = "TensorFlow/JAX profile (XPlane)"
+    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
+
+    def sniff(self, head: bytes, path: Path) -> Match:
+        """Certain of a file that begins with a plane, of an empty file with the right name, of a folder with runs."""
+        try:
+            if path.is_dir():
+                # Another folder of traces may lie beside the logs; it says what it is in its manifest.
+                return Match.YES if not (path / "manifest.json").is_file() and find_runs(path) else Match.NO
+        except (OSError, ValueError):
+            return Match.NO
+        if not head:
+            return Match.YES if path.name.endswith(SUFFIXES) else Match.NO
+        if head.startswith(GZIP_MAGIC):
+            head = _inflated_head(head)
+            if not head and path.name.endswith(SUFFIXES):
+                return Match.MAYBE
+        return Match.YES if is_space(head) else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`.
+
+        Raises:
+            UsageError: ``options.run`` names no run.
+            UnknownFormatError: a folder holds no capture.
+        """
+        run, notes = _choose(path, options)
+        sources, dropped = _sources(run)
+        scanner = sources[0].space.scanner
+        route = "xplane, compiled scanner" if scanner == "compiled" else "xplane, protobuf fallback (slower)"
+        tables = read_spaces(sources, options, Provenance("xplane", route, (*notes, *dropped)))
+        del sources
+        yield from tables
+
+
+def is_space(head: bytes) -> bool:
+    """Whether ``head`` begins an XSpace: with a plane that has a readable name, and only fields that planes have.
+
+    Planes come first in a file, and the name comes first in a plane but for its number.
+    """
+    try:
+        for number, wire, begin, end in read_fields(memoryview(head), 0, len(head)):
+            return number == 1 and wire == BYTES and _is_plane(head[begin:end])
+    except CutShortError as error:  # of a long plane, the head holds the beginning
+        return (error.number, error.wire) == (1, BYTES) and _is_plane(head[error.begin :])
+    except BrokenMessageError:
+        pass
+    return False
+
+
+def _is_plane(head: bytes) -> bool:
+    named = False
+    try:
+        for number, wire, begin, end in read_fields(memoryview(head), 0, len(head)):
+            if _PLANE_FIELDS.get(number) != wire:
+                return False
+            named = named or (number == 2 and bool(_PLANE_NAME.fullmatch(head[begin:end])))
+    except CutShortError:
+        pass
+    except UnreadableError as error:  # where a head ends within a tag or a length, few bytes are left
+        return named and error.unread < _LONGEST_START
+    return named
+
+
+def _inflated_head(head: bytes) -> bytes:
+    """The beginning of what was compressed; nothing where that is empty or cannot be told."""
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD_BYTES)
+    except zlib.error:
+        return b""
+
+
+def _choose(path: Path, options: ReadOptions) -> tuple[Run, tuple[tuple[str, str, str], ...]]:
+    """The run to read, and what to note about the choice."""
+    if not path.is_dir():
+        if options.run is not None:
+            raise UsageError(f"{path.name} is one capture, not a folder of runs.", fix="Leave --run out.")
+        return Run(path.name, (path,)), ()
+    run, others = choose_run(path, options.run)
+    if not others:
+        return run, ()
+    why = "the newest" if options.run is None else "as asked for"
+    shown = ", ".join(other.name for other in reversed(others[-5:])) + (", ..." if len(others) > 5 else "")
+    return run, (("run-chosen", "info", f"Run {run.name} was read, {why}. Others: {shown} (--run NAME)."),)
+
+
+def _sources(run: Run) -> tuple[list[Source], tuple[tuple[str, str, str], ...]]:
+    """What the files of a run hold, and notes on those that hold nothing.
+
+    Raises:
+        DamagedTraceError: none of them holds anything.
+        UsageError: they were recorded at different times.
+    """
+    sources, failures = [], []
+    for file in run.files:
+        try:
+            sources.append(Source(_host_name(file), _read(file)))
+        except DamagedTraceError as error:
+            failures.append(error)
+    if not sources:
+        raise failures[0]
+    _check_one_run(run, [source.space for source in sources])
+    lost = "of one host cannot be read" if len(failures) == 1 else f"of {len(failures)} hosts cannot be read"
+    notes = (("hosts-missing", "warning", f"The files {lost}. {failures[0].why}"),) if failures else ()
+    return sources, notes
+
+
+def _check_one_run(run: Run, spaces: list[Space]) -> None:
+    """Refuse captures that lie in one folder and are not the hosts of one run: these record at the same time."""
+    windows = [window for space in spaces if (window := _window(space))]
+    if windows and max(start for start, _ in windows) > min(stop for _, stop in windows):
+        raise UsageError(
+            f"The captures in folder {run.name} are not the hosts of one run: they were recorded at different times.",
+            fix=f"Name one of them: {', '.join(file.name for file in run.files)}.",
+        )
+
+
+def _window(space: Space) -> tuple[int, int] | None:
+    """Begin and end of the profiling in ns since 1970, where the capture states them."""
+    for plane in space.planes:
+        bounds = [plane.properties.get(key) for key in ("profile_start_time", "profile_stop_time")]
+        if plane.name == ENVIRONMENT and isinstance(bounds[0], int) and isinstance(bounds[1], int):
+            return bounds[0], bounds[1]
+    return None
+
+
+def _host_name(file: Path) -> str:
+    return re.sub(r"\.xplane\.pb(\.gz)?$", "", file.name)
+
+
+def _read(file: Path) -> Space:
+    """What ``file`` holds, as far as it is whole.
+
+    Raises:
+        DamagedTraceError: it is empty, or nothing of it can be read.
+    """
+    try:
+        with file.open("rb") as opened:
+            if not opened.read(1):
+                raise DamagedTraceError(f"{file.name} is empty.", _EMPTY, _SHORTER)
+            opened.seek(0)
+            if opened.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
+                space = _read_compressed(file)
+            else:
+                # Not closed by hand: a sampler that looks at the frames of other threads may keep views of it alive.
+                space = read_space(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+    except OSError as error:
+        raise DamagedTraceError(f"{file.name} cannot be read.", str(error), _AGAIN) from error
+    if not (space.planes or space.errors or space.warnings):
+        why = space.damage[0].what if space.damage else "It holds no plane."
+        raise DamagedTraceError(f"{file.name} is not a profile that can be read.", why, _AGAIN)
+    return space
+
+
+def _read_compressed(file: Path) -> Space:
+    """The file inside a gzip file; of one that is cut short, what there is."""
+    rest, data = file.read_bytes(), b""
+    try:
+        while rest.startswith(GZIP_MAGIC):  # a gzip file may consist of several one after the other
+            inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            data += inflate.decompress(rest)
+            rest = inflate.unused_data
+    except zlib.error as error:
+        raise DamagedTraceError(f"{file.name} cannot be decompressed.", f"{error}.", _AGAIN) from error
+    if not data and inflate.eof:
+        raise DamagedTraceError(f"{file.name} is empty.", _EMPTY, _SHORTER)
+    space = read_space(data)
+    if inflate.eof:
+        return space
+    cut = Damage("file", "The gzip file is cut short: what follows is lost.")
+    return Space(space.planes, space.errors, space.warnings, space.hostnames, (cut, *space.damage), space.scanner)

@@ -1,0 +1,81 @@
+"""XPlane files as columns, by the compiled scanner where the package was built with one, else through protobuf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from mmap import mmap
+
+from traceviz.parsers.shared.native import native
+from traceviz.parsers.xplane import compiled as xplane_compiled
+from traceviz.parsers.xplane.raw import Damage, Plane, Space
+from traceviz.parsers.xplane.wire import (
+    BYTES,
+    Broken,
+    BrokenMessageError,
+    CutShortError,
+    Data,
+    damage_words,
+    read_fields,
+    text,
+    view,
+)
+
+_PLANE, _ERROR, _WARNING, _HOSTNAME = 1, 2, 3, 4
+
+PlaneScanner = Callable[[Data, int, int], tuple[Plane, tuple[Damage, ...]]]
+
+
+def read_space(data: bytes | memoryview | mmap, scanner: str | None = None) -> Space:
+    """The columns of the XPlane file ``data``, as far as it is whole; what is not is in :attr:`Space.damage`.
+
+    Never refuses a file: where nothing can be read, there are no planes.
+
+    Args:
+        data: The file. It is not copied.
+        scanner: ``compiled`` or ``protobuf``; ``None`` for what there is, see :func:`available_scanner`.
+    """
+    scanner = scanner or available_scanner()
+    scan = _plane_scanner(scanner)
+    whole = view(data)
+    planes: list[tuple[Plane, tuple[Damage, ...]]] = []
+    texts: dict[int, list[str]] = {_ERROR: [], _WARNING: [], _HOSTNAME: []}
+    broken = Broken()
+    try:
+        for number, wire, value, stop in read_fields(whole, 0, len(whole)):
+            if number == _PLANE and wire == BYTES:
+                planes.append(scan(whole, value, stop))
+            elif number in texts and wire == BYTES:
+                texts[number].append(text(whole[value:stop]))
+            elif _PLANE <= number <= _HOSTNAME:
+                broken.mistyped += 1
+    except BrokenMessageError as error:
+        broken.ended(error)
+        if isinstance(error, CutShortError) and (error.number, error.wire) == (_PLANE, BYTES):
+            planes.append(scan(whole, error.begin, len(whole)))
+    damage = [Damage("file", sentence) for sentence in damage_words(broken.numbers())]
+    return Space(
+        tuple(plane for plane, found in planes if _says_something(plane) or not found),
+        tuple(texts[_ERROR]),
+        tuple(texts[_WARNING]),
+        tuple(texts[_HOSTNAME]),
+        (*damage, *(one for _, found in planes for one in found)),
+        scanner,
+    )
+
+
+def available_scanner() -> str:
+    """``compiled`` where the package was built with it and TRACEVIZ_SCANNER does not ask for protobuf."""
+    return "protobuf" if native() is None else "compiled"
+
+
+def _plane_scanner(scanner: str) -> PlaneScanner:
+    if scanner == "compiled":
+        return xplane_compiled.scan_plane
+    from traceviz.parsers.xplane import protobuf as xplane_protobuf
+
+    return xplane_protobuf.scan_plane
+
+
+def _says_something(plane: Plane) -> bool:
+    """A damaged plane of which nothing could be read is no plane: the file may be anything."""
+    return bool(plane.name or plane.lines or plane.names or plane.properties)

@@ -1,0 +1,171 @@
+"""Columns of an XPlane file as columns of the contract: dictionaries from codes, values of stats by event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz.parsers.shared.arrays import inverted, take, used
+from traceviz.parsers.shared.arrow import Array as Arrow
+from traceviz.parsers.shared.arrow import DictionaryArray, nulls
+from traceviz.parsers.xplane.raw import Array, Kind, Plane, Stats
+
+Answer = TypeVar("Answer")
+
+_buffer: Any = pa.py_buffer
+"""Memory of a NumPy array, not copied; the stubs of pyarrow do not know that it can."""
+
+NONE = -1
+"""Code of a value that is not there."""
+
+
+def encoded(codes: Array, words: Sequence[str | None]) -> DictionaryArray:
+    """A dictionary column from positions in ``words``; those that are negative, and those of ``None``, are null.
+
+    The dictionary holds the words in use, each once, though ``words`` may hold one twice.
+    """
+    place: dict[str, int] = {}
+    recode = np.full(len(words), NONE, dtype=np.int32)
+    for position in np.flatnonzero(used(codes, len(words))).tolist():
+        word = words[position]
+        if word is not None:
+            recode[position] = place.setdefault(word, len(place))
+    indices: Any = nullable(take(recode, codes), pa.int32())
+    return pa.DictionaryArray.from_arrays(indices, pa.array(list(place), pa.string()))
+
+
+def nullable(values: Array, kind: pa.DataType) -> Arrow:
+    """Whole numbers as an Arrow column of ``kind``, null where they are negative. Copied only to widen them."""
+    return masked(values, values < 0, kind)
+
+
+def absent(rows: int, kind: pa.DataType) -> Arrow:
+    """A column of nulls. Numbers lie in memory that is never touched, and so costs nothing."""
+    if not pa.types.is_primitive(kind):
+        return nulls(rows, kind)
+    values, known = np.zeros(rows, kind.to_pandas_dtype()), np.zeros((rows + 7) // 8, np.uint8)
+    array: Arrow = pa.Array.from_buffers(kind, rows, [_buffer(known), _buffer(values)])
+    return array
+
+
+def masked(values: Array, missing: Array, kind: pa.DataType) -> Arrow:
+    """Numbers as an Arrow column of ``kind``, null where ``missing`` (bool). Copied only to widen them."""
+    column = np.ascontiguousarray(values, kind.to_pandas_dtype())
+    known = _buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
+    array: Arrow = pa.Array.from_buffers(kind, column.size, [known, _buffer(column)])
+    return array
+
+
+def constant(word: str, rows: int) -> DictionaryArray:
+    """A dictionary column of one word."""
+    return encoded(np.zeros(rows, dtype=np.int32), [word])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """A number per event, where it has one.
+
+    Args:
+        value: The numbers.
+        known: Whether there is one (bool).
+    """
+
+    value: Array
+    known: Array
+
+    def arrow(self, kind: pa.DataType) -> Arrow:
+        """As an Arrow column, null where there is no number."""
+        return masked(self.value, ~self.known, pa.from_numpy_dtype(self.value.dtype)).cast(kind)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """Stats of some events of a plane, by the position of the event among these.
+
+    Args:
+        plane: The plane.
+        rows: Number of events.
+        row: For each stat the position of its event among the chosen ones (int32).
+        stats: The stats.
+    """
+
+    plane: Plane
+    rows: int
+    row: Array
+    stats: Stats
+
+    @classmethod
+    def of(cls, plane: Plane, rows: Array) -> Facts:
+        """Stats of the events at the positions ``rows``."""
+        row = take(inverted(rows, len(plane.events)), plane.stats.event)
+        chosen = np.flatnonzero(row >= 0)
+        return cls(plane, int(rows.size), row[chosen], plane.stats.of(chosen))
+
+    def texts(self, *keys: str) -> Array:
+        """Per event the position in ``plane.texts`` of its text under the first of ``keys`` that it has (int32)."""
+        found = np.full(self.rows, NONE, dtype=np.int32)
+        for key in reversed(keys):
+            rows, stats = self._under(key, (Kind.TEXT,))
+            found[rows] = stats.value
+        return found
+
+    def integers(self, *keys: str) -> Numbers:
+        """Per event its whole number (int64) under the first of ``keys`` that it has; unsigned ones keep their bits."""
+        found = Numbers(np.zeros(self.rows, dtype=np.int64), np.zeros(self.rows, dtype=bool))
+        for key in reversed(keys):
+            rows, stats = self._under(key, (Kind.SIGNED, Kind.UNSIGNED))
+            found.value[rows], found.known[rows] = stats.value, True
+        return found
+
+    def reals(self, *keys: str) -> Numbers:
+        """Per event its number (float64) under the first of ``keys`` that it has, whole or not."""
+        found = Numbers(np.zeros(self.rows, dtype=np.float64), np.zeros(self.rows, dtype=bool))
+        for key in reversed(keys):
+            rows, stats = self._under(key, (Kind.REAL, Kind.SIGNED, Kind.UNSIGNED))
+            found.value[rows], found.known[rows] = as_reals(stats), True
+        return found
+
+    def _under(self, key: str, kinds: tuple[Kind, ...]) -> tuple[Array, Stats]:
+        """Positions of the events and values of the stats under ``key`` that are one of ``kinds``."""
+        chosen = np.isin(self.stats.key, self.plane.keys.get(key, [])) & np.isin(self.stats.kind, kinds)
+        return self.row[chosen], self.stats.of(chosen)
+
+
+def as_reals(stats: Stats) -> Array:
+    """Values of stats that are numbers (float64)."""
+    whole = stats.value.astype(np.float64)
+    unsigned = stats.value.view(np.uint64).astype(np.float64)
+    return np.select(
+        [stats.kind == Kind.REAL, stats.kind == Kind.UNSIGNED], [stats.value.view(np.float64), unsigned], whole
+    )
+
+
+def per_word(
+    codes: Array, words: Sequence[str], function: Callable[[str], Answer], otherwise: Answer
+) -> tuple[Array, list[Answer]]:
+    """``function`` of each word that ``codes`` use, once.
+
+    Returns:
+        Positions in the second of the two, one per code; and the answers, the first of which is ``otherwise``, for
+        codes that are negative.
+    """
+    used = np.unique(codes[codes >= 0])
+    place = np.zeros(len(words) + 1, dtype=np.int32)
+    place[used] = np.arange(1, used.size + 1, dtype=np.int32)
+    return place[codes], [otherwise, *(function(words[position]) for position in used.tolist())]
+
+
+def taken(values: Sequence[Any], kind: pa.DataType, positions: Array) -> Arrow:
+    """An Arrow column of the values at ``positions``."""
+    places: Any = pa.array(positions)
+    return pa.array(values, kind).take(places)
+
+
+def mapped(codes: Array, words: Sequence[str], function: Callable[[str], str | None]) -> DictionaryArray:
+    """A dictionary column of ``function`` of the words; null where it gives ``None`` and where codes are negative."""
+    positions, answers = per_word(codes, words, function, None)
+    return encoded(positions, answers)

@@ -1,0 +1,143 @@
+"""Steps that the trace declares: marked by the program, found by the profiler, or recorded by a TPU."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.xplane.device import Device, What
+from traceviz.parsers.xplane.groups.groups import Group
+from traceviz.parsers.xplane.host import Threads
+from traceviz.parsers.xplane.hosts import Host, Role, role
+
+Row = dict[str, Any]
+
+_NUMBER = re.compile(r"(?P<marker>.*?)[\s_#]*(?P<step>\d{1,18})$", re.DOTALL)
+_WORK = (What.KERNEL, What.COPY, What.FILL)
+
+
+def steps(hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table:
+    """Table ``steps``.
+
+    Per host, groups that the program marked. Where it marked none, the groups that the profiler found: on each GPU as
+    long as their work there, for replicas may run far apart; or, where no device did any work, as long as the event
+    that they begin with. Beside these, the steps that TPUs record themselves.
+    """
+    rows: list[Row] = []
+    for host in hosts:
+        own_threads = [part for part in threads if part.host is host]
+        own_devices = [device for device in devices if device.host is host]
+        marked = list(_marked(host, own_threads))
+        rows += marked or list(_found(host, own_threads, own_devices))
+        rows += [row for device in own_devices for row in _recorded(device)]
+    return pa.Table.from_pylist(rows, schema.table("steps").arrow)
+
+
+def _marked(host: Host, threads: Sequence[Threads]) -> Iterator[Row]:
+    """The longest marker of each group that the program marked."""
+    explicit = {group.id: group for group in _groups(host) if group.explicit}
+    longest: dict[int, tuple[int, int, Threads, int]] = {}
+    for part in threads:
+        assert host.groups is not None
+        of_plane = host.groups.planes[part.place]
+        markers = np.flatnonzero(of_plane.marker & (of_plane.group_id >= 0))
+        ids, (starts, durations) = of_plane.group_id[markers].tolist(), part.times(markers)
+        rows = zip(ids, markers.tolist(), starts.tolist(), durations.tolist(), strict=True)
+        for group_id, event, start, duration in rows:
+            if group_id in explicit and duration > longest.get(group_id, (-1,))[0]:
+                longest[group_id] = (duration, start, part, event)
+    for group_id, (duration, start, part, event) in longest.items():
+        yield _on_host(explicit[group_id], part, event, start, duration)
+
+
+def _found(host: Host, threads: Sequence[Threads], devices: Sequence[Device]) -> Iterator[Row]:
+    """Groups that nobody marked. The profiler lists every GPU of the machine, whether the program uses it or not."""
+    if any(len(device.plane.events) for device in devices):
+        spans = _device_spans([device for device in devices if role(device.plane) is Role.GPU])
+        for group in _groups(host):
+            for device_id, (start, end) in spans.get(group.id, {}).items():
+                yield {**_row(host, group, start, end - start), "device_id": device_id}
+        return
+    by_place = {part.place: part for part in threads}
+    for group in _groups(host):
+        roots = [(by_place[root.plane], root.event) for root in group.roots if root.plane in by_place]
+        if roots:
+            duration, start, part, event = max(((*_span(*root), *root) for root in roots), key=itemgetter(0))
+            yield _on_host(group, part, event, start, duration)
+
+
+def _span(part: Threads, event: int) -> tuple[int, int]:
+    """Duration and start of an event."""
+    start, duration = part.times(np.array([event]))
+    return int(duration[0]), int(start[0])
+
+
+def _groups(host: Host) -> Sequence[Group]:
+    return host.groups.groups if host.groups is not None else ()
+
+
+def _device_spans(devices: Sequence[Device]) -> Mapping[int, Mapping[int, tuple[int, int]]]:
+    """First start and last end of the work of each group on each device, by its id in the file and the device."""
+    spans: dict[int, dict[int, tuple[int, int]]] = {}
+    for device in devices:
+        rows = device.rows(*_WORK)
+        assert device.host.groups is not None
+        ids = device.host.groups.planes[device.place].group_id[rows]
+        start, duration = device.times(rows)
+        end = start + duration
+        for group_id in np.unique(ids[ids >= 0]).tolist():
+            mine = ids == group_id
+            spans.setdefault(group_id, {})[device.device_id] = int(start[mine].min()), int(end[mine].max())
+    return spans
+
+
+def _on_host(group: Group, part: Threads, event: int, start: int, duration: int) -> Row:
+    row = _row(part.host, group, start, duration)
+    return {**row, "thread_id": int(part.thread_ids[part.plane.events.line[event]])}
+
+
+def _row(host: Host, group: Group, start: int, duration: int) -> Row:
+    marker, number = _split(group.name)
+    return {
+        "start_ns": start,
+        "dur_ns": duration,
+        "process_id": host.process_id,
+        "step": group.step if group.step is not None else number,
+        "name": group.name,
+        "marker": group.roots[0].name if group.roots else marker or group.name,
+        "thread_id": None,
+        "device_id": None,
+        "group_id": group.id + host.first_group,
+    }
+
+
+def _split(name: str) -> tuple[str, int | None]:
+    """``train 3`` is step 3 of the marker ``train``."""
+    match = _NUMBER.match(name)
+    return (match["marker"], int(match["step"])) if match else (name, None)
+
+
+def _recorded(device: Device) -> Iterator[Row]:
+    """Steps on the line of that name of a TPU; other devices have none."""
+    rows = device.rows(What.STEP)
+    groups = device.host.group_id(device.place, rows).tolist()
+    times = zip(*(column.tolist() for column in device.times(rows)), strict=True)
+    for event, (start, duration), group_id in zip(rows.tolist(), times, groups, strict=True):
+        name = device.plane.names[device.plane.events.name[event]]
+        yield {
+            "start_ns": start,
+            "dur_ns": duration,
+            "process_id": device.host.process_id,
+            "step": _split(name)[1],
+            "name": name,
+            "marker": "Steps",
+            "thread_id": None,
+            "device_id": device.device_id,
+            "group_id": group_id if group_id >= 0 else None,
+        }

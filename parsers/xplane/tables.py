@@ -1,0 +1,162 @@
+"""From the files of a run to the tables of the contract, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.nsys.notes import Notes
+from traceviz.parsers.xplane import capture as facts
+from traceviz.parsers.xplane import device as device_tables
+from traceviz.parsers.xplane import host as host_tables
+from traceviz.parsers.xplane import operations
+from traceviz.parsers.xplane.device import Device, What, devices_of
+from traceviz.parsers.xplane.groups.groups import Groups, group_with_annotations
+from traceviz.parsers.xplane.host import Threads, threads_of
+from traceviz.parsers.xplane.hosts import Clock, Host, common_clock, ordinal
+from traceviz.parsers.xplane.identity import identify_all
+from traceviz.parsers.xplane.raw import Space
+from traceviz.parsers.xplane.steps import steps
+
+_UNGROUPED = frozenset({*schema.REQUIRED, "samples", "settings", "overhead"})
+"""Tables without groups and nesting."""
+_CLOCKS = "The hosts' files do not all say when profiling began: the clock of each starts at its own first event."
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One host's file.
+
+    Args:
+        name: What it is called; private.
+        space: What it holds.
+    """
+
+    name: str
+    space: Space
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How the files were come by.
+
+    Args:
+        format: Identifier of the format, for ``run.format``.
+        route: Reader and scanner, for ``run.reader``.
+        notes: Rows for table ``notes``: code, severity, message.
+    """
+
+    format: str
+    route: str
+    notes: tuple[tuple[str, str, str], ...] = ()
+
+
+def read_spaces(
+    sources: Sequence[Source], options: ReadOptions, provenance: Provenance
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the tables of a run, ``notes`` last.
+
+    Args:
+        sources: The files of its hosts, sorted.
+        options: What is wanted.
+        provenance: How they were come by.
+    """
+    notes = Notes()
+    for code, severity, message in provenance.notes:
+        notes.add(code, severity, message)
+    clock = common_clock([source.space for source in sources])
+    if not clock.aligned:
+        notes.add("clocks-not-aligned", "warning", _CLOCKS)
+    hosts = _hosts(sources, clock, grouped=_needs_groups(options))
+    origin = facts.Origin(provenance.format, provenance.route, clock.last_ns, clock.t0_unix_ns)
+    yield "run", facts.run(hosts, origin, keep_private=options.keep_private)
+    identity = identify_all(hosts, keep_private=options.keep_private)
+    yield from (("devices", identity.devices), ("processes", identity.processes), ("threads", identity.threads))
+    threads = threads_of(hosts, identity.thread_ids)
+    devices = devices_of(hosts, identity.device_ids)
+    facts.note_captures(hosts, notes)
+    facts.note_devices(devices, notes)
+    facts.note_times(hosts, notes)
+    facts.note_groups(hosts, notes)
+    for name, table in _small_tables(hosts, threads, devices, options):
+        yield name, table
+        del table  # the caller may have let go of it, and so must we
+    largest = _operations(threads, options)
+    del hosts, devices, sources, threads
+    yield from largest
+    yield "notes", notes.table()
+
+
+def _hosts(sources: Sequence[Source], clock: Clock, *, grouped: bool) -> tuple[Host, ...]:
+    """The hosts, with their groups if these are needed; ids of groups are numbered on from host to host."""
+    hosts: list[Host] = []
+    first = 0
+    for process_id, (source, zero_ns) in enumerate(zip(sources, clock.zero_ns, strict=True)):
+        groups = group_with_annotations(source.space) if grouped else None
+        hosts.append(Host(process_id, source.name, source.space, groups, zero_ns, first))
+        first += _next_group(groups)
+    return tuple(hosts)
+
+
+def _next_group(groups: Groups | None) -> int:
+    return 1 + max((group.id for group in groups.groups), default=-1) if groups else 0
+
+
+def _needs_groups(options: ReadOptions) -> bool:
+    wanted = options.tables if options.tables is not None else frozenset(schema.TABLES)
+    return bool(wanted - _UNGROUPED)
+
+
+Maker = Callable[[], pa.Table | None]
+
+
+def _small_tables(
+    hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device], options: ReadOptions
+) -> Iterator[tuple[str, pa.Table]]:
+    """All tables but those of host operations, as far as they are wanted and the capture could contain them."""
+    has_gpu = any(host.has_gpu for host in hosts)
+    makers: dict[str, Maker] = {
+        "kernels": lambda: device_tables.kernels(devices) if devices else None,
+        "memcpy": lambda: device_tables.copies(devices) if has_gpu else None,
+        "memset": lambda: device_tables.fills(devices) if has_gpu else None,
+        "cuda_api": lambda: host_tables.driver_calls(threads) if has_gpu else None,
+        "overhead": lambda: _unless_empty(device_tables.overheads(devices)),
+        "nvtx": lambda: _unless_empty(host_tables.ranges(threads)),
+        "device_ops": lambda: _unless_empty(device_tables.stretches(devices)),
+        "steps": lambda: steps(hosts, threads, devices),
+        "memory_events": lambda: _memory_events(threads, devices),
+        "samples": lambda: _unless_empty(device_tables.samples(devices)),
+        "settings": lambda: facts.settings(hosts, keep_private=options.keep_private),
+    }
+    for done, (name, make) in enumerate(makers.items()):
+        options.progress("read", done, len(makers) + 2)
+        table = make() if options.wants(name) else None
+        if table is not None:
+            yield name, table
+            del table
+
+
+def _unless_empty(table: pa.Table) -> pa.Table | None:
+    """Whether a capture could contain such rows shows only where it does."""
+    return table if table.num_rows else None
+
+
+def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table | None:
+    """Allocations by the framework's allocators and, where it recorded them, by the driver."""
+    by_number = {(device.host.process_id, ordinal(device.plane)): device.device_id for device in devices}
+    parts = [host_tables.memory_events(threads, by_number)]
+    if any((device.what == What.ALLOCATION).any() for device in devices):
+        parts.append(device_tables.allocations(devices))
+    return _unless_empty(pa.concat_tables(parts).unify_dictionaries())
+
+
+def _operations(threads: Sequence[Threads], options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """Tables ``host_ops`` and ``op_args``, as far as they are wanted and the capture could contain them."""
+    ops, args = options.wants("host_ops"), options.wants("op_args")
+    if threads and (ops or args):
+        return operations.tables_of(threads, options.columns.get("host_ops"), ops=ops, args=args)
+    return iter(())

@@ -1,0 +1,1 @@
+"""The trace JSON of TensorFlow's and JAX's profilers, of all versions."""

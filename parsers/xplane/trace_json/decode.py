@@ -1,0 +1,124 @@
+"""Trace JSON of TensorFlow's and JAX's profiler, decoded event by event; a file that was cut off is read up to the cut.
+
+The profiler writes ``{"displayTimeUnit":"ns","metadata":{...},"traceEvents":[{...},...,{}]}``. JSON has no columns, so
+every event is a Python object once; all that follows works on columns.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.shared.json_stream import TextStream
+
+_BLOCK_BYTES = 8 * 2**20
+
+_NUMBER = msgspec.Raw(b"0")
+_EVENTS_OPEN = b'"traceEvents"'
+_CUTS_TRIED = 64
+_AGAIN = "Copy the file again, or record again."
+
+
+class TraceEvent(msgspec.Struct, gc=False):
+    """One element of ``traceEvents``; the empty one that ends the list has no phase.
+
+    ``ts`` and ``dur`` stay the text that they are in the file: as floats they would lose picoseconds.
+    """
+
+    ph: str = ""
+    name: str = ""
+    pid: int = 0
+    tid: int = 0
+    ts: msgspec.Raw = _NUMBER
+    dur: msgspec.Raw = _NUMBER
+    args: dict[str, Any] = {}
+
+
+class _Document(msgspec.Struct, rename={"events": "traceEvents"}):
+    events: list[TraceEvent]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decoded:
+    """Events of a file.
+
+    Args:
+        events: All of them, in file order, names of processes and threads (phase ``M``) included.
+        lost: Bytes of JSON at the end of the file that could not be read; 0 where it is whole.
+        cut: Whether the file ends before its format does.
+    """
+
+    events: list[TraceEvent]
+    lost: int = 0
+    cut: bool = False
+
+
+def decode(path: Path, max_size: int | None = None) -> Decoded:
+    """The events of the file ``path``, gzip or not.
+
+    Args:
+        path: The file.
+        max_size: The longest text to read, in bytes; ``None`` for the limits of
+            :mod:`~traceviz.parsers.shared.json_stream`.
+
+    Raises:
+        DamagedTraceError: the file cannot be opened, no event of it can be read, or its text is too long.
+    """
+    stream = TextStream(path, max_size)
+    text = b"".join(stream.blocks(_BLOCK_BYTES))
+    try:
+        return Decoded(_events(text), cut=bool(stream.damage))
+    except msgspec.ValidationError as error:
+        raise DamagedTraceError(f"{path} holds an event that no profiler writes.", f"{error}.", _AGAIN) from error
+    except msgspec.DecodeError as error:
+        decoded = _up_to_the_cut(text, error)
+        if decoded is None:
+            raise DamagedTraceError(f"{path} holds no event that can be read.", f"{error}.", _AGAIN) from error
+        return decoded
+
+
+def _events(text: bytes) -> list[TraceEvent]:
+    """The events of ``text``. Names of programs need not be UTF-8: what is not is replaced."""
+    try:
+        return _DECODER.decode(text).events
+    except UnicodeDecodeError:
+        return _DECODER.decode(text.decode("utf-8", "replace").encode()).events
+
+
+def _up_to_the_cut(text: bytes, error: msgspec.DecodeError) -> Decoded | None:
+    """The events before the place where the JSON breaks off; ``None`` where there is none.
+
+    The last complete event ends with a brace. A brace may also end its arguments or stand in a name: of the last few,
+    the first that leaves valid JSON is taken.
+    """
+    end = _place_of(error, len(text))
+    for _ in range(_CUTS_TRIED):
+        end = text.rfind(b"}", 0, end)
+        if end < text.find(_EVENTS_OPEN):
+            return None
+        try:
+            return Decoded(_events(text[: end + 1] + b"]}"), len(text) - end - 1, cut=True)
+        except msgspec.DecodeError as another:
+            end = min(end, _place_of(another, end))
+    return None
+
+
+def _place_of(error: msgspec.DecodeError, otherwise: int) -> int:
+    """Where the decoder met what is no JSON: its message says so, unless the text just ends."""
+    match = _PLACE.search(str(error))
+    return int(match[1]) if match else otherwise
+
+
+_PLACE = re.compile(r"\(byte (\d+)\)$")
+_DECODER = msgspec.json.Decoder(_Document)
+
+
+def text_of(value: Any) -> str:
+    """An argument of an event as text; profilers write texts, and other tools anything."""
+    return value if isinstance(value, str) else json.dumps(value)

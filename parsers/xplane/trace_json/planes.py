@@ -1,0 +1,313 @@
+"""Trace JSON as the planes, lines, events and stats that an XPlane file has, so that both become tables in one way.
+
+The profiler makes the JSON from an XSpace: a process is a plane, a thread a line, arguments are stats whose values were
+turned into texts, and an event shows its display name, with its own name as the argument ``long_name``. What older
+versions wrote is translated by :mod:`traceviz.parsers.xplane.trace_json.tf1`.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.shared.arrow import StringArray, pc
+from traceviz.parsers.xplane.raw import Array, Damage, Events, Kind, Line, Plane, Space, Stats, Value
+from traceviz.parsers.xplane.trace_json.decode import Decoded, TraceEvent, text_of
+from traceviz.parsers.xplane.trace_json.tf1 import Stream, is_aggregated, own_event, stream_event, stream_of
+
+CAPS = (1_000_000, 5_000_000)
+"""Most events that the profiler writes: until 2024, and since then unless it is told otherwise."""
+_TIED = 1_000  # of events that start together with the last one, none is dropped
+
+_PHASES = frozenset({"X", "i", "I", "n"})
+"""Phases of events that stand for themselves: complete ones, and instants."""
+
+_PROCESS = re.compile(r"(?:(?P<host>[^/\s]+) )?(?P<plane>/(?:host|device):.*)", re.DOTALL)
+_ORDINAL = re.compile(r"/device:\w+:(\d+)")
+_WHOLE = re.compile(r"[+-]?\d{1,20}")
+_REAL = re.compile(r"[+-]?\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)")
+_NAME_KEYS = frozenset(
+    {"annotation", "equation", "hlo_module", "hlo_op", "kernel_name", "name", "shape", "source", "step_name", "tf_op"}
+)
+"""Arguments that are names, even where one is made of digits."""
+
+
+_OF_NAMES = ("hlo_category", "program_id", "flops", "model_flops", "bytes_accessed", "raw_bytes_accessed", "symbol_id")
+"""Arguments that say of an XLA op what holds for all its executions, and that an XPlane file gives once."""
+_DERIVED = 0xDEADBEEF
+"""First number of the lines that the viewer derives from others."""
+
+
+def spaces_of(decoded: Decoded) -> dict[str, Space]:
+    """The planes of a trace by host, whose name is empty where the trace has one host and does not name it.
+
+    What was cut off is in :attr:`Space.damage` of the first.
+    """
+    processes, threads = _labels(decoded.events)
+    by_thread: dict[tuple[int, int], list[TraceEvent]] = defaultdict(list)
+    for event in decoded.events:
+        if event.ph in _PHASES:
+            by_thread[event.pid, event.tid].append(event)
+    labels = {pid: f"process {pid}" for pid, _ in by_thread} | processes
+    places = {pid: _place(label) for pid, label in labels.items()}
+    lines: dict[_LineKey, list[TraceEvent]] = defaultdict(list)
+    for (pid, tid), events in by_thread.items():
+        place = places[pid]
+        lines[_LineKey(place, pid, 0 if place.stream else tid)] += events
+    damage = tuple(_damage(decoded))
+    found: dict[str, Space] = {}
+    for host in sorted({place.host for place in places.values()}):
+        planes = tuple(
+            _plane(
+                name, {key: lines[key] for key in lines if (key.place.host, key.place.plane) == (host, name)}, threads
+            )
+            for name in dict.fromkeys(place.plane for place in places.values() if place.host == host)
+        )
+        found[host] = Space(planes, damage=() if found else damage, scanner="json")
+    return found or {"": Space((), damage=damage, scanner="json")}
+
+
+def cap_reached(decoded: Decoded) -> int | None:
+    """The cap that the number of events has reached, so that later ones were dropped; ``None`` where it is below."""
+    count = sum(event.ph in _PHASES for event in decoded.events)
+    return next((cap for cap in CAPS if cap <= count <= cap + _TIED), None)
+
+
+def left_out(decoded: Decoded) -> dict[str, int]:
+    """Number of events of each phase that is not read: counters, flows, and ranges whose two ends are apart."""
+    others = Counter(event.ph for event in decoded.events if event.ph not in _PHASES and event.ph not in {"", "M"})
+    return dict(sorted(others.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a process of the JSON stands for: a plane, or one stream of a device."""
+
+    host: str
+    plane: str
+    stream: Stream | None = None
+    repeats: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _LineKey:
+    place: _Place
+    pid: int
+    tid: int
+
+
+def _labels(events: Iterable[TraceEvent]) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
+    """Names of processes and of threads."""
+    processes, threads = {}, {}
+    for event in events:
+        if event.ph == "M":
+            label = text_of(event.args.get("name", ""))
+            if event.name == "process_name":
+                processes[event.pid] = label
+            elif event.name == "thread_name":
+                threads[event.pid, event.tid] = label
+    return processes, threads
+
+
+def _place(label: str) -> _Place:
+    match = _PROCESS.fullmatch(label)
+    host, plane = (match["host"] or "", match["plane"]) if match else ("", label)
+    stream = stream_of(plane)
+    return _Place(host, stream.device if stream else plane, stream, is_aggregated(plane))
+
+
+def _damage(decoded: Decoded) -> Iterable[Damage]:
+    if decoded.cut:
+        yield Damage("traceEvents", f"the file breaks off; its last {decoded.lost:,} bytes could not be read")
+
+
+# --- one plane -------------------------------------------------------------------------------------------------------
+
+
+def _plane(name: str, lines: Mapping[_LineKey, Sequence[TraceEvent]], threads: Mapping[tuple[int, int], str]) -> Plane:
+    """The plane ``name`` with ``lines``, whose events keep their order."""
+    kept = {key: events for key, events in lines.items() if not _repeats(key)}
+    events = [event for key in kept for event in kept[key]]
+    columns = _Columns()
+    for key, its in kept.items():
+        interpret = stream_event if key.place.stream else own_event
+        for event in its:
+            columns.add(*interpret(event))
+    counts = np.array([len(each) for each in kept.values()], dtype=np.int64)
+    ends = np.cumsum(counts).tolist()
+    starts = _Decimals.of([event.ts for event in events])
+    base = int(starts.whole.min()) if events else 0  # picoseconds since 1970 would not fit 64 bits
+    names = list(columns.names)
+    ordinal = _ORDINAL.search(name)
+    return Plane(
+        id=int(ordinal[1]) if ordinal else 0,
+        name=name,
+        lines=tuple(
+            Line(_line_id(key), _line_name(key, threads), base * 1000, slice(end - len(kept[key]), end))
+            for key, end in zip(kept, ends, strict=True)
+        ),
+        events=Events(
+            np.repeat(np.arange(len(kept), dtype=np.int32), counts),
+            np.frombuffer(columns.name, dtype=np.int32),
+            starts.after(base),
+            _durations([event.dur for event in events]),
+        ),
+        stats=columns.stats(),
+        names=[own for own, _, _ in names],
+        display_names=[shown for _, shown, _ in names],
+        name_stats={place: _name_stats(args) for place, (_, _, args) in enumerate(names) if args},
+        texts=list(columns.texts),
+        blobs=[],
+        properties={},
+    )
+
+
+def _repeats(key: _LineKey) -> bool:
+    """Whether a line only says again what others say: the viewer derives such lines, on TPUs beside real ones."""
+    return key.place.repeats or (key.place.plane.startswith("/device:TPU") and key.tid >= _DERIVED)
+
+
+_Name = tuple[str, str, tuple[tuple[str, str], ...]]
+"""Name, display name, and what holds for all events of the name."""
+
+
+@dataclass(slots=True)
+class _Columns:
+    """Names and stats of events, gathered event by event: JSON gives them so. Every other column is made at once."""
+
+    names: dict[_Name, int] = field(default_factory=dict)
+    texts: dict[str, int] = field(default_factory=dict)
+    name: array[int] = field(default_factory=lambda: array("i"))
+    event: array[int] = field(default_factory=lambda: array("i"))
+    key: array[int] = field(default_factory=lambda: array("i"))
+    kind: array[int] = field(default_factory=lambda: array("B"))
+    value: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, own: str, shown: str, args: Mapping[str, Any]) -> None:
+        """Add the next event."""
+        place = len(self.name)
+        is_op = "hlo_category" in args
+        of_name = tuple((key, text_of(args[key])) for key in _OF_NAMES if key in args) if is_op else ()
+        self.name.append(self.names.setdefault((own, shown, of_name), len(self.names)))
+        for key, value in args.items():
+            if not (is_op and key in _OF_NAMES):
+                self._add_stat(place, key, value if isinstance(value, str) else text_of(value))
+
+    def _add_stat(self, place: int, key: str, text: str) -> None:
+        texts = self.texts
+        kind, bits = _TEXT if key in _NAME_KEYS else _typed(text)
+        self.event.append(place)
+        self.key.append(texts.setdefault(key, len(texts)))
+        self.kind.append(kind)
+        self.value.append(texts.setdefault(text, len(texts)) if kind == _TEXT[0] else bits)
+
+    def stats(self) -> Stats:
+        """The stats of all events."""
+        return Stats(
+            np.frombuffer(self.event, dtype=np.int32),
+            np.frombuffer(self.key, dtype=np.int32),
+            np.frombuffer(self.kind, dtype=np.uint8),
+            np.frombuffer(self.value, dtype=np.int64),
+        )
+
+
+def _name_stats(pairs: Iterable[tuple[str, str]]) -> dict[str, Value]:
+    return {key: int(text) if key not in _NAME_KEYS and _WHOLE.fullmatch(text) else text for key, text in pairs}
+
+
+def _line_id(key: _LineKey) -> int:
+    """Id of a stream or thread. Those of devices are signed, which the profiler forgets when it writes JSON."""
+    if key.place.stream:
+        return key.place.stream.number
+    return key.tid - 2**32 if key.place.plane.startswith("/device:") and 2**31 <= key.tid < 2**32 else key.tid
+
+
+def _line_name(key: _LineKey, threads: Mapping[tuple[int, int], str]) -> str:
+    return key.place.stream.title if key.place.stream else threads.get((key.pid, key.tid), "")
+
+
+_TEXT = (int(Kind.TEXT), 0)
+
+
+@lru_cache(maxsize=1 << 14)
+def _typed(text: str) -> tuple[int, int]:
+    """Kind and bits of a value, as the profiler itself types annotations: an integer, else a real, else a text."""
+    if text[:1] not in _NUMERIC:
+        return _TEXT
+    if _WHOLE.fullmatch(text):
+        value = int(text)
+        if -(2**63) <= value < 2**63:
+            return int(Kind.SIGNED), value
+        if value < 2**64:
+            return int(Kind.UNSIGNED), value - 2**64
+    if _REAL.fullmatch(text):
+        return int(Kind.REAL), int(np.float64(text).view(np.int64))
+    return _TEXT
+
+
+_NUMERIC = frozenset("+-0123456789")
+
+
+# --- decimal microseconds --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Decimals:
+    """Numbers of microseconds, exact to the picosecond: whole ones (int64), and the picoseconds beyond (int64)."""
+
+    whole: Array
+    part: Array
+
+    @classmethod
+    def of(cls, numbers: Sequence[msgspec.Raw]) -> _Decimals:
+        """From the texts that stand in the file; digits beyond the sixth after the point are cut off.
+
+        Raises:
+            DamagedTraceError: one of them is no number.
+        """
+        texts = pa.array([bytes(number) for number in numbers], pa.binary()).cast(pa.string())
+        parts = pc.extract_regex(_without_exponents(texts), r"^(?P<sign>-?)(?P<whole>\d{1,18})(?:\.(?P<part>\d+))?$")
+        if parts.null_count:
+            wrong = texts.filter(pc.is_null(parts))[0].as_py()
+            raise DamagedTraceError(f"The trace holds a time that is no number of microseconds: {wrong}.")
+        digits = pc.utf8_rpad(pc.utf8_slice_codeunits(pc.struct_field(parts, "part"), 0, 6), 6, "0")
+        sign = np.where(pc.equal(pc.struct_field(parts, "sign"), "-").to_numpy(zero_copy_only=False), -1, 1)
+        whole = pc.struct_field(parts, "whole").cast(pa.int64()).to_numpy()
+        return cls(sign * whole, sign * digits.cast(pa.int64()).to_numpy())
+
+    def after(self, base: int) -> Array:
+        """Picoseconds after ``base`` microseconds (int64)."""
+        return (self.whole - base) * 1_000_000 + self.part
+
+
+def _without_exponents(texts: StringArray) -> StringArray:
+    """Numbers without exponents: the viewer's shortest durations are written with one, and most of them are equal."""
+    unusual = pc.match_substring_regex(texts, "[eE]")
+    if not pc.any(unusual).as_py():
+        return texts
+    different = pc.unique(texts.filter(unusual))
+    plain = pa.array([format(Decimal(text), "f") for text in different.to_pylist()])
+    return pc.replace_with_mask(texts, unusual, plain.take(pc.index_in(texts.filter(unusual), different)))
+
+
+def picoseconds(numbers: Sequence[msgspec.Raw]) -> Array:
+    """Numbers of microseconds as picoseconds (int64)."""
+    return _Decimals.of(numbers).after(0)
+
+
+def _durations(numbers: Sequence[msgspec.Raw]) -> Array:
+    """Picoseconds (int64); the viewer shows instants as one picosecond long, which is taken back."""
+    durations = picoseconds(numbers)
+    durations[durations == 1] = 0
+    return durations

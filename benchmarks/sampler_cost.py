@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from traceviz.collectors.base import Plan
-from traceviz.collectors.resources import ResourcesCollector
-from traceviz.collectors.sampler_proc import ProcFile, parse_io, parse_stat
+from traceviz.collectors.sampler.collector import ResourcesCollector
+from traceviz.collectors.sampler.proc import ProcFile, parse_io, parse_stat
 
 PROGRAM = """
 import subprocess, sys, threading, time

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from traceviz.collectors.base import Plan
-from traceviz.collectors.resources import ResourcesCollector, Sampling
+from traceviz.collectors.sampler.collector import ResourcesCollector, Sampling
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 STAMPED = """

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from traceviz.collectors.base import Collector
-from traceviz.collectors.jax import JaxCollector
-from traceviz.collectors.nsys import NsysCollector
-from traceviz.collectors.nvtx import NvtxCollector
-from traceviz.collectors.resources import ResourcesCollector
-from traceviz.collectors.tensorflow import TensorFlowCollector
-from traceviz.collectors.torch import TorchCollector
+from traceviz.collectors.frameworks.jax import JaxCollector
+from traceviz.collectors.frameworks.nvtx import NvtxCollector
+from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
+from traceviz.collectors.frameworks.torch import TorchCollector
+from traceviz.collectors.nsys.collector import NsysCollector
+from traceviz.collectors.sampler.collector import ResourcesCollector
 
 COLLECTORS: tuple[Collector, ...] = (
     JaxCollector(),

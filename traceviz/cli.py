@@ -33,8 +33,8 @@ from traceviz.cli_parts import (
 from traceviz.errors import CommandNotFoundError, NotExecutableError, NoVerdictError, TracevizError
 
 if TYPE_CHECKING:
-    from traceviz.collectors.plan import CollectOptions
-    from traceviz.collectors.run import Prepared
+    from traceviz.collectors.run.plan import CollectOptions
+    from traceviz.collectors.run.record import Prepared
     from traceviz.compare.gates import Gates
     from traceviz.recording import Outcome
     from traceviz.report import Report
@@ -345,7 +345,7 @@ def _collect_options(
     nsys_args: str,
     **same: Any,
 ) -> CollectOptions:
-    from traceviz.collectors.plan import AUTO, CollectOptions, parse_tags, split_arguments, window_of
+    from traceviz.collectors.run.plan import AUTO, CollectOptions, parse_tags, split_arguments, window_of
 
     names = tuple(name.strip() for name in wanted.split(",") if name.strip())
     delay_s, duration_s = (None if time is None else time / 1e9 for time in (delay, duration))

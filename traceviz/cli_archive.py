@@ -83,7 +83,7 @@ def add(place: str, sources: tuple[str, ...], *, tags: tuple[str, ...], strict: 
     from traceviz.archive.ingest import IngestOptions
     from traceviz.archive.runner import runner_for
     from traceviz.archive.store import Store
-    from traceviz.collectors.plan import parse_tags
+    from traceviz.collectors.run.plan import parse_tags
 
     store = Store.at(place)
     told = IngestOptions(options["keep_private"], parse_tags(tags), options["job"], max_size=options["max_size"])

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 
 from traceviz.collectors import registry
-from traceviz.collectors.plan import AUTO
+from traceviz.collectors.run.plan import AUTO
 from traceviz.doctor_checks import CONDITIONS, Check, Condition
 from traceviz.doctor_machine import COLLECTORS, machine_checks, program_python, read_python
 from traceviz.errors import MissingToolError, UsageError

@@ -15,9 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from traceviz.collectors.base import Availability
-from traceviz.collectors.folder import room
-from traceviz.collectors.machine import Machine, read_machine
-from traceviz.collectors.nsys import NsysCollector
+from traceviz.collectors.nsys.collector import NsysCollector
+from traceviz.collectors.run.folder import room
+from traceviz.collectors.run.machine import Machine, read_machine
 from traceviz.doctor_checks import Check
 from traceviz.errors import UsageError
 from traceviz.nsys_program import Nsys, ask, version_in

@@ -20,17 +20,17 @@ from typing import Any
 
 from traceviz.collectors import registry
 from traceviz.collectors.base import Problem
-from traceviz.collectors.folder import RAW, drop_raw
-from traceviz.collectors.manifest import Manifest
-from traceviz.collectors.plan import (
+from traceviz.collectors.program.supervise import Watch, ending_by_request, find_program, watched_signals
+from traceviz.collectors.run.folder import RAW, drop_raw
+from traceviz.collectors.run.manifest import Manifest
+from traceviz.collectors.run.plan import (
     RUNS,
     CollectOptions,
     file_name,
     make_plan,
     program_name,
 )
-from traceviz.collectors.run import Prepared, Recording, Tell, record, save
-from traceviz.collectors.supervise import Watch, ending_by_request, find_program, watched_signals
+from traceviz.collectors.run.record import Prepared, Recording, Tell, record, save
 from traceviz.errors import UsageError
 
 __all__ = ["CollectOptions", "Outcome", "collect", "prepare"]
@@ -62,7 +62,7 @@ class Outcome:
 
 
 def silent(line: str) -> None:
-    """A :data:`~traceviz.collectors.run.Tell` that tells nobody."""
+    """A :data:`~traceviz.collectors.run.record.Tell` that tells nobody."""
 
 
 def prepare(options: CollectOptions, command: Sequence[str]) -> Prepared:

@@ -1,7 +1,7 @@
 """The sources of one run as one trace: common numbers, one clock, one owner of each table.
 
-Merging is pure, and does not depend on the order in which the sources are given. See :mod:`.run_owners` for what is
-taken from whom, :mod:`.run_clock` for the clock, and :mod:`.run_identity` for processes, threads and devices.
+Merging is pure, and does not depend on the order in which the sources are given. See :mod:`.owners` for what is
+taken from whom, :mod:`.clock` for the clock, and :mod:`.identity` for processes, threads and devices.
 """
 
 from __future__ import annotations

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from traceviz import recording
 from traceviz.cli import main
-from traceviz.collectors import registry, supervise
+from traceviz.collectors import registry
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Problem
-from traceviz.collectors.wrapped import read_wrapped, watched_command
+from traceviz.collectors.program import supervise
+from traceviz.collectors.program.wrapped import read_wrapped, watched_command
 from traceviz.errors import OutputError
 
 

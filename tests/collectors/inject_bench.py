@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from traceviz.collectors.base import Plan, Window
-from traceviz.collectors.injection import FOLDER, injection_environment, write_injection
+from traceviz.collectors.frameworks.injection import FOLDER, injection_environment, write_injection
 
 PROFILER = """
 import collections, json, os

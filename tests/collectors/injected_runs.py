@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from traceviz.collectors.base import Harvest, Plan, Window
-from traceviz.collectors.injection import write_injection
-from traceviz.collectors.plan import added_environment
+from traceviz.collectors.frameworks.injection import write_injection
 from traceviz.collectors.registry import COLLECTORS
+from traceviz.collectors.run.plan import added_environment
 
 BY_NAME = {collector.name: collector for collector in COLLECTORS}
 

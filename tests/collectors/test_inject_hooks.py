@@ -15,9 +15,9 @@ import pytest
 
 from tests.collectors.inject_bench import HOOKS, LOOP, Bench
 from traceviz.collectors.base import Plan, Window
-from traceviz.collectors.injection import injection_environment, injection_settings
-from traceviz.collectors.jax import JaxCollector
-from traceviz.collectors.tensorflow import TensorFlowCollector
+from traceviz.collectors.frameworks.injection import injection_environment, injection_settings
+from traceviz.collectors.frameworks.jax import JaxCollector
+from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
 
 WINDOW = Window(first_step=5, steps=10)
 SOURCES = sorted(Path(HOOKS).rglob("*.py"))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from traceviz.collectors.base import Availability, Harvest, Problem, Window
-from traceviz.collectors.machine import _told, read_machine
-from traceviz.collectors.manifest import (
+from traceviz.collectors.run.machine import _told, read_machine
+from traceviz.collectors.run.manifest import (
     CollectorEntry,
     Manifest,
     entries_before,
@@ -17,7 +17,7 @@ from traceviz.collectors.manifest import (
     versions_after,
     write_manifest,
 )
-from traceviz.collectors.redact import command_text, settings, without_folders
+from traceviz.collectors.run.redact import command_text, settings, without_folders
 
 
 def manifest(**facts):

@@ -13,13 +13,13 @@ from tests.collectors.core_runs import wait_for
 from traceviz import nsys_program
 from traceviz.collectors import registry
 from traceviz.collectors.base import Plan, Window
-from traceviz.collectors.nsys import LOG, REPORT, STREAM, TEMPORARY, NsysCollector, profile_flags
-from traceviz.collectors.nsys_flags import given
-from traceviz.collectors.nsys_window import session_of, stop_after
-from traceviz.collectors.nvtx import NvtxCollector
-from traceviz.collectors.plan import CollectOptions
-from traceviz.collectors.run import Prepared, _announcement
-from traceviz.collectors.supervise import watched_signals
+from traceviz.collectors.frameworks.nvtx import NvtxCollector
+from traceviz.collectors.nsys.collector import LOG, REPORT, STREAM, TEMPORARY, NsysCollector, profile_flags
+from traceviz.collectors.nsys.window import session_of, stop_after
+from traceviz.collectors.nsys.flags import given
+from traceviz.collectors.program.supervise import watched_signals
+from traceviz.collectors.run.plan import CollectOptions
+from traceviz.collectors.run.record import Prepared, _announcement
 from traceviz.errors import UsageError
 
 FAKE = """#!{python}

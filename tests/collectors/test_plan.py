@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from traceviz.collectors.base import Availability, Collector, Plan, Window
-from traceviz.collectors.plan import (
+from traceviz.collectors.run.plan import (
     CollectOptions,
     added_environment,
     file_name,

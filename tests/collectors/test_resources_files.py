@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from traceviz.collectors import sampler
-from traceviz.collectors.sampler import (
+from traceviz.collectors.sampler import __main__ as sampler
+from traceviz.collectors.sampler.__main__ import (
     GpuProbe,
     LoadProbe,
     NewcomersProbe,
@@ -17,9 +17,9 @@ from traceviz.collectors.sampler import (
     TrafficProbe,
     core_shares,
 )
-from traceviz.collectors.sampler_machine import THREAD_VARIABLES, cgroup, environment, machine_settings
-from traceviz.collectors.sampler_metrics import PROGRAM_RSS, Reading
-from traceviz.collectors.sampler_proc import (
+from traceviz.collectors.sampler.machine import THREAD_VARIABLES, cgroup, environment, machine_settings
+from traceviz.collectors.sampler.metrics import PROGRAM_RSS, Reading
+from traceviz.collectors.sampler.proc import (
     PAGE_BYTES,
     TICK_NS,
     MachineStat,
@@ -32,7 +32,7 @@ from traceviz.collectors.sampler_proc import (
     parse_machine,
     parse_stat,
 )
-from traceviz.collectors.sampler_threads import ThreadClocks, growth, parse_clocks, parse_switches, read_switches
+from traceviz.collectors.sampler.threads import ThreadClocks, growth, parse_clocks, parse_switches, read_switches
 
 NUMBERS = "1 7 7 0 -1 4194304 99 0 0 0 250 50 30 20 20 0 9 0 4711 3133440 512 18446744073709551615"
 

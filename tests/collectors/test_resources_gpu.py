@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from traceviz.collectors.resources import ResourcesCollector
-from traceviz.collectors.sampler_gpu import find_gpus, has_gpu
+from traceviz.collectors.sampler.collector import ResourcesCollector
+from traceviz.collectors.sampler.gpu import find_gpus, has_gpu
 
 
 class FakeNvml:
@@ -108,7 +108,7 @@ def test_the_control_device_alone_is_no_gpu(tmp_path, monkeypatch, file, there):
     for name in ("proc/self/stat", file):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    monkeypatch.setattr("traceviz.collectors.resources.find_spec", lambda name: None)
+    monkeypatch.setattr("traceviz.collectors.sampler.collector.find_spec", lambda name: None)
     state = ResourcesCollector(tmp_path).availability()
     assert (has_gpu(tmp_path), "nvidia-ml-py" in state.fix, state.is_ready) == (there, there, True)
     assert ("there is no NVIDIA GPU" in state.detail) == (not there)

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from traceviz.collectors.base import Harvest, Plan
-from traceviz.collectors.resources import ResourcesCollector
+from traceviz.collectors.sampler.collector import ResourcesCollector
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="sampling needs /proc")
 

@@ -4,9 +4,9 @@ import json
 
 import pyarrow.parquet as pq
 
-from traceviz.collectors import sampler_metrics as metrics
-from traceviz.collectors.sampler_metrics import Reading
-from traceviz.collectors.sampler_parts import PART_NS, SCHEMA, PartWriter
+from traceviz.collectors.sampler import metrics
+from traceviz.collectors.sampler.metrics import Reading
+from traceviz.collectors.sampler.parts import PART_NS, SCHEMA, PartWriter
 from traceviz.parsers.run.samples import PART_SCHEMA
 
 

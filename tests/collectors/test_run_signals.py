@@ -17,9 +17,9 @@ import pytest
 
 from tests.collectors.core_runs import begin, command, is_alive, manifest, mind_signals, python, wait_for
 from traceviz.collectors.base import Plan, Wrapped
-from traceviz.collectors.nsys import NsysCollector
-from traceviz.collectors.processes import kill_tree
-from traceviz.collectors.supervise import Started, Wrapper, _Program
+from traceviz.collectors.nsys.collector import NsysCollector
+from traceviz.collectors.program.processes import kill_tree
+from traceviz.collectors.program.supervise import Started, Wrapper, _Program
 
 SECOND_NS = 1_000_000_000
 

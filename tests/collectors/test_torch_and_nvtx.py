@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from traceviz.collectors.base import Plan
+from traceviz.collectors.frameworks.nvtx import NvtxCollector, arrived_ranges
+from traceviz.collectors.frameworks.torch import TorchCollector
 from traceviz.collectors.inject.traceviz_inject import nvtx_client, torch_profiler
-from traceviz.collectors.nvtx import NvtxCollector, arrived_ranges
-from traceviz.collectors.torch import TorchCollector
 
 
 def plan(folder, *names: str) -> Plan:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from traceviz.collectors.sampler_proc import Process, read_once
+from traceviz.collectors.sampler.proc import Process, read_once
 
 _BYTES = 64
 """More than a file of three numbers holds."""

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from traceviz.collectors.sampler_machine import cgroup, processor_name, topology, total_memory
+from traceviz.collectors.sampler.machine import cgroup, processor_name, topology, total_memory
 
 _QUERY = ("index", "uuid", "memory.total")
 _PATIENCE_S = 10

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from traceviz.collectors.sampler_metrics import Reading
+from traceviz.collectors.sampler.metrics import Reading
 
 KIND = "traceviz.resources"
 VERSION = 1

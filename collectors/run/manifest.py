@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from traceviz.collectors.base import Availability, Harvest, Problem, Window
-from traceviz.collectors.redact import without_folders
+from traceviz.collectors.run.redact import without_folders
 
 KIND = "traceviz.run"
 VERSION = 1

@@ -31,7 +31,15 @@ from pathlib import Path
 from typing import Literal
 
 from traceviz.collectors.base import Wrapped
-from traceviz.collectors.processes import begin, cpu_ticks, descendants, foreground, is_within, kill_tree, send_to
+from traceviz.collectors.program.processes import (
+    begin,
+    cpu_ticks,
+    descendants,
+    foreground,
+    is_within,
+    kill_tree,
+    send_to,
+)
 from traceviz.errors import CommandNotFoundError, NotExecutableError, OutputError
 
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})

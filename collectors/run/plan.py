@@ -1,4 +1,4 @@
-"""Deciding what records: from what was asked for and what can record here to one :class:`~.base.Plan`. Pure."""
+"""Deciding what records: from what was asked for and what can record here to one :class:`~traceviz.collectors.base.Plan`. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import reduce
 from pathlib import Path, PurePath
 
 from traceviz.collectors.base import Availability, Collector, Plan, Window
-from traceviz.collectors.nsys_flags import traces_cuda
+from traceviz.collectors.nsys.flags import traces_cuda
 from traceviz.errors import MissingToolError, UsageError
 
 AUTO = "auto"

@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem, Window, Wrapped
-from traceviz.collectors.nsys_flags import TRACE, given
-from traceviz.collectors.nsys_window import SESSION, WHOLE_RUN, ignores_steps, session_of, stop_after
-from traceviz.collectors.processes import with_variable
-from traceviz.collectors.wrapped import may_have_begun, read_wrapped, watched_command
+from traceviz.collectors.nsys.window import SESSION, WHOLE_RUN, ignores_steps, session_of, stop_after
+from traceviz.collectors.nsys.flags import TRACE, given
+from traceviz.collectors.program.processes import with_variable
+from traceviz.collectors.program.wrapped import may_have_begun, read_wrapped, watched_command
 from traceviz.errors import MissingToolError, UsageError
 from traceviz.nsys_program import Nsys, Outcome, ask, find_importer, find_nsys, run_quietly, version_in, without_paths
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem
-from traceviz.collectors.plan import NSYS
-from traceviz.collectors.sampler_gpu import has_gpu
-from traceviz.collectors.wrapped import pid_file
+from traceviz.collectors.program.wrapped import pid_file
+from traceviz.collectors.run.plan import NSYS
+from traceviz.collectors.sampler.gpu import has_gpu
 
 DESCRIPTION = "resources.json"
 LOG = "sampler.log"

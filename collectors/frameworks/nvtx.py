@@ -8,10 +8,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
-from traceviz.collectors import injected
 from traceviz.collectors.base import Availability, Collector, Harvest, Plan, Problem
-from traceviz.collectors.injection import injection_environment
-from traceviz.collectors.nsys import NsysCollector
+from traceviz.collectors.frameworks import harvest as injected
+from traceviz.collectors.frameworks.injection import injection_environment
+from traceviz.collectors.nsys.collector import NsysCollector
 
 DOMAIN = "traceviz"
 """Domain of the ranges: the hooks inside the program use the same."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from traceviz.collectors import sampler_metrics as metrics
-from traceviz.collectors.sampler_metrics import Metric, Reading
+from traceviz.collectors.sampler import metrics
+from traceviz.collectors.sampler.metrics import Metric, Reading
 
 
 @dataclass(frozen=True, slots=True)

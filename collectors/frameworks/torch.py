@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from traceviz.collectors import injected
 from traceviz.collectors.base import Availability, Collector, Harvest, Plan
-from traceviz.collectors.injection import injection_environment
+from traceviz.collectors.frameworks import harvest as injected
+from traceviz.collectors.frameworks.injection import injection_environment
 
 QUIET = "KINETO_LOG_LEVEL"
 """Environment variable of the profiler's own messages, which it writes between those of the program."""

@@ -22,12 +22,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from traceviz.collectors import sampler_metrics as metrics
-from traceviz.collectors.sampler_gpu import Gpus, find_gpus, gpu_facts
-from traceviz.collectors.sampler_machine import Cgroup, cgroup, environment, machine_settings
-from traceviz.collectors.sampler_metrics import Reading
-from traceviz.collectors.sampler_parts import PartWriter
-from traceviz.collectors.sampler_proc import (
+from traceviz.collectors.sampler import metrics
+from traceviz.collectors.sampler.gpu import Gpus, find_gpus, gpu_facts
+from traceviz.collectors.sampler.machine import Cgroup, cgroup, environment, machine_settings
+from traceviz.collectors.sampler.metrics import Reading
+from traceviz.collectors.sampler.parts import PartWriter
+from traceviz.collectors.sampler.proc import (
     MACHINE_BYTES,
     MachineStat,
     Process,
@@ -38,7 +38,7 @@ from traceviz.collectors.sampler_proc import (
     parse_load,
     parse_machine,
 )
-from traceviz.collectors.sampler_threads import Clocks, Switches, ThreadClocks, growth, read_switches
+from traceviz.collectors.sampler.threads import Clocks, Switches, ThreadClocks, growth, read_switches
 
 SECOND_NS = 1_000_000_000
 FLUSH_NS = (2 * SECOND_NS, 5 * SECOND_NS)

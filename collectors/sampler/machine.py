@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from traceviz.collectors.sampler_proc import read_once
+from traceviz.collectors.sampler.proc import read_once
 
 THREAD_VARIABLES = frozenset(
     {

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from traceviz.collectors.manifest import is_run_folder
+from traceviz.collectors.run.manifest import is_run_folder
 from traceviz.errors import OutputError
 from traceviz.files import check_folder_free
 

@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 
 from traceviz.collectors.base import Companion, Plan, Window
-from traceviz.collectors.processes import begin
+from traceviz.collectors.program.processes import begin
 
 SESSION = "--session-new"
 """Flag that names a session; an nsys without it records to the end."""

@@ -17,29 +17,9 @@ from functools import partial
 from pathlib import Path
 
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem, Wrapped
-from traceviz.collectors.folder import bytes_of, explained, new_run_folder, release, room
-from traceviz.collectors.injection import write_injection
-from traceviz.collectors.machine import read_machine, with_gpu_memory
-from traceviz.collectors.manifest import (
-    COMMAND_LINE,
-    CollectorEntry,
-    Manifest,
-    Status,
-    entries_before,
-    entry_after,
-    versions_after,
-    write_manifest,
-)
-from traceviz.collectors.plan import (
-    CollectOptions,
-    added_environment,
-    program_name,
-    typed_command,
-    wrapped_command,
-)
-from traceviz.collectors.processes import send_to
-from traceviz.collectors.redact import command_text, settings
-from traceviz.collectors.supervise import (
+from traceviz.collectors.frameworks.injection import write_injection
+from traceviz.collectors.program.processes import send_to
+from traceviz.collectors.program.supervise import (
     STALLED_S,
     Ending,
     Started,
@@ -49,6 +29,26 @@ from traceviz.collectors.supervise import (
     start,
     supervise,
 )
+from traceviz.collectors.run.folder import bytes_of, explained, new_run_folder, release, room
+from traceviz.collectors.run.machine import read_machine, with_gpu_memory
+from traceviz.collectors.run.manifest import (
+    COMMAND_LINE,
+    CollectorEntry,
+    Manifest,
+    Status,
+    entries_before,
+    entry_after,
+    versions_after,
+    write_manifest,
+)
+from traceviz.collectors.run.plan import (
+    CollectOptions,
+    added_environment,
+    program_name,
+    typed_command,
+    wrapped_command,
+)
+from traceviz.collectors.run.redact import command_text, settings
 from traceviz.errors import OutputError, TracevizError
 from traceviz.units import format_value
 

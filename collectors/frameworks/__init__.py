@@ -1,0 +1,1 @@
+"""Collectors that ride in the program: the profilers of TensorFlow, JAX and PyTorch, and NVTX ranges."""

@@ -1,0 +1,1 @@
+"""The collector that runs the program under ``nsys profile``."""

@@ -1,0 +1,1 @@
+"""The recorded program: running it, following its processes, and ending it."""

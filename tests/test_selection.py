@@ -3,8 +3,8 @@
 import pytest
 
 from tests.analyses.builders import tables
-from traceviz.analyses.memory import MemoryAnalysis
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.device.memory import MemoryAnalysis
 from traceviz.errors import UsageError
 from traceviz.selection import Selection, select
 

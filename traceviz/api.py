@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from traceviz import tables as storage
+from traceviz.analyses.derived.view import AnalysisOptions
 from traceviz.analyses.run import analyze, columns_for, tables_for
-from traceviz.analyses.view import AnalysisOptions
 from traceviz.compare.compare import CompareOptions, Comparison
 from traceviz.compare.compare import compare as compare_sides
 from traceviz.compare.document import document

@@ -141,8 +141,8 @@ def analysis_options(step_marker: str | None, input_range: str | None, basis: st
     Raises:
         UsageError: a pattern is none, or there is no such basis.
     """
-    from traceviz.analyses.foreign_basis import basis_named
-    from traceviz.analyses.stepping import valid_pattern
+    from traceviz.analyses.derived.steps import valid_pattern
+    from traceviz.analyses.steps.bases.xprof import basis_named
     from traceviz.api import AnalysisOptions
     from traceviz.errors import UsageError
 

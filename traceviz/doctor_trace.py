@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from traceviz.analyses.capture import SOURCE_WORDS, Capture
-from traceviz.analyses.host import sees_input
-from traceviz.analyses.losses import DAMAGED, DIAGNOSTIC, is_damaged, losses
-from traceviz.analyses.run_section import RunAnalysis
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.capture.capture import SOURCE_WORDS, Capture
+from traceviz.analyses.capture.run import RunAnalysis
+from traceviz.analyses.derived.host_classes import sees_input
+from traceviz.analyses.derived.losses import DAMAGED, DIAGNOSTIC, is_damaged, losses
+from traceviz.analyses.derived.view import TraceView
 from traceviz.doctor_checks import Check
 from traceviz.report import Skipped
 from traceviz.tables import TraceTables

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem, Window, Wrapped
-from traceviz.collectors.nsys.window import SESSION, WHOLE_RUN, ignores_steps, session_of, stop_after
 from traceviz.collectors.nsys.flags import TRACE, given
+from traceviz.collectors.nsys.window import SESSION, WHOLE_RUN, ignores_steps, session_of, stop_after
 from traceviz.collectors.program.processes import with_variable
 from traceviz.collectors.program.wrapped import may_have_begun, read_wrapped, watched_command
 from traceviz.errors import MissingToolError, UsageError

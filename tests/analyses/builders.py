@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz import intervals, schema
-from traceviz.analyses.view import AnalysisOptions, TraceView
+from traceviz.analyses.derived.view import AnalysisOptions, TraceView
 from traceviz.tables import TraceTables
 
 Literal = Sequence[Any]

@@ -1,7 +1,7 @@
 """Samples of a host from literals, on a machine of eight cores, and what the analysis of the host makes of them."""
 
 from tests.analyses.builders import trace
-from traceviz.analyses.host_resources import HostResourcesAnalysis
+from traceviz.analyses.host.resources import HostResourcesAnalysis
 from traceviz.report import Facts
 
 SECOND = 10**9

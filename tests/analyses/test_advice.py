@@ -4,8 +4,8 @@ import pytest
 
 from tests.analyses.builders import tables
 from traceviz.analyses.advice import fitting, strangers
+from traceviz.analyses.input.tfdata import take_advice
 from traceviz.analyses.run import analyze
-from traceviz.analyses.tfdata import take_advice
 from traceviz.report import Finding, Severity
 
 NAMES = "Spread it. TensorFlow: MirroredStrategy; PyTorch: DDP; JAX: shards."

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 
 from tests.analyses.builders import trace
-from traceviz.analyses.breakdown import BreakdownAnalysis
-from traceviz.analyses.host import CLASSES, host_classes
-from traceviz.analyses.host_input import INPUT_NAME, NOT_INPUT_NAME
+from traceviz.analyses.derived.host_classes import CLASSES, host_classes
+from traceviz.analyses.derived.input_fetches import INPUT_NAME, NOT_INPUT_NAME
+from traceviz.analyses.steps.breakdown import BreakdownAnalysis
 from traceviz.report import Skipped
 
 LOADING = "data loading"

@@ -5,7 +5,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.analyses.call_tree import CallTree
+from traceviz.analyses.derived.call_tree import CallTree
 
 
 def tree(*calls):

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from tests.analyses.builders import tables, trace
-from traceviz.analyses.collectives import bus_factor
-from traceviz.analyses.communication import CommunicationAnalysis
+from traceviz.analyses.ranks.collectives import bus_factor
+from traceviz.analyses.ranks.communication import CommunicationAnalysis
 from traceviz.analyses.run import analyze
 from traceviz.report import Facts, Grid, Prose
 

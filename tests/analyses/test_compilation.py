@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.compilation import CompilationAnalysis
+from traceviz.analyses.program.compilation import CompilationAnalysis
 from traceviz.report import Grid, Prose
 
 US = 1_000

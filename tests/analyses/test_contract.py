@@ -7,10 +7,10 @@ import pytest
 
 from tests.analyses.builders import tables
 from traceviz import rules, schema
-from traceviz.analyses.capture import Capture
+from traceviz.analyses.capture.capture import Capture
+from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.registry import ANALYSES
 from traceviz.analyses.run import analyze
-from traceviz.analyses.view import TraceView
 from traceviz.parsers.ranks.merge import combine
 from traceviz.report import Facts, Grid, Skipped
 from traceviz.tables import TraceTables

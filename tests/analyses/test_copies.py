@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.copies import CopiesAnalysis
+from traceviz.analyses.device.copies import CopiesAnalysis
 from traceviz.report import Grid, Prose, Severity
 
 MB = 1_000_000

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.cuda_api import CudaApiAnalysis
+from traceviz.analyses.launch.cuda_api import CudaApiAnalysis
 
 ANALYSIS = CudaApiAnalysis()
 STEPS = [(1000 + i * 1000, 1000, f"step {i}") for i in range(5)]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.device_programs import DeviceProgramsAnalysis
+from traceviz.analyses.device.programs import DeviceProgramsAnalysis
 from traceviz.report import Grid, Skipped
 
 

@@ -4,8 +4,8 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from tests.analyses.builders import trace
-from traceviz.analyses.device_use import DeviceUseAnalysis
-from traceviz.analyses.idle_gaps import IdleGapsAnalysis
+from traceviz.analyses.device.idle_gaps import IdleGapsAnalysis
+from traceviz.analyses.device.use import DeviceUseAnalysis
 from traceviz.analyses.run import analyze
 from traceviz.report import Skipped
 

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.analyses.builders import tables, trace
-from traceviz.analyses.cuda_api import CudaApiAnalysis
-from traceviz.analyses.device_use import DeviceUseAnalysis
-from traceviz.analyses.idle_gaps import IdleGapsAnalysis
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.device.idle_gaps import IdleGapsAnalysis
+from traceviz.analyses.device.use import DeviceUseAnalysis
+from traceviz.analyses.launch.cuda_api import CudaApiAnalysis
 from traceviz.analyses.run import analyze
-from traceviz.analyses.view import TraceView
 from traceviz.selection import Selection, select
 
 SECOND = 10**9

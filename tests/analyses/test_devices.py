@@ -3,11 +3,11 @@
 import pytest
 
 from tests.analyses.builders import tables, trace
-from traceviz.analyses.devices import DevicesAnalysis
-from traceviz.analyses.launch_contention import LaunchContentionAnalysis
-from traceviz.analyses.memory import MemoryAnalysis
-from traceviz.analyses.precision import PrecisionAnalysis
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.device.devices import DevicesAnalysis
+from traceviz.analyses.device.memory import MemoryAnalysis
+from traceviz.analyses.device.precision import PrecisionAnalysis
+from traceviz.analyses.launch.contention import LaunchContentionAnalysis
 from traceviz.report import Grid, Skipped
 from traceviz.selection import Selection, select
 

@@ -6,11 +6,11 @@ import pytest
 
 from tests.analyses.builders import tables, trace
 from traceviz import api
-from traceviz.analyses.breakdown import BreakdownAnalysis
-from traceviz.analyses.foreign_basis import CLASSES, basis_named, foreign_steps
-from traceviz.analyses.foreign_words import Shares, conclusion, statements
+from traceviz.analyses.derived.view import AnalysisOptions, TraceView
 from traceviz.analyses.run import analyze
-from traceviz.analyses.view import AnalysisOptions, TraceView
+from traceviz.analyses.steps.bases.xprof import CLASSES, basis_named, foreign_steps
+from traceviz.analyses.steps.bases.xprof_sentences import Shares, conclusion, statements
+from traceviz.analyses.steps.breakdown import BreakdownAnalysis
 from traceviz.errors import UsageError
 from traceviz.report import Skipped
 from traceviz.selection import Selection, select

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from traceviz.analyses.foreign_sweep import sweep
+from traceviz.analyses.steps.bases.xprof_sweep import sweep
 
 
 def swept(*events):

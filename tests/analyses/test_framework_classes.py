@@ -7,12 +7,12 @@ from tests.analyses.builders import tables, trace
 from tests.analyses.pipelines import training
 from tests.analyses.test_tfdata import sequential
 from traceviz import schema
-from traceviz.analyses.host import host_classes, measured
-from traceviz.analyses.input_pipeline import InputPipelineAnalysis
+from traceviz.analyses.derived.host_classes import host_classes, measured
+from traceviz.analyses.derived.view import AnalysisOptions, TraceView
+from traceviz.analyses.derived.xla_ops import role
+from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.registry import ANALYSES
 from traceviz.analyses.run import analyze
-from traceviz.analyses.view import AnalysisOptions, TraceView
-from traceviz.analyses.xla_ops import role
 from traceviz.report import Skipped
 from traceviz.tables import TraceTables
 

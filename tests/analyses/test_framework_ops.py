@@ -3,8 +3,8 @@
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.framework_ops import FrameworkOpsAnalysis
-from traceviz.analyses.op_names import parsed_ops
+from traceviz.analyses.derived.op_names import parsed_ops
+from traceviz.analyses.program.framework_ops import FrameworkOpsAnalysis
 from traceviz.report import Facts, Grid, Skipped
 
 

@@ -3,12 +3,12 @@
 import pytest
 
 from traceviz import api
-from traceviz.analyses.device_programs import DeviceProgramsAnalysis
-from traceviz.analyses.devices import DevicesAnalysis
-from traceviz.analyses.framework_ops import FrameworkOpsAnalysis
-from traceviz.analyses.memory import MemoryAnalysis
-from traceviz.analyses.precision import PrecisionAnalysis
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.device.devices import DevicesAnalysis
+from traceviz.analyses.device.memory import MemoryAnalysis
+from traceviz.analyses.device.precision import PrecisionAnalysis
+from traceviz.analyses.device.programs import DeviceProgramsAnalysis
+from traceviz.analyses.program.framework_ops import FrameworkOpsAnalysis
 
 T4 = "ecbme4040__e4040-2022fall-assign2-yg2820__2022_11_04_21_26_12__instance-ecbm.xplane.pb"
 MI300 = "AMD-AGI__TraceLens__chi-mi300x-013.ord.vultr.cpe.ice.amd.com.xplane.pb"

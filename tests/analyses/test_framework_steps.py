@@ -3,10 +3,10 @@
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.input_pipeline import InputPipelineAnalysis
+from traceviz.analyses.derived.view import AnalysisOptions
+from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.run import analyze
-from traceviz.analyses.steps import StepAnalysis
-from traceviz.analyses.view import AnalysisOptions
+from traceviz.analyses.steps.steps import StepAnalysis
 from traceviz.report import Prose
 
 

@@ -14,9 +14,9 @@ from tests.analyses.host_literals import (
     recorded,
     series,
 )
-from traceviz.analyses.host_findings import CODES
-from traceviz.analyses.host_resources import amount
-from traceviz.analyses.host_samples import Series, Shown, all_series, judged_window, machine, sliced
+from traceviz.analyses.host.findings import CODES
+from traceviz.analyses.host.resources import amount
+from traceviz.analyses.host.samples import Series, Shown, all_series, judged_window, machine, sliced
 from traceviz.analyses.run import analyze
 from traceviz.report import Bars, Facts, Grid, Skipped, Timeline
 

@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.kernels import KernelsAnalysis
+from traceviz.analyses.device.kernels import KernelsAnalysis
 from traceviz.report import Bars, Facts, Grid, Severity
 
 GEMM = "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNN"

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from tests.analyses.builders import tables, trace
 from traceviz import api
-from traceviz.analyses.breakdown import BreakdownAnalysis
-from traceviz.analyses.kineto_basis import CLASSES, kineto_steps
-from traceviz.analyses.kineto_section import recommendations
+from traceviz.analyses.derived.view import AnalysisOptions, TraceView
 from traceviz.analyses.run import analyze
-from traceviz.analyses.view import AnalysisOptions, TraceView
+from traceviz.analyses.steps.bases.kineto import CLASSES, kineto_steps
+from traceviz.analyses.steps.bases.kineto_section import recommendations
+from traceviz.analyses.steps.breakdown import BreakdownAnalysis
 from traceviz.report import Skipped
 from traceviz.selection import Selection, select
 

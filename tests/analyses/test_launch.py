@@ -1,7 +1,7 @@
 """Launch calls, queue delay and kernels, joined on process and correlation."""
 
 from tests.analyses.builders import trace
-from traceviz.analyses.launch import LaunchAnalysis
+from traceviz.analyses.launch.launch import LaunchAnalysis
 from traceviz.report import Facts, Grid, Prose, Skipped
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.memory import BEFORE, MemoryAnalysis
+from traceviz.analyses.device.memory import BEFORE, MemoryAnalysis
 from traceviz.report import Facts, Grid, Prose, Skipped, Timeline
 
 KIB = 1024

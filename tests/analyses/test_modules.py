@@ -4,7 +4,7 @@ import pytest
 
 from tests.analyses.builders import trace
 from tests.analyses.test_operators import PYTORCH, backward_pass
-from traceviz.analyses.modules import ModulesAnalysis
+from traceviz.analyses.program.modules import ModulesAnalysis
 from traceviz.report import Facts, Grid, Skipped
 
 

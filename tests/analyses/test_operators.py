@@ -4,10 +4,10 @@ import polars as pl
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.framework_ops import FrameworkOpsAnalysis
-from traceviz.analyses.op_names import parsed_ops, torch_matrix_op
-from traceviz.analyses.operators import OperatorsAnalysis
-from traceviz.analyses.precision import PrecisionAnalysis
+from traceviz.analyses.derived.op_names import parsed_ops, torch_matrix_op
+from traceviz.analyses.device.precision import PrecisionAnalysis
+from traceviz.analyses.program.framework_ops import FrameworkOpsAnalysis
+from traceviz.analyses.program.operators import OperatorsAnalysis
 from traceviz.report import Facts, Grid, Skipped
 
 PYTORCH = {"framework": "PyTorch"}

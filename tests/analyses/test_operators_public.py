@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from traceviz import api
-from traceviz.analyses.modules import ModulesAnalysis
-from traceviz.analyses.operators import OperatorsAnalysis
-from traceviz.analyses.precision import PrecisionAnalysis
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.device.precision import PrecisionAnalysis
+from traceviz.analyses.program.modules import ModulesAnalysis
+from traceviz.analyses.program.operators import OperatorsAnalysis
 from traceviz.report import Skipped
 
 RESNET = "pytorch__kineto__worker0.1623143089861"

@@ -1,7 +1,7 @@
 """Operating-system calls by function."""
 
 from tests.analyses.builders import trace
-from traceviz.analyses.os_calls import OsCallsAnalysis
+from traceviz.analyses.host.os_calls import OsCallsAnalysis
 from traceviz.report import Facts, Grid, Prose
 
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.ranges import RangesAnalysis
+from traceviz.analyses.program.ranges import RangesAnalysis
 from traceviz.report import Facts, Grid, Prose
 
 

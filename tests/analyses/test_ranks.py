@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analyses.builders import tables, trace
-from traceviz.analyses.collective_skew import collective_skew
-from traceviz.analyses.ranks import RanksAnalysis
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.ranks.collective_skew import collective_skew
+from traceviz.analyses.ranks.ranks import RanksAnalysis
+from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
 from traceviz.analyses.run import analyze
-from traceviz.analyses.stragglers import modified_scores, step_imbalance
-from traceviz.analyses.view import TraceView
 from traceviz.report import Grid, Prose, Skipped
 
 US = 1_000

@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.cycles import find_cycle
+from traceviz.analyses.derived.cycles import find_cycle
+from traceviz.analyses.derived.steps import STEP_NAME, fold_numbers, warmup_steps
+from traceviz.analyses.derived.view import AnalysisOptions
 from traceviz.analyses.run import analyze
-from traceviz.analyses.stepping import STEP_NAME, fold_numbers, warmup_steps
-from traceviz.analyses.steps import StepAnalysis
-from traceviz.analyses.view import AnalysisOptions
+from traceviz.analyses.steps.steps import StepAnalysis
 from traceviz.report import Prose, Skipped
 
 

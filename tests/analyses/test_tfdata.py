@@ -5,11 +5,16 @@ import pytest
 
 from tests.analyses.builders import trace
 from tests.analyses.pipelines import training
-from traceviz.analyses.input_pipeline import InputPipelineAnalysis
-from traceviz.analyses.pipeline_stages import forest_of, pipeline_stages
-from traceviz.analyses.tfdata import fused_from, stage_advice, stage_path, take_label
-from traceviz.analyses.tfdata_settings import PipelineSettings, StageSettings, describe_settings, pipeline_settings
-from traceviz.analyses.tfdata_tree import waited_in
+from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
+from traceviz.analyses.input.recorded_stages import forest_of, pipeline_stages
+from traceviz.analyses.input.tfdata import fused_from, stage_advice, stage_path, take_label
+from traceviz.analyses.input.tfdata_settings import (
+    PipelineSettings,
+    StageSettings,
+    describe_settings,
+    pipeline_settings,
+)
+from traceviz.analyses.input.tfdata_tree import waited_in
 from traceviz.report import Grid
 
 ANALYSIS = InputPipelineAnalysis()

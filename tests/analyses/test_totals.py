@@ -3,8 +3,8 @@
 import pytest
 
 from tests.analyses.builders import trace
+from traceviz.analyses.capture.totals import TotalsAnalysis
 from traceviz.analyses.run import analyze
-from traceviz.analyses.totals import TotalsAnalysis
 from traceviz.report import Grid
 
 ROWS = [

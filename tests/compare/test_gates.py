@@ -7,7 +7,9 @@ import pytest
 
 from tests.compare.sides_of import side
 from tests.conftest import REPOSITORY
-from traceviz.analyses import foreign_basis, host, kineto_basis
+from traceviz.analyses.derived import host_classes as host
+from traceviz.analyses.steps.bases import kineto as kineto_basis
+from traceviz.analyses.steps.bases import xprof as foreign_basis
 from traceviz.compare.budgets import Budget
 from traceviz.compare.effect import Effect
 from traceviz.compare.gates import (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from traceviz import api
-from traceviz.analyses.view import AnalysisOptions
+from traceviz.analyses.derived.view import AnalysisOptions
 from traceviz.report import Report, Skipped
 
 from .conftest import Ask

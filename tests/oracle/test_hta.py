@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from traceviz import api
-from traceviz.analyses.communication import CommunicationAnalysis
-from traceviz.analyses.device_use import DeviceUseAnalysis
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.device.use import DeviceUseAnalysis
+from traceviz.analyses.ranks.communication import CommunicationAnalysis
 from traceviz.intervals import IntervalSet
 
 SCRIPT = Path(__file__).with_name("hta_oracle.py")

@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 import traceviz
-from traceviz.analyses.memory import MemoryAnalysis
-from traceviz.analyses.operators import OperatorsAnalysis
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.device.memory import MemoryAnalysis
+from traceviz.analyses.program.operators import OperatorsAnalysis
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SCRIPT = Path(__file__).with_name("torch_oracle.py")

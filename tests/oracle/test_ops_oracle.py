@@ -3,9 +3,9 @@
 import pytest
 
 from traceviz import api
-from traceviz.analyses.framework_ops import FrameworkOpsAnalysis
-from traceviz.analyses.memory import MemoryAnalysis
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.device.memory import MemoryAnalysis
+from traceviz.analyses.program.framework_ops import FrameworkOpsAnalysis
 
 SAMPLES = ("slow_map.xplane.pb.gz", "repaired.xplane.pb", "tfrecord.xplane.pb.gz", "generator.xplane.pb.gz")
 PUBLIC = (

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from traceviz import api
-from traceviz.analyses.view import AnalysisOptions
+from traceviz.analyses.derived.view import AnalysisOptions
 
 SCRIPT = Path(__file__).with_name("tb_plugin_oracle.py")
 

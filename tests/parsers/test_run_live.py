@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 
 from tests.collectors.conftest import torch_python  # noqa: F401 fixture
 from tests.conftest import REPOSITORY
-from traceviz.analyses.input_pipeline import InputPipelineAnalysis
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.api import open_trace, report_on
 from traceviz.parsers.run.steps import UNFINISHED
 from traceviz.report import Facts

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
 
 from traceviz import rules
-from traceviz.analyses.view import TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Fact, Finding, Section, Severity, Skipped
 
 R = TypeVar("R")

@@ -8,9 +8,9 @@ from typing import Any
 from traceviz import rules
 from traceviz.analyses.advice import fitting, strangers
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.view import AnalysisOptions, TraceView
 from traceviz.analyses.registry import ANALYSES
 from traceviz.analyses.verdict import verdict
-from traceviz.analyses.view import AnalysisOptions, TraceView
 from traceviz.errors import UsageError
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
 from traceviz.tables import TraceTables

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from traceviz.analyses.statistics import rows_of
+from traceviz.analyses.derived.statistics import rows_of
 from traceviz.archive.observations import FIGURES, Figure, date, figure
 from traceviz.archive.outliers import LEAST, SCORE, outliers
 from traceviz.archive.stakes import at_stake, with_times

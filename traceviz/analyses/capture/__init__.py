@@ -1,0 +1,1 @@
+"""What was captured, by whom, and whether it can be trusted."""

@@ -1,0 +1,153 @@
+"""What was captured, and whether it can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from traceviz import schema
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.host_classes import CLASS_TABLES
+from traceviz.analyses.derived.losses import losses
+from traceviz.analyses.derived.rank_names import in_words, stated_ranks, world_sizes
+from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import IntervalSet
+from traceviz.report import Fact, Facts, Finding, Section, Severity
+from traceviz.units import format_ratio
+
+SOURCE_WORDS = {
+    "trace": "declared by the trace",
+    "nvtx": "NVTX ranges",
+    "annotation": "annotations of the program",
+    "nvtx_cycle": "inferred from repeating NVTX ranges",
+    "module_cycle": "inferred from repeating compiled modules",
+    "host_cycle": "inferred from repeating calls of the program",
+    "kernel_cycle": "inferred from repeating kernels",
+    "none": "none found",
+}
+"""Where steps come from, for people."""
+
+EVENTS = (*schema.DEVICE_WORK, "cuda_api", "nvtx", "host_ops", "device_ops", "os_calls")
+"""Tables of which every row is something that happened; steps, arguments, settings and samples are about those, and
+allocations and synchronisations are among them already."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureFacts:
+    """What the capture holds. Times in nanoseconds; ``judged_overhead_ns`` is the profiler's part of ``judged_ns``,
+    both summed over ranks.
+
+    ``overhead_ns`` is ``None`` where the profiler does not record what it took itself. ``ranks`` are the numbers of the
+    ranks captured, of ``world_sizes`` as the traces state them; both are empty where the trace knows of no ranks.
+    """
+
+    span_ns: int
+    devices: int
+    processes: int
+    steps_source: str
+    events: int
+    device_events: int
+    overhead_ns: int | None
+    judged_overhead_ns: int
+    judged_ns: int
+    judged_words: str
+    losses: tuple[str, ...]
+    ranks: tuple[int, ...] = ()
+    world_sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Capture(Analysis[CaptureFacts]):
+    """Size of the capture, and what the profiler says went wrong.
+
+    Args:
+        overhead_share: Profiler overhead above this share of the judged time is a finding; at start-up it is none.
+    """
+
+    slug: ClassVar[str] = "capture"
+    title: ClassVar[str] = "Capture"
+    needs: ClassVar[tuple[str, ...]] = ()
+    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "overhead", "settings")
+    rules: ClassVar[tuple[str, ...]] = ("TV901", "TV902")
+
+    overhead_share: float = 0.05
+
+    def run(self, trace: TraceView) -> CaptureFacts:
+        """Count what there is."""
+        tables = trace.tables
+        rows = {name: tables.rows(name) for name in EVENTS if name in tables}
+        overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
+        # Else there is only the start of a program that came to nothing, and overhead costs nobody.
+        worked = bool(trace.steady or trace.rank_busy or trace.host_names.height)
+        judged = {rank: trace.judged(rank) for rank in trace.ranks if worked}
+        return CaptureFacts(
+            span_ns=trace.span_ns,
+            devices=len(trace.device_busy),
+            processes=len(trace.traced),
+            steps_source=trace.steps.source,
+            events=sum(rows.values()),
+            device_events=sum(rows.get(name, 0) for name in schema.DEVICE_WORK),
+            overhead_ns=intervals(overhead).total if "overhead" in tables else None,
+            judged_overhead_ns=sum(_overhead_of(overhead, rank).intersect(own).total for rank, own in judged.items()),
+            judged_ns=sum(own.total for own in judged.values()),
+            judged_words=trace.judged_words,
+            losses=losses(tables),
+            ranks=stated_ranks(trace),
+            world_sizes=world_sizes(trace),
+        )
+
+    def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
+        """What was lost, and the profiler's own overhead."""
+        found = []
+        if result.losses:
+            evidence = tuple(Fact("message", "message", message) for message in result.losses[:3])
+            lost = finding("TV901", "Events are missing from the capture; totals are lower bounds.", evidence, 0, 0, "")
+            found.append(_as_warning(lost))
+        cost, judged = result.judged_overhead_ns, result.judged_ns
+        if cost > self.overhead_share * judged:
+            message = f"The profiler itself took {format_ratio(cost / judged)} of the {result.judged_words}."
+            evidence = (Fact("overhead_ns", "profiler overhead", cost, "ns"),)
+            found.append(finding("TV902", message, evidence, cost, judged, result.judged_words))
+        return tuple(found)
+
+    def describe(self, result: CaptureFacts) -> Section:
+        """Facts only."""
+        facts = (
+            Fact("span_ns", "captured time", result.span_ns or None, "ns"),
+            Fact("devices", "devices used", result.devices, "count"),
+            Fact("processes", "processes", result.processes, "count"),
+            *_ranks(result),
+            Fact("steps_source", "steps", SOURCE_WORDS[result.steps_source]),
+            Fact("events", "events", result.events, "count"),
+            Fact("device_events", "device events", result.device_events, "count"),
+            *_overhead(result),
+        )
+        return Section(self.slug, self.title, (Facts(facts),))
+
+
+def _overhead_of(overhead: pl.DataFrame, process_id: int) -> IntervalSet:
+    """What the profiler took of a process; where the trace does not tell, it held up all of them."""
+    return intervals(overhead.filter(pl.col("process_id").eq_missing(process_id) | pl.col("process_id").is_null()))
+
+
+def _overhead(result: CaptureFacts) -> tuple[Fact, ...]:
+    """What the profiler took, where it says so: not recorded is not nothing."""
+    label = "profiler overhead while recording"
+    return () if result.overhead_ns is None else (Fact("overhead_ns", label, result.overhead_ns, "ns"),)
+
+
+def _ranks(result: CaptureFacts) -> tuple[Fact, ...]:
+    """Which ranks of how many, where the trace knows of ranks."""
+    whole = result.world_sizes[0] if len(result.world_sizes) == 1 else None
+    if not result.ranks or (len(result.ranks) == 1 and whole in {None, 1}):
+        return ()
+    words = f"{len(result.ranks):,}{f' of {whole:,}' if whole else ''} ({in_words(result.ranks)})"
+    return (Fact("ranks", "ranks", words),)
+
+
+def _as_warning(item: Finding) -> Finding:
+    """A loss has no time at stake, and still is worth a warning."""
+    return Finding(item.code, item.slug, Severity.WARNING, item.message, item.evidence, item.advice, 0)

@@ -1,0 +1,130 @@
+"""How a run that ``traceviz collect`` recorded went: what ran, how it ended, on which machine, and who recorded it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.view import TraceView
+from traceviz.report import TAG, Fact, Facts, Section, Skipped
+from traceviz.units import counted, format_ns, format_signal, format_value
+
+_COST = "stop_cost_ns"
+"""Fact of a collector that says how long the program waited for it to stop and save."""
+_BUSY = frozenset({"recorded", "recording"})
+"""States of collectors that left something, or may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What the settings of a run say, by key: ``run.status``, ``tag.batch``, ``machine.cores`` and the like."""
+
+    stated: Mapping[str, str]
+
+    def whole(self, key: str) -> int | None:
+        """The number under ``key``; ``None`` where there is none."""
+        text = self.stated.get(key, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+    def under(self, prefix: str) -> dict[str, str]:
+        """What lies under ``prefix``, without it."""
+        return {key.removeprefix(prefix): value for key, value in self.stated.items() if key.startswith(prefix)}
+
+    @property
+    def collectors(self) -> tuple[str, ...]:
+        """Names of all that could have recorded."""
+        keys = (key.partition(".") for key in self.under("collector."))
+        return tuple(sorted(name for name, _, rest in keys if rest == "state"))
+
+    @property
+    def stop_cost_ns(self) -> int | None:
+        """How long the program waited for profilers to stop and save; ``None`` where none says so."""
+        return sum(self.whole(f"collector.{name}.{_COST}") or 0 for name in self.collectors) or None
+
+
+@dataclass(frozen=True, slots=True)
+class RunAnalysis(Analysis[RunFacts]):
+    """What the manifest of a run folder says, for people."""
+
+    slug: ClassVar[str] = "run"
+    title: ClassVar[str] = "Run"
+    needs: ClassVar[tuple[str, ...]] = ("settings",)
+    expected: ClassVar[bool] = False  # other traces are of no run
+
+    def run(self, trace: TraceView) -> RunFacts | Skipped:
+        """The settings that belong to no process."""
+        rows = trace.frame("settings", "key", "value", "process_id").filter(pl.col("process_id").is_null())
+        stated = dict(rows.select(pl.col("key", "value").cast(pl.String)).drop_nulls().iter_rows())
+        return RunFacts(stated) if "run.status" in stated else self.skipped("the trace is not one of traceviz collect")
+
+    def describe(self, result: RunFacts) -> Section:
+        """Facts only."""
+        facts = (
+            Fact("name", "name", result.stated.get("run.name")),
+            Fact("tags", "tags", ", ".join(f"{key}={value}" for key, value in result.under("tag.").items()) or None),
+            Fact("command", "command", result.stated.get("run.command")),
+            Fact("status", "ended", _ending(result)),
+            Fact("machine", "machine", _machine(result)),
+            Fact("gpus", "GPUs", _gpus(result)),
+            Fact("recorded_by", "recorded by", ", ".join(_recorders(result)) or None),
+            Fact("without", "nothing from", ", ".join(_without(result)) or None),
+            Fact("stop_cost_ns", "stopping and saving took", result.stop_cost_ns, "ns"),
+            Fact("duration_ns", "program ran", result.whole("run.duration_ns"), "ns"),
+            Fact("exit_code", "exit code", result.whole("run.exit.code"), "id"),
+        )
+        machine = {"duration_ns", "exit_code"}  # people read them in how it ended
+        shown = tuple(fact for fact in facts if fact.value is not None and fact.key not in machine)
+        tags = tuple(Fact(f"{TAG}{key}", key, value) for key, value in result.under("tag.").items())
+        rest = (*(fact for fact in facts if fact.value is not None and fact.key in machine), *tags)
+        return Section(self.slug, self.title, (Facts(shown), *((Facts(rest, audience="machine"),) if rest else ())))
+
+
+def _ending(run: RunFacts) -> str:
+    """``killed by signal 9 (SIGKILL) after 12.3 s``."""
+    status, code, number = run.stated["run.status"], run.whole("run.exit.code"), run.whole("run.exit.signal")
+    if status == "running":
+        return "not yet, or traceviz collect was killed"
+    how = {
+        "failed": f" with exit code {code}" if code is not None else "",
+        "killed": f" by {format_signal(number)}" if number else "",
+        "interrupted": f" by {format_signal(number)}" if number else "",
+    }
+    lasted = run.whole("run.duration_ns")
+    return f"{status}{how.get(status, '')}{f' after {format_ns(lasted)}' if lasted else ''}"
+
+
+def _machine(run: RunFacts) -> str | None:
+    """``2 of 8 cores (AMD EPYC), 25.3 GB, docker``."""
+    cores, usable, memory = (run.whole(f"machine.{key}") for key in ("cores", "usable_cores", "memory_bytes"))
+    name, container = run.stated.get("machine.cpu"), run.stated.get("machine.container")
+    counts = [f"{usable:,} of"] if usable and cores and usable != cores else []
+    parts = [
+        " ".join([*counts, counted(cores, "core"), *([f"({name})"] if name else [])]) if cores else name,
+        format_value(memory, "bytes") if memory else None,
+        container,
+    ]
+    return ", ".join(part for part in parts if part) or None
+
+
+def _gpus(run: RunFacts) -> str | None:
+    names = [value for key, value in sorted(run.under("machine.gpus.").items()) if key.endswith(".name")]
+    return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names)) or None
+
+
+def _recorders(run: RunFacts) -> list[str]:
+    """Collectors that left something, with the version of what they recorded with; ranges are in others' recordings."""
+    found = [
+        name
+        for name in run.collectors
+        if run.stated[f"collector.{name}.state"] in _BUSY or run.whole(f"collector.{name}.arrived")
+    ]
+    return [" ".join(filter(None, (name, run.stated.get(f"collector.{name}.version")))) for name in found]
+
+
+def _without(run: RunFacts) -> list[str]:
+    """Collectors that recorded and failed; why is among the notes."""
+    return [name for name in run.collectors if run.stated[f"collector.{name}.state"] == "failed"]

@@ -1,0 +1,1 @@
+"""What several analyses need of a trace: steps, classes, joins, intervals. Nothing here is shown by itself."""

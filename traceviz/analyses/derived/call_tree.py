@@ -1,0 +1,107 @@
+"""Calls that nest on their threads, as a tree over arrays: what is inside what, and sums over it.
+
+::
+
+    row 0   |----------------------------|          parent -1
+    row 1       |-----------|                       parent  0
+    row 2         |--|                              parent  1
+    row 3                     |----|                parent  0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from traceviz.analyses.derived.frames import bounds
+from traceviz.intervals import Array, nesting
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallTree:
+    """Calls in order of thread and start, the outer before the inner.
+
+    Args:
+        calls: The calls; rows of all arrays here are its rows.
+        starts: Begin of each call in nanoseconds.
+        ends: End of each call.
+        depth: Calls around each one.
+        parent: Row of the innermost call around each one, -1 where there is none.
+    """
+
+    calls: pl.DataFrame
+    starts: Array
+    ends: Array
+    depth: Array
+    parent: Array
+
+    @classmethod
+    def of(cls, calls: pl.DataFrame) -> CallTree:
+        """The tree of ``calls``: ``thread_id, op_id, start_ns``, and ``end_ns`` or ``dur_ns``.
+
+        Of calls with the same start and end, the one with the smaller ``op_id`` is around the other.
+        """
+        starts, ends = bounds(calls)
+        order = np.lexsort((calls["op_id"].to_numpy(), -ends, starts, calls["thread_id"].to_numpy()))
+        ordered, starts, ends = calls[order], starts[order], ends[order]
+        depth, parent = nesting(starts, ends, ordered["thread_id"].to_numpy())
+        return cls(ordered, starts, ends, depth, parent)
+
+    @property
+    def durations(self) -> Array:
+        """Length of each call in nanoseconds."""
+        return self.ends - self.starts
+
+    def around(self, threads: npt.ArrayLike, moments: npt.ArrayLike) -> Array:
+        """Row of the innermost call that is running on each of ``threads`` at each of ``moments``; -1 for none.
+
+        A call that begins at the moment counts, one that ends at it does not.
+        """
+        times, keys = np.asarray(moments, np.int64), np.asarray(threads, np.int64)
+        own, asked = _sortable(self.calls["thread_id"].to_numpy(), self.starts, keys, times)
+        row = np.searchsorted(own, asked, side="right") - 1  # the last that began by then
+        if not row.size or not own.size:
+            return np.full(row.size, -1, np.int64)
+        same = (row >= 0) & (self.calls["thread_id"].to_numpy()[row] == keys)
+        row = np.where(same, row, -1)
+        while (over := (row >= 0) & (self.ends[row] <= times)).any():  # at most once per depth
+            row[over] = self.parent[row[over]]
+        return row
+
+    def sums(self, rows: Array, values: npt.ArrayLike) -> Array:
+        """Sum of ``values`` by the call that ``rows`` assigns them to; -1 is left out."""
+        total = np.zeros(self.calls.height, np.int64)
+        known = rows >= 0
+        np.add.at(total, rows[known], np.asarray(values, np.int64)[known])
+        return total
+
+    def children(self, values: Array) -> Array:
+        """For each call, the sum of ``values`` over the calls directly inside it."""
+        return self.sums(self.parent, values)
+
+    def totals(self, values: Array) -> Array:
+        """For each call, its own value and those of all calls inside it."""
+        total = values.astype(np.int64, copy=True)
+        for level in range(int(self.depth.max(initial=0)), 0, -1):  # once per depth, not per call
+            rows = np.flatnonzero(self.depth == level)
+            np.add.at(total, self.parent[rows], total[rows])
+        return total
+
+    def nearest(self, chosen: npt.NDArray[np.bool_]) -> Array:
+        """Row of the nearest of the ``chosen`` calls: the call itself or what is around it; -1 for none."""
+        found = np.where(chosen, np.arange(chosen.size), -1)
+        for level in range(1, int(self.depth.max(initial=0)) + 1):
+            rows = np.flatnonzero((self.depth == level) & ~chosen)
+            found[rows] = found[self.parent[rows]]
+        return found
+
+
+def _sortable(threads: Array, starts: Array, asked_threads: Array, moments: Array) -> tuple[Array, Array]:
+    """(thread, time) of the calls and of what is asked as one integer each that sorts the same way."""
+    _, thread = np.unique(np.concatenate([threads, asked_threads]), return_inverse=True)
+    _, rank = np.unique(np.concatenate([starts, moments]), return_inverse=True)
+    key = thread.astype(np.int64) * (rank.size + 1) + rank
+    return key[: starts.size], key[starts.size :]

@@ -1,0 +1,38 @@
+"""Device work as several analyses judge it: classes of kernels, time in which they run, and whose devices they are."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.frames import unions_by
+from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import IntervalSet
+
+
+def kernel_busy(trace: TraceView) -> dict[int, IntervalSet]:
+    """Time in which kernels run, by ``device_id``: the union over streams, copies and fills not counted."""
+    return unions_by(trace.frame("kernels", "start_ns", "dur_ns", "device_id"), "device_id")
+
+
+def exposed(work: pl.DataFrame, cover: dict[int, IntervalSet]) -> dict[int, IntervalSet]:
+    """Time of ``work`` on each device in which ``cover`` does not run there.
+
+    ::
+
+        work     |-------|     |---|
+        cover       |-------------|
+        exposed  |--|             |-|
+    """
+    nothing = IntervalSet.empty()
+    return {device: own.subtract(cover.get(device, nothing)) for device, own in unions_by(work, "device_id").items()}
+
+
+def owners(trace: TraceView) -> tuple[tuple[int, int], ...]:
+    """Every ``(process_id, device_id)`` of which the process had work on the device."""
+    pairs = trace.device_work.select("process_id", "device_id").unique().sort("process_id", "device_id")
+    return tuple((int(process), int(device)) for process, device in pairs.iter_rows())
+
+
+def judged_device_ns(trace: TraceView) -> int:
+    """Judged time, counted once for each device that a process uses: what idle time of devices is a share of."""
+    return sum(trace.judged(process).total for process, _ in owners(trace))

@@ -1,0 +1,88 @@
+"""Training steps of a framework's program that nobody marked, from what its host or its device repeats."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.frames import parts_by, unions_by
+from traceviz.analyses.derived.steps import FoundSteps, Steps, covers, cycle_steps, joined
+from traceviz.intervals import IntervalSet
+
+COMPILED_CALL = r"^PjitFunction\(|^train_(function|step)$|^one_step"
+"""Calls of a compiled function: one of them alone, called over and over, is a training loop."""
+
+MODULE_FINGERPRINT = r"\(\d+\)$"
+"""What XLA puts behind a module's name to tell its versions apart."""
+
+MIN_CALLS = 2
+"""Different calls in an inferred step; any single operation that repeats is no training step."""
+
+MIN_CONFIDENCE = 0.8
+"""Likeness from which a cycle of calls is taken for a training loop."""
+
+COMPILED_SHARE = 0.1
+"""A first step that compiles for this share of its time is warm-up."""
+
+
+def module_cycle_steps(modules: pl.DataFrame) -> Steps:
+    """Steps from the cycle of compiled modules that a device executes.
+
+    Devices of one process execute the same modules; the one that is busiest with them is looked at.
+
+    Args:
+        modules: ``process_id, device_id, start_ns, end_ns, name``, sorted by start.
+    """
+    parts = []
+    for part in parts_by(modules, "process_id").values():
+        spent = part.group_by("device_id").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("spent"))
+        device = spent.sort("spent", "device_id", descending=[True, False])["device_id"][0]
+        own = part.filter(pl.col("device_id") == device)
+        plain = own.with_columns(pl.col("name").cast(pl.String).str.replace(MODULE_FINGERPRINT, ""))
+        parts.append(cycle_steps(plain, "name", at_least=1))
+    return joined("module_cycle", [part for part in parts if part])
+
+
+def host_cycle_steps(calls: pl.DataFrame, extents: dict[int, tuple[int, int]]) -> Steps:
+    """Steps from the cycle of calls on the training thread.
+
+    Args:
+        calls: ``process_id, thread_id, start_ns, end_ns, name`` of the outermost operations of each training thread,
+            sorted by start, ``name`` as text.
+        extents: Time of each process that the steps must cover half of.
+    """
+    found = [_host_cycle(part, *extents[process]) for process, part in parts_by(calls, "process_id").items()]
+    return joined("host_cycle", [part for part in found if part])
+
+
+def _host_cycle(calls: pl.DataFrame, first: int, last: int) -> FoundSteps | None:
+    compiled = cycle_steps(calls.filter(pl.col("name").str.contains(COMPILED_CALL)), "name", at_least=1)
+    if compiled and compiled.confidence >= MIN_CONFIDENCE:
+        return compiled
+    found = cycle_steps(calls, "name", at_least=MIN_CALLS)
+    if found and found.confidence >= MIN_CONFIDENCE and covers(found.frame, first, last):
+        return found
+    return None
+
+
+def without_compilation(steps: pl.DataFrame, compiling: dict[int, IntervalSet]) -> pl.DataFrame:
+    """``steps`` with those first ones marked as warm-up that spend their time compiling.
+
+    A process keeps at least one step: where all of them compile, that is what its steps do.
+
+    Args:
+        steps: Columns of :data:`traceviz.analyses.derived.steps.STEP_SCHEMA`, sorted by process and start.
+        compiling: Time in which each process compiles.
+    """
+    nothing = IntervalSet.empty()
+    parts = []
+    for process, part in parts_by(steps, "process_id").items():
+        spent = compiling.get(process, nothing).overlap(part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
+        compiled = pl.Series(spent) >= COMPILED_SHARE * (part["end_ns"] - part["start_ns"])
+        first = compiled.cast(pl.Int8).cum_min().cast(pl.Boolean)
+        parts.append(part.with_columns(pl.col("warmup") | first) if not first.all() else part)
+    return pl.concat(parts) if parts else steps
+
+
+def compiling(operations: pl.DataFrame) -> dict[int, IntervalSet]:
+    """Time in which each process compiles, from its operations of that category."""
+    return unions_by(operations, "process_id")

@@ -1,0 +1,278 @@
+"""What the host does, and to which single class every nanosecond of a rank belongs.
+
+Each nanosecond belongs to the first class of :data:`CLASSES` that holds, per rank; so the classes of a step add up to
+the step exactly. Device classes come first: while the device computes, nothing that the host does costs time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from traceviz import schema
+from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.input_fetches import input_ops, input_ranges
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.xla_ops import XlaRole
+from traceviz.intervals import IntervalSet, exclusive
+from traceviz.kernel_names import COMMUNICATION
+
+
+@dataclass(frozen=True, slots=True)
+class StepClass:
+    """One class of step time: stable key, label for people, and what it means."""
+
+    key: str
+    label: str
+    meaning: str
+
+
+CLASSES: tuple[StepClass, ...] = (
+    StepClass("device_compute", "device compute", "a kernel that is not communication runs on any stream"),
+    StepClass("communication", "communication", "a collective runs and no other kernel does"),
+    StepClass("copy_d2h", "copy device to host", "a copy to the host runs and no kernel does"),
+    StepClass("copy_h2d", "copy host to device", "a copy to the device runs and no kernel does"),
+    StepClass("other_device", "other device work", "a fill or a copy within or between devices runs alone"),
+    StepClass("input_wait", "input wait", "device idle, the program waits for its next batch"),
+    StepClass("synchronisation", "synchronisation", "device idle, a synchronisation or blocking copy call runs"),
+    StepClass("allocation", "allocation", "device idle, memory or a stream is allocated or freed"),
+    StepClass("kernel_launch", "kernel launch", "device idle, a launch call runs or launched work has not begun"),
+    StepClass("compilation", "compilation", "device idle, code is compiled or loaded"),
+    StepClass("host_blocked", "host blocked", "device idle, training thread waits in an operating-system call"),
+    StepClass("host_compute", "host compute", "device idle, none of the above: Python and the framework"),
+)
+"""Classes by priority, highest first."""
+
+CLASS_TABLES = (*STEP_TABLES, "cuda_api", "os_calls")
+"""Tables from which the classes of step time are made."""
+
+HOST_CLASSES = tuple(
+    c for c in CLASSES if c.key not in {"device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"}
+)
+LABELS = {c.key: c.label for c in CLASSES}
+
+TO_DEVICE = r"(?i)H2D|HToD|TransferTo|BufferFromHost|InfeedEnqueue|DevicePut"
+FROM_DEVICE = r"(?i)D2H|DToH|TransferFrom|ToLiteral|OutfeedDequeue|CopyToHost"
+"""Names of host operations that move data to a device, and back."""
+
+BLOCKING_OS_CALLS = (
+    r"^(p?poll|p?select|epoll_p?wait|read|pread(64)?|readv|fread|fgets|recv(from|msg|mmsg)?|accept4?|futex|sem_(timed)?wait|sem_clockwait"
+    r"|pthread_cond_(timed|clock)?wait|pthread_mutex_lock|pthread_rwlock_.*lock|pthread_join|pthread_barrier_wait|nanosleep|clock_nanosleep"
+    r"|usleep|sleep|wait(pid|id|3|4)?|sigwait.*|sigtimedwait|msgrcv|mq_receive|flock|fsync|open(64)?|io_getevents|connect)$"
+)
+"""Operating-system calls in which a thread waits for somebody else."""
+
+
+class HostClasses:
+    """Exclusive classes of one process over the whole capture.
+
+    Args:
+        trace: The trace.
+        process_id: The rank.
+    """
+
+    def __init__(self, trace: TraceView, process_id: int) -> None:
+        self._trace = trace
+        self.process_id = process_id
+
+    @cached_property
+    def sets(self) -> dict[str, IntervalSet]:
+        """Every class of :data:`CLASSES`, by key: disjoint, together the whole capture."""
+        layers = [(c.key, getattr(self, c.key)) for c in CLASSES[:-1]]
+        return exclusive(layers, 0, self._trace.span_ns, CLASSES[-1].key)
+
+    @cached_property
+    def _kernels(self) -> pl.DataFrame:
+        """Kernels by what they do: ``start_ns, dur_ns, role`` (see :data:`traceviz.analyses.derived.xla_ops.XlaRole`)."""
+        if self._trace.has_tpu:
+            own = self._trace.xla_kernels.filter(pl.col("process_id") == self.process_id)
+            return own.select("start_ns", "dur_ns", "role")
+        frame = self._own("kernels", "start_ns", "dur_ns", "name")
+        found = self._trace.kernel_classes.items()
+        collectives = [name for name, of_name in found if of_name.family == COMMUNICATION]
+        role = pl.when(pl.col("name").is_in(collectives)).then(pl.lit("communication")).otherwise(pl.lit("compute"))
+        return frame.select("start_ns", "dur_ns", role.alias("role"))
+
+    def _role(self, role: XlaRole) -> IntervalSet:
+        return intervals(self._kernels.filter(pl.col("role") == role))
+
+    @property
+    def device_compute(self) -> IntervalSet:
+        """Kernels that compute."""
+        return self._role("compute")
+
+    @property
+    def communication(self) -> IntervalSet:
+        """Collectives and point-to-point transfers between devices."""
+        return self._role("communication")
+
+    @property
+    def copy_d2h(self) -> IntervalSet:
+        """Copies to the host."""
+        return self._copies("d2h").union(self._role("outfeed"), self._transfers(FROM_DEVICE))
+
+    @property
+    def copy_h2d(self) -> IntervalSet:
+        """Copies to a device."""
+        return self._copies("h2d").union(self._transfers(TO_DEVICE))
+
+    @property
+    def other_device(self) -> IntervalSet:
+        """All other device work."""
+        return self._trace.rank_busy.get(self.process_id, IntervalSet.empty())
+
+    @cached_property
+    def input_ranges(self) -> pl.DataFrame:
+        """Data-loading ranges on the training thread: rows of :attr:`TraceView.ranges`."""
+        return input_ranges(self._trace, self.process_id, self.input_ops)
+
+    @cached_property
+    def input_ops(self) -> pl.DataFrame:
+        """Operations in which the program takes its next batch: rows of :meth:`TraceView.host_ops`."""
+        return input_ops(self._trace, self.process_id)
+
+    @property
+    def infeed(self) -> IntervalSet:
+        """Time in which a device of the process waits for its infeed."""
+        return self._role("infeed")
+
+    @property
+    def input_wait(self) -> IntervalSet:
+        """Time in which the program takes its next batch, or a device waits for its infeed."""
+        return intervals(self.input_ranges).union(intervals(self.input_ops), self.infeed)
+
+    @property
+    def synchronisation(self) -> IntervalSet:
+        """Synchronisation and blocking copy calls on any thread."""
+        return intervals(self._calls("synchronisation", "blocking_copy"))
+
+    @property
+    def allocation(self) -> IntervalSet:
+        """Allocation and release of memory and streams on any thread."""
+        return intervals(self._calls("allocation", "pool_allocation", "stream"))
+
+    @property
+    def kernel_launch(self) -> IntervalSet:
+        """Launch and asynchronous copy calls, and the queue between a launch call and its work."""
+        calls = self._calls("launch", "async_copy")
+        return intervals(calls).union(self._queued(calls))
+
+    @property
+    def compilation(self) -> IntervalSet:
+        """Tracing and compiling by the framework, loading and compiling of device code."""
+        own = self._trace.host_ops("compile").filter(pl.col("process_id") == self.process_id)
+        return intervals(self._calls("compilation")).union(intervals(own))
+
+    @cached_property
+    def blocking_calls(self) -> pl.DataFrame:
+        """Operating-system calls of the training thread in which it waits: ``start_ns, dur_ns, name``."""
+        thread = self._trace.training_thread(self.process_id)
+        frame = self._own("os_calls", "start_ns", "dur_ns", "thread_id", "name").filter(pl.col("thread_id") == thread)
+        return frame.with_columns(pl.col("name").cast(pl.String)).filter(pl.col("name").str.contains(BLOCKING_OS_CALLS))
+
+    @property
+    def host_blocked(self) -> IntervalSet:
+        """Time in :attr:`blocking_calls` without any CUDA call on the training thread."""
+        thread = self._trace.training_thread(self.process_id)
+        calls = self._own("cuda_api", "start_ns", "dur_ns", "thread_id").filter(pl.col("thread_id") == thread)
+        return intervals(self.blocking_calls).subtract(intervals(calls))
+
+    def _queued(self, calls: pl.DataFrame) -> IntervalSet:
+        """From the end of a launch call to the start of its work."""
+        work = [
+            self._own(name, "start_ns", "correlation_id").drop_nulls()
+            for name in schema.DEVICE_WORK
+            if name in self._trace.tables
+        ]
+        if not work:
+            return IntervalSet.empty()
+        launched = calls.drop_nulls("correlation_id").select(pl.col("end_ns").alias("called_ns"), "correlation_id")
+        pairs = pl.concat(work).join(launched, on="correlation_id")
+        return IntervalSet.of(pairs["called_ns"].to_numpy(), pairs["start_ns"].to_numpy())
+
+    def _calls(self, *kinds: str) -> pl.DataFrame:
+        return self._trace.api_calls(*kinds).filter(pl.col("process_id") == self.process_id)  # type: ignore[arg-type]
+
+    def _copies(self, kind: str) -> IntervalSet:
+        frame = self._own("memcpy", "start_ns", "dur_ns", "kind")
+        return intervals(frame.filter(pl.col("kind") == kind))
+
+    def _transfers(self, pattern: str) -> IntervalSet:
+        """Transfers that only the host tells of, where no device of the process was recorded."""
+        if self.process_id in self._trace.rank_busy:
+            return IntervalSet.empty()
+        own = self._trace.host_ops("transfer").filter(pl.col("process_id") == self.process_id)
+        return intervals(own.filter(pl.col("name").cast(pl.String).str.contains(pattern)))
+
+    def _own(self, table: str, *columns: str) -> pl.DataFrame:
+        frame = self._trace.frame(table, "process_id", *columns)
+        return frame.filter(pl.col("process_id") == self.process_id).select(columns)
+
+
+def host_classes(trace: TraceView) -> dict[int, HostClasses]:
+    """Classes of every rank, computed once per trace."""
+    if trace.derived.get("host_classes") is None:
+        trace.derived["host_classes"] = {rank: HostClasses(trace, rank) for rank in trace.ranks}
+    found: dict[int, HostClasses] = trace.derived["host_classes"]
+    return found
+
+
+def class_times(trace: TraceView, windows: dict[int, IntervalSet]) -> dict[str, int]:
+    """Nanoseconds of each class within ``windows`` (by process), summed over ranks."""
+    totals = dict.fromkeys(LABELS, 0)
+    for rank, window in windows.items():
+        for key, owned in host_classes(trace)[rank].sets.items():
+            totals[key] += int(owned.overlap(window.starts, window.ends).sum())
+    return totals
+
+
+def step_classes(trace: TraceView) -> pl.DataFrame:
+    """Classes of every steady step: ``step``, ``process``, ``dur_ns`` and nanoseconds by key of the class.
+
+    The classes of a row add up to ``dur_ns``. Rows are in the order of the steps.
+    """
+    steps = trace.steps.steady.select("step", pl.col("process_id").alias("process"), "start_ns", "end_ns")
+    parts = [
+        _of_rank(part, host_classes(trace)[rank])
+        for (rank,), part in steps.partition_by("process", as_dict=True).items()
+    ]
+    frame = pl.concat(parts).sort("start_ns", "process")
+    return frame.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns")).drop("start_ns", "end_ns")
+
+
+def _of_rank(steps: pl.DataFrame, classes: HostClasses) -> pl.DataFrame:
+    starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    return steps.with_columns(pl.Series(key, owned.overlap(starts, ends)) for key, owned in classes.sets.items())
+
+
+def measured(trace: TraceView) -> frozenset[str]:
+    """Keys of the classes that this capture could see at all."""
+    keys = {"host_compute"}
+    categories = set(trace.host_names["category"].to_list())
+    if trace.has_device_tables:
+        keys |= {"device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"}
+    if "cuda_api" in trace.tables:
+        keys |= {"synchronisation", "allocation", "kernel_launch", "compilation"}
+    if "os_calls" in trace.tables:
+        keys.add("host_blocked")
+    if categories:
+        keys.add("compilation")
+    if "transfer" in categories:
+        keys |= {"copy_d2h", "copy_h2d"}
+    if sees_input(trace):
+        keys.add("input_wait")
+    return frozenset(keys)
+
+
+def sees_host(trace: TraceView) -> bool:
+    """Whether the capture holds anything of what the host did; else every idle moment of a device looks alike."""
+    return any(name in trace.tables for name in ("cuda_api", "nvtx", "host_ops", "os_calls"))
+
+
+def sees_input(trace: TraceView) -> bool:
+    """Whether a wait for input would show in this capture."""
+    if trace.options.input_range is None and {"input", "pipeline"} & set(trace.host_names["category"].to_list()):
+        return True
+    return any(len(classes.input_wait) for classes in host_classes(trace).values())

@@ -1,0 +1,40 @@
+"""Events of steady steps, summed: what two runs have in common is the step, whatever else a capture holds."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.statistics import CALLS, TOTAL, rows_of
+from traceviz.analyses.derived.view import TraceView
+from traceviz.report import IN_STEPS, Column, Grid
+
+
+def sums_in_steps(trace: TraceView, events: pl.DataFrame, *keys: str, also: tuple[str, ...] = ()) -> pl.DataFrame:
+    """Those of ``events`` that begin in a steady step of their process, by ``keys``.
+
+    Args:
+        trace: The trace.
+        events: ``start_ns``, ``dur_ns``, ``process_id``, and the columns of ``keys`` and ``also``.
+        keys: Columns to group by.
+        also: Columns to add up besides.
+
+    Returns:
+        The keys, ``calls``, ``total_ns`` (overlapping events counted each) and the sums of ``also``; the largest total
+        first. Empty where there are no steps.
+    """
+    starts, processes = events["start_ns"].to_numpy(), events["process_id"]
+    inside = pl.repeat(False, events.height, dtype=pl.Boolean, eager=True)
+    for process, window in trace.steady.items():
+        inside |= (processes == process) & pl.Series(window.contains(starts), dtype=pl.Boolean)
+    sums = (pl.len().cast(pl.Int64).alias("calls"), pl.col("dur_ns").sum().alias("total_ns"), pl.col(also).sum())
+    found = events.filter(inside).group_by(keys).agg(*(sums if also else sums[:2]))
+    texts = pl.col(pl.Categorical, pl.Enum).cast(pl.String)
+    return found.with_columns(texts).sort("total_ns", *keys, descending=[True, *[False] * len(keys)])
+
+
+def steady_grid(frame: pl.DataFrame, *columns: Column) -> Grid:
+    """The grid of :func:`sums_in_steps`, for machines: ``columns`` of the keys, calls, total, and those after them."""
+    names = {column.name for column in columns}
+    rest = tuple(Column(name, name, "bytes", 1) for name in frame.columns if name not in {*names, "calls", "total_ns"})
+    every = (*columns, CALLS, TOTAL, *rest)
+    return Grid(every, rows_of(frame, tuple(column.name for column in every)), IN_STEPS, audience="machine")

@@ -1,0 +1,128 @@
+"""Where the program takes its next batch: NVTX ranges by name, operations of a framework by their category."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.view import TraceView
+
+INPUT_NAME = (
+    r"(?i)(^|[^a-z])(data[ _-]?(load|fetch|read|wait)|dataload"
+    r"|(load|fetch|read|get|next)[ _-]?(the[ _-]?)?(next[ _-]?)?(data|batch|input|sample|example|image)"
+    r"|input[ _-]?(pipeline|wait|data|batch)?($|[^a-z])|data($|[^a-z])"
+    r"|prefetch|preprocess|augment|decode[ _-]?(image|jpeg|batch)|iteratorgetnext|iterator::)|dataloader"
+)
+"""Names of ranges or categories in which input is loaded."""
+
+NOT_INPUT_NAME = r"(?i)dataparallel|to[ _-]device|copy|backward|forward|optimizer|aten::|autograd"
+"""Names that look like input and are not."""
+
+ANNOTATION = (
+    r"(?i)^(data[ _-]?(load(ing|er)?|fetch(ing)?|read(ing)?|wait(ing)?)|dataload(ing|er)"
+    r"|(load|fetch|read|get|next|take)[ _-]?(the[ _-]?)?(next[ _-]?)?(data|batch(es)?|(input|sample|example|image)s?)"
+    r"|(input|batch)[ _-]?(pipeline|wait|data|loading|fetch)|input|prefetch|preprocess(ing)?|augment(ation)?)"
+    r"[ _:#-]*\d*$"
+)
+"""Whole names of annotations in which a program loads its input; a runtime's own events contain such words, too."""
+
+HOOKS, RECORDED = "traceviz", "program"
+"""NVTX domains of the ranges that ``traceviz collect`` puts around parts of a step, and of ``traceviz.record``."""
+
+SAME_SHARE = 0.5
+"""Ranges of these are told by operations, too, where they cover at least this share of those in which there are any."""
+
+
+_ANNOTATIONS = ("annotation", "runtime")
+"""Categories among which annotations of the program are: some traces do not tell them from the runtime's events."""
+
+
+def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.DataFrame:
+    """Data-loading ranges on the training thread of a process: named (or categorised) like it, or as the user says.
+
+    A wait that NVTX and a framework's profiler both recorded counts once. The framework's events say more about it, so
+    the range that a hook of ours put around them yields; so does that of ``traceviz.record``, which told the framework
+    the same name. Ranges of the program's own stay.
+
+    Args:
+        trace: The trace.
+        process_id: The process.
+        takes: Its operations that take a batch (:func:`input_ops`).
+    """
+    thread = trace.training_thread(process_id)
+    own = trace.ranges.filter((pl.col("process_id") == process_id) & (pl.col("thread_id") == thread))
+    found = own.filter(is_input(trace.options.input_range))
+    if trace.options.input_range is not None or not takes.height:
+        return found
+    ours = found.filter(pl.col("domain") == HOOKS)
+    told = found.filter(pl.col("domain") == RECORDED).partition_by("name")
+    loops = [(ours, takes), *((part, takes.filter(pl.col("name") == part["name"][0])) for part in told)]
+    again = pl.concat([ranges.filter(_covered(ranges, operations)) for ranges, operations in loops])
+    return found.join(again, on="range_id", how="anti", maintain_order="left")
+
+
+def _covered(ranges: pl.DataFrame, operations: pl.DataFrame) -> pl.Series:
+    """Which ranges ``operations`` tell of: those that hold any, if most of these is covered.
+
+    Of one loop all or none, so that a stage is not what is left of it: of a short wait, the hook takes the larger part.
+    """
+    starts, ends = bounds(ranges)
+    told = intervals(operations).overlap(starts, ends)
+    holds = told > 0
+    return pl.Series(holds & (told.sum() >= SAME_SHARE * (ends - starts)[holds].sum()), dtype=pl.Boolean)
+
+
+def is_input(pattern: str | None) -> pl.Expr:
+    """Which rows of :attr:`TraceView.ranges` load input: those that match ``pattern``, else those named like it."""
+    if pattern is not None:
+        return pl.col("name").str.contains(pattern)
+    filed = pl.col("category").fill_null("").str.contains(INPUT_NAME)
+    named = pl.col("name").str.contains(INPUT_NAME) & ~pl.col("name").str.contains(NOT_INPUT_NAME)
+    return named | filed
+
+
+def input_ops(trace: TraceView, process_id: int) -> pl.DataFrame:
+    """Host operations in which a process waits for its next batch: rows of :meth:`TraceView.host_ops`.
+
+    Those that the trace files as input, and annotations of the training thread named like it; or those operations of
+    the training thread that match the user's pattern. An operation that the framework runs on another thread counts
+    where it belongs to a group of events that the training thread has a part in, or that is a step; in a trace without
+    groups, where the training thread takes no batches itself. A pipeline that fetches ahead in the background keeps
+    nobody waiting.
+    """
+    thread = trace.training_thread(process_id)
+    own = pl.col("process_id") == process_id
+    if trace.options.input_range is not None:
+        return trace.annotations(trace.options.input_range).filter(own & (pl.col("thread_id") == thread))
+    filed = trace.host_ops("input").filter(own)
+    away = filed.filter(pl.col("thread_id") != thread)
+    if away.height:
+        filed = filed.filter((pl.col("thread_id") == thread) | _of_the_program(trace, process_id))
+    named = _annotations(trace).filter(own & (pl.col("thread_id") == thread))
+    return pl.concat([filed.with_columns(pl.col("name", "category").cast(pl.String)), named]).sort("start_ns", "op_id")
+
+
+def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
+    """Whether a row belongs to a group of the training program.
+
+    Where the process has no groups, all rows do, unless the training thread takes batches itself.
+    """
+    thread = trace.training_thread(process_id)
+    own = trace.tables.scan("host_ops").filter((pl.col("process_id") == process_id) & pl.col("group_id").is_not_null())
+    if not own.select(pl.len()).collect().item():
+        takes = trace.host_ops("input").filter(pl.col("thread_id") == thread)
+        return pl.lit(value=not takes.height)
+    groups = own.filter(pl.col("thread_id") == thread).select("group_id").unique().collect()["group_id"].to_list()
+    if "steps" in trace.tables:
+        declared = trace.frame("steps", "process_id", "group_id").filter(pl.col("process_id") == process_id)
+        groups += declared["group_id"].drop_nulls().to_list()
+    return pl.col("group_id").is_in(groups).fill_null(value=False)
+
+
+def _annotations(trace: TraceView) -> pl.DataFrame:
+    """Annotations of the program named like data loading: rows of :meth:`TraceView.host_ops`."""
+    free = pl.col("category").is_in(_ANNOTATIONS)
+    known = trace.host_names.filter(free & pl.col("name").str.contains(ANNOTATION))
+    found = trace.host_ops(*_ANNOTATIONS) if known.height else trace.host_ops()
+    found = found.with_columns(pl.col("name", "category").cast(pl.String))
+    return found.filter(pl.col("name").is_in(known["name"].to_list()))

@@ -1,0 +1,43 @@
+"""Which ranks a trace holds, and of how many."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.view import TraceView
+
+WORLD_SIZE = r"(?i)^(distributedInfo\.)?world_?size$"
+"""Keys of the settings that state the number of ranks of the job."""
+
+
+_LISTED = 8
+"""So many ranks are named where they are not in a row."""
+
+
+def rank_numbers(trace: TraceView) -> dict[int, int]:
+    """Rank of every process of :attr:`TraceView.ranks`; the number of the process where its rank is not known.
+
+    Where processes would have the same number, as those of one program, all have that of the process.
+    """
+    stated = dict(trace.frame("processes", "process_id", "rank").drop_nulls("rank").iter_rows())
+    numbers = {process: stated.get(process, process) for process in trace.ranks}
+    return numbers if len(set(numbers.values())) == len(numbers) else {process: process for process in numbers}
+
+
+def stated_ranks(trace: TraceView) -> tuple[int, ...]:
+    """Ranks that the trace names, in order."""
+    return tuple(trace.frame("processes", "rank")["rank"].drop_nulls().unique().sort().to_list())
+
+
+def in_words(ranks: tuple[int, ...]) -> str:
+    """Numbers of ranks, in order, for people: ``0 to 7``, ``0, 3``; of many the first ones."""
+    if len(ranks) > 2 and ranks[-1] - ranks[0] == len(ranks) - 1:
+        return f"{ranks[0]} to {ranks[-1]}"
+    return ", ".join(map(str, ranks[:_LISTED])) + (", ..." if len(ranks) > _LISTED else "")
+
+
+def world_sizes(trace: TraceView) -> tuple[int, ...]:
+    """Numbers of ranks that the job has, as the traces state them: one number, unless they contradict each other."""
+    stated = trace.frame("settings", "key", "value").filter(pl.col("key").str.contains(WORLD_SIZE))
+    sizes = stated["value"].cast(pl.Int64, strict=False).drop_nulls()
+    return tuple(sizes.filter(sizes > 0).unique().sort().to_list())

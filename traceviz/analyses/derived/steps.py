@@ -1,0 +1,301 @@
+"""Training steps of a trace: declared where it says so, else inferred from what repeats.
+
+In order of trust: steps that the trace itself declares; NVTX ranges with a step-like name (or the user's); annotations
+of the framework with such a name; the cycle of NVTX ranges on the training thread; the cycle of compiled modules on a
+device; the cycle of the training thread's calls; the cycle of kernels. What was used and how sure it is travels with
+the steps.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.cycles import find_cycle
+from traceviz.analyses.derived.frames import parts_by
+from traceviz.intervals import Array
+
+StepSource = Literal["trace", "nvtx", "annotation", "nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle", "none"]
+
+INFERRED: frozenset[StepSource] = frozenset({"nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle"})
+"""Sources that are a guess, and said to be one."""
+
+STEP_NAME = (
+    r"(?i)^(?:profilerstep#?|train(?:ing)?|(?:(?:train(?:ing)?|global|mini|micro)[ _-]?)?(?:step|iter(?:ation)?|batch))"
+    r"(?:[ _:#=-]*#+)?$"
+)
+"""Step-like names, after running numbers were replaced by ``#``."""
+
+MIN_STEPS = 3
+"""Fewer repetitions do not make a loop."""
+
+MIN_RANGES = 2
+"""Sibling ranges in an inferred step: loading and computing, say."""
+MIN_KERNELS = 3
+"""Kernels in an inferred step; one kernel launched over and over is no training step."""
+
+STEP_SCHEMA = {
+    "process_id": pl.Int32,
+    "step": pl.Int64,
+    "name": pl.String,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "warmup": pl.Boolean,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of a trace.
+
+    Args:
+        source: Where they come from.
+        marker: The name that marks them, for people.
+        confidence: 1 for declared steps, else the likeness of the inferred cycles (0 to 1).
+        frame: One row per step and process, with the columns of :data:`STEP_SCHEMA`; sorted by process and start.
+        thread_id: Thread that carries the markers, by process.
+    """
+
+    source: StepSource
+    marker: str
+    confidence: float
+    frame: pl.DataFrame
+    thread_id: dict[int, int]
+
+    @property
+    def steady(self) -> pl.DataFrame:
+        """Steps after the warm-up."""
+        return self.frame.filter(~pl.col("warmup"))
+
+
+NO_STEPS = Steps("none", "", 0.0, pl.DataFrame(schema=STEP_SCHEMA), {})
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSteps:
+    """Steps of one process: ``frame`` has the columns of :data:`STEP_SCHEMA`."""
+
+    marker: str
+    confidence: float
+    frame: pl.DataFrame
+    thread_id: int | None
+
+
+def declared_steps(steps: pl.DataFrame) -> Steps:
+    """Steps from the ``steps`` table of a trace; a single one is enough, since the trace itself says so."""
+    frame = steps.with_columns(
+        (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("end_ns"), pl.col("name", "marker").cast(pl.String)
+    )
+    return joined("trace", [_declared(part) for part in parts_by(frame, "process_id").values()], at_least=1)
+
+
+def _declared(steps: pl.DataFrame) -> FoundSteps:
+    """The steps of one process by one marker, of one device.
+
+    A device knows its own steps better than the host, which runs ahead of it. Of several devices (they run the same
+    steps), and of several markers (training, evaluation), the one whose steps cover most time is used.
+    """
+    families = steps.group_by("marker", "device_id").agg(
+        (pl.col("end_ns") - pl.col("start_ns")).sum().alias("covered"), pl.col("start_ns").min()
+    )
+    ranked = families.with_columns(pl.col("device_id").is_null().alias("of_host")).sort(
+        "of_host", "covered", "start_ns", "device_id", "marker", descending=[False, True, False, False, False]
+    )
+    marker, device = ranked["marker"][0], ranked["device_id"][0]
+    chosen = steps.filter((pl.col("marker") == marker) & pl.col("device_id").eq_missing(pl.lit(device)))
+    chosen = chosen.sort("start_ns", "end_ns").with_columns(pl.col("step").fill_null(pl.int_range(pl.len())))
+    threads = chosen["thread_id"].drop_nulls()
+    return FoundSteps(marker, 1.0, finish(_tile(chosen)), threads[0] if threads.len() else None)
+
+
+def named_steps(ranges: pl.DataFrame, marker: str | None, source: StepSource = "nvtx") -> Steps:
+    """Steps from ranges with a step-like name.
+
+    Of several step-like families (``step`` around ``batch``), the one that covers most time is used.
+
+    Args:
+        ranges: ``process_id, thread_id, start_ns, end_ns, name, parent_id`` of closed ranges, ``name`` as text.
+        marker: The user's regular expression instead of :data:`STEP_NAME`; it sees the names as they are.
+        source: What the ranges are.
+    """
+    folded = ranges.with_columns(fold_numbers("name").alias("family"))
+    matches = pl.col("name").str.contains(marker) if marker else pl.col("family").str.contains(STEP_NAME)
+    if marker:
+        folded = folded.with_columns(pl.lit(marker).alias("family"))
+    found = folded.filter(matches)
+    parts = []
+    for part in parts_by(found, "process_id").values():
+        families = part.group_by("family", "thread_id").agg(
+            pl.len(), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("covered"), pl.col("start_ns").min()
+        )
+        families = families.filter(pl.col("len") >= MIN_STEPS).sort("covered", "start_ns", descending=[True, False])
+        if families.height:
+            family, thread = families["family"][0], families["thread_id"][0]
+            chosen = part.filter((pl.col("family") == family) & (pl.col("thread_id") == thread)).sort("start_ns")
+            numbered = chosen.with_columns(_step_numbers(chosen["name"]))
+            parts.append(FoundSteps(family, 1.0, finish(_tile(numbered)), thread))
+    return joined(source, parts)
+
+
+def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int]]) -> Steps:
+    """Steps from the cycle of sibling NVTX ranges (data loading, forward, backward ...) on one thread.
+
+    The outermost depth that cycles convincingly is used, provided that its cycles cover most of the device work.
+
+    Args:
+        ranges: As for :func:`named_steps`, with ``depth``.
+        busy_extent: First and last device work of each process; ranges of other processes are not looked at.
+    """
+    parts = []
+    for process_id, (first, last) in busy_extent.items():
+        own = ranges.filter(pl.col("process_id") == process_id).with_columns(fold_numbers("name").alias("family"))
+        levels = own.filter(pl.col("depth") <= 4).sort("depth", "thread_id", "start_ns")
+        for part in levels.partition_by("depth", "thread_id", maintain_order=True):
+            found = cycle_steps(part, "family", at_least=MIN_RANGES)
+            if found and found.confidence >= 0.8 and covers(found.frame, first, last):
+                parts.append(found)
+                break
+    return joined("nvtx_cycle", parts)
+
+
+def kernel_cycle_steps(kernels: pl.DataFrame) -> Steps:
+    """Steps from the cycle of kernel names of each process.
+
+    Args:
+        kernels: ``process_id, start_ns, end_ns, name``, sorted by start.
+    """
+    parts = []
+    for part in parts_by(kernels, "process_id").values():
+        found = cycle_steps(part, "name", at_least=MIN_KERNELS)
+        if found:
+            parts.append(found)
+    return joined("kernel_cycle", parts)
+
+
+def fold_numbers(column: str) -> pl.Expr:
+    """The text of ``column`` with every run of digits replaced by ``#``."""
+    return pl.col(column).str.replace_all(r"\d+", "#")
+
+
+def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> FoundSteps | None:
+    """Steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events."""
+    starts = events["start_ns"].to_numpy()
+    ends = np.maximum.accumulate(events["end_ns"].to_numpy()) if events.height else starts
+    pauses = np.concatenate([[0], np.maximum(starts[1:] - ends[:-1], 0)]) if events.height else starts
+    cycle = find_cycle(events[name].cast(pl.Categorical).to_physical().to_numpy(), pauses)
+    if cycle is None or np.median(np.diff(cycle.anchors)) < at_least:
+        return None
+    edges = starts[cycle.anchors]
+    label = str(events[name][int(cycle.anchors[0])])
+    frame = pl.DataFrame(
+        {
+            "process_id": np.full(edges.size - 1, events["process_id"][0], np.int32),
+            "step": np.arange(edges.size - 1),
+            "name": [label] * (edges.size - 1),
+            "start_ns": edges[:-1],
+            "end_ns": edges[1:],
+        }
+    )
+    thread = events["thread_id"][0] if "thread_id" in events.columns else None
+    return FoundSteps(label, cycle.likeness, finish(frame.with_columns(pl.lit(False).alias("cut"))), thread)
+
+
+def covers(steps: pl.DataFrame, first: int, last: int) -> bool:
+    """Whether ``steps`` span at least half of the time from ``first`` to ``last``."""
+    start, end = int(steps["start_ns"].min() or 0), int(steps["end_ns"].max() or 0)  # type: ignore[arg-type]
+    return min(end, last) - max(start, first) >= 0.5 * (last - first)
+
+
+def _tile(markers: pl.DataFrame) -> pl.DataFrame:
+    """Let each step begin where its predecessor ended: what happens between two markers belongs to the later one.
+
+    Loops often mark only the computation, and load the batch between the markers. A gap is left out where the
+    markers lie in different parent ranges (two epochs), or where it is far longer than the others (an evaluation)::
+
+        marked     |load| step 0 |load| step 1 |load| step 2 |
+        tiled           | step 0 |    step 1   |    step 2   |
+
+    Column ``cut`` says of a step that time before it was left out, while other steps include theirs.
+    """
+    starts, ends = markers["start_ns"].to_numpy(), markers["end_ns"].to_numpy()
+    previous = np.concatenate([[np.iinfo(np.int64).min], np.maximum.accumulate(ends)[:-1]])
+    begins = np.maximum(starts, previous)  # markers that overlap are cut, so that no time counts twice
+    same = np.concatenate([[False], _same_parent(markers)])
+    gaps = np.where(same, starts - previous, 0)
+    inner = gaps[same & (gaps >= 0)]
+    typical = int(np.median(inner)) if inner.size else 0
+    limit = max(10 * typical, int(np.median(ends - starts)))
+    tiled = same & (gaps > 0) & (gaps <= limit)
+    begins = np.where(tiled, previous, begins)
+    cut = ~same & (typical > 0.1 * np.median(ends - starts))
+    return markers.with_columns(pl.Series("start_ns", begins), pl.Series("cut", cut)).filter(
+        pl.col("end_ns") > pl.col("start_ns")
+    )
+
+
+def _same_parent(markers: pl.DataFrame) -> Array:
+    if "parent_id" not in markers.columns:
+        return np.ones(max(markers.height - 1, 0), dtype=bool)
+    parents = markers["parent_id"].fill_null(-1).to_numpy()
+    return np.asarray(parents[1:] == parents[:-1])
+
+
+def finish(steps: pl.DataFrame) -> pl.DataFrame:
+    """Mark the warm-up and select the columns of :data:`STEP_SCHEMA`."""
+    warmup = warmup_steps((steps["end_ns"] - steps["start_ns"]).to_numpy()) | steps["cut"].to_numpy()
+    return steps.with_columns(pl.Series("warmup", warmup)).select(
+        pl.col(name).cast(kind) for name, kind in STEP_SCHEMA.items()
+    )
+
+
+def warmup_steps(durations: Array) -> Array:
+    """Which of the first steps are outliers (compilation, caches, worker start-up), as booleans.
+
+    A step is an outlier when it exceeds the median by half of it and by five robust standard deviations. Steps up to
+    the last outlier among the first tenth to quarter (at most 10 steps) are warm-up; later outliers are real.
+    """
+    count = durations.size
+    if count < MIN_STEPS:
+        return np.zeros(count, dtype=bool)
+    median = float(np.median(durations))
+    spread = 1.4826 * float(np.median(np.abs(durations - median)))
+    early = durations[: min(10, max(1, count // 4))] > median + max(0.5 * median, 5 * spread)
+    last = int(np.flatnonzero(early)[-1]) + 1 if early.any() else 0
+    return np.asarray(np.arange(count) < last)
+
+
+def _step_numbers(names: pl.Series) -> pl.Series:
+    """The running number at the end of each name where all have one, else 0, 1, 2 ..."""
+    numbers = names.str.extract(r"(\d+)\D*$").cast(pl.Int64, strict=False)
+    if numbers.null_count() or not numbers.is_sorted():
+        return pl.Series("step", np.arange(len(names)))
+    return numbers.alias("step")
+
+
+def joined(source: StepSource, parts: list[FoundSteps], at_least: int = MIN_STEPS - 1) -> Steps:
+    """Steps of all processes that have ``at_least`` that many."""
+    parts = [part for part in parts if part.frame.height >= at_least]
+    if not parts:
+        return NO_STEPS
+    threads = {int(p.frame["process_id"][0]): p.thread_id for p in parts if p.thread_id is not None}
+    return Steps(
+        source,
+        parts[0].marker,
+        min(part.confidence for part in parts),
+        pl.concat([part.frame for part in parts]).sort("process_id", "start_ns"),
+        threads,
+    )
+
+
+def valid_pattern(pattern: str) -> bool:
+    """Whether ``pattern`` is a regular expression that both Python and polars accept."""
+    try:
+        re.compile(pattern)
+        pl.Series([""]).str.contains(pattern)
+    except (re.error, pl.exceptions.ComputeError):
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""What the devices did: busy time, kernels, copies, memory, efficiency."""

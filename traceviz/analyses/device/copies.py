@@ -1,0 +1,232 @@
+"""Copies and fills of device memory: how much, how fast, from which kind of memory, and what compute hides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.derived.device_work import exposed, judged_device_ns, kernel_busy
+from traceviz.analyses.derived.frames import intervals, parts_by
+from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, rows_of
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.intervals import IntervalSet
+from traceviz.report import Audience, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.units import format_ns, format_ratio, format_value
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Copies, or calls, of one kind in judged time that no kernel hides: their number, bytes and exposed time."""
+
+    calls: int
+    bytes: int
+    exposed_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTimes:
+    """Copies and fills by kind and memory, and those worth changing.
+
+    Args:
+        by_memory: One row per (kind, source, destination), the largest total first.
+        by_kind: One row per kind, with the distribution of times and sizes.
+        in_steps: Those that begin in steady steps, by kind.
+        exposed_ns: Time in which a device copies or fills and runs no kernel, summed over devices.
+        pageable: Copies between a device and pageable host memory.
+        blocking: Calls that return only when their copy is done.
+        judged_ns: Judged time of all devices.
+        judged_words: What the judged time is, in words.
+        has_steps: Whether judged time is that of steady steps.
+    """
+
+    by_memory: pl.DataFrame
+    by_kind: pl.DataFrame
+    in_steps: pl.DataFrame
+    exposed_ns: int
+    pageable: Waiting
+    blocking: Waiting
+    judged_ns: int
+    judged_words: str
+    has_steps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesAnalysis(Analysis[CopyTimes]):
+    """Memory copies and fills, judged by the kind of memory and not by the name of the call.
+
+    Args:
+        small_bytes: Copies up to this size are small: they are staged at once, and pinning gains nothing.
+        min_share: Exposed time from this share of the judged time on is a finding, where steps are known. Where they
+            are not, loading the program's data at the start cannot be told apart, and only a warning is raised.
+    """
+
+    slug: ClassVar[str] = "copies"
+    title: ClassVar[str] = "Copies"
+    needs: ClassVar[tuple[str, ...]] = ("memcpy",)
+    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "cuda_api")
+    rules: ClassVar[tuple[str, ...]] = ("TV302", "TV303")
+
+    small_bytes: int = 64 * 1024
+    min_share: float = 0.01
+
+    def run(self, trace: TraceView) -> CopyTimes:
+        """Aggregate copies and fills, and overlay them with kernels."""
+        work = _copies_and_fills(trace)
+        kernels = kernel_busy(trace)
+        return CopyTimes(
+            by_memory=self._by_memory(work, kernels),
+            by_kind=work.group_by("kind")
+            .agg(*duration_statistics(), *_sizes())
+            .sort("total_ns", "kind", descending=True),
+            in_steps=sums_in_steps(trace, work, "kind", also=("bytes",)),
+            exposed_ns=_total(exposed(work, kernels)),
+            pageable=self._pageable(trace, work, kernels),
+            blocking=_blocking(trace),
+            judged_ns=judged_device_ns(trace),
+            judged_words=trace.judged_words,
+            has_steps=bool(trace.steady),
+        )
+
+    def _by_memory(self, work: pl.DataFrame, kernels: dict[int, IntervalSet]) -> pl.DataFrame:
+        small = (pl.col("bytes") < self.small_bytes).sum().cast(pl.Int64).alias("small_calls")
+        grouped = work.group_by(_MEMORY).agg(*duration_statistics(), *_sizes(), small)
+        parts = {key: _total(exposed(part, kernels)) for key, part in work.partition_by(_MEMORY, as_dict=True).items()}
+        per_second = pl.when(pl.col("total_ns") > 0).then(pl.col("bytes") * 1e9 / pl.col("total_ns"))
+        return grouped.with_columns(
+            per_second.alias("bandwidth"),
+            pl.Series("exposed_ns", [parts[key] for key in grouped.select(_MEMORY).iter_rows()], pl.Int64),
+        ).sort("total_ns", *_MEMORY, descending=[True, False, False, False])
+
+    def _pageable(self, trace: TraceView, work: pl.DataFrame, kernels: dict[int, IntervalSet]) -> Waiting:
+        from_pageable = (pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable")
+        to_pageable = (pl.col("kind") == "d2h") & (pl.col("dst_memory") == "pageable")
+        large = work.filter((from_pageable | to_pageable) & (pl.col("bytes") > self.small_bytes))
+        calls = size = waiting = 0
+        for process, part in parts_by(large, "process_id").items():
+            window = trace.judged(process)
+            inside = part.filter(pl.Series(window.contains(part["start_ns"].to_numpy()), dtype=pl.Boolean))
+            calls, size = calls + inside.height, size + int(inside["bytes"].sum())
+            waiting += sum(alone.intersect(window).total for alone in exposed(inside, kernels).values())
+        return Waiting(calls, size, waiting)
+
+    def judge(self, result: CopyTimes) -> tuple[Finding, ...]:
+        """Pageable copies, and blocking copy calls in steady steps, that keep the device from computing."""
+        least = self.min_share if result.has_steps else WARNING_SHARE
+        found = []
+        if result.pageable.calls and result.pageable.exposed_ns >= least * result.judged_ns:
+            found.append(_finding("TV302", "copies from or to pageable host memory", result.pageable, result))
+        if result.has_steps and result.blocking.calls and result.blocking.exposed_ns >= least * result.judged_ns:
+            found.append(_finding("TV303", "copy calls that block the host", result.blocking, result))
+        return tuple(found)
+
+    def describe(self, result: CopyTimes) -> Section:
+        """Totals, and one row per kind and memory."""
+        facts = (
+            Fact("bytes", "bytes", int(result.by_kind["bytes"].sum()), "bytes"),
+            Fact("total_ns", "time, summed", int(result.by_kind["total_ns"].sum()), "ns"),
+            Fact("exposed_ns", "no kernel meanwhile", result.exposed_ns, "ns"),
+            Fact("calls", "copies and fills", int(result.by_kind["calls"].sum()), "count"),
+        )
+        rows = rows_of(result.by_memory, tuple(column.name for column in _COLUMNS))
+        audience: Audience = "all" if rows else "machine"
+        by_memory = Grid(_COLUMNS, rows, audience=audience)
+        kind_names = tuple(column.name for column in _KIND_COLUMNS)
+        by_kind = Grid(_KIND_COLUMNS, rows_of(result.by_kind, kind_names), "By kind", audience="machine")
+        steady = steady_grid(result.in_steps, Column("kind", "Kind", "text", 0))
+        said = () if rows else (Prose("Nothing was copied or filled."),)
+        return Section(self.slug, self.title, (*said, Facts(facts, audience=audience), by_memory, by_kind, steady))
+
+
+_MEMORY = ("kind", "src_memory", "dst_memory")
+
+_COLUMNS = (
+    Column("kind", "Kind", "text", 0),
+    Column("src_memory", "From", "text", 1),
+    Column("dst_memory", "To", "text", 1),
+    CALLS,
+    Column("bytes", "Bytes", "bytes", 0),
+    TOTAL,
+    Column("bandwidth", "Bandwidth", "bytes/s", 1),
+    Column("mean_bytes", "Mean size", "bytes", 3),
+    Column("small_calls", "Small", "count", 4),
+    Column("exposed_ns", "Exposed", "ns", 2),
+    *DURATION_COLUMNS,
+)
+
+_KIND_COLUMNS = (
+    Column("kind", "Kind", "text", 0),
+    CALLS,
+    Column("bytes", "Bytes", "bytes", 0),
+    TOTAL,
+    *DURATION_COLUMNS,
+    Column("mean_bytes", "Mean size", "bytes", 3),
+    Column("median_bytes", "Median size", "bytes", 3),
+    Column("min_bytes", "Min size", "bytes", 4),
+    Column("max_bytes", "Max size", "bytes", 4),
+    Column("stddev_bytes", "Std dev of size", "bytes", 5),
+)
+
+
+def _copies_and_fills(trace: TraceView) -> pl.DataFrame:
+    """Copies, and fills as kind ``memset`` without a source; kinds and memory as text."""
+    times = ("start_ns", "dur_ns", "process_id", "device_id", "bytes")
+    copies = trace.frame("memcpy", *times, *_MEMORY).with_columns(pl.col(_MEMORY).cast(pl.String))
+    fills = trace.frame("memset", *times, "memory").select(
+        *times,
+        pl.lit("memset").alias("kind"),
+        pl.lit(None, pl.String).alias("src_memory"),
+        pl.col("memory").cast(pl.String).alias("dst_memory"),
+    )
+    return pl.concat([copies, fills])
+
+
+def _sizes() -> tuple[pl.Expr, ...]:
+    size = pl.col("bytes")
+    return (
+        size.sum(),
+        size.mean().alias("mean_bytes"),
+        size.median().alias("median_bytes"),
+        size.min().alias("min_bytes"),
+        size.max().alias("max_bytes"),
+        size.std(ddof=1).fill_null(0.0).alias("stddev_bytes"),
+    )
+
+
+def _blocking(trace: TraceView) -> Waiting:
+    """Blocking copy calls in steady steps, and the time within them in which no kernel of the process runs.
+
+    Fills are left out: ``cudaMemset`` returns before the device has filled.
+    """
+    calls = trace.api_calls("blocking_copy").filter(pl.col("name").str.contains("Memcpy"))
+    kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id")
+    count = waiting = 0
+    for process, window in trace.steady.items():
+        own = calls.filter(pl.col("process_id") == process)
+        count += int(window.contains(own["start_ns"].to_numpy()).sum())
+        computing = intervals(kernels.filter(pl.col("process_id") == process))
+        waiting += intervals(own).intersect(window).subtract(computing).total
+    return Waiting(count, 0, waiting)
+
+
+def _finding(code: str, what: str, waiting: Waiting, result: CopyTimes) -> Finding:
+    share = format_ratio(waiting.exposed_ns / max(result.judged_ns, 1))
+    size = f" of {format_value(waiting.bytes, 'bytes')} in all" if waiting.bytes else ""
+    message = (
+        f"{waiting.calls:,} {what}{size} leave the device without a kernel for {format_ns(waiting.exposed_ns)}, "
+        f"{share} of the {result.judged_words}."
+    )
+    evidence = [
+        Fact("calls", "calls", waiting.calls, "count"),
+        Fact("exposed_ns", "time without a kernel", waiting.exposed_ns, "ns"),
+    ]
+    if waiting.bytes:
+        evidence.append(Fact("bytes", "bytes", waiting.bytes, "bytes"))
+    return finding(code, message, tuple(evidence), waiting.exposed_ns, result.judged_ns, result.judged_words)
+
+
+def _total(sets: dict[int, IntervalSet]) -> int:
+    return sum(part.total for part in sets.values())

@@ -1,0 +1,260 @@
+"""Devices: which the program could use, which it did use, and how far its kernels fill them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import polars as pl
+
+from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.derived.frames import unions_by
+from traceviz.analyses.derived.statistics import ratio
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.device.pools import highest_use
+from traceviz.analyses.device.use import device_names
+from traceviz.intervals import union_all
+from traceviz.kernel_names import COMMUNICATION
+from traceviz.report import Column, Fact, Facts, Finding, Grid, Row, Section, Skipped
+from traceviz.units import format_ns, format_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One device that the trace names; times in nanoseconds.
+
+    Args:
+        name: Its name for people.
+        kernels: Kernels that ran on it.
+        kernel_ns: Time in which kernels run: the union over its streams.
+        small_ns: Sum of the durations of kernels with fewer blocks than the device has multiprocessors.
+        sized_ns: Sum of the durations of kernels whose grid is known, on a device whose multiprocessors are.
+        sm_count: Streaming multiprocessors.
+        memory_bytes: Its memory.
+    """
+
+    name: str
+    kernels: int
+    kernel_ns: int
+    small_ns: int
+    sized_ns: int
+    sm_count: int | None
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """All devices that the trace names.
+
+    Args:
+        devices: In their order.
+        framework: Whether a framework recorded them: then they are those that the program could use, and not all of
+            the machine.
+        one_of_many: Whether the program is one rank of several: then the others use the other devices.
+        whole: Whether the trace is the whole capture; outside of a time window, other devices may compute.
+        busy_ns: Kernel time within the judged time, over the devices.
+        small_busy_ns: The part of it in which nothing but small grids runs.
+        judged_ns: Judged time, once for each device that computes.
+        judged_words: What the judged time is, in words.
+        used_share: Highest use of device memory as a share of its capacity, over the pools; ``None`` if not recorded.
+    """
+
+    devices: tuple[Device, ...]
+    framework: bool
+    one_of_many: bool
+    whole: bool
+    busy_ns: int
+    small_busy_ns: int
+    judged_ns: int
+    judged_words: str
+    used_share: float | None
+
+    @property
+    def computing(self) -> int:
+        """Devices on which kernels ran."""
+        return sum(device.kernels > 0 for device in self.devices)
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesAnalysis(Analysis[Devices]):
+    """Devices visible and used, and kernels too small for them.
+
+    Args:
+        computing: With so many devices computing or fewer, the others count as unused,
+        limiting_share: provided that kernels run in at least this share of the judged time: where the device that is
+            used waits for its input or for launches, more of them would wait as well.
+        small_share: From this share of the judged time on that passes in grids too small for the device,
+        free_share: provided that at least this share of its memory was never in use, it is a finding.
+    """
+
+    slug: ClassVar[str] = "devices"
+    title: ClassVar[str] = "Devices"
+    needs: ClassVar[tuple[str, ...]] = ("kernels",)
+    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "memory_events", "settings")
+    rules: ClassVar[tuple[str, ...]] = ("TV408", "TV409")
+
+    computing: int = 1
+    limiting_share: float = 0.75
+    small_share: float = WARNING_SHARE
+    free_share: float = 0.5
+
+    def run(self, trace: TraceView) -> Devices | Skipped:
+        """Look at every device that the trace names."""
+        table = trace.frame("devices", "device_id", "kind", "sm_count", "memory_bytes").filter(pl.col("kind") != "cpu")
+        if not table.height:
+            return self.skipped("the trace names no accelerator")
+        kernels = _sized(trace, table)
+        per_device = _per_device(trace, table, kernels)
+        judged = {
+            device: union_all(trace.judged(int(process)) for process in processes)
+            for device, processes in kernels.group_by("device_id").agg(pl.col("process_id").unique()).iter_rows()
+        }
+        busy, full = unions_by(kernels, "device_id"), unions_by(kernels.filter(~pl.col("small")), "device_id")
+        inside = {device: busy[device].intersect(window) for device, window in judged.items()}
+        small = sum(own.subtract(full[device]).total if device in full else own.total for device, own in inside.items())
+        return Devices(
+            devices=per_device,
+            framework="host_ops" in trace.tables,
+            one_of_many=_is_one_of_many(trace),
+            whole=not trace.is_window,
+            busy_ns=sum(own.total for own in inside.values()),
+            small_busy_ns=small,
+            judged_ns=sum(window.total for window in judged.values()),
+            judged_words=trace.judged_words,
+            used_share=highest_use(trace),
+        )
+
+    def judge(self, result: Devices) -> tuple[Finding, ...]:
+        """Devices that do not compute, and kernels too small for a device with free memory."""
+        return (*self._unused(result), *self._small(result))
+
+    def _unused(self, result: Devices) -> tuple[Finding, ...]:
+        visible, used = len(result.devices), result.computing
+        if not (result.framework and result.whole) or result.one_of_many:
+            return ()
+        if not 0 < used <= self.computing or used == visible:
+            return ()
+        if result.busy_ns < self.limiting_share * result.judged_ns:
+            return ()
+        saved = round(result.busy_ns * (1 - used / visible))
+        message = (
+            f"The program can use {visible} devices and computes on {used}: {format_ns(result.busy_ns)} of kernels "
+            f"would at best take {format_ns(result.busy_ns * used / visible)} on all of them."
+        )
+        evidence = (
+            Fact("visible", "devices visible", visible, "count"),
+            Fact("computing", "devices that compute", used, "count"),
+            Fact("busy_ns", "kernel time", result.busy_ns, "ns"),
+        )
+        return (finding("TV408", message, evidence, saved, result.judged_ns, result.judged_words),)
+
+    def _small(self, result: Devices) -> tuple[Finding, ...]:
+        if result.used_share is None or 1 - result.used_share < self.free_share or not result.judged_ns:
+            return ()
+        if result.small_busy_ns < self.small_share * result.judged_ns:
+            return ()
+        message = (
+            f"In {format_ratio(result.small_busy_ns / result.judged_ns)} of the {result.judged_words} only kernels run "
+            f"that have fewer blocks than the device has multiprocessors, and {format_ratio(1 - result.used_share)} of "
+            "its memory was never in use: there is room for a larger batch."
+        )
+        evidence = (
+            Fact("small_busy_ns", "only small grids running", result.small_busy_ns, "ns"),
+            Fact("busy_ns", "kernel time", result.busy_ns, "ns"),
+            Fact("free_share", "memory never in use", 1 - result.used_share, "ratio"),
+        )
+        cost = result.small_busy_ns
+        return (finding("TV409", message, evidence, cost, result.judged_ns, result.judged_words),)
+
+    def describe(self, result: Devices) -> Section:
+        """How many devices compute, and one row per device."""
+        sized = sum(device.sized_ns for device in result.devices)
+        small = sum(device.small_ns for device in result.devices)
+        counts = (
+            Fact("visible", "devices named", len(result.devices), "count"),
+            Fact("computing", "devices that compute", result.computing, "count"),
+        )
+        shares = (
+            Fact("small_grid_share", "kernel time in grids smaller than the device", ratio(small, sized), "ratio"),
+            Fact("memory_used_share", "highest use of device memory", result.used_share, "ratio"),
+        )
+        shown = _folded(result.devices)
+        complete = Grid(_COLUMNS, _rows(result.devices), audience="all" if shown is None else "machine")
+        shorter = () if shown is None else (Grid(_COLUMNS, _rows(shown)),)
+        known = tuple(fact for fact in shares if fact.value is not None)
+        unknown = Facts(tuple(fact for fact in shares if fact.value is None), audience="machine")
+        return Section(self.slug, self.title, (Facts((*counts, *known)), unknown, complete, *shorter))
+
+
+_COLUMNS = (
+    Column("device", "Device", "text", 0),
+    Column("kernels", "Kernels", "count", 0),
+    Column("kernel_ns", "Kernel time", "ns", 0),
+    Column("small_grid_share", "In small grids", "ratio", 1),
+    Column("sm_count", "SMs", "count", 2),
+    Column("memory_bytes", "Memory", "bytes", 2),
+)
+
+
+def _rows(devices: tuple[Device, ...]) -> tuple[Row, ...]:
+    return tuple(
+        (
+            *(device.name, device.kernels, device.kernel_ns, ratio(device.small_ns, device.sized_ns)),
+            *(device.sm_count, device.memory_bytes),
+        )
+        for device in devices
+    )
+
+
+def _folded(devices: tuple[Device, ...]) -> tuple[Device, ...] | None:
+    """Devices with those without kernels in one row, where they are several of one make; else ``None``."""
+    used = [device for device in devices if device.kernels]
+    unused = [device for device in devices if not device.kernels]
+    makes = {(device.sm_count, device.memory_bytes) for device in unused}
+    if not used or len(unused) < 2 or len(makes) > 1:
+        return None
+    return (*used, replace(unused[0], name=f"{len(unused)} others"))
+
+
+WORLD_SIZE = "distributedInfo.world_size"
+"""Setting by which a PyTorch trace states how many ranks its job has."""
+
+
+def _is_one_of_many(trace: TraceView) -> bool:
+    """Whether the job has several ranks: the trace says so, or its kernels exchange data with them."""
+    sizes = trace.frame("settings", "key", "value").filter(pl.col("key") == WORLD_SIZE)["value"]
+    stated = (sizes.cast(pl.Int64, strict=False) > 1).any()
+    return bool(stated) or any(known.family == COMMUNICATION for known in trace.kernel_classes.values())
+
+
+def _sized(trace: TraceView, devices: pl.DataFrame) -> pl.DataFrame:
+    """Kernels with ``blocks`` in their grid and whether they are ``small`` for their device, where both are known."""
+    kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id", "grid_x", "grid_y", "grid_z")
+    joined = kernels.join(devices.select("device_id", "sm_count"), on="device_id", how="left")
+    blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
+    known = (blocks < pl.col("sm_count")).alias("known_small")
+    return joined.with_columns(known).with_columns(pl.col("known_small").fill_null(False).alias("small"))
+
+
+def _per_device(trace: TraceView, table: pl.DataFrame, kernels: pl.DataFrame) -> tuple[Device, ...]:
+    names = device_names(trace)
+    busy = unions_by(kernels, "device_id")
+    sums = kernels.group_by("device_id").agg(
+        pl.len().cast(pl.Int64).alias("kernels"),
+        pl.col("dur_ns").filter(pl.col("small")).sum().alias("small_ns"),
+        pl.col("dur_ns").filter(pl.col("known_small").is_not_null()).sum().alias("sized_ns"),
+    )
+    counts = pl.col("kernels", "small_ns", "sized_ns").fill_null(0)
+    rows = table.join(sums, on="device_id", how="left").sort("device_id").with_columns(counts)
+    return tuple(
+        Device(
+            name=names[row["device_id"]],
+            kernels=row["kernels"],
+            kernel_ns=busy[row["device_id"]].total if row["device_id"] in busy else 0,
+            small_ns=row["small_ns"],
+            sized_ns=row["sized_ns"],
+            sm_count=row["sm_count"],
+            memory_bytes=row["memory_bytes"],
+        )
+        for row in rows.iter_rows(named=True)
+    )

@@ -1,0 +1,347 @@
+"""How far kernels fill the GPUs that they run on: multiprocessors (SMs) with work, and occupied thread slots.
+
+A GPU counts as busy when a kernel of one block runs on one of its hundred SMs. Two estimates from the launch shapes say
+more, by the definitions of PyTorch's TensorBoard plugin:
+
+* **SM efficiency**: the SMs that have a block to run, on average over the time: ``min(blocks / SMs, 1)`` of each
+  moment, blocks summed over the kernels that run at once; idle time counts as 0.
+* **Achieved occupancy**: the share of thread slots taken, on average over kernels weighted by their durations
+  (:mod:`traceviz.analyses.device.occupancy`); idle time does not count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.frames import bounds, intervals, parts_by
+from traceviz.analyses.derived.statistics import CALLS, TOTAL, ratio, rows_of
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.device.occupancy import SHAPE, filled
+from traceviz.analyses.device.use import device_names
+from traceviz.intervals import Array, IntervalSet, union_all
+from traceviz.kernel_names import COMMUNICATION
+from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
+from traceviz.units import format_ns, format_ratio
+
+_PARTS = 1_000_000
+"""Loads are added up as millionths: whole numbers, so that what is added and taken away again leaves nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filling:
+    """Shares of a GPU's SMs that have a block, from each of ``times`` to the next.
+
+    ::
+
+        kernel A, 0.5 blocks per SM   |-------|
+        kernel B, 0.7 blocks per SM       |-------|
+        share of SMs with a block      0.5  1  0.7
+    """
+
+    times: Array
+    shares: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, starts: Array, ends: Array, load: npt.NDArray[np.float64]) -> Filling:
+        """From kernels that begin, end and put ``load`` blocks on each SM."""
+        parts = np.rint(np.minimum(load, 1.0) * _PARTS).astype(np.int64)  # more than one block fill an SM no further
+        times = np.concatenate([starts, ends])
+        order = np.argsort(times, kind="stable")
+        running = np.cumsum(np.concatenate([parts, -parts])[order])
+        return cls(times[order], np.minimum(running[:-1], _PARTS) / _PARTS)
+
+    def within(self, window: IntervalSet) -> float:
+        """Time within ``window``, multiplied with the share of each moment."""
+        return float((window.overlap(self.times[:-1], self.times[1:]) * self.shares).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """How far kernels fill one GPU within a time.
+
+    Args:
+        window_ns: That time.
+        kernel_ns: The part of it in which a kernel runs.
+        sm_efficiency: SM efficiency, 0 to 1; ``None`` where the blocks per SM of no kernel are known.
+        occupancy: Achieved occupancy, 0 to 1; ``None`` where that of no kernel is known.
+        blocks_per_sm: Mean over the kernels, weighted by duration.
+        small_ns: Sum of the durations of kernels with fewer blocks than SMs.
+        loaded_ns: Sum of the durations of kernels whose blocks per SM are known,
+        occupied_ns: and of those whose occupancy is known,
+        summed_ns: of all.
+        empty_ns: Time worth of SMs without a block while a kernel of known shape runs: one half of the SMs empty for
+            1 ms is 0.5 ms. Communication, whose grids are small on purpose, is left out.
+    """
+
+    window_ns: int
+    kernel_ns: int
+    sm_efficiency: float | None
+    occupancy: float | None
+    blocks_per_sm: float | None
+    small_ns: int
+    loaded_ns: int
+    occupied_ns: int
+    summed_ns: int
+    empty_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTime:
+    """One GPU: ``judged`` in the judged time, ``span_ns`` and ``kernel_ns`` (kernels run) in all recorded time."""
+
+    device: str
+    span_ns: int
+    kernel_ns: int
+    judged: Efficiency
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GpuEfficiency:
+    """All GPUs on which kernels ran, and the kernels by name.
+
+    Args:
+        gpus: The GPUs.
+        kernels: One row per name: ``name, calls, total_ns, sm_efficiency, occupancy, blocks_per_sm``.
+        stated: Whether the trace states occupancies,
+        computed: and whether any are computed here, because it does not.
+        judged_words: What the judged time is, in words.
+    """
+
+    gpus: tuple[GpuTime, ...]
+    kernels: pl.DataFrame
+    stated: bool
+    computed: bool
+    judged_words: str
+
+    def total(self, name: str) -> int:
+        """Sum of a figure of the judged time over the GPUs."""
+        return sum(getattr(gpu.judged, name) for gpu in self.gpus)
+
+    def mean(self, name: str, weight: str) -> float | None:
+        """Mean of a figure over the GPUs for which it is known, by ``weight``."""
+        known = [g.judged for g in self.gpus if getattr(g.judged, name) is not None and getattr(g.judged, weight)]
+        whole = sum(getattr(gpu, weight) for gpu in known)
+        return _rounded(sum(getattr(gpu, name) * getattr(gpu, weight) for gpu in known) / whole) if whole else None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
+    """Utilisation, SM efficiency and achieved occupancy, per GPU and per kernel.
+
+    Args:
+        empty_share: From this share of the judged time on that SMs are empty beside running kernels, it is a finding.
+    """
+
+    slug: ClassVar[str] = "gpu_efficiency"
+    title: ClassVar[str] = "GPU efficiency"
+    needs: ClassVar[tuple[str, ...]] = ("kernels",)
+    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
+    rules: ClassVar[tuple[str, ...]] = ("TV204",)
+
+    empty_share: float = 0.2
+
+    def run(self, trace: TraceView) -> GpuEfficiency | Skipped:
+        """Weigh launch shapes with the time that kernels take."""
+        if trace.has_tpu:
+            return self.skipped("a TPU's operations have no launch shapes")
+        kernels = shaped_kernels(trace)
+        if not kernels.height:
+            return self.skipped("no kernel ran in this capture")
+        if not kernels["load"].count() and not kernels["achieved"].count():
+            return self.skipped("the trace has no launch shapes, or does not say how many multiprocessors the GPU has")
+        names = device_names(trace)
+        gpus = tuple(_gpu(trace, names[device], part) for device, part in parts_by(kernels, "device_id").items())
+        stated = pl.col("achieved_occupancy").fill_null(0) > 0
+        computed = kernels.filter(~stated & pl.col("achieved").is_not_null()).height > 0
+        return GpuEfficiency(
+            gpus, _by_name(kernels), not kernels.filter(stated).is_empty(), computed, trace.judged_words
+        )
+
+    def judge(self, result: GpuEfficiency) -> tuple[Finding, ...]:
+        """Kernels too small for the GPU."""
+        empty, judged = result.total("empty_ns"), result.total("window_ns")
+        if not empty or empty < self.empty_share * judged:
+            return ()
+        kernel_ns, small, loaded = (result.total(name) for name in ("kernel_ns", "small_ns", "loaded_ns"))
+        message = (
+            f"{format_ratio(small / loaded)} of kernel time is in grids with fewer blocks than the GPU has "
+            f"multiprocessors: while kernels run ({format_ns(kernel_ns)}), multiprocessors without a block are worth "
+            f"{format_ns(empty)}, {format_ratio(empty / judged)} of the {result.judged_words}."
+        )
+        evidence = (
+            Fact("small_ns", "time in small grids", small, "ns"),
+            Fact("kernel_ns", "kernels run", kernel_ns, "ns"),
+            Fact("empty_ns", "worth of empty multiprocessors", empty, "ns"),
+        )
+        return (finding("TV204", message, evidence, empty, judged, result.judged_words),)
+
+    def describe(self, result: GpuEfficiency) -> Section:
+        """Averages over the GPUs, one row per GPU, what is estimated and what is unknown, and the kernels."""
+        facts = (
+            Fact("utilisation", "kernels run", ratio(result.total("kernel_ns"), result.total("window_ns")), "ratio"),
+            Fact("sm_efficiency", "est. SM efficiency", result.mean("sm_efficiency", "window_ns"), "ratio"),
+            Fact("occupancy", "est. achieved occupancy", result.mean("occupancy", "occupied_ns"), "ratio"),
+        )
+        machine = (
+            Fact("small_grid_share", "kernel time in small grids", _share(result, "small_ns", "loaded_ns"), "ratio"),
+            Fact("known_share", "kernel time of known shape", _share(result, "loaded_ns", "summed_ns"), "ratio"),
+            Fact("judged_ns", result.judged_words, result.total("window_ns"), "ns"),
+        )
+        names = tuple(column.name for column in _KERNEL_COLUMNS)
+        blocks: tuple[Block, ...] = (
+            Facts(facts, audience="all" if len(result.gpus) > 1 else "machine"),  # of one, its row says the same
+            Facts(machine, audience="machine"),
+            Grid(_gpu_columns(result.judged_words), tuple(_row(gpu) for gpu in result.gpus)),
+            Prose(_provenance(result)),
+            Grid(_KERNEL_COLUMNS, rows_of(result.kernels, names), "Kernels"),
+        )
+        return Section(self.slug, self.title, blocks)
+
+
+_KERNEL_COLUMNS = (
+    Column("name", "Kernel", "text", 0),
+    CALLS,
+    TOTAL,
+    Column("sm_efficiency", "Est. SM efficiency", "ratio", 0),
+    Column("occupancy", "Est. occupancy", "ratio", 0),
+    Column("blocks_per_sm", "Blocks per SM", "number", 2),
+)
+
+
+def _gpu_columns(judged_words: str) -> tuple[Column, ...]:
+    window = "steady steps" if judged_words.startswith("steady") else "active time"
+    return (
+        Column("device", "GPU", "text", 0),
+        Column("kernel_ns", "Kernels run", "ns", 2),
+        Column("utilisation", f"Of {window}", "ratio", 0),
+        Column("sm_efficiency", "Est. SM efficiency", "ratio", 0),
+        Column("occupancy", "Est. occupancy", "ratio", 0),
+        Column("blocks_per_sm", "Blocks per SM", "number", 3),
+        Column("small_grid_share", "In small grids", "ratio", 9),  # people see that of the whole capture: `devices`
+        Column("span_utilisation", "Of captured time", "ratio", 4),
+        Column("judged_kernel_ns", f"Kernels run in {window}", "ns", 9),
+        Column("judged_ns", window.capitalize(), "ns", 9),
+    )
+
+
+def _row(gpu: GpuTime) -> tuple[str | int | float | None, ...]:
+    own = gpu.judged
+    return (
+        *(gpu.device, gpu.kernel_ns, ratio(own.kernel_ns, own.window_ns)),
+        *(own.sm_efficiency, own.occupancy, own.blocks_per_sm),
+        *(ratio(own.small_ns, own.loaded_ns), ratio(gpu.kernel_ns, gpu.span_ns)),
+        *(own.kernel_ns, own.window_ns),
+    )
+
+
+def _share(result: GpuEfficiency, part: str, whole: str) -> float | None:
+    return ratio(result.total(part), result.total(whole))
+
+
+def _provenance(result: GpuEfficiency) -> str:
+    """What was estimated from what, and for how much of the kernel time nothing is known."""
+    computed = "from launch shapes and the GPU's limits"
+    both = f"as the trace states it, and {computed} where it states 0 or nothing"
+    source = (both if result.computed else "as the trace states it") if result.stated else computed
+    text = f"SM efficiency is estimated from blocks per SM, occupancy {source}; neither was measured."
+    lacking = [
+        f"{what} of {format_ratio(1 - known)} of kernel time"
+        for what, known in (
+            ("blocks per SM", _share(result, "loaded_ns", "summed_ns") or 0.0),
+            ("occupancy", _share(result, "occupied_ns", "summed_ns") or 0.0),
+        )
+        if known < 1
+    ]
+    return f"{text} Not known: {' and '.join(lacking)}." if lacking and result.total("summed_ns") else text
+
+
+def shaped_kernels(trace: TraceView) -> pl.DataFrame:
+    """Kernels with ``load`` and ``achieved`` of :func:`traceviz.analyses.device.occupancy.filled`, devices in order."""
+    kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id", "name", *SHAPE)
+    devices = trace.frame("devices", "device_id", "sm_count", "compute_capability", "max_threads_per_sm")
+    known = {device: facts for device, *facts in devices.iter_rows()}
+    parts = [
+        filled(part, *known.get(device, (None, None, None))) for device, part in parts_by(kernels, "device_id").items()
+    ]
+    return pl.concat(parts) if parts else filled(kernels, None, None, None)
+
+
+def efficiency(kernels: pl.DataFrame, window: IntervalSet, communication: npt.NDArray[np.bool_]) -> Efficiency:
+    """Figures of the kernels of one GPU (rows of :func:`shaped_kernels`) within ``window``.
+
+    Args:
+        kernels: The kernels.
+        window: The time.
+        communication: Which of them communicate, and are small on purpose.
+    """
+    starts, ends = bounds(kernels)
+    shared = window.overlap(starts, ends)
+    load, achieved = (kernels[name].to_numpy() for name in ("load", "achieved"))
+    has_load, has_occupancy = np.isfinite(load), np.isfinite(achieved)
+    loaded, occupied = (int(shared[known].sum()) for known in (has_load, has_occupancy))
+    busy = IntervalSet.of(starts, ends).intersect(window)
+    filling = Filling.of(starts[has_load], ends[has_load], load[has_load])
+    chosen = has_load & ~communication
+    others = IntervalSet.of(starts[~chosen], ends[~chosen])
+    return Efficiency(
+        window_ns=window.total,
+        kernel_ns=busy.total,
+        sm_efficiency=_rounded(filling.within(window) / window.total) if loaded and window.total else None,
+        occupancy=_mean(achieved, shared, has_occupancy),
+        blocks_per_sm=_mean(load, shared, has_load),
+        small_ns=int(shared[has_load & (load < 1)].sum()),
+        loaded_ns=loaded,
+        occupied_ns=occupied,
+        summed_ns=int(shared.sum()),
+        empty_ns=_empty_ns(filling, IntervalSet.of(starts[chosen], ends[chosen]), others, window),
+    )
+
+
+def _gpu(trace: TraceView, name: str, kernels: pl.DataFrame) -> GpuTime:
+    window = union_all(trace.judged(int(process)) for process in kernels["process_id"].unique())
+    names = [name for name, found in trace.kernel_classes.items() if found.family == COMMUNICATION]
+    communication = kernels["name"].is_in(names).to_numpy()
+    begin, end = trace.device_window
+    return GpuTime(name, end - begin, intervals(kernels).total, efficiency(kernels, window, communication))
+
+
+def _mean(values: npt.NDArray[np.float64], weights: Array, known: npt.NDArray[np.bool_]) -> float | None:
+    whole = int(weights[known].sum())
+    return _rounded((values[known] * weights[known]).sum() / whole) if whole else None
+
+
+def _rounded(value: float) -> float:
+    """To millionths: the order of the rows, in which floats are added up, must not show."""
+    return round(float(value), 6)
+
+
+def _empty_ns(filling: Filling, chosen: IntervalSet, others: IntervalSet, window: IntervalSet) -> int:
+    """Time worth of SMs without a block while kernels of ``chosen`` run, and none of ``others``."""
+    alone = window.intersect(chosen).subtract(others)
+    return round(alone.total - filling.within(alone))
+
+
+def _by_name(kernels: pl.DataFrame) -> pl.DataFrame:
+    """Figures of each kernel over the whole capture, weighted by duration; largest total first."""
+    time = pl.col("dur_ns").fill_null(0)
+
+    def mean(value: pl.Expr) -> pl.Expr:
+        weight = time.filter(value.is_not_null()).sum()
+        return pl.when(weight > 0).then(((value * time).sum() / weight).round(6))
+
+    load, achieved = pl.col("load"), pl.col("achieved")
+    grouped = kernels.group_by("name").agg(
+        pl.len().cast(pl.Int64).alias("calls"),
+        time.sum().alias("total_ns"),
+        mean(pl.min_horizontal(load, pl.when(load.is_not_null()).then(1.0))).alias("sm_efficiency"),
+        mean(achieved).alias("occupancy"),
+        mean(load).alias("blocks_per_sm"),
+    )
+    named = grouped.with_columns(pl.col("name").cast(pl.String))
+    return named.sort("total_ns", "name", descending=[True, False])

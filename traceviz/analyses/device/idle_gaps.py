@@ -1,0 +1,165 @@
+"""Gaps between device work, each with what the host did meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.host_classes import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes, sees_host
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.device.use import device_names
+from traceviz.intervals import IntervalSet, union_all
+from traceviz.report import Bar, Bars, Column, Fact, Facts, Grid, Section, Skipped
+
+BEFORE, AFTER, OVERHEAD = "before_first_work", "after_last_work", "profiler_overhead"
+ELSEWHERE, UNKNOWN = "other_device_busy", "host_not_recorded"
+CAUSE_LABELS = {
+    **{c.key: LABELS[c.key] for c in HOST_CLASSES},
+    BEFORE: "before the first device work",
+    AFTER: "after the last device work",
+    OVERHEAD: "profiler overhead",
+    ELSEWHERE: "another device works",
+    UNKNOWN: "the host was not recorded",
+}
+"""Causes of gaps by key. Inner gaps take the one that covers most of them.
+
+While another device of the same process works, what its host does says nothing about this device.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One idle gap: ``range`` is the innermost NVTX range of the training thread at its middle."""
+
+    start_ns: int
+    dur_ns: int
+    device: str
+    cause: str
+    range: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IdleGaps:
+    """All gaps summed by cause (number, nanoseconds), and the largest of them one by one."""
+
+    by_cause: dict[str, tuple[int, int]]
+    largest: tuple[Gap, ...]
+
+    @property
+    def gaps(self) -> int:
+        """Number of gaps."""
+        return sum(count for count, _ in self.by_cause.values())
+
+    @property
+    def idle_ns(self) -> int:
+        """Time in gaps, summed over devices."""
+        return sum(time for _, time in self.by_cause.values())
+
+
+@dataclass(frozen=True, slots=True)
+class IdleGapsAnalysis(Analysis[IdleGaps]):
+    """Gaps of each device (union over its streams), including those before its first and after its last work.
+
+    Args:
+        min_gap_ns: Only gaps longer than this are counted.
+        listed: How many of the largest are kept one by one.
+    """
+
+    slug: ClassVar[str] = "idle_gaps"
+    title: ClassVar[str] = "Idle gaps of the devices"
+    needs: ClassVar[tuple[str, ...]] = ("kernels",)
+    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "overhead")
+
+    min_gap_ns: int = 10_000
+    listed: int = 100
+
+    def run(self, trace: TraceView) -> IdleGaps | Skipped:
+        """Find the gaps, and the host class that covers most of each."""
+        # A window may leave of a device's work no more than the instant at which it ended.
+        devices = [device for device, busy in trace.device_busy.items() if busy.starts.size]
+        if not devices:
+            return self.skipped("no device did any work in this capture")
+        frames = [self._gaps_of(trace, device) for device in devices]
+        every = pl.concat(frames)
+        sums = (
+            every.group_by("cause")
+            .agg(pl.len(), pl.col("dur_ns").sum())
+            .sort("dur_ns", "cause", descending=[True, False])
+        )
+        by_cause = {cause: (count, time) for cause, count, time in sums.iter_rows()}
+        largest = every.sort("dur_ns", "start_ns", descending=[True, False]).head(self.listed)
+        return IdleGaps(by_cause, tuple(_with_context(trace, largest)))
+
+    def _gaps_of(self, trace: TraceView, device: int) -> pl.DataFrame:
+        busy = trace.device_busy[device]
+        idle = busy.complement(*trace.device_window)
+        keep = idle.durations > self.min_gap_ns
+        starts, ends = idle.starts[keep], idle.ends[keep]
+        work = trace.device_work.filter(pl.col("device_id") == device)
+        processes = work["process_id"].unique().sort().to_list()
+        keys, covered = [], []
+        for key, part in _cause_sets(trace, processes):
+            keys.append(key)
+            covered.append(part.overlap(starts, ends))
+        cause = np.array(keys)[np.argmax(np.stack(covered), axis=0)] if starts.size else np.array([], dtype=str)
+        cause = np.where(ends <= busy.starts[0], BEFORE, np.where(starts >= busy.ends[-1], AFTER, cause))
+        return pl.DataFrame(
+            {"start_ns": starts, "dur_ns": ends - starts, "cause": pl.Series(cause.tolist(), dtype=pl.String)}
+        ).with_columns(
+            pl.lit(device_names(trace)[device]).alias("device"), pl.lit(processes[0], pl.Int32).alias("process_id")
+        )
+
+    def describe(self, result: IdleGaps) -> Section:
+        """Causes first, then the largest gaps."""
+        facts = (
+            Fact("gaps", f"gaps over {self.min_gap_ns // 1000} µs", result.gaps, "count"),
+            Fact("idle_ns", "idle in gaps", result.idle_ns, "ns"),
+        )
+        whole = result.idle_ns or 1
+        bars = tuple(
+            Bar(cause, f"{CAUSE_LABELS[cause]} ({count:,})", time, time / whole)
+            for cause, (count, time) in result.by_cause.items()
+        )
+        columns = (
+            Column("start_ns", "Start", "ns", 1),
+            Column("dur_ns", "Duration", "ns", 0),
+            Column("device", "Device", "text", 3),
+            Column("cause", "Host meanwhile", "text", 0),
+            Column("range", "Within range", "text", 2),
+        )
+        rows = tuple((g.start_ns, g.dur_ns, g.device, CAUSE_LABELS[g.cause], g.range) for g in result.largest)
+        grid = Grid(columns, rows, "Largest gaps")
+        return Section(
+            self.slug, self.title, (Facts(facts), Bars("Causes (number of gaps)", "time in gaps", "ns", bars), grid)
+        )
+
+
+def _cause_sets(trace: TraceView, processes: Iterable[int]) -> Iterable[tuple[str, IntervalSet]]:
+    """Exclusive sets that cover the gaps of a device: overhead, other devices of its processes, else the host."""
+    overhead = intervals(trace.frame("overhead", "start_ns", "dur_ns"))
+    yield OVERHEAD, overhead
+    yield ELSEWHERE, union_all(trace.rank_busy[process] for process in processes).subtract(overhead)
+    if not sees_host(trace):
+        yield UNKNOWN, union_all(trace.idle_of(process) for process in processes).subtract(overhead)
+        return
+    for c in HOST_CLASSES:
+        sets = [host_classes(trace)[process].sets[c.key] for process in processes]
+        yield c.key, IntervalSet.empty().union(*sets).subtract(overhead)
+
+
+def _with_context(trace: TraceView, gaps: pl.DataFrame) -> Iterable[Gap]:
+    """The listed gaps with the innermost range of the training thread around their middle."""
+    threads = {rank: trace.training_thread(rank) for rank in trace.ranks}
+    for start, duration, cause, device, process in gaps.iter_rows():  # only the listed ones
+        middle = start + duration // 2
+        around = trace.ranges.filter(
+            (pl.col("thread_id") == threads[process]) & (pl.col("start_ns") <= middle) & (pl.col("end_ns") > middle)
+        )
+        innermost = around.sort("start_ns", "depth", nulls_last=False).tail(1)
+        yield Gap(start, duration, device, cause, innermost["name"][0] if innermost.height else None)

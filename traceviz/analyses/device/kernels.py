@@ -1,0 +1,292 @@
+"""Kernels: which take the device's time, of which family and precision, and whether launching them is the limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.derived.device_work import judged_device_ns, owners
+from traceviz.analyses.derived.frames import bounds
+from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
+from traceviz.analyses.derived.statistics import (
+    CALLS,
+    DURATION_COLUMNS,
+    DURATION_NAMES,
+    TOTAL,
+    duration_statistics,
+    ratio,
+    rows_of,
+    share,
+)
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.intervals import Array, IntervalSet
+from traceviz.kernel_names import UNKNOWN, catalogue, family_label
+from traceviz.report import BY_SHAPE, Bar, Bars, Column, Fact, Facts, Finding, Grid, Section
+from traceviz.rules import rule
+from traceviz.units import format_ns, format_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchBound:
+    """Short kernels after which the device waits for the next, over the devices on which that is the rule.
+
+    Args:
+        calls: Kernels in judged time, those of CUDA graphs not counted.
+        kernel_ns: Their total duration.
+        starved: Those of them after which the device was idle until the next work arrived.
+        idle_ns: That idle time after short kernels.
+        judged_ns: Judged time of all devices.
+        judged_words: What the judged time is, in words.
+        uncompiled: Most kernels belong to ops of a framework that runs them one by one, outside compiled programs.
+    """
+
+    calls: int
+    kernel_ns: int
+    starved: int
+    idle_ns: int
+    judged_ns: int
+    judged_words: str
+    uncompiled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTimes:
+    """Kernels by name, by launch shape and by family, and those of steady steps, each with the largest total first."""
+
+    by_name: pl.DataFrame
+    by_shape: pl.DataFrame
+    by_family: pl.DataFrame
+    in_steps: pl.DataFrame
+    launch_bound: LaunchBound
+    tpu: bool = False
+
+    @property
+    def total_ns(self) -> int:
+        """Sum of all kernel durations, over streams and devices."""
+        return int(self.by_name["total_ns"].sum())
+
+    def share_where(self, condition: pl.Expr) -> float | None:
+        """Share of kernel time in the kernels that meet ``condition``; ``None`` where no kernel ran."""
+        return ratio(int(self.by_name.filter(condition)["total_ns"].sum()), self.total_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelsAnalysis(Analysis[KernelTimes]):
+    """Time per kernel, with family, precision and tensor cores from the names.
+
+    Args:
+        short_ns: Kernels shorter than this on average are short: about what a launch costs the host.
+        starved_share: From this share of kernels on after which the device idles, launching is the limit.
+        shortest_gap_ns: Shorter gaps are the device's own time between two kernels.
+        longest_gap_ns: Longer gaps have another cause than launching (input, synchronisation) and are not counted.
+        min_share: From this share of the judged time on, idle time after short kernels is a finding.
+        fold_below: Rows below this share of kernel time fold into "other" in pictures, never in data.
+    """
+
+    slug: ClassVar[str] = "kernels"
+    title: ClassVar[str] = "Kernels"
+    needs: ClassVar[tuple[str, ...]] = ("kernels",)
+    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
+    rules: ClassVar[tuple[str, ...]] = ("TV202",)
+
+    short_ns: int = 10_000
+    starved_share: float = 0.5
+    shortest_gap_ns: int = 2_000
+    longest_gap_ns: int = 100_000
+    min_share: float = WARNING_SHARE
+    fold_below: float = 0.01
+
+    def run(self, trace: TraceView) -> KernelTimes:
+        """Aggregate kernels, classify their names, and look at the gaps behind short ones."""
+        kernels = trace.frame("kernels", "name", "start_ns", "dur_ns", "process_id", *_DIMENSIONS)
+        by_name = _with_classes(trace, kernels.group_by("name").agg(*duration_statistics()))
+        total = int(by_name["total_ns"].sum())
+        by_family = by_name.group_by("family").agg(pl.col("calls", "total_ns").sum())
+        return KernelTimes(
+            by_name=_ordered(by_name.with_columns(share("total_ns", total, "share_of_kernel_time")), "name"),
+            by_shape=_by_shape(kernels),
+            by_family=_ordered(by_family, "family"),
+            in_steps=sums_in_steps(trace, kernels, "name").join(
+                by_name.select("name", "family"), on="name", maintain_order="left"
+            ),
+            launch_bound=self._launch_bound(trace),
+            tpu=trace.has_tpu,
+        )
+
+    def _launch_bound(self, trace: TraceView) -> LaunchBound:
+        calls = kernel_ns = starved = idle = 0
+        kernels = trace.frame(
+            "kernels", "start_ns", "dur_ns", "process_id", "device_id", "graph_node_id", "op", "module"
+        )
+        launched = kernels.filter(pl.col("graph_node_id").is_null())  # graphs launch many kernels at once
+        parts = launched.partition_by("process_id", "device_id", as_dict=True)
+        for process, device in owners(trace):
+            if (process, device) not in parts:
+                continue
+            starts, ends = bounds(parts[process, device])
+            window = trace.judged(process)
+            inside = window.contains(starts)
+            starts, ends = starts[inside], ends[inside]
+            gaps = self._gaps_after(ends, trace.device_busy[device])
+            count, time, hungry = starts.size, int((ends - starts).sum()), int((gaps > 0).sum())
+            if time < self.short_ns * count and hungry > self.starved_share * count:
+                short = (ends - starts < self.short_ns) & (gaps > 0)
+                last, first = np.unique(ends[short], return_index=True)  # of kernels that end together, one
+                idle += int(window.overlap(last, last + gaps[short][first]).sum())
+                calls, kernel_ns, starved = calls + count, kernel_ns + time, starved + hungry
+        single = launched.filter(pl.col("op").is_not_null() & pl.col("module").is_null()).height
+        uncompiled = 2 * single > launched.height
+        return LaunchBound(calls, kernel_ns, starved, idle, judged_device_ns(trace), trace.judged_words, uncompiled)
+
+    def _gaps_after(self, ends: Array, busy: IntervalSet) -> Array:
+        """Idle time of the device after each of ``ends`` that launching may explain, else 0."""
+        if len(busy) < 2:
+            return np.zeros_like(ends)
+        index = np.minimum(np.searchsorted(busy.ends, ends), len(busy) - 2)  # the last stretch has no gap after it
+        gaps = np.where(busy.ends[index] == ends, busy.starts[index + 1] - ends, 0)
+        return np.where((gaps >= self.shortest_gap_ns) & (gaps <= self.longest_gap_ns), gaps, 0)
+
+    def judge(self, result: KernelTimes) -> tuple[Finding, ...]:
+        """Launch-bound devices."""
+        found = result.launch_bound
+        if not found.calls or found.idle_ns < self.min_share * found.judged_ns:
+            return ()
+        mean = found.kernel_ns / found.calls
+        starved = found.starved / found.calls
+        message = (
+            f"Kernels take {format_ns(mean)} on average, and after {format_ratio(starved)} of them the device waits "
+            f"for the next launch: {format_ratio(found.idle_ns / found.judged_ns)} of the {found.judged_words}."
+        )
+        evidence = (
+            Fact("calls", "kernels", found.calls, "count"),
+            Fact("mean_ns", "mean duration", mean, "ns"),
+            Fact("starved_share", "followed by an idle device", starved, "ratio"),
+            Fact("idle_ns", "idle after short kernels", found.idle_ns, "ns"),
+        )
+        advice = (COMPILE, *rule("TV202").advice) if found.uncompiled else None
+        return (finding("TV202", message, evidence, found.idle_ns, found.judged_ns, found.judged_words, advice=advice),)
+
+    def describe(self, result: KernelTimes) -> Section:
+        """Facts, families as parts of kernel time, and the kernels."""
+        facts = (
+            Fact("total_ns", "kernel time, summed", result.total_ns, "ns"),
+            Fact("calls", "kernels", int(result.by_name["calls"].sum()), "count"),
+            Fact("names", "distinct kernels", result.by_name.height, "count"),
+            Fact("classified_share", "of a known family", result.share_where(pl.col("family") != UNKNOWN), "ratio"),
+        )
+        of_gpus = (
+            Fact("tensor_core_share", "on tensor cores", result.share_where(pl.col("tensor_core")), "ratio"),
+            Fact(
+                "precision_known_share",
+                "of a known precision",
+                result.share_where(pl.col("precision") != UNKNOWN),
+                "ratio",
+            ),
+        )
+        version = Facts((Fact("catalogue", "name patterns, version", catalogue().version, "id"),), audience="machine")
+        names = (
+            "name",
+            "family",
+            "precision",
+            "tensor_core",
+            "calls",
+            "total_ns",
+            "share_of_kernel_time",
+            *DURATION_NAMES,
+        )
+        shape_names = ("name", "grid", "block", "calls", "total_ns", *DURATION_NAMES)
+        return Section(
+            self.slug,
+            self.title,
+            (
+                *((Facts(facts), Facts(of_gpus, audience="machine")) if result.tpu else (Facts((*facts, *of_gpus)),)),
+                version,
+                _family_bars(result),
+                Grid(_columns(tpu=result.tpu), rows_of(result.by_name, names), fold_below=self.fold_below),
+                Grid(_SHAPE_COLUMNS, rows_of(result.by_shape, shape_names), BY_SHAPE, audience="machine"),
+                steady_grid(
+                    result.in_steps, Column("name", "Kernel", "text", 0), Column("family", "Family", "text", 1)
+                ),
+            ),
+        )
+
+
+COMPILE = (
+    "Compile the step: its ops run one by one, and a compiler fuses them. TensorFlow: XLA by "
+    "tf.function(jit_compile=True); "
+    "JAX: XLA by jax.jit; PyTorch: torch.compile(model, mode='reduce-overhead'), which replays CUDA graphs as well."
+)
+"""First advice where kernels are launched for single ops of a framework."""
+
+_DIMENSIONS = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+
+_COLUMNS = (
+    Column("name", "Kernel", "text", 0),
+    Column("family", "Family", "text", 3),
+    Column("precision", "Precision", "text", 4),
+    Column("tensor_core", "Tensor cores", "bool", 5),
+    CALLS,
+    TOTAL,
+    Column("share_of_kernel_time", "Of kernel time", "ratio", 0, bar=True),
+    *DURATION_COLUMNS,
+)
+
+
+def _columns(*, tpu: bool) -> tuple[Column, ...]:
+    """The columns of the kernels; names of XLA operations on a TPU say nothing about precision and tensor cores."""
+    if not tpu:
+        return _COLUMNS
+    return tuple(replace(c, importance=9) if c.name in {"precision", "tensor_core"} else c for c in _COLUMNS)
+
+
+_SHAPE_COLUMNS = (
+    Column("name", "Kernel", "text", 0),
+    Column("grid", "Grid", "text", 1),
+    Column("block", "Block", "text", 1),
+    CALLS,
+    TOTAL,
+    *DURATION_COLUMNS,
+)
+
+
+def _with_classes(trace: TraceView, by_name: pl.DataFrame) -> pl.DataFrame:
+    """``by_name`` with names as text and the columns ``family``, ``precision`` and ``tensor_core``."""
+    classes = trace.kernel_classes
+    names = by_name["name"].cast(pl.String)
+    found = [classes[name] for name in names]  # distinct names, not events
+    return by_name.with_columns(
+        names,
+        pl.Series("family", [item.family for item in found], pl.String),
+        pl.Series("precision", [item.precision for item in found], pl.String),
+        pl.Series("tensor_core", [item.tensor_core for item in found], pl.Boolean),
+    )
+
+
+def _by_shape(kernels: pl.DataFrame) -> pl.DataFrame:
+    """Kernels by name, grid and block; shapes as text such as ``128x1x1``, null where unknown."""
+    grouped = kernels.group_by("name", *_DIMENSIONS).agg(*duration_statistics())
+    return _ordered(
+        grouped.with_columns(
+            pl.col("name").cast(pl.String),
+            pl.concat_str(_DIMENSIONS[:3], separator="x").alias("grid"),
+            pl.concat_str(_DIMENSIONS[3:], separator="x").alias("block"),
+        ),
+        "name",
+        "grid",
+        "block",
+    )
+
+
+def _ordered(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
+    return frame.sort("total_ns", *names, descending=[True, *[False] * len(names)])
+
+
+def _family_bars(result: KernelTimes) -> Bars:
+    total = max(result.total_ns, 1)
+    rows = result.by_family.select("family", "total_ns").iter_rows()
+    bars = tuple(Bar(family, family_label(family), time, time / total) for family, time in rows)
+    return Bars("Kernel families", "kernel time", "ns", bars)

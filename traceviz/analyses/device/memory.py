@@ -1,0 +1,345 @@
+"""Memory: the peak of every pool, what held it, whether it is nearly exhausted, and whether it grows step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.op_names import parsed_ops
+from traceviz.analyses.derived.statistics import ratio
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.device.pools import Pool, live_at, pool_events
+from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Prose, Section, Skipped, Timeline
+from traceviz.units import format_ratio, format_value
+
+
+@dataclass(frozen=True, slots=True)
+class PoolUse:
+    """One pool of memory over the capture; amounts in bytes.
+
+    Args:
+        pool: Which pool.
+        peak_bytes: Most that was in use at once within the capture.
+        peak_at_ns: When that was reached first.
+        available_bytes: What the pool could still give then; ``None`` where the trace does not say.
+        reserved_bytes: Most that the allocator held of its device; ``None`` where the trace does not say.
+        unused_reserved: What it held and nobody used at the peak: cached blocks and fragments.
+        lifetime_peak_bytes: Most that was ever in use, the time before the capture included; ``None`` if not known.
+        allocations: Allocations in the capture.
+        frees: Releases in the capture.
+        allocated_bytes: Sum of the allocations.
+        growth_bytes: What one steady step adds to the pool and no later one returns; 0 where it does not grow.
+        steps: Steady steps that the growth was judged on; 0 where there are too few.
+        timeline: Share of the capacity in use per equal slice, of the peak where the capacity is not known.
+        holders: What held the peak: ``op, allocations, bytes``, the largest first.
+    """
+
+    pool: Pool
+    peak_bytes: int
+    peak_at_ns: int
+    available_bytes: int | None
+    reserved_bytes: int | None
+    unused_reserved: int | None
+    lifetime_peak_bytes: int | None
+    allocations: int
+    frees: int
+    allocated_bytes: int
+    growth_bytes: int
+    steps: int
+    timeline: tuple[float | None, ...]
+    holders: pl.DataFrame
+
+    @property
+    def capacity_bytes(self) -> int | None:
+        """What the pool can hold: in use plus available at the peak, else the memory of its device."""
+        return self.pool.device_bytes if self.available_bytes is None else self.peak_bytes + self.available_bytes
+
+    @property
+    def highest_bytes(self) -> int:
+        """Most that the pool took of its capacity.
+
+        Where the allocator reserves memory of the device, what it reserved: others cannot have it. Else the highest use
+        in the capture, or before it where the capacity is fixed.
+        """
+        earlier = (self.lifetime_peak_bytes or 0) if self.pool.fixed else 0
+        return max(self.peak_bytes, self.reserved_bytes or 0, earlier)
+
+    @property
+    def used_share(self) -> float | None:
+        """:attr:`highest_bytes` as a share of the capacity; ``None`` where the capacity is not known."""
+        return ratio(min(self.highest_bytes, self.capacity_bytes), self.capacity_bytes) if self.capacity_bytes else None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """Every pool, those of devices first and the largest peak first, and the captured time."""
+
+    pools: tuple[PoolUse, ...]
+    span_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAnalysis(Analysis[MemoryUse]):
+    """Peak, holders and growth of each allocator's memory.
+
+    Args:
+        exhausted_share: From this share of a device pool's capacity on, it is nearly exhausted.
+        reserved_share: Where the capacity is only known as the memory of the device, from this share of it on: the
+            device's context and other processes take some of it, too.
+        growth_steps: Growth is judged on at least so many steady steps.
+        growth_share: Use must rise from one steady step to the next in at least this share of them,
+        growth_bytes: and by at least this much per step.
+        slices: Slices of the timeline.
+        holders: Ops listed as holding a peak, per pool.
+    """
+
+    slug: ClassVar[str] = "memory"
+    title: ClassVar[str] = "Memory"
+    needs: ClassVar[tuple[str, ...]] = ("memory_events",)
+    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
+    rules: ClassVar[tuple[str, ...]] = ("TV402", "TV403")
+
+    exhausted_share: float = 0.95
+    reserved_share: float = 0.90
+    growth_steps: int = 5
+    growth_share: float = 0.9
+    growth_bytes: int = 65_536
+    slices: int = 60
+    holders: int = 20
+
+    def run(self, trace: TraceView) -> MemoryUse | Skipped:
+        """Follow the use of each pool."""
+        pools = pool_events(trace)
+        if not pools:
+            return self.skipped("no memory was allocated or released during the capture")
+        uses = [self._use(trace, pool, events) for pool, events in pools]
+        ordered = sorted(uses, key=lambda use: (not use.pool.on_device, -use.peak_bytes, use.pool.label))
+        return MemoryUse(tuple(ordered), trace.span_ns)
+
+    def _use(self, trace: TraceView, pool: Pool, events: pl.DataFrame) -> PoolUse:
+        at = int(events["in_use_bytes"].to_numpy().argmax())
+        peak = events.row(at, named=True)
+        allocations = events.filter(pl.col("kind") == "alloc")
+        steps = trace.steps.steady.filter(pl.col("process_id") == pool.process_id)
+        known, reserved = peak["available_bytes"] is not None, peak["reserved_bytes"] if pool.on_device else None
+        lifetime = _highest(events["peak_bytes"])
+        capacity = peak["in_use_bytes"] + (peak["available_bytes"] or 0) if known else pool.device_bytes
+        return PoolUse(
+            pool=pool,
+            peak_bytes=int(peak["in_use_bytes"]),
+            peak_at_ns=int(peak["start_ns"]),
+            available_bytes=int(peak["available_bytes"]) if known else None,
+            reserved_bytes=_highest(events["reserved_bytes"]) if pool.on_device else None,
+            unused_reserved=None if reserved is None else max(int(reserved) - int(peak["in_use_bytes"]), 0),
+            lifetime_peak_bytes=lifetime,
+            allocations=allocations.height,
+            frees=events.height - allocations.height,
+            allocated_bytes=int(allocations["bytes"].sum()),
+            growth_bytes=self._growth(events, steps),
+            steps=steps.height if steps.height >= self.growth_steps else 0,
+            timeline=_timeline(events, trace.span_ns, capacity or int(peak["in_use_bytes"]), self.slices),
+            holders=_holders(events, at, plain=_names_are_plain(trace)).head(self.holders),
+        )
+
+    def _growth(self, events: pl.DataFrame, steps: pl.DataFrame) -> int:
+        """Median rise of the use at the end of each steady step over that of the one before, if it rises steadily."""
+        if steps.height < self.growth_steps:
+            return 0
+        times, use = events["start_ns"].to_numpy(), events["in_use_bytes"].to_numpy()
+        last = np.searchsorted(times, steps["end_ns"].sort().to_numpy(), side="left") - 1
+        rises = np.diff(use[last[last >= 0]])
+        if rises.size + 1 < self.growth_steps or (rises > 0).mean() < self.growth_share:
+            return 0
+        typical = int(np.median(rises))
+        return typical if typical >= self.growth_bytes else 0
+
+    def judge(self, result: MemoryUse) -> tuple[Finding, ...]:
+        """Device memory that is nearly exhausted, and pools that grow with every step."""
+        full = [use for use in result.pools if use.pool.on_device and (use.used_share or 0) >= self._nearly_full(use)]
+        growing = [use for use in result.pools if use.growth_bytes]
+        return (*_exhausted(full), *_grows(growing))
+
+    def _nearly_full(self, use: PoolUse) -> float:
+        """From which share of its capacity on a pool is nearly exhausted."""
+        return self.reserved_share if use.available_bytes is None else self.exhausted_share
+
+    def describe(self, result: MemoryUse) -> Section:
+        """The largest peak, every pool, its use over time, and what held it at the peak."""
+        top = result.pools[0]
+        facts = (
+            Fact("peak_bytes", f"peak in use, {top.pool.label}", top.peak_bytes, "bytes"),
+            Fact("peak_at_ns", "reached at", top.peak_at_ns, "ns"),
+            Fact("capacity_bytes", "capacity", top.capacity_bytes, "bytes"),
+            Fact("used_share", "highest use, of capacity", top.used_share, "ratio"),
+            Fact("reserved_bytes", "most reserved of the device", top.reserved_bytes, "bytes"),
+            Fact("unused_reserved", "reserved and unused at the peak", top.unused_reserved, "bytes"),
+            Fact("allocations", "allocations, all pools", sum(use.allocations for use in result.pools), "count"),
+        )
+        known = Facts(tuple(fact for fact in facts if fact.value is not None))
+        unknown = Facts(tuple(fact for fact in facts if fact.value is None), audience="machine")
+        lanes = tuple(Lane(_lane(use), use.timeline) for use in result.pools)
+        holders = _holder_rows(result.pools)
+        held = (Grid(_HOLDER_COLUMNS, holders, "What held the memory at the peak"),) if holders else ()
+        pools = Grid(_COLUMNS, tuple(_row(use) for use in result.pools))
+        timeline = Timeline("Use of capacity over the capture", 0, result.span_ns, lanes)
+        return Section(self.slug, self.title, (known, unknown, *_caveat(result.pools), pools, timeline, *held))
+
+
+_COLUMNS = (
+    Column("pool", "Pool", "text", 0),
+    Column("peak_bytes", "Peak", "bytes", 0),
+    Column("peak_at_ns", "At", "ns", 3),
+    Column("capacity_bytes", "Capacity", "bytes", 1),
+    Column("used_share", "Highest use", "ratio", 1, bar=True),
+    Column("reserved_bytes", "Reserved", "bytes", 2),
+    Column("unused_reserved", "Unused of it", "bytes", 3),
+    Column("lifetime_peak_bytes", "Peak since start", "bytes", 4),
+    Column("allocations", "Allocations", "count", 2),
+    Column("frees", "Releases", "count", 5),
+    Column("allocated_bytes", "Allocated", "bytes", 5),
+    Column("growth_bytes", "Growth per step", "bytes", 4),
+)
+
+_HOLDER_COLUMNS = (
+    Column("op", "Op", "text", 0),
+    Column("pool", "Pool", "text", 2),
+    Column("allocations", "Allocations", "count", 1),
+    Column("bytes", "Held", "bytes", 0),
+    Column("share_of_peak", "Of peak", "ratio", 1),
+)
+
+
+def _row(use: PoolUse) -> tuple[str | int | float | None, ...]:
+    return (
+        *(use.pool.label, use.peak_bytes, use.peak_at_ns, use.capacity_bytes, use.used_share),
+        *(use.reserved_bytes, use.unused_reserved),
+        *(use.lifetime_peak_bytes, use.allocations, use.frees, use.allocated_bytes, use.growth_bytes),
+    )
+
+
+def _lane(use: PoolUse) -> str:
+    """The pool, and what its use is a share of where that is not its capacity."""
+    return use.pool.label if use.capacity_bytes else f"{use.pool.label}, of its peak"
+
+
+def _caveat(pools: tuple[PoolUse, ...]) -> tuple[Prose, ...]:
+    """What the use of pools is worth whose trace has amounts only."""
+    counted = [use.pool.label for use in pools if use.pool.counted]
+    if not counted:
+        return ()
+    return (
+        Prose(
+            f"The trace does not state how much of {' and '.join(counted)} was in use. The figures add up what was "
+            "allocated and released since the capture began: lower bounds, as what was held before is not known."
+        ),
+    )
+
+
+def _holder_rows(pools: tuple[PoolUse, ...]) -> tuple[tuple[str | int | float | None, ...], ...]:
+    return tuple(
+        (op, use.pool.label, count, held, ratio(min(held, use.peak_bytes), use.peak_bytes))
+        for use in pools
+        for op, count, held in use.holders.iter_rows()
+    )
+
+
+ROUNDING = 0.01
+"""Allocations may add up to this share more than the use of their pool."""
+
+BEFORE = "allocated before the capture"
+"""What held memory at the peak and was not seen being allocated: weights, mostly."""
+
+
+def _names_are_plain(trace: TraceView) -> bool:
+    """Whether ops are called by their names alone, without scope, type and arguments: ``aten::conv2d``."""
+    return "pytorch" in str(trace.tables.run_facts().get("framework") or "").lower()
+
+
+def _highest(values: pl.Series) -> int | None:
+    highest = values.max()
+    return None if highest is None else int(highest)  # type: ignore[arg-type]
+
+
+def _holders(events: pl.DataFrame, at: int, *, plain: bool) -> pl.DataFrame:
+    """Live allocations right after event ``at`` by op, and the rest of the use: ``op, allocations, bytes``.
+
+    Without addresses nothing can be matched. Where more is live than the pool says is in use, several allocators of
+    the same name speak, and nothing is known of the holders of one.
+    """
+    live = live_at(events, at)
+    parsed = parsed_ops(live["op"])
+    names = parsed.select(pl.col("text").alias("op"), pl.col("text" if plain else "op").alias("name"))
+    named = live.join(names, on="op", how="left").with_columns(pl.col("name").fill_null("op not recorded").alias("op"))
+    rows = named.group_by("op").agg(pl.len().cast(pl.Int64).alias("allocations"), pl.col("bytes").sum())
+    if events["address"].null_count() == events.height:
+        return rows.clear()
+    unseen = int(events["in_use_bytes"][at]) - int(live["bytes"].sum())
+    if -unseen > ROUNDING * int(events["in_use_bytes"][at]):
+        return rows.clear()
+    if unseen > 0:
+        rows = pl.concat([rows, pl.DataFrame([(BEFORE, None, unseen)], rows.schema, orient="row")])
+    return rows.sort("bytes", "op", descending=[True, False])
+
+
+def _timeline(events: pl.DataFrame, span_ns: int, whole: int, slices: int) -> tuple[float | None, ...]:
+    """Highest use in each slice as a share of ``whole``; a slice without events keeps the use before it.
+
+    Before the first event the use is not known.
+    """
+    if span_ns <= 0 or whole <= 0:
+        return (None,) * slices
+    times, use = events["start_ns"].to_numpy(), events["in_use_bytes"].to_numpy()
+    slot = np.minimum(times * slices // span_ns, slices - 1)
+    highest = np.full(slices, -1, dtype=np.int64)
+    np.maximum.at(highest, slot, use)
+    last = np.searchsorted(slot, np.arange(slices), side="left") - 1  # the last event before each slice
+    carried = np.where(last >= 0, use[np.maximum(last, 0)], -1)
+    values = np.maximum(highest, carried)
+    return tuple(min(float(value) / whole, 1.0) if value >= 0 else None for value in values)
+
+
+def _exhausted(full: list[PoolUse]) -> tuple[Finding, ...]:
+    """One finding about the fullest device pool."""
+    if not full:
+        return ()
+    worst = max(full, key=lambda use: use.used_share or 0)
+    taken = "reserved" if worst.reserved_bytes is not None else "in use"
+    message = (
+        f"{worst.pool.label} has had {format_ratio(worst.used_share or 0)} of its "
+        f"{format_value(worst.capacity_bytes, 'bytes')} {taken}{_unused(worst)}: a slightly larger batch may not fit."
+    )
+    evidence = (
+        Fact("highest_bytes", "highest use", worst.highest_bytes, "bytes"),
+        Fact("capacity_bytes", "capacity", worst.capacity_bytes, "bytes"),
+        Fact("unused_reserved", "reserved and unused at the peak", worst.unused_reserved, "bytes"),
+        Fact("pools", "device pools this full", len(full), "count"),
+    )
+    known = tuple(fact for fact in evidence if fact.value is not None)
+    return (finding("TV402", message, known, 0, 0, ""),)
+
+
+def _unused(use: PoolUse) -> str:
+    if not use.unused_reserved:
+        return ""
+    return f" ({format_value(use.unused_reserved, 'bytes')} of it unused at the peak)"
+
+
+def _grows(growing: list[PoolUse]) -> tuple[Finding, ...]:
+    """One finding about the pool that grows most."""
+    if not growing:
+        return ()
+    worst = max(growing, key=lambda use: use.growth_bytes)
+    message = (
+        f"{worst.pool.label} grows by {format_value(worst.growth_bytes, 'bytes')} with every step and returns nothing."
+    )
+    evidence = (
+        Fact("growth_bytes", "growth per step", worst.growth_bytes, "bytes"),
+        Fact("steps", "steady steps", worst.steps, "count"),
+        Fact("available_bytes", "still available at the peak", worst.available_bytes, "bytes"),
+        Fact("pools", "pools that grow", len(growing), "count"),
+    )
+    return (finding("TV403", message, evidence, 0, 0, ""),)

@@ -1,0 +1,165 @@
+"""Precision: matrix products and convolutions that run in 32-bit kernels where tensor cores could compute them.
+
+The bound on the gain is Amdahl's: if the 32-bit time of these ops shrank by the ratio of the peak rates, everything
+else unchanged, the judged time would shrink by at most that much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.derived.device_work import judged_device_ns, owners
+from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.op_names import MATRIX_TYPE, parsed_ops, torch_matrix_op
+from traceviz.analyses.derived.statistics import CALLS, TOTAL, ratio, rows_of, share
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.kernel_names import UNKNOWN
+from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
+from traceviz.units import format_ns, format_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixTimes:
+    """Kernels of matrix ops, and the part of them that is in question.
+
+    Args:
+        by_type: Kernels by op type and precision: ``type, precision, calls, total_ns, share_of_matrix_time``.
+        full_ns: Time within the judged time in which 32-bit kernels of these ops run on devices with tensor cores.
+        judged_ns: Judged time, once per device and process.
+        judged_words: What the judged time is, in words.
+    """
+
+    by_type: pl.DataFrame
+    full_ns: int
+    judged_ns: int
+    judged_words: str
+
+    def total_where(self, condition: pl.Expr) -> int:
+        """Kernel time of the matrix ops that meet ``condition``."""
+        return int(self.by_type.filter(condition)["total_ns"].sum())
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionAnalysis(Analysis[MatrixTimes]):
+    """Matrix ops by the precision that their kernels' names state; a name that states none is not taken for 32-bit.
+
+    Args:
+        min_capability: Devices of this compute capability and newer have tensor cores for 16-bit floats.
+        speedup: Peak rate of 16-bit tensor cores over that of 32-bit floats: 8 for V100 and T4, more for newer GPUs.
+        min_share: From this share of the judged time on that tensor cores could save at best, it is a finding.
+    """
+
+    slug: ClassVar[str] = "precision"
+    title: ClassVar[str] = "Precision of matrix ops"
+    needs: ClassVar[tuple[str, ...]] = ("kernels",)
+    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
+    rules: ClassVar[tuple[str, ...]] = ("TV405",)
+
+    min_capability: float = 7.0
+    speedup: float = 8.0
+    min_share: float = WARNING_SHARE
+
+    def run(self, trace: TraceView) -> MatrixTimes | Skipped:
+        """Find the kernels of matrix ops and read their precision from their names."""
+        kinds = _matrix_kinds(trace)
+        if not kinds.height:
+            return self.skipped("no kernel of the trace is known to belong to a matrix product or convolution")
+        grouped = kinds.group_by("type", "precision").agg(pl.col("calls", "total_ns").sum())
+        by_type = grouped.with_columns(share("total_ns", int(grouped["total_ns"].sum()), "share_of_matrix_time"))
+        by_type = by_type.sort("total_ns", "type", "precision", descending=[True, False, False])
+        return MatrixTimes(by_type, self._full_ns(trace, kinds), judged_device_ns(trace), trace.judged_words)
+
+    def _full_ns(self, trace: TraceView, kinds: pl.DataFrame) -> int:
+        capable = _with_tensor_cores(trace, self.min_capability)
+        full = kinds.filter((pl.col("precision") == "f32") & pl.col("tensor_core").ne_missing(True))
+        kernels = _kernels_of(trace, full)
+        total = 0
+        for process, device in owners(trace):
+            own = kernels.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
+            total += intervals(own).intersect(trace.judged(process)).total if device in capable else 0
+        return total
+
+    def judge(self, result: MatrixTimes) -> tuple[Finding, ...]:
+        """Matrix ops in 32 bits on devices with tensor cores."""
+        saved = round(result.full_ns * (1 - 1 / self.speedup))
+        if not result.judged_ns or saved < self.min_share * result.judged_ns:
+            return ()
+        message = (
+            f"Matrix products and convolutions run {format_ns(result.full_ns)} in 32-bit kernels, "
+            f"{format_ratio(result.full_ns / result.judged_ns)} of the {result.judged_words}, on a device whose tensor "
+            f"cores compute 16-bit floats about {self.speedup:.0f} times as fast."
+        )
+        evidence = (
+            Fact("full_ns", "matrix ops in 32-bit kernels", result.full_ns, "ns"),
+            Fact("judged_ns", result.judged_words, result.judged_ns, "ns"),
+            Fact("best_case_speedup", "at best", result.judged_ns / (result.judged_ns - saved), "factor"),
+        )
+        return (finding("TV405", message, evidence, saved, result.judged_ns, result.judged_words),)
+
+    def describe(self, result: MatrixTimes) -> Section:
+        """Time by precision, and matrix ops by type and precision."""
+        total = result.total_where(pl.lit(True))
+        full = result.total_where(pl.col("precision") == "f32")
+        unknown = result.total_where(pl.col("precision") == UNKNOWN)
+        facts = (
+            Fact("total_ns", "kernel time of matrix ops", total, "ns"),
+            Fact("full_share", "in 32-bit kernels", ratio(full, total), "ratio"),
+            Fact("unknown_share", "of unknown precision", ratio(unknown, total), "ratio"),
+        )
+        columns = (
+            Column("type", "Op type", "text", 0),
+            Column("precision", "Precision", "text", 0),
+            CALLS,
+            TOTAL,
+            Column("share_of_matrix_time", "Of matrix time", "ratio", 0, bar=True),
+        )
+        return Section(
+            self.slug,
+            self.title,
+            (Facts(facts), Grid(columns, rows_of(result.by_type, tuple(column.name for column in columns)))),
+        )
+
+
+MATRIX_FAMILIES = ("gemm", "convolution", "attention")
+"""Kernel families that are matrix ops even where the trace does not name the op."""
+
+
+def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
+    """Distinct kernels of matrix ops: ``name, op, type, precision, tensor_core, calls, total_ns``."""
+    kernels = trace.frame("kernels", "name", "op", "dur_ns")
+    kinds = kernels.group_by("name", "op").agg(
+        pl.len().cast(pl.Int64).alias("calls"), pl.col("dur_ns").sum().alias("total_ns")
+    )
+    kinds = kinds.with_columns(pl.col("name", "op").cast(pl.String))
+    classes = trace.kernel_classes
+    found = pl.DataFrame(
+        [(name, known.family, known.precision, known.tensor_core) for name, known in classes.items()],
+        {"name": pl.String, "family": pl.String, "precision": pl.String, "tensor_core": pl.Boolean},
+        orient="row",
+    )
+    types = parsed_ops(kinds["op"]).select(pl.col("text").alias("op"), "type")
+    joined = kinds.join(found, on="name", how="left").join(types, on="op", how="left")
+    named = pl.col("type").str.contains(MATRIX_TYPE) | torch_matrix_op("op")
+    matrix = named.fill_null(value=False) | pl.col("family").is_in(MATRIX_FAMILIES)
+    label = pl.coalesce("type", "family").alias("type")
+    return joined.filter(matrix).select("name", "op", label, "precision", "tensor_core", "calls", "total_ns")
+
+
+def _kernels_of(trace: TraceView, kinds: pl.DataFrame) -> pl.DataFrame:
+    """Kernels of the given ``name`` and ``op``: ``start_ns, dur_ns, process_id, device_id``."""
+    columns = ("start_ns", "dur_ns", "process_id", "device_id")
+    rows = trace.tables.scan("kernels").filter(pl.col("name").is_in(kinds["name"].unique().to_list()))
+    named = rows.select(*columns, "name", "op").collect()
+    wanted = kinds.select(pl.col(key).cast(named.schema[key]) for key in ("name", "op"))
+    return named.join(wanted, on=["name", "op"], nulls_equal=True).select(columns)
+
+
+def _with_tensor_cores(trace: TraceView, capability: float) -> frozenset[int]:
+    """Devices of at least this compute capability."""
+    devices = trace.frame("devices", "device_id", "compute_capability")
+    version = pl.col("compute_capability").cast(pl.Float64, strict=False)
+    return frozenset(devices.filter(version >= capability)["device_id"].to_list())

@@ -1,0 +1,282 @@
+"""Compiled programs on devices (XLA modules): executions, steps, and what the device does in them.
+
+A TPU core runs one op at a time, so that every moment of a device belongs to one class: it waits for infeed, sends
+outfeed, communicates, waits for an asynchronous operation, computes, or idles::
+
+    modules   |---- jit_train ----|   |---- jit_train ----|
+    ops       |infeed|fusion|a-red|   |infeed|fusion|a-red|
+    class     | wait |compute|comm|idle| ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.frames import intervals, parts_by
+from traceviz.analyses.derived.statistics import (
+    CALLS,
+    DURATION_COLUMNS,
+    DURATION_NAMES,
+    TOTAL,
+    duration_statistics,
+    ratio,
+    rows_of,
+    share,
+)
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.derived.xla_ops import XlaRole, xla_roles
+from traceviz.analyses.device.use import device_names
+from traceviz.intervals import IntervalSet, exclusive
+from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
+from traceviz.units import counted, format_ns, format_ratio
+
+CLASSES: dict[str, XlaRole] = {
+    "infeed_ns": "infeed",
+    "outfeed_ns": "outfeed",
+    "collective_ns": "communication",
+    "async_wait_ns": "transfer",
+    "compute_ns": "compute",
+}
+"""Classes of a device's time by priority, and the role of the operations that make them."""
+
+IDLE = "idle_ns"
+WAIT = "async_wait_ns"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProgram:
+    """One device. Times in nanoseconds; the classes are disjoint and add up to the window.
+
+    Args:
+        device: Its name for people.
+        executions: Modules executed.
+        steps: Steps of the device: declared, else executions of the module that repeats most.
+        step_ns: Median step, start to start where modules repeat; ``None`` with fewer than two steps.
+        window_ns: The device's steps where it declares any, else from its first to its last module.
+        times: Time of each class of :data:`CLASSES` and of idling, within the window.
+        async_ns: Time in which asynchronous operations (copies) are under way; it overlaps the classes.
+    """
+
+    device: str
+    executions: int
+    steps: int
+    step_ns: float | None
+    window_ns: int
+    times: Mapping[str, int]
+    async_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTimes:
+    """Devices in their order; modules, and operations that end an asynchronous one, by name, the largest first."""
+
+    devices: tuple[DeviceProgram, ...]
+    modules: pl.DataFrame
+    waits: pl.DataFrame
+
+    def total(self, key: str) -> int:
+        """Sum of class ``key`` over the devices."""
+        return sum(device.times[key] for device in self.devices)
+
+    @property
+    def window_ns(self) -> int:
+        """Sum of the devices' windows."""
+        return sum(device.window_ns for device in self.devices)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
+    """What each TPU (or other device that records its programs) does.
+
+    Args:
+        infeed_share: From this share of the devices' time on that passes in waiting for infeed, it is a finding.
+        copy_share: From this share on that passes in waiting for asynchronous copies, it is one.
+    """
+
+    slug: ClassVar[str] = "device_programs"
+    title: ClassVar[str] = "Device programs"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"jax", "tensorflow"})
+    needs: ClassVar[tuple[str, ...]] = ("device_ops",)
+    uses: ClassVar[tuple[str, ...]] = ("kernels", "memcpy", "memset", "steps")
+    rules: ClassVar[tuple[str, ...]] = ("TV404", "TV410")
+
+    infeed_share: float = 0.05
+    copy_share: float = 0.05
+
+    def run(self, trace: TraceView) -> ProgramTimes | Skipped:
+        """Classify the ops of each device within its window."""
+        columns = ("start_ns", "dur_ns", "device_id", "name", "kind")
+        spans = trace.frame("device_ops", *columns).with_columns(pl.col("name", "kind").cast(pl.String))
+        modules = spans.filter(pl.col("kind") == "module")
+        if not modules.height:
+            return self.skipped("the devices record no programs (XLA modules)")
+        ops = _classified(trace)
+        steps = trace.frame("steps", "start_ns", "dur_ns", "device_id").drop_nulls("device_id")
+        names = device_names(trace)
+        devices = tuple(
+            _device(names[device], own, *(_of(frame, device) for frame in (ops, steps, spans)))
+            for device, own in parts_by(modules, "device_id").items()
+        )
+        return ProgramTimes(devices, _by_name(modules), _by_name(ops.filter(pl.col("role") == CLASSES[WAIT])))
+
+    def judge(self, result: ProgramTimes) -> tuple[Finding, ...]:
+        """Devices that wait for infeed, or for copies that they started themselves."""
+        return (*self._infeed(result), *self._copies(result))
+
+    def _infeed(self, result: ProgramTimes) -> tuple[Finding, ...]:
+        infeed, window = result.total("infeed_ns"), result.window_ns
+        if not window or infeed < self.infeed_share * window:
+            return ()
+        worst = max(result.devices, key=lambda device: ratio(device.times["infeed_ns"], device.window_ns) or 0)
+        message = (
+            f"The devices wait for infeed in {format_ratio(infeed / window)} of their time, "
+            f"{worst.device} in {format_ratio(ratio(worst.times['infeed_ns'], worst.window_ns) or 0)}."
+        )
+        if len(result.devices) == 1:
+            message = f"{worst.device} waits for infeed in {format_ratio(infeed / window)} of its time."
+        evidence = (
+            Fact("infeed_ns", "waiting for infeed", infeed, "ns"),
+            Fact("window_ns", "time of the devices", window, "ns"),
+            Fact("idle_ns", "idle besides", result.total(IDLE), "ns"),
+        )
+        return (finding("TV404", message, evidence, infeed, window, "time of the devices"),)
+
+    def _copies(self, result: ProgramTimes) -> tuple[Finding, ...]:
+        waited, window = result.total(WAIT), result.window_ns
+        if not window or waited < self.copy_share * window:
+            return ()
+        largest = result.waits.select("name", "calls", "total_ns").head(3).rows()
+        alone = len(result.devices) == 1
+        who, whose = (f"{result.devices[0].device} waits", "its") if alone else ("The devices wait", "their")
+        message = (
+            f"{who} for asynchronous copies in {format_ratio(waited / window)} of {whose} time, most of all "
+            f"in {largest[0][0]} ({counted(largest[0][1], 'call')}, {format_ns(largest[0][2])}): nothing is left to "
+            "compute meanwhile."
+        )
+        evidence = (
+            Fact("async_wait_ns", "waiting for copies", waited, "ns"),
+            Fact("compute_ns", "computing", result.total("compute_ns"), "ns"),
+            Fact("window_ns", "time of the devices", window, "ns"),
+            *(Fact(f"wait_{place}_ns", name, total, "ns") for place, (name, _, total) in enumerate(largest, 1)),
+        )
+        return (finding("TV410", message, evidence, waited, window, "time of the devices"),)
+
+    def describe(self, result: ProgramTimes) -> Section:
+        """Totals over the devices, one row per device, one per module, one per operation that waits for another."""
+        whole = result.window_ns
+        facts = (
+            Fact("devices", "devices", len(result.devices), "count"),
+            Fact("executions", "programs executed", sum(device.executions for device in result.devices), "count"),
+            Fact("window_ns", "time of the devices", whole, "ns"),
+            *(Fact(f"{key[:-3]}_share", label, ratio(result.total(key), whole), "ratio") for key, label in _LABELS),
+        )
+        rows = tuple(
+            (
+                *(device.device, device.executions, device.steps, device.step_ns, device.window_ns),
+                *(device.times[key] for key, _ in _LABELS),
+                device.async_ns,
+            )
+            for device in result.devices
+        )
+        modules = rows_of(result.modules, ("name", "calls", "total_ns", *DURATION_NAMES))
+        columns = (Column("name", "Program", "text", 0), CALLS, TOTAL, *DURATION_COLUMNS)
+        grids = (Grid(_COLUMNS, rows), Grid(columns, modules, "By program"), *_waited(result))
+        return Section(self.slug, self.title, (Facts(facts), *grids))
+
+
+_LABELS = (
+    ("compute_ns", "computing"),
+    ("infeed_ns", "waiting for infeed"),
+    ("outfeed_ns", "outfeed"),
+    ("collective_ns", "collectives"),
+    ("async_wait_ns", "waiting for asynchronous work"),
+    (IDLE, "idle"),
+)
+
+
+def _waited(result: ProgramTimes) -> tuple[Grid, ...]:
+    """What the devices waited for, if anything."""
+    whole = int(result.waits["total_ns"].sum())
+    if not whole:
+        return ()
+    frame = result.waits.with_columns(share("total_ns", whole, "share_of_wait"))
+    columns = (
+        Column("name", "Operation", "text", 0),
+        *(CALLS, TOTAL, Column("share_of_wait", "Of the wait", "ratio", 0, bar=True)),
+        *DURATION_COLUMNS,
+    )
+    rows = rows_of(frame, ("name", "calls", "total_ns", "share_of_wait", *DURATION_NAMES))
+    return (Grid(columns, rows, "Asynchronous work waited for", fold_below=0.01),)
+
+
+_COLUMNS = (
+    Column("device", "Device", "text", 0),
+    Column("executions", "Programs", "count", 2),
+    Column("steps", "Steps", "count", 3),
+    Column("step_ns", "Step, median", "ns", 0),
+    Column("window_ns", "Time", "ns", 4),
+    Column("compute_ns", "Compute", "ns", 0),
+    Column("infeed_ns", "Infeed wait", "ns", 0),
+    Column("outfeed_ns", "Outfeed", "ns", 3),
+    Column("collective_ns", "Collectives", "ns", 1),
+    Column("async_wait_ns", "Async wait", "ns", 1),
+    Column("idle_ns", "Idle", "ns", 0),
+    Column("async_ns", "Async under way", "ns", 5),
+)
+
+
+def _of(frame: pl.DataFrame, device: int) -> pl.DataFrame:
+    return frame.filter(pl.col("device_id") == device)
+
+
+def _classified(trace: TraceView) -> pl.DataFrame:
+    """Operations of all devices with their role: ``start_ns, dur_ns, device_id, name, role``."""
+    ops = trace.frame("kernels", "start_ns", "dur_ns", "device_id", "name", "category")
+    ops = ops.with_columns(pl.col("name", "category").cast(pl.String))
+    joined = ops.join(xla_roles(ops), on=["name", "category"], nulls_equal=True)
+    return joined.select("start_ns", "dur_ns", "device_id", "name", "role")
+
+
+def _by_name(spans: pl.DataFrame) -> pl.DataFrame:
+    """Statistics of durations by name, the largest total first."""
+    totals = spans.group_by("name").agg(*duration_statistics())
+    return totals.sort("total_ns", "name", descending=[True, False])
+
+
+def _device(
+    name: str, modules: pl.DataFrame, ops: pl.DataFrame, steps: pl.DataFrame, spans: pl.DataFrame
+) -> DeviceProgram:
+    marks = steps.filter(pl.col("dur_ns") > 0)
+    window = intervals(marks)
+    if not len(window):
+        ends = (modules["start_ns"] + modules["dur_ns"].fill_null(0)).max()
+        window = IntervalSet.span(int(modules["start_ns"].min()), int(ends))  # type: ignore[arg-type]
+    layers = [(key, intervals(ops.filter(pl.col("role") == role))) for key, role in CLASSES.items()]
+    start, end = (int(window.starts[0]), int(window.ends[-1])) if len(window) else (0, 0)
+    owned = exclusive(layers, start, end, IDLE)
+    count, step_ns = _steps(marks, modules)
+    return DeviceProgram(
+        device=name,
+        executions=modules.height,
+        steps=count,
+        step_ns=step_ns,
+        window_ns=window.total,
+        times={key: owner.intersect(window).total for key, owner in owned.items()},
+        async_ns=intervals(spans.filter(pl.col("kind") == "async_op")).total,
+    )
+
+
+def _steps(marks: pl.DataFrame, modules: pl.DataFrame) -> tuple[int, float | None]:
+    """Number and median duration of the declared steps, else of the module that repeats most, start to start."""
+    if marks.height:
+        return marks.height, float(marks["dur_ns"].median())  # type: ignore[arg-type]
+    counts = modules.group_by("name").agg(pl.len(), pl.col("dur_ns").sum()).sort("len", "dur_ns", "name")
+    repeating = modules.filter(pl.col("name") == counts["name"][-1]).sort("start_ns")
+    if repeating.height < 2:
+        return repeating.height, None
+    return repeating.height, float(repeating["start_ns"].diff().median())  # type: ignore[arg-type]

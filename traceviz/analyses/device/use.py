@@ -1,0 +1,222 @@
+"""How much of the time the devices worked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.device_work import owners
+from traceviz.analyses.derived.frames import bounds
+from traceviz.analyses.derived.host_classes import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes, sees_host
+from traceviz.analyses.derived.rank_names import rank_numbers
+from traceviz.analyses.derived.statistics import ratio
+from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import IntervalSet, concurrency
+from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Section, Skipped, Timeline
+from traceviz.rules import rule
+from traceviz.units import format_ratio
+
+HOST_ADVICE = (
+    "Give the device more work at once than the host needs time to prepare: a larger batch, and a compiled step. "
+    "TensorFlow: tf.function(jit_compile=True); PyTorch: torch.compile(model), and the operators with the most host "
+    "time say what is slow (record with_stack=True to see the Python between them); JAX: one jax.jit for the step."
+)
+"""What to do where the host computes most of the time in which the device is idle."""
+
+RECORD_HOST = (
+    "Record the host as well, which says what the device waits for: nvprof --print-gpu-trace --print-api-trace, or "
+    "nsys profile --trace=cuda,nvtx,osrt."
+)
+"""What to do where the capture holds device work only."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTime:
+    """One device. Times in nanoseconds; busy is the union over its streams, and busy + idle = span.
+
+    Args:
+        device: Its name for people.
+        extent_ns: From its first to its last work.
+        span_ns: Time in which device work was recorded.
+        judged_ns: Steady step time of the processes that use it, else from its first to its last work.
+        judged_busy_ns: Busy part of that.
+        concurrent_ns: Time with two or more kernels running.
+        timeline: Utilisation per equal slice of the capture.
+    """
+
+    device: str
+    span_ns: int
+    extent_ns: int
+    busy_ns: int
+    judged_ns: int
+    judged_busy_ns: int
+    concurrent_ns: int
+    timeline: tuple[float, ...]
+
+    @property
+    def idle_ns(self) -> int:
+        """Recorded time without work."""
+        return self.span_ns - self.busy_ns
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """All devices that did work, and what the host did while they were idle in the judged time.
+
+    ``idle_causes`` and ``judged_ns`` count a process once, however many devices it uses: while one of them works, the
+    host keeps none waiting. ``window`` is the time in which device work was recorded. ``host_seen`` tells whether the
+    capture holds anything of the host.
+    """
+
+    devices: tuple[DeviceTime, ...]
+    window: tuple[int, int]
+    judged_ns: int
+    idle_causes: dict[str, int]
+    judged_words: str
+    host_seen: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUseAnalysis(Analysis[DeviceUse]):
+    """Utilisation per device over the capture and over the steady steps.
+
+    Args:
+        idle_share: Idle from this share of the judged time on is a finding,
+        unexplained_share: provided that this share has no more specific cause with a rule of its own.
+        slices: Slices of the timeline.
+    """
+
+    slug: ClassVar[str] = "device_use"
+    title: ClassVar[str] = "Device use"
+    needs: ClassVar[tuple[str, ...]] = ("kernels",)
+    uses: ClassVar[tuple[str, ...]] = CLASS_TABLES
+    rules: ClassVar[tuple[str, ...]] = ("TV201",)
+
+    idle_share: float = 0.5
+    unexplained_share: float = 0.05
+    slices: int = 60
+
+    def run(self, trace: TraceView) -> DeviceUse | Skipped:
+        """Measure busy time."""
+        if not trace.device_busy:
+            return self.skipped("no device did any work in this capture")
+        names = device_names(trace)
+        devices = tuple(self._device(trace, device, names[device]) for device in trace.device_busy)
+        causes = {c.key: 0 for c in HOST_CLASSES}
+        for rank in trace.ranks:
+            judged = trace.judged(rank)
+            for key in causes:
+                causes[key] += host_classes(trace)[rank].sets[key].intersect(judged).total
+        judged_ns = sum(trace.judged(rank).total for rank in trace.ranks)
+        return DeviceUse(devices, trace.device_window, judged_ns, causes, trace.judged_words, sees_host(trace))
+
+    def _device(self, trace: TraceView, device: int, name: str) -> DeviceTime:
+        busy = trace.device_busy[device]
+        work = trace.device_work.filter(pl.col("device_id") == device)
+        judged = IntervalSet.empty().union(*(trace.judged(int(p)) for p in work["process_id"].unique()))
+        begin, end = trace.device_window
+        edges = np.linspace(begin, end, self.slices + 1).astype(np.int64)
+        shares = busy.overlap(edges[:-1], edges[1:]) / np.maximum(np.diff(edges), 1)
+        kernels = trace.frame("kernels", "start_ns", "dur_ns", "device_id").filter(pl.col("device_id") == device)
+        return DeviceTime(
+            device=name,
+            span_ns=end - begin,
+            extent_ns=int(busy.ends[-1] - busy.starts[0]) if len(busy) else 0,
+            busy_ns=busy.total,
+            judged_ns=judged.total,
+            judged_busy_ns=busy.intersect(judged).total,
+            concurrent_ns=concurrency(*bounds(kernels), at_least=2).total,
+            timeline=tuple(float(share) for share in shares),
+        )
+
+    def judge(self, result: DeviceUse) -> tuple[Finding, ...]:
+        """TV201 where devices idle for most of the judged time."""
+        judged = sum(d.judged_ns for d in result.devices)
+        idle = judged - sum(d.judged_busy_ns for d in result.devices)
+        unexplained = min(result.idle_causes["host_blocked"] + result.idle_causes["host_compute"], idle)
+        whole_ns = result.judged_ns
+        if not judged or idle < self.idle_share * judged or unexplained < self.unexplained_share * whole_ns:
+            return ()
+        cause, cause_ns = max(result.idle_causes.items(), key=lambda item: item[1])
+        whole = sum(result.idle_causes.values()) or 1
+        during = f"most of it during: {LABELS[cause]} ({format_ratio(cause_ns / whole)} of the idle time)"
+        message = (
+            f"{_who(len(result.devices))} idle in {format_ratio(idle / judged)} of the {result.judged_words}, "
+            f"{during if result.host_seen else 'and what the host did meanwhile was not recorded'}."
+        )
+        evidence = (
+            Fact("idle_ns", "idle time, all devices", idle, "ns"),
+            Fact("judged_ns", f"{result.judged_words}, all devices", judged, "ns"),
+            Fact("unexplained_ns", "idle without a more specific cause", unexplained, "ns"),
+        )
+        # The parts with a specific cause are the stake of that cause's own rule; only the rest is this rule's.
+        advice = (HOST_ADVICE, *rule("TV201").advice) if cause == "host_compute" else None
+        advice = advice if result.host_seen else (RECORD_HOST,)
+        return (finding("TV201", message, evidence, unexplained, whole_ns, result.judged_words, advice=advice),)
+
+    def describe(self, result: DeviceUse) -> Section:
+        """Totals, one row per device, and utilisation over time."""
+        busy, idle = sum(d.busy_ns for d in result.devices), sum(d.idle_ns for d in result.devices)
+        facts = (
+            Fact("busy_ns", "busy, all devices", busy, "ns"),
+            Fact("idle_ns", "idle, all devices", idle, "ns"),
+            Fact("span_ns", "captured time", result.window[1] - result.window[0], "ns"),
+            Fact("utilisation", "utilisation", ratio(busy, busy + idle), "ratio"),
+        )
+        columns = (
+            Column("device", "Device", "text", 0),
+            Column("busy_ns", "Busy", "ns", 0),
+            Column("idle_ns", "Idle", "ns", 2),
+            Column("utilisation", "Of captured time", "ratio", 1, bar=True),
+            Column("judged_utilisation", f"Of {_short(result.judged_words)}", "ratio", 0, bar=True),
+            Column("concurrent_ns", "≥ 2 kernels", "ns", 3),
+            Column("extent_ns", "Extent", "ns", 4),
+            Column("inner_idle_ns", "Idle therein", "ns", 4),
+        )
+        rows = tuple(
+            (
+                d.device,
+                d.busy_ns,
+                d.idle_ns,
+                ratio(d.busy_ns, d.span_ns),
+                ratio(d.judged_busy_ns, d.judged_ns),
+                d.concurrent_ns,
+                d.extent_ns,
+                d.extent_ns - d.busy_ns,
+            )
+            for d in result.devices
+        )
+        lanes = tuple(Lane(d.device, d.timeline) for d in result.devices)
+        timeline = Timeline("Utilisation over the capture", *result.window, lanes)
+        return Section(self.slug, self.title, (Facts(facts), Grid(columns, rows), timeline))
+
+
+def _who(devices: int) -> str:
+    return "The device is" if devices == 1 else f"The {devices} devices are, on average,"
+
+
+def _short(judged_words: str) -> str:
+    return "steady steps" if judged_words.startswith("steady") else "active time"
+
+
+def device_names(trace: TraceView) -> dict[int, str]:
+    """A name for people of every device in the trace, by ``device_id``: kind, ordinal and product.
+
+    Where devices of several hosts or processes would have the same name, the rank that uses them tells them apart.
+    """
+    names = {}
+    for row in trace.tables.arrow("devices").to_pylist():
+        number = row["ordinal"] if row["ordinal"] is not None else row["device_id"]
+        product = f" {row['name']}" if row["name"] else ""
+        names[int(row["device_id"])] = f"{str(row['kind']).upper()} {number}{product}"
+    shared = {name for name, count in Counter(names.values()).items() if count > 1}
+    if shared:
+        ranks = rank_numbers(trace)
+        users = {device: ranks[process] for process, device in reversed(owners(trace))}
+        names |= {device: f"rank {users[device]} {names[device]}" for device in users if names.get(device) in shared}
+    return {**{device: f"device {device}" for device in trace.device_busy}, **names}

@@ -1,0 +1,279 @@
+"""Findings about the host: one busy core, idle cores, oversubscription, thread settings, growing memory."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from traceviz.analyses.base import finding
+from traceviz.analyses.derived.statistics import ratio
+from traceviz.analyses.host.load import HostLoad
+from traceviz.report import Fact, Finding
+from traceviz.rules import rule
+from traceviz.units import counted, format_number, format_ratio, format_value
+
+CODES = ("TV601", "TV602", "TV603", "TV604", "TV605")
+"""Rules that are raised here."""
+
+STEPS = "steady step time"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds of the findings; see the analysis."""
+
+    bound_share: float
+    input_share: float
+    one_core_low: float
+    one_core_high: float
+    busy_share: float
+    oversubscribed: float
+    waiting_share: float
+    waiting_cores: float
+    throttled: float
+    growth_bytes: int
+    growth_share: float
+    gpu_waits: float
+
+
+def host_findings(load: HostLoad, limits: Limits) -> tuple[Finding, ...]:
+    """All findings that the judged time gives rise to."""
+    found = (_few_cores(load, limits), _oversubscribed(load, limits), _settings(load, limits), _grows(load, limits))
+    return tuple(finding for finding in found if finding is not None)
+
+
+def _few_cores(load: HostLoad, limits: Limits) -> Finding | None:
+    """TV601 where about one core works, TV602 where fewer work than there are, while the steps wait for the host."""
+    cores, busy, idle = load.machine.full_speed, load.busy_cores, load.idle_cores
+    if cores is None or busy is None or idle is None or cores < 2 or not _waits(load, limits):
+        return None
+    if idle <= (1 - limits.busy_share) * cores:
+        return None
+    one = limits.one_core_low <= busy <= limits.one_core_high
+    # Where devices wait, the findings about input and idle devices count that time; this one says what is free.
+    cost_ns = round(load.steps.host_ns * idle / (busy + idle)) if load.steps.on_host else 0
+    facts = (
+        Fact("busy_cores", f"busy cores, {load.judged_words}", busy, "number"),
+        Fact("idle_cores", f"idle cores, {load.judged_words}", idle, "number"),
+        Fact("cores", "cores for it", cores, "number"),
+        Fact("busiest_thread", "busiest thread runs", _share(load.busiest_thread), "ratio"),
+        Fact("input_share", "of step time waits for input", _of(load.steps.input_ns, load), "ratio"),
+        Fact("host_share", "of step time is host compute", _of(load.steps.host_ns, load), "ratio"),
+        Fact("gpu_share", "GPU utilisation, mean", _share(load.gpu_share), "ratio"),
+        Fact("read_rate", "read from storage", load.read_rate, "bytes/s"),
+    )
+    evidence = tuple(fact for fact in facts if fact.value is not None)
+    working = "about one core" if one else f"{format_number(round(busy, 1))} cores"
+    message = f"{_waiting(load)}, and the program keeps {working} of {format_number(cores)} busy."
+    if not one and busy < limits.one_core_low:
+        message = f"{message} It does not wait for the CPU, but for storage, the network, a lock or a pause."
+    code = "TV601" if one else "TV602"
+    advice = _advice(code, load, limits)
+    return finding(code, message, evidence, cost_ns, load.steps.step_ns, STEPS, advice=advice)
+
+
+def _advice(code: str, load: HostLoad, limits: Limits) -> tuple[str, ...] | None:
+    """The advice that fits: of either rule, the first is about input, the others about what else the host does."""
+    if not load.steps.step_ns:
+        return None
+    first, *others = rule(code).advice
+    if _mostly_input(load):
+        return (first,)
+    waits_for_input = (_of(load.steps.input_ns, load) or 0.0) >= limits.input_share
+    return None if waits_for_input else tuple(others)
+
+
+def _mostly_input(load: HostLoad) -> bool:
+    return load.steps.input_ns > load.steps.host_ns
+
+
+def _waits(load: HostLoad, limits: Limits) -> bool:
+    """Whether the steps wait for the host; without steps, whether a GPU that is used idles."""
+    if load.steps.step_ns:
+        return load.steps.bound_share >= limits.bound_share
+    return load.gpu_share is not None and load.gpu_share < limits.gpu_waits
+
+
+def _waiting(load: HostLoad) -> str:
+    if not load.steps.step_ns:
+        return f"GPUs work in {format_ratio(load.gpu_share or 0)} of the time"
+    if _mostly_input(load):
+        return f"Steps wait for input in {format_ratio(_of(load.steps.input_ns, load) or 0.0)} of their time"
+    if load.steps.on_host:
+        return "The host computes the steps"
+    return f"Steps wait for the host in {format_ratio(load.steps.bound_share)} of their time"
+
+
+def _oversubscribed(load: HostLoad, limits: Limits) -> Finding | None:
+    """TV603 where threads wait for a core that others use: threads of the program, or of other programs."""
+    usable, runnable, waiting = load.machine.usable, load.runnable, load.waiting_share
+    if usable is None or runnable is None:
+        return None
+    if load.queued_cores is not None and load.queued_cores < limits.waiting_cores:
+        return None  # a program that hardly wants a core loses nothing, however long it waits for that
+    cores, others = load.machine.cores or usable, load.others_runnable or 0.0
+    by_others = runnable < limits.oversubscribed * usable
+    if by_others and (waiting is None or others < cores or runnable + others < limits.oversubscribed * cores):
+        return None
+    lost = waiting if waiting is not None else 1 - usable / runnable
+    if lost < limits.waiting_share:
+        return None
+    wanted = runnable + others if by_others else runnable
+    cost_ns = round((load.steps.input_ns + load.steps.host_ns) * lost)
+    whose = "threads of this and other programs" if by_others else "threads of the program"
+    message = (
+        f"In the {load.judged_words}, {format_number(round(wanted, 1))} {whose} want one of {format_number(usable)} "
+        f"cores on average: those of the program wait in {format_ratio(lost)} of the time in which they could run."
+    )
+    facts = (
+        Fact("runnable", f"threads that want a core, {load.judged_words}", runnable, "number"),
+        Fact("cores", "cores that the program may use", usable, "number"),
+        Fact("waiting_share", "of their time they wait", lost, "ratio"),
+        Fact("others_runnable", f"threads of other programs, {load.judged_words}", load.others_runnable, "number"),
+    )
+    evidence = tuple(fact for fact in facts if fact.value is not None)
+    return finding("TV603", message, evidence, cost_ns, load.steps.step_ns, STEPS)
+
+
+_TOLD = re.compile(r"^collector\.(\w+)\.threads\.(intra|inter)_op$")
+"""What a framework said of its threads while it trained, by framework."""
+_TEAMS = re.compile(
+    r"^(?:env\.(?:OMP_NUM|MKL_NUM|OPENBLAS_NUM|TF_NUM_INTRAOP)_THREADS|collector\.\w+\.threads\.intra_op)$"
+)
+"""Settings of how many threads compute one operation."""
+_POOLS = re.compile(r"^(?:env\.TF_NUM_INTEROP_THREADS|collector\.tensorflow\.threads\.inter_op)$")
+"""Settings of how many operations run at once; PyTorch starts such threads only for programs that ask for them."""
+_SPIN = "env.KMP_BLOCKTIME"
+_ONEDNN = "env.TF_ENABLE_ONEDNN_OPTS"
+
+
+def _settings(load: HostLoad, limits: Limits) -> Finding | None:
+    """TV604: settings of threads that do not fit the machine, and cost something here."""
+    misfits = tuple(_misfits(load, limits))
+    if not misfits:
+        return None
+    evidence = (
+        *(Fact(f"setting_{number}", _name(key), value) for number, (key, value, _) in enumerate(misfits, 1)),
+        Fact("cores", "cores that the program may use", load.machine.usable, "number"),
+        Fact("physical_cores", "physical cores", load.machine.physical, "count"),
+        Fact("busy_cores", f"busy cores, {load.judged_words}", load.busy_cores, "number"),
+    )
+    known = tuple(fact for fact in evidence if fact.value is not None)
+    message, advice = " ".join(words for _, _, words in misfits), _thread_advice({key for key, _, _ in misfits})
+    return finding("TV604", message, known, 0, load.steps.step_ns, STEPS, advice=advice)
+
+
+def _thread_advice(keys: set[str]) -> tuple[str, ...]:
+    """The advice on settings that do not fit: that on one variable only where it is among them."""
+    fine = [key.removeprefix("env.") for key in (_SPIN, _ONEDNN) if key not in keys]
+    return tuple(line for line in rule("TV604").advice if not any(name in line for name in fine))
+
+
+def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
+    """Key, value and a sentence of each setting that does not fit."""
+    usable, best, busy = load.machine.usable, load.machine.full_speed, load.busy_cores
+    if usable is None or best is None or busy is None:
+        return
+    computes = load.steps.on_host and (_of(load.steps.host_ns, load) or 0.0) >= limits.bound_share
+    starved = computes and (load.idle_cores or 0.0) > (1 - limits.busy_share) * best
+    for key, value in load.machine.settings.items():
+        threads = _threads(key, value)
+        if threads is None:
+            continue
+        name = _name(key)
+        started = load.threads_max is None or load.threads_max >= threads  # else nobody heeds the setting
+        if threads > math.ceil(usable) and started and max(busy, load.runnable or 0.0) >= usable / 2:
+            yield key, value, f"{name} is {threads}, and the program may use {counted(math.ceil(usable), 'core')}."
+        elif threads < math.floor(best) and starved and _TEAMS.match(key):
+            yield (
+                key,
+                value,
+                f"{name} is {threads} on {counted(math.floor(best), 'core')}, and the host limits the steps.",
+            )
+    yield from _spinning(load, limits)
+    if computes and load.machine.settings.get(_ONEDNN) == "0":
+        yield _ONEDNN, "0", "oneDNN is turned off (TF_ENABLE_ONEDNN_OPTS=0), and the host computes the steps."
+    yield from _limited(load, limits)
+
+
+def _name(key: str) -> str:
+    """A setting as people know it: the variable, or the framework's word."""
+    told = _TOLD.match(key)
+    if told is None:
+        return key.removeprefix("env.")
+    return f"{_FRAMEWORKS.get(told[1], 'The framework')}'s {told[2]}-op thread number"
+
+
+_FRAMEWORKS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
+
+
+def _threads(key: str, value: str) -> int | None:
+    """The number of threads that a setting states; ``None`` where it is no such setting, or leaves it open."""
+    if not (_TEAMS.match(key) or _POOLS.match(key)):
+        return None
+    first = value.split(",", maxsplit=1)[0].strip()  # OMP_NUM_THREADS may name a number for each level of nesting
+    return int(first) if first.isdigit() and int(first) > 0 else None
+
+
+def _spinning(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
+    """Threads that spin after their work take cores from those that have some."""
+    value = load.machine.settings.get(_SPIN, "").strip().lower()
+    spins = value == "infinite" or (value.isdigit() and int(value) > 1)
+    full = (load.busy_cores or 0) >= limits.busy_share * (load.machine.usable or math.inf)
+    if spins and full and (_of(load.steps.input_ns, load) or 0.0) >= limits.bound_share:
+        words = "for ever" if value == "infinite" else f"for {value} ms"
+        yield _SPIN, value, f"Threads of OpenMP spin {words} after their work, and the input waits for a core."
+
+
+def _limited(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
+    """A container with a limit: libraries start a thread for each core of the machine."""
+    machine, told = load.machine, any(_threads(*setting) for setting in load.machine.settings.items())
+    limit = machine.settings.get("machine.cpu_limit")
+    if limit and not told and (machine.cores or 0) > (machine.usable or math.inf):
+        throttled = load.throttled or 0.0
+        if throttled >= limits.throttled:
+            words = (
+                f"The container may use {limit} of {machine.cores} cores; libraries start a thread for each core of "
+                "the machine, and the limit holds them back."
+            )
+            yield "machine.cpu_limit", limit, words
+
+
+def _grows(load: HostLoad, limits: Limits) -> Finding | None:
+    """TV605 where the memory of the program rises all the time."""
+    growth = load.growth
+    if growth is None or growth.total_bytes < limits.growth_bytes:
+        return None
+    if growth.total_bytes < limits.growth_share * growth.highest_bytes:
+        return None
+    pace = (
+        f"{format_value(growth.per_step, 'bytes')} with every step"
+        if growth.per_step
+        else f"{format_value(growth.per_second, 'bytes/s')}"
+    )
+    memory = load.machine.memory_bytes
+    left_ns = (memory - growth.highest_bytes) / growth.per_second * 1e9 if memory else None
+    until = (
+        f": the memory of the machine is full after {format_value(left_ns, 'ns')}" if left_ns and left_ns > 0 else ""
+    )
+    message = f"The memory of the program grows by {pace}, and nothing of it is returned{until}."
+    facts = (
+        Fact("growth_bytes", "growth in the judged time", growth.total_bytes, "bytes"),
+        Fact("growth_rate", "growth", growth.per_second, "bytes/s"),
+        Fact("growth_per_step", "growth per step", growth.per_step, "bytes"),
+        Fact("memory_bytes", "memory at its end", growth.highest_bytes, "bytes"),
+        Fact("available_bytes", "memory of the machine", memory, "bytes"),
+    )
+    return finding("TV605", message, tuple(fact for fact in facts if fact.value is not None), 0, 0, "")
+
+
+def _share(value: float | None) -> float | None:
+    """A share that is not above 1, which counting ticks of a clock can make it."""
+    return None if value is None else min(value, 1.0)
+
+
+def _of(part_ns: int, load: HostLoad) -> float | None:
+    """A part of the step time as a share of it; ``None`` without steps."""
+    return ratio(part_ns, load.steps.step_ns)

@@ -1,0 +1,249 @@
+"""What the samples say of the judged time: busy cores, threads that want one, growing memory, what the steps wait for.
+
+One frozen value, from which the findings about the host follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from traceviz.analyses.derived.host_classes import class_times
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.host import samples as host_samples
+from traceviz.analyses.host.samples import Machine, Series
+
+GROWTH_PARTS = 10
+"""Growth is judged on the least memory in each of so many parts of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepUse:
+    """What steady steps spend on the host, in nanoseconds over all of them; all 0 without steps.
+
+    Args:
+        step_ns: Steady step time.
+        input_ns: Of it, waiting for input while no device works.
+        host_ns: Of it, host compute: Python and the framework while no device works.
+        on_host: Whether no device works at all: the host computes the steps.
+        mean_step_ns: Mean duration of a steady step.
+    """
+
+    step_ns: int = 0
+    input_ns: int = 0
+    host_ns: int = 0
+    on_host: bool = False
+    mean_step_ns: float = 0.0
+
+    @property
+    def bound_share(self) -> float:
+        """Share of the step time in which the steps wait for the host."""
+        return (self.input_ns + self.host_ns) / self.step_ns if self.step_ns else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How the memory of the program rose while it trained.
+
+    Args:
+        total_bytes: From the first part of the time to the last.
+        per_second: On average.
+        per_step: In a steady step; ``None`` without steps.
+        highest_bytes: In the last part.
+    """
+
+    total_bytes: int
+    per_second: float
+    per_step: int | None
+    highest_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoad:
+    """The judged time in figures; ``None`` is not measured.
+
+    Args:
+        machine: What the machine offers.
+        steps: What the steps spend on the host.
+        window_ns: Length of the judged time.
+        samples: Samples of the program's CPU time in it.
+        busy_cores: Mean of the program's CPU time, in cores.
+        busiest_thread: Mean share of the time in which the busiest thread ran.
+        runnable: Threads that ran or wanted to, on average.
+        queued_cores: Threads that waited for a core, on average.
+        others_runnable: Runnable threads of other programs, on average.
+        machine_busy: Busy cores of the machine, whoever uses them, on average.
+        read_rate: Mean bytes per second from storage.
+        throttled: Mean time that a CPU limit held threads back, as a share of one core.
+        threads_max: Most threads that the program had at once, in the whole run.
+        gpu_share: Mean utilisation of the GPUs that worked at all.
+        growth: How memory grew; ``None`` where it did not, or not steadily.
+    """
+
+    machine: Machine = field(default_factory=Machine)
+    steps: StepUse = field(default_factory=StepUse)
+    window_ns: int = 0
+    samples: int = 0
+    busy_cores: float | None = None
+    busiest_thread: float | None = None
+    runnable: float | None = None
+    queued_cores: float | None = None
+    others_runnable: float | None = None
+    machine_busy: float | None = None
+    read_rate: float | None = None
+    throttled: float | None = None
+    threads_max: int | None = None
+    gpu_share: float | None = None
+    growth: Growth | None = None
+
+    @property
+    def judged_words(self) -> str:
+        """Of which time the means are."""
+        return "steady steps" if self.steps.step_ns else "whole run"
+
+    @property
+    def idle_cores(self) -> float | None:
+        """Cores that the program could use besides, on average: nobody used them."""
+        best, cores = self.machine.full_speed, self.machine.cores
+        if best is None or self.busy_cores is None:
+            return None
+        left = best - self.busy_cores
+        unused = left if cores is None or self.machine_busy is None else cores - self.machine_busy
+        return max(min(left, unused), 0.0)
+
+    @property
+    def waiting_share(self) -> float | None:
+        """Share of its runnable time for which a thread of the program waited for a core."""
+        if self.runnable is None or self.queued_cores is None:
+            return None
+        return min(self.queued_cores / self.runnable, 1.0) if self.runnable else None
+
+
+def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, growth_share: float) -> HostLoad:
+    """Figures of the judged time.
+
+    Args:
+        trace: The trace.
+        series: What was sampled.
+        machine: What the machine offers.
+        growth_share: Memory must rise from one part of the time to the next in this share of them to be growing.
+    """
+    window = host_samples.judged_window(trace)
+    of_host = {one.shown.metric: one for one in series if one.device_id is None}
+    inside = {metric: one.within(window) for metric, one in of_host.items()}
+    means = {metric: float(values.mean()) for metric, values in inside.items() if values.size}
+    cpu = inside.get(host_samples.PROGRAM_CPU)
+    steps = _step_use(trace)
+    gpus = [one.within(window) for one in series if one.shown.metric == host_samples.GPU_UTILISATION]
+    return HostLoad(
+        machine=machine,
+        steps=steps,
+        window_ns=window[1] - window[0],
+        samples=0 if cpu is None else int(cpu.size),
+        busy_cores=_percent(means.get(host_samples.PROGRAM_CPU)),
+        busiest_thread=_percent(means.get(host_samples.BUSIEST_THREAD)),
+        runnable=means.get(host_samples.RUNNABLE),
+        queued_cores=_percent(means.get(host_samples.QUEUED)),
+        others_runnable=_others(of_host, window),
+        machine_busy=_percent(means.get(host_samples.MACHINE_CPU)),
+        read_rate=means.get(host_samples.PROGRAM_READ),
+        throttled=_percent(means.get(host_samples.THROTTLED)),
+        threads_max=_highest(of_host.get(host_samples.PROGRAM_THREADS)),
+        gpu_share=_percent(max((float(values.mean()) for values in gpus if values.any()), default=None)),
+        growth=_growth(of_host, window[0] if trace.steady else None, steps, growth_share),
+    )
+
+
+START_NS, START_SHARE = 10_000_000_000, 0.25
+"""Without steps, so much of the beginning is taken for the start of the program, in which memory grows anyway."""
+LEAST_NS = 10_000_000_000
+"""Growth is not judged on less than this."""
+
+
+def _training(memory: Series, first_step_ns: int | None) -> tuple[int, int]:
+    """From the first steady step to the end of the run: profilers record few of the steps, the sampler all.
+
+    A program that ends returns its memory, which the last samples may see: the end is where it had most in the last
+    tenth of the time.
+    """
+    first, last = int(memory.times[0]), int(memory.times[-1])
+    late = np.flatnonzero(memory.times >= last - (last - first) // GROWTH_PARTS)
+    last = int(memory.times[late[-1 - np.argmax(memory.values[late][::-1])]])
+    if first_step_ns is not None:
+        return first_step_ns, last
+    return first + max(START_NS, round(START_SHARE * (last - first))), last
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else value / 100
+
+
+def _highest(series: Series | None) -> int | None:
+    return None if series is None else round(float(series.values.max()))
+
+
+def _others(of_host: dict[str, Series], window: tuple[int, int]) -> float | None:
+    """Runnable threads of other programs: those of the machine, in the time that the program's samples speak for."""
+    everybody, own = of_host.get(host_samples.MACHINE_RUNNABLE), of_host.get(host_samples.RUNNABLE)
+    if everybody is None or own is None:
+        return None
+    chosen = np.flatnonzero(own.chosen(window))
+    if not chosen.size:
+        return None
+    begin = int(own.times[max(int(chosen[0]) - 1, 0)])
+    inside = (everybody.times > begin) & (everybody.times <= int(own.times[chosen[-1]]))
+    if not inside.any():
+        return None
+    return max(float(everybody.values[inside].mean()) - float(own.values[chosen].mean()), 0.0)
+
+
+def _step_use(trace: TraceView) -> StepUse:
+    if not trace.steady:
+        return StepUse()
+    times = class_times(trace, trace.steady)
+    steady = trace.steps.steady
+    return StepUse(
+        step_ns=sum(times.values()),
+        input_ns=times["input_wait"],
+        host_ns=times["host_compute"],
+        on_host=not trace.rank_busy and not trace.has_device_tables,
+        mean_step_ns=float((steady["end_ns"] - steady["start_ns"]).to_numpy().mean()),
+    )
+
+
+def _growth(of_host: dict[str, Series], first_step_ns: int | None, steps: StepUse, share: float) -> Growth | None:
+    """Growth of the program's memory, if the least of each part of the training rises, and goes on rising.
+
+    The least, because what a step takes and returns is no growth; and no more processes at the end than at the
+    beginning, because those that were started explain it.
+    """
+    memory, processes = of_host.get(host_samples.PROGRAM_MEMORY), of_host.get(host_samples.PROGRAM_PROCESSES)
+    if memory is None:
+        return None
+    window = _training(memory, first_step_ns)
+    least = _least(memory, window)
+    started = _least(processes, window) if processes is not None else None
+    if least is None or (started is not None and started[-1] > started[0]):
+        return None
+    rises = np.diff(least)
+    total, later = float(least[-1] - least[0]), float(least[-1] - least[GROWTH_PARTS // 2 - 1])
+    if (rises > 0).mean() < share or later < total / 3:
+        return None
+    per_ns = total / ((window[1] - window[0]) * (GROWTH_PARTS - 1) / GROWTH_PARTS)
+    per_step = round(per_ns * steps.mean_step_ns) if steps.mean_step_ns else None
+    return Growth(round(total), per_ns * 1e9, per_step, round(float(least[-1])))
+
+
+def _least(series: Series, window: tuple[int, int]) -> host_samples.Floats | None:
+    """The least value in each part of the window; ``None`` where a part has no sample."""
+    first, last = window
+    if last - first < LEAST_NS:
+        return None
+    inside = (series.times >= first) & (series.times <= last)
+    times, values = series.times[inside] - first, series.values[inside]
+    part = np.minimum(times * GROWTH_PARTS // (last - first), GROWTH_PARTS - 1)
+    least = np.full(GROWTH_PARTS, np.inf)
+    np.minimum.at(least, part, values)
+    return least if np.isfinite(least).all() else None

@@ -1,0 +1,75 @@
+"""Time in calls of the operating system's runtime library, by function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.statistics import (
+    CALLS,
+    DURATION_COLUMNS,
+    DURATION_NAMES,
+    TOTAL,
+    duration_statistics,
+    rows_of,
+    share,
+)
+from traceviz.analyses.derived.view import TraceView
+from traceviz.report import Column, Fact, Facts, Grid, Prose, Section
+
+CAUTION = (
+    "Times are summed over threads: several threads that wait at once add up to more than the wall time, and a thread "
+    "of a pool that waits for work costs nothing."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OsCallTimes:
+    """One row per function, the largest total first, and the number of threads that called any."""
+
+    by_name: pl.DataFrame
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class OsCallsAnalysis(Analysis[OsCallTimes]):
+    """Where threads spend time in the operating system.
+
+    Args:
+        fold_below: Rows below this share fold into "other" in pictures, never in data.
+    """
+
+    slug: ClassVar[str] = "os_calls"
+    title: ClassVar[str] = "Operating-system calls"
+    needs: ClassVar[tuple[str, ...]] = ("os_calls",)
+
+    fold_below: float = 0.01
+
+    def run(self, trace: TraceView) -> OsCallTimes:
+        """Aggregate the calls by name."""
+        calls = trace.frame("os_calls", "name", "dur_ns", "thread_id")
+        by_name = calls.group_by("name").agg(*duration_statistics()).with_columns(pl.col("name").cast(pl.String))
+        total = int(by_name["total_ns"].sum())
+        ordered = by_name.with_columns(share("total_ns", total, "share_of_os_time"))
+        return OsCallTimes(ordered.sort("total_ns", "name", descending=[True, False]), calls["thread_id"].n_unique())
+
+    def describe(self, result: OsCallTimes) -> Section:
+        """The table of functions, and what its totals mean."""
+        facts = (
+            Fact("total_ns", "time, all threads", int(result.by_name["total_ns"].sum()), "ns"),
+            Fact("calls", "calls", int(result.by_name["calls"].sum()), "count"),
+            Fact("threads", "threads", result.threads, "count"),
+        )
+        columns = (
+            Column("name", "Function", "text", 0),
+            CALLS,
+            TOTAL,
+            *DURATION_COLUMNS,
+            Column("share_of_os_time", "Of OS time", "ratio", 0, bar=True),
+        )
+        names = ("name", "calls", "total_ns", *DURATION_NAMES, "share_of_os_time")
+        grid = Grid(columns, rows_of(result.by_name, names), fold_below=self.fold_below)
+        return Section(self.slug, self.title, (Facts(facts), grid, Prose(CAUTION)))

@@ -1,0 +1,399 @@
+"""The host while the program ran: CPU, memory, threads, storage and GPUs over time, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.host_classes import CLASS_TABLES
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.device.use import device_names
+from traceviz.analyses.host import samples as host_samples
+from traceviz.analyses.host.findings import CODES, Limits, host_findings
+from traceviz.analyses.host.load import HostLoad, host_load
+from traceviz.analyses.host.samples import HOST_METRICS, Machine, Series, all_series, machine, sliced
+from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Grid, Lane, Section, Skipped, Timeline
+from traceviz.units import format_number, format_ratio, format_value
+
+
+@dataclass(frozen=True, slots=True)
+class MetricUse:
+    """One metric of the host or of a device over the capture, in the unit in which it was sampled.
+
+    Args:
+        metric: Its name in table ``samples``.
+        label: Its name for people.
+        device: Device measured; empty for the host.
+        unit: Unit of the values.
+        whole: What 100 % are, for people; empty for percent of a whole.
+        mean, p95, highest: Over all samples of the capture.
+        lane: Its picture: shares of an amount; ``None`` without one.
+    """
+
+    metric: str
+    label: str
+    device: str
+    unit: str
+    whole: str
+    mean: float
+    p95: float
+    highest: float
+    lane: Lane | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessUse:
+    """One process of the program: busy cores on average, and the most memory that it had."""
+
+    name: str
+    pid: int | None
+    busy_cores: float | None
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class HostResources:
+    """All metrics, the processes with the busiest first, the mean of each core, and the judged time in figures.
+
+    ``samples`` is the number of moments at which something was measured, ``pauses`` are the mean and the longest time
+    from one measurement of the program to the next; ``None`` of fewer than two. ``window`` is the time of the capture
+    and of all samples, ``span_ns`` that of the capture alone, from 0 on.
+    """
+
+    metrics: tuple[MetricUse, ...]
+    processes: tuple[ProcessUse, ...]
+    cores: tuple[tuple[int, float], ...]
+    load: HostLoad
+    samples: int
+    pauses: tuple[int, int] | None
+    window: tuple[int, int]
+    span_ns: int
+
+    def of(self, metric: str) -> MetricUse | None:
+        """The metric of the host with this name, or of the first device that has it."""
+        return next((use for use in self.metrics if use.metric == metric), None)
+
+
+@dataclass(frozen=True, slots=True)
+class HostResourcesAnalysis(Analysis[HostResources]):
+    """Samples of the host: mean, 95th percentile, maximum, and pictures over time.
+
+    Args:
+        bound_share: Steps wait for the host from this share of their time on in which they wait for input or the
+            host computes, while no device works.
+        input_share: From this share of step time in which steps wait for input on, the input is worth a change.
+        one_core_low: From so many busy cores on,
+        one_core_high: up to so many, one core is busy.
+        busy_share: Where more than the rest of this share of the physical cores is idle, cores are idle.
+        oversubscribed: From so many threads that want one of each core on, there are too many,
+        waiting_share: provided that they wait for this share of the time in which they could run,
+        waiting_cores: and for so many cores, on average: a program that hardly wants one loses nothing.
+        throttled: From this share of one core on that a CPU limit takes away, it counts.
+        growth_bytes: Growth of memory by less than this,
+        growth_share: or than this share of it, is none,
+        rising_share: and neither is one that does not rise in this share of the parts of the time.
+        gpu_waits: Without steps, GPUs that work in less than this share of the time wait for something.
+        slices: Slices of the pictures.
+        processes: Processes listed.
+    """
+
+    slug: ClassVar[str] = "host"
+    title: ClassVar[str] = "Host resources"
+    needs: ClassVar[tuple[str, ...]] = ("samples",)
+    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "settings")
+    rules: ClassVar[tuple[str, ...]] = CODES
+    expected: ClassVar[bool] = False
+
+    bound_share: float = 0.20
+    input_share: float = 0.05
+    one_core_low: float = 0.8
+    one_core_high: float = 1.3
+    busy_share: float = 0.75
+    oversubscribed: float = 2.0
+    waiting_share: float = 0.2
+    waiting_cores: float = 0.2
+    throttled: float = 0.1
+    growth_bytes: int = 64 << 20
+    growth_share: float = 0.05
+    rising_share: float = 0.9
+    gpu_waits: float = 0.5
+    slices: int = 60
+    processes: int = 20
+
+    def is_expected(self, trace: TraceView) -> bool:
+        """Of what ``traceviz collect`` recorded."""
+        return str(trace.tables.run_facts().get("format")) in {"resources", "run"}
+
+    def run(self, trace: TraceView) -> HostResources | Skipped:
+        """Summarise every metric, and put the judged time into figures."""
+        series = all_series(trace)
+        if not any(one.shown.metric in HOST_METRICS for one in series):
+            return self.skipped("no resources of the host were sampled")
+        found = machine(trace)
+        names, products, memory = device_names(trace), _devices(trace, "name"), _devices(trace, "memory_bytes")
+        begin, end = _window(series, trace.span_ns)
+        moved = (replace(one, times=one.times - begin) for one in series)
+        uses = tuple(_use(one, end - begin, self.slices, found, names, products, memory) for one in moved)
+        return HostResources(
+            metrics=uses,
+            processes=_processes(trace, self.processes),
+            cores=_cores(trace),
+            load=host_load(trace, series, found, self.rising_share),
+            samples=host_samples.instants(trace),
+            pauses=_pauses(series),
+            window=(begin, end),
+            span_ns=trace.span_ns,
+        )
+
+    def judge(self, result: HostResources) -> tuple[Finding, ...]:
+        """What the judged time gives rise to."""
+        limits = Limits(
+            bound_share=self.bound_share,
+            input_share=self.input_share,
+            one_core_low=self.one_core_low,
+            one_core_high=self.one_core_high,
+            busy_share=self.busy_share,
+            oversubscribed=self.oversubscribed,
+            waiting_share=self.waiting_share,
+            waiting_cores=self.waiting_cores,
+            throttled=self.throttled,
+            growth_bytes=self.growth_bytes,
+            growth_share=self.growth_share,
+            gpu_waits=self.gpu_waits,
+        )
+        return host_findings(result.load, limits)
+
+    def describe(self, result: HostResources) -> Section:
+        """Figures, pictures over time, every metric, and the processes."""
+        facts = tuple(_facts(result))
+        known = Facts(tuple(fact for fact in facts if fact.value is not None))
+        unknown = Facts(tuple(fact for fact in facts if fact.value is None), audience="machine")
+        lanes = tuple(use.lane for use in result.metrics if use.lane is not None)
+        timeline = Timeline(_over(result), *result.window, lanes)
+        grids: tuple[Block, ...] = (_for_machines(result), _for_people(result), *_lists(result))
+        return Section(self.slug, self.title, (known, unknown, timeline, *_busy_cores(result), *grids))
+
+
+def _over(result: HostResources) -> str:
+    """What the pictures show, and which part of it the profilers recorded."""
+    profiled = format_value(result.span_ns, "ns")
+    part = "" if result.window == (0, result.span_ns) else f", of which profilers recorded 0 s to {profiled}"
+    empty = any(value is None for use in result.metrics if use.lane for value in use.lane.values)
+    unknown = ", · is where nothing was sampled" if empty else ""
+    return f"Over the run{part}; full height is the amount on the right{unknown}"
+
+
+def _busy_cores(result: HostResources) -> Iterator[Bars]:
+    """The busiest cores, where they differ: one that works while the others rest."""
+    ordered = sorted(result.cores, key=lambda one: (-one[1], one[0]))
+    if len(ordered) < 2 or ordered[0][1] - ordered[-1][1] < UNEVEN:
+        return
+    shown = ordered[:MOST_CORES]
+    title = "Cores of the machine, whoever used them" + (f": the busiest {MOST_CORES}" if shown != ordered else "")
+    yield Bars(
+        title, "time", "ratio", tuple(Bar(f"core_{core}", f"core {core}", share, share) for core, share in shown)
+    )
+
+
+UNEVEN = 0.3
+"""Cores that differ by this share of the time in which they work are shown one by one,"""
+MOST_CORES = 8
+"""so many of them."""
+
+
+def _facts(result: HostResources) -> Iterator[Fact]:
+    load, found = result.load, result.load.machine
+    cpu, memory = result.of(host_samples.PROGRAM_CPU), result.of(host_samples.PROGRAM_MEMORY)
+    threads, gpu = result.of(host_samples.PROGRAM_THREADS), result.of(host_samples.GPU_UTILISATION)
+    processes = result.of(host_samples.PROGRAM_PROCESSES)
+    share = min(cpu.mean / 100 / found.usable, 1.0) if cpu and found.usable else None
+    yield Fact("cpu_mean", "CPU, of the usable cores", share, "ratio")
+    yield Fact("busy_cores", "busy cores, whole run", cpu.mean / 100 if cpu else None, "number")
+    steady = load.busy_cores if load.steps.step_ns else None
+    yield Fact("steady_busy_cores", "busy cores, steady steps", steady, "number")
+    yield Fact("cores", "usable cores", found.usable, "number")
+    yield Fact("physical_cores", "physical cores", found.physical, "count")
+    yield Fact("rss_max", "memory, highest", round(memory.highest) if memory else None, "bytes")
+    yield Fact("memory_bytes", "memory of the machine", found.memory_bytes, "bytes")
+    yield Fact("threads_max", "threads, most", round(threads.highest) if threads else None, "count")
+    yield Fact("processes_max", "processes, most", round(processes.highest) if processes else None, "count")
+    yield Fact("gpu_mean", f"utilisation, {gpu.device}" if gpu else "GPU utilisation", _ratio(gpu), "ratio")
+    yield Fact("samples", "samples", result.samples, "count")
+    mean_ns, longest_ns = result.pauses or (None, None)
+    yield Fact("sample_interval_ns", "program measured every, mean", mean_ns, "ns")
+    yield Fact("longest_interval_ns", "program measured every, most", longest_ns, "ns")
+    yield Fact("sampler_cost", "sampling took, of one core", found.cost if (found.cost or 0) <= 1 else 1.0, "ratio")
+    yield Fact("sampler_start_ns", "its start took, CPU time", found.start_ns, "ns")
+
+
+def _pauses(series: Sequence[Series]) -> tuple[int, int] | None:
+    """Mean and longest time between two measurements of the program, which a sampler that holds its limits thins."""
+    times = next((one.times for one in series if one.shown.metric == host_samples.PROGRAM_CPU), None)
+    if times is None or times.size < 2:
+        return None
+    pauses = np.diff(times)
+    return round(pauses.mean()), int(pauses.max())
+
+
+def _ratio(use: MetricUse | None) -> float | None:
+    return None if use is None else min(use.mean / 100, 1.0)
+
+
+def _devices(trace: TraceView, column: str) -> dict[int, Any]:
+    """What is known of devices in a column of their table, by ``device_id``."""
+    rows = trace.frame("devices", "device_id", column).drop_nulls()
+    return dict(rows.iter_rows())
+
+
+def _window(series: Sequence[Series], span_ns: int) -> tuple[int, int]:
+    """The capture, and all samples: they cover a whole run, of which profilers may have recorded a part only."""
+    return min(0, *(int(one.times[0]) for one in series)), max(span_ns, *(int(one.times[-1]) for one in series))
+
+
+def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
+    series: Series,
+    span_ns: int,
+    slices: int,
+    found: Machine,
+    names: dict[int, str],
+    products: dict[int, str],
+    memory: dict[int, int],
+) -> MetricUse:
+    device = "" if series.device_id is None else names.get(series.device_id, f"device {series.device_id}")
+    label = f"{device} {series.shown.label}".strip()
+    whole, words = _whole(series, found, memory)
+    lane = None
+    if whole:
+        shares = (None if value is None else min(value / whole, 1.0) for value in sliced(series, span_ns, slices))
+        product = products.get(-1 if series.device_id is None else series.device_id)
+        short = label.replace(f" {product}", "", 1) if product else label  # pictures leave no room for products
+        lane = Lane(short, tuple(shares), words)
+    return MetricUse(
+        metric=series.shown.metric,
+        label=label,
+        device=device,
+        unit=series.unit,
+        whole=series.shown.whole,
+        mean=float(series.values.mean()),
+        p95=float(np.quantile(series.values, 0.95)),
+        highest=float(series.values.max()),
+        lane=lane,
+    )
+
+
+def _whole(series: Series, found: Machine, memory: dict[int, int]) -> tuple[float, str]:
+    """The amount that the picture of a metric is a share of, and its words; 0 for a metric without picture."""
+    highest = float(series.values.max())
+    match series.shown.scale:
+        case "cores" if found.usable:
+            return found.usable * 100, f"{format_number(found.usable)} cores"
+        case "percent":
+            return 100.0, "100 %"
+        case "device_memory" if series.device_id in memory:
+            return float(memory[series.device_id]), amount(memory[series.device_id], "bytes")
+        case None:
+            return 0.0, ""
+        case _:
+            return highest, amount(highest, series.unit)
+
+
+def amount(value: float, unit: str, whole: str = "") -> str:
+    """A sampled value with its unit, for people; percent of a core or a thread as so many of them."""
+    if unit == "%" and whole:
+        wholes = round(value / 100, 2)
+        return f"{format_number(wholes)} {whole if wholes == 1 else f'{whole}s'}"
+    if unit == "bytes":
+        return format_value(value, "bytes")
+    if unit == "bytes/s":
+        return format_value(value, "bytes/s")
+    if unit == "%":
+        return format_ratio(value / 100)
+    number = format_number(round(value, 1) if abs(value) < 100 else round(value))
+    if unit in {"count", ""}:
+        return number
+    return f"{number}/{unit.removeprefix('1/')}" if unit.startswith("1/") else f"{number} {unit}"
+
+
+_MACHINE_COLUMNS = (
+    Column("metric", "Metric"),
+    Column("device", "Device"),
+    Column("unit", "Unit"),
+    Column("mean", "Mean", "number"),
+    Column("p95", "95 %", "number"),
+    Column("max", "Most", "number"),
+)
+
+_PEOPLE_COLUMNS = (
+    Column("label", "Metric", "text", 0),
+    Column("mean", "Mean", "text", 0),
+    Column("p95", "95 % below", "text", 1),
+    Column("max", "Most", "text", 0),
+)
+
+_PROCESS_COLUMNS = (
+    Column("process", "Process", "text", 0),
+    Column("pid", "Pid", "id", 2),
+    Column("busy_cores", "Busy cores", "number", 0),
+    Column("memory_bytes", "Memory, highest", "bytes", 0),
+)
+
+_CORE_COLUMNS = (Column("core", "Core", "id"), Column("busy_share", "Busy", "ratio"))
+
+
+def _for_machines(result: HostResources) -> Grid:
+    rows = tuple((use.metric, use.device, use.unit, use.mean, use.p95, use.highest) for use in result.metrics)
+    return Grid(_MACHINE_COLUMNS, rows, "Metrics in the units in which they were sampled", audience="machine")
+
+
+def _for_people(result: HostResources) -> Grid:
+    """The same in words, each amount with its own unit; what was zero all the time says nothing."""
+    rows = tuple(
+        (use.label, *(amount(value, use.unit, use.whole) for value in (use.mean, use.p95, use.highest)))
+        for use in result.metrics
+        if use.highest > 0
+    )
+    return Grid(_PEOPLE_COLUMNS, rows, "Metrics over the whole run")
+
+
+def _lists(result: HostResources) -> Iterator[Grid]:
+    """Processes where there are several, and the cores for machines."""
+    if len(result.processes) > 1:
+        rows = tuple((use.name, use.pid, use.busy_cores, use.memory_bytes) for use in result.processes)
+        yield Grid(_PROCESS_COLUMNS, rows, "Processes")
+    if result.cores:
+        yield Grid(_CORE_COLUMNS, result.cores, "Cores of the machine, whoever used them", audience="machine")
+
+
+def _processes(trace: TraceView, most: int) -> tuple[ProcessUse, ...]:
+    """Processes that were sampled one by one; those with the most CPU time first."""
+    columns = ("process_id", "metric", "value")
+    wanted = [host_samples.PROCESS_CPU, host_samples.PROCESS_MEMORY]
+    frame = trace.frame("samples", *columns).with_columns(pl.col("metric").cast(pl.String))
+    frame = frame.filter(pl.col("metric").is_in(wanted) & pl.col("process_id").is_not_null())
+    cpu = pl.col("metric") == host_samples.PROCESS_CPU
+    uses = frame.group_by("process_id").agg(
+        (pl.col("value").filter(cpu).sum() / 100).alias("total"),
+        (pl.col("value").filter(cpu).mean() / 100).alias("busy"),
+        pl.col("value").filter(~cpu).max().alias("memory"),
+    )
+    named = uses.join(trace.frame("processes", "process_id", "pid", "name"), on="process_id")
+    rows = named.sort("total", "process_id", descending=[True, False]).head(most)
+    return tuple(
+        ProcessUse(
+            row["name"] or "process", row["pid"], row["busy"], None if row["memory"] is None else int(row["memory"])
+        )
+        for row in rows.iter_rows(named=True)
+    )
+
+
+def _cores(trace: TraceView) -> tuple[tuple[int, float], ...]:
+    """Mean utilisation of each core of the machine."""
+    frame = trace.frame("samples", "metric", "value").with_columns(pl.col("metric").cast(pl.String))
+    number = pl.col("metric").str.extract(host_samples.CORE).cast(pl.Int64).alias("core")
+    means = frame.select(number, "value").drop_nulls("core").group_by("core").agg(pl.col("value").mean() / 100)
+    return tuple((core, min(share, 1.0)) for core, share in means.sort("core").iter_rows())

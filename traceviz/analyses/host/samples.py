@@ -1,0 +1,253 @@
+"""Time series of the host and its GPUs: what was sampled, what the machine offers, and which time is judged.
+
+Amounts of CPU time are sampled in percent of one core. Names are those under which readers store what they find;
+metrics that are not listed here (counters of a GPU, say) belong to other analyses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import union_all
+
+Floats = npt.NDArray[np.float64]
+Times = npt.NDArray[np.int64]
+Chosen = npt.NDArray[np.bool_]
+Scale = Literal["cores", "percent", "device_memory", "highest"]
+"""What the picture of a metric shows it as a share of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A metric that the report shows.
+
+    Args:
+        metric: Name in table ``samples``.
+        label: Name for people.
+        scale: What its picture shows it as a share of; ``None`` for a metric without one.
+        whole: What 100 % are, for people, where percent are not those of a whole; empty where they are.
+    """
+
+    metric: str
+    label: str
+    scale: Scale | None = None
+    whole: str = ""
+
+
+PROGRAM_CPU = "program CPU"
+PROGRAM_MEMORY = "program memory"
+PROGRAM_THREADS = "program threads"
+PROGRAM_PROCESSES = "program processes"
+PROGRAM_READ = "program read"
+RUNNABLE = "program runnable threads"
+QUEUED = "program waits for a core"
+BUSIEST_THREAD = "program busiest thread"
+MACHINE_CPU = "machine CPU"
+MACHINE_RUNNABLE = "machine runnable threads"
+THROTTLED = "CPU limit throttles"
+GPU_UTILISATION = "GPU utilisation"
+PROCESS_CPU = "process CPU"
+PROCESS_MEMORY = "process memory"
+CORE = r"^core (\d+)$"
+
+SHOWN: tuple[Shown, ...] = (
+    Shown(PROGRAM_CPU, "CPU, program", "cores", "core"),
+    Shown("profiler CPU", "CPU, profiler", None, "core"),
+    Shown(MACHINE_CPU, "CPU, machine", None, "core"),
+    Shown("machine busiest core", "busiest core", "percent"),
+    Shown(BUSIEST_THREAD, "busiest thread", "percent"),
+    Shown(PROGRAM_MEMORY, "memory", "highest"),
+    Shown("machine memory available", "memory left, machine"),
+    Shown(PROGRAM_THREADS, "threads", "highest"),
+    Shown(RUNNABLE, "threads that want a core"),
+    Shown(QUEUED, "threads that wait for a core", None, "thread"),
+    Shown(MACHINE_RUNNABLE, "threads that want one, machine"),
+    Shown(PROGRAM_PROCESSES, "processes"),
+    Shown(PROGRAM_READ, "read", "highest"),
+    Shown("program write", "write"),
+    Shown("program voluntary switches", "switches, voluntary"),
+    Shown("program involuntary switches", "switches, involuntary"),
+    Shown(THROTTLED, "held back by CPU limit", None, "core"),
+    Shown(GPU_UTILISATION, "utilisation", "percent"),
+    Shown("GPU memory used", "memory", "device_memory"),
+    Shown("GPU power", "power", "highest"),
+    Shown("SM clock", "SM clock"),
+    Shown("memory clock", "memory clock"),
+    Shown("GPU temperature", "temperature"),
+    Shown("PCIe receive", "PCIe receive"),
+    Shown("PCIe transmit", "PCIe transmit"),
+)
+"""Metrics of the report, in its order."""
+
+HOST_METRICS = frozenset(
+    {shown.metric for shown in SHOWN if shown.metric.startswith(("program", "machine"))} | {THROTTLED}
+)
+"""Metrics of the host: a trace without any is not about its resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One metric over time, of a device or (``None``) the host; times in nanoseconds."""
+
+    shown: Shown
+    unit: str
+    device_id: int | None
+    times: Times
+    values: Floats
+
+    def within(self, window: tuple[int, int]) -> Floats:
+        """Values in a window of time, or near it: see :meth:`chosen`."""
+        return self.values[self.chosen(window)]
+
+    def chosen(self, window: tuple[int, int]) -> Chosen:
+        """Which samples speak for a window of time; of a short one those nearest, as training goes on before and after.
+
+        None where fewer than :data:`FEW` lie within :data:`NEAR_NS` of it.
+        """
+        distances = np.maximum(window[0] - self.times, self.times - window[1])
+        near = np.argsort(distances, kind="stable")[:FEW]
+        if near.size < FEW or distances[near[-1]] > NEAR_NS:
+            return np.zeros(distances.size, np.bool_)
+        return distances <= max(0, int(distances[near[-1]]))
+
+
+FEW = 5
+"""Fewer samples do not speak for a window of time."""
+NEAR_NS = 3_000_000_000
+"""Samples further away than this do not, either."""
+
+
+def all_series(trace: TraceView) -> tuple[Series, ...]:
+    """Every metric of :data:`SHOWN` that was sampled, in its order, those of the host first.
+
+    Where several programs were sampled (the nodes of a job), a series holds the values of all.
+    """
+    columns = ("start_ns", "device_id", "metric", "unit", "value")
+    known = {shown.metric: shown for shown in SHOWN}
+    frame = trace.frame("samples", *columns).with_columns(pl.col("metric", "unit").cast(pl.String))
+    frame = frame.filter(pl.col("metric").is_in(list(known))).sort("start_ns", "metric", "device_id", "value")
+    parts = frame.partition_by("metric", "device_id", as_dict=True, maintain_order=True)
+    series = [
+        Series(
+            known[str(metric)],
+            str(part["unit"][0]),
+            None if device is None else int(device),
+            part["start_ns"].to_numpy(),
+            part["value"].to_numpy(),
+        )
+        for (metric, device), part in parts.items()
+    ]
+    order = {shown.metric: number for number, shown in enumerate(SHOWN)}
+    by_place = sorted(series, key=lambda one: (-1 if one.device_id is None else one.device_id, order[one.shown.metric]))
+    return tuple(by_place)
+
+
+def instants(trace: TraceView) -> int:
+    """At how many moments something of the host was measured."""
+    names = HOST_METRICS | {PROCESS_CPU, PROCESS_MEMORY, "profiler CPU"}
+    rows = trace.frame("samples", "start_ns", "device_id", "metric").filter(pl.col("device_id").is_null())
+    metric = pl.col("metric").cast(pl.String)
+    return rows.filter(metric.is_in(list(names)) | metric.str.contains(CORE))["start_ns"].n_unique()
+
+
+def sliced(series: Series, span_ns: int, slices: int) -> tuple[float | None, ...]:
+    """Mean in each of ``slices`` equal slices of the capture; ``None`` where nothing was sampled.
+
+    A sample speaks for the time since the one before it: slices between the two have its value, unless the sampler
+    paused there.
+    """
+    if span_ns <= 0:
+        return (None,) * slices
+    slot = np.clip(series.times * slices // span_ns, 0, slices - 1)
+    counts = np.bincount(slot, minlength=slices)
+    means = np.bincount(slot, series.values, minlength=slices) / np.maximum(counts, 1)
+    middles = (np.arange(slices) * 2 + 1) * span_ns // (2 * slices)
+    later = np.searchsorted(series.times, middles)
+    between = (later > 0) & (later < series.times.size)
+    later = np.where(between, later, 0)
+    gaps = series.times[later] - series.times[np.maximum(later - 1, 0)]
+    usual = np.median(np.diff(series.times)) if series.times.size > 1 else 0
+    filled = (counts == 0) & between & (gaps <= PAUSE * usual)
+    values = np.where(filled, series.values[later], means)
+    known = (counts > 0) | filled
+    return tuple(float(value) if there else None for value, there in zip(values, known, strict=True))
+
+
+PAUSE = 4
+"""Samples that are so many times as far apart as usual have a pause between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the program finds, where the trace says so.
+
+    Args:
+        cores: Logical cores of the machine.
+        usable: Of these, what affinity and the limit of its container leave to the program.
+        physical: Physical cores.
+        sockets: Processor packages.
+        memory_bytes: Memory that the program may use.
+        cost: What sampling took of one core.
+        start_ns: CPU time that the sampler took to start, which is no part of it.
+        settings: All settings by key.
+    """
+
+    cores: int | None = None
+    usable: float | None = None
+    physical: int | None = None
+    sockets: int | None = None
+    memory_bytes: int | None = None
+    cost: float | None = None
+    start_ns: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def full_speed(self) -> float | None:
+        """Busy cores with which arithmetic runs at full speed: one thread on each physical core."""
+        known = [float(cores) for cores in (self.physical, self.usable) if cores]
+        return min(known, default=None)
+
+
+def machine(trace: TraceView) -> Machine:
+    """The machine as table ``settings`` describes it."""
+    rows = trace.frame("settings", "key", "value").sort("key", "value").unique("key", keep="first", maintain_order=True)
+    settings = dict(rows.iter_rows())
+    cores = _number(settings, "machine.cores")
+    limits = [_number(settings, f"machine.{key}") for key in ("usable_cores", "cpu_limit", "cores")]
+    memory = [_number(settings, f"machine.{key}") for key in ("memory_limit_bytes", "memory_bytes")]
+    return Machine(
+        cores=_whole(cores),
+        usable=min((limit for limit in limits if limit), default=None),
+        physical=_whole(_number(settings, "machine.physical_cores")),
+        sockets=_whole(_number(settings, "machine.sockets")),
+        memory_bytes=_whole(min((amount for amount in memory if amount), default=None)),
+        cost=_number(settings, "resources.cost"),
+        start_ns=_whole(_number(settings, "resources.start_ns")),
+        settings=settings,
+    )
+
+
+def _number(settings: Mapping[str, str], key: str) -> float | None:
+    try:
+        value = float(settings[key])
+    except (KeyError, ValueError):
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def judged_window(trace: TraceView) -> tuple[int, int]:
+    """From the first to the last steady step; the whole capture where there is none."""
+    steady = union_all(trace.steady.values())
+    return (int(steady.starts[0]), int(steady.ends[-1])) if len(steady) else (0, trace.span_ns)

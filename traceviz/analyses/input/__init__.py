@@ -1,0 +1,1 @@
+"""Whether the program waits for its input, and for which part of it."""

@@ -1,0 +1,275 @@
+"""PyTorch's DataLoader: whether it works in the training process or in workers, and what the wait for it consists of.
+
+PyTorch records every call in which the program takes its next batch, under the name of the loader's iterator. With
+``num_workers=0`` (``_SingleProcessDataLoaderIter``) the call itself reads, decodes and collates, and what it did lies
+within it on the same thread. With workers (``_MultiProcessingDataLoaderIter``) the call takes a finished batch out of
+a queue, and time in it means that none was finished::
+
+    single-process   |-- next: read, decode, collate --| training |-- next: ... --| training |
+    worker processes |n| training |n| training |n|      n: next, short while the workers keep up
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from traceviz import rules
+from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import Array, IntervalSet
+from traceviz.report import Column, Fact, Finding, Grid, Severity
+from traceviz.units import counted, format_ns, format_ratio
+
+DATALOADER = "DataLoader"
+"""Kind of stages that are iterators of PyTorch's DataLoader."""
+
+CODES = ("TV108", "TV109")
+"""Rules that are raised here."""
+
+LoaderKind = Literal["single-process", "multi-process"]
+
+LOADERS: dict[str, LoaderKind] = {
+    "_SingleProcessDataLoaderIter": "single-process",
+    "_MultiProcessingDataLoaderIter": "multi-process",
+}
+"""Where a loader works, by the class of its iterator; annotations of the program may contain the name, too."""
+
+LABELS: dict[LoaderKind, str] = {
+    "single-process": "single-process DataLoader (num_workers=0)",
+    "multi-process": "multi-process DataLoader",
+}
+
+_ADVICE: dict[LoaderKind, tuple[str, ...]] = {
+    "single-process": (
+        (
+            "PyTorch: set num_workers > 0 in the DataLoader (about the number of free cores): now the training process "
+            "itself reads, decodes and collates each batch, and nothing else happens meanwhile."
+        ),
+        "PyTorch: keep the workers between epochs (persistent_workers=True), and let them run ahead (prefetch_factor).",
+    ),
+    "multi-process": (
+        (
+            "PyTorch: raise num_workers of the DataLoader towards the number of free cores: its workers are slower "
+            "than the training."
+        ),
+        "PyTorch: a larger prefetch_factor evens out batches that take unequal time to prepare.",
+    ),
+}
+_PERSISTENT = (
+    "PyTorch: keep the workers between epochs (persistent_workers=True): the time was lost in few long waits, as when "
+    "workers start."
+)
+_CHEAPER = "Do less per sample: cache decoded data in memory or on disk, decode at the size needed, preprocess offline."
+_ON_DEVICE = "Move augmentation to the device: whole batches at once (torchvision.transforms.v2, NVIDIA DALI)."
+
+RARE_SHARE = 0.1
+"""Waits are rare where at most this share of the calls (but at least one) took ..."""
+RARE_FACTOR = 10
+"""... so many times as long as the median call."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoaderUse:
+    """How the program takes its batches from the loaders of one kind, in steady steps, over all ranks.
+
+    Args:
+        kind: Where the loaders work.
+        calls: How often a batch was taken.
+        total_ns: Time in these calls.
+        waited_ns: The part in which no device worked: what the steps waited.
+        median_ns: Median duration of a call.
+        longest_ns: The longest of them.
+        rare_ns: What was waited in a few calls much longer than the others; 0 where there are none.
+        inside: What ran in the calls, by name, the call itself included, with its own part of the wait:
+            ``name, category, calls, self_ns``, the largest first.
+        has_device: Whether the program uses a device, to which work could be moved.
+    """
+
+    kind: LoaderKind
+    calls: int
+    total_ns: int
+    waited_ns: int
+    median_ns: int
+    longest_ns: int
+    rare_ns: int
+    inside: pl.DataFrame
+    has_device: bool
+
+    @property
+    def starts_late(self) -> bool:
+        """Whether most of the wait is in few long calls, as at the start of workers."""
+        return 2 * self.rare_ns > self.waited_ns
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to do about the wait for these loaders, most promising first."""
+        late = (_PERSISTENT,) if self.kind == "multi-process" and self.starts_late else ()
+        return (*late, *_ADVICE[self.kind], _CHEAPER, *((_ON_DEVICE,) if self.has_device else ()))
+
+
+def loader_kind(name: str) -> LoaderKind | None:
+    """Where the loader works whose iterator the operation or range ``name`` speaks of; ``None`` for other names."""
+    return next((kind for iterator, kind in LOADERS.items() if iterator in name), None)
+
+
+def loader_advice(kind: LoaderKind) -> tuple[str, ...]:
+    """What to do about time in a loader of this kind, most promising first."""
+    return (*_ADVICE[kind], _CHEAPER)
+
+
+def loader_uses(trace: TraceView) -> tuple[LoaderUse, ...]:
+    """The loaders that the program took batches from in steady steps, those most waited for first."""
+    found: dict[LoaderKind, list[_Calls]] = {}
+    for rank, steady in trace.steady.items():
+        classes = host_classes(trace)[rank]
+        waits = classes.sets["input_wait"].intersect(steady)
+        takes = [_takes(found) for found in (classes.input_ops, classes.input_ranges)]
+        for kind, calls in _by_kind(pl.concat(takes)).items():
+            own = _calls(trace, calls, steady, waits)
+            if own.within.size:
+                found.setdefault(kind, []).append(own)
+    uses = [_use(kind, parts, has_device=bool(trace.rank_busy)) for kind, parts in found.items()]
+    return tuple(sorted(uses, key=lambda use: (-use.waited_ns, use.kind)))
+
+
+def _takes(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select("start_ns", "end_ns", pl.col("thread_id").cast(pl.Int32), pl.col("name").cast(pl.String))
+
+
+def _by_kind(takes: pl.DataFrame) -> dict[LoaderKind, pl.DataFrame]:
+    """Operations and ranges in which a batch is taken from a DataLoader, by where it works."""
+    names = takes["name"]
+    kinds = {name: kind for name in names.unique().to_list() if (kind := loader_kind(name)) is not None}
+    return {
+        kind: takes.filter(names.is_in([name for name, of_name in kinds.items() if of_name == kind]))
+        for kind in dict.fromkeys(LOADERS.values())
+        if kind in kinds.values()
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Calls:
+    """Calls of one rank: time of each within the steady steps, the part of it that was waited, and what ran inside."""
+
+    within: Array
+    waited: Array
+    inside: pl.DataFrame
+
+
+def _calls(trace: TraceView, calls: pl.DataFrame, steady: IntervalSet, waits: IntervalSet) -> _Calls:
+    starts, ends = bounds(calls)
+    within = steady.overlap(starts, ends)
+    used = within > 0
+    inside = _inside(trace, calls.filter(pl.Series(used)), waits)
+    return _Calls(within[used], waits.overlap(starts, ends)[used], inside)
+
+
+def _inside(trace: TraceView, calls: pl.DataFrame, waits: IntervalSet) -> pl.DataFrame:
+    """What ran within ``calls`` on their threads, by name: ``name, category, calls, self_ns``.
+
+    The parts add up to what of ``waits`` the calls cover: each operation has what its children do not.
+    """
+    if "host_ops" not in trace.tables:
+        return pl.DataFrame(schema={"name": pl.String, "category": pl.String, "calls": pl.Int64, "self_ns": pl.Int64})
+    covered, thread = intervals(calls), calls["thread_id"].unique().to_list()
+    scan = trace.tables.scan("host_ops").filter(pl.col("thread_id").is_in(thread) & pl.col("dur_ns").is_not_null())
+    nested = scan.select("op_id", "parent_id", "start_ns", "dur_ns", "name", "category").collect()
+    nested = nested.filter(pl.Series(covered.contains(nested["start_ns"].to_numpy()), dtype=pl.Boolean))
+    nested = nested.with_columns(pl.Series("waited", waits.intersect(covered).overlap(*bounds(nested))))
+    below = nested.group_by(pl.col("parent_id").alias("op_id")).agg(pl.col("waited").sum().alias("below"))
+    own = nested.join(below, on="op_id", how="left").with_columns(
+        (pl.col("waited") - pl.col("below").fill_null(0)).clip(lower_bound=0).alias("self_ns"),
+        pl.col("name", "category").cast(pl.String),
+    )
+    return _summed(own.select("name", "category", pl.lit(1, pl.Int64).alias("calls"), "self_ns"))
+
+
+def _summed(rows: pl.DataFrame) -> pl.DataFrame:
+    totals = rows.group_by("name", "category").agg(pl.col("calls", "self_ns").sum())
+    return totals.sort("self_ns", "name", "category", descending=[True, False, False])
+
+
+def _use(kind: LoaderKind, parts: list[_Calls], *, has_device: bool) -> LoaderUse:
+    within = np.concatenate([part.within for part in parts])
+    waited = np.concatenate([part.waited for part in parts])
+    median = float(np.median(within))
+    rare = within > RARE_FACTOR * median
+    few = 0 < rare.sum() <= max(1.0, RARE_SHARE * within.size) and within.size > 1
+    return LoaderUse(
+        kind=kind,
+        calls=within.size,
+        total_ns=int(within.sum()),
+        waited_ns=int(waited.sum()),
+        median_ns=round(median),
+        longest_ns=int(within.max()),
+        rare_ns=int(waited[rare].sum()) if few else 0,
+        inside=_summed(pl.concat([part.inside for part in parts])),
+        has_device=has_device,
+    )
+
+
+def loader_findings(uses: tuple[LoaderUse, ...], wait_ns: int, blamed: float) -> tuple[Finding, ...]:
+    """TV108 and TV109: which kind of loader steps wait for, where at least ``blamed`` of ``wait_ns`` is for it.
+
+    They have no time at stake of their own: they explain the wait that another finding counts.
+    """
+    return tuple(_finding(use, wait_ns) for use in uses if wait_ns and use.waited_ns >= blamed * wait_ns)
+
+
+def _finding(use: LoaderUse, wait_ns: int) -> Finding:
+    rule = rules.rule("TV108" if use.kind == "single-process" else "TV109")
+    share = min(use.waited_ns / wait_ns, 1.0)
+    typical = f"{counted(use.calls, 'call')}, {format_ns(use.median_ns)} each in the median"
+    if use.kind == "single-process":
+        message = (
+            f"The training process loads its batches itself (num_workers=0): {format_ratio(share)} of the wait "
+            f"({typical}{_mostly_inside(use)})."
+        )
+    else:
+        late = f"; most of it in few long waits, the longest {format_ns(use.longest_ns)}" if use.starts_late else ""
+        message = (
+            f"The workers of the DataLoader have no batch ready: {format_ratio(share)} of the wait ({typical}{late})."
+        )
+    evidence = (
+        Fact("share_of_wait", "of the wait", share, "ratio"),
+        Fact("batches", "batches taken", use.calls, "count"),
+        Fact("median_ns", "median wait for one", use.median_ns, "ns"),
+        Fact("longest_ns", "longest", use.longest_ns, "ns"),
+    )
+    return Finding(rule.code, rule.slug, Severity.INFO, message, evidence, use.advice, 0)
+
+
+def _mostly_inside(use: LoaderUse) -> str:
+    """The recorded operation with the largest part, where it is no smaller than what nothing was recorded of."""
+    if not use.inside.height:
+        return ""
+    name, part = use.inside.select("name", "self_ns").row(0)
+    return "" if loader_kind(name) or not part else f", mostly in {name}"
+
+
+def inside_grid(use: LoaderUse) -> Grid:
+    """What ran in the calls of a loader, and how much of the wait each part is."""
+    columns = (
+        Column("stage", "Operation", "text", 0),
+        Column("kind", "Evidence", "text", 3),
+        Column("calls", "Calls", "count", 2),
+        Column("self_ns", "Waited", "ns", 0),
+        Column("share_of_input", "Of the wait", "ratio", 1, bar=True),
+    )
+    whole = int(use.inside["self_ns"].sum())
+    rows = tuple(
+        (_OWN[use.kind] if loader_kind(name) and category == "input" else name, category, calls, own, own / whole)
+        for name, category, calls, own in use.inside.filter(pl.col("self_ns") > 0).iter_rows()
+    )
+    return Grid(columns, rows, f"Inside the {LABELS[use.kind]}")
+
+
+_OWN: dict[LoaderKind, str] = {
+    "single-process": "reading, decoding (not recorded)",
+    "multi-process": "waiting for a worker",
+}

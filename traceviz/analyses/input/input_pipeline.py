@@ -1,0 +1,383 @@
+"""Is training waiting for its input, for which stage of it, and what would be gained at best?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.dispatch import dispatching
+from traceviz.analyses.derived.frames import bounds, parts_by
+from traceviz.analyses.derived.host_classes import CLASS_TABLES, class_times, host_classes, sees_input
+from traceviz.analyses.derived.input_fetches import is_input
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.input import dataloader
+from traceviz.analyses.input.dataloader import LABELS, LoaderUse, inside_grid, loader_findings, loader_kind, loader_uses
+from traceviz.analyses.input.recorded_stages import pipeline_stages
+from traceviz.analyses.input.stages import (
+    INFEED,
+    Stage,
+    copy_stage,
+    infeed_stage,
+    largest_first,
+    range_stages,
+    suspects,
+)
+from traceviz.analyses.input.tfdata import READY_ADVICE
+from traceviz.analyses.input.tfdata_findings import CODES, settings_findings
+from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, describe_settings, pipeline_settings
+from traceviz.analyses.steps.steps import FEW_STEPS, why_no_steps
+from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.rules import rule
+from traceviz.units import counted, format_ns, format_ratio
+
+InputVerdict = Literal[
+    "not input-bound", "moderately input-bound", "highly input-bound", "possibly input-bound", "cannot judge"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class InputPipelineResult:
+    """The verdict and what it rests on; times in nanoseconds over all steady steps of all ranks.
+
+    Args:
+        verdict: The verdict.
+        step_ns: Steady step time.
+        wait_ns: Input wait and exposed copies of input.
+        host_ns: Host time with an idle device; where no input was seen, without that in which recorded operations
+            prepare device work.
+        stages: What took the time, largest first.
+        reason: Why nothing can be judged.
+        unranged: Why no data-loading range was found.
+        caveat: What makes the wait an upper bound; no speed-up is stated then.
+        host_only: Whether the program computes on the host, without any device.
+        copy_ns: The exposed copies of input among ``wait_ns``.
+        best_case_step_ns: Median over the steady steps of what is left of them without the wait.
+        settings: How the pipeline is set up, where the trace says so.
+        loaders: How batches are taken from PyTorch's DataLoader.
+        remedy: What to record, so that it can be judged.
+    """
+
+    verdict: InputVerdict
+    step_ns: int
+    wait_ns: int
+    host_ns: int
+    stages: tuple[Stage, ...]
+    reason: str = ""
+    unranged: str = ""
+    caveat: str = ""
+    host_only: bool = False
+    copy_ns: int = 0
+    best_case_step_ns: int | None = None
+    settings: PipelineSettings = field(default_factory=PipelineSettings)
+    loaders: tuple[LoaderUse, ...] = ()
+    remedy: str = ""
+
+    @property
+    def input_share(self) -> float | None:
+        """Input wait and exposed copies of input as a share of steady step time; ``None`` without steps."""
+        return self.wait_ns / self.step_ns if self.step_ns else None
+
+    @property
+    def best_case_speedup(self) -> float | None:
+        """Step time over step time without the wait: an upper bound of the gain. ``None`` where it is not known."""
+        left = self.step_ns - self.at_stake_ns
+        if self.caveat:
+            return None
+        return self.step_ns / left if self.step_ns and left > 0 else None
+
+    @property
+    def at_stake_ns(self) -> int:
+        """Time that the verdict is about."""
+        return self.host_ns if self.verdict == "possibly input-bound" else self.wait_ns
+
+
+@dataclass(frozen=True, slots=True)
+class InputPipelineAnalysis(Analysis[InputPipelineResult]):
+    """Input-bound verdict over steady steps.
+
+    ``input share = (input wait + exposed host-to-device copy) / step time``. Where no data-loading range was
+    recorded, host time with an idle device can only make it *possibly* input-bound.
+
+    Args:
+        moderate: From this input share on, moderately input-bound.
+        high: From this input share on, highly input-bound.
+        suspicious: From this share of host time on (no ranges recorded), possibly input-bound.
+        empty: From this share of calls that find it empty on, a prefetch buffer runs empty.
+        blamed: From this share of the wait on, a stage is told how it could be set up better.
+        memory: From this share on, the memory budget of the pipeline is used up.
+    """
+
+    slug: ClassVar[str] = "input_pipeline"
+    title: ClassVar[str] = "Input pipeline"
+    needs: ClassVar[tuple[str, ...]] = ()
+    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "op_args")
+    rules: ClassVar[tuple[str, ...]] = ("TV101", "TV102", *CODES, *dataloader.CODES)
+
+    moderate: float = 0.05
+    high: float = 0.20
+    suspicious: float = 0.20
+    empty: float = 0.5
+    blamed: float = 0.1
+    memory: float = 0.9
+
+    def run(self, trace: TraceView) -> InputPipelineResult:
+        """Judge the steady steps."""
+        if not trace.steady:
+            why, what_to_do = why_no_steps(trace)
+            return _cannot_judge(f"{why}, so there is no step time to compare the input with", what_to_do)
+        times = class_times(trace, trace.steady)
+        step_ns = sum(times.values())
+        seen = sees_input(trace)
+        wait_ns = times["input_wait"] + times["copy_h2d"]
+        host_ns = times["host_blocked"] + times["host_compute"] - (0 if seen else _dispatch_ns(trace))
+        verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, ranges=seen)
+        guess = verdict == "possibly input-bound"
+        if guess and not trace.rank_busy:
+            return _cannot_judge("neither data-loading ranges nor device work were recorded", _how_to_annotate(trace))
+        if guess and trace.steps.steady.height < FEW_STEPS:
+            return _cannot_judge(_TOO_FEW, _how_to_annotate(trace))
+        stages = (
+            *range_stages(trace),
+            *pipeline_stages(trace),
+            *infeed_stage(trace),
+            *copy_stage(trace, times["copy_h2d"]),
+        )
+        unclear = verdict != "not input-bound" or trace.options.input_range is not None
+        return InputPipelineResult(
+            verdict,
+            step_ns,
+            wait_ns,
+            host_ns,
+            largest_first(suspects(trace) if guess else stages),
+            unranged=_why_no_ranges(trace) if unclear and not seen else "",
+            caveat=_caveat(trace),
+            host_only=_host_only(trace),
+            copy_ns=times["copy_h2d"],
+            best_case_step_ns=None if guess else _best_case_step(trace),
+            settings=pipeline_settings(trace),
+            loaders=loader_uses(trace),
+        )
+
+    def _verdict(self, input_share: float, host_share: float, *, ranges: bool) -> InputVerdict:
+        if input_share >= self.high:
+            return "highly input-bound"
+        if not ranges and host_share >= self.suspicious:
+            return "possibly input-bound"
+        return "moderately input-bound" if input_share >= self.moderate else "not input-bound"
+
+    def judge(self, result: InputPipelineResult) -> tuple[Finding, ...]:
+        """TV101 where input was seen to be waited for, TV102 where it can only be suspected.
+
+        Where it was seen, the settings of the pipeline may explain it: TV103 to TV109, for information.
+        """
+        if result.verdict in {"not input-bound", "cannot judge"}:
+            return ()
+        stage = result.stages[0] if result.stages else None
+        share = result.at_stake_ns / result.step_ns
+        speedup = result.best_case_speedup
+        gain = f" At best, steps would be {speedup:.1f}× as fast without it." if speedup else ""
+        facts = (
+            Fact("input_share", "of steady step time", share, "ratio"),
+            Fact("stage", "largest stage", stage.name if stage else None),
+            Fact("stage_path", "path to the program", stage.path or None if stage else None),
+            Fact("stage_calls", "calls in the capture", stage.capture_calls if stage else None, "count"),
+            Fact("stage_ns", "time in the capture", stage.capture_ns if stage else None, "ns"),
+            Fact("best_case_speedup", "speed-up at best", speedup, "factor"),
+        )
+        evidence = tuple(fact for fact in facts if fact.value is not None)
+        if result.verdict == "possibly input-bound":
+            message = (
+                f"Steps may wait for input: in {format_ratio(share)} of steady step time the device is idle and "
+                f"the host launches nothing (mostly {stage.name if stage else 'host compute'})."
+            )
+            return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, "steady step time"),)
+        bound = f" ({result.caveat})" if result.caveat else ""
+        message = f"Steps wait for input in {format_ratio(share)} of their time{_mostly(stage)}{bound}.{gain}"
+        advice = _advice(stage, result, self.empty)
+        explained = settings_findings(
+            result.settings, result.stages, empty=self.empty, blamed=self.blamed, memory=self.memory
+        )
+        return (
+            finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, "steady step time", advice=advice),
+            *explained,
+            *loader_findings(result.loaders, result.wait_ns, self.blamed),
+        )
+
+    def describe(self, result: InputPipelineResult) -> Section:
+        """Verdict, bounds and stages."""
+        stage = result.stages[0].name if result.stages else None
+        facts = (
+            Fact("verdict", "verdict", result.verdict),
+            Fact("input_share", "input share of steps", result.input_share, "ratio"),
+            *_parts(result),
+            Fact("best_case_speedup", "speed-up at best", result.best_case_speedup, "factor"),
+            Fact("best_case_step_ns", "median step at best", result.best_case_step_ns, "ns"),
+            Fact("stage", "largest stage", stage),
+            Fact("moderate", "moderately from", self.moderate, "ratio"),
+            Fact("high", "highly from", self.high, "ratio"),
+        )
+        thresholds = {"moderate", "high"} if result.verdict == "cannot judge" else set()
+        known = tuple(fact for fact in facts if fact.value is not None and fact.key not in thresholds)
+        rest = tuple(fact for fact in facts if fact not in known)
+        blocks: list[Block] = [Facts(known), *((Facts(rest, audience="machine"),) if rest else ())]
+        if result.reason:
+            blocks.append(Prose(f"Cannot judge: {result.reason.rstrip('.')}."))
+        remarks = [remark for remark in (result.caveat, result.unranged) if remark]
+        blocks.extend(Prose(f"{remark[0].upper()}{remark[1:].rstrip('.')}.") for remark in remarks)
+        if result.stages:
+            blocks.append(_grid(result))
+        if result.verdict in {"moderately input-bound", "highly input-bound"}:
+            blocks.extend(inside_grid(use) for use in result.loaders if use.inside.height > 1)
+        blocks.extend(describe_settings(result.settings))
+        return Section(self.slug, self.title, tuple(blocks))
+
+
+def _cannot_judge(reason: str, remedy: str) -> InputPipelineResult:
+    return InputPipelineResult("cannot judge", 0, 0, 0, (), reason, remedy=remedy)
+
+
+_TOO_FEW = "no data-loading ranges were recorded, and so few steps are not enough to suspect the input without them"
+"""Why nothing is suspected: what one step does while the device is idle may be anything."""
+
+
+def _parts(result: InputPipelineResult) -> tuple[Fact, ...]:
+    """What the input share consists of, where it has two parts."""
+    if not result.copy_ns or not result.step_ns:
+        return ()
+    return (
+        Fact("waiting_share", "of which waiting", (result.wait_ns - result.copy_ns) / result.step_ns, "ratio"),
+        Fact("copy_share", "of which copying", result.copy_ns / result.step_ns, "ratio"),
+    )
+
+
+def _best_case_step(trace: TraceView) -> int | None:
+    """Median over the steady steps of what is left of each without waiting for or copying input."""
+    if _caveat(trace):
+        return None
+    left = []
+    for rank, part in parts_by(trace.steps.steady, "process_id").items():
+        sets = host_classes(trace)[rank].sets
+        starts, ends = bounds(part)
+        left.append(ends - starts - sets["input_wait"].union(sets["copy_h2d"]).overlap(starts, ends))
+    return round(float(np.median(np.concatenate(left)))) if left else None
+
+
+def _dispatch_ns(trace: TraceView) -> int:
+    """Host time of the steady steps with an idle device in which recorded operations prepare device work."""
+    found = 0
+    for rank, steady in trace.steady.items():
+        compute = host_classes(trace)[rank].sets["host_compute"].intersect(steady)
+        found += compute.intersect(dispatching(trace, rank)).total
+    return found
+
+
+def _host_only(trace: TraceView) -> bool:
+    """Whether the host is the device: a framework's trace that knows no device and no launch."""
+    framework = "host_ops" in trace.tables and not trace.has_device_tables
+    return framework and not trace.api_calls("launch").height
+
+
+def _caveat(trace: TraceView) -> str:
+    """Without device work the host's wait counts in full, even where a device would have been busy meanwhile."""
+    if trace.rank_busy or _host_only(trace):
+        return ""
+    launched = trace.api_calls("launch").height
+    seen = f"{launched:,} launch calls were recorded and no device work" if launched else "no device work was recorded"
+    return f"{seen}, so this is an upper bound"
+
+
+_TAKE_FROM = {
+    "pytorch": (
+        "take batches from a torch.utils.data.DataLoader, or wrap the code that takes the next one in "
+        'torch.profiler.record_function("data loading")'
+    ),
+    "jax": 'wrap the code that takes the next batch in jax.profiler.TraceAnnotation("data loading")',
+    "tensorflow": (
+        "take batches from tf.data, or wrap the code that takes the next one in "
+        'tf.profiler.experimental.Trace("data loading")'
+    ),
+}
+"""How to make the wait for input visible, by framework."""
+
+
+def _how_to_annotate(trace: TraceView) -> str:
+    """How to make the wait for input visible in a framework's trace; nothing for others."""
+    if "host_ops" not in trace.tables:
+        return ""
+    framework = str(trace.tables.run_facts().get("framework") or "").lower()
+    ways = [words for name, words in _TAKE_FROM.items() if name in framework] or list(_TAKE_FROM.values())
+    words = ", or ".join(ways)
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def _advice(stage: Stage | None, result: InputPipelineResult, empty: float) -> tuple[str, ...]:
+    """What to do: for a stage of a pipeline what helps there, else what helps in general."""
+    own = (stage.advice, *stage.further) if stage else ()
+    if stage and _is_last_prefetch(stage):
+        found_empty = result.settings.empty_share_of(stage.path)
+        if found_empty is not None and found_empty < empty:
+            own = (READY_ADVICE,)
+    loader = loader_kind(f"{stage.name} {stage.inside}") if stage else None
+    if stage:
+        own = next((use.advice for use in result.loaders if LABELS[use.kind] == stage.name), own)
+    complete = stage and (stage.path or stage.kind in {INFEED, dataloader.DATALOADER} or loader)
+    return tuple(dict.fromkeys(line for line in (*own, *(() if complete else rule("TV101").advice)) if line))
+
+
+def _is_last_prefetch(stage: Stage) -> bool:
+    kind, *consumers = stage.path.split(" > ")
+    return kind == "Prefetch" and WRAPPERS.issuperset(consumers)
+
+
+def _why_no_ranges(trace: TraceView) -> str:
+    pattern = trace.options.input_range
+    if pattern is not None:
+        return f"No range of the training thread matches --input-range {pattern!r}."
+    elsewhere = trace.ranges.filter(is_input(None))["name"].unique().sort().to_list()
+    if elsewhere:
+        return (
+            f'Ranges such as "{elsewhere[0]}" run on another thread; name what the training thread waits in with '
+            "--input-range."
+        )
+    return "No data-loading ranges were recorded to tell."
+
+
+def _mostly(stage: Stage | None) -> str:
+    if stage is None:
+        return ""
+    what = counted(stage.calls or 0, "range" if stage.kind == "NVTX range" else "call")
+    if stage.path:
+        return f", mostly for the stage {stage.name} of tf.data ({format_ns(stage.self_ns)}, {what})"
+    ranges = f" ({what}, {format_ns(stage.total_ns)})" if stage.calls else ""
+    if stage.kind == dataloader.DATALOADER:
+        return f", mostly in the {stage.name}{ranges}"
+    return f', mostly in "{stage.name}"{ranges}'
+
+
+def _grid(result: InputPipelineResult) -> Grid:
+    columns = (
+        Column("stage", "Stage", "text", 0),
+        Column("kind", "Evidence", "text", 3),
+        Column("calls", "Calls", "count", 2),
+        Column("total_ns", "Total", "ns", 2),
+        Column("self_ns", "Steps waited" if result.host_only or result.caveat else "Device waited", "ns", 0),
+        Column("share_of_input", "Of the wait", "ratio", 1, bar=True),
+        Column("inside", "Mostly inside", "text", 4),
+        Column("path", "Path to the program", "text", 5),
+        Column("advice", "Advice", "text", 9),
+        Column("capture_calls", "Calls in capture", "count", 9),
+        Column("capture_ns", "Total in capture", "ns", 9),
+    )
+    whole = sum(stage.self_ns for stage in result.stages)
+    rows = tuple(
+        (
+            *(s.name, s.kind, s.calls, s.total_ns, s.self_ns, s.self_ns / whole if whole else None),
+            *(s.inside or None, s.path or None, s.advice, s.capture_calls, s.capture_ns),
+        )
+        for s in result.stages
+    )
+    title = "What the host did while the device was idle" if result.verdict == "possibly input-bound" else ""
+    return Grid(columns, rows, title)

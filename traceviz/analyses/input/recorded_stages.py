@@ -1,0 +1,130 @@
+"""Stages of the input pipeline that a framework's trace records, and how long the program waited in each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.input.dataloader import DATALOADER, LABELS, loader_advice, loader_kind
+from traceviz.analyses.input.stages import TF_DATA, Stage, summed
+from traceviz.analyses.input.tfdata import MAPS, PYTHON_MAP, stage_advice, stage_path, take_advice, take_label
+from traceviz.analyses.input.tfdata_tree import ITERATES, LINK_KEYS, OTHER, Forest, build_forest, role_of, waited_in
+from traceviz.intervals import IntervalSet
+
+PYTHON_CALL = r":(Eager)?PyFunc(Stateless)?$"
+"""Operations in which TensorFlow calls back into Python."""
+
+RECORDED_STAGE = "_ipl_stage_name"
+"""Property by which a program names the stage of an input pipeline that is not tf.data's."""
+
+
+def pipeline_stages(trace: TraceView) -> list[Stage]:
+    """Stages of tf.data, and the operations that take a batch, by path; without NVTX ranges, which are stages too."""
+    found: dict[tuple[str, str], list[Stage]] = {}
+    for rank, steady in trace.steady.items():
+        for stage in _stages_of(trace, rank, steady):
+            found.setdefault((stage.path, stage.name), []).append(stage)
+    stages = [summed(parts) for parts in found.values()]
+    names = [stage.name for stage in stages]
+    return [_told_apart(stage) if names.count(stage.name) > 1 else stage for stage in stages]
+
+
+def forest_of(trace: TraceView, rank: int) -> Forest:
+    """The trees of iterators of a process, built once per trace."""
+    key = f"pipeline_forest_{rank}"
+    if key not in trace.derived:
+        takes = host_classes(trace)[rank].input_ops
+        operations = pl.concat([_pipeline_ops(trace), takes.select(_pipeline_ops(trace).columns)])
+        own = operations.filter(pl.col("process_id") == rank).unique("op_id", keep="first", maintain_order=True)
+        is_take = pl.col("op_id").is_in(takes["op_id"].implode())
+        category = pl.when(is_take).then(pl.lit("input")).otherwise(pl.col("category"))
+        own = own.with_columns(role_of(pl.col("name"), category).alias("role")).filter(pl.col("role") != OTHER)
+        trace.derived[key] = build_forest(own.drop("category", "process_id"), _links(trace, own), takes)
+    forest: Forest = trace.derived[key]
+    return forest
+
+
+def _pipeline_ops(trace: TraceView) -> pl.DataFrame:
+    if "pipeline_ops" not in trace.derived:
+        operations = trace.host_ops("pipeline", "input").with_columns(pl.col("name", "category").cast(pl.String))
+        trace.derived["pipeline_ops"] = operations.drop("group_id")
+    found: pl.DataFrame = trace.derived["pipeline_ops"]
+    return found
+
+
+def _links(trace: TraceView, operations: pl.DataFrame) -> pl.DataFrame:
+    return op_args(trace, operations, LINK_KEYS).select("op_id", "key", "integer")
+
+
+def op_args(trace: TraceView, operations: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
+    """Properties ``keys`` of ``operations``: ``op_id, key, integer, real, text``, the texts as text."""
+    columns = ("op_id", "key", "integer", "real", "text")
+    if "op_args" not in trace.tables or not operations.height:
+        found = trace.frame("op_args", *columns).head(0)
+    else:
+        scan = trace.tables.scan("op_args").select(columns).filter(pl.col("key").is_in(keys))
+        found = scan.join(operations.select("op_id").unique().lazy(), on="op_id", how="semi").collect()
+    return found.with_columns(pl.col("key", "text").cast(pl.String))
+
+
+def _stages_of(trace: TraceView, rank: int, steady: IntervalSet) -> list[Stage]:
+    classes = host_classes(trace)[rank]
+    waits = classes.sets["input_wait"].intersect(steady).subtract(intervals(classes.input_ranges))
+    forest = forest_of(trace, rank)
+    waited = waited_in(forest, waits)
+    calls = forest.operations.with_columns(
+        pl.Series("within", steady.overlap(*bounds(forest.operations))),
+        (pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns"),
+    )
+    by_name = calls.group_by("name", "role").agg(
+        (pl.col("within") > 0).sum().alias("calls"),
+        pl.col("within").sum().alias("total_ns"),
+        pl.len().alias("capture_calls"),
+        pl.col("dur_ns").sum().alias("capture_ns"),
+    )
+    rows = waited.join(by_name, on=["name", "role"]).sort("name", "role")
+    labels = _recorded_names(trace, forest.operations)
+    python = bool(trace.host_names["name"].str.contains(PYTHON_CALL).any())
+    return [_stage(row, labels, python=python) for row in rows.iter_rows(named=True)]  # once per stage
+
+
+def _recorded_names(trace: TraceView, operations: pl.DataFrame) -> dict[str, str]:
+    """Names that the program gave to its stages, by name of the operation."""
+    given = op_args(trace, operations, (RECORDED_STAGE,)).join(operations.select("op_id", "name"), on="op_id")
+    return dict(given.select("name", "text").drop_nulls().unique("name", keep="first").iter_rows())
+
+
+def _stage(row: dict[str, Any], labels: dict[str, str], *, python: bool) -> Stage:
+    name = str(row["name"])
+    path = stage_path(name) if row["role"] == ITERATES else ()
+    loader = loader_kind(name) if row["role"] != ITERATES else None
+    if loader:
+        label, kind, advice = LABELS[loader], DATALOADER, loader_advice(loader)
+    elif row["role"] != ITERATES:
+        label, kind, advice = labels.get(name, take_label(name)), "taking a batch", take_advice(name)
+    else:
+        label, kind, advice = path[-1] if path else "pipeline root", TF_DATA, stage_advice(path)
+    if python and path and path[-1] in MAPS:
+        advice = (PYTHON_MAP, *advice)
+    return Stage(
+        name=label,
+        kind=kind,
+        calls=row["calls"],
+        total_ns=row["total_ns"],
+        capture_calls=row["capture_calls"],
+        capture_ns=row["capture_ns"],
+        self_ns=row["self_ns"],
+        inside="",
+        advice=advice[0],
+        further=advice[1:],
+        path=" > ".join(reversed(path)),
+    )
+
+
+def _told_apart(stage: Stage) -> Stage:
+    return replace(stage, name=f"{stage.name} ({stage.path})") if stage.path else stage

@@ -1,0 +1,209 @@
+"""What took the time of the input: ranges, stages of a pipeline, copies, or suspects where nothing was recorded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.dispatch import dispatching
+from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.input.dataloader import loader_advice, loader_kind
+from traceviz.intervals import IntervalSet
+from traceviz.rules import rule
+
+TF_DATA = "tf.data"
+"""Kind of stages that are iterators of tf.data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of the input, or one suspect where no stage was recorded.
+
+    Args:
+        name: Name of the range, or what the host did.
+        kind: What kind of evidence this is.
+        calls: How often it ran within the steady steps; ``None`` where that has no meaning.
+        total_ns: Its duration within steady steps.
+        capture_calls: How often it ran in the whole capture.
+        capture_ns: Its duration in the whole capture.
+        self_ns: The part of it that was waited for.
+        inside: The nested range in which most of it was spent, with its share; empty where there is none.
+        advice: What to do about it first.
+        further: What else to do.
+        path: Place in the pipeline, from the stage to the program; empty where there is no pipeline.
+    """
+
+    name: str
+    kind: str
+    calls: int | None
+    total_ns: int
+    capture_calls: int | None
+    capture_ns: int
+    self_ns: int
+    inside: str
+    advice: str
+    further: tuple[str, ...] = ()
+    path: str = ""
+
+
+def range_stages(trace: TraceView) -> list[Stage]:
+    """Outermost data-loading ranges by name, and what the device waited for in each."""
+    found: dict[str, list[Stage]] = {}
+    for rank, steady in trace.steady.items():
+        classes = host_classes(trace)[rank]
+        waits = classes.sets["input_wait"].intersect(steady)
+        inputs = classes.input_ranges
+        for part in _outermost(inputs).partition_by("name", maintain_order=True):
+            starts, ends = bounds(part)
+            within = steady.overlap(starts, ends)
+            stage = Stage(
+                name=str(part["name"][0]),
+                kind="NVTX range",
+                calls=int(np.count_nonzero(within)),
+                total_ns=int(within.sum()),
+                capture_calls=part.height,
+                capture_ns=int((ends - starts).sum()),
+                self_ns=int(waits.overlap(starts, ends).sum()),
+                inside=_largest_inside(trace, part, waits),
+                advice="",
+            )
+            found.setdefault(stage.name, []).append(stage)
+    return [_with_advice(summed(parts)) for parts in found.values()]
+
+
+def _outermost(ranges: pl.DataFrame) -> pl.DataFrame:
+    """Those of ``ranges`` (of one thread) that lie in no other of them, however many ranges are in between."""
+    ordered = ranges.sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
+    reach = pl.col("end_ns").cum_max().shift(1)
+    return ordered.filter(reach.is_null() | (pl.col("end_ns") > reach))
+
+
+def summed(parts: list[Stage]) -> Stage:
+    """One stage from those of several ranks."""
+    return replace(
+        parts[0],
+        calls=sum(part.calls or 0 for part in parts),
+        total_ns=sum(part.total_ns for part in parts),
+        capture_calls=sum(part.capture_calls or 0 for part in parts),
+        capture_ns=sum(part.capture_ns for part in parts),
+        self_ns=sum(part.self_ns for part in parts),
+    )
+
+
+def largest_first(stages: Iterable[Stage]) -> tuple[Stage, ...]:
+    """Stages that ran in steady steps, by what was waited for them."""
+    return tuple(sorted((s for s in stages if s.total_ns), key=lambda stage: (-stage.self_ns, stage.name)))
+
+
+def _largest_inside(trace: TraceView, outer: pl.DataFrame, waits: IntervalSet) -> str:
+    """The direct child of the ranges ``outer`` in which most of the wait was spent."""
+    children = trace.ranges.filter(pl.col("parent_id").is_in(outer["range_id"].implode()))
+    if not children.height:
+        return ""
+    starts, ends = bounds(children)
+    spent = children.select("name").with_columns(pl.Series("waited", waits.overlap(starts, ends)))
+    totals = spent.group_by("name").agg(pl.col("waited").sum()).sort("waited", "name", descending=[True, False])
+    return str(totals["name"][0]) if totals["waited"][0] else ""
+
+
+_TF_DATA_NAME = r"(?i)iterator::|iteratorgetnext"
+_TF_DATA_ADVICE = "tf.data: add .prefetch(AUTOTUNE) at the end and num_parallel_calls=AUTOTUNE to map and interleave."
+_ANY_ADVICE = "Load the next batch while the device computes (prefetch in a background thread or process)."
+
+
+def _with_advice(stage: Stage) -> Stage:
+    text = f"{stage.name} {stage.inside}"
+    loader = loader_kind(text)
+    if loader:
+        first, *rest = loader_advice(loader)
+        return replace(stage, advice=first, further=tuple(rest))
+    return replace(stage, advice=_TF_DATA_ADVICE if re.search(_TF_DATA_NAME, text) else _ANY_ADVICE)
+
+
+_PINNED = "Copy from pinned memory, on a stream of its own, while the step before computes."
+_PAGEABLE = (
+    "Copy from pinned memory, so that the copy can run beside the step before. PyTorch: DataLoader(pin_memory=True) "
+    "and tensor.to(device, non_blocking=True)."
+)
+
+
+def copy_stage(trace: TraceView, copy_ns: int) -> list[Stage]:
+    """The copies to the device that it waited for, as a stage; none where there are none."""
+    if not copy_ns:
+        return []
+    pageable = 2 * _pageable_ns(trace) >= copy_ns
+    name = "copy to device from pageable memory" if pageable else "copy to device"
+    advice = _PAGEABLE if pageable else _PINNED
+    return [Stage(name, "exposed copy", None, copy_ns, None, copy_ns, copy_ns, "", advice)]
+
+
+def _pageable_ns(trace: TraceView) -> int:
+    """The part of the exposed copies to the device in steady steps that comes from pageable memory."""
+    copies = trace.frame("memcpy", "start_ns", "dur_ns", "process_id", "kind", "src_memory")
+    pageable = copies.filter((pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable"))
+    return sum(
+        intervals(pageable.filter(pl.col("process_id") == rank))
+        .intersect(host_classes(trace)[rank].sets["copy_h2d"])
+        .intersect(steady)
+        .total
+        for rank, steady in trace.steady.items()
+    )
+
+
+INFEED = "infeed op"
+"""Kind of the stage that is a device's wait for its infeed."""
+
+
+def infeed_stage(trace: TraceView) -> list[Stage]:
+    """The wait of devices for their infeed, as a stage, but for what the program's own loading explains."""
+    found = []
+    for rank, steady in trace.steady.items():
+        classes = host_classes(trace)[rank]
+        loading = intervals(classes.input_ranges).union(intervals(classes.input_ops))
+        waited = classes.sets["input_wait"].intersect(steady).intersect(classes.infeed).subtract(loading)
+        within, whole = classes.infeed.intersect(steady), classes.infeed
+        if waited.total:
+            counts = (len(within), within.total, len(whole), whole.total, waited.total)
+            first, *rest = rule("TV404").advice
+            found.append(Stage("infeed", INFEED, *counts, "", first, tuple(rest)))
+    return [summed(found)] if found else []
+
+
+def suspects(trace: TraceView) -> list[Stage]:
+    """What the host did while the device was idle, where no data-loading range was recorded."""
+    blocked: dict[str, list[Stage]] = {}
+    compute = 0
+    for rank, steady in trace.steady.items():
+        classes = host_classes(trace)[rank]
+        compute += classes.sets["host_compute"].intersect(steady).subtract(dispatching(trace, rank)).total
+        waiting = classes.sets["host_blocked"].intersect(steady)
+        for part in classes.blocking_calls.partition_by("name", maintain_order=True):
+            stage = _blocked_stage(part, waiting, steady)
+            blocked.setdefault(stage.name, []).append(stage)
+    stages = [summed(parts) for parts in blocked.values()]
+    stages.append(Stage("host compute", "no call recorded", None, compute, None, compute, compute, "", _RECORD_RANGES))
+    return [stage for stage in stages if stage.self_ns]
+
+
+_RECORD_RANGES = "Record ranges around data loading to tell whether this is the input."
+
+
+def _blocked_stage(calls: pl.DataFrame, waiting: IntervalSet, steady: IntervalSet) -> Stage:
+    covered = intervals(calls)
+    return Stage(
+        name=f"host blocked in {calls['name'][0]}",
+        kind="OS call",
+        calls=int(np.count_nonzero(steady.overlap(*bounds(calls)))),
+        total_ns=covered.intersect(steady).total,
+        capture_calls=calls.height,
+        capture_ns=covered.total,
+        self_ns=covered.intersect(waiting).total,
+        inside="",
+        advice=_RECORD_RANGES,
+    )

@@ -1,0 +1,99 @@
+"""What the settings of a tf.data pipeline explain, once it is known that the program waits for it."""
+
+from __future__ import annotations
+
+from traceviz import rules
+from traceviz.analyses.input.stages import TF_DATA, Stage
+from traceviz.analyses.input.tfdata_settings import PARALLEL_KINDS, WRAPPERS, PipelineSettings, StageSettings
+from traceviz.report import Fact, Finding, Severity
+from traceviz.units import counted, format_ratio
+
+CODES = ("TV103", "TV104", "TV105", "TV106", "TV107")
+"""Rules that are raised here."""
+
+
+def settings_findings(
+    settings: PipelineSettings, stages: tuple[Stage, ...], *, empty: float, blamed: float, memory: float
+) -> tuple[Finding, ...]:
+    """Findings without time at stake of their own: they explain the wait that another finding counts.
+
+    Args:
+        settings: The settings.
+        stages: What the program waited in.
+        empty: From this share of calls on, a prefetch is said to run empty.
+        blamed: A stage with less than this share of the wait is left alone.
+        memory: From this share of the memory budget on, it is said to be used up.
+    """
+    whole = sum(stage.self_ns for stage in stages) or 1
+    shares = {stage.path: stage.self_ns / whole for stage in stages if stage.kind == TF_DATA}
+    if sum(shares.values()) < blamed:
+        return ()  # the wait is not the pipeline's
+    waited = [(s, share) for s in settings.stages if (share := shares.get(" > ".join(reversed(s.path)), 0.0)) >= blamed]
+    found = [
+        *(_runs_empty(stage) for stage in settings.stages if _is_starved(stage, empty)),
+        *(_few_at_once(stage, settings.cpu_budget or 0, share) for stage, share in waited if _spares(stage, settings)),
+        *(_one_by_one(share) for stage, share in waited if stage.kind == "Map"),
+    ]
+    if settings.stages and not settings.prefetches:
+        found.append(_no_prefetch(settings))
+    if settings.memory_used is not None and settings.memory_used >= memory:
+        found.append(_memory_used(settings))
+    return tuple({finding.code: finding for finding in reversed(found)}.values())[::-1]
+
+
+def _is_starved(stage: StageSettings, empty: float) -> bool:
+    return stage.kind == "Prefetch" and stage.empty_share is not None and stage.empty_share >= empty
+
+
+def _spares(stage: StageSettings, settings: PipelineSettings) -> bool:
+    """Whether a stage works on fewer elements at once than there are cores, and is not tuned by the runtime."""
+    few = stage.parallelism is not None and stage.parallelism < (settings.cpu_budget or 0)
+    return stage.kind in PARALLEL_KINDS and few and not stage.autotune
+
+
+def _runs_empty(stage: StageSettings) -> Finding:
+    share = stage.empty_share or 0.0
+    message = f"In {format_ratio(share)} of its {counted(stage.calls, 'call')}, the prefetch buffer was found empty."
+    evidence = (
+        Fact("empty_share", "calls that found it empty", share, "ratio"),
+        Fact("buffer_limit", "elements it may hold", stage.buffer_limit, "count"),
+    )
+    return _info("TV103", message, evidence)
+
+
+def _few_at_once(stage: StageSettings, cores: int, share: float) -> Finding:
+    number = counted(stage.parallelism or 0, "element")
+    message = f"{stage.kind} works on {number} at once, where the pipeline may use {counted(cores, 'core')}."
+    evidence = (
+        Fact("parallelism", "elements at once", stage.parallelism, "count"),
+        Fact("cpu_budget", "cores it may use", cores, "count"),
+        Fact("share_of_wait", "of the wait", share, "ratio"),
+    )
+    return _info("TV104", message, evidence)
+
+
+def _no_prefetch(settings: PipelineSettings) -> Finding:
+    stages = settings.in_use
+    last = next((stage for stage in stages if stage.kind not in WRAPPERS), stages[0]).kind
+    message = f"The pipeline ends in {last}, without a prefetch: each batch is prepared while the program waits."
+    return _info("TV105", message, (Fact("last_stage", "last stage", last),))
+
+
+def _one_by_one(share: float) -> Finding:
+    message = f"A sequential Map takes {format_ratio(share)} of the wait: it maps one element after the other."
+    return _info("TV106", message, (Fact("share_of_wait", "of the wait", share, "ratio"),))
+
+
+def _memory_used(settings: PipelineSettings) -> Finding:
+    used = settings.memory_used or 0.0
+    message = f"The pipeline's buffers use {format_ratio(used)} of their memory budget: they cannot grow further."
+    evidence = (
+        Fact("memory_used", "of the memory budget", used, "ratio"),
+        Fact("memory_budget", "memory budget", settings.memory_budget, "bytes"),
+    )
+    return _info("TV107", message, evidence)
+
+
+def _info(code: str, message: str, evidence: tuple[Fact, ...]) -> Finding:
+    rule = rules.rule(code)
+    return Finding(code, rule.slug, Severity.INFO, message, evidence, rule.advice, 0)

@@ -1,0 +1,242 @@
+"""How a tf.data pipeline is set up, as its own trace states it: parallelism, buffers, autotuning, memory.
+
+The runtime writes these figures beside every call of an iterator, and no profile page shows them: a buffer that is
+found empty, a map that uses two of eight cores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.input.recorded_stages import forest_of, op_args
+from traceviz.analyses.input.tfdata import fused_from, stage_path
+from traceviz.analyses.input.tfdata_tree import ITERATES
+from traceviz.report import Block, Column, Fact, Facts, Grid, Prose
+from traceviz.units import counted, format_ratio, format_value
+
+SETTING_KEYS = (
+    *("parallelism", "autotune", "buffer_limit", "buffered_elements", "batch_size", "name"),
+    *("cpu_budget", "ram_budget_megabytes", "ram_usage_megabytes"),
+)
+"""Properties of iterators that are read here."""
+
+PARALLEL_KINDS = frozenset({"ParallelMap", "MapAndBatch", "ParallelInterleave", "ParallelBatch", "ParseExample"})
+"""Stages that may use several cores."""
+
+WRAPPERS = frozenset(
+    {
+        *("MaxIntraOpParallelism", "PrivateThreadPool", "AssertCardinality", "Options", "AssertNext"),
+        *("Take", "Skip", "Repeat"),
+    }
+)
+"""Stages that only pass elements on."""
+
+UNKNOWN = "unavailable"
+"""What an iterator gives for a figure that it cannot read without waiting for its own lock."""
+
+_USED_OF = r"^\s*(\d+) out of (\d+)"
+
+
+@dataclass(frozen=True, slots=True)
+class StageSettings:
+    """Settings of one stage; ``None`` is not recorded.
+
+    Args:
+        path: Kinds from the consumer to the stage.
+        calls: How often it was called in steady steps.
+        parallelism: Elements that it works on at once, at the last call.
+        autotune: Whether the runtime may change that.
+        buffer_limit: Elements that its buffer may hold, at the last call.
+        empty_share: Share of the calls in steady steps that found the buffer empty.
+        batch_size: Elements per batch.
+        fused: Kinds that it was fused from.
+    """
+
+    path: tuple[str, ...]
+    calls: int
+    parallelism: int | None = None
+    autotune: bool | None = None
+    buffer_limit: int | None = None
+    empty_share: float | None = None
+    batch_size: int | None = None
+    fused: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What the stage does."""
+        return self.path[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSettings:
+    """Settings of the pipelines of a program.
+
+    Args:
+        stages: In the order from the consumer to the sources.
+        cpu_budget: Cores that the runtime tunes for.
+        memory_budget: Bytes that buffers may take.
+        memory_used: Share of that in use, at the most.
+    """
+
+    stages: tuple[StageSettings, ...] = ()
+    cpu_budget: int | None = None
+    memory_budget: int | None = None
+    memory_used: float | None = None
+
+    @property
+    def prefetches(self) -> bool:
+        """Whether a stage prefetches at the end of the pipeline, next to the program."""
+        return any(stage.kind == "Prefetch" and WRAPPERS.issuperset(stage.path[:-1]) for stage in self.in_use)
+
+    @property
+    def in_use(self) -> tuple[StageSettings, ...]:
+        """Stages called in steady steps, not those of a validation between epochs; all where none was called."""
+        return tuple(stage for stage in self.stages if stage.calls) or self.stages
+
+    def empty_share_of(self, path: str) -> float | None:
+        """Share of calls of the stage at ``path`` (from the stage on) that found its buffer empty, where recorded."""
+        shares = (s.empty_share for s in self.stages if " > ".join(reversed(s.path)) == path)
+        return next((share for share in shares if share is not None), None)
+
+
+def pipeline_settings(trace: TraceView) -> PipelineSettings:
+    """Settings of all processes that have steps; of several, the most restrictive."""
+    found = [settings for rank in trace.steady if (settings := _settings_of(trace, rank)).stages]
+    if not found:
+        return PipelineSettings()
+    by_path: dict[tuple[str, ...], list[StageSettings]] = {}
+    for stage in (stage for settings in found for stage in settings.stages):
+        by_path.setdefault(stage.path, []).append(stage)
+    stages = [_strictest(parts) for _, parts in sorted(by_path.items(), key=lambda item: (len(item[0]), item[0]))]
+    return PipelineSettings(
+        tuple(stages),
+        min((s.cpu_budget for s in found if s.cpu_budget), default=None),
+        min((s.memory_budget for s in found if s.memory_budget), default=None),
+        max((s.memory_used for s in found if s.memory_used is not None), default=None),
+    )
+
+
+def _strictest(parts: list[StageSettings]) -> StageSettings:
+    """One stage from those of several processes."""
+    return replace(
+        parts[0],
+        calls=sum(part.calls for part in parts),
+        parallelism=min((p.parallelism for p in parts if p.parallelism is not None), default=None),
+        buffer_limit=min((p.buffer_limit for p in parts if p.buffer_limit is not None), default=None),
+        empty_share=max((p.empty_share for p in parts if p.empty_share is not None), default=None),
+    )
+
+
+def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
+    iterators = forest_of(trace, rank).operations.filter(pl.col("role") == ITERATES)
+    steady = trace.steady[rank].contains(iterators["start_ns"].to_numpy())
+    calls = iterators.select("op_id", "name", "start_ns").with_columns(pl.Series("steady", steady))
+    args = op_args(trace, iterators, SETTING_KEYS).join(calls, on="op_id")
+    args = args.filter(pl.col("text").ne_missing(UNKNOWN))
+    if not calls.height:
+        return PipelineSettings()
+    last = args.sort("start_ns", "op_id").group_by("name", "key").agg(pl.col("integer", "text").last())
+    values = {(name, key): (integer, text) for name, key, integer, text in last.iter_rows()}  # once per stage and key
+    judged = calls.group_by("name").agg(pl.col("steady").sum())
+    empty = _empty_shares(args)
+    stages = {
+        stage_path(name): _stage(stage_path(name), name, count, values, empty.get(name))
+        for name, count in judged.sort("name").iter_rows()
+        if stage_path(name)
+    }
+    used = _memory(args)
+    budget = _largest(args, "ram_budget_megabytes")
+    return PipelineSettings(tuple(stages.values()), _largest(args, "cpu_budget"), budget and budget * 10**6, used)
+
+
+def _stage(
+    path: tuple[str, ...],
+    name: str,
+    calls: int,
+    values: dict[tuple[str, str], tuple[int | None, str | None]],
+    empty_share: float | None,
+) -> StageSettings:
+    nothing = (None, None)
+    autotune = values.get((name, "autotune"), nothing)
+    return StageSettings(
+        path,
+        calls,
+        parallelism=values.get((name, "parallelism"), nothing)[0],
+        autotune=None if autotune == nothing else autotune[0] == 1 or autotune[1] == "true",
+        buffer_limit=values.get((name, "buffer_limit"), nothing)[0],
+        empty_share=empty_share,
+        batch_size=values.get((name, "batch_size"), nothing)[0],
+        fused=fused_from(values.get((name, "name"), nothing)[1] or ""),
+    )
+
+
+def _empty_shares(args: pl.DataFrame) -> dict[str, float]:
+    """Share of the steady calls of each iterator that found its buffer empty."""
+    known = args.filter((pl.col("key") == "buffered_elements") & pl.col("steady") & pl.col("integer").is_not_null())
+    shares = known.group_by("name").agg((pl.col("integer") == 0).mean().alias("share"))
+    return dict(shares.iter_rows())
+
+
+def _largest(args: pl.DataFrame, key: str) -> int | None:
+    value = args.filter(pl.col("key") == key)["integer"].max()
+    return int(value) if isinstance(value, int) and value > 0 else None
+
+
+def _memory(args: pl.DataFrame) -> float | None:
+    """The highest share of the memory budget in use."""
+    text = args.filter(pl.col("key") == "ram_usage_megabytes")["text"].drop_nulls()
+    parts = text.str.extract_groups(_USED_OF).struct.unnest() if text.len() else pl.DataFrame()
+    numbers = parts.cast(pl.Float64, strict=False).drop_nulls() if parts.width else parts
+    shares = numbers["1"] / numbers["2"] if numbers.height else pl.Series([], dtype=pl.Float64)
+    highest = shares.filter(shares.is_finite()).max()
+    return float(highest) if isinstance(highest, float) else None
+
+
+def describe_settings(settings: PipelineSettings) -> list[Block]:
+    """The settings as facts and a table; nothing where the trace has none."""
+    if not settings.stages:
+        return []
+    shown = [s for s in settings.stages if (s.parallelism, s.buffer_limit, s.empty_share) != (None, None, None)]
+    facts = (
+        Fact("cpu_budget", "cores the pipeline may use", settings.cpu_budget, "count"),
+        Fact("memory_budget", "memory for its buffers", settings.memory_budget, "bytes"),
+        Fact("memory_used", "of which used", settings.memory_used, "ratio"),
+        Fact("prefetches", "prefetch at its end", settings.prefetches, "bool"),
+    )
+    columns = (
+        Column("stage", "Stage", "text", 0),
+        Column("parallelism", "At once", "count", 0),
+        Column("autotune", "Autotuned", "bool", 2),
+        Column("buffer_limit", "Buffer", "count", 1),
+        Column("empty_share", "Found empty", "ratio", 0, bar=True),
+        Column("batch_size", "Batch", "count", 3),
+        Column("fused", "Fused from", "text", 4),
+        Column("path", "Path in the pipeline", "text", 9),
+    )
+    rows = tuple(
+        (
+            *(s.kind, s.parallelism, s.autotune, s.buffer_limit, s.empty_share, s.batch_size),
+            *(" and ".join(s.fused) or None, " > ".join(reversed(s.path))),
+        )
+        for s in shown
+    )
+    known = tuple(fact for fact in facts if fact.value is not None)
+    told = tuple(
+        column if any(row[place] is not None for row in rows) else replace(column, importance=9)
+        for place, column in enumerate(columns)
+    )
+    grid = [Grid(told, rows, "Pipeline settings, from the consumer to the sources")] if rows else []
+    return [Facts(known, audience="machine"), *grid, Prose(_in_words(settings))]
+
+
+def _in_words(settings: PipelineSettings) -> str:
+    end = "ends in a prefetch" if settings.prefetches else "does not end in a prefetch"
+    cores = f"may use {counted(settings.cpu_budget, 'core')}" if settings.cpu_budget else ""
+    memory = f"may buffer {format_value(settings.memory_budget, 'bytes')}" if settings.memory_budget else ""
+    if memory and settings.memory_used is not None:
+        memory += f" ({format_ratio(settings.memory_used)} used)"
+    said = [part for part in (cores, memory, end) if part]
+    return f"The pipeline {', '.join(said[:-1])}{' and ' if len(said) > 1 else ''}{said[-1]}."

@@ -1,0 +1,1 @@
+"""Between host and device: the CUDA API, launches, and waits for the device."""

@@ -1,0 +1,102 @@
+"""Launching beside the input pipeline: whether threads that prepare input hold up those that launch kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.host_classes import CLASS_TABLES, host_classes
+from traceviz.analyses.derived.statistics import ratio
+from traceviz.analyses.derived.view import TraceView
+from traceviz.report import Fact, Facts, Finding, Section, Skipped
+from traceviz.units import format_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Contention:
+    """Launch time of steady steps and how much of it passes while input is prepared; over all ranks.
+
+    Args:
+        launch_ns: No device works, a launch call runs or launched work has not begun.
+        contended_ns: The part of it in which the input pipeline is busy.
+        pipeline_ns: Time in which the input pipeline is busy on any thread.
+        step_ns: Steady step time.
+        private_threads: Whether launches have threads of their own.
+    """
+
+    launch_ns: int
+    contended_ns: int
+    pipeline_ns: int
+    step_ns: int
+    private_threads: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchContentionAnalysis(Analysis[Contention]):
+    """Overlay of kernel launching and input preparation.
+
+    Args:
+        launch_share: From this share of steady step time on that passes in launching while input is prepared, launches
+            are held up.
+    """
+
+    slug: ClassVar[str] = "launch_contention"
+    title: ClassVar[str] = "Launching beside the input pipeline"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"tensorflow"})
+    needs: ClassVar[tuple[str, ...]] = ("host_ops", "cuda_api", "kernels")
+    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "op_args")
+    rules: ClassVar[tuple[str, ...]] = ("TV406",)
+
+    launch_share: float = 0.03
+
+    def run(self, trace: TraceView) -> Contention | Skipped:
+        """Intersect the launch time of steady steps with the busy time of the input pipeline."""
+        pipeline = trace.host_ops("pipeline")
+        if not pipeline.height:
+            return self.skipped("the trace shows no input pipeline (tf.data)")
+        if not trace.steady:
+            return self.skipped("no steady steps were found")
+        launch = contended = preparing = step = 0
+        for process, window in trace.steady.items():
+            busy = intervals(pipeline.filter(pl.col("process_id") == process)).intersect(window)
+            launching = host_classes(trace)[process].sets["kernel_launch"].intersect(window)
+            launch, contended = launch + launching.total, contended + launching.intersect(busy).total
+            preparing, step = preparing + busy.total, step + window.total
+        names = trace.frame("threads", "name")["name"].drop_nulls()
+        return Contention(launch, contended, preparing, step, bool(names.str.contains(PRIVATE).any()))
+
+    def judge(self, result: Contention) -> tuple[Finding, ...]:
+        """Launches that are held up while input is prepared."""
+        if result.private_threads or not result.step_ns:
+            return ()
+        if result.contended_ns < self.launch_share * result.step_ns:
+            return ()
+        message = (
+            f"In {format_ratio(result.contended_ns / result.step_ns)} of the steady step time kernels are being "
+            "launched, no device works, and threads of the input pipeline run at the same time: they share the cores."
+        )
+        evidence = (
+            Fact("contended_ns", "launching while input is prepared", result.contended_ns, "ns"),
+            Fact("launch_ns", "launching", result.launch_ns, "ns"),
+            Fact("pipeline_ns", "input pipeline busy", result.pipeline_ns, "ns"),
+        )
+        return (finding("TV406", message, evidence, result.contended_ns, result.step_ns, "steady step time"),)
+
+    def describe(self, result: Contention) -> Section:
+        """The overlay in figures."""
+        facts = (
+            Fact("launch_ns", "launching, device idle", result.launch_ns, "ns"),
+            Fact("launch_share", "of steady step time", ratio(result.launch_ns, result.step_ns), "ratio"),
+            Fact("contended_ns", "of which input is being prepared", result.contended_ns, "ns"),
+            Fact("pipeline_share", "input pipeline busy", ratio(result.pipeline_ns, result.step_ns), "ratio"),
+            Fact("private_threads", "launches have threads of their own", result.private_threads, "bool"),
+        )
+        return Section(self.slug, self.title, (Facts(facts),))
+
+
+PRIVATE = r"gpu_(private|shared)"
+"""Threads that TensorFlow starts for launching where ``TF_GPU_THREAD_MODE`` asks for it."""

@@ -1,0 +1,305 @@
+"""CUDA API time share: which calls take the host's time, and which of that the device had to wait for.
+
+The table that nvprof printed as "API calls", completed by what makes it honest: the share of wall time, the part
+before and after the first steady step, and the *exposed* part, in which no device of the process works. A call that
+only runs at start-up, or behind a busy device, is not a problem however large its share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from traceviz import schema
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.frames import bounds, intervals, parts_by
+from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
+from traceviz.analyses.derived.statistics import (
+    CALLS,
+    DURATION_COLUMNS,
+    DURATION_NAMES,
+    TOTAL,
+    duration_statistics,
+    rows_of,
+)
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
+from traceviz.cuda_names import ApiKind, api_kind
+from traceviz.intervals import IntervalSet
+from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.rules import READ_RARELY, rule
+from traceviz.units import format_ns, format_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class ApiShares:
+    """Calls by name and by thread, with the time that findings weigh.
+
+    Args:
+        by_name: One row per (name, domain), largest first.
+        by_thread: One row per (process, thread).
+        in_steps: Calls that begin in steady steps, by name and domain.
+        nested_ns: Driver calls that ran inside a runtime call of the same thread: counted in both domains.
+        steady_exposed: Calls and exposed nanoseconds within judged time, by name.
+        judged_ns: The time that findings are judged on, summed over processes.
+        judged_words: That time in words.
+        steps: Number of steady steps; 0 where none were found.
+        waits: Calls in which the host waits for a device, and what they cost.
+    """
+
+    by_name: pl.DataFrame
+    by_thread: pl.DataFrame
+    in_steps: pl.DataFrame
+    nested_ns: int
+    steady_exposed: dict[str, tuple[int, int]]
+    judged_ns: int
+    judged_words: str
+    steps: int
+    waits: HostWaits
+
+
+@dataclass(frozen=True, slots=True)
+class CudaApiAnalysis(Analysis[ApiShares]):
+    """Time per CUDA API function.
+
+    Args:
+        min_share: Exposed steady time from this share of the judged time on is a finding.
+        fold_below: Rows below this share of API time fold into "other" in pictures, never in data.
+    """
+
+    slug: ClassVar[str] = "cuda_api"
+    title: ClassVar[str] = "CUDA API time share"
+    needs: ClassVar[tuple[str, ...]] = ("cuda_api",)
+    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
+    columns: ClassVar[Mapping[str, frozenset[str]]] = {
+        **dict.fromkeys(schema.DEVICE_WORK, frozenset({"dur_ns"})),
+        **dict.fromkeys(("cuda_api", "memcpy"), frozenset({"dur_ns", "correlation_id"})),
+    }
+    rules: ClassVar[tuple[str, ...]] = ("TV203", "TV301", "TV304")
+
+    min_share: float = 0.02
+    fold_below: float = 0.01
+
+    def run(self, trace: TraceView) -> ApiShares:
+        """Aggregate the calls."""
+        calls = trace.tables.scan("cuda_api").select(_COLUMNS).collect()
+        timed = _with_parts(trace, calls)
+        begin, end = trace.device_window  # devices and calls are recorded by one source, at the same time
+        by_name = _by_name(timed, end - begin)
+        by_thread = _by_thread(timed, end - begin)
+        return ApiShares(
+            by_name=by_name,
+            by_thread=by_thread,
+            in_steps=sums_in_steps(trace, calls, "name", "domain"),
+            nested_ns=_nested(calls),
+            steady_exposed=_steady_exposed(trace),
+            judged_ns=sum(trace.judged(rank).total for rank in trace.ranks),
+            judged_words=trace.judged_words,
+            steps=trace.steps.steady.height,
+            waits=host_waits(trace),
+        )
+
+    def judge(self, result: ApiShares) -> tuple[Finding, ...]:
+        """Allocation, stream creation and synchronisation in steady steps that leave the device idle."""
+        if not result.steps:
+            return ()
+        found = [
+            self._of_kind(result, "TV301", "allocation", "Memory is allocated or freed"),
+            self._of_kind(result, "TV304", "stream", "Streams are created or destroyed"),
+            self._sync(result),
+        ]
+        return tuple(item for item in found if item is not None)
+
+    def _of_kind(self, result: ApiShares, code: str, kind: ApiKind, what: str) -> Finding | None:
+        names = {name: entry for name, entry in result.steady_exposed.items() if api_kind(name) == kind}
+        cost = sum(exposed for _, exposed in names.values())
+        if not names or cost < self.min_share * result.judged_ns:
+            return None
+        calls = sum(count for count, _ in names.values())
+        worst = max(names, key=lambda name: names[name][1])
+        message = (
+            f"{what} {calls / result.steps:.1f} times per steady step, and the device is idle for "
+            f"{format_ns(cost)} of it ({format_ratio(cost / result.judged_ns)} of the {result.judged_words})."
+        )
+        evidence = (
+            Fact("calls_per_step", "calls per step", round(calls / result.steps, 2), "number"),
+            Fact("exposed_ns", "exposed time", cost, "ns"),
+            Fact("worst", "largest", worst),
+        )
+        return finding(code, message, evidence, cost, result.judged_ns, result.judged_words)
+
+    def _sync(self, result: ApiShares) -> Finding | None:
+        waits, cost = result.waits, result.waits.exposed_ns
+        if not waits.calls or cost < self.min_share * result.judged_ns:
+            return None
+        causes = waits.causes["op"].head(3).to_list()
+        where = f", in {' and '.join(causes)}" if causes else ""
+        message = (
+            f"The host waits for the device {waits.calls / result.steps:.1f} times per steady step (mostly "
+            f"{waits.worst}{where}), and the device then idles: {format_ratio(cost / result.judged_ns)} of the "
+            f"{result.judged_words}."
+        )
+        evidence = (
+            Fact("calls_per_step", "calls per step", round(waits.calls / result.steps, 2), "number"),
+            Fact("exposed_ns", "idle until new work arrives", cost, "ns"),
+            Fact("worst", "largest", waits.worst),
+            *(Fact("cause", "operation that waits", cause) for cause in causes[:1]),
+        )
+        own = advice_for(waits.causes)
+        advice = (*own, *(line for line in rule("TV203").advice if not own or line != READ_RARELY))
+        return finding("TV203", message, evidence, cost, result.judged_ns, result.judged_words, advice=advice)
+
+    def describe(self, result: ApiShares) -> Section:
+        """The table of functions, and threads for machines."""
+        total = int(result.by_name["total_ns"].sum())
+        facts = [
+            Fact("api_total_ns", "time, all threads", total, "ns"),
+            Fact("calls", "calls", int(result.by_name["calls"].sum()), "count"),
+            Fact("exposed_ns", "with the device idle", int(result.by_name["exposed_ns"].sum()), "ns"),
+        ]
+        if result.nested_ns:
+            facts.append(Fact("nested_ns", "driver calls inside runtime calls", result.nested_ns, "ns"))
+        columns = (
+            Column("name", "Function", "text", 0),
+            Column("domain", "Domain", "text", 6),
+            CALLS,
+            TOTAL,
+            Column("share_of_api", "Of API time", "ratio", 0, bar=True),
+            Column("share_of_wall", "Of wall", "ratio", 4),
+            Column("startup_ns", "Start-up", "ns", 3),
+            Column("steady_ns", "Steady", "ns", 2),
+            Column("exposed_ns", "Exposed", "ns", 1),
+            *DURATION_COLUMNS,
+        )
+        names = (
+            "name",
+            "domain",
+            "calls",
+            "total_ns",
+            "share_of_api",
+            "share_of_wall",
+            "startup_ns",
+            "steady_ns",
+            "exposed_ns",
+        )
+        blocks: list[Block] = [
+            Facts(tuple(facts)),
+            Grid(columns, rows_of(result.by_name, (*names, *DURATION_NAMES)), fold_below=self.fold_below),
+            _threads(result.by_thread),
+            steady_grid(result.in_steps, Column("name", "Function", "text", 0), Column("domain", "Domain", "text", 6)),
+        ]
+        if not result.steps:
+            blocks.append(Prose("No steps were found, so start-up and steady time are not told apart."))
+        return Section(self.slug, self.title, tuple(blocks))
+
+
+_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "name", "domain")
+
+
+def _with_parts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
+    """``calls`` with the columns ``startup_ns``, ``steady_ns`` and ``exposed_ns``."""
+    starts, ends = bounds(calls)
+    processes = calls["process_id"].to_numpy()
+    startup, exposed = np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64)
+    for process in calls["process_id"].unique():
+        own = slice(None) if calls["process_id"].n_unique() == 1 else processes == process
+        exposed[own] = _idle_of_user(trace, process).overlap(starts[own], ends[own])
+        if trace.steady:
+            startup[own] = np.clip(_first_steady(trace, process) - starts[own], 0, ends[own] - starts[own])
+    known = bool(trace.steady)
+    nothing = pl.lit(None, pl.Int64)
+    return calls.with_columns(
+        (pl.Series(startup) if known else nothing).alias("startup_ns"),
+        (pl.Series(ends - starts - startup) if known else nothing).alias("steady_ns"),
+        pl.Series("exposed_ns", exposed),
+    )
+
+
+def _idle_of_user(trace: TraceView, process: int) -> IntervalSet:
+    """Idle time of the devices of a process; none where it uses no device, since then nothing waits for it."""
+    return trace.idle_of(process) if process in trace.rank_busy else IntervalSet.empty()
+
+
+def _first_steady(trace: TraceView, process: int) -> int:
+    """Begin of the first steady step of a process; where it has none, of any."""
+    firsts = {rank: int(window.starts[0]) for rank, window in trace.steady.items()}
+    return firsts.get(process, min(firsts.values()))
+
+
+def _by_name(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:
+    """Statistics per function. The share of wall time is that of an average thread among those that call it."""
+    keys = ("name", "domain")
+    parts = [_sum_or_unknown(calls[name]) for name in ("startup_ns", "steady_ns", "exposed_ns")]
+    threads = pl.col("thread_id").n_unique().cast(pl.Int64).alias("threads")  # 32 bits are few for threads × time
+    frame = calls.group_by(keys).agg(*duration_statistics(), *parts, threads)
+    return frame.with_columns(
+        pl.col(keys).cast(pl.String),
+        (pl.col("total_ns") / pl.col("total_ns").sum()).fill_nan(0.0).alias("share_of_api"),
+        (pl.col("total_ns") / (pl.col("threads") * max(span_ns, 1))).alias("share_of_wall"),
+    ).sort("total_ns", *keys, descending=[True, False, False])
+
+
+def _sum_or_unknown(column: pl.Series) -> pl.Expr:
+    """The sum of a column, or null where the column is not known at all (polars adds nulls up to 0)."""
+    unknown = column.null_count() == len(column)
+    return (pl.lit(None, pl.Int64) if unknown else pl.col(column.name).sum()).alias(column.name)
+
+
+def _by_thread(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:
+    """Sums per thread; where driver calls run inside runtime calls, wall time counts once."""
+    keys = ("process_id", "thread_id")
+    sums = (pl.col("dur_ns").sum().alias("total_ns"), pl.col("exposed_ns").sum())
+    frame = calls.group_by(keys).agg(pl.len().cast(pl.Int64).alias("calls"), *sums)
+    wall = frame["total_ns"]
+    if calls["domain"].n_unique() > 1:
+        inside = {thread: intervals(part).total for thread, part in parts_by(calls, "thread_id").items()}
+        wall = pl.Series([inside[thread] for thread in frame["thread_id"]], dtype=pl.Int64)
+    shares = frame.with_columns((wall / max(span_ns, 1)).alias("share_of_wall"))
+    return shares.sort("total_ns", *keys, descending=[True, False, False])
+
+
+def _nested(calls: pl.DataFrame) -> int:
+    """Time of driver calls inside runtime calls of the same thread."""
+    if calls["domain"].n_unique() < 2:
+        return 0
+    total = 0
+    for part in parts_by(calls, "thread_id").values():
+        runtime = intervals(part.filter(pl.col("domain") == "runtime"))
+        total += int(runtime.overlap(*bounds(part.filter(pl.col("domain") == "driver"))).sum())
+    return total
+
+
+JUDGED_KINDS: tuple[ApiKind, ...] = ("allocation", "stream")
+"""What findings look at."""
+
+
+def _steady_exposed(trace: TraceView) -> dict[str, tuple[int, int]]:
+    """Calls of :data:`JUDGED_KINDS` in steady steps and their exposed nanoseconds there, by name."""
+    calls = trace.api_calls(*JUDGED_KINDS)
+    found: dict[str, tuple[int, int]] = {}
+    for part in calls.partition_by("process_id", "name"):
+        process, name = int(part["process_id"][0]), str(part["name"][0])
+        window = trace.steady.get(process, IntervalSet.empty())
+        count = int(np.count_nonzero(window.overlap(*bounds(part))))
+        exposed = int(_idle_of_user(trace, process).intersect(window).overlap(*bounds(part)).sum())
+        if count:
+            before = found.get(name, (0, 0))
+            found[name] = (before[0] + count, before[1] + exposed)
+    return found
+
+
+def _threads(by_thread: pl.DataFrame) -> Grid:
+    columns = (
+        Column("process", "Process", "id", 0),
+        Column("thread", "Thread", "id", 0),
+        CALLS,
+        TOTAL,
+        Column("share_of_wall", "Of wall", "ratio", 0),
+        Column("exposed_ns", "Exposed", "ns", 1),
+    )
+    names = ("process_id", "thread_id", "calls", "total_ns", "share_of_wall", "exposed_ns")
+    return Grid(columns, rows_of(by_thread, names), "By thread", audience="machine")

@@ -1,0 +1,158 @@
+"""The launch path: what a launch costs the host, how long the work then waits, and how long it runs.
+
+::
+
+    host    |--launch call--|
+    device                       |---kernel---|
+            |<--- api ----->|<-->|<- kernel ->|
+                            queue
+
+The queue is null, and not zero, where the kernel began before the call returned. A graph launch is one call with many
+kernels; its queue is that of the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.statistics import CALLS, TOTAL, rows_of
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
+
+_KEY = ("process_id", "correlation_id")
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTimes:
+    """Launches as a whole and by API function.
+
+    Args:
+        overall: All launches, one row of the columns of ``by_name``.
+        by_name: One row per API function, the largest total first.
+        kernels: Kernels in the capture.
+        without_call: Kernels of which the capture has no launch call.
+        per_step: Launch calls per steady step; ``None`` where no steps were found.
+    """
+
+    overall: pl.DataFrame
+    by_name: pl.DataFrame
+    kernels: int
+    without_call: int
+    per_step: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchAnalysis(Analysis[LaunchTimes]):
+    """API time, queue delay and kernel time of launches, joined on process and correlation id."""
+
+    slug: ClassVar[str] = "launch"
+    title: ClassVar[str] = "Launch path"
+    needs: ClassVar[tuple[str, ...]] = ("cuda_api", "kernels")
+    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
+
+    def run(self, trace: TraceView) -> LaunchTimes | Skipped:
+        """Join launch calls with the kernels that they caused."""
+        calls = trace.api_calls("launch")
+        if not calls.height:
+            return self.skipped("the capture has no kernel launch calls")
+        kernels = trace.frame("kernels", "start_ns", "dur_ns", *_KEY)
+        launches = _launches(calls, kernels)
+        overall = _aggregate(launches.with_columns(pl.lit("all").alias("name")), kernels)
+        without_call = kernels.height - int(overall["kernels"].sum())
+        return LaunchTimes(
+            overall, _aggregate(launches, kernels), kernels.height, without_call, _per_step(trace, calls)
+        )
+
+    def describe(self, result: LaunchTimes) -> Section:
+        """Medians over all launches, and one row per API function."""
+        blocks: list[Block] = [Facts(_facts(result)), Grid(_COLUMNS, rows_of(result.by_name, _COLUMN_NAMES))]
+        if result.without_call:
+            blocks.append(
+                Prose(
+                    f"{result.without_call:,} of {result.kernels:,} kernels have no launch call in the capture "
+                    "(launched before it began, or by a process or graph that was not traced) and are not counted here."
+                )
+            )
+        return Section(self.slug, self.title, tuple(blocks))
+
+
+_COLUMNS = (
+    Column("name", "Function", "text", 0),
+    CALLS,
+    TOTAL,
+    Column("api_median_ns", "API median", "ns", 1),
+    Column("api_p95_ns", "API p95", "ns", 3),
+    Column("queued", "Queued", "count", 4),
+    Column("queue_median_ns", "Queue median", "ns", 0),
+    Column("queue_p95_ns", "Queue p95", "ns", 2),
+    Column("kernels", "Kernels", "count", 4),
+    Column("kernel_total_ns", "Kernel total", "ns", 3),
+    Column("kernel_median_ns", "Kernel median", "ns", 1),
+)
+_COLUMN_NAMES = tuple(column.name for column in _COLUMNS)
+
+
+def _launches(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
+    """One row per launch call: ``name, process_id, correlation_id, api_ns, queue_ns``."""
+    begun = kernels.drop_nulls("correlation_id").group_by(_KEY).agg(pl.col("start_ns").min().alias("begin_ns"))
+    queue = pl.col("begin_ns") - pl.col("end_ns")
+    return calls.join(begun, on=_KEY, how="left").select(
+        "name",
+        *_KEY,
+        (pl.col("end_ns") - pl.col("start_ns")).alias("api_ns"),
+        pl.when(queue >= 0).then(queue).alias("queue_ns"),
+    )
+
+
+def _aggregate(launches: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
+    """Statistics of launches and of the kernels that they caused, per ``name``, the largest total first."""
+    api, queue, kernel = pl.col("api_ns"), pl.col("queue_ns"), pl.col("dur_ns")
+    of_calls = launches.group_by("name").agg(
+        pl.len().cast(pl.Int64).alias("calls"),
+        api.sum().alias("total_ns"),
+        api.median().alias("api_median_ns"),
+        api.quantile(0.95, "nearest").alias("api_p95_ns"),
+        queue.count().cast(pl.Int64).alias("queued"),
+        queue.median().alias("queue_median_ns"),
+        queue.quantile(0.95, "nearest").alias("queue_p95_ns"),
+    )
+    caused = kernels.join(launches.select("name", *_KEY).unique(_KEY), on=_KEY)
+    of_kernels = caused.group_by("name").agg(
+        pl.len().cast(pl.Int64).alias("kernels"),
+        kernel.sum().alias("kernel_total_ns"),
+        kernel.median().alias("kernel_median_ns"),
+    )
+    both = of_calls.join(of_kernels, on="name", how="left").with_columns(
+        pl.col("kernels", "kernel_total_ns").fill_null(0)
+    )
+    return both.sort("total_ns", "name", descending=[True, False])
+
+
+def _per_step(trace: TraceView, calls: pl.DataFrame) -> float | None:
+    steps = trace.steps.steady.height
+    if not steps:
+        return None
+    starts = {process: part["start_ns"].to_numpy() for process, part in parts_by(calls, "process_id").items()}
+    inside = sum(int(trace.steady[rank].contains(own).sum()) for rank, own in starts.items() if rank in trace.steady)
+    return inside / steps
+
+
+def _facts(result: LaunchTimes) -> tuple[Fact, ...]:
+    found = result.overall.row(0, named=True)
+    return (
+        Fact("launches", "launch calls", found["calls"], "count"),
+        Fact("api_ns", "time in launch calls", found["total_ns"], "ns"),
+        Fact("queue_median_ns", "median queue delay", found["queue_median_ns"], "ns"),
+        Fact("queue_p95_ns", "queue delay, 95 %", found["queue_p95_ns"], "ns"),
+        Fact("queued", "queued launches", found["queued"], "count"),
+        Fact("api_median_ns", "median launch call", found["api_median_ns"], "ns"),
+        Fact("api_p95_ns", "launch call, 95 %", found["api_p95_ns"], "ns"),
+        Fact("kernel_median_ns", "median kernel", found["kernel_median_ns"], "ns"),
+        Fact("launches_per_step", "launches per step", result.per_step, "number"),
+        Fact("kernels_without_launch", "kernels without call", result.without_call, "count"),
+    )

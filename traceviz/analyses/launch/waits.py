@@ -1,0 +1,150 @@
+"""Where the host waits for the device, what that costs, and which operation of the framework waited.
+
+A wait for a busy device costs nothing in itself. What it costs is the gap after it: the device has finished, the
+host wakes up and only then prepares new work. Without the wait the host could have prepared it meanwhile, so at
+most as much of a gap can be won as the calls that return within it had waited, and nothing of what is spent
+waiting for input or in blocking copies::
+
+    device  |####kernel####|.........gap.........|###
+    host       |---sync-----|  prepare  | launch |        cost = min(gap, sync)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.frames import bounds, intervals, parts_by
+from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.view import TraceView, outermost
+from traceviz.intervals import Array, IntervalSet
+
+_KEY = ("process_id", "correlation_id")
+
+
+@dataclass(frozen=True, slots=True)
+class HostWaits:
+    """Waits for devices in steady steps, over all ranks.
+
+    Args:
+        calls: Number of calls that waited.
+        worst: Function after whose calls devices were idle longest; of several, the one that was called most often.
+        exposed_ns: Idle time that the waits of judged time cost.
+        causes: Outermost operation of the framework around the calls, with what they cost, the largest first; without
+            rows where none was recorded. Columns ``op, exposed_ns``.
+    """
+
+    calls: int
+    worst: str
+    exposed_ns: int
+    causes: pl.DataFrame
+
+
+def waiting_calls(trace: TraceView) -> pl.DataFrame:
+    """Calls that return only when a device has done its work: rows of :meth:`TraceView.api_calls`.
+
+    Besides those that synchronise, these are asynchronous copies to pageable host memory: the driver copies through
+    memory of its own, and returns when the data has arrived. What ``tensor.item()`` waits for is often such a copy.
+    """
+    return pl.concat([trace.api_calls("synchronisation"), _copies_to_pageable(trace)])
+
+
+def _copies_to_pageable(trace: TraceView) -> pl.DataFrame:
+    copies = trace.frame("memcpy", *_KEY, "kind", "dst_memory").drop_nulls("correlation_id")
+    waited_for = copies.filter((pl.col("kind") == "d2h") & (pl.col("dst_memory") == "pageable"))
+    return trace.api_calls("async_copy").join(waited_for, on=_KEY, how="semi")
+
+
+def host_waits(trace: TraceView) -> HostWaits:
+    """Measure the waits of every process that uses a device."""
+    calls, blocking = waiting_calls(trace), trace.api_calls("blocking_copy")
+    count = 0
+    found = []
+    for rank in trace.rank_busy:
+        own = calls.filter(pl.col("process_id") == rank).sort("end_ns", "start_ns")
+        steady = trace.steady.get(rank, IntervalSet.empty())
+        count += int(np.count_nonzero(steady.overlap(*bounds(own))))
+        copies = intervals(blocking.filter(pl.col("process_id") == rank))  # their own rule speaks of these
+        other = host_classes(trace)[rank].input_wait.union(copies)
+        gaps = trace.idle_of(rank).intersect(trace.judged(rank))
+        found.append(own.with_columns(pl.Series("exposed_ns", _exposed_by(own, gaps, other), dtype=pl.Int64)))
+    every = pl.concat(found) if found else calls.with_columns(pl.lit(0, pl.Int64).alias("exposed_ns"))
+    return HostWaits(count, _worst(every), int(every["exposed_ns"].sum()), _causes(trace, every))
+
+
+def _exposed_by(calls: pl.DataFrame, gaps: IntervalSet, other: IntervalSet) -> Array:
+    """What each of ``calls`` (sorted by end) costs: a gap is put down to the last call that returns within it."""
+    cost = np.zeros(calls.height, dtype=np.int64)
+    if not calls.height or not len(gaps):
+        return cost
+    starts, returns = bounds(calls)
+    waited = np.concatenate([[0], np.cumsum(returns - starts)])
+    first, behind = (np.searchsorted(returns, edge, side="right") for edge in (gaps.starts, gaps.ends))
+    winnable = gaps.durations - other.overlap(gaps.starts, gaps.ends)
+    lost = np.minimum(winnable, waited[behind] - waited[first])
+    any_returns = behind > first
+    cost[behind[any_returns] - 1] = lost[any_returns]
+    return cost
+
+
+def _worst(calls: pl.DataFrame) -> str:
+    if not calls.height:
+        return ""
+    named = calls.group_by("name").agg(pl.col("exposed_ns").sum(), pl.len())
+    return str(named.sort("exposed_ns", "len", "name", descending=[True, True, False])["name"][0])
+
+
+def _causes(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
+    """The outermost operation around each call that costs anything, with its cost: ``op, exposed_ns``."""
+    costly = calls.filter(pl.col("exposed_ns") > 0)
+    threads = costly["thread_id"].unique().to_list()
+    operations = trace.host_ops("op").filter(pl.col("thread_id").is_in(threads))
+    outer = outermost(operations.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True]))
+    parts = parts_by(outer, "thread_id") if outer.height else {}
+    found = [_around(own, parts[thread]) for thread, own in parts_by(costly, "thread_id").items() if thread in parts]
+    named = pl.concat(found) if found else pl.DataFrame(schema={"op": pl.String, "exposed_ns": pl.Int64})
+    sums = named.drop_nulls("op").group_by("op").agg(pl.col("exposed_ns").sum())
+    return sums.sort("exposed_ns", "op", descending=[True, False])
+
+
+def _around(calls: pl.DataFrame, operations: pl.DataFrame) -> pl.DataFrame:
+    """Of each call the operation in which it begins, null where there is none; operations do not overlap."""
+    starts, ends = bounds(operations)
+    moments = calls["start_ns"].to_numpy()
+    row = np.searchsorted(starts, moments, side="right") - 1
+    inside = (row >= 0) & (moments < ends[np.maximum(row, 0)])
+    names = operations["name"].cast(pl.String)[np.maximum(row, 0)]
+    return pl.DataFrame({"op": names, "exposed_ns": calls["exposed_ns"], "inside": inside}).select(
+        pl.when("inside").then("op").alias("op"), "exposed_ns"
+    )
+
+
+_ADVICE = (
+    (
+        r"^aten::(item|_local_scalar_dense|is_nonzero|equal|allclose)$",
+        (
+            "PyTorch: loss.item(), float(loss), print(tensor) and `if tensor:` read from the device: do so every N "
+            "steps, or sum up on the device and read once."
+        ),
+    ),
+    (
+        r"^aten::(nonzero|masked_select|index|index_put_|_?unique\w*|repeat_interleave|bincount|argwhere)$",
+        "PyTorch: boolean masks, nonzero and unique need their size on the host: use torch.where, or fixed sizes.",
+    ),
+    (
+        r"^aten::(to|_to_copy|copy_|cpu)$",
+        (
+            "PyTorch: .cpu() and .to() wait for the device: copy with non_blocking=True, from and to pinned memory, "
+            "and read the result a step later."
+        ),
+    ),
+)
+
+
+def advice_for(causes: pl.DataFrame) -> tuple[str, ...]:
+    """What to do about the operations that wait, the costliest first; empty for those that nothing is known of."""
+    lines = [words for op in causes["op"] for pattern, words in _ADVICE if re.search(pattern, op)]
+    return tuple(dict.fromkeys(lines))

@@ -1,0 +1,1 @@
+"""The program in its own terms: operators, modules, ranges, compilation."""

@@ -1,0 +1,177 @@
+"""Compilation: tracing functions, compiling programs and loading device code; what recurs after the first steps.
+
+::
+
+    step        |---- 0 (warm-up) ----|- 1 -|- 2 -|--- 3 ---|- 4 -|
+    compile       |==============|                  |====|
+                  first steps: paid once            in a steady step: a new shape?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.host_calls import argument
+from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.intervals import IntervalSet, nesting
+from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.units import format_ns, format_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class CompileTimes:
+    """Compilation in the whole capture, and in its steady steps. Times are unions over threads, per process.
+
+    Args:
+        by_name: Outermost compile events by name: ``calls, total_ns, steady_calls, steady_ns``.
+        total_ns: Time in which anything is traced, compiled or loaded.
+        warmup_ns: The part of it in warm-up steps.
+        steady_ns: The part of it in steady steps.
+        exposed_ns: The part of that in which no device works.
+        steps: Steady steps.
+        steps_with: Steady steps in which something is compiled for at least the shortest time that counts.
+        step_ns: Steady step time.
+        recurring: The most such steps of one process: several that compile once each do not compile again.
+    """
+
+    by_name: pl.DataFrame
+    total_ns: int
+    warmup_ns: int
+    steady_ns: int
+    exposed_ns: int
+    steps: int
+    steps_with: int
+    step_ns: int
+    recurring: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompilationAnalysis(Analysis[CompileTimes]):
+    """Tracing and compilation, that of the first steps apart from what recurs.
+
+    Args:
+        shortest_ns: Less compilation in a step than this is bookkeeping, and does not make it a compiling step.
+        recurring_steps: From so many steady steps of a process with compilation on, it recurs,
+        min_share: provided that it takes at least this share of steady step time while no device works.
+    """
+
+    slug: ClassVar[str] = "compilation"
+    title: ClassVar[str] = "Compilation"
+    needs: ClassVar[tuple[str, ...]] = ("host_ops",)
+    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "op_args", "cuda_api")
+    rules: ClassVar[tuple[str, ...]] = ("TV401",)
+
+    shortest_ns: int = 100_000
+    recurring_steps: int = 2
+    min_share: float = 0.01
+
+    def run(self, trace: TraceView) -> CompileTimes:
+        """Overlay compile events with the steps."""
+        events = _outermost(_compile_events(trace))
+        total = warmup = steady = exposed = steps = steps_with = step_ns = most = 0
+        inside = np.zeros(events.height, dtype=bool)
+        for process in trace.ranks:
+            own = events["process_id"].to_numpy() == process
+            busy = intervals(events.filter(pl.Series(own)))
+            window = trace.steady.get(process, IntervalSet.empty())
+            marks = trace.steps.frame.filter(pl.col("process_id") == process)
+            inside |= own & window.contains(events["start_ns"].to_numpy())
+            total, warmup = total + busy.total, warmup + _within(busy, marks.filter(pl.col("warmup"))).total
+            recurring = busy.intersect(window)
+            steady, exposed = steady + recurring.total, exposed + recurring.intersect(trace.idle_of(process)).total
+            per_step = busy.overlap(*bounds(marks.filter(~pl.col("warmup"))))
+            compiling = int((per_step >= self.shortest_ns).sum())
+            steps, steps_with, most = steps + per_step.size, steps_with + compiling, max(most, compiling)
+            step_ns += window.total
+        by_name = _by_name(events.with_columns(pl.Series("steady", inside)))
+        return CompileTimes(by_name, total, warmup, steady, exposed, steps, steps_with, step_ns, most)
+
+    def judge(self, result: CompileTimes) -> tuple[Finding, ...]:
+        """Compilation that recurs in steady steps."""
+        if not result.step_ns or result.recurring < self.recurring_steps:
+            return ()
+        if result.exposed_ns < self.min_share * result.step_ns:
+            return ()
+        largest = result.by_name.sort("steady_ns", "name", descending=[True, False]).row(0, named=True)
+        message = (
+            f"{result.steps_with} of {result.steps} steady steps trace or compile again: "
+            f"{format_ratio(result.exposed_ns / result.step_ns)} of the steady step time passes in it while no device "
+            f'works, most of it in "{largest["name"]}" ({format_ns(largest["steady_ns"])}).'
+        )
+        evidence = (
+            Fact("steps_with", "steady steps that compile", result.steps_with, "count"),
+            Fact("steps", "steady steps", result.steps, "count"),
+            Fact("steady_ns", "compilation in them", result.steady_ns, "ns"),
+            Fact("exposed_ns", "no device working", result.exposed_ns, "ns"),
+            Fact("warmup_ns", "compilation in warm-up steps", result.warmup_ns, "ns"),
+        )
+        return (finding("TV401", message, evidence, result.exposed_ns, result.step_ns, "steady step time"),)
+
+    def describe(self, result: CompileTimes) -> Section:
+        """Totals, first steps apart, and what was compiled."""
+        facts = (
+            Fact("total_ns", "tracing, compiling, loading", result.total_ns, "ns"),
+            Fact("warmup_ns", "in warm-up steps", result.warmup_ns, "ns"),
+            Fact("steady_ns", "in steady steps", result.steady_ns, "ns"),
+            Fact("steady_share", "of steady step time", ratio(result.steady_ns, result.step_ns), "ratio"),
+            Fact("steps_with", "steady steps that compile", result.steps_with, "count"),
+        )
+        rows = rows_of(result.by_name, tuple(column.name for column in _COLUMNS))
+        blocks: tuple[Block, ...] = (Facts(facts), Grid(_COLUMNS, rows))
+        if not rows:
+            silent = (Facts(facts, audience="machine"), Grid(_COLUMNS, rows, audience="machine"))
+            blocks = (Prose("Nothing was traced, compiled or loaded during the capture."), *silent)
+        return Section(self.slug, self.title, blocks)
+
+
+_COLUMNS = (
+    Column("name", "What", "text", 0),
+    CALLS,
+    Column("total_ns", "Total", "ns", 0),
+    Column("steady_calls", "In steady steps", "count", 2),
+    Column("steady_ns", "Their total", "ns", 1),
+)
+
+_TRACED = "traced"
+"""How TensorFlow marks the call of a function that it had to trace first (``traced-nonXla``, ``traced-xla``)."""
+
+_EVENT = ("start_ns", "dur_ns", "process_id", "thread_id", "name")
+
+
+def _compile_events(trace: TraceView) -> pl.DataFrame:
+    """Host operations that compile, function calls that trace first, and API calls that load device code."""
+    said = argument(trace, "tf_function_call", "text")
+    traced = said.filter(pl.col("text").cast(pl.String).str.starts_with(_TRACED))["op_id"]
+    ops = trace.tables.scan("host_ops")
+    chosen = (pl.col("category") == "compile") | pl.col("op_id").is_in(traced.implode())
+    compiles = ops.filter(chosen).select(_EVENT).collect()
+    loads = trace.api_calls("compilation").with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns"))
+    text = pl.col("name").cast(pl.String)
+    return pl.concat([part.with_columns(text).select(_EVENT) for part in (compiles, loads)]).sort("start_ns")
+
+
+def _outermost(events: pl.DataFrame) -> pl.DataFrame:
+    """Events that lie in no other compile event of their thread: nested phases count once."""
+    _, parent = nesting(*bounds(events), events["thread_id"].to_numpy())
+    return events.filter(pl.Series(parent < 0, dtype=pl.Boolean))
+
+
+def _within(busy: IntervalSet, steps: pl.DataFrame) -> IntervalSet:
+    return busy.intersect(intervals(steps))
+
+
+def _by_name(events: pl.DataFrame) -> pl.DataFrame:
+    grouped = events.group_by("name").agg(
+        pl.len().cast(pl.Int64).alias("calls"),
+        pl.col("dur_ns").sum().alias("total_ns"),
+        pl.col("steady").sum().cast(pl.Int64).alias("steady_calls"),
+        pl.col("dur_ns").filter(pl.col("steady")).sum().alias("steady_ns"),
+    )
+    return grouped.sort("total_ns", "name", descending=[True, False])

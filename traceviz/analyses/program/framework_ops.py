@@ -1,0 +1,292 @@
+"""Framework ops: what each costs the host and the device, and which run one by one instead of in a compiled function.
+
+Self time on the host is an op's own duration without the ops and iterators inside it on the same thread::
+
+    MatMul:MatMul       |--------------------|
+    Cast:Cast               |-----|
+    MatMul, self time   |###|     |##########|
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from traceviz import schema
+from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.host_calls import argument, calls_named
+from traceviz.analyses.derived.op_names import parsed_ops
+from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of, share
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.intervals import IntervalSet, nesting
+from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
+from traceviz.units import format_number, format_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class EagerUse:
+    """Ops that the program runs one by one, within the judged time of all processes.
+
+    Args:
+        calls: Ops in that time.
+        eager_calls: Those of them that run eagerly.
+        steps: Steady steps; 0 where none were found.
+        cost_ns: Time in which eager ops are prepared and started while no device works.
+        judged_ns: Judged time of all processes.
+        judged_words: What the judged time is, in words.
+    """
+
+    calls: int
+    eager_calls: int
+    steps: int
+    cost_ns: int
+    judged_ns: int
+    judged_words: str
+
+    @property
+    def share(self) -> float | None:
+        """Eager ops as a share of all ops; ``None`` where no op ran."""
+        return ratio(self.eager_calls, self.calls)
+
+    @property
+    def per_step(self) -> float:
+        """Eager ops per steady step; all of them where there are no steps."""
+        return self.eager_calls / max(self.steps, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class OpTimes:
+    """Ops by type and by name, the most expensive first, and how many of them run eagerly."""
+
+    by_type: pl.DataFrame
+    by_op: pl.DataFrame
+    eager: EagerUse
+
+
+@dataclass(frozen=True, slots=True)
+class FrameworkOpsAnalysis(Analysis[OpTimes]):
+    """Time per op of TensorFlow, JAX or XLA, on the host and on the device.
+
+    Device time is that of the kernels, copies and fills whose trace event names the op.
+
+    Args:
+        eager_share: From this share of ops on that run one by one, the program counts as eager,
+        eager_per_step: provided that at least so many of them run in a step
+        min_share: and that starting them takes at least this share of the judged time while no device works.
+    """
+
+    slug: ClassVar[str] = "framework_ops"
+    title: ClassVar[str] = "Framework ops"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"jax", "tensorflow"})
+    needs: ClassVar[tuple[str, ...]] = ("host_ops",)
+    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "op_args")
+    rules: ClassVar[tuple[str, ...]] = ("TV407",)
+
+    eager_share: float = 0.5
+    eager_per_step: int = 10
+    min_share: float = WARNING_SHARE
+
+    def run(self, trace: TraceView) -> OpTimes | Skipped:
+        """Aggregate ops on the host, and device work by the op that it belongs to."""
+        if "pytorch" in str(trace.tables.run_facts().get("framework")).lower():
+            return self.skipped("the trace is of PyTorch: see the operators")
+        calls = _host_calls(trace)
+        host, device = _by_name(calls), _device_times(trace)
+        if not host.height and not device.height:
+            return self.skipped("the trace names no framework ops")
+        by_op = _joined(host, device)
+        by_type = _totals(by_op, "type").join(
+            by_op.group_by("type").agg(pl.len().cast(pl.Int64).alias("ops")), on="type", maintain_order="left"
+        )
+        return OpTimes(by_type, _totals(by_op, "op", "type"), _eager_use(trace, calls))
+
+    def judge(self, result: OpTimes) -> tuple[Finding, ...]:
+        """Programs that run their ops one by one."""
+        found = result.eager
+        if not found.judged_ns or (found.share or 0) < self.eager_share or found.per_step < self.eager_per_step:
+            return ()
+        if found.cost_ns < self.min_share * found.judged_ns:
+            return ()
+        message = (
+            f"{format_number(round(found.per_step))} ops per step run one by one, {format_ratio(found.share or 0)} of "
+            f"all: starting them takes {format_ratio(found.cost_ns / found.judged_ns)} of the {found.judged_words} "
+            "while no device works."
+        )
+        evidence = (
+            Fact("eager_calls", "ops run one by one", found.eager_calls, "count"),
+            Fact("eager_share", "of all ops", found.share, "ratio"),
+            Fact("eager_per_step", "per step", found.per_step, "number"),
+            Fact("cost_ns", "starting them, device idle", found.cost_ns, "ns"),
+        )
+        return (finding("TV407", message, evidence, found.cost_ns, found.judged_ns, found.judged_words),)
+
+    def describe(self, result: OpTimes) -> Section:
+        """Totals, ops by type, and every op."""
+        by_op = result.by_op
+        facts = (
+            Fact("ops", "distinct ops", by_op.height, "count"),
+            Fact("calls", "calls on the host", int(by_op["calls"].sum()), "count"),
+            Fact("host_self_ns", "host time, summed over threads", int(by_op["host_self_ns"].sum()), "ns"),
+        )
+        on_device = Fact("device_ns", "device time, summed over streams", int(by_op["device_ns"].sum()), "ns")
+        eager = Fact("eager_share", "ops run one by one (eager)", result.eager.share, "ratio")
+        nothing = {fact.key for fact in (on_device, eager) if not fact.value}
+        said = tuple(fact for fact in (on_device, eager) if fact.key not in nothing)
+        unsaid = tuple(fact for fact in (on_device, eager) if fact.key in nothing)
+        times = _times(device="device_ns" not in nothing, eager="eager_share" not in nothing)
+        types = Grid((_TYPE, _OPS, *times), rows_of(result.by_type, ("type", "ops", *_TIME_NAMES)), "By type")
+        ops = Grid((_OP, _TYPE_OF_OP, *times), rows_of(by_op, ("op", "type", *_TIME_NAMES)), "By op")
+        return Section(self.slug, self.title, (Facts((*facts, *said)), Facts(unsaid, audience="machine"), types, ops))
+
+
+_TYPE = Column("type", "Op type", "text", 0)
+_OPS = Column("ops", "Ops", "count", 4)
+_OP = Column("op", "Op", "text", 0)
+_TYPE_OF_OP = Column("type", "Type", "text", 2)
+_TIMES = (
+    CALLS,
+    Column("host_ns", "Host total", "ns", 3),
+    Column("host_self_ns", "Host self", "ns", 0),
+    Column("device_ns", "Device total", "ns", 0),
+    Column("share_of_device_op_time", "Of device op time", "ratio", 1, bar=True),
+    Column("eager_share", "Eager", "ratio", 4),
+)
+_TIME_NAMES = tuple(column.name for column in _TIMES)
+
+
+def _times(*, device: bool, eager: bool) -> tuple[Column, ...]:
+    """The columns of times; those in which nothing but zeros would stand are left to programs."""
+    hidden = {*(() if device else _ON_DEVICE), *(() if eager else ("eager_share",))}
+    return tuple(replace(column, importance=9) if column.name in hidden else column for column in _TIMES)
+
+
+_ON_DEVICE = ("device_ns", "share_of_device_op_time")
+
+_EAGER = r"^Eager(?:Local)?Execute: (.+)$"
+_INPUT_OP = r"[^:]:[A-Z_]\w*$"
+"""Input waits that are ops (``IteratorGetNext:IteratorGetNext``), and not the call inside (``...Op::DoCompute``)."""
+_FUNCTION = r"^Eager(?:Local)?Execute: __"
+"""Calls of a traced function (``__inference_train_step_42``): the ops in it do not run one by one."""
+_EAGER_START = r"^(?:TFE_Py_FastPathExecute|Eager(?:Local)?Execute: [^_]|Eager(?:Local)?Execute: _[^_])"
+"""What starting an eager op takes. Functions are not started by the fast path."""
+_EAGER_KERNEL = "EagerKernelExecute"
+"""The op itself within its start; without an accelerator this is the work, and not the cost of starting it."""
+
+
+def _host_calls(trace: TraceView) -> pl.DataFrame:
+    """One row per op on the host: ``text, eager, again, dur_ns, self_ns, process_id, start_ns``.
+
+    Newer TensorFlow records no op event inside an eager call: the call then stands for it. An op directly inside one
+    of the same name runs ``again``: its time is already counted, but for its part of the self time.
+    """
+    events = _nesting_events(trace)
+    starts, ends = bounds(events)
+    _, parent = nesting(starts, ends, events["thread_id"].to_numpy())
+    role = events["role"].to_numpy()
+    inner = np.isin(role, ("op", "iterator")) & (parent >= 0)
+    inside = np.zeros(events.height, dtype=np.int64)
+    np.add.at(inside, parent[inner], (ends - starts)[inner])
+    outer = np.zeros(events.height, dtype=bool)  # eager calls around what is counted itself
+    outer[parent[(role != "iterator") & (parent >= 0)]] = True
+    around = np.where(parent >= 0, role[parent], "")
+    names = events["name"].rank("dense").to_numpy()
+    again = (parent >= 0) & (names == names[parent])  # the same call as its wrapper, as JAX records it
+    calls = events.with_columns(
+        pl.Series("self_ns", np.maximum(ends - starts - inside, 0)),
+        pl.Series("outer", outer),
+        pl.Series("in_eager", around == "eager"),
+        pl.Series("again", again),
+    ).filter((pl.col("role") == "op") | ((pl.col("role") == "eager") & ~pl.col("outer")))
+    eager = pl.col("recorded").fill_null(pl.col("in_eager")) | (pl.col("role") == "eager")
+    text = pl.col("name").str.replace(_EAGER, "${1}:${1}")
+    return calls.select(
+        text.alias("text"), eager.alias("eager"), "again", "dur_ns", "self_ns", "process_id", "start_ns"
+    )
+
+
+def _nesting_events(trace: TraceView) -> pl.DataFrame:
+    """Ops and what they nest with, in column ``role``: op, iterator, eager call, or call of a function."""
+    name, category = pl.col("name"), pl.col("category")
+    role = (
+        pl.when((category == "op") | ((category == "input") & name.str.contains(_INPUT_OP)))
+        .then(pl.lit("op"))
+        .when((category == "pipeline") & name.str.starts_with("Iterator::"))
+        .then(pl.lit("iterator"))
+        .when(name.str.contains(_FUNCTION))
+        .then(pl.lit("function"))
+        .when((category == "runtime") & name.str.contains(_EAGER))
+        .then(pl.lit("eager"))
+    )
+    chosen = trace.host_names.with_columns(role.alias("role")).drop_nulls("role")
+    recorded = argument(trace, "is_eager", "integer").select("op_id", (pl.col("integer") == 1).alias("recorded"))
+    events = calls_named(trace, chosen)
+    return events.join(recorded.unique("op_id"), on="op_id", how="left", maintain_order="left")
+
+
+def _by_name(calls: pl.DataFrame) -> pl.DataFrame:
+    """Calls by ``text``: ``calls, host_ns, host_self_ns, eager_calls``."""
+    once = ~pl.col("again")
+    return calls.group_by("text").agg(
+        once.sum().cast(pl.Int64).alias("calls"),
+        pl.col("dur_ns").filter(once).sum().alias("host_ns"),
+        pl.col("self_ns").sum().alias("host_self_ns"),
+        (pl.col("eager") & once).sum().cast(pl.Int64).alias("eager_calls"),
+    )
+
+
+def _device_times(trace: TraceView) -> pl.DataFrame:
+    """Device work that names its op: ``text, device_ns``."""
+    work = pl.concat(
+        [
+            trace.frame(name, "dur_ns", "op").drop_nulls("op").with_columns(pl.col("op").cast(pl.String))
+            for name in schema.DEVICE_WORK
+        ]
+    )
+    return work.group_by(pl.col("op").alias("text")).agg(pl.col("dur_ns").sum().alias("device_ns"))
+
+
+def _joined(host: pl.DataFrame, device: pl.DataFrame) -> pl.DataFrame:
+    """Host and device by op and type; 0 on the side where an op did not run."""
+    both = host.join(device, on="text", how="full", coalesce=True)
+    named = both.join(parsed_ops(both["text"]), on="text")
+    return named.with_columns(pl.col("calls", "host_ns", "host_self_ns", "eager_calls", "device_ns").fill_null(0))
+
+
+def _totals(by_op: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    """Sums by ``keys``, with shares; the most device time first, then the most host time."""
+    sums = by_op.group_by(keys).agg(pl.col("calls", "host_ns", "host_self_ns", "eager_calls", "device_ns").sum())
+    seen = pl.when(pl.col("calls") > 0)  # what the host did for an op that only the device names is not known
+    host = seen.then(pl.col("host_ns", "host_self_ns"))
+    eager = seen.then(pl.col("eager_calls") / pl.col("calls")).alias("eager_share")
+    whole = int(sums["device_ns"].sum())
+    ordered = sums.sort("device_ns", "host_self_ns", *keys, descending=[True, True, *[False] * len(keys)])
+    return ordered.with_columns(share("device_ns", whole, "share_of_device_op_time"), eager, host)
+
+
+def _eager_use(trace: TraceView, calls: pl.DataFrame) -> EagerUse:
+    count = eager = cost = judged = 0
+    for process in trace.ranks:
+        window = trace.judged(process)
+        own = calls.filter((pl.col("process_id") == process) & ~pl.col("again"))
+        own = own.filter(pl.Series(window.contains(own["start_ns"].to_numpy())))
+        count, eager = count + own.height, eager + int(own["eager"].sum())
+        cost += _starting(trace, process).intersect(window).intersect(trace.idle_of(process)).total
+        judged += window.total
+    return EagerUse(count, eager, trace.steps.steady.height, cost, judged, trace.judged_words)
+
+
+def _starting(trace: TraceView, process_id: int) -> IntervalSet:
+    """Time in which a thread of the process prepares and starts an eager op."""
+    runtime = trace.host_names.filter(pl.col("category") == "runtime")
+    starting = intervals(_own(trace, runtime.filter(pl.col("name").str.contains(_EAGER_START)), process_id))
+    if process_id in trace.rank_busy:
+        return starting
+    return starting.subtract(intervals(_own(trace, runtime.filter(pl.col("name") == _EAGER_KERNEL), process_id)))
+
+
+def _own(trace: TraceView, names: pl.DataFrame, process_id: int) -> pl.DataFrame:
+    return calls_named(trace, names).filter(pl.col("process_id") == process_id)

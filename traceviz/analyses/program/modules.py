@@ -1,0 +1,196 @@
+"""Modules: which parts of a PyTorch program take the time, on the host and on the device, forward and backward.
+
+Forward work belongs to the module that is running where and when it is launched. Backward work is launched by another
+thread; it belongs to the module of the forward operator that it is the gradient of
+(:mod:`traceviz.analyses.program.autograd`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import polars as pl
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of, share
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.program.module_paths import ModuleSource, named_parts
+from traceviz.analyses.program.operator_calls import of_pytorch
+from traceviz.report import Column, Fact, Facts, Grid, Section, Skipped
+
+_WHAT_TO_RECORD = (
+    "the trace names no parts of the program: record with torch.profiler.profile(with_stack=True), which names every "
+    "nn.Module, or put torch.profiler.record_function('name') around parts"
+)
+_INSTANCE = re.compile(r"^(.+)_\d+$|^\d+\((.+)\)$")
+"""Modules of a class that only a number tells apart: ``Linear_3``, and ``3(Linear)`` in a sequence."""
+_SEPARATOR = " / "
+_OF_SOURCE = {
+    "nn.Module": "calls of nn.Module",
+    "module hierarchy": "the module hierarchy of operators",
+    "ranges": "ranges of the program",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTimes:
+    """Parts of the program as a tree, each row followed by the rows inside it, the most expensive first.
+
+    Args:
+        source: What names the parts.
+        exact: One row per part: ``path, name, level, instances, calls, host_ns, host_self_ns, device_ns,
+            device_self_ns, backward_ns, share_of_device_time, share_of_host_time``.
+        alike: The same with modules that differ only by their number taken together.
+        device_ns: All device work of the capture, summed over streams.
+    """
+
+    source: ModuleSource
+    exact: pl.DataFrame
+    alike: pl.DataFrame
+    device_ns: int
+
+    def total(self, column: str) -> int:
+        """Sum of ``column`` over the outermost parts, which hold all others."""
+        return int(self.exact.filter(pl.col("level") == 0)[column].sum())
+
+
+@dataclass(frozen=True, slots=True)
+class ModulesAnalysis(Analysis[ModuleTimes]):
+    """Time per module (or range) of a PyTorch program, forward and backward.
+
+    Args:
+        depth: Levels of the tree that people see.
+        fold_below: Parts below this share of the device time and of the host time are left to programs.
+    """
+
+    slug: ClassVar[str] = "modules"
+    title: ClassVar[str] = "Modules"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"pytorch"})
+    needs: ClassVar[tuple[str, ...]] = ("host_ops",)
+    uses: ClassVar[tuple[str, ...]] = ("op_args", "cuda_api", "kernels", "memcpy", "memset")
+
+    depth: int = 8
+    fold_below: float = 0.01
+
+    def run(self, trace: TraceView) -> ModuleTimes | Skipped:
+        """Sum host time, forward and backward device time over the tree of modules."""
+        if not of_pytorch(trace):
+            return self.skipped("the trace is not of PyTorch")
+        found = named_parts(trace)
+        if found is None:
+            return self.skipped(_WHAT_TO_RECORD)
+        work = trace.device_work
+        device_ns = int((work["end_ns"] - work["start_ns"]).sum())
+        alike = _alike(found.parts)
+        return ModuleTimes(found.source, _tree(found.parts, device_ns), _tree(alike, device_ns), device_ns)
+
+    def describe(self, result: ModuleTimes) -> Section:
+        """The tree: exact for programs, and shorter for people."""
+        backward = result.total("backward_ns")
+        inside = result.total("device_ns") + backward
+        facts = (
+            Fact("modules", "named parts", result.exact.height, "count"),
+            Fact("source", "named by", _OF_SOURCE[result.source], "text"),
+            Fact("host_ns", "host time in them", result.total("host_ns"), "ns"),
+        )
+        forward = Fact("device_ns", "device time, forward", result.total("device_ns"), "ns")
+        behind = Fact("backward_ns", "device time, backward", backward, "ns")
+        of_all = Fact("inside_share", "together, of all device time", ratio(inside, result.device_ns), "ratio")
+        device = (forward, *((behind,) if backward else ()), of_all)
+        said = (*facts, *(device if inside else ()))
+        unsaid = tuple(fact for fact in (forward, behind, of_all) if fact not in said)
+        exact = Grid(_EXACT, rows_of(result.exact, tuple(c.name for c in _EXACT)), "Exact", audience="machine")
+        blocks = (Facts(said), Facts(unsaid, audience="machine"), exact, self._shorter(result, on_device=inside > 0))
+        return Section(self.slug, self.title, blocks)
+
+    def _shorter(self, result: ModuleTimes, *, on_device: bool) -> Grid:
+        weight = pl.max_horizontal("share_of_device_time", "share_of_host_time")
+        rows = result.alike.filter((pl.col("level") < self.depth) & (weight >= self.fold_below))
+        indented = pl.concat_str(pl.lit("  ").repeat_by("level").list.join(""), "name").alias("name")
+        hidden = {"share_of_host_time"} if on_device else _ON_DEVICE
+        hidden |= set() if result.total("backward_ns") else {"backward_ns"}
+        hidden |= set() if (result.alike["instances"] > 1).any() else {"instances"}
+        name = Column("name", "Range" if result.source == "ranges" else "Module", "text", 0)
+        columns = (name, *(replace(c, importance=9) if c.name in hidden else c for c in _SHORTER))
+        cells = rows_of(rows.with_columns(indented), tuple(column.name for column in columns))
+        return Grid(columns, cells, _HEADINGS[result.source])
+
+
+_HEADINGS: dict[ModuleSource, str] = {
+    "nn.Module": "By class, those of one class and place together",
+    "module hierarchy": "By module, numbered ones together",
+    "ranges": "By range and what is around it",
+}
+_ON_DEVICE = frozenset({"device_ns", "device_self_ns", "backward_ns", "share_of_device_time"})
+_TIMES = (
+    CALLS,
+    Column("device_ns", "Device forward", "ns", 0),
+    Column("device_self_ns", "Device self", "ns", 5),
+    Column("backward_ns", "Device backward", "ns", 1),
+    Column("share_of_device_time", "Of device time", "ratio", 2),
+    Column("host_ns", "Host total", "ns", 0),
+    Column("host_self_ns", "Host self", "ns", 4),
+    Column("share_of_host_time", "Of host time", "ratio", 2),
+)
+_EXACT = (
+    Column("path", "Path", "text", 0),
+    Column("name", "Module", "text", 0),
+    Column("level", "Level", "count"),
+    *_TIMES,
+)
+_SHORTER = (Column("instances", "Modules", "count", 3), *_TIMES)
+_SUMS = ("calls", "host_self_ns", "device_self_ns", "backward_self_ns")
+
+
+def _alike(parts: pl.DataFrame) -> pl.DataFrame:
+    """``parts`` with the numbers of instances taken out of their paths, and how many there are in ``instances``."""
+    names = parts["path"].explode().unique().drop_nulls().to_list()
+    kinds = {name: _INSTANCE.sub(r"\1\2", name) for name in names}
+    kind = pl.col("path").list.eval(pl.element().replace_strict(kinds, return_dtype=pl.String))
+    return parts.with_columns(kind.alias("path"))
+
+
+def _tree(parts: pl.DataFrame, device_ns: int) -> pl.DataFrame:
+    """Totals over each part and all inside it, in the order of the tree."""
+    whole = _with_all_inside(parts)
+    host_ns = int(whole.filter(pl.col("level") == 0)["host_ns"].sum())
+    device = (pl.col("device_ns") + pl.col("backward_ns")).alias("both")
+    weighted = whole.with_columns(device).with_columns(
+        share("both", device_ns, "share_of_device_time"), share("host_ns", host_ns, "share_of_host_time")
+    )
+    return _top_down(weighted).with_columns(pl.col("path").list.join(_SEPARATOR))
+
+
+def _with_all_inside(parts: pl.DataFrame) -> pl.DataFrame:
+    """One row per part and for everything around parts, with its own sums and those of all parts inside it."""
+    own = parts.group_by("path").agg(
+        pl.len().cast(pl.Int64).alias("instances"), _total("calls"), pl.col(_SUMS[1:]).sum()
+    )
+    levels = pl.int_ranges(1, pl.col("path").list.len() + 1)
+    around = (
+        own.with_columns(levels.alias("level")).explode("level").with_columns(pl.col("path").list.head(pl.col("level")))
+    )
+    totals = around.group_by("path").agg(
+        pl.col("host_self_ns").sum().alias("host_ns"),
+        pl.col("device_self_ns").sum().alias("device_ns"),
+        pl.col("backward_self_ns").sum().alias("backward_ns"),
+    )
+    level, name = pl.col("path").list.len().cast(pl.Int64) - 1, pl.col("path").list.last()
+    joined = totals.join(own.drop("backward_self_ns"), on="path", how="left")
+    zeros = pl.col("host_self_ns", "device_self_ns", "instances").fill_null(0)
+    return joined.with_columns(level.alias("level"), name.alias("name"), zeros)
+
+
+def _total(column: str) -> pl.Expr:
+    """The sum of ``column``; null where none of its values is known."""
+    return pl.when(pl.col(column).count() > 0).then(pl.col(column).sum()).alias(column)
+
+
+def _top_down(parts: pl.DataFrame) -> pl.DataFrame:
+    """Rows in the order of a tree: the most device time first among those side by side, then the most host time."""
+    order = parts.sort("both", "host_ns", "path", descending=[True, True, False]).with_row_index("rank")
+    rank = {tuple(path): position for path, position in order.select("path", "rank").iter_rows()}
+    keys = [[rank[tuple(path[: level + 1])] for level in range(len(path))] for path in order["path"].to_list()]
+    return order.with_columns(pl.Series("key", keys, pl.List(pl.Int64))).sort("key").drop("rank", "key")

@@ -1,0 +1,159 @@
+"""Calls of PyTorch operators: what each takes on the host by itself, and the device work that it launches.
+
+::
+
+    thread   |--aten::linear------------------------|
+                 |--aten::addmm-------------|
+                      |cudaLaunchKernel|
+    self     |###|    .                .    |#######|    aten::linear
+                 |####|                |####|            aten::addmm
+    device                            |--kernel--|       aten::addmm by itself, both in total
+
+An operator's own time on the host leaves out the operators inside it and the CUDA calls that it makes itself, as
+PyTorch's profiler and its TensorBoard plugin define it. Ranges and Python frames between two operators are looked
+through. Device work belongs to the innermost operator that is running where and when its launch call begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from traceviz.analyses.derived.call_tree import CallTree
+from traceviz.analyses.derived.frames import end_ns, outermost_by
+from traceviz.analyses.derived.host_calls import argument, calls_named
+from traceviz.analyses.derived.launches import work_with_calls
+from traceviz.analyses.derived.op_names import torch_matrix_op
+from traceviz.analyses.derived.view import TraceView, outermost
+from traceviz.intervals import Array
+
+_NOT_AN_OPERATOR = r"^(?:Optimizer\.|(?:Distributed)?DataParallel\.forward$)"
+"""Ranges that PyTorch itself opens, which old traces file among the operators."""
+
+_XLA_FORMATS = ("xplane", "tf-trace-json")
+
+
+def of_pytorch(trace: TraceView) -> bool:
+    """Whether the host operations of a trace may be PyTorch's: nothing says that they are another framework's."""
+    run = trace.tables.run_facts()
+    framework = str(run.get("framework") or "pytorch").lower()
+    return "pytorch" in framework and run.get("format") not in _XLA_FORMATS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperatorCalls:
+    """Every call of an operator, in the order of ``tree.calls``; times are in nanoseconds.
+
+    Args:
+        tree: The calls and their nesting among themselves.
+        host_self: Time on the host without the operators inside and the CUDA calls made directly.
+        device_self: Device work launched directly, summed over streams.
+        kernel_self: The part of it in kernels.
+        tensor_core_self: The part of that in kernels that compute on tensor cores.
+        outer: Whether no operator of the same name is around the call: its total time is counted here.
+        again: Whether the call is the only one inside another of the same name: the same call, seen once more.
+        eligible: Whether it, or an operator inside it, is a matrix product or convolution.
+        elsewhere: Device work that no call could be found for: ``op`` (null where not known, or where it was a range of
+            the program that launched the work), ``dur_ns``, and of that ``kernel_ns`` and ``tensor_core_ns``.
+    """
+
+    tree: CallTree
+    host_self: Array
+    device_self: Array
+    kernel_self: Array
+    tensor_core_self: Array
+    outer: npt.NDArray[np.bool_]
+    again: npt.NDArray[np.bool_]
+    eligible: npt.NDArray[np.bool_]
+    elsewhere: pl.DataFrame
+
+    @property
+    def device_total(self) -> Array:
+        """Device work launched by each call and by all operators inside it."""
+        return self.tree.totals(self.device_self)
+
+
+def operator_calls(trace: TraceView) -> OperatorCalls:
+    """The operators of ``trace``; computed once per trace."""
+    found = trace.derived.get("operator_calls")
+    if not isinstance(found, OperatorCalls):
+        found = trace.derived["operator_calls"] = _operator_calls(trace)
+    return found
+
+
+def _operator_calls(trace: TraceView) -> OperatorCalls:
+    names = trace.host_names.filter((pl.col("category") == "op") & ~pl.col("name").str.contains(_NOT_AN_OPERATOR))
+    known = names.with_row_index("code").with_columns(torch_matrix_op("name").alias("matrix"))
+    tree = CallTree.of(calls_named(trace, known))
+    work = _work(trace)
+    row = _row_of_work(tree, work)
+    others = trace.host_names.join(names, on="name", how="anti")["name"].to_list()
+    operator = pl.col("op").cast(pl.String)
+    return OperatorCalls(
+        tree,
+        np.maximum(tree.durations - tree.children(tree.durations) - _api_time(trace, tree), 0),
+        tree.sums(row, work["dur_ns"].to_numpy()),
+        tree.sums(row, work["kernel_ns"].to_numpy()),
+        tree.sums(row, work["tensor_core_ns"].to_numpy()),
+        _outer(tree),
+        _again(tree),
+        tree.totals(tree.calls["matrix"].cast(pl.Int64).to_numpy()) > 0,
+        work.filter(pl.Series(row < 0)).select(
+            pl.when(~operator.is_in(others)).then(operator).alias("op"), "dur_ns", "kernel_ns", "tensor_core_ns"
+        ),
+    )
+
+
+def _work(trace: TraceView) -> pl.DataFrame:
+    """Device work with its call: ``dur_ns, kernel_ns, tensor_core_ns, op, thread_id, call_ns``."""
+    on_tensor_cores = [name for name, known in trace.kernel_classes.items() if known.tensor_core]
+    duration = pl.col("end_ns") - pl.col("begin_ns")
+    kernel = pl.col("kernel").is_not_null()
+    tensor_core = pl.col("kernel").is_in(on_tensor_cores).fill_null(value=False)
+    return work_with_calls(trace).select(
+        duration.alias("dur_ns"),
+        pl.when(kernel).then(duration).otherwise(0).alias("kernel_ns"),
+        pl.when(tensor_core).then(duration).otherwise(0).alias("tensor_core_ns"),
+        "op",
+        "thread_id",
+        "call_ns",
+    )
+
+
+def _row_of_work(tree: CallTree, work: pl.DataFrame) -> Array:
+    """The call in ``tree`` that launched each row of ``work``; -1 where that is not known."""
+    row = tree.around(work["thread_id"].fill_null(-1).to_numpy(), work["call_ns"].fill_null(0).to_numpy())
+    return np.where(work["call_ns"].is_null().to_numpy(), -1, row)
+
+
+def _api_time(trace: TraceView, tree: CallTree) -> Array:
+    """Time of the CUDA calls that each operator makes directly; calls within calls are not counted twice."""
+    calls = trace.frame("cuda_api", "thread_id", "start_ns", "dur_ns")
+    calls = calls.with_columns(end_ns())
+    outer = outermost(calls.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True]))
+    row = tree.around(outer["thread_id"].to_numpy(), outer["start_ns"].to_numpy())
+    return tree.sums(row, (outer["end_ns"] - outer["start_ns"]).to_numpy())
+
+
+def _outer(tree: CallTree) -> npt.NDArray[np.bool_]:
+    frame = tree.calls.select("thread_id", "code").with_columns(pl.Series("end_ns", tree.ends))
+    return outermost_by(frame, "thread_id", "code").to_numpy()
+
+
+def _again(tree: CallTree) -> npt.NDArray[np.bool_]:
+    names = tree.calls["code"].to_numpy()
+    inside = tree.children(np.ones(tree.calls.height, np.int64))
+    parent = tree.parent
+    return np.asarray((parent >= 0) & (names == names[parent]) & (inside[parent] == 1))
+
+
+def input_shapes(trace: TraceView) -> pl.DataFrame:
+    """Shapes of the inputs of operations as the trace writes them: ``op_id, shapes``, one row per operation."""
+    return (
+        argument(trace, "Input Dims", "text")
+        .select("op_id", pl.col("text").cast(pl.String).alias("shapes"))
+        .unique("op_id")
+    )

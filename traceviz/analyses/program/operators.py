@@ -1,0 +1,241 @@
+"""PyTorch operators: how often each runs, what it takes on the host and on the device, by itself and in total.
+
+The definitions are those of PyTorch's profiler and its TensorBoard plugin: see
+:mod:`traceviz.analyses.program.operator_calls`. Total times count an operator inside one of the same name once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.op_names import torch_matrix_op
+from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of, share
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.program.autograd import backward_work
+from traceviz.analyses.program.operator_calls import OperatorCalls, input_shapes, of_pytorch, operator_calls
+from traceviz.report import Column, Fact, Facts, Grid, Section, Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorTimes:
+    """Operators by name, and by name and shapes; those with the most device time of their own come first.
+
+    Args:
+        by_name: One row per name with the columns of the report.
+        by_shape: One row per name and shapes of the inputs; ``None`` where the trace records no shapes.
+        device_ns: Device work of the operators, summed over streams.
+        all_device_ns: All device work of the capture, summed over streams.
+        kernel_ns: The part of ``device_ns`` in kernels.
+        eligible_ns: The part of that which matrix products and convolutions launch.
+        tensor_core_ns: The part of ``kernel_ns`` on tensor cores.
+        steps: Steady steps; 0 where none were found.
+    """
+
+    by_name: pl.DataFrame
+    by_shape: pl.DataFrame | None
+    device_ns: int
+    all_device_ns: int
+    kernel_ns: int
+    eligible_ns: int
+    tensor_core_ns: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorsAnalysis(Analysis[OperatorTimes]):
+    """Time per PyTorch operator, on the host and on the device."""
+
+    slug: ClassVar[str] = "operators"
+    title: ClassVar[str] = "Operators"
+    frameworks: ClassVar[frozenset[str]] = frozenset({"pytorch"})
+    needs: ClassVar[tuple[str, ...]] = ("host_ops",)
+    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "op_args", "cuda_api")
+
+    def run(self, trace: TraceView) -> OperatorTimes | Skipped:
+        """Aggregate calls, and device work by the operator that launched it."""
+        if not of_pytorch(trace):
+            return self.skipped("the trace is not of PyTorch: see the framework ops")
+        found = operator_calls(trace)
+        elsewhere = _elsewhere(found)
+        if not found.tree.calls.height and not elsewhere.height:
+            return self.skipped("the trace names no operators")
+        calls = _calls(trace, found)
+        steps = trace.steps.steady.height
+        by_name = _by_name(calls, elsewhere, steps)
+        return OperatorTimes(
+            by_name,
+            _by_shape(trace, calls, steps),
+            int(by_name["device_self_ns"].sum()),
+            int(found.device_self.sum()) + int(found.elsewhere["dur_ns"].sum()),
+            int(by_name["kernel_ns"].sum()),
+            int(by_name["eligible_ns"].sum()),
+            int(by_name["tensor_core_ns"].sum()),
+            steps,
+        )
+
+    def describe(self, result: OperatorTimes) -> Section:
+        """Totals, operators by name, and by name and shapes for programs."""
+        found = result.by_name
+        facts = (
+            Fact("operators", "distinct operators", found.height, "count"),
+            Fact("calls", "calls", int(found["calls"].sum()), "count"),
+            Fact("host_self_ns", "host time, summed over threads", int(found["host_self_ns"].sum()), "ns"),
+        )
+        attributed = ratio(result.device_ns, result.all_device_ns)
+        eligible = ratio(result.eligible_ns, result.kernel_ns)
+        on_tensor_cores = ratio(result.tensor_core_ns, result.kernel_ns)
+        device = (
+            Fact("device_ns", "device time, summed over streams", result.device_ns, "ns"),
+            Fact("attributed_share", "of all device work", attributed, "ratio"),
+            Fact("eligible_share", "matrix ops, of kernel time", eligible, "ratio"),
+            Fact("tensor_core_share", "tensor cores, of kernel time", on_tensor_cores, "ratio"),
+        )
+        shown = Facts((*facts, *device)) if result.device_ns else Facts(facts)
+        rest = () if result.device_ns else (Facts(device, audience="machine"),)
+        columns = _shown(result)
+        blocks = (shown, *rest, Grid(columns, rows_of(found, _NAMES)))
+        if result.by_shape is not None:
+            by_shape = Grid(
+                (columns[0], _SHAPES, *columns[1:]),
+                rows_of(result.by_shape, _SHAPE_NAMES),
+                "By shapes",
+                audience="machine",
+            )
+            blocks = (*blocks, by_shape)
+        return Section(self.slug, self.title, blocks)
+
+
+_COLUMNS = (
+    Column("name", "Operator", "text", 0),
+    CALLS,
+    Column("calls_per_step", "Per step", "number", 6),
+    Column("device_self_ns", "Device self", "ns", 0),
+    Column("share_of_device_op_time", "Of device op time", "ratio", 1, bar=True),
+    Column("device_ns", "Device total", "ns", 3),
+    Column("host_self_ns", "Host self", "ns", 0),
+    Column("host_ns", "Host total", "ns", 2),
+    Column("tensor_core_eligible", "Matrix op", "bool", 5),
+    Column("tensor_core_share", "Tensor cores", "ratio", 4),
+    Column("backward_ns", "Backward", "ns", 5),
+    Column("device_self_per_step_ns", "Device self per step", "ns", 9),
+    Column("host_self_per_step_ns", "Host self per step", "ns", 9),
+)
+_NAMES = tuple(column.name for column in _COLUMNS)
+_SHAPES = Column("shapes", "Input shapes", "text", 1)
+_SHAPE_NAMES = ("name", "shapes", *_NAMES[1:])
+_ON_DEVICE = frozenset(
+    {
+        "device_self_ns",
+        "share_of_device_op_time",
+        "device_ns",
+        "tensor_core_eligible",
+        "tensor_core_share",
+        "backward_ns",
+    }
+)
+
+
+def _shown(result: OperatorTimes) -> tuple[Column, ...]:
+    """The columns; those in which nothing but zeros or nothing would stand are left to programs."""
+    hidden = set() if result.device_ns else set(_ON_DEVICE)
+    hidden |= set() if result.tensor_core_ns else {"tensor_core_share"}
+    hidden |= set() if result.by_name["backward_ns"].sum() else {"backward_ns"}
+    hidden |= set() if result.steps else {"calls_per_step"}
+    return tuple(replace(column, importance=9) if column.name in hidden else column for column in _COLUMNS)
+
+
+def _calls(trace: TraceView, found: OperatorCalls) -> pl.DataFrame:
+    """One row per call, with what it adds to the figures of its name."""
+    tree = found.tree
+    once = np.where(found.again, 0, 1)
+    steady = _in_steady_steps(trace, tree.calls)
+    return tree.calls.select("op_id", "name", tensor_core_eligible=pl.Series(found.eligible)).with_columns(
+        pl.Series("calls", once),
+        pl.Series("host_ns", np.where(found.outer, tree.durations, 0)),
+        pl.Series("host_self_ns", found.host_self),
+        pl.Series("device_ns", np.where(found.outer, found.device_total, 0)),
+        pl.Series("device_self_ns", found.device_self),
+        pl.Series("kernel_ns", found.kernel_self),
+        pl.Series("eligible_ns", np.where(found.eligible, found.kernel_self, 0)),
+        pl.Series("tensor_core_ns", found.tensor_core_self),
+        pl.Series("backward_ns", np.where(found.outer, tree.totals(backward_work(trace, found, found.device_self)), 0)),
+        pl.Series("steady_calls", np.where(steady, once, 0)),
+        pl.Series("steady_host_ns", np.where(steady, found.host_self, 0)),
+        pl.Series("steady_device_ns", np.where(steady, found.device_self, 0)),
+    )
+
+
+_SUMS = (
+    *("calls", "host_ns", "host_self_ns", "device_ns", "device_self_ns", "backward_ns"),
+    *("kernel_ns", "eligible_ns", "tensor_core_ns"),
+    *("steady_calls", "steady_host_ns", "steady_device_ns"),
+)
+
+_PER_STEP = {
+    "steady_calls": "calls_per_step",
+    "steady_device_ns": "device_self_per_step_ns",
+    "steady_host_ns": "host_self_per_step_ns",
+}
+
+
+def _in_steady_steps(trace: TraceView, calls: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    inside = np.zeros(calls.height, dtype=np.bool_)
+    process, starts = calls["process_id"].to_numpy(), calls["start_ns"].to_numpy()
+    for rank, steps in trace.steady.items():
+        inside |= (process == rank) & steps.contains(starts)
+    return inside
+
+
+def _elsewhere(found: OperatorCalls) -> pl.DataFrame:
+    """Device work whose operator is known by name only, in the columns of :func:`_calls` that it adds to."""
+    eligible = pl.when(torch_matrix_op("op")).then(pl.col("kernel_ns")).otherwise(0)
+    return found.elsewhere.drop_nulls("op").select(
+        pl.col("op").alias("name"),
+        torch_matrix_op("op").alias("tensor_core_eligible"),
+        pl.col("dur_ns").alias("device_ns"),
+        pl.col("dur_ns").alias("device_self_ns"),
+        "kernel_ns",
+        eligible.alias("eligible_ns"),
+        "tensor_core_ns",
+    )
+
+
+def _by_name(calls: pl.DataFrame, elsewhere: pl.DataFrame, steps: int) -> pl.DataFrame:
+    rows = pl.concat([calls, elsewhere], how="diagonal_relaxed")
+    return _finished(
+        rows.group_by("name").agg(pl.col(_SUMS).sum(), pl.col("tensor_core_eligible").any()), steps, "name"
+    )
+
+
+def _by_shape(trace: TraceView, calls: pl.DataFrame, steps: int) -> pl.DataFrame | None:
+    """Operators by name and shapes; ``None`` where the trace records none."""
+    shapes = input_shapes(trace)
+    if not shapes.height:
+        return None
+    shaped = calls.join(shapes, on="op_id", how="left")
+    sums = shaped.group_by("name", "shapes").agg(pl.col(_SUMS).sum(), pl.col("tensor_core_eligible").any())
+    return _finished(sums, steps, "name", "shapes")
+
+
+def _finished(sums: pl.DataFrame, steps: int, *keys: str) -> pl.DataFrame:
+    """Sums with shares and figures per step; the most device time of their own first, then the most host time."""
+    seen = pl.when(pl.col("calls") > 0)  # what the host did for an operator that only the device names is not known
+    per_step = (
+        (seen.then(pl.col(part) / steps) if steps else pl.lit(None, pl.Float64)).alias(name)
+        for part, name in _PER_STEP.items()
+    )
+    known = sums.with_columns(
+        seen.then(pl.col("host_ns", "host_self_ns")),
+        share("device_self_ns", int(sums["device_self_ns"].sum()), "share_of_device_op_time"),
+        pl.when(pl.col("kernel_ns") > 0)
+        .then(pl.col("tensor_core_ns") / pl.col("kernel_ns"))
+        .alias("tensor_core_share"),
+        *per_step,
+    )
+    order = ("device_self_ns", "host_self_ns")
+    return known.sort(*order, *keys, descending=[True, True, *[False] * len(keys)], nulls_last=True)

@@ -1,0 +1,194 @@
+"""NVTX ranges: how long they take on the host, and what the work launched inside them takes on the device.
+
+::
+
+    host     |------------- range -------------|
+                 |launch|      |launch|
+    device              |--A--|          |--B--|
+    span                |----------------------|
+    busy                |-----|          |-----|
+
+A launch belongs to the push/pop ranges of its own thread that contain the whole call. Start/end ranges may cross
+threads, so nothing is projected for them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.launches import launched_work
+from traceviz.analyses.derived.statistics import (
+    CALLS,
+    DURATION_COLUMNS,
+    DURATION_NAMES,
+    TOTAL,
+    duration_statistics,
+    rows_of,
+)
+from traceviz.analyses.derived.view import TraceView
+from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Row, Section
+
+_RUNNING_NUMBER = re.compile(r"0x[0-9a-fA-F]+|(?<![\w.])\d+(?:\.\d+)?(?![\w.])|(?<=[_#])\d+$")
+"""Numbers that count instances: those that stand alone, and those after ``_`` or ``#`` at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeTimes:
+    """Closed ranges by name.
+
+    Args:
+        by_name: One row per (domain, name), the largest total first.
+        folded: The same with running numbers replaced by ``N``, where that makes many rows few; else ``None``.
+        unfinished: Ranges that never ended; they are not counted.
+        projected: Whether the capture has what it takes to project ranges on the device.
+        nested: Whether any range lies within another.
+    """
+
+    by_name: pl.DataFrame
+    folded: pl.DataFrame | None
+    unfinished: int
+    projected: bool
+    nested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RangesAnalysis(Analysis[RangeTimes]):
+    """Ranges by domain and name, on the host and projected on the device.
+
+    Args:
+        many: Above this number of distinct names, running numbers are folded for people ...
+        fewer: ... provided that this makes at least this many times fewer rows.
+    """
+
+    slug: ClassVar[str] = "ranges"
+    title: ClassVar[str] = "NVTX ranges"
+    needs: ClassVar[tuple[str, ...]] = ("nvtx",)
+    uses: ClassVar[tuple[str, ...]] = ("cuda_api", "kernels", "memcpy", "memset")
+
+    many: int = 10
+    fewer: float = 2.0
+
+    def run(self, trace: TraceView) -> RangeTimes:
+        """Aggregate the ranges, with self time and device projection."""
+        events = trace.frame("nvtx", *_COLUMNS).filter(pl.col("kind").cast(pl.String) != "mark")
+        events = events.with_columns(pl.col("name", "domain").cast(pl.String))
+        closed = events.filter(pl.col("dur_ns").is_not_null())
+        projected = trace.has_device_tables and "cuda_api" in trace.tables
+        instances = _with_projection(_with_self_time(closed), trace, projected=projected)
+        by_name = _aggregate(instances)
+        folded = self._folded(instances) if by_name.height > self.many else None
+        if folded is not None and folded.height * self.fewer > by_name.height:
+            folded = None
+        nested = closed["parent_id"].count() > 0
+        return RangeTimes(by_name, folded, events.height - closed.height, projected, nested)
+
+    def _folded(self, instances: pl.DataFrame) -> pl.DataFrame:
+        names = instances["name"].unique()
+        shorter = pl.DataFrame({"name": names, "folded": [_RUNNING_NUMBER.sub("N", name) for name in names]})
+        renamed = instances.join(shorter, on="name").with_columns(pl.col("folded").alias("name"))
+        return _aggregate(renamed)
+
+    def describe(self, result: RangeTimes) -> Section:
+        """Ranges by exact name, and for people by folded name where there are too many."""
+        facts = (
+            Fact("calls", "ranges", int(result.by_name["calls"].sum()), "count"),
+            Fact("names", "distinct names", result.by_name.height, "count"),
+            Fact("unfinished", "never ended", result.unfinished, "count"),
+        )
+        if not result.by_name.height and not result.unfinished:
+            silent = (Facts(facts, audience="machine"), Grid(_GRID, (), audience="machine"))
+            return Section(self.slug, self.title, (Prose("No range was recorded."), *silent))
+        many = result.folded is not None
+        exact = Grid(_GRID, _rows(result.by_name), audience="machine" if many else "all")
+        blocks: list[Block] = [Facts(facts), exact]
+        if result.folded is not None:
+            blocks.append(Grid(_GRID, _rows(result.folded), "With running numbers as N"))
+        if result.nested:
+            blocks.append(Prose("Ranges lie within others: all columns but Self count what is inside a range as well."))
+        if not result.projected:
+            blocks.append(Prose("The capture has no CUDA calls or no device work, so device time is not known."))
+        return Section(self.slug, self.title, tuple(blocks))
+
+
+_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "range_id", "kind", "name", "domain", "depth", "parent_id")
+
+_GRID = (
+    Column("domain", "Domain", "text", 6),
+    Column("name", "Range", "text", 0),
+    CALLS,
+    TOTAL,
+    Column("self_ns", "Self", "ns", 1),
+    Column("device_span_ns", "Device span", "ns", 4),
+    Column("device_busy_ns", "Device busy", "ns", 1),
+    *DURATION_COLUMNS,
+)
+
+
+def _with_self_time(ranges: pl.DataFrame) -> pl.DataFrame:
+    """``ranges`` with ``self_ns``: the duration without that of the ranges directly inside."""
+    inside = ranges.drop_nulls("parent_id").group_by("parent_id").agg(pl.col("dur_ns").sum().alias("inside_ns"))
+    joined = ranges.join(inside, left_on="range_id", right_on="parent_id", how="left")
+    own = pl.col("dur_ns") - pl.col("inside_ns").fill_null(0)
+    return joined.with_columns(own.clip(lower_bound=0).alias("self_ns")).drop("inside_ns")
+
+
+def _with_projection(ranges: pl.DataFrame, trace: TraceView, *, projected: bool) -> pl.DataFrame:
+    """``ranges`` with ``device_span_ns`` and ``device_busy_ns``: 0 without device work, null where not known."""
+    unknown = pl.lit(None, pl.Int64)
+    if not projected:
+        return ranges.with_columns(unknown.alias("device_span_ns"), unknown.alias("device_busy_ns"))
+    work = launched_work(trace)
+    nesting = ranges.filter(pl.col("depth").is_not_null()).with_columns(_end("start_ns", "range_end_ns"))
+    levels = [_project(level, work) for level in nesting.partition_by("depth")]  # one pass per depth, not per range
+    known = pl.col("kind").cast(pl.String) == "push_pop"
+    found = pl.concat([_NOTHING, *levels])
+    columns = [
+        pl.when(known).then(pl.col(name).fill_null(0)).alias(name) for name in ("device_span_ns", "device_busy_ns")
+    ]
+    return ranges.join(found, on="range_id", how="left").with_columns(columns)
+
+
+_NOTHING = pl.DataFrame(schema={"range_id": pl.Int64, "device_span_ns": pl.Int64, "device_busy_ns": pl.Int64})
+
+
+def _end(start: str, name: str) -> pl.Expr:
+    return (pl.col(start) + pl.col("dur_ns").fill_null(0)).alias(name)
+
+
+def _project(ranges: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
+    """Span and busy time of the work launched inside each of ``ranges``, which do not overlap on any thread."""
+    candidates = ranges.select("thread_id", "range_id", "range_end_ns", pl.col("start_ns")).sort("start_ns")
+    inside = work.join_asof(
+        candidates, left_on="call_ns", right_on="start_ns", by="thread_id", strategy="backward", check_sortedness=False
+    ).filter(pl.col("call_end_ns") <= pl.col("range_end_ns"))
+    return inside.sort("range_id", "begin_ns").group_by("range_id").agg(_span(), _busy())
+
+
+def _span() -> pl.Expr:
+    return (pl.col("end_ns").max() - pl.col("begin_ns").min()).alias("device_span_ns")
+
+
+def _busy() -> pl.Expr:
+    """Union of the work of a group, in order of begin: what each adds beyond the furthest end before it."""
+    reach = pl.col("end_ns").cum_max().shift(1)
+    added = pl.col("end_ns") - pl.max_horizontal(pl.col("begin_ns"), reach)
+    return added.clip(lower_bound=0).sum().alias("device_busy_ns")
+
+
+def _aggregate(instances: pl.DataFrame) -> pl.DataFrame:
+    def total(name: str) -> pl.Expr:
+        return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name)
+
+    sums = (pl.col("self_ns").sum(), total("device_span_ns"), total("device_busy_ns"))
+    grouped = instances.group_by("domain", "name").agg(*duration_statistics(), *sums)
+    return grouped.sort("total_ns", "domain", "name", descending=[True, False, False])
+
+
+def _rows(frame: pl.DataFrame) -> tuple[Row, ...]:
+    names = ("domain", "name", "calls", "total_ns", "self_ns", "device_span_ns", "device_busy_ns", *DURATION_NAMES)
+    return rows_of(frame, names)

@@ -1,0 +1,1 @@
+"""Several ranks: communication between them, and who keeps the others waiting."""

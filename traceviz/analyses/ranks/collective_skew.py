@@ -1,0 +1,220 @@
+"""When the ranks arrive at their collectives, and how long they wait there for one another.
+
+A collective ends on all ranks at about the same time, whenever each of them came: so the n-th collective of a group is
+aligned on its end, which also shows how far the clocks of the ranks are apart::
+
+    rank 0   |---wait---|--transfer--|        arrived first
+    rank 1          |wait|--transfer--|       its clock is a little late: the ends differ by as much in every collective
+    rank 2              |--transfer--|        arrived last: nobody transfers before, and it waits for nobody
+
+*Skew* of a rank is its arrival after the first rank's; the *transfer* is the shortest duration over the ranks; what a
+rank is longer in the collective than that is its *wait*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import IntervalSet
+from traceviz.kernel_names import COMMUNICATION
+
+POINT_TO_POINT = r"(?i)(^|:)i?(send|recv)(any_?source)?$|send_?recv"
+"""Transfers between two ranks: each has a partner of its own, so that the n-th of two ranks are not the same."""
+
+ON_HOST = r"^(gloo|mpi|ucc):"
+"""Annotations in which PyTorch carries out a collective on the host; those of NCCL only launch it."""
+
+LEAST_TOLERANCE_NS = 100_000
+"""Ends that differ by less than this line up, however often collectives follow each other."""
+
+_STARTS_COLLECTIVE = "c10d::"
+_KEY = ("group", "name")
+_ROWS = {
+    "process_id": pl.Int32,
+    "group": pl.String,
+    "name": pl.String,
+    "group_size": pl.Int32,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """Collectives that several ranks have in common.
+
+    Args:
+        arrivals: One row per collective and rank: ``process_id, group, name, index, start_ns, dur_ns, skew_ns, wait_ns,
+            transfer_ns, last`` (whether the rank arrived last), by collective.
+        clock_ns: How far the clock of each rank is ahead of the others', by ``process_id``; ranks that could not be
+            compared are not in it.
+        unequal: Groups and names of which the ranks have different numbers; as many as all have were compared, from the
+            first on or up to the last.
+        unaligned: Ranks whose collectives do not end together with those of the others, by ``process_id``.
+        ambiguous: Groups that more ranks name than they have members.
+        point_to_point: Transfers between two ranks, which are not compared.
+    """
+
+    arrivals: pl.DataFrame
+    clock_ns: dict[int, int]
+    unequal: int = 0
+    unaligned: tuple[int, ...] = ()
+    ambiguous: int = 0
+    point_to_point: int = 0
+
+    @property
+    def collectives(self) -> int:
+        """Number of collectives compared."""
+        return self.arrivals.select(*_KEY, "index").n_unique() if self.arrivals.height else 0
+
+
+def collective_skew(trace: TraceView, tolerance: float) -> Skew:
+    """Compare the arrivals of the ranks at the collectives that they have in common.
+
+    Args:
+        trace: The trace.
+        tolerance: Ends that differ by this share of the time between collectives, or more, do not line up.
+    """
+    calls = collective_calls(trace)
+    paired = calls["name"].str.contains(POINT_TO_POINT)
+    alike = calls.filter(~paired)
+    counts = alike.group_by(*_KEY, "process_id").agg(pl.len(), pl.col("group_size").first())
+    groups = counts.group_by(_KEY).agg(
+        pl.len().alias("ranks"),
+        pl.col("len").min().alias("shared"),
+        (pl.col("len").n_unique() > 1).alias("unequal"),
+        (pl.col("group_size").max() < pl.len()).fill_null(value=False).alias("ambiguous"),
+    )
+    usable = groups.filter((pl.col("ranks") > 1) & ~pl.col("ambiguous"))
+    matched, clock, unaligned = _matched(alike.join(usable.select(*_KEY, "shared", "unequal"), on=_KEY), tolerance)
+    return Skew(
+        arrivals=_arrivals(matched, clock),
+        clock_ns=clock,
+        unequal=int(usable["unequal"].sum()),
+        unaligned=unaligned,
+        ambiguous=int(groups["ambiguous"].sum()),
+        point_to_point=int(paired.sum()),
+    )
+
+
+def collective_calls(trace: TraceView) -> pl.DataFrame:
+    """Collectives of all ranks, in order of start: those of devices, else those of the host.
+
+    Those of devices are taken as the trace describes them, else from its communication kernels.
+
+    Columns ``process_id, group, name, group_size, start_ns, end_ns``; ``group`` is empty where it is not known.
+    """
+    found = trace.frame("collectives", "process_id", "group", "name", "group_size", "start_ns", "dur_ns")
+    names = [name for name, known in trace.kernel_classes.items() if known.family == COMMUNICATION]
+    kernels = trace.frame("kernels", "process_id", "name", "start_ns", "dur_ns")
+    kernels = kernels.filter(pl.col("name").cast(pl.String).is_in(names))
+    unknown = (pl.lit("").alias("group"), pl.lit(None, pl.Int32).alias("group_size"))
+    if set(kernels["process_id"]) - set(found["process_id"]):  # where one rank has no description, none is used
+        found = kernels.with_columns(*unknown)
+    if not found.height:
+        found = host_collectives(trace).with_columns(*unknown)
+    if "end_ns" not in found.columns:
+        found = found.drop_nulls("dur_ns").with_columns((pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns"))
+    rows = found.with_columns(pl.col("group").cast(pl.String).fill_null(""), pl.col("name").cast(pl.String))
+    return rows.select(pl.col(name).cast(kind) for name, kind in _ROWS.items()).sort("start_ns", "end_ns")
+
+
+def host_collectives(trace: TraceView) -> pl.DataFrame:
+    """Collectives that the host carries out: rows of :meth:`TraceView.host_ops`, none where there are devices."""
+    known = trace.host_names.filter((pl.col("category") == "annotation") & pl.col("name").str.contains(ON_HOST))
+    calls = trace.host_ops(*(("annotation",) if known.height and not trace.rank_busy else ()))
+    return calls.filter(pl.col("name").cast(pl.String).is_in(known["name"].to_list()))
+
+
+def host_communication(trace: TraceView, process_id: int) -> IntervalSet:
+    """Time in which a rank is in a collective of the host, and no operation of the framework runs meanwhile."""
+    own = pl.col("process_id") == process_id
+    calls = host_collectives(trace).filter(own)
+    if not calls.height:
+        return IntervalSet.empty()
+    computing = trace.host_ops("op").filter(own & ~pl.col("name").cast(pl.String).str.starts_with(_STARTS_COLLECTIVE))
+    return intervals(calls).subtract(intervals(computing))
+
+
+def _matched(calls: pl.DataFrame, tolerance: float) -> tuple[pl.DataFrame, dict[int, int], tuple[int, ...]]:
+    """Calls with their ``index`` within the rank, the group and the name, and what :func:`_aligned_clocks` says of it.
+
+    Where ranks have different numbers of them, a capture began or ended between the same call on two ranks. Counted
+    from the first on or back from the last: that counts by which more ranks line up, and clocks are less apart.
+    """
+    place = pl.int_range(pl.len()).over("process_id", *_KEY)
+    forwards = calls.with_columns(place.alias("index")).filter(pl.col("index") < pl.col("shared"))
+    found = (forwards, *_aligned_clocks(forwards, tolerance))
+    if not calls["unequal"].any():
+        return found
+    back = place - pl.len().over("process_id", *_KEY).cast(pl.Int64)
+    backwards = calls.with_columns(back.alias("index")).filter(pl.col("index") >= -pl.col("shared").cast(pl.Int64))
+    ways = (found, (backwards, *_aligned_clocks(backwards, tolerance)))
+    return min(ways, key=lambda way: (len(way[2]), max(map(abs, way[1].values()), default=0)))
+
+
+def _aligned_clocks(matched: pl.DataFrame, tolerance: float) -> tuple[dict[int, int], tuple[int, ...]]:
+    """Offset of the clock of each rank, and the ranks whose ends do not line up with those of most others."""
+    parts = [part for _, part in sorted(matched.partition_by("process_id", as_dict=True, maintain_order=True).items())]
+    best: dict[int, int] = {}
+    rest = parts
+    while len(rest) > len(best):
+        clock, rest = _one_clock(rest, tolerance)
+        best = max(best, clock, key=len)
+    everyone = (int(part["process_id"][0]) for part in parts)
+    return best, tuple(process for process in everyone if process not in best)
+
+
+def _one_clock(waiting: list[pl.DataFrame], tolerance: float) -> tuple[dict[int, int], list[pl.DataFrame]]:
+    """Offsets against the first rank, and the calls of the ranks whose ends do not line up with it.
+
+    A rank joins as soon as it shares collectives with those that have joined: the median difference of the ends is its
+    offset. Ranks that share none with any other have no common clock, and need none.
+    """
+    instance = (*_KEY, "index")
+    clock: dict[int, int] = {}
+    unaligned: list[pl.DataFrame] = []
+    known = pl.DataFrame(schema={"group": pl.String, "name": pl.String, "index": pl.Int64, "common_ns": pl.Int64})
+    waiting = list(waiting)
+    while waiting:
+        shared = (part.join(known, on=instance) for part in waiting)
+        place, both = next(((at, found) for at, found in enumerate(shared) if found.height), (0, None))
+        part = waiting.pop(place)
+        apart = both["end_ns"] - both["common_ns"] if both is not None else pl.Series([0])
+        offset = _median(apart)
+        if _median((apart - offset).abs()) > max(LEAST_TOLERANCE_NS, tolerance * _median(part["end_ns"].diff())):
+            unaligned.append(part)
+            continue
+        clock[int(part["process_id"][0])] = offset
+        own = part.select(*instance, (pl.col("end_ns") - offset).alias("common_ns"))
+        known = pl.concat([known, own.join(known, on=instance, how="anti")])
+    return clock, unaligned
+
+
+def _median(values: pl.Series) -> int:
+    return round(float(values.median() or 0))  # type: ignore[arg-type]
+
+
+def _arrivals(matched: pl.DataFrame, clock: dict[int, int]) -> pl.DataFrame:
+    """Skew, wait and transfer of each rank in each collective that at least two ranks are left of."""
+    instance = (*_KEY, "index")
+    offset = pl.col("process_id").replace_strict(clock, default=None, return_dtype=pl.Int64)
+    duration = pl.col("end_ns") - pl.col("start_ns")
+    rows = matched.with_columns((pl.col("start_ns") - offset).alias("at_ns"), duration.alias("dur_ns"))
+    rows = rows.filter(pl.col("at_ns").is_not_null()).filter(pl.len().over(instance) > 1)
+    first, transfer = pl.col("at_ns").min().over(instance), pl.col("dur_ns").min().over(instance)
+    latest = pl.col("at_ns").max().over(instance)
+    return rows.select(
+        "process_id",
+        *instance,
+        "start_ns",
+        "dur_ns",
+        (pl.col("at_ns") - first).alias("skew_ns"),
+        (pl.col("dur_ns") - transfer).alias("wait_ns"),
+        transfer.alias("transfer_ns"),
+        ((pl.col("at_ns") == latest) & (latest > first)).alias("last"),
+    ).sort(*instance, "process_id")

@@ -1,0 +1,161 @@
+"""Communication between devices: how long it takes, and how much of it no compute hides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.device_work import exposed, judged_device_ns
+from traceviz.analyses.derived.frames import parts_by, unions_by
+from traceviz.analyses.derived.rank_names import rank_numbers
+from traceviz.analyses.derived.statistics import (
+    CALLS,
+    DURATION_COLUMNS,
+    DURATION_NAMES,
+    TOTAL,
+    duration_statistics,
+    ratio,
+    rows_of,
+)
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.ranks.collective_skew import collective_skew
+from traceviz.analyses.ranks.collectives import collective_grid, collective_times
+from traceviz.intervals import IntervalSet
+from traceviz.kernel_names import COMMUNICATION
+from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.units import format_ns, format_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class CommunicationTimes:
+    """Communication kernels by name, and their union over streams, summed over devices.
+
+    Args:
+        by_name: One row per kernel name, the largest total first.
+        collectives: One row per collective, group and type (see :mod:`traceviz.analyses.ranks.collectives`).
+        busy_ns: Time in which at least one communication kernel runs.
+        exposed_ns: The part of it in which no other kernel runs on that device.
+        judged_exposed_ns: The part of that within judged time, without what is spent waiting for other ranks.
+        waiting_ns: What of it is spent waiting for ranks that arrive later; ``None`` where no ranks can be compared.
+        judged_ns: Judged time of all devices.
+        judged_words: What the judged time is, in words.
+    """
+
+    by_name: pl.DataFrame
+    collectives: pl.DataFrame
+    busy_ns: int
+    exposed_ns: int
+    judged_exposed_ns: int
+    waiting_ns: int | None
+    judged_ns: int
+    judged_words: str
+
+    @property
+    def overlap_share(self) -> float | None:
+        """The part of communication during which compute runs; ``None`` where there is no communication."""
+        return ratio(self.busy_ns - self.exposed_ns, self.busy_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class CommunicationAnalysis(Analysis[CommunicationTimes]):
+    """NCCL, RCCL and other kernels that move data between devices; copies are not communication.
+
+    Args:
+        exposed_share: Exposed communication from this share of the judged time on is a finding.
+        tolerance: Ends of a collective on two ranks that differ by this share of the time between collectives, or
+            more, do not line up: nothing is then known of waiting.
+    """
+
+    slug: ClassVar[str] = "communication"
+    title: ClassVar[str] = "Communication"
+    needs: ClassVar[tuple[str, ...]] = ("kernels",)
+    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "collectives")
+    rules: ClassVar[tuple[str, ...]] = ("TV504",)
+
+    exposed_share: float = 0.10
+    tolerance: float = 0.1
+
+    def run(self, trace: TraceView) -> CommunicationTimes:
+        """Tell communication kernels from compute kernels and overlay them per device."""
+        names = [name for name, found in trace.kernel_classes.items() if found.family == COMMUNICATION]
+        kernels = trace.frame("kernels", "start_ns", "dur_ns", "device_id", "process_id", "name")
+        is_communication = pl.col("name").cast(pl.String).is_in(names)
+        communication = kernels.filter(is_communication)
+        compute = unions_by(kernels.filter(~is_communication), "device_id")
+        waiting = self._waiting(trace)
+        alone = [
+            (part.intersect(trace.judged(process)), waiting.get(process, IntervalSet.empty()))
+            for process, own in parts_by(communication, "process_id").items()
+            for part in exposed(own, compute).values()
+        ]
+        by_name = (
+            communication.group_by("name").agg(*duration_statistics()).with_columns(pl.col("name").cast(pl.String))
+        )
+        return CommunicationTimes(
+            by_name=by_name.sort("total_ns", "name", descending=[True, False]),
+            collectives=collective_times(trace, compute),
+            busy_ns=sum(busy.total for busy in unions_by(communication, "device_id").values()),
+            exposed_ns=sum(part.total for part in exposed(communication, compute).values()),
+            judged_exposed_ns=sum(part.subtract(waits).total for part, waits in alone),
+            waiting_ns=sum(part.intersect(waits).total for part, waits in alone) if waiting else None,
+            judged_ns=judged_device_ns(trace),
+            judged_words=trace.judged_words,
+        )
+
+    def _waiting(self, trace: TraceView) -> dict[int, IntervalSet]:
+        """Time that each rank spends in collectives before the last rank has come, by ``process_id``."""
+        if len(rank_numbers(trace)) < 2:
+            return {}
+        arrivals = collective_skew(trace, self.tolerance).arrivals
+        until = arrivals.select("process_id", "start_ns", (pl.col("start_ns") + pl.col("wait_ns")).alias("end_ns"))
+        return unions_by(until, "process_id") if until.height else {}
+
+    def judge(self, result: CommunicationTimes) -> tuple[Finding, ...]:
+        """TV504 where devices do nothing but communicate for long."""
+        cost = result.judged_exposed_ns
+        if not cost or cost < self.exposed_share * result.judged_ns:
+            return ()
+        largest = _largest(result)
+        message = (
+            f"For {format_ratio(cost / result.judged_ns)} of the {result.judged_words}, devices communicate and "
+            f"compute nothing ({format_ns(cost)}, mostly {largest}); compute hides "
+            f"{format_ratio(result.overlap_share or 0.0)} of the communication."
+        )
+        evidence = (
+            Fact("exposed_ns", "exposed communication", cost, "ns"),
+            *(Fact("waiting_ns", "besides, waiting for late ranks", w, "ns") for w in (result.waiting_ns,) if w),
+            Fact("overlap_share", "hidden by compute", result.overlap_share, "ratio"),
+            Fact("largest", "largest", largest),
+        )
+        return (finding("TV504", message, evidence, cost, result.judged_ns, result.judged_words),)
+
+    def describe(self, result: CommunicationTimes) -> Section:
+        """Exposed and hidden communication, the kernels, and the collectives that they carry out."""
+        facts = (
+            Fact("total_ns", "kernel time, summed", int(result.by_name["total_ns"].sum()), "ns"),
+            Fact("exposed_ns", "not hidden by compute", result.exposed_ns, "ns"),
+            Fact("overlap_share", "hidden by compute", result.overlap_share, "ratio"),
+            Fact("waiting_ns", "of it waiting for other ranks", result.waiting_ns, "ns"),
+            Fact("busy_ns", "device time", result.busy_ns, "ns"),
+            Fact("calls", "calls", int(result.by_name["calls"].sum()), "count"),
+        )
+        columns = (Column("name", "Kernel", "text", 0), CALLS, TOTAL, *DURATION_COLUMNS)
+        rows = rows_of(result.by_name, ("name", "calls", "total_ns", *DURATION_NAMES))
+        known = Facts(tuple(fact for fact in facts if fact.value is not None))
+        unknown = Facts(tuple(fact for fact in facts if fact.value is None), audience="machine")
+        blocks: tuple[Block, ...] = (known, unknown, Grid(columns, rows))
+        if not rows:
+            silent = (Facts(facts, audience="machine"), Grid(columns, rows, audience="machine"))
+            blocks = (Prose("No communication kernel ran."), *silent)
+        described = (collective_grid(result.collectives),) if result.collectives.height else ()
+        return Section(self.slug, self.title, (*blocks, *described))
+
+
+def _largest(result: CommunicationTimes) -> str:
+    """The collective whose exposed part is the largest; where none is described, the largest kernel."""
+    if result.collectives.height:
+        return str(result.collectives.sort("exposed_ns", "name", descending=[True, False])["name"][0])
+    return str(result.by_name["name"][0])

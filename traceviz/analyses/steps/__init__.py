@@ -1,0 +1,1 @@
+"""Steps: how long they take, and where their time goes."""

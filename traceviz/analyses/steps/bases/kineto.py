@@ -1,0 +1,294 @@
+"""Step time by the classes of PyTorch's TensorBoard plugin, so that users recognise the figures that they know.
+
+The rules are those of its last source (pytorch/kineto, ``tb_plugin``: ``event_parser``, ``overall_parser``), checked
+against its output, as it applies them to each process:
+
+* Steps are the host's ``ProfilerStep#N`` marks, moved to include the device work that their runtime calls launched::
+
+      marks of the host     |-- step 0 --|-- step 1 --|
+      device work               |--- of 0 ---||--- of 1 ---|
+      steps                 |---- step 0 ----|-- step 1 ---|
+
+  A step ends with its mark, its last device work or its predecessor, whichever is last, and begins with its mark or
+  the end of its predecessor. Steps at the end without device work, and then a last step with less than four fifths of
+  its predecessor's device work, are dropped: their kernels may not have been recorded. A trace without marks is one
+  step, from the first to the last operator.
+* Each class takes what the ones before it left of the step, in the order of :data:`CLASSES`.
+
+In two points the rules are not followed. Copies that the profiler makes of the host's marks on the device's timeline
+are no steps and no CPU time here: the plugin counts every marked step twice where it finds them. And where the first
+classes leave nothing at all of any step, the plugin begins anew with the next class, and counts time twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.frames import end_ns, intervals
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.steps.bases.kineto_clues import Clues, GpuFigures, clues, gpu_figures
+from traceviz.intervals import IntervalSet
+
+TITLE = "PyTorch's TensorBoard plugin"
+
+FORMAT = "kineto"
+"""Format of the traces whose steps it knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class KinetoClass:
+    """A class of step time: its key here, and its name there.
+
+    Args:
+        key: Key.
+        label: Name.
+        of_device: Whether the plugin shows it only where a device or the CUDA API was recorded.
+    """
+
+    key: str
+    label: str
+    of_device: bool = False
+
+
+COMMUNICATION = "communication"
+CLASSES: tuple[KinetoClass, ...] = (
+    KinetoClass("kernel", "Kernel", of_device=True),
+    KinetoClass("memcpy", "Memcpy", of_device=True),
+    KinetoClass("memset", "Memset", of_device=True),
+    KinetoClass(COMMUNICATION, "Communication"),
+    KinetoClass("runtime", "Runtime", of_device=True),
+    KinetoClass("data_loader", "DataLoader"),
+    KinetoClass("cpu_exec", "CPU Exec"),
+    KinetoClass("other", "Other"),
+)
+"""By precedence, highest first."""
+
+COLLECTIVES = tuple(
+    f"{library}:{name}"
+    for library in ("nccl", "gloo")
+    for name in ("broadcast", "reduce", "all_reduce", "all_gather", "reduce_scatter")
+)
+"""Names of the operators that communicate; kernels that they launch do, too. Others, as all_to_all, do not count."""
+
+_LOADER = r"^enumerate\(DataLoader\)#.*\.__next__$|^enumerate\(DataPipe\)#"
+_OPERATOR = "op"
+"""Category of operators: they make the step of a trace without marks. A DataLoader is an annotation, except in the
+oldest traces, and does not."""
+_HOST = (_OPERATOR, "input", "annotation", "compile")
+"""Categories of what runs on the host, besides the steps; Python frames count as nothing."""
+
+_KEPT = 0.8
+"""A last step with less than this share of its predecessor's device work is dropped."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KinetoSteps:
+    """Steps as the plugin sees them.
+
+    Args:
+        frame: One row per process and step, in order of time: ``process_id, step`` (its number as text), ``start_ns,
+            step_ns``, and one column of nanoseconds per key of :data:`CLASSES`; their sum is ``step_ns``.
+        classes: The classes that it shows of this trace.
+        gpus: Its figures of each GPU.
+        clues: What its recommendations rest on besides.
+        marked: Whether the trace marks steps.
+    """
+
+    frame: pl.DataFrame
+    classes: tuple[KinetoClass, ...]
+    gpus: tuple[GpuFigures, ...]
+    clues: Clues
+    marked: bool
+
+    def total(self, column: str) -> int:
+        """Sum of a column over all steps."""
+        return int(self.frame[column].sum())
+
+    def share(self, key: str) -> float:
+        """Class ``key`` as a share (0 to 1) of all step time."""
+        whole = self.total("step_ns")
+        return self.total(key) / whole if whole else 0.0
+
+
+def unusable(trace: TraceView) -> str | None:
+    """Why the plugin's rules cannot be applied to the trace, or ``None``."""
+    run = trace.tables.run_facts()
+    if run.get("format") == FORMAT or (run.get("format") == "run" and FORMAT in str(run.get("reader"))):
+        return None
+    return "kineto breaks down what PyTorch's profiler recorded, and this trace is of another; use --basis traceviz"
+
+
+def kineto_steps(trace: TraceView) -> KinetoSteps:
+    """Break down the steps of every process by the plugin's rules; without rows where no operator was recorded."""
+    marks = _marks(trace)
+    parts, gpus = [_NO_STEPS], []
+    for process in trace.ranks:
+        host_steps, work = _host_steps(trace, marks, process), _device_work(trace, process)
+        if not host_steps.height:
+            continue
+        steps = _whole(trace, _moved(host_steps, work, _runtime_calls(trace, process)))
+        if steps.height:
+            parts.append(_broken_down(steps, _roles(trace, process, work)))
+            gpus += gpu_figures(trace, process, int(steps["start_ns"][0]), int(steps["end_ns"][-1]))
+    frame = pl.concat(parts)
+    return KinetoSteps(frame, _shown(trace, frame), tuple(gpus), clues(trace), bool(marks.height))
+
+
+_NO_STEPS = pl.DataFrame(
+    schema={
+        "process_id": pl.Int32,
+        "step": pl.String,
+        "start_ns": pl.Int64,
+        "step_ns": pl.Int64,
+        **{c.key: pl.Int64 for c in CLASSES},
+    }
+)
+
+
+def _shown(trace: TraceView, frame: pl.DataFrame) -> tuple[KinetoClass, ...]:
+    tables = ("kernels", "memcpy", "memset", "cuda_api")
+    device = any(name in trace.tables and trace.tables.rows(name) for name in tables)
+    communicates = bool(frame[COMMUNICATION].sum()) or _names(trace).is_in(COLLECTIVES).any()
+    return tuple(c for c in CLASSES if (communicates if c.key == COMMUNICATION else device or not c.of_device))
+
+
+def _names(trace: TraceView) -> pl.Series:
+    return trace.host_names["name"]
+
+
+def _marks(trace: TraceView) -> pl.DataFrame:
+    """The host's marks of steps: ``process_id, step, start_ns, end_ns``, in order of time."""
+    steps = trace.frame("steps", "process_id", "step", "start_ns", "dur_ns", "marker")
+    own = steps.filter(pl.col("marker") == "ProfilerStep")
+    return own.select("process_id", pl.col("step").cast(pl.String), "start_ns", end_ns()).sort("start_ns", "end_ns")
+
+
+def _host_steps(trace: TraceView, marks: pl.DataFrame, process: int) -> pl.DataFrame:
+    """Steps of a process before they are moved; a single one where none is marked, and none without operators."""
+    own = marks.filter(pl.col("process_id") == process)
+    if own.height:
+        return own
+    operators = trace.host_ops(_OPERATOR).filter(pl.col("process_id") == process)
+    extent = operators.select(
+        pl.lit(process, pl.Int32).alias("process_id"),
+        pl.lit("0").alias("step"),
+        pl.col("start_ns").min(),
+        pl.col("end_ns").max(),
+    )
+    return extent.drop_nulls()
+
+
+def _device_work(trace: TraceView, process: int) -> pl.DataFrame:
+    """Device work of a process: ``start_ns, end_ns, correlation_id, role``, the role a key of :data:`CLASSES`."""
+    communicates = pl.col("op").is_in(COLLECTIVES).fill_null(value=False)
+    parts = [
+        trace.frame(table, "process_id", "start_ns", "dur_ns", "correlation_id", "op")
+        .filter(pl.col("process_id") == process)
+        .select(
+            "start_ns",
+            end_ns(),
+            "correlation_id",
+            pl.when(communicates & (table == "kernels"))
+            .then(pl.lit(COMMUNICATION))
+            .otherwise(pl.lit(role))
+            .alias("role"),
+        )
+        for table, role in (("kernels", "kernel"), ("memcpy", "memcpy"), ("memset", "memset"))
+    ]
+    return pl.concat(parts)
+
+
+def _runtime_calls(trace: TraceView, process: int) -> pl.DataFrame:
+    """Calls of the CUDA runtime: ``start_ns, end_ns, correlation_id``; those of the driver count as nothing."""
+    calls = trace.frame("cuda_api", "process_id", "start_ns", "dur_ns", "correlation_id", "domain")
+    own = calls.filter((pl.col("process_id") == process) & (pl.col("domain") == "runtime"))
+    return own.select("start_ns", end_ns(), "correlation_id")
+
+
+def _moved(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Steps with the device work that calls within them launched; as they are where these launched none.
+
+    What was launched before the first step, and ended before the first step's device work began, is the end of the
+    step before it.
+    """
+    numbered = _launched_in(steps, work, calls)
+    launched = numbered.filter(pl.col("number").is_not_null()).group_by("number")
+    own = launched.agg(pl.len().alias("count"), pl.col("start_ns").min().alias("first"), pl.col("end_ns").max())
+    if not own.height:
+        return steps
+    every = pl.select(pl.int_range(steps.height, dtype=pl.Int64).alias("number"))
+    own = every.join(own, on="number", how="left", maintain_order="left")
+    first = pl.lit(own["first"][0], pl.Int64)  # null where the first step launched nothing: no work is before that
+    earlier = numbered.filter(pl.col("number").is_null() & (pl.col("end_ns") < first))["end_ns"]
+    previous = int(earlier.to_numpy().max(initial=steps["start_ns"][0]))
+    last_work = own["end_ns"].fill_null(previous).to_numpy()
+    ends = np.maximum(np.maximum.accumulate(np.maximum(steps["end_ns"].to_numpy(), last_work)), previous)
+    begins = np.maximum(steps["start_ns"].to_numpy(), np.concatenate([[previous], ends[:-1]]))
+    moved = steps.with_columns(pl.Series("start_ns", begins), pl.Series("end_ns", ends))
+    return moved.head(_recorded(own["count"].fill_null(0).to_list()))
+
+
+def _launched_in(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """``work`` with the ``number`` of the step that encloses the call that launched it; null where none does."""
+    known = calls.drop_nulls("correlation_id").sort("start_ns", "end_ns")
+    latest = known.unique("correlation_id", keep="last", maintain_order=True)
+    called = latest.select("correlation_id", pl.col("start_ns").alias("call_start"), pl.col("end_ns").alias("call_end"))
+    joined = work.join(called, on="correlation_id", how="left", maintain_order="left")
+    marks = steps.select(
+        pl.col("start_ns").alias("mark_start"),
+        pl.col("end_ns").alias("call_end"),
+        pl.int_range(pl.len(), dtype=pl.Int64).alias("number"),
+    )
+    timed = joined.sort("call_end").set_sorted("call_end")
+    found = timed.join_asof(marks.sort("call_end", "number"), on="call_end", strategy="forward")
+    inside = pl.col("call_start") >= pl.col("mark_start")
+    return found.with_columns(pl.when(inside).then(pl.col("number")).alias("number"))
+
+
+def _recorded(counts: list[int]) -> int:
+    """How many steps are kept, by the number of device events that belong to each."""
+    last = max(number for number, count in enumerate(counts) if count)
+    incomplete = last > 0 and counts[last] < _KEPT * counts[last - 1]
+    return last if incomplete else last + 1
+
+
+def _whole(trace: TraceView, steps: pl.DataFrame) -> pl.DataFrame:
+    """Steps that the edges of a time window did not cut; all of them where the trace is whole."""
+    if not trace.is_window:
+        return steps
+    return steps.filter((pl.col("start_ns") > 0) & (pl.col("end_ns") < trace.span_ns))
+
+
+def _roles(trace: TraceView, process: int, work: pl.DataFrame) -> dict[str, IntervalSet]:
+    """Time of each class but the last, whatever the others are."""
+    host = trace.host_ops(*_HOST).filter(pl.col("process_id") == process)
+    names = _names(trace)
+    loads = pl.col("name").is_in(names.filter(names.str.contains(_LOADER)).to_list())
+    communicates = pl.col("name").is_in(COLLECTIVES)
+    roles = {
+        role: intervals(work.filter(pl.col("role") == role)) for role in ("kernel", "memcpy", "memset", COMMUNICATION)
+    }
+    return {
+        **roles,
+        COMMUNICATION: roles[COMMUNICATION].union(intervals(host.filter(communicates))),
+        "runtime": intervals(_runtime_calls(trace, process)),
+        "data_loader": intervals(host.filter(loads)),
+        "cpu_exec": intervals(host.filter(~loads & ~communicates)),
+    }
+
+
+def _broken_down(steps: pl.DataFrame, roles: dict[str, IntervalSet]) -> pl.DataFrame:
+    """``steps`` with the columns of :attr:`KinetoSteps.frame`."""
+    starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    free = IntervalSet.of(starts, ends)
+    columns = []
+    for found in CLASSES[:-1]:
+        owned = roles[found.key].intersect(free)
+        free = free.subtract(owned)
+        columns.append(pl.Series(found.key, owned.overlap(starts, ends)))
+    columns.append(pl.Series(CLASSES[-1].key, free.overlap(starts, ends)))
+    length = (pl.col("end_ns") - pl.col("start_ns")).alias("step_ns")
+    return steps.select("process_id", "step", "start_ns", length).with_columns(columns)

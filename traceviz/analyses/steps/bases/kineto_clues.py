@@ -1,0 +1,187 @@
+"""What PyTorch's TensorBoard plugin says of GPUs, and what its recommendations rest on besides step time.
+
+Its definitions, as of its last source (pytorch/kineto, ``tb_plugin``: ``gpu_metrics_parser``, ``tensor_core``,
+``tensor_cores_parser``, ``data``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.statistics import ratio
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.device.gpu_efficiency import Efficiency, efficiency
+from traceviz.analyses.device.use import device_names
+from traceviz.intervals import IntervalSet
+
+_TENSOR_CORE_KERNELS = (
+    *("h884", "s884", "h1688", "s1688", "hmma", "i8816", "16816", "c1688"),
+    *("dgrad_1x1_stride_2x2", "first_layer_wgrad_kernel", "conv1x1", "conv2d_c1_k1", "direct_group"),
+    *("xmma_implicit_gemm", "xmma_sparse_conv", "xmma_warp_specialized_implicit_gemm", "xmma_gemm", "xmma_sparse_gemm"),
+)
+"""Parts of the names of kernels that it takes to use tensor cores; those of newer GPUs are not among them."""
+
+_ELIGIBLE_OPS = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("_convolution", "conv1d", "conv2d", "conv3d", "conv_tbc", "convolution", "cudnn_convolution"),
+        *("conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cudnn_convolution_transpose", "prelu"),
+        *("addmm", "addmm_", "addmv", "addr", "matmul", "mm", "mv", "linear", "addbmm", "baddbmm", "bmm"),
+        *("chain_matmul", "linalg_multi_dot", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "lstm_cell"),
+        *("gru_cell", "rnn_tanh_cell", "rnn_relu_cell", "cudnn_convolution_backward"),
+        *("cudnn_convolution_backward_input", "cudnn_convolution_backward_weight"),
+        *("cudnn_convolution_transpose_backward", "cudnn_convolution_transpose_backward_input"),
+        "cudnn_convolution_transpose_backward_weight",
+    )
+) | {
+    *("CudnnConvolutionBackward", "CudnnConvolutionTransposeBackward", "BmmBackward0", "MmBackward"),
+    *("AddmvBackward", "MvBackward", "AddmmBackward", "AddbmmBackward"),
+}
+"""Operators that it takes to be able to use tensor cores; their names as of PyTorch 1.8 to 1.10."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFigures:
+    """Its figures of one GPU that a process uses, from the begin of the first step to the end of the last.
+
+    Args:
+        process_id: The process.
+        device_id: The GPU,
+        ordinal: the program's number of it,
+        device: and its name for people.
+        found: Utilisation, SM efficiency and occupancy, from what the trace states.
+        tensor_core_share: Share of the time of kernels that calls of the runtime launched in those whose names speak of
+            tensor cores.
+    """
+
+    process_id: int
+    device_id: int
+    ordinal: int
+    device: str
+    found: Efficiency
+    tensor_core_share: float | None
+
+    @property
+    def utilisation(self) -> float:
+        """Share of the steps' time, gaps between them included, in which a kernel runs."""
+        return ratio(self.found.kernel_ns, self.found.window_ns) or 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FullMemory:
+    """A GPU of whose memory nearly all was in use."""
+
+    ordinal: int
+    peak_bytes: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Clues:
+    """What recommendations rest on besides step time and the figures of GPUs.
+
+    Args:
+        data_parallel: Whether DataParallel ran on several GPUs.
+        without_nccl: Whether DistributedDataParallel ran without NCCL on a GPU that NCCL supports.
+        first_major: Major compute capability of the first GPU, where known.
+        tensor_core_share: Share of all kernel time in kernels on tensor cores; ``None`` without kernels.
+        eligible_share: Share of kernel time in operators that could use them.
+        full: The first GPU whose memory was nearly all in use.
+    """
+
+    data_parallel: bool
+    without_nccl: bool
+    first_major: int | None
+    tensor_core_share: float | None
+    eligible_share: float
+    full: FullMemory | None
+
+
+FULL = 0.9
+"""From this share of a GPU's memory on, it counts as full."""
+_NCCL_CAPABILITY = 3.5
+
+
+def gpu_figures(trace: TraceView, process: int, begin: int, end: int) -> list[GpuFigures]:
+    """Figures of each GPU that the process uses, between two moments.
+
+    Only what the trace states counts: nothing is computed from launch shapes, and an occupancy that it states as 0,
+    which is a defect of some recordings, lowers the mean.
+    """
+    columns = ("start_ns", "dur_ns", "process_id", "device_id", "correlation_id", "name")
+    kernels = trace.frame("kernels", *columns, "blocks_per_sm", "achieved_occupancy").filter(
+        pl.col("process_id") == process
+    )
+    kernels = kernels.with_columns(
+        pl.when(pl.col("blocks_per_sm") > 0).then(pl.col("blocks_per_sm")).alias("load"),
+        pl.when(pl.col("achieved_occupancy") >= 0).then(pl.col("achieved_occupancy")).alias("achieved"),
+    )
+    if not kernels.height:
+        return []
+    names, ordinals, window = device_names(trace), _ordinals(trace), IntervalSet.span(begin, end)
+    on_tensor_cores = pl.col("name").is_in(_tensor_core_names(trace))
+    return [
+        GpuFigures(
+            process_id=process,
+            device_id=device,
+            ordinal=ordinals.get(device, device),
+            device=names[device],
+            found=efficiency(part, window, np.zeros(part.height, dtype=bool)),
+            tensor_core_share=_share(_linked(trace, part), on_tensor_cores),
+        )
+        for device, part in parts_by(kernels, "device_id").items()
+    ]
+
+
+def clues(trace: TraceView) -> Clues:
+    """Look for what the recommendations rest on."""
+    names = set(trace.host_names["name"].to_list())
+    kernels = trace.frame("kernels", "dur_ns", "process_id", "device_id", "correlation_id", "name", "op")
+    stated = trace.frame("devices", "compute_capability")["compute_capability"].drop_nulls()
+    known = stated.cast(pl.Float64, strict=False).drop_nulls().to_list()
+    nccl = any(name.startswith("nccl:") for name in names)
+    launched = _linked(trace, kernels).filter(pl.col("op").is_not_null())
+    return Clues(
+        data_parallel="DataParallel.forward" in names and kernels["device_id"].n_unique() > 1,
+        without_nccl="DistributedDataParallel.forward" in names
+        and not nccl
+        and any(capability >= _NCCL_CAPABILITY for capability in known),
+        first_major=int(known[0]) if known else None,
+        tensor_core_share=_share(kernels, pl.col("name").is_in(_tensor_core_names(trace))),
+        eligible_share=_share(launched, pl.col("op").is_in(list(_ELIGIBLE_OPS))) or 0.0,
+        full=_full_memory(trace),
+    )
+
+
+def _linked(trace: TraceView, kernels: pl.DataFrame) -> pl.DataFrame:
+    """Those of ``kernels`` that a recorded call of the runtime launched; the plugin does not look at the driver's."""
+    calls = trace.frame("cuda_api", "process_id", "correlation_id", "domain")
+    return kernels.join(calls.filter(pl.col("domain") == "runtime"), on=["process_id", "correlation_id"], how="semi")
+
+
+def _ordinals(trace: TraceView) -> dict[int, int]:
+    devices = trace.frame("devices", "device_id", "ordinal").drop_nulls()
+    return dict(devices.iter_rows())
+
+
+def _tensor_core_names(trace: TraceView) -> list[str]:
+    return [name for name in trace.kernel_classes if any(part in name for part in _TENSOR_CORE_KERNELS)]
+
+
+def _share(kernels: pl.DataFrame, chosen: pl.Expr) -> float | None:
+    """Share of the time of ``kernels`` in those that are ``chosen``."""
+    return ratio(int(kernels.filter(chosen)["dur_ns"].sum()), int(kernels["dur_ns"].sum()))
+
+
+def _full_memory(trace: TraceView) -> FullMemory | None:
+    """The first GPU of whose memory the allocator had given out more than :data:`FULL`."""
+    events = trace.frame("memory_events", "device_id", "in_use_bytes").drop_nulls()
+    peaks = events.group_by("device_id").agg(pl.col("in_use_bytes").max().alias("peak"))
+    devices = trace.frame("devices", "device_id", "ordinal", "memory_bytes").drop_nulls()
+    full = peaks.join(devices, on="device_id").filter(pl.col("peak") > FULL * pl.col("memory_bytes"))
+    rows = full.sort("device_id").select("ordinal", "peak", "memory_bytes").head(1).rows()
+    return FullMemory(*rows[0]) if rows else None

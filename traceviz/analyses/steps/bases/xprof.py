@@ -1,0 +1,368 @@
+"""Step time by the classes of the TensorFlow profiler, so that users recognise the figures that they know.
+
+Two sets of rules, both as the programs apply them, defects included (source: openxla/xprof, `xplane_to_step_events`,
+`event_span`, `step_events_to_steps_db`; checked against their output on captures of CPUs and GPUs):
+
+* **xprof** (2.24): where the capture has a device, only the device's events count. Otherwise events of the host do.
+  Of more than five steps, the first and the last are dropped.
+* **tensorboard** (its profiler plugin, as of TensorFlow 2.12): events of host and device count together, and all steps
+  are kept.
+
+Neither recognises the names that CUPTI gives copies: a copy counts as device compute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz import schema
+from traceviz.analyses.derived.frames import end_ns
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.steps.bases.xprof_sweep import Spans, sweep
+from traceviz.errors import UsageError
+from traceviz.intervals import Array
+from traceviz.tables import ANNOTATED_STEPS_NOTE
+
+OURS = "traceviz"
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Rules of another program.
+
+    Args:
+        name: Its name on the command line.
+        title: The program and its version, for people.
+        merges_host: Whether events of the host count although the capture has a device.
+        knows_stages: Whether annotated stages of an input pipeline count as input, besides tf.data's ``GetNext``.
+        drops_edges: Whether first and last step are dropped where there are more than five.
+        blind: What its figures do not show where a device was captured, for people.
+        blind_without_device: What they do not show elsewhere.
+    """
+
+    name: str
+    title: str
+    merges_host: bool
+    knows_stages: bool
+    drops_edges: bool
+    blind: str
+    blind_without_device: str
+
+
+_CPU_BLIND = (
+    "input that tf.data does not deliver counts as host compute or all others, and an event without duration may turn "
+    "the time after it into host compute"
+)
+
+FOREIGN: tuple[Basis, ...] = (
+    Basis(
+        name="tensorboard",
+        title="TensorBoard's profiler plugin, as of TensorFlow 2.12",
+        merges_host=True,
+        knows_stages=False,
+        drops_edges=False,
+        blind="a step begins with its first kernel unless the host's marker encloses its device work, so that input "
+        "awaited before counts nowhere, and copies count as device compute",
+        blind_without_device=_CPU_BLIND,
+    ),
+    Basis(
+        name="xprof",
+        title="xprof 2.24",
+        merges_host=False,
+        knows_stages=True,
+        drops_edges=True,
+        blind="in captures with a GPU the host is left out, so that input, kernel launch and host compute are always "
+        "0, and copies count as device compute",
+        blind_without_device=_CPU_BLIND,
+    ),
+)
+"""Foreign rules, by name."""
+
+KINETO = "kineto"
+"""Name of the rules of :mod:`traceviz.analyses.steps.bases.kineto`, whose classes are others."""
+
+CHOICES: tuple[str, ...] = (OURS, *(basis.name for basis in FOREIGN), KINETO)
+"""Values of the option ``--basis``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignClass:
+    """A class of step time: its key here, and its column heading there."""
+
+    key: str
+    label: str
+    kinds: tuple[int, ...]
+
+
+UNKNOWN, HOST_COMPUTE, HOST_TO_HOST, HOST_TO_DEVICE, HOST_PREPARE, COLLECTIVES, WAIT_INPUT = range(7)
+DEVICE_COMPUTE = 7
+"""Kinds of events in order of precedence. Original kinds that nothing here leads to are left out."""
+_MARKER, _IGNORED = -1, -2
+
+CLASSES: tuple[ForeignClass, ...] = (
+    ForeignClass("device_compute", "Device compute", (DEVICE_COMPUTE,)),
+    ForeignClass("device_to_device", "Device to device", ()),
+    ForeignClass("device_collectives", "Device collective communication", (COLLECTIVES,)),
+    ForeignClass("host_compute", "Host compute", (HOST_COMPUTE,)),
+    ForeignClass("kernel_launch", "Kernel launch", (HOST_PREPARE,)),
+    ForeignClass("infeed", "Input", (WAIT_INPUT, HOST_TO_DEVICE)),
+    ForeignClass("outfeed", "Output", ()),
+    ForeignClass("compile", "Compilation", ()),
+    ForeignClass("other", "All others", (UNKNOWN,)),
+    ForeignClass("host_to_host", "Host to host", (HOST_TO_HOST,)),
+)
+"""In the order of the original's columns; it has none for the last, so that its columns may not add up to the step."""
+
+EXPLICIT_MARKER = r"^(?:train|test|TraceContext)[^/]*$"
+"""Names of events that mark a step whatever else is known of them."""
+_UNMARKED = ("Profiled batch",)
+"""Step markers that the originals do not take for markers."""
+_DROPPED = r"^(?:EagerExecute|EagerLocalExecute|EagerKernelExecute|FunctionRun)"
+_TO_DEVICE = r"(?i:^memcpyhtod[^:]*$)|^[^:]+:InfeedEnqueue"
+_HOST_COPY = r"(?i)^memcpyhtoh[^:]*$"
+_PREPARE = r"(?i)^executorstate::process"
+_INPUT = r"(?i)^iteratorgetnext"
+_COLLECTIVE = r"(?i)^nccl"
+
+NO_STEPS = "No step time measured. Therefore we cannot tell where the performance bottleneck is."
+"""What the originals say where they find no step."""
+
+KEEP_ALL = 5
+"""Up to this many steps, none is dropped."""
+
+_EVENT = ("process_id", "group_id", "start_ns", "end_ns")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ForeignSteps:
+    """Steps as the other program sees them.
+
+    Args:
+        basis: The rules.
+        has_device: Whether the capture has a device.
+        frame: One row per step, by process and group: ``process_id, group_id, step`` (its name), ``start_ns,
+            step_ns``, and one column of nanoseconds per key of :data:`CLASSES`; their sum is ``step_ns``.
+        tf_data: Whether the trace has iterators of tf.data.
+        near: Whether the groups begin with markers that the program does not know: its own groups may differ.
+    """
+
+    basis: Basis
+    has_device: bool
+    frame: pl.DataFrame
+    tf_data: bool
+    near: bool = False
+
+    def total(self, column: str) -> int:
+        """Sum of a column over all steps."""
+        return int(self.frame[column].sum())
+
+    def share(self, key: str) -> float:
+        """Class ``key`` as a share (0 to 1) of all step time."""
+        whole = self.total("step_ns")
+        return self.total(key) / whole if whole else 0.0
+
+
+def basis_named(name: str) -> Basis | None:
+    """The rules of that name in :data:`FOREIGN`; ``None`` for our own, and for :data:`KINETO`.
+
+    Raises:
+        UsageError: there are no such rules; the error lists those that exist.
+    """
+    if name not in CHOICES:
+        raise UsageError.unknown("basis", name, CHOICES)
+    return next((basis for basis in FOREIGN if basis.name == name), None)
+
+
+def unusable(trace: TraceView, basis: Basis) -> str | None:
+    """Why these rules cannot be applied to the trace, or ``None``."""
+    if trace.has_tpu:
+        return f"what {basis.name} says of a TPU's steps is not reproduced; use --basis {OURS}"
+    if not _has_groups(trace):
+        return (
+            f"{basis.name} breaks down what TensorFlow or JAX ran in marked steps, and this trace links no events to "
+            f"such steps; use --basis {OURS}"
+        )
+    if _has_unknown_markers(trace) and not _has_gpu(trace):
+        return f"{basis.name} does not know what marks the steps of this trace: “{NO_STEPS}” Use --basis {OURS}"
+    return None
+
+
+def foreign_steps(trace: TraceView, basis: Basis) -> ForeignSteps:
+    """Break down the steps of ``trace`` by the rules of ``basis``.
+
+    A step is a group of events that the framework linked. Its time is that of the longest marker of the host; where
+    a device worked for it, the longest uninterrupted run of its device events instead, unless the marker encloses it.
+    A step without device compute (without host compute, where there is no device) is left out, and so is one that the
+    edge of a time window cut.
+    """
+    device = _device_events(trace)
+    has_device = _has_gpu(trace)
+    host = _host_events(trace, basis, has_device=has_device)
+    cut = _cut_groups(trace, pl.concat([part.select(_EVENT) for part in (device, host)]))
+    if has_device:
+        grouped = device.select("group_id").unique()
+        host = host.join(grouped, on="group_id", how="semi") if basis.merges_host else host.clear()
+    markers = host.filter(pl.col("kind") == _MARKER)
+    counted = device.filter(pl.col("linked")).select(*_EVENT, "kind")
+    events = pl.concat([counted, host.filter(pl.col("kind") > UNKNOWN)])
+    steps = _step_times(_longest(markers), _longest(_device_runs(device)))
+    frame = _broken_down(steps, events, DEVICE_COMPUTE if has_device else HOST_COMPUTE)
+    frame = frame.join(cut, on="group_id", how="anti", maintain_order="left")
+    if basis.drops_edges:
+        frame = frame.filter(~_is_edge())
+    named = _named(trace, frame, host_names=not has_device or basis.merges_host)
+    return ForeignSteps(basis, has_device, named, _tf_data(trace), _has_unknown_markers(trace))
+
+
+def _cut_groups(trace: TraceView, events: pl.DataFrame) -> pl.DataFrame:
+    """Groups (``group_id``) that reach to an edge of the time window that the trace was cut to; none elsewhere."""
+    at_edge = (pl.col("start_ns") <= 0) | (pl.col("end_ns") >= trace.span_ns)
+    return events.filter(at_edge & trace.is_window).select("group_id").unique()
+
+
+def _has_gpu(trace: TraceView) -> bool:
+    return "gpu" in trace.tables.arrow("devices")["kind"].to_pylist()
+
+
+def _has_unknown_markers(trace: TraceView) -> bool:
+    return ANNOTATED_STEPS_NOTE in trace.tables.arrow("notes")["code"].to_pylist()
+
+
+def _has_groups(trace: TraceView) -> bool:
+    tables = [name for name in ("host_ops", *schema.DEVICE_WORK) if name in trace.tables]
+    return any(
+        trace.tables.scan(name).select(pl.col("group_id").is_not_null().any()).collect().item() for name in tables
+    )
+
+
+def _device_events(trace: TraceView) -> pl.DataFrame:
+    """Grouped device work with its ``kind``; ``linked`` is false where no API call is known to have launched it."""
+    columns = ("process_id", "group_id", "start_ns", "dur_ns", "device_id", "correlation_id")
+    kernels = trace.frame("kernels", *columns, "name")
+    names = kernels["name"].unique().cast(pl.String)
+    nccl = names.filter(names.str.contains(_COLLECTIVE)).to_list()
+    kind = pl.when(pl.col("name").is_in(nccl)).then(COLLECTIVES).otherwise(DEVICE_COMPUTE)
+    kernels = kernels.with_columns(kind.cast(pl.Int8).alias("kind")).drop("name")
+    compute = pl.lit(DEVICE_COMPUTE, pl.Int8).alias("kind")
+    copies = [trace.frame(name, *columns).with_columns(compute) for name in ("memcpy", "memset")]
+    work = pl.concat([kernels, *copies]).filter(pl.col("group_id").is_not_null())
+    return work.select(
+        *_EVENT[:3], end_ns(), "device_id", "kind", pl.col("correlation_id").is_not_null().alias("linked")
+    )
+
+
+def _host_events(trace: TraceView, basis: Basis, *, has_device: bool) -> pl.DataFrame:
+    """Grouped operations and API calls of the host with their ``kind``; markers among them."""
+    calls = trace.frame("cuda_api", "process_id", "group_id", "start_ns", "dur_ns")
+    launch = HOST_PREPARE if has_device else HOST_COMPUTE
+    calls = calls.with_columns(pl.lit(launch, pl.Int8).alias("kind"))
+    ops = trace.frame("host_ops", "process_id", "group_id", "start_ns", "dur_ns", "name", "category")
+    ops = ops.filter(pl.col("group_id").is_not_null()).with_columns(_host_kind(trace, basis, has_device=has_device))
+    both = pl.concat([part.select(*_EVENT[:3], end_ns(), "kind") for part in (calls, ops)])
+    return both.filter(pl.col("group_id").is_not_null() & (pl.col("kind") != _IGNORED))
+
+
+def _host_kind(trace: TraceView, basis: Basis, *, has_device: bool) -> pl.Expr:
+    """Kind of a host operation: by its name, decided once per distinct name."""
+    names = trace.host_names["name"].unique()
+    unmarked = pl.col("name").is_in(list(_UNMARKED))
+
+    def called(pattern: str) -> pl.Expr:
+        return pl.col("name").is_in(names.filter(names.str.contains(pattern)).to_list())
+
+    kind = (
+        pl.when(called(EXPLICIT_MARKER) | ((pl.col("category") == "step") & ~unmarked))
+        .then(_MARKER)
+        .when(called(_DROPPED))
+        .then(_IGNORED)
+        .when(called(_TO_DEVICE))
+        .then(HOST_TO_DEVICE)
+        .when(called(_HOST_COPY))
+        .then(HOST_TO_HOST)
+        .when(called(_PREPARE) & has_device)
+        .then(HOST_PREPARE)
+        .when(called(_INPUT) | ((pl.col("category") == "input") & basis.knows_stages))
+        .then(WAIT_INPUT)
+        .otherwise(HOST_COMPUTE)
+    )
+    return kind.cast(pl.Int8).alias("kind")
+
+
+def _device_runs(device: pl.DataFrame) -> pl.DataFrame:
+    """Stretches in which consecutive events of a device belong to one group: what the originals show as its steps."""
+    ordered = device.sort("device_id", "start_ns", "end_ns", descending=[False, False, True])
+    same = pl.col("device_id", "group_id")
+    run = pl.any_horizontal(same != same.shift(1)).fill_null(value=True).cum_sum().alias("run")
+    runs = ordered.with_columns(run).group_by("run", maintain_order=True)
+    return runs.agg(pl.col("process_id", "group_id", "start_ns").first(), pl.col("end_ns").max()).drop("run")
+
+
+def _longest(markers: pl.DataFrame) -> pl.DataFrame:
+    """The longest marker of each group, the earliest of equals; those without duration mark nothing."""
+    length = pl.col("end_ns") - pl.col("start_ns")
+    lasting = markers.filter(length > 0).sort(length, "start_ns", descending=[True, False])
+    return lasting.unique("group_id", keep="first", maintain_order=True).select(_EVENT)
+
+
+def _step_times(host: pl.DataFrame, device: pl.DataFrame) -> pl.DataFrame:
+    """Begin and end of each step, in order of process and group."""
+    both = host.join(device, on="group_id", how="full", coalesce=True, suffix="_device")
+    encloses = (pl.col("start_ns") <= pl.col("start_ns_device")) & (pl.col("end_ns") >= pl.col("end_ns_device"))
+    by_host = pl.col("start_ns_device").is_null() | encloses.fill_null(value=False)
+    chosen = [
+        pl.when(by_host).then(pl.col(name)).otherwise(pl.col(f"{name}_device")).alias(name)
+        for name in ("process_id", "start_ns", "end_ns")
+    ]
+    return both.select("group_id", *chosen).sort("process_id", "group_id")
+
+
+def _broken_down(steps: pl.DataFrame, events: pl.DataFrame, required: int) -> pl.DataFrame:
+    """Time per class of each step that has an event of kind ``required``."""
+    numbered = steps.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("number"))
+    own = events.join(numbered.select("group_id", "number"), on="group_id", how="inner")
+    columns = [own[name].to_numpy() for name in ("number", "start_ns", "end_ns", "kind")]
+    spans = sweep(*columns)
+    starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    times = _times(spans, starts, ends)
+    classes = [
+        pl.Series(c.key, sum((times[:, kind] for kind in c.kinds), np.zeros(starts.size, np.int64))) for c in CLASSES
+    ]
+    complete = np.zeros(starts.size, dtype=bool)
+    complete[spans.step[spans.kind == required]] = True
+    frame = steps.select("process_id", "group_id", "start_ns", (pl.col("end_ns") - pl.col("start_ns")).alias("step_ns"))
+    return frame.with_columns(classes).filter(pl.Series(complete))
+
+
+def _times(spans: Spans, starts: Array, ends: Array) -> Array:
+    """Nanoseconds of each kind within each step, one row per step; what no event covers is :data:`UNKNOWN`."""
+    shared = np.minimum(spans.ends, ends[spans.step]) - np.maximum(spans.starts, starts[spans.step])
+    width = DEVICE_COMPUTE + 1
+    cells = spans.step * width + spans.kind
+    sums = np.bincount(cells, np.maximum(shared, 0), starts.size * width)  # exact: far below 2**53
+    times = sums.astype(np.int64).reshape(-1, width)
+    times[:, UNKNOWN] = (ends - starts) - times[:, UNKNOWN + 1 :].sum(axis=1)
+    return times
+
+
+def _is_edge() -> pl.Expr:
+    """Whether a step is the first or last of its process, and the process has more than :data:`KEEP_ALL`."""
+    place, count = pl.int_range(pl.len()), pl.len()
+    return ((count > KEEP_ALL) & ((place == 0) | (place == count - 1))).over("process_id")
+
+
+def _named(trace: TraceView, frame: pl.DataFrame, *, host_names: bool) -> pl.DataFrame:
+    """Steps with their names: those of the host's markers where these count, else the numbers of the groups."""
+    number = pl.col("group_id").cast(pl.String)
+    if not host_names or "steps" not in trace.tables:
+        return frame.with_columns(number.alias("step"))
+    declared = trace.frame("steps", "group_id", "name").filter(pl.col("group_id").is_not_null())
+    names = declared.select("group_id", pl.col("name").cast(pl.String).alias("step")).unique("group_id", keep="first")
+    named = frame.join(names, on="group_id", how="left", maintain_order="left")
+    return named.with_columns(pl.col("step").fill_null(number))
+
+
+def _tf_data(trace: TraceView) -> bool:
+    return bool(trace.host_names["name"].str.starts_with("Iterator::").any())

@@ -1,0 +1,159 @@
+"""Where the time of a step goes: exclusive classes that add up to the step exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import polars as pl
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.host_classes import CLASS_TABLES, CLASSES, LABELS, measured, step_classes
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.steps.bases import kineto as kineto_basis
+from traceviz.analyses.steps.bases.kineto import KinetoSteps, kineto_steps
+from traceviz.analyses.steps.bases.kineto_section import kineto_blocks
+from traceviz.analyses.steps.bases.xprof import (
+    KINETO,
+    NO_STEPS,
+    OURS,
+    Basis,
+    ForeignSteps,
+    basis_named,
+    foreign_steps,
+    unusable,
+)
+from traceviz.analyses.steps.bases.xprof_section import foreign_blocks
+from traceviz.analyses.steps.steps import why_no_steps
+from traceviz.report import BY_STEP, Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
+from traceviz.units import counted, format_ns
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Time per class in nanoseconds over the steady steps of all ranks.
+
+    Args:
+        by_step: ``step``, ``process``, ``dur_ns`` and a column per class, for every steady step.
+        measured: Keys of the classes that the capture could see.
+        host_only: Whether a framework ran on the host alone, so that nothing of a device is missing.
+        ranks: Number of ranks whose steps these are.
+    """
+
+    by_step: pl.DataFrame
+    measured: frozenset[str]
+    host_only: bool = False
+    ranks: int = 1
+
+    @cached_property
+    def times(self) -> dict[str, int]:
+        """Time by key of the class."""
+        return {key: int(self.by_step[key].sum()) for key in LABELS}
+
+    @property
+    def steps(self) -> int:
+        """Number of steady steps."""
+        return self.by_step.height
+
+    @property
+    def step_ns(self) -> int:
+        """All steady step time: the sum of the classes."""
+        return sum(self.times.values())
+
+
+@dataclass(frozen=True, slots=True)
+class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps | KinetoSteps]):
+    """Exclusive classes of steady step time, by the priority of :data:`traceviz.analyses.derived.host_classes.CLASSES`.
+
+    Where the user asks for the classes of another program, those: see :mod:`traceviz.analyses.steps.bases.xprof` and
+    :mod:`traceviz.analyses.steps.bases.kineto`.
+    """
+
+    slug: ClassVar[str] = "breakdown"
+    title: ClassVar[str] = "Step time breakdown"
+    needs: ClassVar[tuple[str, ...]] = ()
+    uses: ClassVar[tuple[str, ...]] = CLASS_TABLES
+
+    def run(self, trace: TraceView) -> Breakdown | ForeignSteps | KinetoSteps | Skipped:
+        """Overlap the classes with the steady steps.
+
+        Raises:
+            UsageError: the options name a basis that does not exist.
+        """
+        basis = basis_named(trace.options.basis)
+        if basis is not None:
+            return self._foreign(trace, basis)
+        if trace.options.basis == KINETO:
+            return self._kineto(trace)
+        if not trace.steady:
+            return self.skipped(f"{why_no_steps(trace)[0]}, so there is no step time to break down")
+        host_only = "host_ops" in trace.tables and not trace.has_device_tables and not trace.tables.rows("devices")
+        return Breakdown(step_classes(trace), measured(trace), host_only, ranks=len(trace.steady))
+
+    def _foreign(self, trace: TraceView, basis: Basis) -> ForeignSteps | Skipped:
+        reason = unusable(trace, basis)
+        if reason:
+            return self.skipped(reason)
+        found = foreign_steps(trace, basis)
+        if found.frame.is_empty():
+            return self.skipped(f"{basis.name} finds no steps and says: “{NO_STEPS}” Use --basis {OURS}")
+        return found
+
+    def _kineto(self, trace: TraceView) -> KinetoSteps | Skipped:
+        reason = kineto_basis.unusable(trace)
+        if reason:
+            return self.skipped(reason)
+        found = kineto_steps(trace)
+        return found if found.frame.height else self.skipped(f"{KINETO} finds neither steps nor operators")
+
+    def describe(self, result: Breakdown | ForeignSteps | KinetoSteps) -> Section:
+        """One stacked bar, and the table behind it."""
+        if isinstance(result, KinetoSteps):
+            return Section(self.slug, self.title, kineto_blocks(result))
+        if isinstance(result, ForeignSteps):
+            return Section(self.slug, self.title, foreign_blocks(result))
+        total = result.step_ns
+        shown = [c for c in CLASSES if c.key in result.measured or result.times[c.key]]
+        bars = tuple(Bar(c.key, c.label, result.times[c.key], _share(result.times[c.key], total)) for c in shown)
+        columns = (
+            Column("class", "Class", "text", 0),
+            Column("total_ns", "Total", "ns", 0),
+            Column("share_of_step", "Of step time", "ratio", 0, bar=True),
+            Column("per_step_ns", "Per step", "ns", 1),
+        )
+        rows = tuple(
+            (c.key, result.times[c.key], _share(result.times[c.key], total), round(result.times[c.key] / result.steps))
+            for c in shown
+        )
+        of_ranks = f" of {result.ranks:,} ranks" if result.ranks > 1 else ""
+        whole = f"time of {counted(result.steps, 'steady step')}{of_ranks} ({format_ns(total)})"
+        facts = (Fact("basis", "basis", OURS), Fact("step_ns", "steady step time", total, "ns"))
+        blocks: list[Block] = [
+            Facts(facts, audience="machine"),
+            Bars("Step time", whole, "ns", bars),
+            Grid(columns, rows, audience="machine"),
+            _by_step(result.by_step, tuple(c.key for c in shown)),
+        ]
+        unseen = [LABELS[c.key] for c in CLASSES if c.key not in result.measured and c.key != "input_wait"]
+        if result.host_only:
+            blocks.append(Prose("No device was captured: host compute is the program's own work."))
+        elif unseen:
+            blocks.append(Prose(f"Not recorded by this capture: {', '.join(unseen)}."))
+        return Section(self.slug, self.title, tuple(blocks))
+
+
+def _by_step(frame: pl.DataFrame, keys: tuple[str, ...]) -> Grid:
+    """Classes of every step: what comparisons resample."""
+    own = (
+        Column("step", "Step", "id", 0),
+        Column("process", "Process", "id", 2),
+        Column("dur_ns", "Duration", "ns", 0),
+    )
+    columns = (*own, *(Column(key, LABELS[key], "ns", 1) for key in keys))
+    rows = tuple(frame.select(column.name for column in columns).iter_rows())
+    return Grid(columns, rows, BY_STEP, audience="machine")
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0

@@ -32,7 +32,7 @@ from archive_traces import make
 from side_by_side import Measurement, measure, run_here
 
 if TYPE_CHECKING:
-    from traceviz.archive.runner import Runner
+    from traceviz.archive.runners.local import Runner
 
 QUERIES = {
     "kernels by name": "SELECT name, count(*) AS n, sum(dur_ns) AS ns FROM kernels GROUP BY name ORDER BY ns DESC",
@@ -149,14 +149,14 @@ def _by_hand(what: str, sources: Path, target: Path) -> Callable[[], int]:
 @contextmanager
 def _runner(route: str) -> Iterator[Runner]:
     """Who does the work of a route."""
-    from traceviz.archive.runner import LocalRunner, SerialRunner
+    from traceviz.archive.runners.local import LocalRunner, SerialRunner
 
     if route != DASK:
         yield LocalRunner() if route == LOCAL else SerialRunner()
         return
     from distributed import Client, LocalCluster
 
-    from traceviz.archive.dask_runner import DaskRunner
+    from traceviz.archive.runners.dask import DaskRunner
 
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
         client.wait_for_workers(2)
@@ -164,9 +164,9 @@ def _runner(route: str) -> Iterator[Runner]:
 
 
 def _adding(sources: Path, target: Path, runner: Runner) -> Callable[[], int]:
-    from traceviz.archive.add import add
-    from traceviz.archive.ingest import IngestOptions
-    from traceviz.archive.store import Store
+    from traceviz.archive.ingest.add import add
+    from traceviz.archive.ingest.ingest import IngestOptions
+    from traceviz.archive.storage.store import Store
 
     shutil.rmtree(target, ignore_errors=True)
 
@@ -183,11 +183,11 @@ def _adding(sources: Path, target: Path, runner: Runner) -> Callable[[], int]:
 
 def _asking(what: str, target: Path, runner: Runner | None) -> Callable[[], int]:
     """Work on an archive that the same route made; where there is a runner, by its workers."""
-    from traceviz.archive.asked import AskedReport, report_for
-    from traceviz.archive.query import Engine
-    from traceviz.archive.runner import run_one
-    from traceviz.archive.shards import engine_over_parts
-    from traceviz.archive.store import Store
+    from traceviz.archive.query.engine import Engine
+    from traceviz.archive.query.request import AskedReport, report_for
+    from traceviz.archive.query.shards import engine_over_parts
+    from traceviz.archive.runners.local import run_one
+    from traceviz.archive.storage.store import Store
 
     store = Store.at(target)
 

@@ -26,7 +26,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from traceviz.analyses.registry import ANALYSES
-from traceviz.archive.columns import COLUMNS
+from traceviz.archive.catalogue.columns import COLUMNS
 from traceviz.cli import main as traceviz
 from traceviz.rules import RULES, Rule
 from traceviz.schema import TABLES, Column, Table
@@ -80,12 +80,12 @@ def _cell(text: str) -> str:
 
 
 def catalogue_page() -> str:
-    """``catalogue.md`` from :mod:`traceviz.archive.columns`."""
+    """``catalogue.md`` from :mod:`traceviz.archive.catalogue.columns`."""
     rows = "\n".join(_column(column) for column in COLUMNS)
     return f"""\
 # Catalogue
 
-{GENERATED.format(source="traceviz/archive/columns.py")}
+{GENERATED.format(source="traceviz/archive/catalogue/columns.py")}
 
 What an [archive](archive.md) knows of its traces, a row for each trace and rank: the columns of
 `traceviz archive list`, of `--where`, of the table `catalogue` in [queries](queries.md), and of

@@ -7,7 +7,7 @@ import pytest
 
 from scripts.generate_docs import DOCS, PAGES, main, outdated
 from traceviz.analyses.registry import ANALYSES
-from traceviz.archive.columns import CATALOGUE
+from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.rules import RULES
 from traceviz.schema import TABLES
 

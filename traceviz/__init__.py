@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from traceviz.api import AnalysisOptions, RenderOptions, Selection, analyze, convert, report_on, to_text
     from traceviz.api import compare as compare_runs
     from traceviz.api import open_trace as open  # noqa: A004 (traceviz.open, as in gzip.open)
-    from traceviz.archive.collection import Archive
+    from traceviz.archive.archive import Archive
     from traceviz.errors import TracevizError
     from traceviz.recording import CollectOptions, collect
     from traceviz.report import Report
@@ -31,7 +31,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AnalysisOptions": "traceviz.api",
-    "Archive": "traceviz.archive.collection",
+    "Archive": "traceviz.archive.archive",
     "CollectOptions": "traceviz.recording",
     "RenderOptions": "traceviz.api",
     "Report": "traceviz.report",

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from traceviz.archive.add import Added, Quarantined
-    from traceviz.archive.item import Refused
-    from traceviz.archive.store import Store
-    from traceviz.archive.verify import Repaired, Verified
+    from traceviz.archive.ingest.add import Added, Quarantined
+    from traceviz.archive.sources.item import Refused
+    from traceviz.archive.storage.store import Store
+    from traceviz.archive.upkeep.verify import Repaired, Verified
     from traceviz.report import Report
 
 _INTERRUPTED = 130
@@ -79,10 +79,10 @@ def add(place: str, sources: tuple[str, ...], *, tags: tuple[str, ...], strict: 
     A trace that is there is not added twice, whatever its name. One that cannot be read is quarantined with the reason.
     What is private is removed first. An add that was interrupted goes on where it was.
     """
-    from traceviz.archive.add import add as add_traces
-    from traceviz.archive.ingest import IngestOptions
-    from traceviz.archive.runner import runner_for
-    from traceviz.archive.store import Store
+    from traceviz.archive.ingest.add import add as add_traces
+    from traceviz.archive.ingest.ingest import IngestOptions
+    from traceviz.archive.runners.local import runner_for
+    from traceviz.archive.storage.store import Store
     from traceviz.collectors.run.plan import parse_tags
 
     store = Store.at(place)
@@ -115,8 +115,8 @@ def list_traces(
     place: str, condition: str | None, columns: str | None, sort: str | None, limit: int | None, **options: Any
 ) -> None:
     """List traces, a row for each rank."""
-    from traceviz.archive.columns import COLUMNS
-    from traceviz.archive.listing import listing
+    from traceviz.archive.catalogue.columns import COLUMNS
+    from traceviz.archive.catalogue.listing import listing
 
     shown = tuple(one.name for one in COLUMNS) if columns == "all" else _names(columns)
     if columns is not None and not shown:
@@ -136,8 +136,8 @@ def show(place: str, trace_id: str, sections: tuple[str, ...], top: int | None, 
 
     It is what `traceviz report` says of the trace.
     """
-    from traceviz.archive.chosen import full_id
-    from traceviz.archive.listing import saved_report
+    from traceviz.archive.catalogue.listing import saved_report
+    from traceviz.archive.query.chosen import full_id
 
     store, rows = _opened(place)
     wanted = full_id(rows, trace_id)
@@ -155,8 +155,8 @@ def verify(place: str, *, quick: bool, repair: bool) -> None:
     Exits with 1 where something is wrong, and says what. --repair makes rows of the catalogue again, takes out traces
     of which a file is missing or damaged (adding their sources brings them back), and removes what is left over.
     """
-    from traceviz.archive import verify as verifying
-    from traceviz.archive.store import Store
+    from traceviz.archive.storage.store import Store
+    from traceviz.archive.upkeep import verify as verifying
 
     store = Store.at(place)
     with progress_bar_on_stderr() as progress:
@@ -177,8 +177,8 @@ def verify(place: str, *, quick: bool, repair: bool) -> None:
 @_where
 def remove(place: str, trace_ids: tuple[str, ...], condition: str | None) -> None:
     """Remove the traces ID..., or those of a condition. Nothing is asked, and nothing can be taken back."""
-    from traceviz.archive.chosen import chosen
-    from traceviz.archive.removal import remove as remove_traces
+    from traceviz.archive.query.chosen import chosen
+    from traceviz.archive.upkeep.removal import remove as remove_traces
 
     store, rows = _opened(place)
     count = remove_traces(store, chosen(rows, trace_ids, condition))
@@ -196,8 +196,8 @@ def export(
     place: str, trace_ids: tuple[str, ...], condition: str | None, table: str | None, output: Path, *, force: bool
 ) -> None:
     """Copy traces as traceviz folders OUTPUT/ID, which `traceviz report` reads; or one table of all of them."""
-    from traceviz.archive.chosen import chosen
-    from traceviz.archive.export import export_folders, export_table
+    from traceviz.archive.query.chosen import chosen
+    from traceviz.archive.upkeep.export import export_folders, export_table
 
     store, rows = _opened(place)
     ids = chosen(_ready(rows) if condition else rows, trace_ids, condition)
@@ -223,8 +223,9 @@ def _opened(place: str) -> tuple[Store, pl.DataFrame]:
     """
     import polars as pl
 
-    from traceviz.archive import catalogue, layout
-    from traceviz.archive.store import Store
+    from traceviz.archive.catalogue import segments as catalogue
+    from traceviz.archive.storage import layout
+    from traceviz.archive.storage.store import Store
 
     store = Store.at(place)
     layout.check(store)
@@ -232,13 +233,13 @@ def _opened(place: str) -> tuple[Store, pl.DataFrame]:
 
 
 def _filtered(rows: pl.DataFrame, condition: str | None) -> pl.DataFrame:
-    from traceviz.archive.where import where
+    from traceviz.archive.query.where import where
 
     return where(rows, condition) if condition else rows
 
 
 def _ready(rows: pl.DataFrame) -> pl.DataFrame:
-    from traceviz.archive.catalogue import ready
+    from traceviz.archive.catalogue.segments import ready
 
     return ready(rows)
 
@@ -314,7 +315,7 @@ def _titled(title: str, lines: list[str], count: int) -> list[str]:
 
 def _called(place: str) -> str:
     """An archive as it was named, without user and password."""
-    from traceviz.archive.places import shown
+    from traceviz.archive.sources.locations import shown
 
     return shown(place)
 

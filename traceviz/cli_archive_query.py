@@ -17,8 +17,8 @@ from traceviz.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from traceviz.archive.query import Engine
-    from traceviz.archive.shards import RemoteEngine
+    from traceviz.archive.query.engine import Engine
+    from traceviz.archive.query.shards import RemoteEngine
 
 FORMATS = ("terminal", "csv", "json", "markdown", "parquet")
 _FOR_PEOPLE = frozenset({"terminal", "markdown"})
@@ -64,7 +64,7 @@ def query(archive: str, sql: str, format_name: str, output: Path | None, *, forc
     Of a Dask cluster one worker answers SQL as a whole. To divide the work, say with --per-part what is counted in
     every part of the traces, and with SQL how the table parts of these counts adds up.
     """
-    from traceviz.archive import query_answer as answers
+    from traceviz.archive.query import answer as answers
 
     _check(format_name, output, force=force)
     text = sys.stdin.read() if sql == "-" else sql
@@ -92,10 +92,10 @@ def _engine(
     Raises:
         UsageError: there is no archive, or both workers and a scheduler are named.
     """
-    from traceviz.archive.query import Engine
-    from traceviz.archive.runner import runner_for
-    from traceviz.archive.shards import RemoteEngine, engine_over_parts
-    from traceviz.archive.store import Store
+    from traceviz.archive.query.engine import Engine
+    from traceviz.archive.query.shards import RemoteEngine, engine_over_parts
+    from traceviz.archive.runners.local import runner_for
+    from traceviz.archive.storage.store import Store
 
     store, memory = Store.at(place), others["memory"]
     if per_part is not None:
@@ -130,7 +130,7 @@ def _check(format_name: str, output: Path | None, *, force: bool) -> None:
 
 def _export(batches: pa.RecordBatchReader, format_name: str, output: Path | None, *, force: bool) -> None:
     """The answer for programs, as it comes: the file appears when it is complete, and stdout gets all or nothing."""
-    from traceviz.archive import query_answer as answers
+    from traceviz.archive.query import answer as answers
     from traceviz.files import new_file
 
     pieces = answers.csv(batches) if format_name == "csv" else answers.as_json(batches)

@@ -13,8 +13,8 @@ from traceviz.cli_parts import page_width, progress_bar_on_stderr, wants_color, 
 from traceviz.errors import NoVerdictError, UsageError
 
 if TYPE_CHECKING:
-    from traceviz.archive.runner import Runner
-    from traceviz.archive.store import Store
+    from traceviz.archive.runners.local import Runner
+    from traceviz.archive.storage.store import Store
     from traceviz.report import Report
 
 Answer = TypeVar("Answer")
@@ -57,8 +57,8 @@ def report(archive: str, job: str | None, condition: str | None, top: int, **opt
 
     With --job, the traces of one job's ranks are one unit: imbalance, stragglers, collective skew.
     """
-    from traceviz.archive.asked import AskedReport, report_for
-    from traceviz.archive.store import Store
+    from traceviz.archive.query.request import AskedReport, report_for
+    from traceviz.archive.storage.store import Store
 
     workers, scheduler = (options.pop(name) for name in ("workers", "scheduler"))
     _check_page(**options)
@@ -97,11 +97,11 @@ def trend(archive: str, metric: str, condition: str | None, **options: Any) -> N
     where it cannot be judged.
     """
     from traceviz import cli_gates
-    from traceviz.archive.asked import AskedTrend, trend_for
-    from traceviz.archive.saved_figures import is_in_catalogue
-    from traceviz.archive.store import Store
-    from traceviz.archive.trend import TrendOptions
-    from traceviz.archive.trend_report import document, gate
+    from traceviz.archive.query.request import AskedTrend, trend_for
+    from traceviz.archive.storage.store import Store
+    from traceviz.archive.trends.report import document, gate
+    from traceviz.archive.trends.saved_figures import is_in_catalogue
+    from traceviz.archive.trends.trend import TrendOptions
     from traceviz.compare.budgets import parse_share
     from traceviz.compare.gates import gated
 
@@ -137,8 +137,8 @@ def _runner(store: Store, workers: int | None, scheduler: str | None) -> Runner:
     Raises:
         UsageError: there is no archive, or both are given.
     """
-    from traceviz.archive import layout
-    from traceviz.archive.runner import SerialRunner, runner_for
+    from traceviz.archive.runners.local import SerialRunner, runner_for
+    from traceviz.archive.storage import layout
 
     layout.check(store)  # a cluster would write there, to see whether its workers see it
     return SerialRunner() if workers is None and scheduler is None else runner_for(workers, scheduler, store)
@@ -150,7 +150,7 @@ def _answer(function: Callable[..., Answer], asked: object, runner: Runner | Non
     Raises:
         TracevizError: it has no answer, or there is no such cluster.
     """
-    from traceviz.archive.runner import run_one
+    from traceviz.archive.runners.local import run_one
 
     if runner is not None:
         return run_one(runner, function, asked)

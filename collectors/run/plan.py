@@ -1,4 +1,4 @@
-"""Deciding what records: from what was asked for and what can record here to one :class:`~traceviz.collectors.base.Plan`. Pure."""
+"""Deciding what records: from what was asked for and what can record here to one plan. Pure."""
 
 from __future__ import annotations
 

@@ -6,11 +6,11 @@ python -m tests.archive.adding ARCHIVE WORKERS SOURCE...
 import sys
 from pathlib import Path
 
-from traceviz.archive.add import add
-from traceviz.archive.ingest import IngestOptions
-from traceviz.archive.layout import OWN_FILES
-from traceviz.archive.runner import LocalRunner, SerialRunner
-from traceviz.archive.store import Store
+from traceviz.archive.ingest.add import add
+from traceviz.archive.ingest.ingest import IngestOptions
+from traceviz.archive.runners.local import LocalRunner, SerialRunner
+from traceviz.archive.storage.layout import OWN_FILES
+from traceviz.archive.storage.store import Store
 
 SAMPLES = (
     "synthetic/healthy.sqlite",

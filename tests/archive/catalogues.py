@@ -4,9 +4,10 @@ import polars as pl
 import pyarrow as pa
 
 from traceviz import api
-from traceviz.archive import catalogue, layout
-from traceviz.archive.columns import CATALOGUE
-from traceviz.archive.facts import Origin, ready_rows, table_of
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.archive.catalogue.rows import Origin, ready_rows, table_of
+from traceviz.archive.storage import layout
 from traceviz.render.json import dumps
 from traceviz.tables import load, write_tables
 

@@ -7,7 +7,7 @@ import uuid
 import pytest
 from moto.server import ThreadedMotoServer
 
-from traceviz.archive import spool
+from traceviz.archive.sources.packed import spool
 
 
 @pytest.fixture(scope="session")
@@ -50,8 +50,8 @@ def bucket(s3_environment, monkeypatch):
 def filled_once(tmp_path_factory, samples):
     """A folder of sources and an archive of them: five traces that can be read, two that cannot. Not to be changed."""
     from tests.archive.sources import make_sources
-    from traceviz.archive.collection import Archive
-    from traceviz.archive.runner import SerialRunner
+    from traceviz.archive.archive import Archive
+    from traceviz.archive.runners.local import SerialRunner
 
     folder = tmp_path_factory.mktemp("filled")
     sources = make_sources(folder / "sources", samples)

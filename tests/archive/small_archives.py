@@ -3,9 +3,10 @@
 import pyarrow as pa
 
 from tests.analyses.builders import tables
-from traceviz.archive import catalogue, layout
-from traceviz.archive.columns import CATALOGUE
-from traceviz.archive.store import Store
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.archive.storage import layout
+from traceviz.archive.storage.store import Store
 from traceviz.tables import write_tables
 
 GEMM, RELU = "sm80_gemm_f16", "relu_elementwise"

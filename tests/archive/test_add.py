@@ -23,12 +23,12 @@ from tests.archive.sources import (
     files_of,
     make_sources,
 )
-from traceviz.archive import add as adding
-from traceviz.archive import catalogue
-from traceviz.archive.collection import Archive
-from traceviz.archive.layout import ROWS
-from traceviz.archive.runner import LocalRunner, RunnerError, SerialRunner
-from traceviz.archive.verify import ABANDONED_S
+from traceviz.archive.archive import Archive
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.ingest import add as adding
+from traceviz.archive.runners.local import LocalRunner, RunnerError, SerialRunner
+from traceviz.archive.storage.layout import ROWS
+from traceviz.archive.upkeep.verify import ABANDONED_S
 from traceviz.errors import OutputError, UsageError
 
 SERIAL = SerialRunner()
@@ -146,7 +146,7 @@ def test_an_add_whose_catalogue_was_never_written_is_taken_up_without_converting
     for name in catalogue.segments(archive.store):
         archive.store.remove(catalogue.FOLDER, name)
     assert archive.rows().is_empty()
-    monkeypatch.setattr("traceviz.archive.ingest.write_tables", _fails)
+    monkeypatch.setattr("traceviz.archive.ingest.ingest.write_tables", _fails)
     done = archive.add(filled / "sources", runner=SERIAL)
     assert (done.added, done.taken_up, len(done.quarantined)) == (5, 5, 2)
     assert names(archive.rows()) == READABLE

@@ -14,11 +14,11 @@ import pytest
 
 from tests.archive import adding
 from tests.conftest import REPOSITORY
-from traceviz.archive import catalogue
-from traceviz.archive.add import add
-from traceviz.archive.runner import LocalRunner, SerialRunner
-from traceviz.archive.store import Store
-from traceviz.archive.verify import repair, verify
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.ingest.add import add
+from traceviz.archive.runners.local import LocalRunner, SerialRunner
+from traceviz.archive.storage.store import Store
+from traceviz.archive.upkeep.verify import repair, verify
 from traceviz.errors import OutputError
 
 COUNT = 5

@@ -11,12 +11,12 @@ from polars.testing import assert_frame_equal
 
 from tests.archive import adding
 from tests.archive.clusters import dask_cluster, wait_until
-from traceviz.archive import catalogue
-from traceviz.archive.add import add
-from traceviz.archive.dask_runner import DaskRunner
-from traceviz.archive.runner import LocalRunner, SerialRunner
-from traceviz.archive.store import Store
-from traceviz.archive.verify import verify
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.ingest.add import add
+from traceviz.archive.runners.dask import DaskRunner
+from traceviz.archive.runners.local import LocalRunner, SerialRunner
+from traceviz.archive.storage.store import Store
+from traceviz.archive.upkeep.verify import verify
 
 WHEN = ("added_ns", "changed_ns")
 COUNT = len(adding.SAMPLES)

@@ -8,12 +8,13 @@ import pytest
 from tests.archive.catalogues import archive_of, catalogue_of, nightly
 from tests.archive.clusters import dask_cluster
 from tests.conftest import REPOSITORY
-from traceviz.archive import catalogue, layout
-from traceviz.archive.asked import AskedReport, AskedTrend, report_for, trend_for
-from traceviz.archive.columns import CATALOGUE
-from traceviz.archive.runner import run_one, runner_for
-from traceviz.archive.store import Store
-from traceviz.archive.trend_report import document
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.archive.query.request import AskedReport, AskedTrend, report_for, trend_for
+from traceviz.archive.runners.local import run_one, runner_for
+from traceviz.archive.storage import layout
+from traceviz.archive.storage.store import Store
+from traceviz.archive.trends.report import document
 from traceviz.errors import UsageError
 
 FILES = sorted((REPOSITORY / "sample_traces" / "synthetic" / "torch_four_ranks_straggler").iterdir())

@@ -7,10 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.archive.small_archives import add_rows, new_archive
-from traceviz.archive import catalogue
-from traceviz.archive.catalogue import FOLDER
-from traceviz.archive.columns import CATALOGUE
-from traceviz.archive.verify import repair, verify
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.archive.catalogue.segments import FOLDER
+from traceviz.archive.upkeep.verify import repair, verify
 from traceviz.errors import DamagedTraceError
 
 FLIPS, LARGEST = 200, 256

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from traceviz.archive.change_points import Search, change_points
+from traceviz.archive.trends.change_points import Search, change_points
 
 QUICK = Search(permutations=199)
 

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.archive.sources import INPUT_BOUND, LAUNCH_BOUND, POINTER, make_sources
-from traceviz.archive.collection import Archive
+from traceviz.archive.archive import Archive
 from traceviz.cli import main
 
 

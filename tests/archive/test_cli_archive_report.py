@@ -9,10 +9,11 @@ from click.testing import CliRunner
 from tests.archive.catalogues import archive_of, catalogue_of, nightly
 from tests.conftest import REPOSITORY
 from traceviz import api
-from traceviz.archive import catalogue, layout
-from traceviz.archive.columns import CATALOGUE
-from traceviz.archive.saved_figures import with_figure
-from traceviz.archive.store import Store
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.archive.storage import layout
+from traceviz.archive.storage.store import Store
+from traceviz.archive.trends.saved_figures import with_figure
 from traceviz.cli import main
 
 FILES = sorted((REPOSITORY / "sample_traces" / "synthetic" / "torch_four_ranks_straggler").iterdir())

@@ -10,7 +10,7 @@ import pytest
 import traceviz
 from tests.archive.sources import INPUT_BOUND, LAUNCH_BOUND, READABLE, UNREADABLE
 from traceviz import schema
-from traceviz.archive.collection import Archive
+from traceviz.archive.archive import Archive
 from traceviz.errors import UsageError
 
 

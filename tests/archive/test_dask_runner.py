@@ -15,10 +15,10 @@ from distributed import Client
 import traceviz
 from tests.archive import work
 from tests.archive.clusters import dask_cluster, wait_until
-from traceviz.archive import dask_runner
-from traceviz.archive.dask_runner import DaskRunner
-from traceviz.archive.runner import RunnerError, runner_for
-from traceviz.archive.store import Store
+from traceviz.archive.runners import dask as dask_runner
+from traceviz.archive.runners.dask import DaskRunner
+from traceviz.archive.runners.local import RunnerError, runner_for
+from traceviz.archive.storage.store import Store
 from traceviz.errors import OutputError, UsageError, WorkerError
 
 
@@ -206,5 +206,5 @@ def test_the_command_line_names_a_scheduler(tmp_path):
 def test_the_command_line_does_not_load_dask():
     import subprocess
 
-    code = "import sys, traceviz.cli, traceviz.archive.runner; sys.exit('distributed' in sys.modules)"
+    code = "import sys, traceviz.cli, traceviz.archive.runners.local; sys.exit('distributed' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -12,11 +12,12 @@ import fsspec
 import pytest
 
 from tests.archive.packing import SUFFIX, TRACE, codes, fetched, found, hashes, packed_in, tar_of, trace, zip_of
-from traceviz.archive import discover, spool
-from traceviz.archive.discover import fetch, items
-from traceviz.archive.hashes import source_sha256
-from traceviz.archive.item import Limits
-from traceviz.archive.recognise import is_trace, jobs, whole_folders
+from traceviz.archive.sources import discover
+from traceviz.archive.sources.discover import fetch, items
+from traceviz.archive.sources.hashes import source_sha256
+from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.packed import spool
+from traceviz.archive.sources.recognise import is_trace, jobs, whole_folders
 from traceviz.errors import UnknownFormatError, UsageError
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"

@@ -7,11 +7,11 @@ import pytest
 from scripts.generate_docs import DOCS
 from tests.analyses.builders import tables
 from tests.archive.small_archives import GEMM, add_trace, documented, finding, new_archive
-from traceviz.archive import catalogue
-from traceviz.archive.query import Engine
-from traceviz.archive.runner import SerialRunner
-from traceviz.archive.shards import engine_over_parts
-from traceviz.archive.stakes import at_stake, with_times
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.population.time_at_stake import at_stake, with_times
+from traceviz.archive.query.engine import Engine
+from traceviz.archive.query.shards import engine_over_parts
+from traceviz.archive.runners.local import SerialRunner
 
 PAGE = (DOCS / "queries.md").read_text(encoding="utf-8")
 QUERIES = dict(

@@ -6,8 +6,8 @@ import pytest
 
 import traceviz
 from tests.archive.sources import INPUT_BOUND, LAUNCH_BOUND, POINTER, SUMMARY
-from traceviz.archive.collection import Archive
-from traceviz.archive.export import export_table
+from traceviz.archive.archive import Archive
+from traceviz.archive.upkeep.export import export_table
 from traceviz.errors import DamagedTraceError, OutputExistsError, UsageError
 
 

@@ -6,8 +6,9 @@ import fsspec
 import pytest
 
 from tests.archive.packing import codes, fetched, found, packed_in
-from traceviz.archive.collection import Archive
-from traceviz.archive.exported_reports import (
+from traceviz.archive.archive import Archive
+from traceviz.archive.runners.local import SerialRunner
+from traceviz.archive.sources.exported_reports import (
     companions,
     export_of,
     exported,
@@ -15,8 +16,7 @@ from traceviz.archive.exported_reports import (
     reports_by_export,
     told_of_report,
 )
-from traceviz.archive.item import Item, Limits
-from traceviz.archive.runner import SerialRunner
+from traceviz.archive.sources.item import Item, Limits
 from traceviz.cli import main
 from traceviz.scrub import secrets_in
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import traceviz
-from traceviz.archive.columns import CATALOGUE
-from traceviz.archive.facts import Origin, quarantined_rows, ready_rows, stated_tags, tag_pairs, with_times
+from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.archive.catalogue.rows import Origin, quarantined_rows, ready_rows, stated_tags, tag_pairs, with_times
 from traceviz.compare.metrics import METRICS, Candidate
 from traceviz.report import Finding, Severity
 from traceviz.tables import TraceTables

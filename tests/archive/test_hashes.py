@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from traceviz.archive.hashes import files_in, relevant, source_sha256
+from traceviz.archive.sources.hashes import files_in, relevant, source_sha256
 from traceviz.errors import UnknownFormatError
 
 

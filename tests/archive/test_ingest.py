@@ -6,12 +6,12 @@ import json
 import pytest
 
 from tests.archive.sources import INPUT_BOUND
-from traceviz.archive import ingest as ingesting
-from traceviz.archive.ingest import Ingested, IngestOptions, error_text, ingest, quarantine
-from traceviz.archive.item import Item
-from traceviz.archive.layout import create, manifest_of, trace_parts
-from traceviz.archive.own_rows import stored_rows
-from traceviz.archive.store import Store
+from traceviz.archive.catalogue.own_rows import stored_rows
+from traceviz.archive.ingest import ingest as ingesting
+from traceviz.archive.ingest.ingest import Ingested, IngestOptions, error_text, ingest, quarantine
+from traceviz.archive.sources.item import Item
+from traceviz.archive.storage.layout import create, manifest_of, trace_parts
+from traceviz.archive.storage.store import Store
 from traceviz.errors import DamagedTraceError, MissingToolError, OutputError, UnknownFormatError
 
 OPTIONS = IngestOptions(now_ns=1)

@@ -9,9 +9,9 @@ import pytest
 
 import traceviz
 from tests.archive.sources import INPUT_BOUND, LAUNCH_BOUND, POINTER, RANKS, SUMMARY, UNREADABLE
-from traceviz.archive.collection import Archive
-from traceviz.archive.columns import COLUMNS
-from traceviz.archive.listing import ERROR_COLUMNS, listing
+from traceviz.archive.archive import Archive
+from traceviz.archive.catalogue.columns import COLUMNS
+from traceviz.archive.catalogue.listing import ERROR_COLUMNS, listing
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.render.json import dumps
 from traceviz.report import Grid

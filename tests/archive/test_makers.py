@@ -3,14 +3,15 @@
 import subprocess
 import sys
 
-from traceviz.archive import layout, makers
-from traceviz.archive.store import Store
+from traceviz.archive.storage import layout
+from traceviz.archive.storage import writers as makers
+from traceviz.archive.storage.store import Store
 
-NAME = "from traceviz.archive.makers import new_name; print(new_name(), flush=True); input()"
+NAME = "from traceviz.archive.storage.writers import new_name; print(new_name(), flush=True); input()"
 
 WRITER = """
 import sys
-from traceviz.archive.store import Store
+from traceviz.archive.storage.store import Store
 with Store(sys.argv[1]).new_folder("traces", "one"):
     print(flush=True)
     input()

@@ -23,11 +23,11 @@ from tests.archive.packing import (
     without_descriptors,
     zip_of,
 )
-from traceviz.archive import members, spool, tars
-from traceviz.archive.discover import fetch
-from traceviz.archive.item import Limits
-from traceviz.archive.names import printable, unsafe
-from traceviz.archive.places import Place
+from traceviz.archive.sources.discover import fetch
+from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.locations import Place
+from traceviz.archive.sources.packed import members, spool, tars
+from traceviz.archive.sources.packed.names import printable, unsafe
 from traceviz.errors import DamagedTraceError, OutputError, UnknownFormatError
 
 A, B = f"a{SUFFIX}", f"b{SUFFIX}"
@@ -416,8 +416,8 @@ def test_a_compressed_tar_is_unpacked_once_for_all_processes_and_removed_by_the_
     assert (folder.stat().st_mode & 0o777, copy.stat().st_mode & 0o777) == (0o700, 0o400)
     script = (
         "import sys, tempfile; tempfile.tempdir = sys.argv[2]\n"
-        "from traceviz.archive import members; from traceviz.archive.item import Limits\n"
-        "from traceviz.archive.places import Place\n"
+        "from traceviz.archive import members; from traceviz.archive.sources.item import Limits\n"
+        "from traceviz.archive.sources.locations import Place\n"
         "members._unpacked = None\n"  # would fail if called
         "print(list(members.index_of(Place(sys.argv[1], 't'), Limits()).entries))"
     )
@@ -620,8 +620,8 @@ def test_processes_that_come_at_once_make_1_copy(tmp_path, own_spool):
     made = tar_of(tmp_path / "t.tar.zst", [(f"{number}.sqlite", os.urandom(100_000)) for number in range(30)])
     script = (
         "import sys, tempfile; tempfile.tempdir = sys.argv[2]\n"
-        "from traceviz.archive import members; from traceviz.archive.item import Limits\n"
-        "from traceviz.archive.places import Place\n"
+        "from traceviz.archive import members; from traceviz.archive.sources.item import Limits\n"
+        "from traceviz.archive.sources.locations import Place\n"
         "made, unpacked = [], members._unpacked\n"
         "members._unpacked = lambda *given: made.append(1) or unpacked(*given)\n"
         "entries = members.index_of(Place(sys.argv[1], 't'), Limits()).entries\n"

@@ -8,9 +8,9 @@ import tarfile
 import polars as pl
 import pytest
 
-from traceviz.archive.collection import Archive
-from traceviz.archive.names import MOST_PART, plain_path
-from traceviz.archive.runner import LocalRunner, SerialRunner
+from traceviz.archive.archive import Archive
+from traceviz.archive.runners.local import LocalRunner, SerialRunner
+from traceviz.archive.sources.packed.names import MOST_PART, plain_path
 
 BYTE = os.fsdecode(b"\xe9")
 KINETO = "synthetic/torch_healthy.pt.trace.json.gz"

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.archive.catalogues import DAY_NS, START_NS, catalogue_of, nightly
-from traceviz.archive.observations import FIGURES, date, figure, natural, observations, tag_names, with_runs
+from traceviz.archive.population.observations import FIGURES, date, figure, natural, observations, tag_names, with_runs
 from traceviz.errors import UsageError
 
 

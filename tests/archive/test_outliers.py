@@ -3,7 +3,7 @@
 import pytest
 
 from tests.archive.catalogues import catalogue_of
-from traceviz.archive.outliers import outliers
+from traceviz.archive.population.outliers import outliers
 
 
 def found(*rows):

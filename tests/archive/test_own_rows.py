@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from tests.archive.sources import INPUT_BOUND
-from traceviz.archive.collection import Archive
-from traceviz.archive.layout import ROWS
-from traceviz.archive.own_rows import stored_rows
-from traceviz.archive.runner import SerialRunner
-from traceviz.archive.store import LAST
+from traceviz.archive.archive import Archive
+from traceviz.archive.catalogue.own_rows import stored_rows
+from traceviz.archive.runners.local import SerialRunner
+from traceviz.archive.storage.layout import ROWS
+from traceviz.archive.storage.store import LAST
 
 
 @pytest.fixture

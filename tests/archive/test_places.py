@@ -8,9 +8,9 @@ import fsspec
 import pytest
 
 from tests.archive.packing import fetched, found, trace
-from traceviz.archive.discover import items
-from traceviz.archive.item import Item, Limits, Refused
-from traceviz.archive.places import last_part, public, reached, shown
+from traceviz.archive.sources.discover import items
+from traceviz.archive.sources.item import Item, Limits, Refused
+from traceviz.archive.sources.locations import last_part, public, reached, shown
 from traceviz.errors import UnknownFormatError, UsageError
 
 SECRET = "hunter2"

@@ -5,8 +5,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.archive.sources import INPUT_BOUND, LAUNCH_BOUND
-from traceviz.archive.collection import Archive
-from traceviz.archive.runner import SerialRunner
+from traceviz.archive.archive import Archive
+from traceviz.archive.runners.local import SerialRunner
 from traceviz.cli import main
 
 

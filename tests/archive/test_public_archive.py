@@ -8,9 +8,9 @@ import pytest
 import zstandard
 
 import traceviz
-from traceviz.archive.collection import Archive
-from traceviz.archive.hashes import source_sha256
-from traceviz.archive.runner import LocalRunner
+from traceviz.archive.archive import Archive
+from traceviz.archive.runners.local import LocalRunner
+from traceviz.archive.sources.hashes import source_sha256
 
 READABLE = 34
 LEFT_OUT = ["NVIDIA__Fuser__64ee035__report1.nsys-rep"]

@@ -14,10 +14,11 @@ import pytest
 
 from tests.analyses.builders import tables
 from tests.archive.small_archives import GEMM, RELU, add_rows, add_trace, documented, half_written, new_archive
-from traceviz.archive import catalogue, layout
-from traceviz.archive.columns import CATALOGUE
-from traceviz.archive.query import Engine
-from traceviz.archive.store import Store
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.archive.query.engine import Engine
+from traceviz.archive.storage import layout
+from traceviz.archive.storage.store import Store
 from traceviz.compare.metrics import METRICS
 from traceviz.errors import DamagedTraceError, TracevizError, UsageError
 from traceviz.schema import TABLES

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from tests.analyses.builders import tables
 from tests.archive.small_archives import GEMM, add_trace, documented, half_written, new_archive
-from traceviz.archive.query import Engine
-from traceviz.archive.query_answer import leading, page, unit_of
+from traceviz.archive.query.answer import leading, page, unit_of
+from traceviz.archive.query.engine import Engine
 from traceviz.cli_archive_query import query
 from traceviz.errors import OutputExistsError, TracevizError, UsageError
 

@@ -12,13 +12,16 @@ import pytest
 
 from tests.archive.catalogues import catalogue_of
 from tests.archive.sources import LAUNCH_BOUND
-from traceviz.archive import catalogue, ingest, layout, removal, store, verify
-from traceviz.archive.collection import Archive
-from traceviz.archive.ingest import IngestOptions
-from traceviz.archive.item import Item
-from traceviz.archive.layout import ROWS
-from traceviz.archive.runner import SerialRunner
-from traceviz.archive.store import LAST, Store
+from traceviz.archive.archive import Archive
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.ingest import ingest
+from traceviz.archive.ingest.ingest import IngestOptions
+from traceviz.archive.runners.local import SerialRunner
+from traceviz.archive.sources.item import Item
+from traceviz.archive.storage import layout, store
+from traceviz.archive.storage.layout import ROWS
+from traceviz.archive.storage.store import LAST, Store
+from traceviz.archive.upkeep import removal, verify
 from traceviz.errors import DamagedTraceError
 
 PLACE = ("traces", "format=nsys", "trace_id=0000000000000000")

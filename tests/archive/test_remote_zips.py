@@ -6,9 +6,9 @@ import fsspec
 import pytest
 
 from tests.archive.packing import SUFFIX, codes, fetched, found, tar_of, trace, zip_of
-from traceviz.archive import members, spool
-from traceviz.archive.discover import fetch
-from traceviz.archive.item import Limits
+from traceviz.archive.sources.discover import fetch
+from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.packed import members, spool
 from traceviz.errors import UnknownFormatError
 
 LARGE = 1_000_000

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from tests.archive.sources import LAUNCH_BOUND, RANKS
-from traceviz.archive.chosen import chosen, full_id
-from traceviz.archive.collection import Archive
-from traceviz.archive.runner import SerialRunner
+from traceviz.archive.archive import Archive
+from traceviz.archive.query.chosen import chosen, full_id
+from traceviz.archive.runners.local import SerialRunner
 from traceviz.errors import UsageError
 
 IDS = pl.DataFrame({"trace_id": ["abcd000000000000", "abcd111111111111", "ef00000000000000", "ef00000000000000"]})

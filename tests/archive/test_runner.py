@@ -12,7 +12,7 @@ import pytest
 
 from tests.archive import work
 from tests.conftest import REPOSITORY
-from traceviz.archive.runner import LocalRunner, RunnerError, SerialRunner, run_one, runner_for
+from traceviz.archive.runners.local import LocalRunner, RunnerError, SerialRunner, run_one, runner_for
 from traceviz.errors import OutputError, UsageError, WorkerError
 
 PATIENCE_S = 60
@@ -118,7 +118,7 @@ def test_a_program_that_is_stopped_leaves_nothing_running(tmp_path, sent):
 def test_without_a_guard_around_the_program_the_error_says_what_to_do(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "from tests.archive import work\nfrom traceviz.archive.runner import LocalRunner\n"
+        "from tests.archive import work\nfrom traceviz.archive.runners.local import LocalRunner\n"
         "list(LocalRunner(1).map(work.doubled, [1]))\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
@@ -146,7 +146,7 @@ def test_the_command_line_chooses_a_runner():
 
 
 def test_dask_missing_is_said_with_how_to_install_it(monkeypatch):
-    monkeypatch.delitem(sys.modules, "traceviz.archive.dask_runner", raising=False)
+    monkeypatch.delitem(sys.modules, "traceviz.archive.runners.dask", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"traceviz-toolkit\[cluster\]"):
         runner_for(scheduler="tcp://127.0.0.1:1")

@@ -4,8 +4,8 @@ import json
 
 from tests.archive.packing import packed_in
 from tests.parsers.run_folders import run_folder
-from traceviz.archive.collection import Archive
-from traceviz.archive.runner import SerialRunner
+from traceviz.archive.archive import Archive
+from traceviz.archive.runners.local import SerialRunner
 from traceviz.run_tables import write_run_tables
 
 

@@ -7,13 +7,14 @@ from polars.testing import assert_frame_equal
 from tests.archive.catalogues import archive_of
 from tests.archive.clusters import dask_cluster
 from tests.conftest import REPOSITORY
-from traceviz.archive import layout, saved_figures
-from traceviz.archive.dask_runner import DaskRunner
-from traceviz.archive.runner import LocalRunner, RunnerError, SerialRunner
-from traceviz.archive.saved_figures import with_figure
-from traceviz.archive.store import Store
-from traceviz.archive.trend import trend as judge
-from traceviz.archive.trend_report import document
+from traceviz.archive.runners.dask import DaskRunner
+from traceviz.archive.runners.local import LocalRunner, RunnerError, SerialRunner
+from traceviz.archive.storage import layout
+from traceviz.archive.storage.store import Store
+from traceviz.archive.trends import saved_figures
+from traceviz.archive.trends.report import document
+from traceviz.archive.trends.saved_figures import with_figure
+from traceviz.archive.trends.trend import trend as judge
 from traceviz.cli_archive_report import report, trend
 from traceviz.errors import OutputError, UsageError, WorkerError
 

@@ -15,8 +15,8 @@ import zstandard
 from tests.archive.everything import everything, holding
 from tests.parsers.nsys_database import to_parquet
 from tests.scrub.leaky_database import OWN, PLANTED, build
-from traceviz.archive.collection import Archive
-from traceviz.archive.runner import SerialRunner
+from traceviz.archive.archive import Archive
+from traceviz.archive.runners.local import SerialRunner
 from traceviz.nsys_program import find_nsys
 from traceviz.scrub import scrub
 

@@ -13,13 +13,14 @@ from tests.analyses.builders import tables
 from tests.archive import adding
 from tests.archive.clusters import dask_cluster, wait_until
 from tests.archive.small_archives import GEMM, add_trace, half_written, new_archive
-from traceviz.archive import catalogue, shards
-from traceviz.archive.add import add
-from traceviz.archive.dask_runner import DaskRunner
-from traceviz.archive.query import Engine
-from traceviz.archive.runner import LocalRunner, RunnerError, SerialRunner
-from traceviz.archive.shards import RemoteEngine, divided, engine_over_parts
-from traceviz.archive.store import Store
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.ingest.add import add
+from traceviz.archive.query import shards
+from traceviz.archive.query.engine import Engine
+from traceviz.archive.query.shards import RemoteEngine, divided, engine_over_parts
+from traceviz.archive.runners.dask import DaskRunner
+from traceviz.archive.runners.local import LocalRunner, RunnerError, SerialRunner
+from traceviz.archive.storage.store import Store
 from traceviz.cli_archive_query import query
 from traceviz.errors import UsageError, WorkerError
 
@@ -249,7 +250,7 @@ def test_the_command_prints_the_same_page_whoever_answers(store, address, format
 
 def test_workers_without_parts_are_the_threads_of_1_query(store, monkeypatch):
     threads = "SELECT value::INTEGER AS n FROM duckdb_settings() WHERE name = 'threads'"
-    monkeypatch.setattr("traceviz.archive.query_guard._TABLE_FUNCTIONS", {"duckdb_settings"})
+    monkeypatch.setattr("traceviz.archive.query.guard._TABLE_FUNCTIONS", {"duckdb_settings"})
     for workers in (1, 3):
         assert asked(store.url, threads, "--workers", workers, "--format", "csv").stdout == f"n\n{workers}\n"
 

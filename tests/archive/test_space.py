@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from tests.archive.packing import codes, fetched, found, tar_of, trace, zip_of
-from traceviz.archive import members, spool
-from traceviz.archive.collection import Archive
-from traceviz.archive.item import Limits
-from traceviz.archive.packed import NoRoomError
-from traceviz.archive.runner import SerialRunner
+from traceviz.archive.archive import Archive
+from traceviz.archive.runners.local import SerialRunner
+from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.packed import members, spool
+from traceviz.archive.sources.packed.index import NoRoomError
 from traceviz.errors import OutputError
 
 RUN = b'{"kind": "traceviz.run", "version": 1}'

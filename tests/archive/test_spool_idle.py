@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from traceviz.archive import spool
+from traceviz.archive.sources.packed import spool
 
 PATIENCE_S = 60
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from traceviz.archive import spool
-from traceviz.archive.store import LAST, Store
+from traceviz.archive.sources.packed import spool
+from traceviz.archive.storage.store import LAST, Store
 from traceviz.errors import OutputError
 
 HOLDER = """

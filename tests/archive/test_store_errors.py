@@ -8,9 +8,9 @@ from botocore.exceptions import NoCredentialsError
 from click.testing import CliRunner
 from fsspec.implementations.memory import MemoryFileSystem
 
-from traceviz.archive.collection import Archive
-from traceviz.archive.layout import check, create
-from traceviz.archive.store import Store
+from traceviz.archive.archive import Archive
+from traceviz.archive.storage.layout import check, create
+from traceviz.archive.storage.store import Store
 from traceviz.cli import main
 from traceviz.errors import OutputError, UsageError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from traceviz.archive.store import LAST, Store
+from traceviz.archive.storage.store import LAST, Store
 from traceviz.errors import OutputError
 
 WRITERS, ROUNDS = 4, 50

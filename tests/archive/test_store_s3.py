@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceviz.archive.store import LAST, Store
+from traceviz.archive.storage.store import LAST, Store
 from traceviz.errors import OutputError
 
 

@@ -3,7 +3,7 @@
 import fsspec
 import pytest
 
-from traceviz.archive.store import LAST, Store
+from traceviz.archive.storage.store import LAST, Store
 
 PLACE = ("traces", "format=nsys", "trace_id=0000000000000000")
 LARGE = 200_000

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.archive.catalogues import catalogue_of, nightly
-from traceviz.archive.observations import figure
-from traceviz.archive.trend import Direction, TrendOptions, shift, trend
+from traceviz.archive.population.observations import figure
+from traceviz.archive.trends.trend import Direction, TrendOptions, shift, trend
 
 GENERATOR = np.random.default_rng(11)
 NOISE = 1 + np.round(GENERATOR.normal(0, 0.01, 24), 4)

@@ -5,8 +5,8 @@ import pytest
 
 from tests.archive.catalogues import catalogue_of, nightly
 from traceviz import api
-from traceviz.archive.trend import trend
-from traceviz.archive.trend_report import document, gate
+from traceviz.archive.trends.report import document, gate
+from traceviz.archive.trends.trend import trend
 from traceviz.compare.gates import Outcome, exit_code
 from traceviz.report import TREND, Grid, Prose, Series
 

@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.archive.packing import packed_in
-from traceviz.archive.collection import Archive
-from traceviz.archive.item import Item
-from traceviz.archive.runner import SerialRunner
-from traceviz.archive.users import below_users, folder_below_users, mark_of_user, users_of, without_user
+from traceviz.archive.archive import Archive
+from traceviz.archive.runners.local import SerialRunner
+from traceviz.archive.sources.item import Item
+from traceviz.archive.sources.user_names import below_users, folder_below_users, mark_of_user, users_of, without_user
 
 
 def test_home_folders_name_users_wherever_they_are_in_a_path():

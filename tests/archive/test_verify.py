@@ -10,10 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.archive.sources import READABLE
-from traceviz.archive import catalogue, removal
-from traceviz.archive.collection import Archive
-from traceviz.archive.runner import SerialRunner
-from traceviz.archive.verify import ABANDONED_S, Repaired, repair, verify
+from traceviz.archive.archive import Archive
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.runners.local import SerialRunner
+from traceviz.archive.upkeep import removal
+from traceviz.archive.upkeep.verify import ABANDONED_S, Repaired, repair, verify
 from traceviz.errors import DamagedTraceError, UsageError
 
 NSYS = "format=nsys"
@@ -147,7 +148,7 @@ def test_a_folder_without_a_manifest_is_incomplete_where_nobody_knows_it_and_dam
 def test_a_removal_that_was_interrupted_is_named_and_ended(filled, monkeypatch):
     archive = Archive(filled / "archive")
     folder = trace_in(filled)
-    monkeypatch.setattr("traceviz.archive.store.Store.remove", lambda *_: None)
+    monkeypatch.setattr("traceviz.archive.storage.store.Store.remove", lambda *_: None)
     removal.remove(archive.store, [folder.name.removeprefix("trace_id=")])
     monkeypatch.undo()
     fault = only_fault(filled)

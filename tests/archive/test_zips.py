@@ -6,8 +6,8 @@ import zipfile
 import pytest
 
 from tests.archive.packing import codes, found
-from traceviz.archive import zips
-from traceviz.archive.item import Limits
+from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.packed import zips
 
 LIMITS = Limits(members=20)
 

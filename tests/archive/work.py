@@ -81,7 +81,7 @@ def waits_for_all(folder_count_and_name):
 
 
 if __name__ == "__main__":  # a program that is interrupted: python -m tests.archive.work FILE
-    from traceviz.archive.runner import LocalRunner
+    from traceviz.archive.runners.local import LocalRunner
 
     for _ in LocalRunner(2).map(waits_for_a_program, [f"{sys.argv[1]}.0", f"{sys.argv[1]}.1"]):
         pass

@@ -1,0 +1,153 @@
+"""An archive in Python: what the command line does, for notebooks and programs.
+
+>>> archive = traceviz.Archive("traces")
+>>> archive.add("runs/", tags={"branch": "main"})
+>>> archive.catalogue.filter(pl.col("input_share") > 0.2).collect()
+>>> archive.scan("kernels").group_by("trace_id").agg(pl.col("dur_ns").sum()).collect()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from traceviz.archive.catalogue import listing
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.ingest.add import Added, add
+from traceviz.archive.ingest.ingest import IngestOptions
+from traceviz.archive.population.population import population
+from traceviz.archive.query import scanning
+from traceviz.archive.query.chosen import chosen, full_id
+from traceviz.archive.query.engine import Engine, Parameters
+from traceviz.archive.query.where import where
+from traceviz.archive.runners.local import Runner, runner_for
+from traceviz.archive.storage import layout
+from traceviz.archive.storage.store import Store
+from traceviz.archive.upkeep import export, removal, verify
+from traceviz.parsers.base import Progress, silent
+from traceviz.report import Report
+
+
+class Archive:
+    """Many traces as one collection.
+
+    Args:
+        place: A folder, or a URL that fsspec knows (``s3://bucket/prefix``). It need not exist before :meth:`add`.
+        options: Options of its file system (endpoint, credentials); by default those of the environment.
+    """
+
+    def __init__(self, place: str | Path, options: Mapping[str, Any] | None = None) -> None:
+        self.store = Store.at(place, options)
+
+    def __repr__(self) -> str:
+        return f"Archive({self.store.called()!r})"
+
+    @property
+    def catalogue(self) -> pl.LazyFrame:
+        """The catalogue as it is now: a row for each trace and rank, as :data:`traceviz.archive.catalogue.columns.COLUMNS` say.
+
+        Raises:
+            UsageError: there is no archive.
+        """
+        return self.rows().lazy()
+
+    def rows(self) -> pl.DataFrame:
+        """Rows of the catalogue, of traces that can be asked and of quarantined ones, by trace and rank.
+
+        Raises:
+            UsageError: there is no archive.
+            DamagedTraceError: the catalogue is damaged.
+        """
+        layout.check(self.store)
+        return catalogue.read(self.store).filter(pl.col("state") != "removed")
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """A table of all traces that have it, with the columns ``format`` and ``trace_id``.
+
+        Columns and types are those of :data:`traceviz.schema.TABLES`; nothing is read before ``collect``.
+
+        Raises:
+            UsageError: no such table is declared, or there is no archive.
+        """
+        return scanning.scan(self.store, self.rows(), table)
+
+    def add(
+        self,
+        *sources: str | Path,
+        keep_private: bool = False,
+        tags: Mapping[str, str] | None = None,
+        job: str | None = None,
+        workers: int | None = None,
+        scheduler: str | None = None,
+        runner: Runner | None = None,
+        retry: bool = False,
+        max_size: int | None = None,
+        progress: Progress = silent,
+    ) -> Added:
+        """Add traces: files, folders, patterns, zip and tar files, URLs. What is there already is not added twice.
+
+        Args:
+            sources: What to add.
+            keep_private: Store what is private, too.
+            tags: Facts to find these traces by.
+            job: Job whose ranks they are.
+            workers: Processes that convert; by default one for every core. A script must call this below
+                ``if __name__ == "__main__":``.
+            scheduler: Address of a Dask scheduler whose workers convert, instead.
+            runner: Where the work is done, instead of either.
+            retry: Try traces again that could not be read before.
+            max_size: The longest JSON to read, unpacked, in bytes; ``None`` for what is plausible.
+            progress: Receives progress.
+
+        Raises:
+            UsageError: a source does not exist, or the place holds something else than an archive.
+            OutputError: the archive cannot be written; what was added until then stays.
+        """
+        named = [str(source) for source in sources]
+        chosen_runner = runner or runner_for(workers, scheduler, self.store, named)
+        options = IngestOptions(keep_private, dict(tags or {}), job, max_size=max_size)
+        return add(self.store, named, options, chosen_runner, retry=retry, progress=progress)
+
+    def query(self, sql: str, parameters: Parameters | None = None) -> pl.DataFrame:
+        """What a statement of SQL gives; tables are those of a trace, with ``trace_id``, and ``catalogue``.
+
+        Raises:
+            UsageError: the statement is wrong, or there is no archive.
+        """
+        layout.check(self.store)
+        with Engine(self.store) as engine:
+            found = pl.from_arrow(engine.sql(sql, parameters))
+        assert isinstance(found, pl.DataFrame)
+        return found
+
+    def report(self, condition: str | None = None, top: int = 10) -> Report:
+        """The report on all traces, or on those of which an SQL condition is true."""
+        rows = self.rows()
+        return population(where(rows, condition) if condition else rows, top)
+
+    def show(self, trace_id: str) -> Report:
+        """The report on one trace as it was when the trace was added; the first digits of its id are enough.
+
+        Raises:
+            UsageError: no trace has such an id, or several have.
+            DamagedTraceError: it could not be read when it was added.
+        """
+        rows = self.rows()
+        wanted = full_id(rows, trace_id)
+        return listing.saved_report(self.store, rows.row(by_predicate=pl.col("trace_id") == wanted, named=True))
+
+    def remove(self, *trace_ids: str, condition: str | None = None) -> int:
+        """Remove traces, by the first digits of their ids or by an SQL condition; returns how many."""
+        return removal.remove(self.store, chosen(self.rows(), trace_ids, condition))
+
+    def export(self, *trace_ids: str, folder: str | Path, force: bool = False) -> list[Path]:
+        """Copy traces as traceviz folders, named after their ids, into ``folder``."""
+        rows = self.rows()
+        return export.export_folders(self.store, rows, chosen(rows, trace_ids, None), Path(folder), force=force)
+
+    def verify(self, *, quick: bool = False) -> verify.Verified:
+        """Compare all files with their manifests and the catalogue."""
+        return verify.verify(self.store, quick=quick)

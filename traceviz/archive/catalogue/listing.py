@@ -1,0 +1,184 @@
+"""The traces of an archive as a document: a table of the catalogue, and the saved report of one trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+import polars as pl
+
+from traceviz.archive.catalogue.columns import COLUMNS
+from traceviz.archive.catalogue.rows import tag_pairs
+from traceviz.archive.storage.layout import REPORT, trace_parts
+from traceviz.archive.storage.store import Store
+from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.render import json as saved
+from traceviz.report import LISTING, Column, Fact, Grid, Prose, Report, Section, Verdict
+from traceviz.units import Unit, Value
+
+DEFAULT_COLUMNS = (
+    *("trace_id", "rank", "source", "format", "framework", "job", "recorded"),
+    *("step_median", "input_share", "device_busy", "verdict"),
+)
+ERROR_COLUMNS = ("trace_id", "source", "error")
+"""Columns of traces that cannot be read."""
+
+_IMPORTANCE = {"trace_id": 0, "source": 0, "verdict": 0, "step_median": 1, "input_share": 1, "error": 0, "rank": 2}
+_LABELS = {
+    "trace_id": "Trace",
+    "recorded": "Recorded (UTC)",
+    "added": "Added (UTC)",
+    "gpu": "GPU",
+    "span_ns": "Span",
+    "step_median": "Step median",
+    "step_p95": "Step p95",
+    "exposed_api_ns": "Exposed API",
+    "host_cpu": "Host CPU",
+    "host_rss": "Host memory",
+    "source_sha256": "SHA-256",
+}
+_DATES = {"recorded": "recorded_ns", "added": "added_ns"}
+"""Columns of the catalogue as dates, by the names that SQL has for them."""
+_MOMENTS = frozenset({"recorded_ns", "added_ns", "changed_ns"})
+"""Points in time: whole nanoseconds since 1970, which no unit of durations fits."""
+_UNITS: frozenset[str] = frozenset(get_args(Unit))
+
+
+def listing(
+    store: Store, rows: pl.DataFrame, columns: Sequence[str] = (), sort: Sequence[str] = (), limit: int | None = None
+) -> Report:
+    """A table of traces, one row for each rank; those that cannot be read are in a table of their own.
+
+    Args:
+        store: The archive, for its name.
+        rows: Rows of the catalogue to show.
+        columns: Columns to show; :data:`DEFAULT_COLUMNS` where none is named.
+        sort: Columns to sort by, the most important first; ``-`` before a name: largest first. Unknown values are last.
+            Without any, the newest recording is first.
+        limit: Most rows to show.
+
+    Raises:
+        UsageError: there is no such column.
+    """
+    ready = _sorted(rows.filter(pl.col("state") == "ready"), sort)
+    bad = rows.filter(pl.col("state") == "quarantined").sort("source", "trace_id")
+    shown = ready if limit is None else ready.head(limit)
+    sections = [Section("traces", "Traces", (_grid(shown, columns or DEFAULT_COLUMNS),))] if ready.height else []
+    if bad.height:
+        sections.append(Section("quarantined", "Quarantined: not read", _quarantined(bad)))
+    return Report(
+        run=(
+            Fact("source", "archive", store.called().rstrip("/").rpartition("/")[2] or store.called()),
+            Fact("traces", "traces", ready["trace_id"].n_unique(), "count"),
+            Fact("quarantined", "quarantined", bad["trace_id"].n_unique(), "count"),
+        ),
+        verdict=Verdict("archive", _sentence(ready, bad, shown.height)),
+        sections=tuple(sections),
+        schema=LISTING,
+    )
+
+
+def saved_report(store: Store, row: dict[str, Any]) -> Report:
+    """The report of a trace as it was when it was added: that of ``traceviz report``, with the id beside its source.
+
+    Args:
+        store: The archive.
+        row: A row of the catalogue.
+
+    Raises:
+        DamagedTraceError: the trace could not be read, or its report is gone.
+    """
+    if row["state"] != "ready":
+        raise DamagedTraceError(
+            f"{row['source']} ({row['trace_id']}) could not be read when it was added.", str(row["error"])
+        )
+    try:
+        text = store.read(*trace_parts(row["format"], row["trace_id"]), REPORT)
+        report = saved.loads(text.decode("utf-8"))
+    except (FileNotFoundError, UnicodeDecodeError, DamagedTraceError) as error:
+        raise DamagedTraceError(
+            f"The report of {row['trace_id']} cannot be read.",
+            str(error),
+            "Mend it: traceviz archive verify --repair ARCHIVE, and add its source again.",
+        ) from error
+    facts = (
+        replace(fact, value=f"{fact.value} ({row['trace_id']})") if fact.key == "source" else fact
+        for fact in report.run
+    )
+    return replace(report, run=tuple(facts))
+
+
+def _quarantined(rows: pl.DataFrame) -> tuple[Grid | Prose, ...]:
+    """Why traces could not be read: in words, which no column of a table is wide enough for, and as a table."""
+    said = (f"{row['source']} ({row['trace_id']}): {row['error']}" for row in rows.iter_rows(named=True))
+    return (*map(Prose, said), replace(_grid(rows, ERROR_COLUMNS), audience="machine"))
+
+
+def _sorted(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    bare = [name.removeprefix("-") for name in names]
+    _check(bare)
+    if not names:  # the newest recording first, ranks of a job together
+        order = ("recorded_ns", "job", "rank", "source")
+        return rows.sort(*order, descending=[True, False, False, False], nulls_last=True)
+    bare = [_DATES.get(name, name) for name in bare]
+    descending = [name.startswith("-") for name in names]
+    return rows.sort(bare, descending=descending, nulls_last=True, maintain_order=True)
+
+
+def _check(names: Sequence[str]) -> None:
+    """Raise where the catalogue has no such column.
+
+    Raises:
+        UsageError: see above.
+    """
+    known = [*(column.name for column in COLUMNS), *_DATES]
+    for name in names:
+        if name not in known:
+            raise UsageError.unknown("column", name, known)
+
+
+def _grid(rows: pl.DataFrame, names: Sequence[str]) -> Grid:
+    _check(names)
+    columns = tuple(_column(name) for name in dict.fromkeys(names))
+    lists = [[_shown(name, value) for value in rows[_DATES.get(name, name)].to_list()] for name in dict.fromkeys(names)]
+    return Grid(columns, tuple(zip(*lists, strict=True)), complete=True)
+
+
+def _column(name: str) -> Column:
+    declared = next(column for column in COLUMNS if column.name == _DATES.get(name, name))
+    unit: Any = declared.unit if declared.unit in _UNITS else "text"
+    if name in _DATES:
+        unit = "text"
+    elif name == "rank" or name in _MOMENTS:
+        unit = "id"
+    label = _LABELS.get(name, name.replace("_", " ").capitalize())
+    return Column(name, label, unit, _IMPORTANCE.get(name, 3))
+
+
+def _shown(name: str, value: Any) -> Value:
+    """A value of the catalogue as documents hold it: dates, lists and maps as text."""
+    if value is None:
+        return None
+    if name in _DATES:
+        return datetime.fromtimestamp(value // 1_000_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    if name == "tags":
+        return ", ".join(f"{key}={said}" for key, said in tag_pairs(value) or ()) or None
+    if name == "findings":
+        return ", ".join(one["name"] for one in value) or None
+    if isinstance(value, float) and value != value:  # noqa: PLR0124 (not a number)
+        return None
+    shown: Value = value
+    return shown
+
+
+def _sentence(ready: pl.DataFrame, bad: pl.DataFrame, shown: int) -> str:
+    count = ready["trace_id"].n_unique()
+    parts = [f"{count:,} trace{'s' * (count != 1)}"]
+    if ready.height != count:
+        parts.append(f"{ready.height:,} ranks")
+    if bad.height:
+        parts.append(f"{bad['trace_id'].n_unique():,} more could not be read")
+    more = f" The first {shown:,} rows are shown." if shown < ready.height else ""
+    return f"{', '.join(parts)}.{more}"

@@ -1,0 +1,273 @@
+"""Rows of the catalogue: what is worth knowing of a trace without opening it, for each of its ranks.
+
+Of a trace of several ranks each row has the figures of the report on that rank alone (``traceviz report --rank``); of
+any other trace the only row has those of its report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+
+from traceviz.analyses.run import analyze
+from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.compare.metrics import METRICS, Candidate, Metric
+from traceviz.errors import UsageError
+from traceviz.parsers.ranks.identity import RANK_IN_NAME, rank_in_name
+from traceviz.report import Finding, Report
+from traceviz.selection import Selection, select
+from traceviz.tables import TraceTables
+
+Row = dict[str, Any]
+
+_LAUNCH_BOUND = "launch-bound-kernels"
+_TAG = "tag."
+_JOB_TAGS = ("job", "job_id")
+"""Tags that name the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What is known of a trace before it is read.
+
+    Args:
+        trace_id: Its id.
+        sha256: SHA-256 of its source.
+        size: Bytes of its source.
+        name: What people call it: a path from the source that was named.
+        source: That name as it may be shown.
+        now_ns: When it is added, Unix time.
+        version: Of traceviz.
+        tags: Tags that the user gave.
+        job: Job that the user gave.
+        found_job: Job that the place where it was found tells.
+        owner: What tells jobs of different users apart whose names the places tell; empty where they tell no user.
+        private: Whether what is private is kept.
+    """
+
+    trace_id: str
+    sha256: str
+    size: int | None
+    name: str
+    source: str
+    now_ns: int
+    version: str
+    tags: Mapping[str, str]
+    job: str | None
+    found_job: str = ""
+    owner: str = ""
+    private: bool = False
+
+
+def quarantined_rows(origin: Origin, error: str) -> pa.Table:
+    """The row of a trace that cannot be read."""
+    return table_of([{**_known(origin), "state": "quarantined", "error": error, **_given(origin, {}, None)}])
+
+
+def ready_rows(
+    origin: Origin, tables: TraceTables, report: Report, format_name: str, tags: Mapping[str, str]
+) -> pa.Table:
+    """A row for every rank of a trace.
+
+    Args:
+        origin: Where it is from.
+        tables: Its tables.
+        report: The report on all of it.
+        format_name: Its format.
+        tags: Tags that the recording states.
+    """
+    ranks = stated_ranks(tables)
+    reports = _by_rank(tables, report, ranks, origin.name)
+    job = origin.found_job or _job(origin.name, ranks, _world_size(tables))
+    given = _given(origin, tags, f"{job} ({origin.owner})" if job and origin.owner else job)
+    rows = [
+        {**_known(origin), "state": "ready", "format": format_name, "rank": rank, **given, **_of_run(part, one)}
+        for rank, part, one in reports
+    ]
+    return table_of(rows)
+
+
+def stated_tags(tables: TraceTables) -> dict[str, str]:
+    """Tags of a run of ``traceviz collect``."""
+    return {key.removeprefix(_TAG): value for key, value in settings(tables) if key.startswith(_TAG)}
+
+
+def stated_ranks(tables: TraceTables) -> tuple[int, ...]:
+    """Ranks that the trace itself names, in order."""
+    ranks = tables.arrow("processes").column("rank").to_pylist()
+    return tuple(sorted({rank for rank in ranks if rank is not None}))
+
+
+def table_of(rows: list[Row]) -> pa.Table:
+    """Rows of the catalogue as a table; what is not told is null."""
+    return pa.Table.from_pylist([{**dict.fromkeys(CATALOGUE.names), **row} for row in rows], schema=CATALOGUE)
+
+
+def with_times(rows: pa.Table, changed_ns: int, added_ns: int | None = None) -> pa.Table:
+    """The rows as they were written at ``changed_ns``, and the trace added at ``added_ns`` where it is given."""
+    times = {"changed_ns": changed_ns, **({} if added_ns is None else {"added_ns": added_ns})}
+    for name, time in times.items():
+        values = pa.array([time] * len(rows), pa.int64())
+        rows = rows.set_column(rows.schema.get_field_index(name), CATALOGUE.field(name), values)
+    return rows
+
+
+def tag_pairs(tags: Any) -> list[tuple[str, str]] | None:
+    """Entries of a map as Arrow takes them; polars gives a dict, or structs, as its version knows maps or not."""
+    if tags is None:
+        return None
+    return list(tags.items()) if isinstance(tags, dict) else [(one["key"], one["value"]) for one in tags]
+
+
+def _by_rank(
+    tables: TraceTables, report: Report, ranks: tuple[int, ...], name: str
+) -> Iterator[tuple[int | None, TraceTables, Report]]:
+    if len(ranks) < 2:
+        yield (ranks[0] if ranks else rank_in_name(name)), tables, report
+        return
+    for rank in ranks:
+        part = select(tables, Selection(rank=rank))
+        yield rank, part, analyze(part)
+
+
+def _known(origin: Origin) -> Row:
+    return {
+        "trace_id": origin.trace_id,
+        "source": origin.source,
+        "source_sha256": origin.sha256,
+        "source_bytes": origin.size,
+        "added_ns": origin.now_ns,
+        "changed_ns": origin.now_ns,
+        "traceviz_version": origin.version,
+        "private": origin.private,
+    }
+
+
+def _given(origin: Origin, stated: Mapping[str, str], job: str | None) -> Row:
+    """Tags and job: what the user says counts, then what the recording says."""
+    tags = {**stated, **origin.tags}
+    named = next((tags[key] for key in _JOB_TAGS if key in tags), None)
+    return {"tags": sorted(tags.items()), "job": origin.job or named or job}
+
+
+def _job(name: str, ranks: tuple[int, ...], world_size: int | None) -> str | None:
+    """The job that the name of a trace tells, where it names a rank or the trace is one rank of several.
+
+    The same for all of its ranks: ``job42/rank3.json`` is of ``job42``, ``logs/big_rank3.json`` of
+    ``logs/big_rank*.json``. A trace of several ranks is a job by itself.
+    """
+    if len(ranks) > 1:
+        return name
+    path = PurePosixPath(name)
+    of_file = list(RANK_IN_NAME.finditer(path.name))
+    if of_file and of_file[-1].start():
+        last = of_file[-1]
+        return str(path.with_name(f"{path.name[: last.start()]}rank*{path.name[last.end() :]}"))
+    if of_file or (ranks and (world_size or 0) > 1):
+        return str(path.parent) if path.parent.name else None
+    of_folders = list(RANK_IN_NAME.finditer(name))
+    return f"{name[: of_folders[-1].start()]}rank*{name[of_folders[-1].end() :]}" if of_folders else None
+
+
+def _world_size(tables: TraceTables) -> int | None:
+    """Number of ranks that the job has, as the trace states it."""
+    sizes = [value for key, value in settings(tables) if key.lower() in _WORLD_SIZES and value.isdigit()]
+    return int(sizes[0]) if sizes else None
+
+
+_WORLD_SIZES = frozenset({"distributedinfo.world_size", "world_size", "worldsize"})
+
+
+def settings(tables: TraceTables) -> list[tuple[str, str]]:
+    """Keys and values that the trace states."""
+    rows = tables.arrow("settings").select(["key", "value"]).to_pylist() if "settings" in tables else []
+    return [(row["key"], row["value"]) for row in rows if row["value"] is not None]
+
+
+def _of_run(tables: TraceTables, report: Report) -> Row:
+    """Everything that the run, its devices and its report tell."""
+    run = tables.run_facts()
+    names = [device["name"] for device in tables.arrow("devices").to_pylist() if device["name"]]
+    return {
+        "producer": run.get("producer"),
+        "producer_version": run.get("producer_version"),
+        **_framework(run.get("framework")),
+        "gpu": ", ".join(dict.fromkeys(names)) or None,
+        "devices": _fact(report, "capture", "devices"),
+        "recorded_ns": run.get("t0_unix_ns"),
+        "span_ns": run.get("span_ns") or None,
+        "steps": _fact(report, "steps", "count"),
+        "verdict": report.verdict.code.replace("-", " ", 1),
+        "sentence": report.verdict.sentence,
+        **_figures(report),
+        "launch_bound": _launch_bound(report),
+        "exposed_api_ns": _fact(report, "cuda_api", "exposed_ns"),
+        "findings": [_finding(one, _fact(report, "ranks", "count") or 1) for one in report.findings],
+    }
+
+
+_OF_A_RANK = "of a rank"
+"""Ends what the share of a finding is a share of, where it does not add up the times of all ranks."""
+
+
+def _finding(one: Finding, ranks: int) -> Row:
+    """A finding with what is at stake of a rank: in a trace of several without numbers, their mean."""
+    summed_over = 1 if one.share_of.endswith(_OF_A_RANK) else ranks
+    return {
+        "code": one.code,
+        "name": one.slug,
+        "severity": one.severity.value,
+        "share": one.share,
+        "stake_ns": round(one.cost_ns / summed_over),
+    }
+
+
+_VERSION = re.compile(r"\s+v?(\d+\.\S*)$")
+"""A version behind the name of a framework."""
+
+
+def _framework(stated: str | None) -> Row:
+    """The framework and its version apart: ``JAX 0.10.2`` is JAX, as that of a trace which states no version."""
+    parts = stated.split(" + ") if stated else []
+    names = dict.fromkeys(_VERSION.sub("", part) for part in parts)
+    versions = dict.fromkeys(found[1] for part in parts if (found := _VERSION.search(part)))
+    return {"framework": " + ".join(names) or None, "framework_version": " + ".join(versions) or None}
+
+
+def _figures(report: Report) -> Row:
+    """The figures that budgets know, as whole numbers where the catalogue has such; ``None``: not measured."""
+    return {name: _figure(metric, report) for name, metric in _METRICS.items()}
+
+
+_METRICS = {one.name: one for one in METRICS if one.name in CATALOGUE.names and one.name != "findings"}
+
+
+def _figure(metric: Metric, report: Report) -> float | int | None:
+    try:
+        value = metric.read(Candidate((report,))).value
+    except UsageError:  # the fact is there, and no number
+        return None
+    is_whole = pa.types.is_integer(CATALOGUE.field(metric.name).type)
+    return round(value) if value is not None and is_whole else value
+
+
+def _fact(report: Report, slug: str, key: str) -> int | None:
+    """A count or time of the report; ``None`` where it is not told."""
+    try:
+        value = report.fact(slug, key)
+    except KeyError:
+        return None
+    return round(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _launch_bound(report: Report) -> float | None:
+    """What late launches put at stake: nothing where it is too little for a finding, unknown without kernels."""
+    shares = [one.share for one in report.findings if one.slug == _LAUNCH_BOUND]
+    if shares:
+        return shares[0]
+    return 0.0 if any(section.slug == "kernels" for section in report.sections) else None

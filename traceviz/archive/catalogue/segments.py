@@ -1,0 +1,161 @@
+"""The catalogue of an archive: a row for every trace and rank, in segments that are never changed.
+
+::
+
+    catalogue/20261121T193000.123456-4f1c....parquet      rows of one add; after the time, the SHA-256 of its content
+    catalogue/20261121T201500.654321-9b07....parquet      rows of another: of the same trace and rank, the newer count
+
+Several programs may write at once: each writes segments of its own, and nobody waits. A reader takes all segments, and
+of every trace the rows that were written last. It lists them until it has read all that are listed: while one list is
+made, another program may write a merged segment that is not on it yet, and remove old ones that are not on it any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections import Counter
+from datetime import UTC, datetime
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.archive.storage.store import Store
+from traceviz.errors import DamagedTraceError
+
+FOLDER = "catalogue"
+MOST_SEGMENTS = 32
+"""Of more segments, :func:`merge` makes one."""
+_SHA256_DIGITS = 64
+PARQUET_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError, LookupError, OverflowError, MemoryError)
+"""What reading a damaged Parquet file raises: a damaged size may be larger than all memory."""
+_MOST_LISTINGS = 8
+"""A segment that is listed so often, and never there, was not merged by another program."""
+
+
+def read(store: Store, skip: frozenset[str] = frozenset()) -> pl.DataFrame:
+    """All rows that count, in the order of trace and rank: of every trace those that were written last.
+
+    Args:
+        store: The archive.
+        skip: Segments to leave out, since they are damaged.
+
+    Raises:
+        DamagedTraceError: a segment is damaged.
+    """
+    parts: dict[str, pa.Table] = {}
+    gone: Counter[str] = Counter()
+    while new := [name for name in segments(store) if name not in skip and name not in parts]:
+        for name in new:
+            try:
+                parts[name] = read_segment(store, name)
+            except FileNotFoundError:
+                gone[name] += 1
+                if gone[name] > _MOST_LISTINGS:
+                    raise _unreadable(store, name, "It is listed, and is not there.") from None
+    return _newest([parts[name] for name in sorted(parts)]).sort("trace_id", "rank")
+
+
+def ready(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of traces that can be asked."""
+    return rows.filter(pl.col("state") == "ready")
+
+
+def append(store: Store, rows: pa.Table) -> str:
+    """Write a segment, and return its name."""
+    buffer = io.BytesIO()
+    pq.write_table(rows.select(CATALOGUE.names).cast(CATALOGUE), buffer, compression="zstd")
+    data = buffer.getvalue()
+    name = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{hashlib.sha256(data).hexdigest()}.parquet"
+    store.write(data, FOLDER, name)
+    return name
+
+
+def merge(store: Store, most: int = MOST_SEGMENTS) -> None:
+    """Make one segment of many: first the new one is written, then the old ones are removed.
+
+    Rows that no longer count are left out. Where another program is merging them, what it left is looked at again.
+    """
+    for _ in range(_MOST_LISTINGS):
+        names = segments(store)
+        if len(names) <= most:
+            return
+        try:
+            rows = _newest([read_segment(store, name) for name in names])
+        except FileNotFoundError:
+            continue
+        append(store, rows.to_arrow())
+        for name in names:
+            store.remove(FOLDER, name)
+        return
+
+
+def segments(store: Store) -> list[str]:
+    """Names of the segments, oldest first."""
+    return [name for name in store.names(FOLDER) if name.endswith(".parquet")]
+
+
+def read_segment(store: Store, name: str) -> pa.Table:
+    """The rows of a segment.
+
+    Raises:
+        FileNotFoundError: there is none; another program merged it.
+        DamagedTraceError: it cannot be read.
+    """
+    data = store.read(FOLDER, name)
+    sha256 = name.removesuffix(".parquet").rpartition("-")[2]
+    if len(sha256) == _SHA256_DIGITS and hashlib.sha256(data).hexdigest() != sha256:
+        raise _unreadable(store, name, "Its SHA-256 is not that of its name.")
+    try:
+        return parsed(data)
+    except DamagedTraceError as error:
+        raise _unreadable(store, name, error.why) from error
+
+
+def parsed(data: bytes) -> pa.Table:
+    """Rows that were written as a Parquet file.
+
+    Raises:
+        DamagedTraceError: they cannot be read.
+    """
+    try:
+        rows = with_added(pq.read_table(io.BytesIO(data)))
+        rows.validate(full=True)
+    except PARQUET_ERRORS as error:
+        raise DamagedTraceError("Rows of the catalogue cannot be read.", str(error)) from error
+    return rows
+
+
+def _unreadable(store: Store, name: str, why: str) -> DamagedTraceError:
+    return DamagedTraceError(
+        f"{store.called(FOLDER, name)} cannot be read.",
+        why,
+        f"Its rows can be made again from the traces: traceviz archive verify --repair {store.called()}",
+    )
+
+
+def _newest(parts: list[pa.Table]) -> pl.DataFrame:
+    """Of every trace the rows that were written last; parts are in the order of their names."""
+    rows = pl.from_arrow(pa.concat_tables([CATALOGUE.empty_table(), *parts]))
+    assert isinstance(rows, pl.DataFrame)
+    newest = pl.col("changed_ns").max().over("trace_id")
+    return rows.filter(pl.col("changed_ns") == newest).unique(["trace_id", "rank"], keep="last", maintain_order=True)
+
+
+def with_added(table: pa.Table) -> pa.Table:
+    """A segment with the columns that an older traceviz did not write, as nulls.
+
+    Raises:
+        ValueError: columns are missing, or empty, that every traceviz writes.
+    """
+    present, rows = set(table.column_names), len(table)
+    for field in CATALOGUE:
+        if not field.nullable and (field.name not in present or table.column(field.name).null_count):
+            raise ValueError(f"It lacks values of the column {field.name}.")
+    columns = [
+        table.column(field.name).cast(field.type) if field.name in present else pa.nulls(rows, field.type)
+        for field in CATALOGUE
+    ]
+    return pa.table(columns, schema=CATALOGUE)

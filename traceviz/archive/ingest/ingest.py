@@ -1,0 +1,382 @@
+"""One trace into an archive: identified by its content, converted, scrubbed, analysed, and written whole.
+
+This runs in whatever process or machine the runner chose; it is told everything that it needs, and what it returns is
+small.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from traceviz import __version__, scrub
+from traceviz.analyses.run import analyze
+from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.archive.catalogue.own_rows import stored_rows
+from traceviz.archive.catalogue.rows import Origin, quarantined_rows, ready_rows, stated_tags
+from traceviz.archive.sources.discover import fetch
+from traceviz.archive.sources.exported_reports import companions, told_of_report
+from traceviz.archive.sources.hashes import source_sha256
+from traceviz.archive.sources.item import Item, Limits, Refused
+from traceviz.archive.sources.packed import spool
+from traceviz.archive.sources.packed.index import NoRoomError, code_of
+from traceviz.archive.sources.packed.names import plain_path, printable
+from traceviz.archive.sources.user_names import below_users, folder_below_users, mark_of_user, users_of, without_user
+from traceviz.archive.storage.layout import REPORT, ROWS, trace_parts
+from traceviz.archive.storage.store import LAST, Store
+from traceviz.errors import (
+    DamagedTraceError,
+    MissingToolError,
+    OutputError,
+    TracevizError,
+    UnknownFormatError,
+    UsageError,
+)
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.registry import READERS, identify
+from traceviz.parsers.traceviz_folder import TracevizFolderReader
+from traceviz.render import json as saved
+from traceviz.scrub.properties import is_private
+from traceviz.sources import source_facts
+from traceviz.tables import TraceTables, load, write_tables
+
+ID_DIGITS = 16
+"""Hexadecimal digits of the SHA-256 of a source that are the id of its trace."""
+LARGE = 16 << 20
+"""Bytes of a source after which memory is cleared at once, and of tables that are not read into it as a whole."""
+LONGEST_ERROR = 1000
+"""Characters of an error that the catalogue keeps."""
+
+Outcome = Literal["added", "known", "quarantined", "known-quarantined", "refused"]
+
+_PLACE_IS_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EMFILE, errno.ENFILE})
+"""What ends everything: no other trace could be written, either."""
+_UNREADABLE = (
+    *(TracevizError, OSError, MemoryError, RecursionError, EOFError, pa.ArrowException, pl.exceptions.PolarsError),
+    *(ValueError, TypeError, LookupError, ArithmeticError, AssertionError, AttributeError),
+)
+"""What a trace that was damaged, or made up to do harm, may raise in a reader or an analysis that expects none such:
+whatever it is, it is this trace's, and the others are added."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """How traces are added.
+
+    Args:
+        keep_private: Store what is private, too.
+        tags: Tags of every trace that is added.
+        job: Job whose ranks they are.
+        now_ns: Time at which they are added, Unix time.
+        quarantined: Ids of traces that this version could not read: they are not tried again.
+        anew: Convert what is there, too, and put it in its place.
+        limits: Bounds on what archive files may hold.
+        max_size: The longest JSON to read, unpacked, in bytes; ``None`` for what is plausible.
+    """
+
+    keep_private: bool = False
+    tags: Mapping[str, str] = field(default_factory=dict)
+    job: str | None = None
+    now_ns: int = 0
+    quarantined: frozenset[str] = frozenset()
+    anew: bool = False
+    limits: Limits = field(default_factory=Limits)
+    max_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What became of an item.
+
+    Args:
+        outcome: ``added``; ``known``, when its folder was there; ``quarantined``; ``known-quarantined``, when it was
+            not tried again; ``refused``, when not even its content could be had.
+        rows: Its rows of the catalogue.
+        refused: Why it was refused.
+        removed: What was private in it, and how often it was.
+    """
+
+    outcome: Outcome
+    rows: pa.Table = field(default_factory=CATALOGUE.empty_table)
+    refused: Refused | None = None
+    removed: Mapping[str, int] = field(default_factory=dict)
+
+
+def ingest(item: Item, store: Store, options: IngestOptions) -> Ingested:
+    """Add one trace.
+
+    What cannot be read is quarantined with its error. Tables are the same wherever and whenever this runs.
+
+    Raises:
+        OutputError: the archive, or the place for temporary files, cannot be written.
+    """
+    with _fetched(item, options) as found:
+        if isinstance(found, Ingested):
+            return found
+        local, origin = found
+        if origin.trace_id in options.quarantined:
+            there = _stored_meanwhile(local, origin, store)
+            return there or Ingested("known-quarantined", quarantined_rows(origin, ""))
+        try:
+            return _added(local, origin, store, options)
+        except _UNREADABLE as error:
+            _raise_if_full(error, store.called())
+            there = _stored_meanwhile(local, origin, store)  # by a program that could read it: it has nsys, or memory
+            return there or Ingested("quarantined", _quarantined(item, local, origin, options, error_text(error)))
+        finally:
+            if (origin.size or 0) > LARGE:
+                gc.collect()  # tables hang in cycles, and would be in memory beside those of the next trace
+
+
+def quarantine(failed: tuple[Item, str], options: IngestOptions) -> Ingested:
+    """Take down an item and its error as one that cannot be read, without trying: who worked on it died.
+
+    Raises:
+        OutputError: there is no place for temporary files.
+    """
+    item, error = failed
+    with _fetched(item, options) as found:
+        if isinstance(found, Ingested):
+            return found
+        local, origin = found
+        return Ingested("quarantined", _quarantined(item, local, origin, options, error))
+
+
+@contextmanager
+def _fetched(item: Item, options: IngestOptions) -> Iterator[tuple[Path, Origin] | Ingested]:
+    """The local copy of an item and what is known of it, while the block lasts; or why there is none."""
+    with spool.room() as into:
+        try:
+            local = fetch(item, into, options.limits)
+            sha256, size = source_sha256(local)
+        except (TracevizError, OSError, ValueError, EOFError) as error:
+            _raise_if_full(error)
+            told = told_of_report(error_text(error), item, LONGEST_ERROR)
+            yield Ingested("refused", refused=Refused(item.name, code_of(error), told))
+            return
+        plain = plain_path(local, into, map(Path, companions(str(local))))
+        yield plain, _origin(item, plain, sha256, size, options)
+
+
+def _origin(item: Item, local: Path, sha256: str, size: int, options: IngestOptions) -> Origin:
+    users = frozenset[str]() if options.keep_private else users_of(item)
+    return Origin(
+        trace_id=sha256[:ID_DIGITS],
+        sha256=sha256,
+        size=size,
+        name=below_users(_name_with_folder(item), users),
+        source=item.name if options.keep_private else without_user(local.name, users),
+        now_ns=options.now_ns,
+        version=__version__,
+        tags=options.tags,
+        job=options.job,
+        found_job=folder_below_users(item.job, users),
+        owner=mark_of_user(f"{item.job}/" if item.job else _name_with_folder(item), users),
+        private=options.keep_private,
+    )
+
+
+def _name_with_folder(item: Item) -> str:
+    """The name of an item; of a file that was named by itself with its folder: it tells ranks of jobs apart."""
+    if item.kind == "member" or "/" in item.name or "://" in item.url:  # a URL may hold a signature
+        return item.name
+    folder = PurePosixPath(item.url).parent.name
+    return printable(f"{folder}/{item.name}") if folder else item.name
+
+
+def _added(local: Path, origin: Origin, store: Store, options: IngestOptions) -> Ingested:
+    """Convert and write a trace, unless it is there, or another program writes it meanwhile."""
+    format_name = _format(local)
+    if not options.anew and (known := _stored(store, format_name, origin.trace_id)) is not None:
+        return known
+    faster: list[Ingested] = []
+
+    def is_there() -> bool:
+        if options.anew:
+            return False
+        faster.extend(one for one in [_stored(store, format_name, origin.trace_id)] if one is not None)
+        return bool(faster)
+
+    parts = trace_parts(format_name, origin.trace_id)
+    with spool.room() as place, store.new_folder(*parts, unless=is_there) as folder:
+        converted = _converted(local, origin, folder, place, options)
+        _write_summary(folder, format_name, converted)
+        rows = pq.read_table(folder / ROWS)
+    return faster[0] if faster else Ingested("added", rows, removed=converted.removed)
+
+
+def _stored(store: Store, format_name: str, trace_id: str) -> Ingested | None:
+    """A trace that is there whole; what another program is just removing is not, nor is what is damaged."""
+    rows = stored_rows(store, format_name, trace_id)
+    return None if rows is None else Ingested("known", rows)
+
+
+def _stored_meanwhile(local: Path, origin: Origin, store: Store) -> Ingested | None:
+    """A trace that cannot be read here, and that another program has added."""
+    try:
+        return _stored(store, _format(local), origin.trace_id)
+    except OutputError:
+        raise
+    except _UNREADABLE:
+        return None
+
+
+def _format(local: Path) -> str:
+    """Format of a source, whatever file it is in; of a traceviz folder that of the trace it was made of."""
+    reader = identify(local)
+    if reader.format != TracevizFolderReader.format:
+        return _FAMILIES[reader.format]
+    stated = str(load(local).run_facts().get("format"))
+    return stated if stated in _FAMILIES.values() else reader.format  # what a folder says may be anything
+
+
+_FAMILIES = {
+    reader.format: next((name for name in ("nsys", "nvprof") if reader.format.startswith(f"{name}-")), reader.format)
+    for reader in READERS
+}
+"""Format of a trace by the reader of its file: nsys and nvprof write several kinds of files."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Converted:
+    """A trace whose tables were written: where it is from as it may be told, and its tags."""
+
+    origin: Origin
+    tags: Mapping[str, str]
+    removed: Mapping[str, int]
+
+
+def _converted(local: Path, origin: Origin, folder: Path, place: Path, options: IngestOptions) -> _Converted:
+    """Write the tables of a trace into ``folder``; what is private goes into ``place`` at most."""
+    reader = identify(local)
+    source = local.name if options.keep_private else origin.source
+    provenance = {"source": source, "format": reader.format, "source_sha256": origin.sha256}
+    raw = folder if options.keep_private else place / "raw"
+    raw.mkdir(exist_ok=True)
+    wanted = ReadOptions(None, keep_private=True, max_size=options.max_size)
+    write_tables(raw, reader.read(local, wanted), provenance)
+    tables = load(raw)
+    stated = stated_tags(tables)
+    if options.keep_private:
+        return _Converted(origin, stated, {})
+    secrets = (*scrub.secrets_in(local), *scrub.secrets_of_capture(tables))  # only these tell the host of a report
+    try:
+        removed, _, _ = scrub.scrub_folder(raw, folder, secrets)
+    except OutputError as error:  # of this trace alone: the others are added
+        raise DamagedTraceError(error.what, error.why, "Add it with --keep-private, where that is no harm.") from error
+    redactor = scrub.Redactor.of(secrets)
+    source = json.loads((folder / LAST).read_text(encoding="utf-8"))["source"]
+    tags = {key: value for key, value in stated.items() if not is_private(key)}
+    return _Converted(_cleaned(replace(origin, source=source), redactor), _cleaned_tags(tags, redactor), +removed)
+
+
+def _cleaned(origin: Origin, redactor: scrub.Redactor) -> Origin:
+    """What is known of a source without what is private; what the user says of it now stays."""
+    name, source, job = (_clean(text, redactor) for text in (origin.name, origin.source, origin.found_job))
+    return replace(origin, name=name, source=source, found_job=job)
+
+
+def _cleaned_tags(tags: Mapping[str, str], redactor: scrub.Redactor) -> dict[str, str]:
+    return {_clean(key, redactor): _clean(value, redactor) for key, value in tags.items()}
+
+
+def _clean(text: str, redactor: scrub.Redactor) -> str:
+    return redactor.clean_message(text.encode(errors="replace")).decode("utf-8", "replace")
+
+
+def _write_summary(folder: Path, format_name: str, converted: _Converted) -> None:
+    """Write the report of a trace, its rows of the catalogue, and the sums of all its files."""
+    tables = _at_hand(load(folder))
+    told = analyze(tables)
+    report = replace(told, run=(*source_facts((Path(converted.origin.source),)), *told.run))
+    (folder / REPORT).write_text(saved.dumps(report), encoding="utf-8")
+    rows = ready_rows(converted.origin, tables, report, format_name, converted.tags)
+    pq.write_table(rows, folder / ROWS, compression="zstd")
+    _add_to_manifest(folder, converted.origin)
+
+
+def _at_hand(tables: TraceTables) -> TraceTables:
+    """The same tables, in memory where they are small: an analysis asks for some of them sixty times."""
+    files = [source for source in tables.sources.values() if isinstance(source, Path)]
+    if sum(path.stat().st_size for path in files) > LARGE:
+        return tables
+    return TraceTables({name: tables.arrow(name) for name in tables})
+
+
+def _add_to_manifest(folder: Path, origin: Origin) -> None:
+    manifest: dict[str, Any] = json.loads((folder / LAST).read_text(encoding="utf-8"))
+    files = sorted(path for path in folder.iterdir() if path.name != LAST)
+    sums = {path.name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files}
+    manifest |= {"trace_id": origin.trace_id, "source": origin.source, "source_sha256": origin.sha256, "files": sums}
+    (folder / LAST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _quarantined(item: Item, local: Path, origin: Origin, options: IngestOptions, error: str) -> pa.Table:
+    """The row of a trace that cannot be read; the error without the place where it was read."""
+    placeless = error.replace(str(local), local.name).replace(str(local.parent), "")
+    told = told_of_report(printable(" ".join(placeless.split())), item, LONGEST_ERROR)
+    if options.keep_private:
+        return quarantined_rows(origin, told)
+    try:
+        secrets = scrub.secrets_in(local)
+    except (TracevizError, OSError):  # nobody knows what it is
+        secrets = ()
+    redactor = scrub.Redactor.of(secrets)
+    return quarantined_rows(_cleaned(origin, redactor), _clean(told, redactor))
+
+
+_CODES: tuple[tuple[type[BaseException], str], ...] = (
+    (NoRoomError, "too-large"),
+    (UnknownFormatError, "unknown-format"),
+    (MissingToolError, "missing-tool"),
+    (DamagedTraceError, "damaged"),
+    (UsageError, "ambiguous"),
+    (MemoryError, "out-of-memory"),
+    (OSError, "unreadable"),
+)
+
+
+def error_text(error: BaseException) -> str:
+    """An error as the catalogue keeps it: ``code: what happened``."""
+    code = next((code for kind, code in _CODES if isinstance(error, kind)), "damaged")
+    told = str(error) if isinstance(error, TracevizError | OSError) else f"{type(error).__name__}: {error}"
+    return f"{code}: {told or type(error).__name__}"
+
+
+def _raise_if_full(error: BaseException, archive: str = "") -> None:
+    """Raise where it is no fault of the trace: there is no room, or the archive cannot be reached.
+
+    Args:
+        error: What was raised while it was added.
+        archive: What people call the archive, where it was written to.
+
+    Raises:
+        OutputError: see above.
+    """
+    if isinstance(error, OutputError):
+        raise error
+    if isinstance(error, OSError) and error.errno in _PLACE_IS_FULL:
+        where = " or in ".join(filter(None, (archive, tempfile.gettempdir())))
+        raise OutputError(
+            "There is no room to write a trace.",
+            f"{error.strerror or error}, in {where}.",
+            "Make room there, and add again: what is in the archive stays.",
+        ) from error

@@ -1,0 +1,1 @@
+"""What the traces of an archive say together."""

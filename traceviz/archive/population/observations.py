@@ -1,0 +1,209 @@
+"""Runs of a catalogue as observations: what happened once counts once, however many ranks recorded it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import cast
+
+import polars as pl
+import pyarrow as pa
+
+from traceviz.archive.catalogue.columns import COLUMNS
+from traceviz.errors import UsageError
+from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.report import Better
+from traceviz.schema import Column
+from traceviz.units import Unit
+
+DATE = "date"
+"""What runs are ordered by where no tag is named."""
+TAG = "tag:"
+"""Begins the name of a tag that is called like something else: ``tag:date``."""
+FIELDS = (
+    *("framework", "framework_version", "gpu", "format", "producer", "producer_version", "job"),
+    "traceviz_version",
+)
+"""Columns by which runs can be told apart, besides their tags."""
+
+_NEUTRAL = frozenset({"span_ns", "steps", "devices", "host_cpu", "host_threads"})
+"""Figures of which neither more nor less is better by itself."""
+_MORE_IS_BETTER = frozenset({"device_busy"})
+_NO_FIGURES = frozenset({"rank", "source_bytes", "recorded_ns", "added_ns", "changed_ns"})
+_NUMBERS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A column of the catalogue that says how well a run went.
+
+    Args:
+        name: Its column.
+        unit: Base unit.
+        meaning: What it is, in words.
+        better: Which change is a gain.
+        unknown: Why no trace tells it.
+    """
+
+    name: str
+    unit: Unit
+    meaning: str
+    better: Better
+    unknown: str = ""
+
+
+def _figure(column: Column) -> Figure:
+    better: Better = "" if column.name in _NEUTRAL else "higher" if column.name in _MORE_IS_BETTER else "lower"
+    return Figure(column.name, cast("Unit", column.unit or "count"), column.meaning, better)
+
+
+FIGURES: tuple[Figure, ...] = tuple(
+    _figure(column) for column in COLUMNS if str(column.type) in {"int64", "double"} and column.name not in _NO_FIGURES
+)
+"""Every figure of the catalogue, in its order."""
+
+
+def figure(name: str) -> Figure:
+    """The figure of this name.
+
+    Raises:
+        UsageError: there is none; the error lists those that exist.
+    """
+    found = next((one for one in FIGURES if one.name == name), None)
+    if found is None:
+        raise UsageError.unknown("metric", name, (one.name for one in FIGURES))
+    return found
+
+
+_TAGS = pa.map_(pa.string(), pa.string())
+
+
+def tag_values(rows: pl.DataFrame, name: str) -> pl.Series:
+    """The value of a tag of each row; null where a row does not have it."""
+    found = pc.map_lookup(rows["tags"].to_arrow().cast(_TAGS), query_key=pa.scalar(name), occurrence="first")
+    return pl.Series(name, found, dtype=pl.String)
+
+
+def tag_names(rows: pl.DataFrame) -> list[str]:
+    """Names of all tags."""
+    return sorted({name for row in tags_of(rows) for name, _ in row})
+
+
+def tags_of(rows: pl.DataFrame) -> list[list[tuple[str, str]]]:
+    """Name and value of every tag of each row."""
+    found: Array = rows["tags"].to_arrow().cast(_TAGS)
+    return [row or [] for row in found.to_pylist()]
+
+
+def told_apart_by(rows: pl.DataFrame, name: str) -> pl.Series:
+    """The values of a tag or of one of :data:`FIELDS`.
+
+    Raises:
+        UsageError: no row has such a tag.
+    """
+    if name in FIELDS:
+        return rows[name]
+    wanted, known = name.removeprefix(TAG), tag_names(rows)
+    if wanted not in known:
+        raise UsageError.unknown("tag", wanted, (*known, *FIELDS, DATE))
+    return tag_values(rows, wanted)
+
+
+def with_runs(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows with the column ``run``: equal for all ranks of one run.
+
+    Ranks within a trace are of one run, and so are traces of one job whose recordings overlap in time: a job of the
+    same name that ran again is another run.
+    """
+    end = pl.col("recorded_ns") + pl.col("span_ns").fill_null(0)
+    latest = end.cum_max().shift(1).over("job", order_by="recorded_ns")
+    began = (pl.col("recorded_ns") > latest).fill_null(value=True).cast(pl.Int64)
+    number = began.cum_sum().over("job", order_by="recorded_ns")
+    known = pl.col("job").is_not_null() & pl.col("recorded_ns").is_not_null()
+    named = pl.format("{} {}", "job", number)
+    return rows.with_columns(pl.when(known).then(named).otherwise(pl.col("trace_id")).alias("run"))
+
+
+def observations(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> pl.DataFrame:
+    """A figure of every run in which it was measured, in order.
+
+    Args:
+        rows: Rows of the catalogue; only those of traces that can be asked are used.
+        name: A column of the catalogue that holds numbers.
+        by: ``date``, or a tag or one of :data:`FIELDS`: then in natural order (2 before 10), within a value by date.
+        per: A tag or one of :data:`FIELDS` whose values are looked at apart; all together where empty.
+
+    Returns:
+        Columns ``group``, ``key`` (what it is called), ``place`` (equal for runs that have no order), ``value``,
+        ``recorded_ns``, ``trace_id`` (the first of the run), ``traces`` and ``rows`` (of the catalogue).
+
+    Raises:
+        UsageError: no row has such a tag.
+    """
+    usable = rows.filter(pl.col("state") == "ready")
+    key = usable["recorded_ns"] if by == DATE else told_apart_by(usable, by)
+    group = told_apart_by(usable, per) if per else pl.lit("", pl.String)
+    runs = (
+        with_runs(usable)
+        .with_columns(key.alias("key"), group.alias("group"), pl.col(name).cast(pl.Float64).alias("value"))
+        .filter(pl.col("value").is_finite(), pl.col("key").is_not_null(), pl.col("group").is_not_null())
+        .group_by("group", "run", *([] if by == DATE else ["key"]))
+        .agg(
+            *([pl.col("key").min()] if by == DATE else []),
+            pl.col("value").mean(),
+            pl.col("recorded_ns").min(),
+            pl.col("trace_id").min(),
+            pl.col("trace_id").n_unique().alias("traces"),
+            pl.len().cast(pl.Int64).alias("rows"),
+        )
+    )
+    return _placed(runs, by).sort("group", "place", "recorded_ns", "trace_id", nulls_last=True).drop("run")
+
+
+_OF_ONE_PROGRAM = ("framework", "gpu", "job")
+"""Columns that are alike in runs of one program on one kind of machine."""
+
+
+def mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple[tuple[str, int], ...]:
+    """Of how many frameworks, devices and jobs the runs of one group are: those of several, as column and number.
+
+    Args:
+        rows: As :func:`observations` takes them, like the others.
+        name: A column of the catalogue that holds numbers; rows in which it was measured count.
+        by: What the runs are ordered by; different values of it are no mixture.
+        per: What groups are told apart by.
+    """
+    measured = rows.filter(pl.col("state") == "ready", pl.col(name).is_not_null())
+    group = told_apart_by(measured, per) if per and measured.height else pl.lit("", pl.String)
+    names = [one for one in _OF_ONE_PROGRAM if one not in {by, per}]
+    counts = measured.group_by(group.alias("group")).agg(pl.col(one).drop_nulls().n_unique() for one in names)
+    found = ((one, counts[one].max()) for one in names)
+    return tuple((one, count) for one, count in found if isinstance(count, int) and count > 1)
+
+
+def _placed(runs: pl.DataFrame, by: str) -> pl.DataFrame:
+    """Runs with their places in the order of their keys, and keys for people."""
+    if by == DATE:
+        return runs.with_columns(pl.col("key").alias("place"), _dates(runs["group"], runs["key"]).alias("key"))
+    order = {key: place for place, key in enumerate(sorted(runs["key"].unique().to_list(), key=natural))}
+    return runs.with_columns(pl.col("key").replace_strict(order, return_dtype=pl.Int64).alias("place"))
+
+
+def natural(text: str) -> list[tuple[int, int, str]]:
+    """A key that sorts ``v2`` before ``v10``."""
+    parts = _NUMBERS.split(text)
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]
+
+
+def _dates(groups: pl.Series, times: pl.Series) -> pl.Series:
+    """Days, in UTC; with hours and minutes where a day has several runs of a group."""
+    moments = pl.from_epoch(times, "ns")
+    days = moments.dt.strftime("%Y-%m-%d")
+    several = pl.DataFrame({"group": groups, "day": days}).is_duplicated().any()
+    return moments.dt.strftime("%Y-%m-%d %H:%M") if several else days
+
+
+def date(recorded_ns: int | None) -> str | None:
+    """``2026-05-22``, in UTC."""
+    return None if recorded_ns is None else f"{datetime.fromtimestamp(recorded_ns / 1e9, UTC):%Y-%m-%d}"

@@ -1,0 +1,107 @@
+"""Traces whose figures stand out among their like: modified z-scores, from medians and median absolute deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from traceviz.archive.population.observations import FIGURES, tags_of
+
+LEAST = 8
+"""Like traces among which one can stand out."""
+SCORE = 3.5
+"""Above this modified z-score a value is an outlier (Iglewicz and Hoaglin 1993, How to Detect and Handle Outliers)."""
+_SPREAD = 0.01
+"""The median absolute deviation counts as this share of the median at least, of shares as so much: traces that are all
+but equal, or mostly zero, would otherwise all be outliers, or none."""
+_OF_MEAN = 1.2533 * 0.6745
+"""Times the mean absolute deviation where the median one is zero, and so is the median: mostly zeros, no shares."""
+_NOT_COMPARED = frozenset(
+    {
+        *("steps", "devices", "span_ns", "exposed_api_ns", "findings_warning", "findings_error"),
+        *("device_idle", "input_wait", "step_mean"),
+    }
+)
+"""How long one looked, and what grows with that; what others say as well."""
+_COMPARED = tuple(one for one in FIGURES if one.name not in _NOT_COMPARED)
+_SHARES = [one.name for one in _COMPARED if one.unit == "ratio"]
+_LIKE = ("job and tags", "framework, GPU", "all traces")
+
+
+def outliers(rows: pl.DataFrame) -> pl.DataFrame:
+    """Figures that stand out, those among their nearest kin first, then the furthest.
+
+    Each is compared with those of the traces of the same job and tags; of shares, where those are fewer than
+    :data:`LEAST`, with those of the same framework and GPU, and then with all. Times, bytes and counts of different
+    programs say nothing of one another.
+
+    Args:
+        rows: Rows of the catalogue of traces that can be asked.
+
+    Returns:
+        Columns ``trace_id``, ``rank``, ``source``, ``figure``, ``value``, ``median``, ``score`` (0.6745 times the
+        distance from the median, in median absolute deviations), ``among`` (whom it is compared with), ``like`` (how
+        many they are).
+    """
+    values = _values(rows)
+    levels = range(len(_LIKE))
+    values = values.with_columns(pl.len().over("figure", f"like{at}").alias(f"count{at}") for at in levels)
+    level = pl.coalesce(*(pl.when(_usable(at)).then(pl.lit(at)) for at in levels))
+    placed = values.with_columns(level.alias("level")).drop_nulls("level")
+    found = pl.concat([_among(values, placed, at) for at in levels]).filter(pl.col("score").abs() > SCORE)
+    near = pl.col("among").replace_strict({name: at for at, name in enumerate(_LIKE)})
+    order = ("figure", "trace_id", "rank")
+    down = [False, True, *(False for _ in order)]
+    return found.sort(near, pl.col("score").abs(), *order, descending=down, nulls_last=True)
+
+
+def _usable(level: int) -> pl.Expr:
+    """Whether a value has enough others like it."""
+    enough = (pl.col(f"count{level}") >= LEAST) & pl.col(f"like{level}").is_not_null()
+    return enough if level == 0 else enough & pl.col("figure").is_in(_SHARES)
+
+
+def _among(values: pl.DataFrame, placed: pl.DataFrame, level: int) -> pl.DataFrame:
+    """Scores of the values that are compared at a level, among all values there."""
+    column, keys = f"like{level}", ["figure", f"like{level}"]
+    middle = pl.col("value").median().alias("median")
+    centres = values.drop_nulls(column).group_by(keys).agg(middle, pl.len().cast(pl.Int64).alias("members"))
+    away = values.join(centres, on=keys).with_columns((pl.col("value") - pl.col("median")).abs().alias("away"))
+    spreads = away.group_by(keys).agg(
+        pl.col("away").median().alias("spread"), (pl.col("away").mean() * _OF_MEAN).alias("mean_spread")
+    )
+    floor = pl.when(pl.col("figure").is_in(_SHARES)).then(_SPREAD).otherwise(pl.col("median").abs() * _SPREAD)
+    least = pl.max_horizontal("spread", floor)
+    spread = pl.when(least > 0).then(least).otherwise("mean_spread")
+    score = pl.when(spread > 0).then(0.6745 * (pl.col("value") - pl.col("median")) / spread).otherwise(0.0)
+    chosen = placed.filter(pl.col("level") == level).join(centres, on=keys).join(spreads, on=keys)
+    return chosen.select(
+        *("trace_id", "rank", "source", "figure", "value", "median"),
+        score.alias("score"),
+        pl.lit(_LIKE[level]).alias("among"),
+        pl.col("members").alias("like"),
+    )
+
+
+def _values(rows: pl.DataFrame) -> pl.DataFrame:
+    """A row for every figure that was measured, with whom it is like, from near to far."""
+    names = [one.name for one in _COMPARED]
+    told = rows.select(
+        *("trace_id", "rank", "source"),
+        pl.Series("like0", same_program(rows), dtype=pl.String),
+        pl.concat_str(pl.col("framework").fill_null(""), "gpu", separator="\0", ignore_nulls=False).alias("like1"),
+        pl.lit("").alias("like2"),
+        *(pl.col(name).cast(pl.Float64) for name in names),
+    )
+    index = ["trace_id", "rank", "source", "like0", "like1", "like2"]
+    long = told.unpivot(names, index=index, variable_name="figure", value_name="value")
+    return long.filter(pl.col("value").is_finite())
+
+
+def same_program(rows: pl.DataFrame) -> Sequence[str | None]:
+    """A text for each row that is equal for traces of the same job and tags; ``None`` where neither is known."""
+    return [
+        "\0".join((job or "", *(f"{name}={value}" for name, value in sorted(tags)))) if job or tags else None
+        for job, tags in zip(rows["job"].to_list(), tags_of(rows), strict=True)
+    ]

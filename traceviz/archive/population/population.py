@@ -1,0 +1,319 @@
+"""What all traces of an archive say together: the report that a team reads first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from traceviz.analyses.derived.statistics import rows_of
+from traceviz.archive.population.observations import FIGURES, Figure, date, figure
+from traceviz.archive.population.outliers import LEAST, SCORE, outliers
+from traceviz.archive.population.time_at_stake import at_stake, with_times
+from traceviz.report import (
+    POPULATION,
+    Bar,
+    Bars,
+    Block,
+    Column,
+    Fact,
+    Facts,
+    Grid,
+    Prose,
+    Report,
+    Row,
+    Section,
+    Verdict,
+)
+from traceviz.units import counted, format_ns, format_ratio, format_value
+
+VERDICTS = (
+    *("highly input-bound", "moderately input-bound", "possibly input-bound", "not input-bound"),
+    *("cannot judge", "partial"),
+)
+"""Verdicts of reports, the worst first."""
+_WORST_BY = ("input_share", "launch_bound", "exposed_api_ns")
+"""What traces are put in order by."""
+_BOUND = ("highly input-bound", "moderately input-bound")
+_UNKNOWN = ("cannot judge", "partial")
+
+
+def population(catalogue: pl.DataFrame, top: int = 10) -> Report:
+    """The report on a catalogue.
+
+    Args:
+        catalogue: Rows as :func:`traceviz.archive.catalogue.segments.read` gives them; filtered as one likes.
+        top: Traces listed as the worst by each figure.
+    """
+    rows = with_times(catalogue.filter(pl.col("state") == "ready"))
+    refused = catalogue.filter(pl.col("state") == "quarantined")
+    about = _about(catalogue, rows)
+    if not rows.height:
+        left = _quarantined(refused) if refused.height else ()
+        return Report(about, Verdict("empty", _empty(refused)), tuple(left), schema=POPULATION)
+    stakes = at_stake(rows)
+    sections = (
+        Section("population", "What it holds", tuple(_holds(rows))),
+        Section("verdicts", "Verdicts", (_verdicts(rows),)),
+        Section("at_stake", "Time at stake over all traces", tuple(_stakes(rows, stakes))),
+        Section("worst", "Worst first", tuple(_worst(rows, figure(name), top) for name in _WORST_BY)),
+        Section("outliers", "Outliers", tuple(_outliers(rows))),
+        Section("coverage", "What was measured", tuple(_coverage(rows))),
+        *(_quarantined(refused) if refused.height else ()),
+    )
+    return Report(about, Verdict("population", _sentence(rows, refused, stakes)), sections, schema=POPULATION)
+
+
+def _about(catalogue: pl.DataFrame, rows: pl.DataFrame) -> tuple[Fact, ...]:
+    traces, runs = rows["trace_id"].n_unique(), rows["run"].n_unique()
+    states = dict(catalogue.group_by("state").agg(pl.col("trace_id").n_unique()).iter_rows())
+    devices = _device_time(rows)
+    first, last = (date(_whole(end)) for end in (rows["recorded_ns"].min(), rows["recorded_ns"].max()))
+    return (
+        Fact("source", "archive", f"{counted(traces, 'trace')} of {counted(runs, 'run')}{_between(first, last)}"),
+        Fact("traces", "traces", traces, "count"),
+        Fact("ranks", "ranks", rows.height, "count"),
+        Fact("runs", "runs", runs, "count"),
+        Fact("quarantined", "quarantined", states.get("quarantined", 0), "count"),
+        Fact("removed", "removed", states.get("removed", 0), "count"),
+        Fact("first", "recorded from", first),
+        Fact("last", "recorded to", last),
+        Fact("recorded_ns", "recorded time", int(rows["span_ns"].sum()), "ns"),
+        Fact("gpu_ns", f"recorded {devices}", int(rows["gpu_ns"].sum()), "ns"),
+    )
+
+
+def _between(first: str | None, last: str | None) -> str:
+    if first is None or last is None:
+        return ""
+    return f", recorded on {first}" if first == last else f", recorded {first} to {last}"
+
+
+def _device_time(rows: pl.DataFrame) -> str:
+    """What the time of all devices is called: that of GPUs alone is GPU time."""
+    return "device time" if rows["gpu"].str.contains("TPU").any() else "GPU time"
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _empty(refused: pl.DataFrame) -> str:
+    count = refused["trace_id"].n_unique()
+    return "There is no trace that can be asked." + (f" {counted(count, 'trace')} quarantined." if count else "")
+
+
+def _sentence(rows: pl.DataFrame, refused: pl.DataFrame, stakes: pl.DataFrame) -> str:
+    """How many wait for input, and what is the most that one kind of change can save."""
+    left_out = refused["trace_id"].n_unique()
+    verdicts = _verdict_counts(rows)
+    traces, bound = sum(verdicts.values()), sum(verdicts.get(name, 0) for name in _BOUND)
+    possibly, unknown = verdicts.get("possibly input-bound", 0), sum(verdicts.get(name, 0) for name in _UNKNOWN)
+    parts = [f"{bound:,} of {counted(traces, 'trace')} {'waits' if bound == 1 else 'wait'} for input"]
+    parts += [f"{possibly:,} more may"] if possibly else []
+    parts += [f"{unknown:,} cannot be judged"] if unknown else []
+    others = f"{counted(left_out, 'other')} could not be read." if left_out else ""
+    return " ".join(filter(None, (f"{', '.join(parts)}.", others, _largest(rows, stakes))))
+
+
+def _largest(rows: pl.DataFrame, stakes: pl.DataFrame) -> str:
+    """``Most is at stake by pageable-copies (TV303, 18 traces): fixing it would save at most 31.0 h of 212 h ...``."""
+    gpu_ns = int(rows["gpu_ns"].sum())
+    whole, column, what = (
+        (gpu_ns, "gpu_stake_ns", _device_time(rows)) if gpu_ns else (int(rows["span_ns"].sum()), "stake_ns", "time")
+    )
+    if not whole or not stakes.height or not stakes[column][0]:
+        return ""
+    stake, traces = int(stakes[column][0]), counted(stakes["traces"][0], "trace")
+    return (
+        f"Most is at stake by {stakes['name'][0]} ({stakes['code'][0]}, {traces}): fixing it would save at most "
+        f"{format_ns(stake)} of {format_ns(whole)} of {what} recorded ({format_ratio(stake / whole)})."
+    )
+
+
+def _verdict_counts(rows: pl.DataFrame) -> dict[str, int]:
+    """Traces by verdict, the worst first; one of several ranks counts as the worst of them."""
+    order = {name: place for place, name in enumerate(VERDICTS)}
+    place = pl.col("verdict").fill_null("cannot judge").replace_strict(order, default=len(order))
+    worst = rows.group_by("trace_id").agg(pl.col("verdict").fill_null("cannot judge").sort_by(place).first())
+    counts = dict(worst.group_by("verdict").len().iter_rows())
+    return dict(sorted(counts.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))
+
+
+def _verdicts(rows: pl.DataFrame) -> Bars:
+    counts = _verdict_counts(rows)
+    whole = sum(counts.values())
+    bars = tuple(Bar(name, name, count, count / whole) for name, count in counts.items())
+    return Bars("Traces by the verdict of their report", counted(whole, "trace"), "count", bars)
+
+
+_NO_DEVICE, _NO_MODEL = "no device recorded", "model not stated"
+_KINDS = (
+    ("format", "Formats", pl.lit("not known")),
+    ("framework", "Frameworks", pl.lit("not stated")),
+    ("gpu", "Devices", pl.when(pl.col("devices") > 0).then(pl.lit(_NO_MODEL)).otherwise(pl.lit(_NO_DEVICE))),
+)
+"""Columns by which traces are counted, and what those are called that have no value there."""
+
+
+def _holds(rows: pl.DataFrame) -> Iterator[Block]:
+    has_gpus = bool(rows["gpu_ns"].sum())
+    columns = (
+        Column("kind", "", "text", 9),
+        Column("name", "Name", "text", 0),
+        Column("traces", "Traces", "count", 0),
+        Column("ranks", "Ranks", "count", 2),
+        Column("recorded_ns", "Recorded", "ns", 1),
+        Column("gpu_ns", _device_time(rows).replace("device", "Device"), "ns", 1 if has_gpus else 9),
+    )
+    for kind, title, absent in _KINDS:
+        counted_rows = rows.group_by(pl.col(kind).fill_null(absent).alias("name")).agg(
+            pl.lit(kind).alias("kind"),
+            pl.col("trace_id").n_unique().cast(pl.Int64).alias("traces"),
+            pl.len().cast(pl.Int64).alias("ranks"),
+            pl.col("span_ns").sum().alias("recorded_ns"),
+            pl.col("gpu_ns").sum(),
+        )
+        ordered = counted_rows.sort("traces", "name", descending=[True, False])
+        yield Grid(columns, rows_of(ordered, tuple(column.name for column in columns)), title)
+
+
+def _stakes(rows: pl.DataFrame, stakes: pl.DataFrame) -> Iterator[Block]:
+    gpu_ns, span_ns, devices = int(rows["gpu_ns"].sum()), int(rows["span_ns"].sum()), _device_time(rows)
+    columns = (
+        Column("code", "Code", "text", 1),
+        Column("name", "Finding", "text", 0),
+        Column("traces", "Traces", "count", 0),
+        Column("ranks", "Ranks", "count", 9),
+        Column("errors", "Errors", "count", 9),
+        Column("gpu_stake_ns", f"{devices.replace('device', 'Device')} at most", "ns", 0 if gpu_ns else 9),
+        Column("share_of_gpu", "Of all", "ratio", 0 if gpu_ns else 9),
+        Column("stake_ns", "Time at most", "ns", 3 if gpu_ns else 0),
+        Column("share_of_recorded", "Of recorded", "ratio", 9 if gpu_ns else 1),
+        Column("trace_id", "Most in trace", "text", 2),
+    )
+    told = tuple(
+        (
+            *(code, name, traces, ranks, errors),
+            *(gpu or None, gpu / gpu_ns if gpu else None),
+            *(stake or None, stake / span_ns if stake else None, worst),
+        )
+        for code, name, traces, ranks, errors, stake, gpu, worst in stakes.iter_rows()
+    )
+    yield Grid(columns, told)
+    yield Prose(
+        "Upper bounds of what was recorded; jobs ran longer. Stakes of one trace may overlap, so they do not add up. "
+        f"{_counts(devices) if gpu_ns else ''}Why, and when a finding misleads: traceviz explain CODE."
+    )
+
+
+def _counts(devices: str) -> str:
+    return f"{devices.replace('device', 'Device')} counts every device of every rank. "
+
+
+def _worst(rows: pl.DataFrame, by: Figure, top: int) -> Grid:
+    columns = (
+        Column("trace_id", "Trace", "text", 0),
+        Column("rank", "Rank", "id", 2),
+        Column("source", "Source", "text", 0),
+        Column("framework", "Framework", "text", 4),
+        Column(by.name, _label(by), by.unit, 0, bar=by.unit == "ratio"),
+        *((Column("step_median", "Median step", "ns", 1),) if by.name != "step_median" else ()),
+        Column("verdict", "Verdict", "text", 3),
+    )
+    names = [column.name for column in columns]
+    worst = rows.filter(pl.col(by.name) > 0).sort(by.name, "trace_id", "rank", descending=[True, False, False])
+    return Grid(
+        columns,
+        rows_of(worst.head(top), tuple(names)),
+        f"By {by.name}: {by.meaning[:1].lower() + by.meaning[1:] if by.meaning[1:2].islower() else by.meaning}",
+        complete=True,
+    )
+
+
+def _label(by: Figure) -> str:
+    return by.name.removesuffix("_ns").replace("_", " ").capitalize().replace("api", "API")
+
+
+def _outliers(rows: pl.DataFrame) -> Iterator[Block]:
+    """For people a row for each trace and rank, by the figure that is furthest away; for programs all figures."""
+    found = outliers(rows)
+    columns = (
+        Column("trace_id", "Trace", "text", 0),
+        Column("rank", "Rank", "id", 2),
+        Column("source", "Source", "text", 1),
+        Column("metric", "Figure", "text", 0),
+        Column("shown", "Is", "text", 0),
+        Column("shown_median", "Median", "text", 2),
+        Column("score", "Score", "number", 0, signed=True),
+        Column("among", "Among", "text", 2),
+        Column("like", "Of", "count", 4),
+        Column("others", "Other figures", "count", 3),
+        Column("value", "Value", "number", 9),
+        Column("median", "Median", "number", 9),
+    )
+    others = (pl.len().over("trace_id", "rank") - 1).cast(pl.Int64).alias("others")
+    told = found.with_columns(others)
+    furthest = told.unique(["trace_id", "rank"], keep="first", maintain_order=True)
+    yield Grid(columns, tuple(_outlier(row) for row in furthest.iter_rows(named=True)))
+    yield Grid(columns, tuple(_outlier(row) for row in told.iter_rows(named=True)), "Every figure", audience="machine")
+    yield Prose(
+        f"Modified z-scores beyond {SCORE:g}, the nearest kin first: among {LEAST} ranks or more of the same job and "
+        "tags; shares also among those of the same framework and GPU, or all."
+    )
+
+
+def _outlier(row: dict[str, object]) -> Row:
+    name, value, median, score = (row[key] for key in ("figure", "value", "median", "score"))
+    assert isinstance(value, float)
+    assert isinstance(median, float)
+    assert isinstance(score, float)
+    unit = figure(str(name)).unit
+    return (
+        *(str(row["trace_id"]), _whole(row["rank"]), str(row["source"]), str(name)),
+        *(format_value(value, unit), format_value(median, unit), round(score, 1)),
+        *(str(row["among"]), _whole(row["like"]), _whole(row["others"]), value, median),
+    )
+
+
+def _coverage(rows: pl.DataFrame) -> Iterator[Block]:
+    """How many were measured, of every figure: not measured is never fine."""
+    unknown = sum(_verdict_counts(rows).get(name, 0) for name in _UNKNOWN)
+    yield Facts((Fact("cannot_judge", "traces whose input pipeline cannot be judged", unknown, "count"),))
+    columns = (
+        Column("metric", "Figure", "text", 0),
+        Column("meaning", "What it is", "text", 3),
+        Column("measured", "Measured", "count", 0),
+        Column("not_measured", "Not measured", "count", 0),
+        Column("share_measured", "Share", "ratio", 0),
+    )
+    measured = rows.select(pl.col(one.name).count() for one in FIGURES).row(0)
+    ordered = sorted(zip(measured, FIGURES, strict=True), key=lambda pair: pair[0])
+    told = tuple((one.name, one.meaning, count, rows.height - count, count / rows.height) for count, one in ordered)
+    yield Grid(columns, told, "Ranks by figure, the least known first")
+
+
+def _quarantined(refused: pl.DataFrame) -> tuple[Section, ...]:
+    """Reasons with how many there are of each, and one in full."""
+    columns = (
+        Column("reason", "Reason", "text", 0),
+        Column("traces", "Traces", "count", 0),
+        Column("source", "For example", "text", 0),
+        Column("trace_id", "Trace", "text", 0),
+        Column("error", "Why", "text", 9),
+    )
+    reason = pl.col("error").fill_null("").str.extract(r"^([a-z][a-z-]*):").fill_null("other").alias("reason")
+    by_reason = (
+        refused.sort("source", "trace_id")
+        .group_by(reason)
+        .agg(
+            pl.col("trace_id").n_unique().cast(pl.Int64).alias("traces"),
+            pl.col("source").first(),
+            pl.col("error").first().str.replace(r"^[a-z][a-z-]*:\s*", ""),
+            pl.col("trace_id").first(),
+        )
+        .sort("traces", "reason", descending=[True, False])
+    )
+    names = tuple(column.name for column in columns)
+    why = tuple(Prose(f"{name}: {error}") for name, error in by_reason.select("reason", "error").iter_rows())
+    return (Section("quarantined", "Quarantined", (Grid(columns, rows_of(by_reason, names), complete=True), *why)),)

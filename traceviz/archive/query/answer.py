@@ -1,0 +1,275 @@
+"""Answers of queries for people and programs: a page, CSV, JSON, Markdown, a Parquet file; batch by batch."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from traceviz.archive.catalogue.columns import COLUMNS
+from traceviz.errors import UsageError
+from traceviz.render.csv import CsvRenderer
+from traceviz.render.markdown import data
+from traceviz.render.options import RenderOptions
+from traceviz.render.terminal import TerminalRenderer
+from traceviz.report import Column, Grid, Prose, Report, Section, Verdict
+from traceviz.schema import TABLES
+from traceviz.units import Unit, Value, counted, format_value
+
+SCHEMA = "traceviz.query/1"
+"""Schema of an answer as JSON."""
+MOMENTS = frozenset({"recorded_ns", "added_ns", "changed_ns", "t0_unix_ns"})
+"""Columns of Unix time, shown to people as dates."""
+_EXACT = 2**53
+"""Whole numbers beyond are told in full."""
+_BY_END: tuple[tuple[str, Unit], ...] = (("_ns", "ns"), ("_bytes", "bytes"), ("_share", "ratio"), ("_id", "id"))
+_BY_NAME: dict[str, Unit] = {"share": "ratio", "bytes_per_second": "bytes/s"}
+_IDS = frozenset({"address", "ordinal", "pid", "rank", "step", "stream", "tid"})
+_NARROW_FROM = pa.decimal128(38, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """The first rows of an answer.
+
+    Args:
+        table: The rows.
+        more: Whether there are others.
+    """
+
+    table: pa.Table
+    more: bool
+
+
+def leading(batches: pa.RecordBatchReader, limit: int) -> Leading:
+    """The first ``limit`` rows, and no more read than those need."""
+    found: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        found.append(batch)
+        rows += batch.num_rows
+        if rows > limit:
+            break
+    table = pa.Table.from_batches(found, schema=batches.schema)
+    return Leading(table.slice(0, limit), rows > limit)
+
+
+def first(batches: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
+    """The same answer, of its first ``limit`` rows."""
+    return pa.RecordBatchReader.from_batches(batches.schema, _first(batches, limit))
+
+
+def _first(batches: pa.RecordBatchReader, limit: int) -> Iterator[pa.RecordBatch]:
+    left = limit
+    for batch in batches:
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+        if left <= 0:
+            return
+
+
+def unit_of(field: pa.Field[Any]) -> Unit:
+    """Unit of a column: that which the schema declares for its name, or what its name ends with.
+
+    ``dur_ns`` and ``total_ns`` are times, ``input_share`` and ``api_share`` ratios; anything else is a plain number.
+    """
+    if pa.types.is_boolean(field.type):
+        return "bool"
+    is_whole = pa.types.is_integer(field.type) or field.type == _NARROW_FROM
+    if not is_whole and not pa.types.is_floating(field.type) and not pa.types.is_decimal(field.type):
+        return "text"
+    if field.name in _IDS and is_whole:
+        return "id"
+    named = _BY_NAME.get(field.name) or _KNOWN.get(field.name)
+    ended = next((unit for end, unit in _BY_END if field.name.endswith(end)), None)
+    return named or ended or ("count" if is_whole else "number")
+
+
+def _known() -> dict[str, Unit]:
+    """Units of columns by name, where all tables that have it agree."""
+    found: dict[str, set[str]] = {}
+    for column in (*(one for table in TABLES.values() for one in table.columns), *COLUMNS):
+        found.setdefault(column.name, set()).add(column.unit)
+    units = {str(unit): unit for unit in get_args(Unit)}
+    return {name: units[unit] for name, (unit, *others) in found.items() if not others and unit in units}
+
+
+_KNOWN = _known()
+
+
+def page(found: Leading, width: int, *, color: bool) -> str:
+    """The rows as an aligned table, with units; columns for which the page is too narrow are named below it."""
+    from traceviz.render.layout.grid import shown_columns_at  # noqa: PLC0415 (rich takes 0.1 s to import)
+
+    grid = _grid(found.table, for_people=True)
+    kept = grid if len(shown_columns_at(grid, width)) == len(grid.columns) else _without_empty(grid)
+    shown = shown_columns_at(kept, width)
+    empty = [column.name for column in grid.columns if column not in kept.columns]
+    hidden = [column.name for column in kept.columns if column.name not in shown]
+    notes = (
+        f"Columns: {', '.join(column.name for column in grid.columns)}." if not grid.rows else "",
+        f"Empty: {', '.join(empty)}." if empty and grid.rows else "",
+        f"Not on this page, which is too narrow: {', '.join(hidden)}. Give --width, or --format csv." if hidden else "",
+        "There are more rows: --limit shows them." if found.more else "",
+    )
+    blocks: tuple[Grid | Prose, ...] = (kept, *(Prose(note) for note in notes if note))
+    title = f"First {counted(len(grid.rows), 'row')}" if found.more else counted(len(grid.rows), "row")
+    return TerminalRenderer().render(_document(title, blocks), RenderOptions(width, color))
+
+
+def _without_empty(grid: Grid) -> Grid:
+    """The table without columns that hold nothing in any row, but for the first."""
+    if not grid.rows:
+        return Grid(grid.columns[:1], ())
+    kept = [place for place, column in enumerate(grid.columns) if column.importance or not place]
+    rows = tuple(tuple(row[place] for place in kept) for row in grid.rows)
+    return Grid(tuple(grid.columns[place] for place in kept), rows, complete=True)
+
+
+def markdown(found: Leading) -> str:
+    """The rows as a table in Markdown, with units."""
+    grid = _grid(found.table, for_people=True)
+    lines = [
+        [data(column.label) for column in grid.columns],
+        ["---" if column.unit in {"text", "bool"} else "---:" for column in grid.columns],
+        *(
+            [data(format_value(value, column.unit)) for value, column in zip(row, grid.columns, strict=True)]
+            for row in grid.rows
+        ),
+    ]
+    more = "\nThere are more rows.\n" if found.more else ""
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + more
+
+
+def csv(batches: pa.RecordBatchReader) -> Iterator[str]:
+    """The answer as CSV, numbers in base units: the heading, then the rows of each batch."""
+    renderer, options = CsvRenderer(), RenderOptions()
+    nothing = batches.schema.empty_table()
+    yield renderer.render(_document("", (_grid(nothing),)), options)
+    for batch in batches:
+        text = renderer.render(_document("", (_grid(pa.Table.from_batches([batch])),)), options)
+        yield text.partition("\n")[2]  # the heading is one line, whatever the columns are called
+
+
+def as_json(batches: pa.RecordBatchReader) -> Iterator[str]:
+    """The answer as a JSON document: ``schema``, ``columns`` (name, unit), ``rows`` (an object for each)."""
+    columns = [{"name": field.name, "unit": unit_of(field)} for field in batches.schema]
+    yield f'{{"schema": {json.dumps(SCHEMA)},\n "columns": {json.dumps(columns, ensure_ascii=False)},\n "rows": ['
+    separator = "\n"
+    for batch in batches:
+        for row in _rows(pa.Table.from_batches([batch])):
+            named = {name: _finite(value) for name, value in zip(batches.schema.names, row, strict=True)}
+            yield f"{separator}  {json.dumps(named, ensure_ascii=False, allow_nan=False)}"
+            separator = ",\n"
+    yield "\n ]}\n"
+
+
+def parquet(batches: pa.RecordBatchReader, path: Path, *, narrow: bool = True) -> None:
+    """Write the answer to a Parquet file.
+
+    Args:
+        batches: The answer.
+        path: The file.
+        narrow: Whole numbers of 128 bits, as sums are, become 64 bits.
+
+    Raises:
+        UsageError: a number does not fit, or Parquet has no such type.
+    """
+    schema = batches.schema
+    if narrow:
+        schema = pa.schema([pa.field(f.name, pa.int64() if f.type == _NARROW_FROM else f.type) for f in schema])
+    try:
+        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+            for batch in batches:
+                writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+    except pa.ArrowInvalid as error:
+        raise UsageError(
+            "A number of the answer needs more than 64 bits.", str(error), "Make it text: CAST(total AS VARCHAR)."
+        ) from error
+    except pa.ArrowNotImplementedError as error:
+        raise UsageError("Parquet has no such type.", str(error), "Make it text: CAST(column AS VARCHAR).") from error
+
+
+def _document(title: str, blocks: tuple[Grid | Prose, ...]) -> Report:
+    return Report((), Verdict("", ""), (Section("answer", title, blocks),))
+
+
+def _grid(table: pa.Table, *, for_people: bool = False) -> Grid:
+    """The answer as a table of a report; of several columns the first goes last from a narrow page."""
+    units: list[Unit] = [unit_of(field) for field in table.schema]
+    columns = [list(map(_cell, values)) for values in _columns(table)]
+    for index, name in enumerate(table.column_names if for_people else ()):
+        if name in MOMENTS and units[index] == "ns":
+            units[index], columns[index] = "text", _dates(table.column(index))
+        elif any(isinstance(value, int) and abs(value) >= _EXACT for value in columns[index]):
+            if units[index] in {"count", "id"}:
+                units[index], columns[index] = "text", [None if one is None else str(one) for one in columns[index]]
+        elif name == "trace_id":  # never cut: in part it is of no use
+            units[index] = "id"
+    importance = [0 if not position or set(values) <= {None, ""} else 1 for position, values in enumerate(columns)]
+    heads = tuple(
+        Column(name, name, unit, important)
+        for name, unit, important in zip(table.column_names, units, importance, strict=True)
+    )
+    return Grid(heads, tuple(zip(*columns, strict=True)), complete=True)
+
+
+def _dates(values: pa.ChunkedArray[Any]) -> list[Value]:
+    """Moments of Unix time for people."""
+    seconds = pc.divide(values.cast(pa.int64()), 10**9).cast(pa.timestamp("s"))
+    return [None if moment is None else str(moment) for moment in seconds.to_pylist()]
+
+
+def _columns(table: pa.Table) -> list[list[Any]]:
+    return [[_plain(value, column.type) for value in column.to_pylist()] for column in table.columns]
+
+
+def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    return zip(*_columns(table), strict=True)
+
+
+def _plain(value: Any, kind: pa.DataType) -> Any:
+    """A value of Arrow as JSON knows it: whole numbers in full, moments and what else has no type there as text."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(kind, pa.MapType):
+        return {str(_plain(key, kind.key_type)): _plain(item, kind.item_type) for key, item in value}
+    if isinstance(kind, pa.StructType):
+        return {field.name: _plain(value[field.name], field.type) for field in kind}
+    if isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType):
+        return [_plain(item, kind.value_type) for item in value]
+    return _plain_scalar(value, kind)
+
+
+def _plain_scalar(value: Any, kind: pa.DataType) -> int | float | str:
+    if isinstance(kind, pa.Decimal128Type):
+        return int(value) if kind.scale == 0 else float(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if pa.types.is_interval(kind):
+        return f"{value.months} months {value.days} days {value.nanoseconds / 1e9:g} s"
+    return str(value)
+
+
+def _cell(value: Any) -> Value:
+    """A value in a table: what consists of others as JSON."""
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    found: Value = value
+    return found
+
+
+def _finite(value: Any) -> Any:
+    """A value for JSON, which has no infinity: null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list) else value

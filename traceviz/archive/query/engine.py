@@ -1,0 +1,342 @@
+"""SQL over an archive: every table of all its traces as one, and the catalogue.
+
+The engine is DuckDB, in memory and shut in: it reads the tables of the archive, writes nothing but temporary files of
+its own, loads no extensions, and knows no network.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.query.guard import tables_read
+from traceviz.archive.query.views import CATALOGUE_VIEWS, catalogue_table, files_by_trace, literal, views
+from traceviz.archive.storage import layout
+from traceviz.archive.storage.store import Store
+from traceviz.errors import DamagedTraceError, TracevizError, UsageError
+from traceviz.schema import TABLES
+
+Parameters = Sequence[object] | Mapping[str, object]
+
+Result = TypeVar("Result")
+
+ROWS = 50_000
+"""Rows that are handed on together."""
+WRONG = "The query cannot be run."
+MEMORY_SHARE = 0.5
+"""Of the machine's memory: so much may a query use before it goes on on disk."""
+_LOOK = 0.1
+"""Seconds after which a waiting thread looks whether somebody wants it to stop."""
+_CONTAINER_MEMORY = Path("/sys/fs/cgroup/memory.max")
+_DIVISION = {"error_on_division_by_zero": "false", "ieee_floating_point_ops": "false"}
+"""By zero is null, as all that cannot be told: no error, and no infinity, which JSON does not know."""
+_KIND = re.compile(r"^[A-Z]\w*( \w+)* Error: ")
+"""How messages of DuckDB begin."""
+_HUGE = pa.decimal128(38, 0)
+"""What a sum of whole numbers is to DuckDB: 128 bits."""
+
+
+class Engine:
+    """Answers queries over an archive as it was when the engine was made.
+
+    A view of every table of :data:`traceviz.schema.TABLES` holds the rows of all traces that are ready, with
+    ``trace_id`` before and ``format`` behind its own columns; ``catalogue`` has a row for each trace and rank,
+    ``traces`` one for each trace, ``findings`` one for each finding, ``tags`` one for each tag of a trace.
+
+    Args:
+        store: The archive.
+        rows: Its catalogue; read where it is not given.
+        memory: Most bytes that the engine may use before it goes on on disk; half of the machine's.
+        threads: Number of threads; one for each core that this process may use.
+
+    Raises:
+        UsageError: there is no archive.
+        OutputError: it cannot be read.
+    """
+
+    def __init__(
+        self, store: Store, rows: pl.DataFrame | None = None, *, memory: int | None = None, threads: int | None = None
+    ) -> None:
+        layout.check(store)
+        self._store = store
+        found = catalogue.read(store) if rows is None else rows
+        ready = catalogue.ready(found).select("format", "trace_id").unique(maintain_order=True)
+        self._traces: list[tuple[str, str]] = list(ready.iter_rows())
+        self._folders: dict[str, frozenset[str]] | None = None
+        self._opened: set[str] = set()
+        spill = tempfile.mkdtemp(prefix="traceviz-query-")
+        self._remove_spill = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
+        self._connection = connect(spill, store, memory=memory, threads=threads)
+        self._connection.execute("CREATE SCHEMA held")  # SHOW TABLES does not list what is in it
+        fill(self._connection, "held.rows", found)
+        self._define({**CATALOGUE_VIEWS, **views()})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back memory and temporary files."""
+        self._connection.close()
+        self._remove_spill()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Ids of traces that the catalogue calls ready and that are not there; seen when a query first asks a table."""
+        folders = self._folders
+        return tuple(
+            trace_id
+            for format_name, trace_id in self._traces
+            if folders is not None and self._store.url_of(*layout.trace_parts(format_name, trace_id)) not in folders
+        )
+
+    def sql(self, text: str, parameters: Parameters | None = None) -> pa.Table:
+        """The answer to one query, all of it in memory.
+
+        Whole numbers of 128 bits, as sums are, come as 64 bits where they fit.
+
+        Args:
+            text: One ``SELECT``, in DuckDB's SQL.
+            parameters: Values for its ``?``, or by name for its ``$name``.
+
+        Raises:
+            UsageError: the query is wrong, or does more than read the tables of the archive.
+            DamagedTraceError: a table of the archive cannot be read.
+        """
+        with self.answer(text, parameters) as batches, explained():
+            table = batches.read_all()
+        for position, field in enumerate(table.schema):
+            if field.type == _HUGE:
+                table = table.set_column(position, *narrowed(field.name, table.column(position)))
+        return table
+
+    @contextmanager
+    def answer(self, text: str, parameters: Parameters | None = None) -> Iterator[pa.RecordBatchReader]:
+        """The answer in batches of :data:`ROWS`; columns of the same name are numbered.
+
+        What goes wrong while they are read is explained, too.
+
+        Raises:
+            UsageError: the query is wrong, or does more than read the tables of the archive.
+            DamagedTraceError: a table of the archive cannot be read.
+        """
+        with self._connection.cursor() as cursor, _Patient(cursor) as patient:  # other answers may still be read
+            with explained(cursor, text, parameters):
+                self._open(tables_read(cursor, text) & set(TABLES))
+                found = cursor.sql(text, params=parameters or None)
+                reader = patient.wait(partial(found.to_arrow_reader, ROWS))
+            schema = pa.schema(
+                [field.with_name(name) for field, name in zip(reader.schema, _apart(reader.schema.names), strict=True)]
+            )
+            renamed = (pa.record_batch(batch.columns, schema=schema) for batch in _read(reader, patient))
+            with pa.RecordBatchReader.from_batches(schema, renamed) as batches:
+                yield batches
+
+    def schema(self, text: str) -> pa.Schema:
+        """Names and types of the columns of an answer, without asking any trace.
+
+        Raises:
+            UsageError: the query is wrong, or does more than read the tables of the archive.
+        """
+        with self._connection.cursor() as cursor, explained(cursor, text):
+            tables_read(cursor, text)
+            found = cursor.sql(text)
+            types = found.limit(0).to_arrow_reader(ROWS).schema.types
+            return pa.schema(list(zip(_apart(found.columns), types, strict=True)))
+
+    def _files(self) -> dict[str, frozenset[str]]:
+        if self._folders is None:
+            self._folders = files_by_trace(self._store, self._traces)
+        return self._folders
+
+    def _open(self, names: frozenset[str] | set[str]) -> None:
+        """Put files behind the views of these tables: those that no query asked for yet are empty."""
+        new = sorted(names - self._opened)
+        if new:
+            self._define(views(self._files(), new))
+            self._opened.update(new)
+
+    def _define(self, queries: Mapping[str, str]) -> None:
+        for name, query in queries.items():
+            self._connection.execute(f"CREATE OR REPLACE VIEW {name} AS {query}")
+
+
+def connect(
+    spill: str, store: Store | None = None, *, memory: int | None = None, threads: int | None = None
+) -> duckdb.DuckDBPyConnection:
+    """A database in memory that reaches nothing but the traces of ``store``, and its temporary folder ``spill``."""
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "allow_community_extensions": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "memory_limit": f"{memory or int(machine_memory() * MEMORY_SHARE)}B",
+            "python_enable_replacements": False,
+            "temp_directory": spill,
+            "threads": threads or len(os.sched_getaffinity(0)),
+        },
+    )
+    if store is not None and not store.is_local:
+        connection.register_filesystem(store.filesystem())
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")  # the same answer wherever it is asked
+    connection.execute("SET allowed_directories = ?", [_reachable(store)])
+    connection.execute("SET enable_external_access = false")
+    for name, value in _DIVISION.items():
+        if connection.execute("FROM duckdb_settings() WHERE name = ?", [name]).fetchall():
+            connection.execute(f"SET GLOBAL {name} = {value}")  # of all cursors
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
+    """Make a table of rows of the catalogue."""
+    connection.register("given", catalogue_table(rows))
+    connection.execute(f"CREATE TABLE {name} AS FROM given")
+    connection.unregister("given")
+
+
+def narrowed(name: str, values: pa.ChunkedArray[Any]) -> tuple[pa.Field[Any], pa.ChunkedArray[Any]]:
+    """Whole numbers of 128 bits as 64 bits where all fit, else as they are."""
+    with suppress(pa.ArrowInvalid):
+        values = values.cast(pa.int64())
+    return pa.field(name, values.type), values
+
+
+def _told(message: str) -> str:
+    """What DuckDB says, without the name of its error and empty lines; the position keeps its two lines."""
+    return "\n".join(line for line in _KIND.sub("", message).splitlines() if line.strip())
+
+
+def _reachable(store: Store | None) -> list[str]:
+    """The folder of the traces, as the archive, its file system and patterns spell it."""
+    if store is None:
+        return []
+    url = store.url_of(layout.TRACES)
+    urls = [url] if store.is_local else [url, store.filesystem().unstrip_protocol(url)]
+    return [f"{one}/" for place in urls for one in dict.fromkeys((place, literal(place)))]
+
+
+def machine_memory() -> int:
+    """Bytes of memory of the machine, or of the container that this process is in."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        bound = _CONTAINER_MEMORY.read_text(encoding="ascii").strip()
+    except OSError:
+        return physical
+    return min(physical, int(bound)) if bound.isdigit() else physical
+
+
+def _apart(names: Sequence[str]) -> list[str]:
+    """Names without twins: the second ``name`` is ``name_2``."""
+    found: list[str] = []
+    for name in names:
+        count, one = 1, name
+        while one in found:
+            count += 1
+            one = f"{name}_{count}"
+        found.append(one)
+    return found
+
+
+class _Patient:
+    """Waits for DuckDB in another thread, so that Ctrl-C ends the query: the engine itself does not look for it."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self._cursor = cursor
+        self._thread = ThreadPoolExecutor(1, "traceviz-query")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown()
+
+    def wait(self, work: Callable[[], Result]) -> Result:
+        """What ``work`` returns."""
+        found = self._thread.submit(work)
+        try:
+            while not wait([found], _LOOK).done:  # a signal that another thread took does not wake this one
+                pass
+            return found.result()
+        except (KeyboardInterrupt, SystemExit):  # the latter in a worker that is told to end
+            self._cursor.interrupt()
+            raise
+
+
+def _read(reader: pa.RecordBatchReader, patient: _Patient) -> Iterator[pa.RecordBatch]:
+    """The batches of the reader.
+
+    Raises:
+        UsageError, DamagedTraceError, TracevizError: as :func:`explained` has it.
+    """
+    with explained():
+        while (batch := patient.wait(partial(next, reader, None))) is not None:
+            yield batch
+
+
+@contextmanager
+def explained(
+    connection: duckdb.DuckDBPyConnection | None = None, text: str = "", parameters: Parameters | None = None
+) -> Iterator[None]:
+    """What DuckDB complains of, as an error of ours.
+
+    Raises:
+        UsageError: the query is wrong.
+        DamagedTraceError: a file cannot be read.
+        TracevizError: there is not enough memory.
+    """
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except (duckdb.BinderException, duckdb.CatalogException) as error:
+        message = str(error) if connection is None else _with_position(connection, text, parameters, str(error))
+        raise UsageError(WRONG, _told(message)) from error
+    except (duckdb.Error, OSError) as error:  # what happens while rows are read comes as OSError
+        raise _cause(str(error)) from error
+
+
+def _with_position(
+    connection: duckdb.DuckDBPyConnection, text: str, parameters: Parameters | None, message: str
+) -> str:
+    """The same complaint with the place in the query, which only another way of asking tells."""
+    with connection.cursor() as other:
+        try:
+            other.execute(text, parameters or None)
+        except duckdb.Error as error:
+            return str(error)
+    return message
+
+
+def _cause(message: str) -> TracevizError:
+    """The error that a message of DuckDB stands for."""
+    if message.startswith("Out of Memory Error"):
+        return TracevizError(
+            "The query needs more memory than it may use.", _told(message), "Give it more: --memory 16GB."
+        )
+    if message.startswith("INTERRUPT Error"):
+        raise KeyboardInterrupt
+    if ".parquet" in message:
+        return DamagedTraceError(
+            "A table of the archive cannot be read.",
+            _told(message),
+            "What is damaged: traceviz archive verify ARCHIVE.",
+        )
+    return UsageError(WRONG, _told(message))

@@ -1,0 +1,286 @@
+"""Queries that workers answer: divided into one half over parts of the traces and one over what these gave, or whole.
+
+::
+
+    --per-part  SELECT framework, name, sum(dur_ns) AS ns FROM cuda_api JOIN traces USING (trace_id) GROUP BY ALL
+    SQL         SELECT framework, name, sum(ns) AS ns FROM parts GROUP BY ALL ORDER BY ns DESC
+
+    worker 1: traces 1 to 50    --.
+    worker 2: traces 51 to 100  --+-- work/query-.../*.parquet --> table `parts` --> SQL here
+    worker 1: traces 101 to 150 --'
+
+The first is right when it says nothing across traces, or what it says adds up: counts, sums, smallest and largest do, a
+median does not. That cannot be told from its text, so both halves are asked for. Workers read the tables next to where
+they lie; what comes here is what they counted.
+"""
+
+from __future__ import annotations
+
+import io
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.archive.query.answer import first, parquet
+from traceviz.archive.query.engine import MEMORY_SHARE, ROWS, Engine, explained, machine_memory
+from traceviz.archive.query.views import catalogue_table
+from traceviz.archive.runners.local import Runner, RunnerError, run_one, usable_cores
+from traceviz.archive.storage.store import WORK, Store
+from traceviz.errors import WorkerError
+from traceviz.parsers.base import Progress, silent
+
+PARTS = "parts"
+"""Table of what the workers gave."""
+TRACES_PER_PART = 50
+BYTES_PER_PART = 256 << 20
+"""A part has fewer traces where their sources are larger than this together."""
+_ANSWER = "answer.parquet"
+_ROWS = "catalogue.parquet"
+_HUGE = pa.decimal128(38, 0)
+"""What a sum of whole numbers, of 128 bits, is in Arrow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query for one worker.
+
+    Args:
+        store: The archive.
+        query: What is asked.
+        folder: Folder below ``work`` for the answer.
+        number: Place of the answer among those of the other parts.
+        ids: Traces that are asked, with the rows of the catalogue that lie in ``folder``; ``None``: all as they are.
+        most: Rows that are wanted; ``None``: all.
+        memory: Bytes that the engine may use before it goes on on disk; by default this core's share of the machine's.
+    """
+
+    store: Store
+    query: str
+    folder: str
+    number: int = 0
+    ids: tuple[str, ...] | None = None
+    most: int | None = None
+    memory: int | None = None
+
+    @property
+    def answer(self) -> tuple[str, str, str]:
+        """Folder of the answer in the archive."""
+        return WORK, self.folder, f"{self.number:06}"
+
+
+class PartsEngine(Engine):
+    """An engine with the answers of the parts as one more table."""
+
+    def __init__(
+        self,
+        store: Store,
+        rows: pl.DataFrame,
+        answers: pa.RecordBatchReader,
+        missing: Sequence[str] = (),
+        memory: int | None = None,
+    ) -> None:
+        super().__init__(store, rows, memory=memory)
+        self._missing = frozenset(missing)
+        names = ((field, '"' + field.name.replace('"', '""') + '"') for field in answers.schema)
+        columns = ", ".join(f"{name}::HUGEINT AS {name}" if field.type == _HUGE else name for field, name in names)
+        with explained():
+            self._connection.register("given", answers)
+            self._connection.execute(f"CREATE TABLE {PARTS} AS SELECT {columns} FROM given")  # noqa: S608 (quoted)
+            self._connection.unregister("given")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Ids of traces that the catalogue calls ready, and that were not there when they were asked."""
+        return tuple(sorted({*super().missing, *self._missing}))
+
+
+@contextmanager
+def engine_over_parts(
+    store: Store,
+    query: str,
+    runner: Runner,
+    *,
+    rows: pl.DataFrame | None = None,
+    size: int = TRACES_PER_PART,
+    memory: int | None = None,
+    progress: Progress = silent,
+) -> Iterator[Engine]:
+    """An engine that has a table ``parts`` besides all others: the answers of all parts, in the order of trace ids.
+
+    Args:
+        store: The archive.
+        query: What each part is asked.
+        runner: Where that is done.
+        rows: Rows of the catalogue whose traces are asked; by default all.
+        size: Traces of a part at most. It does not depend on the runner, and so neither does the answer.
+        memory: Bytes that each process may use before it goes on on disk.
+        progress: Receives progress.
+
+    Raises:
+        UsageError: there is no archive, or the query cannot be run.
+        WorkerError: whoever worked on a part died.
+        OutputError: the archive cannot be written: answers wait there.
+    """
+    schema = _schema(store, query)
+    known = catalogue.read(store) if rows is None else rows
+    with _folder(store) as folder:
+        parts = [
+            Asked(store, query, folder, number, ids, memory=memory) for number, ids in enumerate(divided(known, size))
+        ]
+        _write_rows(store, folder, known)
+        missing = _ask(parts, runner, progress)
+        engine = PartsEngine(store, known, _together(parts, schema), missing, memory)
+    with engine:
+        yield engine
+
+
+class RemoteEngine:
+    """Answers queries as :class:`traceviz.archive.query.engine.Engine` does, each whole, by one worker of a runner.
+
+    What comes here is the answer; the tables, and the catalogue, are read where the worker is.
+
+    Args:
+        store: The archive.
+        runner: Who has the workers.
+        most: Rows of an answer that are wanted; ``None``: all.
+        memory: Bytes that the worker may use before it goes on on disk.
+    """
+
+    def __init__(self, store: Store, runner: Runner, *, most: int | None = None, memory: int | None = None) -> None:
+        self._store = store
+        self._runner = runner
+        self._most = most
+        self._memory = memory
+        self.missing: tuple[str, ...] = ()
+
+    @contextmanager
+    def answer(self, text: str) -> Iterator[pa.RecordBatchReader]:
+        """The answer to one query in batches.
+
+        Raises:
+            UsageError: there is no archive, or the query cannot be run.
+            DamagedTraceError: a table of the archive cannot be read.
+            WorkerError: there is no such cluster, or the worker died.
+            OutputError: the archive cannot be written: the answer waits there.
+        """
+        schema = _schema(self._store, text)
+        with _folder(self._store) as folder:
+            asked = Asked(self._store, text, folder, most=self._most, memory=self._memory)
+            self.missing = run_one(self._runner, answer_one, asked)
+            yield _together([asked], schema)
+
+
+def answer_one(asked: Asked) -> tuple[str, ...]:
+    """Ask, and write the answer into the archive; runs where the runner chose.
+
+    Returns:
+        Ids of traces that were not there.
+
+    Raises:
+        UsageError: the query cannot be run.
+        DamagedTraceError: a table of the archive cannot be read.
+        OutputError: the archive cannot be written.
+    """
+    rows = None if asked.ids is None else _read_rows(asked, asked.ids)
+    memory = asked.memory or int(machine_memory() * MEMORY_SHARE / usable_cores())
+    threads = None if asked.ids is None else 1  # parts go side by side
+    with Engine(asked.store, rows, memory=memory, threads=threads) as engine:
+        with engine.answer(asked.query) as batches, asked.store.new_folder(*asked.answer) as folder:
+            some = batches if asked.most is None else first(batches, asked.most)
+            parquet(some, folder / _ANSWER, narrow=False)
+        return engine.missing
+
+
+def divided(rows: pl.DataFrame, size: int = TRACES_PER_PART, most_bytes: int = BYTES_PER_PART) -> list[tuple[str, ...]]:
+    """Ids of all traces that are ready, in order, in parts.
+
+    Args:
+        rows: Rows of the catalogue.
+        size: Traces of a part at most.
+        most_bytes: Bytes of their sources at most, unless one trace alone has more.
+    """
+    traces = catalogue.ready(rows).select("trace_id", "source_bytes").unique("trace_id").sort("trace_id")
+    found: list[list[str]] = []
+    held = 0
+    for trace_id, size_of_source in traces.iter_rows():
+        held += size_of_source or 0
+        if not found or len(found[-1]) == size or held > most_bytes:
+            found.append([])
+            held = size_of_source or 0
+        found[-1].append(trace_id)
+    return [tuple(part) for part in found]
+
+
+def _schema(store: Store, query: str) -> pa.Schema:
+    """Columns of the answer: what is wrong with the query is said before any worker is asked.
+
+    Raises:
+        UsageError: there is no archive, or the query cannot be run.
+    """
+    with Engine(store, _frame(CATALOGUE.empty_table())) as engine:
+        return engine.schema(query)
+
+
+@contextmanager
+def _folder(store: Store) -> Iterator[str]:
+    """Name of a folder in ``work``, which is removed at the end."""
+    name = f"query-{uuid.uuid4().hex}"
+    try:
+        yield name
+    finally:
+        store.remove(WORK, name)
+
+
+def _write_rows(store: Store, folder: str, rows: pl.DataFrame) -> None:
+    """The catalogue as it is now: all parts are asked of the same archive, whatever is added meanwhile."""
+    buffer = io.BytesIO()
+    pq.write_table(catalogue_table(rows), buffer, compression="zstd")
+    store.write(buffer.getvalue(), WORK, folder, _ROWS)
+
+
+def _read_rows(part: Asked, ids: Sequence[str]) -> pl.DataFrame:
+    written = io.BytesIO(part.store.read(WORK, part.folder, _ROWS))
+    return _frame(pq.read_table(written, filters=[("trace_id", "in", ids)]))
+
+
+def _frame(table: pa.Table) -> pl.DataFrame:
+    rows = pl.from_arrow(table)
+    assert isinstance(rows, pl.DataFrame)
+    return rows
+
+
+def _ask(parts: Sequence[Asked], runner: Runner, progress: Progress) -> list[str]:
+    """Have all parts answered; returns ids of traces that were not there.
+
+    Raises:
+        TracevizError: what a part raised.
+        WorkerError: whoever worked on a part died.
+    """
+    missing: list[str] = []
+    with closing(runner.map(answer_one, parts)) as results:
+        for done, (part, found) in enumerate(results, start=1):
+            if isinstance(found, RunnerError):
+                ids = part.ids or ("",)
+                raise found.cause or WorkerError(f"{len(ids)} traces from {ids[0]} on cannot be asked.", found.message)
+            missing += found
+            progress("asking traces", done, len(parts))
+    return missing
+
+
+def _together(parts: Sequence[Asked], schema: pa.Schema) -> pa.RecordBatchReader:
+    """The answers of all parts, one after another, as they are read."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            with part.store.open(*part.answer, _ANSWER) as file:
+                for batch in pq.ParquetFile(file).iter_batches(ROWS):
+                    yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
+
+    return pa.RecordBatchReader.from_batches(schema, batches())

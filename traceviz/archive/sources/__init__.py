@@ -1,0 +1,1 @@
+"""Where traces come from: files, folders, URLs, and what is packed in them."""

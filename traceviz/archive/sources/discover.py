@@ -1,0 +1,382 @@
+"""From what a person names to traces: files, folders, patterns, zip and tar files, and URLs of all these.
+
+Nothing is converted here, and of most files nothing is read: what a trace is, is told by names and first bytes
+(:mod:`traceviz.archive.sources.recognise`). What people named as a file is taken for a trace, whatever it is, so that they hear
+why it is none; in folders and archive files, what is plainly something else is counted and left alone.
+
+Not looked into: links (but for what was named itself), devices, hidden files and folders, archive files inside archive
+files, and archives of traceviz.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from traceviz.archive.sources.exported_reports import (
+    companions,
+    exported,
+    exported_by_name,
+    left_out,
+    reports_by_export,
+)
+from traceviz.archive.sources.hashes import files_in, is_regular, relevant
+from traceviz.archive.sources.item import Item, Limits, Refused
+from traceviz.archive.sources.locations import Place, explained, is_url, is_web, last_part, reached, shown
+from traceviz.archive.sources.packed import members, spool
+from traceviz.archive.sources.packed.index import below, code_of, excess, parents
+from traceviz.archive.sources.packed.names import printable
+from traceviz.archive.sources.recognise import (
+    beside_captures,
+    head_length,
+    hidden,
+    is_trace,
+    jobs,
+    maybe,
+    surely,
+    surely_not,
+    whole_folders,
+)
+from traceviz.archive.sources.trees import LINK, LocalTree, MemberTree, RemoteTree, Tree, folder_name
+from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError, UsageError
+from traceviz.parsers.run.manifest import whole_run
+
+_BLOCK = 1 << 20
+_NO_TRACE = "It is no trace: neither its name nor its first bytes are those of one."
+
+
+def items(sources: Sequence[str], limits: Limits) -> Iterator[Item | Refused]:
+    """The traces that ``sources`` name, and what is not taken, with the reason; each once, as they are found.
+
+    Archive files are listed. Only those that cannot be listed otherwise (compressed tar files, remote ones) are copied,
+    see :mod:`traceviz.archive.sources.packed.spool`.
+
+    Raises:
+        UsageError: before the first item: a path or pattern leads to nothing, or there is no such kind of URL.
+        OutputError: there is no space to unpack an archive file.
+    """
+    expanded = [one for source in sources for one in _expanded(source)]
+    links = [one for one in expanded if isinstance(one, Refused)]
+    yield from links
+    named = [one for one in expanded if not isinstance(one, Refused)]
+    twice = exported_by_name(named)
+    reports = reports_by_export(twice)
+    ranked = jobs([one for one in named if not is_url(one) and maybe(one) and one not in twice])
+    seen: set[tuple[str, str, bool]] = set()
+    for one in named:
+        if one in twice:
+            yield left_out(printable(last_part(one) if is_url(one) else Path(one).name), twice[one])
+            continue
+        try:
+            for found in _or_nothing(one, _of(one, limits)):
+                if isinstance(found, Refused):
+                    yield found
+                elif (found.url, found.member, found.folder) not in seen:
+                    seen.add((found.url, found.member, found.folder))
+                    job = found.job or (Path(ranked[one]).name if one in ranked else "")
+                    yield replace(found, job=job, report=found.report or reports.get(found.url, ""))
+        except (UsageError, OutputError):
+            raise
+        except (TracevizError, OSError) as error:  # of the system: it went away meanwhile
+            name = last_part(one) if is_url(one) else Path(one).name
+            yield Refused(printable(name), "unreachable" if is_url(one) else code_of(error), str(error))
+
+
+def fetch(item: Item, into: Path, limits: Limits) -> Path:
+    """The path of a trace on this machine: itself, or a copy below ``into`` of one that lies elsewhere or is packed.
+
+    Args:
+        item: What to fetch.
+        into: An empty folder; nothing is written anywhere else (but for :mod:`traceviz.archive.sources.packed.spool`).
+        limits: Bounds, as they were given to :func:`items`.
+
+    Raises:
+        DamagedTraceError: it is cut off, or unpacks to something else than its archive file says.
+        UnknownFormatError: it is not there any more, or cannot be reached.
+        OutputError: there is no space for it.
+    """
+    if item.kind == "member":
+        return _fetch_members(item, into, limits)
+    if not is_url(item.url):
+        return _fetch_local(item, into)
+    return _fetch_remote(item, into, limits)
+
+
+def _expanded(source: str) -> list[str | Refused]:
+    """The paths and URLs that a source stands for. Links that a pattern matches were not named, and are refused.
+
+    Raises:
+        UsageError: there are none.
+    """
+    if source.startswith(("file://", "local://")):
+        source = source.partition("://")[2]
+    if is_url(source):
+        try:
+            found = _expanded_url(source)
+        except UnknownFormatError as error:  # the others may be reached
+            return [Refused(printable(last_part(source)), "unreachable", str(error))]
+    elif _exists(Path(source)):
+        return [str(Path(source).absolute())]
+    else:
+        found = sorted(str(Path(name).absolute()) for name in glob.glob(source, recursive=True))  # noqa: PTH207 (keeps order and hidden files out)
+    if not found:
+        what = "Nothing matches" if glob.has_magic(source) else "There is no"
+        raise UsageError(f"{what} {shown(source)}.", "Nothing was added.", "Check the path.")
+    return [Refused(printable(Path(one).name), "link", LINK) if _is_link(one) else one for one in found]
+
+
+def _expanded_url(source: str) -> list[str]:
+    """The URLs that a URL stands for.
+
+    Raises:
+        UsageError: no file system of this kind is installed.
+        UnknownFormatError: it cannot be reached.
+    """
+    filesystem, path = reached(source)
+    if is_web(source) or not glob.has_magic(path):
+        return [source]
+    with explained(shown(source)):
+        return [str(filesystem.unstrip_protocol(name)) for name in sorted(filesystem.glob(path))]
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # no permission, or longer than any path
+        raise UsageError(
+            f"{printable(str(path))} cannot be reached.", f"{error.strerror}.", "Check the path."
+        ) from None
+
+
+def _or_nothing(source: str, found: Iterator[Item | Refused]) -> Iterator[Item | Refused]:
+    """What was found, or that nothing was."""
+    nothing = Refused(printable(last_part(source) if is_url(source) else Path(source).name), "no-trace", "It is empty.")
+    first = next(found, nothing)
+    yield first
+    yield from found
+
+
+def _is_link(source: str) -> bool:
+    return not is_url(source) and Path(source).is_symlink()
+
+
+def _of(source: str, limits: Limits) -> Iterator[Item | Refused]:
+    """What one path or URL holds."""
+    if is_url(source):
+        yield from _of_url(source, limits)
+        return
+    named = whole_run(Path(source))
+    path = named.resolve()
+    name = (path if named.name in {"", ".."} else named).name or "root"
+    if path.is_dir():
+        yield from _in(LocalTree.at(path, name), limits)
+    elif not path.is_file():
+        yield Refused(printable(name), "device", "It is no file: a device, a named pipe or a socket. It is not opened.")
+    else:
+        yield from _named_file(Place(str(path), printable(name)), path.stat().st_size, limits)
+
+
+def _of_url(url: str, limits: Limits) -> Iterator[Item | Refused]:
+    filesystem, path = reached(url)
+    name = last_part(url.rstrip("/")) or "source"
+    if not is_web(url):
+        with explained(name):
+            filesystem.invalidate_cache()
+            is_folder = bool(filesystem.isdir(path))
+        if is_folder:
+            yield from _in(RemoteTree.at(url.rstrip("/"), name), limits)
+            return
+    place = Place(url, printable(name))
+    yield from _named_file(place, place.size, limits)
+
+
+def _named_file(place: Place, size: int | None, limits: Limits) -> Iterator[Item | Refused]:
+    """A file that was named: an archive file, or else a trace."""
+    head = place.head(members.HEAD_BYTES)
+    if members.kind_of(head):
+        yield from _in(MemberTree.at(place, limits), limits)
+    elif unread := members.unread_kind(head):
+        yield Refused(place.name, "unreadable", _packed_otherwise(unread))
+    else:
+        yield Item(place.url, place.name, size=size)
+
+
+def _in(tree: Tree, limits: Limits) -> Iterator[Item | Refused]:
+    """Everything in a tree."""
+    yield from tree.refused
+    visible = sorted(name for name in tree.sizes if not hidden(name))
+    whole, archives = whole_folders(visible, tree.head, tree.where)
+    taken = {*whole, *archives}
+    for folder in archives:
+        why = "It is an archive of traceviz. What it holds is taken out with: traceviz archive export."
+        yield Refused(tree.called(folder), "archive", why)
+    alone = [name for name in visible if "" not in taken and taken.isdisjoint(parents(name))] if taken else visible
+    twice = exported([name for name in alone if (tree.sizes[name] or 0) <= limits.bytes], tree.heads)
+    yield from (left_out(tree.called(report), export) for report, export in twice.items())
+    alone = [name for name in alone if name not in twice]
+    reports = reports_by_export(twice)
+    ranked = jobs([*whole, *filter(maybe, alone)])
+    names = sorted(tree.sizes)
+    for folder in whole:
+        yield _as_folder(tree, folder, _in_folder(names, folder), _job(tree, ranked.get(folder)), limits)
+    for name in sorted(tree.sizes.keys() - set(visible)):
+        if "" not in taken and taken.isdisjoint(parents(name)):
+            yield Refused(tree.called(name), "no-trace", "It is hidden.")
+    yield from _files(tree, alone, ranked, reports, limits)
+
+
+def _as_folder(tree: Tree, folder: str, names: Sequence[str], job: str, limits: Limits) -> Item | Refused:
+    size = sum(tree.sizes[name] or 0 for name in names)
+    if size > limits.bytes:
+        return Refused(tree.called(folder), "too-large", f"It has {size:,} bytes; the limit is {limits.bytes:,}.")
+    code, why = excess(tree.packed_size(names), size, limits)  # of all members together: each alone may be allowed
+    if code:
+        return Refused(tree.called(folder), code, why)
+    return tree.item(folder, folder=True, size=size, job=job)
+
+
+def _files(
+    tree: Tree, names: Sequence[str], ranked: Mapping[str, str], reports: Mapping[str, str], limits: Limits
+) -> Iterator[Item | Refused]:
+    """The traces among single files."""
+    beside = beside_captures(names, tree.where)
+    asked: list[str] = []
+    for name in names:
+        size = tree.sizes[name]
+        if name in beside:
+            yield Refused(tree.called(name), "no-trace", "It says again what the capture beside it says.")
+        elif size is not None and size > limits.bytes:
+            yield Refused(tree.called(name), "too-large", f"It has {size:,} bytes; the limit is {limits.bytes:,}.")
+        elif surely(name):
+            found = tree.item(name, folder=False, size=size, job=_job(tree, ranked.get(name)))
+            yield replace(found, report=printable(reports.get(name, "")))
+        elif surely_not(name) or size == 0:
+            yield Refused(tree.called(name), "no-trace", _NO_TRACE if size else "It is empty.")
+        else:
+            asked.append(name)
+    heads = tree.heads((name, head_length(name)) for name in asked)
+    for name, head in heads:
+        yield from _told(tree, name, head, _job(tree, ranked.get(name)), limits)
+
+
+def _told(tree: Tree, name: str, head: bytes | None, job: str, limits: Limits) -> Iterator[Item | Refused]:
+    """What a file is by its first bytes."""
+    if head is None:
+        yield Refused(tree.called(name), "unreadable", "It cannot be read.")
+        return
+    if is_trace(name, head):
+        yield tree.item(name, folder=False, size=tree.sizes[name], job=job)
+        return
+    if members.may_be_packed(head):
+        head = tree.head(name, members.HEAD_BYTES)
+    unread = members.unread_kind(head)
+    if members.kind_of(head):
+        place = tree.place(name)
+        if place is None:
+            why = "It is an archive file inside an archive file. Unpack it, and add it by itself."
+            yield Refused(tree.called(name), "nested", why)
+            return
+        try:
+            yield from _in(MemberTree.at(place, limits), limits)
+        except OutputError:
+            raise
+        except TracevizError as error:
+            yield Refused(tree.called(name), code_of(error), str(error))
+    elif unread:
+        yield Refused(tree.called(name), "unreadable", _packed_otherwise(unread))
+    else:
+        yield Refused(tree.called(name), "no-trace", _NO_TRACE)
+
+
+def _packed_otherwise(kind: str) -> str:
+    return f"It is packed with {kind}, which is not read. Unpack it, or pack it as .zip, .tar, .tar.gz or .tar.zst."
+
+
+def _job(tree: Tree, folder: str | None) -> str:
+    return "" if folder is None else tree.called(folder)
+
+
+def _in_folder(names: Sequence[str], folder: str) -> list[str]:
+    """The files that make up a folder that is one trace, of all names of a tree, sorted."""
+    prefix = f"{folder}/" if folder else ""
+    return [prefix + name for name in relevant([name[len(prefix) :] for name in below(names, folder)])]
+
+
+def _fetch_local(item: Item, into: Path) -> Path:
+    path = Path(item.url)
+    if item.kind == "file":
+        if not is_regular(path):
+            raise UnknownFormatError(f"{item.name} is not there any more.", fix="Add it again.")
+        return path
+    with explained(item.name):
+        if not path.is_dir():
+            raise UnknownFormatError(f"{item.name} is not there any more.", fix="Add it again.")
+        names = files_in(path)
+        if not any(entry.is_symlink() or not (entry.is_file() or entry.is_dir()) for entry in path.rglob("*")):
+            return path
+    target = into / path.name
+    for name in names:  # readers would follow the links in it
+        _copy(Place(str(path / name), f"{item.name}/{name}"), target / name, Limits())
+    return target
+
+
+def _fetch_remote(item: Item, into: Path, limits: Limits) -> Path:
+    target = into / (folder_name(item) if item.folder else last_part(item.url) or "trace")
+    if item.folder:
+        tree = RemoteTree.at(item.url, item.name)
+        spool.check_space(into, item.size or 0)  # of all files, before the first is written
+        for name in relevant(list(tree.sizes)):
+            _copy(tree.place(name), target / name, limits)
+        return target
+    _copy(Place(item.url, item.name), target, limits)
+    for url in () if is_web(item.url) else companions(item.url):
+        filesystem, beside = reached(url)
+        with explained(item.name):
+            is_there = bool(filesystem.isfile(beside))
+        if is_there and (Place(url, item.name).size or 0) <= limits.bytes:
+            _copy(Place(url, item.name), into / last_part(url), limits)
+    return target
+
+
+def _fetch_members(item: Item, into: Path, limits: Limits) -> Path:
+    place = Place(item.url, item.name)
+    index = members.index_of(place, limits)
+    entries = index.entries
+    target = into / folder_name(item)
+    if item.folder:
+        prefix = f"{item.member}/" if item.member else ""
+        wanted = {name[len(prefix) :]: entries[name] for name in _in_folder(index.names, item.member)}
+    else:
+        wanted = {target.name: entries[item.member]} if item.member in entries else {}
+        beside = (name for name in companions(item.member) if wanted and name in entries)
+        wanted |= {name.rpartition("/")[2]: entries[name] for name in beside}
+    if not wanted:
+        raise UnknownFormatError(f"{item.name} is not there any more.", "The archive file changed.", "Add it again.")
+    with members.opened(place, limits) as file:
+        members.unpack(file, wanted, target if item.folder else into)
+    return target
+
+
+def _copy(place: Place, target: Path, limits: Limits) -> None:
+    """Write a file to a new one."""
+    size = place.size or 0
+    if size > limits.bytes:
+        raise DamagedTraceError(f"{place.name} is too large.", f"The limit is {limits.bytes:,} bytes.")
+    spool.check_space(_existing(target), size)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    written = 0
+    with target.open("xb") as file:
+        for block in place.blocks(_BLOCK):
+            written += len(block)
+            if written > limits.bytes:
+                raise DamagedTraceError(f"{place.name} is too large.", f"The limit is {limits.bytes:,} bytes.")
+            try:
+                file.write(block)
+            except OSError as error:
+                raise OutputError(f"{target.parent} cannot be written.", f"{error.strerror}.", "Set TMPDIR.") from error
+
+
+def _existing(path: Path) -> Path:
+    return next(parent for parent in path.parents if parent.exists())

@@ -1,0 +1,105 @@
+"""Reports of nsys whose export lies beside them: two files of one recording, of which one is to be added.
+
+::
+
+    runs/train.nsys-rep     needs nsys to be read: left out where its export is added in the same breath
+    runs/train.sqlite       what `nsys profile --export=sqlite` or `nsys stats` made of it
+
+Without this rule every such recording would count twice. The export must be one by its first bytes: what only has its
+name is no reason to leave out the report. These can be had for 16 bytes anywhere: also of members of compressed tar
+files, which are unpacked before anything in them is looked at. Whether an export can be read as a whole, nobody knows
+before it is: where it cannot, its error names the report (:func:`told_of_report`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import PurePath
+
+from traceviz.archive.sources.item import Item, Refused
+from traceviz.archive.sources.locations import Place, is_web
+from traceviz.errors import TracevizError
+from traceviz.scrub.formats import REPORT_SUFFIXES
+
+EXPORT = ".sqlite"
+EXPORTED = "exported"
+"""Code of reports that are left out."""
+_MAGIC = b"SQLite format 3\0"
+"""How every SQLite file begins (https://www.sqlite.org/fileformat.html, 1.3)."""
+
+Heads = Callable[[Iterable[tuple[str, int]]], Iterator[tuple[str, bytes | None]]]
+"""Gives the first bytes of files, as many as asked for; ``None`` of a file that cannot be read."""
+
+
+def export_of(report: str) -> str:
+    """Path or URL of the export beside a report; empty where it is no report."""
+    ending = next((one for one in REPORT_SUFFIXES if report.endswith(one)), "")
+    return report[: -len(ending)] + EXPORT if ending and not report.endswith(f"/{ending}") else ""
+
+
+def companions(name: str) -> tuple[str, ...]:
+    """Paths or URLs beside a file that are looked at with it, where they are there.
+
+    Of a report its export, which is read where nsys is missing; of an export its report, which alone has the command
+    line whose secrets may stand in both.
+    """
+    if export := export_of(name):
+        return (export,)
+    if not name.endswith(EXPORT) or name.endswith(f"/{EXPORT}"):
+        return ()
+    return tuple(name[: -len(EXPORT)] + ending for ending in REPORT_SUFFIXES)
+
+
+def exported(names: Collection[str], heads: Heads) -> dict[str, str]:
+    """Of files that lie together, the reports whose export is among them; the export by the report.
+
+    Args:
+        names: Paths of files that would be added.
+        heads: Gives their first bytes.
+    """
+    there = set(names)
+    pairs = {name: export for name in names if (export := export_of(name)) in there}
+    asked = list(dict.fromkeys(pairs.values()))
+    whole = {name for name, head in heads((name, len(_MAGIC)) for name in asked) if head == _MAGIC} if asked else set()
+    return {report: export for report, export in pairs.items() if export in whole}
+
+
+def exported_by_name(named: Collection[str]) -> dict[str, str]:
+    """The same of files that people named one by one, or by a pattern, or together with their folder."""
+    folders = tuple(f"{one.rstrip('/')}/" for one in named)
+    pairs = {
+        one: export
+        for one in named
+        if not is_web(one) and (export := export_of(one)) and (export in named or export.startswith(folders))
+    }
+    return {report: export for report, export in pairs.items() if _begins_as_export(export)}
+
+
+def reports_by_export(pairs: Mapping[str, str]) -> dict[str, str]:
+    """The names of the reports that were left out for an export, by its path."""
+    found: dict[str, str] = {}
+    for report, export in sorted(pairs.items()):
+        name = PurePath(report).name
+        found[export] = f"{found[export]}, {name}" if export in found else name
+    return found
+
+
+def left_out(name: str, export: str) -> Refused:
+    """A report that is not added."""
+    return Refused(name, EXPORTED, f"It is added from {PurePath(export).name} beside it, which nsys exported from it.")
+
+
+def told_of_report(error: str, item: Item, longest: int) -> str:
+    """The error of an export that cannot be read, with what to do: the report may be readable."""
+    if not item.report:
+        return error[:longest]
+    how = "unpack it and name it" if item.kind == "member" else "name it"
+    advice = f" {item.report} beside it was left out, as it is the same recording: to add that instead, {how} alone."
+    return error[: longest - len(advice)].rstrip() + advice
+
+
+def _begins_as_export(export: str) -> bool:
+    try:
+        return Place(export, PurePath(export).name).head(len(_MAGIC)) == _MAGIC
+    except (TracevizError, OSError):
+        return False

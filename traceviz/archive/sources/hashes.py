@@ -1,0 +1,119 @@
+"""The SHA-256 of a source: by its content only, so that a trace is known again wherever it lies and however packed.
+
+Of a run folder (``traceviz collect``) what was recorded counts, not what traceviz made of it afterwards::
+
+    RUN/manifest.json    counts, but for the keys in DERIVED, in whatever order and layout
+        raw/...          counts
+        tables/...       does not, unless there is nothing in raw/ (--no-keep-raw)
+        anything else    does not
+
+So a run that is added once its program has ended, and again with its tables, is one trace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from traceviz.archive.sources.packed.names import printable
+from traceviz.errors import UnknownFormatError
+from traceviz.parsers.run.manifest import MANIFEST, RAW, decoded, is_run_folder
+from traceviz.parsers.run.reader import TABLES
+from traceviz.parsers.xplane.runs import SUFFIXES as CAPTURES
+
+DERIVED = frozenset({"tables", "overhead", "problems"})
+"""What the manifest of a run is told once tables are made of it: their rows, what that took, and what went wrong."""
+_BLOCK = 1 << 20
+
+
+def source_sha256(path: Path) -> tuple[str, int]:
+    """Hexadecimal SHA-256 of a file or folder, and its size in bytes.
+
+    That of a folder is the SHA-256 of a line ``path NUL sha256`` for each of its :func:`files_in`, sorted by path: the
+    bytes of the path from the folder, with ``/`` between its parts. Of a run folder these are the files that were
+    recorded, and the line of its manifest has the SHA-256 of the facts in it that were: as JSON with sorted keys,
+    nothing but ASCII, and ``,`` and ``:`` without blanks.
+
+    Raises:
+        UnknownFormatError: it is not there, cannot be read, or is neither file nor folder.
+    """
+    try:
+        if not path.is_dir():
+            return _file_sha256(path)
+        whole, size = hashlib.sha256(), 0
+        names, facts = files_in(path), None
+        if MANIFEST in names and (facts := _recorded_facts(path)) is not None:
+            names = _recorded(names)
+        for name in names:
+            digest, count = _file_sha256(path / name)
+            if name == MANIFEST and facts is not None:
+                digest = hashlib.sha256(facts).hexdigest()
+            whole.update(os.fsencode(name) + b"\0" + digest.encode() + b"\n")
+            size += count
+        return whole.hexdigest(), size
+    except (OSError, ValueError) as error:
+        raise UnknownFormatError(f"{printable(str(path))} cannot be read.", str(error), "Add it again.") from error
+
+
+def files_in(folder: Path) -> list[str]:
+    """Paths from ``folder`` of the files that make up the trace in it, sorted: see :func:`relevant`.
+
+    Links, and whatever is no regular file, are no part of it.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+    found: list[str] = []
+    for place, folders, files in os.walk(folder, onerror=_raise):
+        folders[:] = [name for name in folders if not Path(place, name).is_symlink()]
+        entries = (Path(place, name) for name in files)
+        found += [entry.relative_to(folder).as_posix() for entry in entries if is_regular(entry)]
+    return relevant(found)
+
+
+def _recorded(names: list[str]) -> list[str]:
+    """Of the files of a run folder those that count."""
+    raw = [name for name in names if name.startswith(f"{RAW}/")]
+    return [MANIFEST, *raw] if raw else [name for name in names if name == MANIFEST or name.startswith(f"{TABLES}/")]
+
+
+def _recorded_facts(folder: Path) -> bytes | None:
+    """What counts of the manifest of a run; ``None`` where the folder is none."""
+    if not is_run_folder(folder):
+        return None
+    stated = decoded((folder / MANIFEST).read_bytes())
+    kept = {key: value for key, value in stated.items() if key not in DERIVED}
+    return json.dumps(kept, sort_keys=True, separators=(",", ":")).encode()
+
+
+def relevant(names: Sequence[str]) -> list[str]:
+    """Of the files of a folder that is one trace, those that make it up, sorted by their bytes.
+
+    Of a run of TensorFlow's profiler that is its captures: TensorBoard writes what it computed beside them.
+    """
+    captures = [name for name in names if "/" not in name and name.endswith(CAPTURES)]
+    own = captures if captures and "manifest.json" not in names else names
+    return sorted(own, key=os.fsencode)
+
+
+def is_regular(path: Path) -> bool:
+    """Whether it is a file, and no link to one."""
+    return path.is_file() and not path.is_symlink()
+
+
+def _file_sha256(path: Path) -> tuple[str, int]:
+    if not path.is_file():  # a named pipe would be waited for
+        raise FileNotFoundError(f"{path.name} is no file.")
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+            size += len(block)
+    return digest.hexdigest(), size
+
+
+def _raise(error: OSError) -> None:
+    raise error

@@ -1,0 +1,1 @@
+"""Archive files as sources: zip and tar."""

@@ -1,0 +1,218 @@
+"""What an archive file holds: one index for zip and tar files, and how the bytes of a member are read."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO, Literal
+
+from traceviz.archive.sources.item import Limits, Refused
+from traceviz.archive.sources.packed.names import normal, printable, unsafe
+from traceviz.errors import DamagedTraceError
+
+BLOCK = 1 << 20
+LOCAL_HEADER = struct.Struct("<4s5H3L2H")
+"""What stands before the bytes of a member of a zip file: signature, version, flags, method, time, date, CRC, packed
+size, size, and the lengths of the name and of the extra fields (APPNOTE.TXT of PKWARE, 4.3.7)."""
+LOCAL = b"PK\x03\x04"
+
+Method = Literal["tar", "stored", "deflated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A member of an archive file that may be unpacked.
+
+    Args:
+        name: Path below the folder that it is unpacked into; safe.
+        at: Byte of the archive file where it begins: its bytes in a tar file, its local header in a zip file.
+        packed: Bytes that it takes there.
+        size: Bytes, unpacked.
+        method: How it is packed.
+        crc: CRC-32 of its content, where the archive file says it.
+    """
+
+    name: str
+    at: int
+    packed: int
+    size: int
+    method: Method
+    crc: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A member as it is listed: an entry with its name as written, or the reason why it is refused."""
+
+    name: str
+    entry: Entry | None = None
+    code: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The members of an archive file.
+
+    Args:
+        entries: Those that may be unpacked, by name, in the order of the file.
+        refused: The others; their names are those in the file.
+    """
+
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    refused: tuple[Refused, ...] = ()
+    names: Sequence[str] = ()
+    """Those of the entries, sorted."""
+
+
+class TooManyError(DamagedTraceError):
+    """An archive file holds more members than are looked at."""
+
+
+class BombError(DamagedTraceError):
+    """An archive file unpacks to much more than it is."""
+
+
+class NoRoomError(DamagedTraceError):
+    """Something holds, or says that it holds, more than there is space for; what is smaller may fit."""
+
+
+def code_of(error: Exception) -> str:
+    """The code of the reason why something is refused that an error told of."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), "unreadable")
+
+
+_CODES: tuple[tuple[type[Exception], str], ...] = (
+    (TooManyError, "too-many"),
+    (BombError, "bomb"),
+    (NoRoomError, "too-large"),
+)
+
+
+def checked(found: Iterable[Found], limits: Limits) -> Index:
+    """The index of what was found: names are checked, of several members of one name the last counts.
+
+    Raises:
+        TooManyError: there are more than ``limits.members``.
+    """
+    entries: dict[str, Entry] = {}
+    refused: list[Refused] = []
+    for count, one in enumerate(found):
+        if count >= limits.members:
+            raise TooManyError(f"It holds more than {limits.members:,} members.")
+        code, why = _reason(one, limits)
+        if code or one.entry is None:
+            refused.append(Refused(printable(one.name), code, why))
+            continue
+        if one.entry.name in entries:
+            refused.append(Refused(printable(one.entry.name), "duplicate", "A later member of the same name counts."))
+            del entries[one.entry.name]  # so that the order is that of what counts
+        entries[one.entry.name] = one.entry
+    both = entries.keys() & {parent for name in entries for parent in parents(name)}
+    refused += [Refused(printable(name), "unsafe-name", "Its name is that of a folder, too.") for name in sorted(both)]
+    kept = {name: entry for name, entry in entries.items() if name not in both}
+    return Index(kept, tuple(refused), sorted(kept))
+
+
+def below(names: Sequence[str], folder: str) -> Sequence[str]:
+    """Those of sorted paths that lie below a folder; all for an empty one. Not all of them are looked at."""
+    if not folder:
+        return names
+    after = f"{folder}{chr(ord('/') + 1)}"  # sorts just behind all paths that begin with the folder and a slash
+    return names[bisect_left(names, f"{folder}/") : bisect_left(names, after)]
+
+
+def parents(name: str) -> Iterator[str]:
+    """The folders that a path leads through, the innermost first: ``a/b`` and ``a`` of ``a/b/c``."""
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
+
+
+def _reason(one: Found, limits: Limits) -> tuple[str, str]:
+    if one.code == "cut":  # which may be said of the whole, without a name
+        return one.code, one.why
+    why = unsafe(normal(one.name))
+    if why:
+        return "unsafe-name", why
+    if one.code or one.entry is None:
+        return one.code, one.why
+    return excess(one.entry.packed, one.entry.size, limits)
+
+
+def excess(packed: int, size: int, limits: Limits) -> tuple[str, str]:
+    """Why so many bytes are not unpacked of so few, as code and reason; empty where they are."""
+    if size > limits.bytes:
+        return "too-large", f"It unpacks to {size:,} bytes; the limit is {limits.bytes:,}."
+    if size > limits.free + limits.ratio * packed:
+        times = size // max(packed, 1)
+        return "bomb", f"It unpacks to {size:,} bytes, {times:,} times its packed size; the limit is {limits.ratio}."
+    return "", ""
+
+
+def blocks(file: BinaryIO, entry: Entry, read: int = BLOCK) -> Iterator[bytes]:
+    """The bytes of a member, unpacked, and never more than its listed size.
+
+    Args:
+        file: The archive file.
+        entry: The member.
+        read: Packed bytes that are read at once.
+
+    Raises:
+        DamagedTraceError: they are cut off, or are not what the archive file says.
+    """
+    size = crc = 0
+    for block in _raw(file, entry, read):
+        size += len(block)
+        crc = zlib.crc32(block, crc)
+        if size > entry.size:
+            break
+        yield block
+    if size != entry.size:
+        more = "more" if size > entry.size else "fewer"
+        raise _damaged(entry, f"It holds {more} than the {entry.size:,} bytes that the archive file says.")
+    if entry.crc is not None and crc != entry.crc:
+        raise _damaged(entry, "Its checksum (CRC-32) is not that of its content.")
+
+
+def _raw(file: BinaryIO, entry: Entry, read: int) -> Iterator[bytes]:
+    if entry.method != "tar":
+        file.seek(entry.at)
+        header = file.read(LOCAL_HEADER.size)
+        if len(header) < LOCAL_HEADER.size or not header.startswith(LOCAL):
+            raise _damaged(entry, "It does not begin where the archive file says.")
+        *_, name, extra = LOCAL_HEADER.unpack(header)
+        file.seek(name + extra, 1)
+    else:
+        file.seek(entry.at)
+    plain = _plain(file, entry.packed, read)
+    yield from inflated(plain, entry) if entry.method == "deflated" else plain
+
+
+def _plain(file: BinaryIO, left: int, read: int) -> Iterator[bytes]:
+    while left and (block := file.read(min(read, left))):
+        left -= len(block)
+        yield block
+
+
+def inflated(packed: Iterator[bytes], entry: Entry) -> Iterator[bytes]:
+    """Inflated blocks, none much longer than :data:`BLOCK`."""
+    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+    for block in packed:
+        left = block
+        try:
+            while (left or not inflater.eof) and (out := inflater.decompress(left, BLOCK)):
+                yield out
+                left = inflater.unconsumed_tail
+        except zlib.error as error:
+            raise _damaged(entry, f"It cannot be inflated: {error}.") from None
+        if inflater.eof:
+            return
+
+
+def _damaged(entry: Entry, why: str) -> DamagedTraceError:
+    name = printable(entry.name)
+    return DamagedTraceError(f"The member {name} of the archive file is damaged.", why, "Copy the archive file again.")

@@ -1,0 +1,276 @@
+"""Archive files: which ones they are, by content; what is in them; and how a member becomes a file of its own.
+
+Zip files and plain tar files are read where they lie, any member at once. A compressed tar file can be read from its
+beginning only: it is unpacked once per machine into a plain one (:mod:`traceviz.archive.sources.packed.spool`), as fetching 10,000
+members one by one would unpack it 10,000 times. A remote archive file is fetched once per machine in the same way; to
+list a zip file of an object store, its directory is enough.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO, Literal, cast
+
+import zstandard
+
+from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.locations import Place, explained, shown
+from traceviz.archive.sources.packed import spool, tars, zips
+from traceviz.archive.sources.packed.index import BLOCK, LOCAL, BombError, Entry, Index, blocks, checked, excess
+from traceviz.errors import DamagedTraceError, OutputError
+
+Kind = Literal["zip", "tar", "gzip", "zstd"]
+"""Archive files that are read; the last two are tar files, compressed."""
+
+_GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
+_SKIPPED_FRAME = tuple(bytes((low, 0x2A, 0x4D, 0x18)) for low in range(0x50, 0x60))
+"""How what a zstd decoder skips begins; some packers put it first (RFC 8878, 3.1.2)."""
+_WINDOW = 1 << 27
+"""Largest memory that zstd may ask for: what ``zstd`` itself allows."""
+_UNREAD = {
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"7z\xbc\xaf\x27\x1c": "7-Zip",
+    b"Rar!\x1a\x07": "RAR",
+}
+HEAD_BYTES = 1 << 18
+"""Bytes that are enough to tell an archive file: zstd unpacks nothing before it has up to 128 KiB."""
+_PIECE, _HEAD_PIECE = 1 << 12, 1 << 6
+_LEAST = 1 << 12
+"""Bytes that are read at once, where the first bytes of a member are wanted."""
+
+
+def kind_of(head: bytes) -> Kind | None:
+    """Which archive file begins so; ``None`` for anything else, a compressed single file too."""
+    if head.startswith((LOCAL, b"PK\x05\x06")):
+        return "zip"
+    if head.startswith(_GZIP):
+        return "gzip" if tars.is_header(_begin(_inflated(_pieces([head], _HEAD_PIECE)))) else None
+    if head.startswith((_ZSTD, *_SKIPPED_FRAME)):
+        return "zstd" if tars.is_header(_begin(_decompressed(iter([head])))) else None
+    return "tar" if tars.is_header(head) else None
+
+
+def may_be_packed(head: bytes) -> bool:
+    """Whether it begins as compressed files do, of which :func:`kind_of` wants :data:`HEAD_BYTES`."""
+    return head.startswith((_GZIP, _ZSTD, *_SKIPPED_FRAME))
+
+
+def unread_kind(head: bytes) -> str:
+    """The name of a packed format that is not read; empty for anything else."""
+    if head.startswith((_ZSTD, *_SKIPPED_FRAME)):
+        return "zstd, of one file"
+    return next((name for magic, name in _UNREAD.items() if head.startswith(magic)), "")
+
+
+def index_of(place: Place, limits: Limits) -> Index:
+    """The members of an archive file.
+
+    Raises:
+        DamagedTraceError: it is no archive file, has too many members, or unpacks to too much from too little.
+        OutputError: there is no space to unpack it.
+    """
+    return _index(place.url, place.state(), limits)
+
+
+@lru_cache(maxsize=spool.MOST_HELD)
+def _index(url: str, state: str, limits: Limits) -> Index:  # noqa: ARG001 (part of the key)
+    """Kept, so that 10,000 members that are fetched one by one take one look at the index."""
+    place = Place(url, shown(url))
+    with explained(place.name), listed(place, limits) as (file, kind):
+        return checked(zips.members(file, limits) if kind == "zip" else tars.members(file), limits)
+
+
+@contextmanager
+def listed(place: Place, limits: Limits) -> Iterator[tuple[BinaryIO, Kind]]:
+    """An archive file as it is opened to list it, and to look at the beginnings of a few members.
+
+    Of a remote zip file only these parts are read, where its store gives parts.
+    """
+    if place.gives_parts and _kind(place.url, place.state()) == "zip":
+        with place.opened() as file:
+            yield file, "zip"
+    else:
+        path, kind = _plain_copy(place, limits)
+        with path.open("rb") as file:
+            yield file, kind
+
+
+@lru_cache(maxsize=spool.MOST_HELD)
+def _kind(url: str, state: str) -> Kind | None:  # noqa: ARG001 (part of the key)
+    """Kept, as many folders of a zip file are looked at one by one."""
+    return kind_of(Place(url, shown(url)).head(HEAD_BYTES))
+
+
+@contextmanager
+def opened(place: Place, limits: Limits) -> Iterator[BinaryIO]:
+    """The plain archive file in which the entries of :func:`index_of` lie, on this machine."""
+    try:
+        file = _plain_copy(place, limits)[0].open("rb")
+    except FileNotFoundError:  # an add that ended let go of the copy at this moment
+        file = _plain_copy(place, limits)[0].open("rb")
+    with file:
+        yield file
+
+
+def unpack(file: BinaryIO, entries: dict[str, Entry], into: Path) -> None:
+    """Write members as files below ``into``, which is made, each under its name; there is nothing there yet.
+
+    Raises:
+        DamagedTraceError: a member is cut off or damaged.
+        OutputError: there is no space, or ``into`` cannot be written.
+    """
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritten(into, error) from error
+    spool.check_space(into, sum(entry.size for entry in entries.values()))
+    for name, entry in entries.items():
+        try:
+            target = into / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # A new file, never one that a link leads to.
+            handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise _unwritten(into, error) from error
+        with os.fdopen(handle, "wb", buffering=0) as out:
+            for block in blocks(file, entry):
+                _write(out, block, into)
+
+
+def head_of(file: BinaryIO, entry: Entry, count: int) -> bytes:
+    """The first bytes of a member; what can be read of them, where it is damaged."""
+    found = b""
+    try:
+        for block in blocks(file, entry, min(BLOCK, max(count, _LEAST))):
+            found += block
+            if len(found) >= count:
+                break
+    except (DamagedTraceError, OSError):
+        pass  # fetching it will say so
+    return found[:count]
+
+
+def _write(out: io.FileIO, block: bytes, into: Path) -> None:
+    left = memoryview(block)
+    try:
+        while left:
+            left = left[out.write(left) :]
+    except OSError as error:
+        raise _unwritten(into, error) from error
+
+
+def _unwritten(into: Path, error: OSError) -> OutputError:
+    return OutputError(f"{into} cannot be written.", f"{error.strerror}.", "Make space, or set TMPDIR.")
+
+
+def _plain_copy(place: Place, limits: Limits) -> tuple[Path, Kind]:
+    """A local zip or plain tar file with the members of an archive file: itself, or a copy.
+
+    Raises:
+        DamagedTraceError: it is no archive file; it unpacks to more than ``limits`` allow.
+    """
+    kind = kind_of(place.head(HEAD_BYTES))
+    if kind is None:
+        raise DamagedTraceError(f"{place.name} is no zip or tar file.", "Its first bytes are no longer those of one.")
+    if place.local is not None and kind in {"zip", "tar"}:
+        return place.local, kind
+    plain: Kind = "zip" if kind == "zip" else "tar"
+    return spool.copy_of(f"{place.state()} {kind} {limits}", lambda: _unpacked(place, kind, limits)), plain
+
+
+def _unpacked(place: Place, kind: Kind, limits: Limits) -> Iterator[bytes]:
+    """The bytes of a plain archive file. Where they are cut off or damaged they end, and so does the last member."""
+    read = 0
+
+    def counted() -> Iterator[bytes]:
+        nonlocal read
+        for block in place.blocks(BLOCK):
+            read += len(block)
+            yield block
+
+    written = 0
+    for block in _UNPACKERS[kind](counted()):
+        written += len(block)
+        code, why = excess(read, written, Limits(limits.ratio, limits.free, _ANY, limits.members))
+        if code:
+            raise BombError(f"{place.name} is not unpacked.", why, "Unpack it yourself if you trust it.")
+        yield block
+
+
+_ANY = 1 << 62
+"""Members are limited, not the archive file, which may hold any number of them: the disk limits that."""
+
+
+def _pieces(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """The same in shorter pieces: where one is damaged, zlib gives nothing of it."""
+    for block in blocks:
+        for begin in range(0, len(block), size):
+            yield block[begin : begin + size]
+
+
+def _inflated(packed: Iterator[bytes]) -> Iterator[bytes]:
+    """What gzip packed, one part after the other; it ends where the parts are cut off or damaged."""
+    inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        for block in packed:
+            left = block
+            while left:
+                if inflater.eof:
+                    inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+                while out := inflater.decompress(left, BLOCK):
+                    left = inflater.unconsumed_tail
+                    yield out
+                left = inflater.unused_data
+    except zlib.error:
+        return
+
+
+def _decompressed(packed: Iterator[bytes]) -> Iterator[bytes]:
+    """What zstd packed, one frame after the other; it ends where the frames are cut off or damaged."""
+    reader = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(
+        cast("BinaryIO", _Blocks(packed)), read_across_frames=True, read_size=BLOCK
+    )
+    try:
+        while out := reader.read(BLOCK):
+            yield out
+    except zstandard.ZstdError:
+        return
+
+
+class _Blocks(io.RawIOBase):
+    """Blocks as a file that is read from its beginning."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        super().__init__()
+        self._blocks, self._left = blocks, b""
+
+    def read(self, size: int = -1, /) -> bytes:
+        if not self._left:
+            self._left = next(self._blocks, b"")
+        found, self._left = (self._left, b"") if size < 0 else (self._left[:size], self._left[size:])
+        return found
+
+
+_UNPACKERS: dict[Kind, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
+    "zip": iter,
+    "tar": iter,
+    "gzip": lambda packed: _inflated(_pieces(packed, _PIECE)),
+    "zstd": _decompressed,
+}
+
+
+def _begin(unpacked: Iterator[bytes]) -> bytes:
+    """As many of the first bytes as the header of a tar file has, and more."""
+    found = b""
+    for block in unpacked:
+        found += block
+        if len(found) >= tars.HEADER:
+            break
+    return found

@@ -1,0 +1,95 @@
+"""The members of a tar file, which lies unpacked and whole on a disk of this machine.
+
+Nothing is unpacked by :mod:`tarfile`. Its ``data`` filter is not enough for files of strangers: it lets links inside
+the folder pass, takes any size, any number of members and any text as a name, and where it refuses one member, all
+after it are lost. Here the headers are read by it, and the bytes are copied by offset.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from traceviz.archive.sources.packed.index import Entry, Found
+from traceviz.archive.sources.packed.names import normal, printable
+
+HEADER = 512
+"""Bytes of a header, and of what all in a tar file is filled up to a multiple of."""
+_LONGEST_READ = 1 << 20
+"""Longest header that is read, with all that it says beside the name (``pax``): one more is no name, but an attack."""
+_FAILS = (tarfile.TarError, OSError, ValueError, LookupError, OverflowError, RecursionError, EOFError)
+"""What reading the headers raises: they are bytes of strangers, and tarfile does not promise one kind of error."""
+CUT = Found("", None, "cut", "It is cut off or damaged here: members that came after are lost.")
+
+
+class _Guarded(io.RawIOBase):
+    """A file that refuses to read more at once than a header may take, and remembers what it read last."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__()
+        self.file, self.last = file, b""
+
+    def read(self, size: int = -1, /) -> bytes:
+        if not 0 <= size <= _LONGEST_READ:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        self.last = self.file.read(size)
+        return self.last
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        return self.file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.file.tell()
+
+
+def is_header(block: bytes) -> bool:
+    """Whether it begins with the header of a tar file, told by its checksum: old ones have no other mark."""
+    try:
+        tarfile.TarInfo.frombuf(block[:HEADER], "utf-8", "surrogateescape")
+    except (*_FAILS, tarfile.HeaderError):
+        return False
+    return True
+
+
+def members(file: BinaryIO) -> Iterator[Found]:
+    """The members in the order of the file; at last :data:`CUT`, where the file has no end."""
+    length = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    guarded = _Guarded(file)
+    whole, before, kept = False, -1, None
+    try:
+        with tarfile.open(fileobj=guarded, mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
+            while (member := archive.next()) is not None and member.offset > before:
+                if kept is not None:
+                    yield kept
+                archive.members = []  # type: ignore[attr-defined]  # they are kept here, or nowhere
+                before, kept = member.offset, _found(member) if member.size >= 0 else None
+                if member.size < 0:  # it leads back
+                    break
+                if kept is not None and kept.entry is not None and kept.entry.at + member.size > length:
+                    kept = Found(member.name, None, "cut", "The archive file ends within it.")
+            whole = member is None and guarded.last == bytes(HEADER)
+    except _FAILS:
+        whole = False
+    if kept is not None:
+        yield kept
+    if not whole:
+        yield CUT
+
+
+def _found(member: tarfile.TarInfo) -> Found | None:
+    """What a member is; nothing for a folder, which holds nothing by itself."""
+    if member.isdir():
+        return None
+    if member.issym() or member.islnk():
+        return Found(
+            member.name, None, "link", f"It is a link to {printable(member.linkname)}: links are not followed."
+        )
+    if not member.isreg():
+        return Found(member.name, None, "device", "It is no file: a device, a named pipe, or of an unknown kind.")
+    if member.issparse():
+        return Found(member.name, None, "unreadable", "It is packed as a sparse file: pack it without --sparse.")
+    return Found(member.name, Entry(normal(member.name), member.offset_data, member.size, member.size, "tar"))

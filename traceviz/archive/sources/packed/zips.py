@@ -1,0 +1,210 @@
+"""The members of a zip file on a disk of this machine, also of one that is cut off.
+
+At its end a zip file has a directory of its members, which :mod:`zipfile` reads. Where the end is missing or damaged,
+the members are found one after the other from the beginning, as each has a header of its own (APPNOTE.TXT of PKWARE,
+4.3).
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.packed.index import LOCAL, LOCAL_HEADER, Entry, Found, Method, TooManyError, excess
+from traceviz.archive.sources.packed.names import normal, text_of
+from traceviz.errors import UnknownFormatError
+
+_METHODS: dict[int, Method] = {zipfile.ZIP_STORED: "stored", zipfile.ZIP_DEFLATED: "deflated"}
+_ENCRYPTED, _SIZES_FOLLOW, _UTF8 = 0x1, 0x8, 0x800
+"""Bits of the flags of a member."""
+_LISTED, _RECORD = b"PK\x01\x02", 46
+"""How the record of a member in the directory begins, and its bytes without name, extra field and comment (4.3.12)."""
+_MOST_DIRECTORY, _MOST_RECORD, _MOST_EXTRA = 64 << 20, 256, 1 << 12
+"""Most bytes of a directory, and more for each member; most bytes of an extra field: packers write a few dozen."""
+_FAILS = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error, OverflowError, EOFError)
+"""What zipfile raises of a directory that was written by strangers; ValueError is also a name that is not UTF-8."""
+_DEFLATE_AT_MOST = 1032
+"""Bytes that deflate packs into one at most."""
+_READ = 1 << 16
+
+
+def members(file: BinaryIO, limits: Limits) -> Iterator[Found]:
+    """The members in the order of the directory; of a file without one, in the order of the file, and that it is cut.
+
+    Raises:
+        UnknownFormatError: the file cannot be read.
+        TooManyError: the directory lists more than ``limits.members``.
+    """
+    try:
+        with zipfile.ZipFile(cast("BinaryIO", _Guarded(file, limits))) as archive:
+            listed = archive.infolist()
+    except _FAILS:
+        listed = []
+    file.seek(0)
+    if not listed and file.read(len(LOCAL)) == LOCAL:
+        yield from _walk(file, limits)
+        return
+    length = file.seek(0, os.SEEK_END)
+    if (
+        sum(one.compress_size for one in listed if _lies_inside(one, length)) > length
+    ):  # a few bytes that unpack to terabytes, one over the other
+        why = "Its members lie over each other, so that little unpacks to much."
+        yield from (Found(one.orig_filename, None, "bomb", why) for one in listed)
+        return
+    yield from (_listed(one, length) for one in listed if not one.orig_filename.endswith("/"))
+
+
+class _Guarded(io.RawIOBase):
+    """A file of which zipfile reads the end, and then the directory: that is looked at before it gets it.
+
+    It would take it whole, however long it is, and takes time that grows with the square of an extra field.
+    """
+
+    def __init__(self, file: BinaryIO, limits: Limits) -> None:
+        super().__init__()
+        self._file, self._limits = file, limits
+
+    def read(self, size: int = -1, /) -> bytes:
+        most = _MOST_DIRECTORY + _MOST_RECORD * self._limits.members
+        if size > most:
+            raise zipfile.BadZipFile(f"a directory of {size} bytes")
+        try:
+            data = self._file.read(size if size >= 0 else most)  # without a size, it reads the end
+        except OSError as error:  # else it would look as if there were no directory
+            raise UnknownFormatError("The archive file cannot be read.", f"{error}.", "Try again.") from error
+        if data.startswith(_LISTED):
+            _check_directory(data, self._limits)
+        return data
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def _check_directory(data: bytes, limits: Limits) -> None:
+    """Refuse a directory that lists too many members, or says more of them than any packer does.
+
+    Raises:
+        TooManyError: there are too many.
+        zipfile.BadZipFile: it says too much, or is damaged: its members are then found without it.
+    """
+    at = count = 0
+    while data.startswith(_LISTED, at) and at + _RECORD <= len(data):
+        name, extra, comment = struct.unpack_from("<3H", data, at + 28)
+        at += _RECORD + name + extra + comment
+        count += 1
+        if count > limits.members:
+            raise TooManyError(f"It lists more than {limits.members:,} members.")
+        if extra > _MOST_EXTRA:
+            raise zipfile.BadZipFile(f"an extra field of {extra} bytes")
+    if len(data) > _MOST_DIRECTORY + _MOST_RECORD * count:
+        raise zipfile.BadZipFile(f"a directory of {len(data)} bytes for {count} members")
+
+
+def _lies_inside(one: zipfile.ZipInfo, length: int) -> bool:
+    return 0 <= one.header_offset <= length - one.compress_size
+
+
+def _listed(one: zipfile.ZipInfo, length: int) -> Found:
+    raw = one.orig_filename.encode("utf-8" if one.flag_bits & _UTF8 else "cp437", "surrogateescape")
+    name = text_of(raw, utf8=bool(one.flag_bits & _UTF8))
+    kind = stat.S_IFMT(one.external_attr >> 16)
+    if kind == stat.S_IFLNK:
+        return Found(name, None, "link", "It is a link: links are not followed.")
+    if kind not in {0, stat.S_IFREG}:
+        return Found(name, None, "device", "It is no file: a device, a named pipe, or of an unknown kind.")
+    if not _lies_inside(one, length):
+        return Found(name, None, "cut", "It lies outside of the archive file, as its directory says.")
+    entry = Entry(normal(name), one.header_offset, one.compress_size, one.file_size, "stored", one.CRC)
+    return _packed(name, entry, one.flag_bits, one.compress_type)
+
+
+def _packed(name: str, entry: Entry, flags: int, method: int) -> Found:
+    if flags & _ENCRYPTED:
+        return Found(name, None, "encrypted", "It is encrypted: unpack it, and add what was in it.")
+    if method not in _METHODS:
+        said = zipfile.compressor_names.get(method, str(method))  # type: ignore[attr-defined]
+        return Found(name, None, "unreadable", f"It is packed by a method that is not read ({said}): unpack it first.")
+    return Found(name, Entry(entry.name, entry.at, entry.packed, entry.size, _METHODS[method], entry.crc))
+
+
+def _walk(file: BinaryIO, limits: Limits) -> Iterator[Found]:
+    """Members from the beginning, by the header that each has."""
+    at, length = 0, file.seek(0, os.SEEK_END)
+    while at + LOCAL_HEADER.size <= length:
+        file.seek(at)
+        header = file.read(LOCAL_HEADER.size)
+        if not header.startswith(LOCAL):
+            break
+        _, _, flags, method, _, _, crc, packed, size, name_length, extra_length = LOCAL_HEADER.unpack(header)
+        name = text_of(file.read(name_length), utf8=bool(flags & _UTF8))
+        packed, size = _sizes64(file.read(extra_length), packed, size)
+        begin = at + LOCAL_HEADER.size + name_length + extra_length
+        entry = Entry(normal(name), at, packed, size, "stored", crc)
+        if flags & _SIZES_FOLLOW and method == zipfile.ZIP_DEFLATED and not flags & _ENCRYPTED:
+            measured = _measure(file, begin, entry, limits)
+        elif flags & _SIZES_FOLLOW and not packed:
+            measured = None  # where it ends cannot be known
+        else:
+            measured = entry if begin + packed <= length else None
+        if measured is None:
+            yield Found(name, None, "cut", "The archive file ends within it, or is damaged there.")
+            return
+        if not name.endswith("/"):
+            yield _packed(name, measured, flags, method)
+        at = begin + measured.packed
+        at += _descriptor(file, at) if flags & _SIZES_FOLLOW else 0
+    yield Found(
+        "", None, "cut", "Its end, where its members are listed, is missing or damaged: read from its beginning."
+    )
+
+
+def _sizes64(extra: bytes, packed: int, size: int) -> tuple[int, int]:
+    """The packed size and the size, from the extra field of zip64 where they do not fit the header."""
+    at = 0
+    while at + 4 <= len(extra):
+        kind, length = struct.unpack_from("<2H", extra, at)
+        if kind == 1 and length >= 16 and at + 20 <= len(extra) and 0xFFFFFFFF in {packed, size}:
+            size, packed = struct.unpack_from("<2Q", extra, at + 4)
+        at += 4 + length
+    return packed, size
+
+
+def _measure(file: BinaryIO, begin: int, entry: Entry, limits: Limits) -> Entry | None:
+    """The entry with its sizes, for which it is inflated once; ``None`` where it is cut, damaged or too large."""
+    file.seek(begin)
+    inflater, packed, size, crc = zlib.decompressobj(-zlib.MAX_WBITS), 0, 0, 0
+    try:
+        while not inflater.eof and (block := file.read(_READ)):
+            packed += len(block)
+            # A block of this length inflates to 64 MiB at most.
+            out = inflater.decompress(block, _READ * _DEFLATE_AT_MOST)
+            size, crc = size + len(out), zlib.crc32(out, crc)
+            if excess(packed, size, limits)[0]:
+                return None
+    except zlib.error:
+        return None
+    packed -= len(inflater.unused_data)
+    return Entry(entry.name, entry.at, packed, size, "deflated", crc) if inflater.eof else None
+
+
+def _descriptor(file: BinaryIO, at: int) -> int:
+    """Length of the sizes that follow a member: with or without a signature, in 4 or in 8 bytes each."""
+    file.seek(at)
+    seen = file.read(24 + len(LOCAL))
+    for length in (16, 24, 12, 20):
+        if seen[length : length + 2] == b"PK" or len(seen) == length:
+            return length
+    return 16

@@ -1,0 +1,197 @@
+"""What is a trace among many files, told by names and first bytes, the same wherever they lie and however packed.
+
+A folder is one trace where the files in it are parts of one: a run of ``traceviz collect``, a folder of ``traceviz
+convert``, samples of resources, a ``parquetdir`` export of nsys, the hosts of one run of TensorFlow's profiler. Other
+folders are looked through, and every trace in them counts for itself: also the runs of a log folder of TensorBoard, of
+which readers choose the newest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from traceviz.archive.sources.packed.index import parents
+from traceviz.parsers.base import HEAD_BYTES, Match
+from traceviz.parsers.nsys.parquetdir import CERTAIN
+from traceviz.parsers.nsys.parquetdir import SUFFIX as PARQUET
+from traceviz.parsers.ranks.identity import RANK_IN_NAME
+from traceviz.parsers.registry import READERS
+from traceviz.parsers.run.manifest import KIND as RUN
+from traceviz.parsers.run.manifest import MANIFEST, MOST_BYTES
+from traceviz.parsers.run.samples import DESCRIPTION
+from traceviz.parsers.run.samples import KIND as RESOURCES
+from traceviz.parsers.shared.json_stream import HEAD_TEXT_BYTES
+from traceviz.parsers.xplane.runs import SUFFIXES as CAPTURES
+from traceviz.parsers.xplane.trace_json.reader import SUFFIXES as TRACE_JSON
+from traceviz.tables import MANIFEST_KIND
+
+ARCHIVE = "archive.json"
+"""File of an archive of traceviz, which says so."""
+ARCHIVE_KIND = "traceviz.archive"
+CERTAIN_SUFFIXES = (
+    *(".nsys-rep", ".qdrep", ".qdstrm", ".sqlite", ".nvvp", ".nvprof"),
+    *CAPTURES,
+    *TRACE_JSON,
+)
+"""Endings of traces and of nothing else: such a file is one, or a damaged one."""
+_KNOWN_SUFFIXES = tuple(sorted({suffix for reader in READERS for suffix in reader.suffixes} | set(CERTAIN_SUFFIXES)))
+_DOCUMENTS = frozenset(
+    f".{ending}"
+    for endings in (
+        "bat c cc cfg cpp cu cuh css go h hpp htm html ini ipynb java js jsx md o po proto py pyc pyi rs rst sh so tex",
+        "toml ts tsv tsx yaml yml gif jpeg jpg mp4 pdf png svg ttf woff woff2",
+        "apk ckpt docx egg h5 jar keras npy npz odt pickle pkl pptx pt pth safetensors whl xlsx",
+    )
+    for ending in endings.split()
+)
+"""Endings of what quotes traces at most, or is a zip file for other purposes."""
+_JSON = (".json", ".json.gz")
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_PROFILE_RUN = re.compile(r"(?:^|/)(?:plugins/profile/[^/]+|\d{4}(?:_\d\d){5}[^/]*)$")
+"""Folders whose files are the hosts of one run: of the profiler's own folder, or named as it names them."""
+_NOWHERE = Path(os.devnull)
+"""Readers are asked about a path below this, where nothing is: they tell by the bytes, for a member as for a file."""
+
+Read = Callable[[str, int], bytes]
+"""Gives the first bytes of a file by its name; nothing where it cannot be read."""
+
+
+def hidden(name: str) -> str:
+    """The part of a path that hides it, or holds what programs keep for themselves; empty where there is none."""
+    return next((part for part in name.split("/") if part.startswith(".") or part in {"__MACOSX", "__pycache__"}), "")
+
+
+def head_length(name: str) -> int:
+    """How many of the first bytes tell whether a file is a trace: of JSON more, where a list of devices comes first."""
+    return HEAD_TEXT_BYTES if name.lower().endswith(_JSON) else HEAD_BYTES
+
+
+def surely(name: str) -> bool:
+    """Whether the name alone says that it is meant to be a trace."""
+    return name.lower().endswith(CERTAIN_SUFFIXES)
+
+
+def surely_not(name: str) -> bool:
+    """Whether the name alone says that it is something else."""
+    return os.path.splitext(name)[1].lower() in _DOCUMENTS and not surely(name)  # noqa: PTH122 (a name, not a path)
+
+
+def maybe(name: str) -> bool:
+    """Whether traces have such names, among others."""
+    return name.lower().endswith(_KNOWN_SUFFIXES)
+
+
+def is_trace(name: str, head: bytes) -> bool:
+    """Whether it is a trace, is meant to be one, or stands for one (a git-lfs pointer)."""
+    if surely(name):
+        return True
+    if surely_not(name) or not head:
+        return False
+    if head.startswith(_POINTER):
+        return maybe(name)
+    path = _NOWHERE / name.rpartition("/")[2]
+    return any(reader.sniff(head, path) != Match.NO for reader in READERS)
+
+
+def whole_folders(names: Collection[str], read: Read, where: str) -> tuple[list[str], list[str]]:
+    """Folders that are one trace each, and those that are archives of traceviz; the outermost of each.
+
+    Args:
+        names: Paths of files.
+        read: Gives their first bytes.
+        where: Path of the folder that the names are from.
+
+    Returns:
+        Paths from there, in order; empty for that folder itself.
+    """
+    inside: defaultdict[str, set[str]] = defaultdict(set)
+    for name in names:
+        folder, _, last = name.rpartition("/")
+        inside[folder].add(last)
+    told: dict[str, str] = {}
+    for folder in sorted(inside):
+        if "" in told or not told.keys().isdisjoint(parents(folder)):
+            continue
+        kind = _kind(folder, inside[folder], read, f"{where}/{folder}".rstrip("/"))
+        if kind:
+            told[folder] = kind
+    archives = [folder for folder, kind in told.items() if kind == ARCHIVE_KIND]
+    return [folder for folder in told if folder not in archives], archives
+
+
+def _kind(folder: str, files: set[str], read: Read, path: str) -> str:
+    """What a folder is as a whole; empty where it is only a folder."""
+    prefix = f"{folder}/" if folder else ""
+    for name, kinds in ((MANIFEST, {RUN, MANIFEST_KIND}), (DESCRIPTION, {RESOURCES}), (ARCHIVE, {ARCHIVE_KIND})):
+        if name in files and (kind := _stated_kind(read(prefix + name, MOST_BYTES))) in kinds:
+            return kind
+    if any(name + PARQUET in files for name in CERTAIN):
+        return "nsys"
+    if _PROFILE_RUN.search(path):
+        hosts = [file for file in files if file.endswith(CAPTURES)] or [f for f in files if f.endswith(TRACE_JSON)]
+        return "hosts" if len(hosts) > 1 else ""
+    return ""
+
+
+def _stated_kind(text: bytes) -> str:
+    try:
+        stated = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    kind = stated.get("kind") if isinstance(stated, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def beside_captures(names: Iterable[str], where: str) -> set[str]:
+    """Files of a run of TensorFlow's profiler that say again, and less, what the capture in their folder says."""
+    inside: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        if name.endswith((*CAPTURES, *TRACE_JSON)):
+            inside[name.rpartition("/")[0]].append(name)
+    return {
+        name
+        for folder, files in inside.items()
+        if _PROFILE_RUN.search(f"{where}/{folder}".rstrip("/")) and any(file.endswith(CAPTURES) for file in files)
+        for name in files
+        if name.endswith(TRACE_JSON)
+    }
+
+
+def jobs(names: Collection[str]) -> Mapping[str, str]:
+    """The job of each trace whose name states a rank, where others of the same name but for the rank lie beside it.
+
+    ::
+
+        job1/rank0.json  job1/rank1.json    both of job1
+        rank0/run.json   rank1/run.json     both of the folder that they are named from
+        a_rank0.json  a_rank1.json  b.json  the first two of the job a_rank*.json
+
+    Args:
+        names: Paths of traces.
+    """
+    patterns: defaultdict[str, dict[int, str]] = defaultdict(dict)
+    for name in names:
+        found = list(RANK_IN_NAME.finditer(name))
+        if found:
+            begin, end = found[-1].span(1)
+            patterns[f"{name[:begin]}*{name[end:]}"][int(name[begin:end])] = name
+    return dict(_members({pattern: of for pattern, of in patterns.items() if len(of) > 1}, names))
+
+
+def _members(patterns: Mapping[str, Mapping[int, str]], names: Collection[str]) -> Iterator[tuple[str, str]]:
+    folders = {pattern: pattern[: pattern.index("*")].rpartition("/")[0] for pattern in patterns}
+    around: defaultdict[str, int] = defaultdict(int)
+    for name in names:
+        for folder in (*parents(name), ""):
+            around[folder] += 1
+    for pattern, by_rank in patterns.items():
+        folder = folders[pattern]
+        last = pattern[len(folder) :].lstrip("/").split("/")[0]
+        alone = around[folder] == len(by_rank)
+        job = folder if alone else f"{folder}/{last}".lstrip("/")
+        yield from ((name, job) for name in by_rank.values())

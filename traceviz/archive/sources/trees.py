@@ -1,0 +1,248 @@
+"""Many files below one name: a folder, what lies behind a URL, the members of an archive file. All look the same."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path, PurePosixPath
+
+from traceviz.archive.sources.item import Item, Limits, Refused
+from traceviz.archive.sources.locations import Place, explained, is_url, last_part, reached
+from traceviz.archive.sources.packed import members
+from traceviz.archive.sources.packed.index import Index
+from traceviz.archive.sources.packed.names import normal, printable, unsafe
+from traceviz.archive.sources.recognise import hidden
+
+_AT_ONCE = 64
+"""So many files of an object store are begun to be read at once: each takes a while to answer."""
+LINK = "It is a link: what it leads to is not followed. Name that itself."
+DEVICE = "It is no file: a device, a named pipe or a socket. It is not opened."
+
+
+class Tree(ABC):
+    """Files below one name.
+
+    Args:
+        name: What people call it.
+        where: Its path, as far as names of folders in it tell what it is.
+        sizes: Its files by their path from there, with their bytes where these are known; all names are safe.
+        refused: What is in it and is not read.
+    """
+
+    name: str
+    where: str
+    sizes: Mapping[str, int | None]
+    refused: tuple[Refused, ...]
+
+    @abstractmethod
+    def heads(self, wanted: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
+        """The first bytes of files, as many as asked for; ``None`` of a file that cannot be read."""
+
+    @abstractmethod
+    def item(self, name: str, *, folder: bool, size: int | None, job: str) -> Item:
+        """The item that stands for a file, or for a folder with all that is in it."""
+
+    def place(self, name: str) -> Place | None:  # noqa: ARG002 (not here)
+        """Where a file is that may be an archive file itself; ``None`` where such are not looked into."""
+        return None
+
+    def packed_size(self, names: Sequence[str]) -> int:
+        """Bytes that files take where they lie."""
+        return sum(self.sizes[name] or 0 for name in names)
+
+    def head(self, name: str, count: int) -> bytes:
+        """The first bytes of one file."""
+        return next(head for _, head in self.heads([(name, count)])) or b""
+
+    def called(self, name: str) -> str:
+        """What people call a file in it."""
+        return printable(f"{self.name}/{name}" if name else self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTree(Tree):
+    """A folder of this machine."""
+
+    root: Path
+    name: str
+    where: str
+    sizes: Mapping[str, int | None]
+    refused: tuple[Refused, ...]
+
+    @classmethod
+    def at(cls, root: Path, name: str) -> LocalTree:
+        """What lies below a folder. Links are not followed, so that it ends and stays below."""
+        sizes: dict[str, int | None] = {}
+        refused: list[Refused] = []
+        pending = [""]
+        while pending:
+            folder = pending.pop()
+            try:
+                with os.scandir(root / folder) as entries:
+                    listed = sorted(entries, key=lambda entry: entry.name)
+            except OSError as error:
+                shown = printable(f"{name}/{folder}".rstrip("/"))
+                refused.append(Refused(shown, "unreadable", f"It cannot be read: {error.strerror}."))
+                continue
+            for entry in listed:
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                if entry.is_symlink():
+                    refused.append(Refused(printable(f"{name}/{path}"), "link", LINK))
+                elif entry.is_dir(follow_symlinks=False):
+                    if hidden(entry.name):
+                        refused.append(Refused(printable(f"{name}/{path}/"), "no-trace", "It is hidden."))
+                    else:
+                        pending.append(path)
+                elif entry.is_file(follow_symlinks=False):
+                    sizes[path] = _size(entry)
+                else:
+                    refused.append(Refused(printable(f"{name}/{path}"), "device", DEVICE))
+        return cls(root, name, str(root), sizes, tuple(refused))
+
+    def heads(self, wanted: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
+        """See :meth:`Tree.heads`."""
+        for name, count in wanted:
+            try:
+                with (self.root / name).open("rb") as file:
+                    head = file.read(count)
+            except OSError:
+                yield name, None
+            else:
+                yield name, head
+
+    def item(self, name: str, *, folder: bool, size: int | None, job: str) -> Item:
+        """See :meth:`Tree.item`."""
+        path = self.root / name
+        return Item(str(path), self.called(name), "folder" if folder else "file", size=size, folder=folder, job=job)
+
+    def place(self, name: str) -> Place:
+        """See :meth:`Tree.place`."""
+        return Place(str(self.root / name), self.called(name))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTree(Tree):
+    """What lies below a URL of an object store."""
+
+    url: str
+    name: str
+    where: str
+    sizes: Mapping[str, int | None]
+    refused: tuple[Refused, ...]
+    keys: Mapping[str, str]
+
+    @classmethod
+    def at(cls, url: str, name: str) -> RemoteTree:
+        """What lies below a URL.
+
+        Raises:
+            UnknownFormatError: it cannot be listed.
+        """
+        filesystem, root = reached(url)
+        with explained(name):
+            filesystem.invalidate_cache()
+            found = filesystem.find(root, detail=True)
+        sizes: dict[str, int | None] = {}
+        keys: dict[str, str] = {}
+        refused: list[Refused] = []
+        for key, info in sorted(found.items()):
+            path = key[len(root) :].removeprefix("/") if key.startswith(root) else key
+            why = unsafe(path) or ("" if normal(path) == path else "Its name holds empty parts, or a dot as one.")
+            if info.get("type") != "file" or not path or path.endswith("/"):
+                continue  # what stands for a folder
+            if why:
+                refused.append(Refused(printable(f"{name}/{path}"), "unsafe-name", why))
+            elif info.get("islink"):
+                refused.append(Refused(printable(f"{name}/{path}"), "link", LINK))
+            else:
+                sizes[path], keys[path] = info.get("size"), key
+        return cls(url.rstrip("/"), name, root, sizes, tuple(refused), keys)
+
+    def heads(self, wanted: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
+        """See :meth:`Tree.heads`; several at once."""
+        filesystem, _ = reached(self.url)
+        left = iter(wanted)
+        while part := list(islice(left, _AT_ONCE)):
+            # A store refuses to give a part that lies behind the end, so also any part of what is empty.
+            ends = [min(count, count if (size := self.sizes[name]) is None else size) for name, count in part]
+            paths = [self.keys[name] for (name, _), end in zip(part, ends, strict=True) if end]
+            with explained(self.name):
+                found = filesystem.cat_ranges(paths, [0] * len(paths), [end for end in ends if end], on_error="return")
+            heads = iter(found)
+            for (name, _), end in zip(part, ends, strict=True):
+                head = next(heads) if end else b""
+                yield name, head if isinstance(head, bytes) else None
+
+    def item(self, name: str, *, folder: bool, size: int | None, job: str) -> Item:
+        """See :meth:`Tree.item`."""
+        url = f"{self.url}/{name}" if name else self.url
+        return Item(url, self.called(name), "folder" if folder else "file", size=size, folder=folder, job=job)
+
+    def place(self, name: str) -> Place:
+        """See :meth:`Tree.place`."""
+        return Place(f"{self.url}/{name}", self.called(name))
+
+
+@dataclass(frozen=True, slots=True)
+class MemberTree(Tree):
+    """The members of an archive file."""
+
+    packed: Place
+    limits: Limits
+    index: Index
+    name: str
+    where: str
+    sizes: Mapping[str, int | None]
+    refused: tuple[Refused, ...] = field(default=())
+
+    @classmethod
+    def at(cls, packed: Place, limits: Limits) -> MemberTree:
+        """What an archive file holds.
+
+        Raises:
+            TracevizError: as :func:`traceviz.archive.sources.packed.members.index_of`.
+        """
+        index = members.index_of(packed, limits)
+        refused = tuple(
+            Refused(f"{packed.name}/{one.name}" if one.name else packed.name, one.code, one.why)
+            for one in index.refused
+        )
+        sizes = {name: entry.size for name, entry in index.entries.items()}
+        return cls(packed, limits, index, packed.name, "", sizes, refused)
+
+    def heads(self, wanted: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
+        """See :meth:`Tree.heads`."""
+        left = iter(wanted)
+        first = next(left, None)
+        if first is None:  # nothing is opened, or fetched, for nothing
+            return
+        with members.listed(self.packed, self.limits) as (file, _):
+            for name, count in chain([first], left):
+                yield name, members.head_of(file, self.index.entries[name], count)
+
+    def item(self, name: str, *, folder: bool, size: int | None, job: str) -> Item:
+        """See :meth:`Tree.item`."""
+        return Item(self.packed.url, self.called(name), "member", name, size, folder, job)
+
+    def packed_size(self, names: Sequence[str]) -> int:
+        """See :meth:`Tree.packed_size`."""
+        return sum(self.index.entries[name].packed for name in names)
+
+
+def _size(entry: os.DirEntry[str]) -> int | None:
+    """Bytes of a file, if it is still there."""
+    try:
+        return entry.stat(follow_symlinks=False).st_size
+    except OSError:
+        return None
+
+
+def folder_name(item: Item) -> str:
+    """Name of the folder or file that an item is fetched into: its last part, without that of an archive file."""
+    last = PurePosixPath(item.member or (last_part(item.url) if is_url(item.url) else item.url)).name
+    if item.kind == "member" and not item.member:
+        last = last.split(".")[0]
+    return last if last and not unsafe(last) else "trace"

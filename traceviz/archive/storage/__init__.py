@@ -1,0 +1,1 @@
+"""Where an archive lies, and how it is written without locks."""

@@ -1,0 +1,166 @@
+"""What lies where in an archive.
+
+::
+
+    ARCHIVE/archive.json                              says that it is one
+            catalogue/*.parquet                       a row for every trace and rank (traceviz.archive.catalogue.segments)
+            traces/format=F/trace_id=ID/*.parquet     tables of a trace, as `traceviz convert` writes them
+                                        report.json   its report, saved
+                                        rows.parquet  its rows of the catalogue, from which they can be made again
+                                        manifest.json sizes and sums of all these; written last
+            work/                                     what is being written
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from traceviz.archive.storage.store import LAST, WORK, Store
+from traceviz.archive.storage.writers import is_of_dead
+from traceviz.errors import UsageError
+
+MARKER = "archive.json"
+TRACES = "traces"
+REPORT = "report.json"
+ROWS = "rows.parquet"
+KIND = "traceviz.archive"
+VERSION = 1
+OWN_FILES = frozenset({ROWS, REPORT, LAST})
+"""Files of a trace that are no tables."""
+
+_FORMAT, _ID = "format=", "trace_id="
+
+
+def create(store: Store) -> None:
+    """Make a new archive, or check that there is one.
+
+    Raises:
+        UsageError: something else is there, or a newer traceviz made it.
+        OutputError: the place cannot be written.
+    """
+    if not check_place(store):
+        store.write(json.dumps({"kind": KIND, "version": VERSION}).encode() + b"\n", MARKER)
+
+
+def check_place(store: Store) -> bool:
+    """Whether there is an archive; nothing at all is there where there is none.
+
+    Raises:
+        UsageError: something else is there, or a newer traceviz made it.
+    """
+    _check_folder(store)
+    if store.exists(MARKER):
+        check(store)
+        return True
+    others = sorted({*store.names()} - {WORK})
+    if others and not store.exists(MARKER):  # another program may have made it in between
+        held = f"{', '.join(others[:3])}{', ...' * (len(others) > 3)}"
+        raise UsageError(
+            f"{store.called()} is no archive, and not empty: it holds {held}.",
+            "Nothing was written.",
+            "Name an archive, or a folder that is new.",
+        )
+    return False
+
+
+def check(store: Store) -> None:
+    """Raise unless there is an archive that can be read.
+
+    Raises:
+        UsageError: there is none, or a newer traceviz made it.
+    """
+    _check_folder(store)
+    try:
+        found = json.loads(store.read(MARKER))
+    except (FileNotFoundError, ValueError):
+        found = None
+    if not isinstance(found, dict) or found.get("kind") != KIND:
+        place = store.called()
+        if store.names():
+            raise UsageError(f"{place} is no archive: it holds other things.", fix="Name the folder of one.")
+        raise UsageError(f"{place} is no archive.", fix=f"Make one: traceviz archive add {place} TRACE...")
+    version = found.get("version")
+    if not isinstance(version, int) or not 1 <= version <= VERSION:
+        raise UsageError(
+            f"{store.called()} is an archive of version {version}; this traceviz reads 1 to {VERSION}.",
+            fix="Install a newer traceviz.",
+        )
+
+
+def _check_folder(store: Store) -> None:
+    """Raise where a file has the name of the archive.
+
+    Raises:
+        UsageError: see above.
+    """
+    if store.is_local and Path(store.url).is_file():
+        raise UsageError(f"{store.called()} is a file, and no archive.", fix="An archive is a folder: name one.")
+
+
+def trace_parts(format_name: str, trace_id: str) -> tuple[str, str, str]:
+    """Where the folder of a trace is."""
+    return TRACES, f"{_FORMAT}{format_name}", f"{_ID}{trace_id}"
+
+
+def traces_in(store: Store) -> Iterator[tuple[str, str]]:
+    """Format and id of every folder of a trace, complete or not, in order."""
+    for folder in store.names(TRACES):
+        if folder.startswith(_FORMAT):
+            for name in store.names(TRACES, folder):
+                if name.startswith(_ID):
+                    yield folder.removeprefix(_FORMAT), name.removeprefix(_ID)
+
+
+def manifest_of(store: Store, format_name: str, trace_id: str) -> dict[str, object] | None:
+    """The manifest of a trace; ``None`` where there is none that can be read: then there is no such trace."""
+    try:
+        found = json.loads(store.read(*trace_parts(format_name, trace_id), LAST))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def files_of(manifest: dict[str, object] | None) -> dict[str, dict[str, object]] | None:
+    """Bytes and SHA-256 of every file of a trace, by name; ``None`` where the manifest does not tell."""
+    found = (manifest or {}).get("files")
+    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
+        return None
+    return found
+
+
+def leftovers(store: Store, seconds: float, now: float) -> list[str]:
+    """What was begun to be written and nobody works on: who wrote it is dead, or nothing in it was touched for long.
+
+    Args:
+        store: The archive.
+        seconds: How long is long.
+        now: The time, in seconds since 1970.
+    """
+    names = store.names(WORK)
+    dead = {name for name in names if is_of_dead(name)}
+    touched = {name: store.touched(WORK, name) for name in names if name not in dead}
+    old = {name for name, time in touched.items() if time is not None and now - time > seconds}
+    return sorted(dead | old)
+
+
+def table_parts(format_name: str, trace_id: str, table: str) -> tuple[str, str, str, str]:
+    """Where a table of a trace is."""
+    return *trace_parts(format_name, trace_id), f"{table}.parquet"
+
+
+def table_places(store: Store, rows: pl.DataFrame, table: str) -> list[tuple[str, str]]:
+    """Format and id of all traces that can be asked and have a table, in order.
+
+    Args:
+        store: The archive.
+        rows: Rows of its catalogue.
+        table: Name of the table.
+    """
+    ready = rows.filter(pl.col("state") == "ready").select("format", "trace_id").unique().sort("format", "trace_id")
+    there = store.sizes(TRACES)
+    places = ((str(format_name), str(trace_id)) for format_name, trace_id in ready.iter_rows())
+    return [place for place in places if "/".join(table_parts(*place, table)[1:]) in there]

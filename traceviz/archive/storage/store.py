@@ -1,0 +1,434 @@
+"""Where an archive lies: a folder, or a prefix of an object store, by one small set of operations.
+
+What is written appears complete or not at all. Locally that is a temporary name and a rename; a remote store shows an
+object when all of it is there, and a folder there counts as written when its last file is.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import hashlib
+import io
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, cast
+
+import fsspec
+from fsspec.core import url_to_fs
+
+from traceviz.archive.sources.locations import of_store, public, shown
+from traceviz.archive.sources.packed import spool
+from traceviz.archive.storage import writers as makers
+from traceviz.errors import OutputError, TracevizError, UsageError
+
+WORK = "work"
+"""Folder of what is being written."""
+LAST = "manifest.json"
+"""File of a folder without which it does not exist."""
+_ATTEMPTS = 5
+"""So often a folder is put into a remote store where others write the same one at the same time."""
+_BLOCK = 1 << 22
+_TIMES = ("mtime", "LastModified", "last_modified", "updated", "created")
+"""Names that file systems of fsspec give the time at which a file was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The place of an archive; made of texts only, so that it can be sent to other processes and machines.
+
+    Args:
+        url: Absolute local path, or a URL that fsspec knows (``s3://bucket/prefix``).
+        options: Options of its file system (endpoint, credentials); by default those of the environment.
+    """
+
+    url: str
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def at(cls, place: str | Path, options: Mapping[str, Any] | None = None) -> Store:
+        """The store at a path or URL.
+
+        Raises:
+            UsageError: no file system of this kind is installed.
+        """
+        text = str(place)
+        protocol, found, rest = text.partition("://")
+        if not found or protocol in {"file", "local"}:
+            return cls(str(Path(rest if found else text).expanduser().absolute()), dict(options or {}))
+        try:
+            fsspec.get_filesystem_class(protocol)
+        except ValueError:
+            raise UsageError(f"{shown(text)} cannot be reached: there is no file system {protocol}://.") from None
+        except ImportError as error:
+            raise UsageError(
+                f"{shown(text)} cannot be reached.", str(error), "Install it: pip install 'traceviz-toolkit[cloud]'."
+            ) from None
+        return cls(text.rstrip("/"), dict(options or {}))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder of this machine."""
+        return "://" not in self.url
+
+    def filesystem(self) -> fsspec.AbstractFileSystem:
+        """The file system of fsspec; one for every process."""
+        return self._reached()[0]
+
+    def url_of(self, *parts: str) -> str:
+        """Path or URL of something in the archive, for what opens files by itself.
+
+        Raises:
+            UsageError: it would lie outside.
+        """
+        return "/".join((self.url, *_safe(parts)))
+
+    def called(self, *parts: str) -> str:
+        """What people call it, or something in it: without user, password and signature."""
+        return shown("/".join((self.url, *parts)))
+
+    def path_of(self, *parts: str) -> str:
+        """Path of something in the archive as its :meth:`filesystem` takes it.
+
+        Raises:
+            UsageError: it would lie outside.
+        """
+        return self._path(parts)
+
+    def exists(self, *parts: str) -> bool:
+        """Whether there is such a file or folder."""
+        with self._explained():
+            return bool(self.filesystem().exists(self._path(parts)))
+
+    def names(self, *parts: str) -> list[str]:
+        """Names in a folder, in order; none where there is no such folder."""
+        with self._explained():
+            filesystem, path = self.filesystem(), self._path(parts)
+            filesystem.invalidate_cache(path)
+            try:
+                found = filesystem.ls(path, detail=False)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+        inside = (name.rstrip("/") for name in found)
+        return sorted({PurePosixPath(name).name for name in inside if name != path.rstrip("/")} - {""})
+
+    def read(self, *parts: str) -> bytes:
+        """All of a file.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        with self._explained():
+            return bytes(self.filesystem().cat_file(self._path(parts)))
+
+    @contextmanager
+    def open(self, *parts: str) -> Iterator[BinaryIO]:
+        """A file, to be read piece by piece.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        with self._explained():
+            opened = self.filesystem().open(self._path(parts), "rb")
+        with opened as file:  # what the block complains of is its own
+            yield cast("BinaryIO", _Explained(file, self._explained))
+
+    def write(self, data: bytes, *parts: str) -> None:
+        """Write a file, in place of one of that name."""
+        with self._explained():
+            if not self.is_local:
+                with self._bucket():
+                    self.filesystem().pipe_file(self._path(parts), data)
+                return
+            target = Path(self._path(parts))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary = self._temporary()
+            try:
+                with temporary.open("xb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())  # a name without its content would be a damaged catalogue
+                temporary.replace(target)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    @contextmanager
+    def new_folder(self, *parts: str, unless: Callable[[], bool] = lambda: False) -> Iterator[Path]:
+        """A local folder whose files become those of the folder ``parts``, its :data:`LAST` last, when the block ends.
+
+        What was there before is replaced. Where the block fails, nothing is left.
+
+        Args:
+            parts: The folder.
+            unless: Asked when the block has ended, whether what is there meanwhile is to stay.
+        """
+        with self._new_temporary() if self.is_local else spool.room() as temporary:
+            yield temporary
+            with self._explained():
+                if not unless():
+                    self._publish(temporary, parts)
+
+    def remove(self, *parts: str) -> None:
+        """Remove a file, or a folder with all that is in it; nothing where there is none.
+
+        A folder is gone at once. What another program writes at its place meanwhile stays, where the archive is local.
+        """
+        with self._explained():
+            path = self._path(parts)
+            if self.is_local:
+                self._remove_local(Path(path))
+                return
+            filesystem = self.filesystem()
+            if filesystem.exists(f"{path}/{LAST}"):
+                filesystem.rm_file(f"{path}/{LAST}")  # from now on it does not exist
+            try:
+                filesystem.rm(path, recursive=True)
+            except FileNotFoundError:
+                return
+
+    def touched(self, *parts: str) -> float | None:
+        """When something was last written below a folder, or to a file, in seconds since 1970; ``None``: unknown."""
+        with self._explained():
+            path = self._path(parts)
+            times = [_time_of(info) for info in self.filesystem().find(path, withdirs=True, detail=True).values()]
+            if self.is_local:
+                with suppress(FileNotFoundError):  # an empty folder, too
+                    times.append(Path(path).stat().st_mtime)
+        return max((time for time in times if time is not None), default=None)
+
+    def now(self) -> float:
+        """The time in seconds since 1970, by the clock that :meth:`touched` goes by as far as that can be had."""
+        if not self.is_local:
+            return time.time()
+        with self._explained():
+            temporary = self._temporary()
+            temporary.touch(exist_ok=False)
+            try:
+                return temporary.stat().st_mtime
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def sizes(self, *parts: str) -> dict[str, int]:
+        """Bytes of every file below a folder, by its path from there."""
+        with self._explained():
+            path = self._path(parts)
+            found = self.filesystem().find(path, detail=True)
+        return {name[len(path) :].lstrip("/"): int(info["size"]) for name, info in found.items()}
+
+    def _publish(self, folder: Path, parts: tuple[str, ...]) -> None:
+        if self.is_local:
+            target = Path(self._path(parts))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            while not _renamed(folder, target):  # another program may write it at the same time
+                replaced = self._temporary()
+                with suppress(FileNotFoundError):
+                    target.rename(replaced)
+                shutil.rmtree(replaced, ignore_errors=True)
+            return
+        for _ in range(_ATTEMPTS):
+            self._put(folder, parts)
+            if self._is_settled(folder, parts):
+                return
+        raise OutputError(f"{self.called(*parts)} cannot be written.", "Others write and remove it.", "Add it again.")
+
+    def _put(self, folder: Path, parts: tuple[str, ...]) -> None:
+        """Put all files of a local folder into a remote one, :data:`LAST` last; others that are there are removed."""
+        filesystem, path = self.filesystem(), self._path(parts)
+        if filesystem.exists(f"{path}/{LAST}"):
+            filesystem.rm_file(f"{path}/{LAST}")
+        files = sorted(_files_in(folder).items(), key=lambda file: file[0] == LAST)
+        for name in self.sizes(*parts).keys() - {name for name, _ in files}:
+            with suppress(FileNotFoundError):
+                filesystem.rm_file(f"{path}/{name}")
+        for name, file in files:
+            with self._bucket():
+                filesystem.put_file(str(file), f"{path}/{name}")
+
+    def _is_settled(self, folder: Path, parts: tuple[str, ...]) -> bool:
+        """Whether the files of a remote folder are those of the local one, or another program will see to that.
+
+        Two programs that put the same trace at once may each have put some of its files. Whoever put :data:`LAST` last
+        finds here all that others put before theirs, and puts its own once more.
+        """
+        files, path = _files_in(folder), self._path(parts)
+        if LAST not in files:
+            return True
+        try:
+            if self.read(*parts, LAST) != files[LAST].read_bytes():
+                return True
+            found = self.filesystem().find(path, detail=True)
+            there = {name[len(path) :].lstrip("/"): info for name, info in found.items()}
+            return there.keys() == files.keys() and all(
+                self._is_same(file, there[name], (*parts, name)) for name, file in files.items()
+            )
+        except FileNotFoundError:
+            return False  # another program removed it
+
+    def _is_same(self, file: Path, info: Mapping[str, Any], parts: tuple[str, ...]) -> bool:
+        """Whether a file is what was put: by the MD5 that the store tells, or else by reading it back."""
+        if int(info["size"]) != file.stat().st_size:
+            return False
+        stated = _md5_of(info)
+        with file.open("rb") as mine:
+            if stated and _digest(mine, hashlib.md5(usedforsecurity=False)) == stated:
+                return True
+            mine.seek(0)
+            with self.open(*parts) as theirs:
+                return _digest(mine, hashlib.sha256()) == _digest(theirs, hashlib.sha256())
+
+    def _remove_local(self, path: Path) -> None:
+        if path.is_symlink() or not path.is_dir():
+            path.unlink(missing_ok=True)
+            return
+        aside = self._temporary()
+        try:
+            path.rename(aside)
+        except FileNotFoundError:  # another program was faster
+            return
+        shutil.rmtree(aside)
+
+    @contextmanager
+    def _new_temporary(self) -> Iterator[Path]:
+        with self._explained():
+            temporary = self._temporary()
+            temporary.mkdir()
+        try:
+            yield temporary
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    def _temporary(self) -> Path:
+        """A new path in a local store, on its file system, so that it can be renamed."""
+        root = Path(self.url, WORK)
+        root.mkdir(parents=True, exist_ok=True)
+        return root / makers.new_name()
+
+    def _path(self, parts: tuple[str, ...]) -> str:
+        return "/".join((self._reached()[1].rstrip("/"), *_safe(parts)))
+
+    def _reached(self) -> tuple[fsspec.AbstractFileSystem, str]:
+        # What other programs write meanwhile must be seen: a list that was kept would hide it.
+        fresh = {} if self.is_local else {"use_listings_cache": False}
+        filesystem, path = url_to_fs(self.url, **fresh, **self.options)
+        return filesystem, path
+
+    @contextmanager
+    def _bucket(self) -> Iterator[None]:
+        """What is not found when something is written is the bucket.
+
+        Raises:
+            OutputError: there is no such bucket.
+        """
+        try:
+            yield
+        except FileNotFoundError as error:
+            what = f"The archive {self.called()} cannot be written."
+            raise OutputError(what, public(str(error)), "Make the bucket.") from error
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What the file system complains of, as an error of ours; a missing file stays what it is.
+
+        Raises:
+            OutputError: the store cannot be reached, read or written.
+        """
+        try:
+            yield
+        except (FileNotFoundError, TracevizError):
+            raise
+        except Exception as error:
+            if not of_store(error) and not isinstance(error, ValueError):
+                raise
+            if isinstance(error, OSError) and error.errno == errno.EROFS:
+                raise OutputError(f"The archive {self.called()} is read-only.", fix="Nothing was written.") from error
+            said = error.strerror if isinstance(error, OSError) and error.errno else None  # without the path in it
+            raise OutputError(
+                f"The archive {self.called()} cannot be used.", f"{said}." if said else public(str(error))
+            ) from error
+
+
+class _Explained(io.RawIOBase):
+    """A file whose errors are those of the store."""
+
+    def __init__(self, file: BinaryIO, explained: Callable[[], AbstractContextManager[None]]) -> None:
+        super().__init__()
+        self._file, self._explained = file, explained
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        with self._explained():
+            return self._file.read(size)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def _digest(file: BinaryIO, digest: hashlib._Hash) -> bytes:
+    """The sum of what is left of a file."""
+    while block := file.read(_BLOCK):
+        digest.update(block)
+    return digest.digest()
+
+
+def _md5_of(info: Mapping[str, Any]) -> bytes:
+    """The MD5 of a file as its store may tell it; empty where it does not, or the tag of its content is none."""
+    with suppress(ValueError):
+        if "md5Hash" in info:
+            return base64.b64decode(info["md5Hash"])
+        tag = str(info.get("ETag", "")).strip('"')
+        return bytes.fromhex(tag) if len(tag) == 32 else b""
+    return b""
+
+
+def _files_in(folder: Path) -> dict[str, Path]:
+    """Files of a local folder by their paths from there, in order."""
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def _time_of(info: Mapping[str, Any]) -> float | None:
+    """When a file was written, as file systems say it: each under a name of its own, in seconds or as a time."""
+    found = next((info[key] for key in _TIMES if info.get(key)), None)
+    if isinstance(found, str):
+        with suppress(ValueError):
+            found = datetime.fromisoformat(found)
+    if isinstance(found, datetime):
+        return found.timestamp()
+    return float(found) if isinstance(found, int | float) else None
+
+
+def _renamed(folder: Path, target: Path) -> bool:
+    """Rename a folder; false where there is one of that name with something in it."""
+    try:
+        folder.rename(target)
+    except OSError as error:
+        if error.errno in {errno.ENOTEMPTY, errno.EEXIST}:
+            return False
+        raise
+    return True
+
+
+def _safe(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts of a path that stays below the root.
+
+    Raises:
+        UsageError: it does not.
+    """
+    for part in parts:
+        names = part.split("/")
+        if part.startswith("/") or "\0" in part or "\\" in part or {"", ".", ".."} & set(names):
+            raise UsageError(f"{part!r} is no name in an archive.")
+    return parts

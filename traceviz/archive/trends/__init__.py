@@ -1,0 +1,1 @@
+"""How figures went from run to run."""

@@ -1,0 +1,160 @@
+"""Figures that the catalogue does not hold, from the reports that lie beside the traces: ``api:cudaMalloc``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import polars as pl
+
+from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.archive.population.observations import FIGURES, Figure
+from traceviz.archive.runners.local import Runner, RunnerError, SerialRunner
+from traceviz.archive.storage.layout import REPORT, trace_parts
+from traceviz.archive.storage.store import Store
+from traceviz.compare.metrics import Candidate, Metric, Reading, metric
+from traceviz.errors import DamagedTraceError, UsageError, WorkerError
+from traceviz.parsers.base import Progress, silent
+from traceviz.render.json import loads
+from traceviz.report import Better
+from traceviz.units import Unit, counted
+
+_API = "api:"
+"""Begins the names of figures on one function of CUDA."""
+
+_NEUTRAL = frozenset({"class:device_compute"})
+"""Shares of which neither more nor less is better by itself; nor is it known of facts that are named by themselves."""
+
+
+_HERE = SerialRunner()
+REPORTS_PER_PART = 50
+"""So many saved reports are read by one worker at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A figure of some traces.
+
+    Args:
+        store: The archive.
+        name: Name of the figure.
+        traces: Id and format of each.
+    """
+
+    store: Store
+    name: str
+    traces: tuple[tuple[str, str], ...]
+
+
+def is_in_catalogue(name: str) -> bool:
+    """Whether the catalogue holds a figure of this name: then no report is read."""
+    return any(one.name == name for one in FIGURES)
+
+
+def with_figure(
+    store: Store,
+    rows: pl.DataFrame,
+    name: str,
+    progress: Progress = silent,
+    runner: Runner = _HERE,
+) -> tuple[Figure, pl.DataFrame]:
+    """A figure by its name, and the rows of traces that can be asked with a column of it.
+
+    Args:
+        store: Where the archive is.
+        rows: Rows of its catalogue.
+        name: A figure of the catalogue, or what budgets know: ``class:NAME``, ``api:FUNCTION``, ``SECTION.FACT``. Then
+            the saved report of every trace is read; all ranks of a trace get the figure of the whole.
+        progress: Receives progress.
+        runner: Where saved reports are read.
+
+    Raises:
+        UsageError: there is no such figure, or it is of a function that no trace calls.
+        OutputError: the archive cannot be read.
+        WorkerError: whoever read the reports died.
+    """
+    known = next((one for one in FIGURES if one.name == name), None)
+    if known is not None:
+        return known, rows
+    wanted = _metric(name)
+    usable = rows.filter(pl.col("state") == "ready")
+    readings = _readings(store, name, usable.select("trace_id", "format").unique(maintain_order=True), progress, runner)
+    measured = [one for one in readings.values() if one.value is not None]
+    told = [one.unit for one in measured]
+    if name.startswith(_API) and measured and not any(one.value for one in measured):
+        raise UsageError(
+            f"{name.removeprefix(_API)} is not called in any of {counted(len(measured), 'trace')}.",
+            "That it changed nothing says nothing.",
+            'See which are called: traceviz archive query ARCHIVE "SELECT DISTINCT name FROM cuda_api ORDER BY name"',
+        )
+    unit: Unit = wanted.unit or (told[-1] if told else "number")
+    values = pl.Series([readings[trace_id].value for trace_id in usable["trace_id"]], dtype=pl.Float64)
+    better: Better = "" if wanted.unit is None or name in _NEUTRAL else "lower"
+    unknown = "" if measured else next((one.why for one in readings.values() if one.why), "")
+    return Figure(name, unit, wanted.meaning, better, unknown), usable.with_columns(values.alias(name))
+
+
+def read_figures(wanted: Wanted) -> list[Reading]:
+    """What the saved reports of these traces tell, in their order; runs where the runner chose.
+
+    Raises:
+        OutputError: the archive cannot be read.
+    """
+    known = _metric(wanted.name)
+    return [_reading(wanted.store, format_name, trace_id, known) for trace_id, format_name in wanted.traces]
+
+
+def _readings(store: Store, name: str, traces: pl.DataFrame, progress: Progress, runner: Runner) -> dict[str, Reading]:
+    """What each trace tells, by its id, in the order of the traces.
+
+    Raises:
+        OutputError: the archive cannot be read.
+        WorkerError: whoever read the reports died.
+    """
+    parts = [Wanted(store, name, tuple(part.iter_rows())) for part in traces.iter_slices(REPORTS_PER_PART)]
+    found: dict[str, Reading] = {}
+    with closing(runner.map(read_figures, parts)) as results:
+        for part, readings in results:
+            if isinstance(readings, RunnerError):
+                raise readings.cause or WorkerError("Saved reports cannot be read.", readings.message)
+            found |= dict(zip((trace_id for trace_id, _ in part.traces), readings, strict=True))
+            progress("reports", len(found), traces.height)
+    return {trace_id: found[trace_id] for trace_id in traces["trace_id"]}
+
+
+def _metric(name: str) -> Metric:
+    """The metric of this name, of a single run.
+
+    Raises:
+        UsageError: there is none; the error names those that exist.
+    """
+    try:
+        found = metric(name)
+    except UsageError as error:
+        known = [one.name for one in FIGURES]
+        fix = f"Known: {', '.join(known)}, class:NAME, api:FUNCTION, SECTION.FACT of the JSON report."
+        raise UsageError(error.what, error.why if ":" in name else _meant(name, known), fix) from None
+    if found.comparing:
+        raise UsageError(f"{name} is of two sides, and a trace is one.", fix="Compare them: traceviz compare.")
+    return found
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """What is wrong with a name that is no figure, as far as it can be told."""
+    if name in CATALOGUE.names:
+        return (
+            f"{name} is a column of the catalogue, and no figure: runs are told apart by such (--by, --per, --where)."
+        )
+    near = get_close_matches(name, known, 1)
+    return f"Did you mean {near[0]}?" if near else ""
+
+
+def _reading(store: Store, format_name: str, trace_id: str, wanted: Metric) -> Reading:
+    """What the saved report of a trace tells; a report that is not there, or cannot be read, tells nothing."""
+    try:
+        report = loads(store.read(*trace_parts(format_name, trace_id), REPORT).decode("utf-8"))
+    except (FileNotFoundError, UnicodeDecodeError, DamagedTraceError):  # `verify` says which, and what mends it
+        return Reading(None, wanted.unit or "number")
+    return wanted.read(Candidate((report,)))

@@ -1,0 +1,1 @@
+"""Checking an archive, taking traces out of it, and taking them elsewhere."""

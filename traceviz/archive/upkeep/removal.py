@@ -1,0 +1,52 @@
+"""Taking traces out of an archive."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+
+import polars as pl
+
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.catalogue.rows import with_times
+from traceviz.archive.storage.layout import trace_parts
+from traceviz.archive.storage.store import LAST, Store
+from traceviz.archive.upkeep.verify import tombstones
+
+
+def remove(store: Store, trace_ids: Collection[str]) -> int:
+    """Remove traces, and return how many there were.
+
+    First the catalogue says that they are gone, then their folders are removed: whoever is interrupted in between
+    leaves folders that nobody sees, and that ``verify`` names. At last the segments are merged, as older ones tell
+    what the traces were called.
+
+    Raises:
+        OutputError: the archive cannot be written.
+    """
+    rows = catalogue.read(store).filter(pl.col("trace_id").is_in(list(trace_ids)) & (pl.col("state") != "removed"))
+    if rows.is_empty():
+        return 0
+    write_off(store, rows)
+    ready = catalogue.ready(rows).select("format", "trace_id").unique(maintain_order=True)
+    for format_name, trace_id in ready.iter_rows():
+        store.remove(*trace_parts(format_name, trace_id))
+    gone = [trace_id for format_name, trace_id in ready.iter_rows() if is_gone(store, format_name, trace_id)]
+    # An add may have found the folder and listed it while it was removed; where it lists it later, it looks again.
+    again = catalogue.ready(catalogue.read(store)).filter(pl.col("trace_id").is_in(gone))
+    if again.height:
+        write_off(store, again)
+    catalogue.merge(store, most=1)
+    return rows["trace_id"].n_unique()
+
+
+def write_off(store: Store, rows: pl.DataFrame) -> None:
+    """Say in the catalogue that traces are there no more, whatever clock wrote their rows."""
+    newest = rows["changed_ns"].max()
+    assert isinstance(newest, int)
+    catalogue.append(store, with_times(tombstones(rows, None), max(time.time_ns(), newest + 1)))
+
+
+def is_gone(store: Store, format_name: str, trace_id: str) -> bool:
+    """Whether a trace is not there."""
+    return not store.exists(*trace_parts(format_name, trace_id), LAST)

@@ -1,0 +1,314 @@
+"""Whether an archive holds what its catalogue says, and nothing that it does not know of."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.catalogue.own_rows import stored_rows
+from traceviz.archive.catalogue.rows import table_of, with_times
+from traceviz.archive.storage import layout
+from traceviz.archive.storage.layout import files_of, leftovers, manifest_of, trace_parts, traces_in
+from traceviz.archive.storage.store import LAST, WORK, Store
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.base import Progress, silent
+
+CHUNK = 1 << 22
+"""Bytes read at a time."""
+ABANDONED_S = 24 * 3600.0
+"""What has been in work for longer was left behind; what is younger, somebody may be writing."""
+
+Kind = Literal["missing", "incomplete", "damaged", "unlisted", "undeleted", "leftover", "catalogue"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is not as it should be.
+
+    Args:
+        kind: ``missing``: the catalogue has a trace without a folder; ``damaged``: files of a trace are missing or
+            not what they were; ``incomplete``: a folder has no manifest, so that nobody sees it; ``unlisted``: a trace
+            that the catalogue does not have, as an add leaves it that was interrupted or is still going on;
+            ``undeleted``: a trace that was removed and has a folder, or a second one; ``leftover``: a file of work
+            that nobody works on; ``catalogue``: a segment of the catalogue that cannot be read.
+        trace_id: The trace, where it is about one.
+        name: The file or folder, as a path in the archive.
+        why: What was expected, and what was seen.
+        format: Format of the trace, as its folder says.
+    """
+
+    kind: Kind
+    trace_id: str
+    name: str
+    why: str
+    format: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a check found.
+
+    Args:
+        traces: Traces that were looked at.
+        bytes: Bytes that were read and compared.
+        faults: What is wrong, in the order of places.
+    """
+
+    traces: int
+    bytes: int
+    faults: tuple[Fault, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What was mended.
+
+    Args:
+        count: Faults that were.
+        lost: Traces that are not in the archive any more, as id and name: adding their sources brings them back.
+    """
+
+    count: int
+    lost: tuple[tuple[str, str], ...] = ()
+
+
+def verify(store: Store, *, quick: bool = False, progress: Progress = silent) -> Verified:
+    """Compare an archive with its catalogue and its manifests.
+
+    Args:
+        store: The archive. It is only read.
+        quick: Compare sizes only, instead of reading every file.
+        progress: Receives progress.
+
+    Raises:
+        UsageError: there is no archive.
+        OutputError: it cannot be reached.
+    """
+    layout.check(store)
+    damaged = _damaged_segments(store)
+    skip = frozenset(_segment(fault) for fault in damaged)
+    listed = _listed(store, skip)
+    there = list(traces_in(store))
+    faults: list[Fault] = []
+    size = 0
+    for done, (format_name, trace_id) in enumerate(there):
+        progress("verifying traces", done, len(there))
+        found, read = _faults_of(store, format_name, trace_id, listed.get(trace_id), quick=quick)
+        faults += found
+        size += read
+    folders = set(there)
+    missing = sorted(one for one, of in listed.items() if of.state == "ready" and (of.format, one) not in folders)
+    faults += [_missing(listed[one].format, one) for one in missing]
+    left = leftovers(store, ABANDONED_S, time.time())
+    others = [Fault("leftover", "", f"{WORK}/{name}", "nobody works on it any more") for name in left]
+    return Verified(len(there), size, (*damaged, *_still(store, faults, skip, quick=quick), *others))
+
+
+def repair(store: Store, faults: tuple[Fault, ...]) -> Repaired:
+    """Mend what :func:`verify` found, as far as that is possible without the sources.
+
+    Rows are made again from the folders of their traces. A trace of which something is missing is taken out, so that
+    adding its source brings it back. What is no part of the archive is removed. All that is looked at once more before
+    it is touched: meanwhile, other programs may have added or removed it.
+
+    Raises:
+        OutputError: the archive cannot be written.
+    """
+    skip = frozenset(_segment(one) for one in faults if one.kind == "catalogue")
+    of_traces = _still(store, [one for one in faults if one.trace_id], skip, quick=False)
+    others = [one for one in faults if not one.trace_id]
+    if any(one.kind == "leftover" for one in others):
+        left = {f"{WORK}/{name}" for name in leftovers(store, ABANDONED_S, store.now())}
+        others = [one for one in others if one.kind != "leftover" or one.name in left]
+    lost = _write_rows(store, of_traces, skip)
+    for fault in of_traces:
+        if fault.kind in {"damaged", "incomplete", "undeleted"}:
+            store.remove(*trace_parts(fault.format, fault.trace_id))
+    for fault in others:
+        store.remove(*fault.name.split("/"))
+    return Repaired(len(of_traces) + len(others), lost)
+
+
+def _write_rows(store: Store, faults: list[Fault], skip: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """Write into the catalogue that traces are there after all, or are not there any more; returns the latter."""
+    rows = catalogue.read(store, skip)
+    newest = dict(rows.group_by("trace_id").agg(pl.col("changed_ns").max()).iter_rows())
+    written: list[pa.Table] = []
+    emptied: dict[str, str] = {}
+    for fault in faults:
+        changed = max(time.time_ns(), newest.get(fault.trace_id, 0) + 1)
+        if fault.kind == "unlisted":
+            own = stored_rows(store, fault.format, fault.trace_id)
+            if own is not None:  # it was, when it was looked at last
+                written.append(with_times(own, changed))
+        elif fault.kind in {"missing", "damaged"} and fault.trace_id not in emptied:
+            lost = rows.filter((pl.col("trace_id") == fault.trace_id) & (pl.col("state") == "ready"))
+            emptied[fault.trace_id] = lost["source"][0] if lost.height else ""
+            written.append(with_times(tombstones(lost, fault.why), changed))
+    if written:
+        catalogue.append(store, pa.concat_tables(written))
+    return tuple(emptied.items())
+
+
+_KEPT = ("trace_id", "rank", "format", "added_ns", "changed_ns", "traceviz_version")
+"""What the catalogue keeps of a trace that is there no more: nothing that tells what it was."""
+
+
+def tombstones(rows: pl.DataFrame, why: str | None) -> pa.Table:
+    """The rows of traces that are there no more."""
+    nothing = {"state": "removed", "error": why, "source": "", "source_sha256": ""}
+    return table_of([{**row, **nothing} for row in rows.select(_KEPT).to_dicts()])
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """What the catalogue says of a trace."""
+
+    state: str
+    format: str
+    changed_ns: int
+
+
+def _listed(store: Store, skip: frozenset[str]) -> dict[str, _Listed]:
+    rows = catalogue.read(store, skip).select("trace_id", "state", "format", "changed_ns")
+    return {trace_id: _Listed(*others) for trace_id, *others in rows.iter_rows()}
+
+
+def _still(store: Store, faults: list[Fault], skip: frozenset[str], *, quick: bool) -> list[Fault]:
+    """The faults of traces that another look finds, too: the first one saw what others were just adding or removing."""
+    if not faults:
+        return []
+    listed = _listed(store, skip)
+    places = dict.fromkeys((fault.format, fault.trace_id) for fault in faults)
+    return [
+        fault
+        for format_name, trace_id in places
+        for fault in _faults_of(store, format_name, trace_id, listed.get(trace_id), quick=quick)[0]
+    ]
+
+
+def _segment(fault: Fault) -> str:
+    return fault.name.rpartition("/")[2]
+
+
+def _damaged_segments(store: Store) -> list[Fault]:
+    faults = []
+    for name in catalogue.segments(store):
+        try:
+            catalogue.read_segment(store, name)
+        except FileNotFoundError:  # merged meanwhile
+            continue
+        except DamagedTraceError as error:
+            faults.append(Fault("catalogue", "", f"{catalogue.FOLDER}/{name}", error.why or error.what))
+    return faults
+
+
+def _missing(format_name: str, trace_id: str) -> Fault:
+    place = "/".join(trace_parts(format_name, trace_id))
+    return Fault("missing", trace_id, place, "the catalogue has it, and there is no such folder", format_name)
+
+
+def _faults_of(
+    store: Store, format_name: str, trace_id: str, listed: _Listed | None, *, quick: bool
+) -> tuple[list[Fault], int]:
+    """What is wrong with the folder of a trace, and how many bytes were read to see that."""
+    parts = trace_parts(format_name, trace_id)
+    is_ready = listed is not None and listed.state == "ready" and listed.format == format_name
+    manifest = manifest_of(store, format_name, trace_id)
+    files = files_of(manifest)
+    if files is None:
+        return _without_manifest(store, format_name, trace_id, is_there=manifest is not None, is_ready=is_ready), 0
+    place = "/".join(parts)
+    found = [
+        Fault("damaged", trace_id, f"{place}/{name}", why, format_name)
+        for name, why in _damage(store, parts, files, quick=quick)
+    ]
+    counts = (manifest or {}).get("tables")
+    if not found and isinstance(counts, dict) and not quick:
+        found = [
+            Fault("damaged", trace_id, f"{place}/{name}.parquet", why, format_name)
+            for name, count in counts.items()
+            if (why := _wrong_rows(store, parts, name, count))
+        ]
+    if not found and not is_ready:
+        found = [_unexpected(store, format_name, trace_id, listed)]
+    return found, 0 if quick else sum(_whole(facts.get("bytes")) for facts in files.values())
+
+
+def _without_manifest(store: Store, format_name: str, trace_id: str, *, is_there: bool, is_ready: bool) -> list[Fault]:
+    """What is wrong with a trace without a manifest that names its files."""
+    parts = trace_parts(format_name, trace_id)
+    if not is_there and not store.exists(*parts):
+        return [_missing(format_name, trace_id)] if is_ready else []
+    why = f"its {LAST} does not name its files" if is_there else f"it has no {LAST}"
+    if is_ready:
+        return [Fault("damaged", trace_id, "/".join(parts), why, format_name)]
+    touched = None if store.is_local else store.touched(*parts)
+    if touched is not None and time.time() - touched < ABANDONED_S:
+        return []  # of a remote archive: somebody may be writing it
+    return [Fault("incomplete", trace_id, "/".join(parts), why, format_name)]
+
+
+def _unexpected(store: Store, format_name: str, trace_id: str, listed: _Listed | None) -> Fault:
+    """A whole trace that the catalogue does not have: it never had it, or it was added again after it was removed."""
+    kind: Kind = "unlisted"
+    why = "the catalogue does not have it"
+    if listed is not None and listed.state == "ready":
+        kind, why = "undeleted", f"the catalogue has it as format={listed.format}"
+    elif listed is not None and listed.state == "removed":
+        own = stored_rows(store, format_name, trace_id)
+        if own is None or own["added_ns"][0].as_py() <= listed.changed_ns:
+            kind, why = "undeleted", "it was removed"
+    return Fault(kind, trace_id, "/".join(trace_parts(format_name, trace_id)), why, format_name)
+
+
+def _damage(
+    store: Store, parts: tuple[str, ...], files: dict[str, dict[str, object]], *, quick: bool
+) -> Iterator[tuple[str, str]]:
+    """Files of a trace that are not what its manifest says, and why."""
+    sizes = store.sizes(*parts)
+    for name, facts in files.items():
+        if name not in sizes:
+            yield name, "it is missing"
+        elif sizes[name] != facts.get("bytes"):
+            yield name, f"it has {sizes[name]:,} bytes, and the manifest says {_whole(facts.get('bytes')):,}"
+        elif not quick and _sha256(store, *parts, name) != facts.get("sha256"):
+            yield name, "its SHA-256 is not that of the manifest"
+    for name in sorted(set(sizes) - set(files) - {LAST}):
+        yield name, "the manifest does not name it"
+
+
+def _wrong_rows(store: Store, parts: tuple[str, ...], name: str, count: object) -> str:
+    """Why a table does not have the rows that the manifest says; empty where it does."""
+    try:
+        with store.open(*parts, f"{name}.parquet") as file:
+            rows = pq.read_metadata(file).num_rows
+    except FileNotFoundError:
+        return "it is missing"
+    except catalogue.PARQUET_ERRORS as error:
+        return f"it is no Parquet file: {error}"
+    return "" if rows == count else f"it has {rows:,} rows, and the manifest says {count}"
+
+
+def _sha256(store: Store, *parts: str) -> str:
+    """SHA-256 of a file, read piece by piece; empty where it is gone."""
+    digest = hashlib.sha256()
+    try:
+        with store.open(*parts) as file:
+            while piece := file.read(CHUNK):
+                digest.update(piece)
+    except FileNotFoundError:
+        return ""
+    return digest.hexdigest()
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -14,7 +14,7 @@ from pathlib import Path
 
 NEEDED = (
     "traceviz/py.typed",
-    "traceviz/cli.py",
+    "traceviz/cli/main.py",
     "traceviz/parsers/__init__.py",
     "traceviz/collectors/__init__.py",
     "traceviz/data/kernel_families.toml",

@@ -27,7 +27,7 @@ from click.testing import CliRunner
 
 from traceviz.analyses.registry import ANALYSES
 from traceviz.archive.catalogue.columns import COLUMNS
-from traceviz.cli import main as traceviz
+from traceviz.cli.main import main as traceviz
 from traceviz.rules import RULES, Rule
 from traceviz.schema import TABLES, Column, Table
 

@@ -34,7 +34,7 @@ def trace(tmp_path_factory):
 
 def test_help_loads_nothing_heavy():
     code = (
-        "import sys; from traceviz.cli import main\n"
+        "import sys; from traceviz.cli.main import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
         "heavy = {'polars', 'pyarrow', 'rich', 'numpy', 'pandas', 'tensorflow', 'adbc_driver_sqlite'}\n"
@@ -224,7 +224,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
         "    print('waiting', file=sys.stderr, flush=True)\n"
         "    time.sleep(60)\n"
         "tables.write_tables = wait\n"
-        "from traceviz.cli import main\n"
+        "from traceviz.cli.main import main\n"
         "main(sys.argv[1:])\n"
     )
     save(busy_trace(), tmp_path / "t")

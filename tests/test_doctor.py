@@ -8,14 +8,15 @@ import pytest
 from click.testing import CliRunner
 
 from tests.analyses.builders import tables
-from traceviz import doctor, doctor_machine
 from traceviz.analyses.run import analyze
-from traceviz.cli import main
+from traceviz.cli.main import main
 from traceviz.collectors import registry
 from traceviz.collectors.base import Availability, Collector
-from traceviz.doctor_checks import Check
-from traceviz.doctor_machine import ProgramPython
-from traceviz.doctor_trace import trace_checks
+from traceviz.doctor import doctor
+from traceviz.doctor import machine as doctor_machine
+from traceviz.doctor.checks import Check
+from traceviz.doctor.machine import ProgramPython
+from traceviz.doctor.trace import trace_checks
 from traceviz.errors import UsageError
 from traceviz.nsys_program import Nsys
 
@@ -195,7 +196,7 @@ def test_an_unknown_collector_is_a_mistake_in_use(machine):
 
 def test_json_holds_every_check_and_who_is_not_ready(machine):
     told = json.loads(CliRunner().invoke(main, ["doctor", "--with", "gone,good", "--json"]).stdout)
-    assert (told["kind"], told["version"], told["not_ready"]) == ("traceviz.doctor", 1, ["gone"])
+    assert (told["kind"], told["version"], told["not_ready"]) == ("traceviz.doctor.doctor", 1, ["gone"])
     assert [check["name"] for check in told["checks"]][:2] == ["good", "gone"]
     assert set(told["checks"][0]) == {"group", "name", "condition", "detail", "fix"}
 

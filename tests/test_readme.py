@@ -3,7 +3,7 @@
 import re
 
 from scripts.generate_docs import README, readme
-from traceviz.cli import main
+from traceviz.cli.main import main
 
 
 def test_the_pasted_report_is_what_the_command_prints():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY
-from traceviz.cli import main
+from traceviz.cli.main import main
 
 STUDY = REPOSITORY / "examples" / "study.sh"
 SETTINGS = sorted((REPOSITORY / "examples" / "studies").glob("*.txt"))

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from traceviz.api import compare as compare_runs
     from traceviz.api import open_trace as open  # noqa: A004 (traceviz.open, as in gzip.open)
     from traceviz.archive.archive import Archive
+    from traceviz.collectors.collect import CollectOptions, collect
     from traceviz.errors import TracevizError
-    from traceviz.recording import CollectOptions, collect
     from traceviz.report import Report
     from traceviz.tables import TraceTables
 
@@ -32,14 +32,14 @@ __version__ = "0.1.0"
 _HOMES = {
     "AnalysisOptions": "traceviz.api",
     "Archive": "traceviz.archive.archive",
-    "CollectOptions": "traceviz.recording",
+    "CollectOptions": "traceviz.collectors.collect",
     "RenderOptions": "traceviz.api",
     "Report": "traceviz.report",
     "Selection": "traceviz.api",
     "TraceTables": "traceviz.tables",
     "TracevizError": "traceviz.errors",
     "analyze": "traceviz.api",
-    "collect": "traceviz.recording",
+    "collect": "traceviz.collectors.collect",
     "compare_runs": "traceviz.api",
     "convert": "traceviz.api",
     "open": "traceviz.api",

@@ -1,5 +1,5 @@
 """``python -m traceviz``."""
 
-from traceviz.cli import main
+from traceviz.cli.main import main
 
 main(prog_name="traceviz")

@@ -19,17 +19,17 @@ from traceviz.analyses.derived.view import AnalysisOptions
 from traceviz.analyses.run import analyze, columns_for, tables_for
 from traceviz.compare.compare import CompareOptions, Comparison
 from traceviz.compare.compare import compare as compare_sides
-from traceviz.compare.document import document
+from traceviz.compare.report.document import document
+from traceviz.compare.sides.from_files import is_saved_report, named_sides, tagged_sides
 from traceviz.errors import UsageError
 from traceviz.files import check_folder_free, check_not_source, new_folder
 from traceviz.parsers.base import Progress, ReadOptions, silent
 from traceviz.parsers.registry import identify
+from traceviz.parsers.sources import read_all, source_facts, trace_files
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.report import Report
 from traceviz.selection import Selection, select
-from traceviz.side_files import is_saved_report, named_sides, tagged_sides
-from traceviz.sources import read_all, source_facts, trace_files
 from traceviz.tables import TraceTables
 
 __all__ = [

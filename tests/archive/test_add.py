@@ -241,7 +241,7 @@ def test_a_limit_on_file_sizes_ends_the_add_with_a_clear_error(tmp_path, samples
     sources = make_sources(tmp_path / "s", samples)
     program = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000));"
-        "from traceviz.cli import main; main(sys.argv[1:])"
+        "from traceviz.cli.main import main; main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", program, "archive", "add", str(tmp_path / "a"), str(sources), "--workers", "1"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)

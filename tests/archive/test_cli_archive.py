@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from tests.archive.sources import INPUT_BOUND, LAUNCH_BOUND, POINTER, make_sources
 from traceviz.archive.archive import Archive
-from traceviz.cli import main
+from traceviz.cli.main import main
 
 
 def run(*arguments, code=0):

@@ -14,7 +14,7 @@ from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.archive.trends.saved_figures import with_figure
-from traceviz.cli import main
+from traceviz.cli.main import main
 
 FILES = sorted((REPOSITORY / "sample_traces" / "synthetic" / "torch_four_ranks_straggler").iterdir())
 NOISE = 1 + np.tile([0.0, 0.01, -0.01, 0.005], 6)

@@ -206,5 +206,5 @@ def test_the_command_line_names_a_scheduler(tmp_path):
 def test_the_command_line_does_not_load_dask():
     import subprocess
 
-    code = "import sys, traceviz.cli, traceviz.archive.runners.local; sys.exit('distributed' in sys.modules)"
+    code = "import sys, traceviz.cli.main, traceviz.archive.runners.local; sys.exit('distributed' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -17,7 +17,7 @@ from traceviz.archive.sources.exported_reports import (
     told_of_report,
 )
 from traceviz.archive.sources.item import Item, Limits
-from traceviz.cli import main
+from traceviz.cli.main import main
 from traceviz.scrub import secrets_in
 
 EXPORT = b"SQLite format 3\0" + bytes(84)

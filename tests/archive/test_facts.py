@@ -8,7 +8,7 @@ import pytest
 import traceviz
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.catalogue.rows import Origin, quarantined_rows, ready_rows, stated_tags, tag_pairs, with_times
-from traceviz.compare.metrics import METRICS, Candidate
+from traceviz.gates.metrics import METRICS, Candidate
 from traceviz.report import Finding, Severity
 from traceviz.tables import TraceTables
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from tests.archive.sources import INPUT_BOUND, LAUNCH_BOUND
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import SerialRunner
-from traceviz.cli import main
+from traceviz.cli.main import main
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.analyses.builders import tables
 from tests.archive.small_archives import GEMM, add_trace, documented, half_written, new_archive
 from traceviz.archive.query.answer import leading, page, unit_of
 from traceviz.archive.query.engine import Engine
-from traceviz.cli_archive_query import query
+from traceviz.cli.archive.query import query
 from traceviz.errors import OutputExistsError, TracevizError, UsageError
 
 A1, A2, B1 = "a000000000000001", "a000000000000002", "b000000000000001"

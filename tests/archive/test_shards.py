@@ -21,7 +21,7 @@ from traceviz.archive.query.shards import RemoteEngine, divided, engine_over_par
 from traceviz.archive.runners.dask import DaskRunner
 from traceviz.archive.runners.local import LocalRunner, RunnerError, SerialRunner
 from traceviz.archive.storage.store import Store
-from traceviz.cli_archive_query import query
+from traceviz.cli.archive.query import query
 from traceviz.errors import UsageError, WorkerError
 
 PER_PART = "SELECT format, name, count(*) AS calls, sum(dur_ns) AS ns FROM kernels GROUP BY ALL"

@@ -11,7 +11,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from traceviz.archive.archive import Archive
 from traceviz.archive.storage.layout import check, create
 from traceviz.archive.storage.store import Store
-from traceviz.cli import main
+from traceviz.cli.main import main
 from traceviz.errors import OutputError, UsageError
 
 URL, SHOWN = "failing://user:hunter2@host/archive", "failing://host/archive"

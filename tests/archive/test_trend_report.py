@@ -7,7 +7,7 @@ from tests.archive.catalogues import catalogue_of, nightly
 from traceviz import api
 from traceviz.archive.trends.report import document, gate
 from traceviz.archive.trends.trend import trend
-from traceviz.compare.gates import Outcome, exit_code
+from traceviz.gates.gates import Outcome, exit_code
 from traceviz.report import TREND, Grid, Prose, Series
 
 NOISE = 1 + np.tile([0.0, 0.01, -0.01, 0.005], 6)

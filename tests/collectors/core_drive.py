@@ -8,8 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-from traceviz import recording
-from traceviz.cli import main
+from traceviz.cli.main import main
+from traceviz.collectors import collect as recording
 from traceviz.collectors import registry
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Problem
 from traceviz.collectors.program import supervise

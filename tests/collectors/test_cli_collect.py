@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from tests.collectors.core_drive import Fake, Missing
 from tests.collectors.core_runs import collect, command, manifest, python
-from traceviz.cli import main
+from traceviz.cli.main import main
 from traceviz.collectors import registry
 
 

@@ -13,11 +13,11 @@ import traceviz
 from tests.collectors.core_runs import DRIVER, begin, collect, is_alive, manifest, python, wait_for
 from traceviz import CollectOptions, api
 from traceviz.collectors.base import Plan, Problem, Window
+from traceviz.collectors.collect import _Read, _worth_saying, understood
 from traceviz.collectors.frameworks.jax import JaxCollector
 from traceviz.collectors.program.supervise import find_program
 from traceviz.collectors.run.manifest import CollectorEntry, Manifest
 from traceviz.errors import CommandNotFoundError, NotExecutableError
-from traceviz.recording import _Read, _worth_saying, understood
 
 READ = {"TRACEVIZ_TEST_READ": "yes"}
 

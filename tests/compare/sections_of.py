@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tests.compare.sides_of import report
-from traceviz.compare.sides import Side
+from traceviz.compare.sides.sides import Side
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Report, Section, Severity
 from traceviz.units import Value
 

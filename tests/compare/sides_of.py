@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from traceviz.compare.effect import Times
-from traceviz.compare.sides import Side
+from traceviz.compare.sides.sides import Side
 from traceviz.report import Column, Grid, Report, Section, Verdict
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from traceviz.compare.budgets import Budget, parse_share
-from traceviz.compare.gate_file import gates_from_toml
-from traceviz.compare.metrics import METRICS, metric
 from traceviz.errors import UsageError
+from traceviz.gates.budgets import Budget, parse_share
+from traceviz.gates.file import gates_from_toml
+from traceviz.gates.metrics import METRICS, metric
 from traceviz.report import Severity
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.compare.sections_of import facts, run, section, side, table
-from traceviz.compare.by_side import api_by_side, host_by_side
+from traceviz.compare.changes.by_side import api_by_side, host_by_side
 from traceviz.compare.compare import compare
-from traceviz.compare.document import document
+from traceviz.compare.report.document import document
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.report import Grid

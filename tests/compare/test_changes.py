@@ -9,11 +9,11 @@ import pytest
 
 from tests.compare.sections_of import STEADY, facts, finding, kernels, run, section, side, table
 from traceviz.analyses.registry import ANALYSES
-from traceviz.compare import changes
 from traceviz.compare.attribution import attribute
-from traceviz.compare.changes import Change, Seen
+from traceviz.compare.changes import changes
+from traceviz.compare.changes.changes import Change, Seen
+from traceviz.compare.changes.findings import FOUND_IN
 from traceviz.compare.effect import effect
-from traceviz.compare.finding_changes import FOUND_IN
 from traceviz.report import Column, Fact, Facts, Grid, Severity, Skipped
 
 

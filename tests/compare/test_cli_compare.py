@@ -13,12 +13,12 @@ from click.testing import CliRunner
 
 import traceviz
 from traceviz import api
-from traceviz.cli import main
-from traceviz.cli_parts import wants_color
+from traceviz.cli.main import main
+from traceviz.cli.options import wants_color
+from traceviz.compare.sides.from_files import is_saved_report, runs_in
 from traceviz.errors import UsageError
 from traceviz.render.registry import RENDERERS
 from traceviz.report import Column, Fact, Facts, Grid, Report, Section, Verdict
-from traceviz.side_files import is_saved_report, runs_in
 
 
 def run(*arguments):

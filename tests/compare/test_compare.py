@@ -9,13 +9,13 @@ import pytest
 from tests.compare.sections_of import finding, kernels, run, side, steps_of, tagged
 from tests.compare.sides_of import report, steps
 from tests.compare.sides_of import side as side_of_steps
-from traceviz.compare import sides as of_sides
 from traceviz.compare.compare import CompareOptions, compare
-from traceviz.compare.document import document
 from traceviz.compare.effect import Effect
 from traceviz.compare.judge import Outcome
-from traceviz.compare.sides import Side
-from traceviz.compare.words import effect_words, from_to, main_cause
+from traceviz.compare.report.document import document
+from traceviz.compare.report.sentences import effect_words, from_to, main_cause
+from traceviz.compare.sides import sides as of_sides
+from traceviz.compare.sides.sides import Side
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.render.json import dumps, loads
 from traceviz.render.options import RenderOptions

@@ -10,9 +10,12 @@ from tests.conftest import REPOSITORY
 from traceviz.analyses.derived import host_classes as host
 from traceviz.analyses.steps.bases import kineto as kineto_basis
 from traceviz.analyses.steps.bases import xprof as foreign_basis
-from traceviz.compare.budgets import Budget
 from traceviz.compare.effect import Effect
-from traceviz.compare.gates import (
+from traceviz.compare.judge import Judgement, Limits, judge
+from traceviz.compare.judge import Outcome as Judged
+from traceviz.errors import GateFailedError, NoVerdictError, UsageError
+from traceviz.gates.budgets import Budget
+from traceviz.gates.gates import (
     Gates,
     Outcome,
     check,
@@ -21,10 +24,7 @@ from traceviz.compare.gates import (
     gated,
     judge_gates,
 )
-from traceviz.compare.judge import Judgement, Limits, judge
-from traceviz.compare.judge import Outcome as Judged
-from traceviz.compare.metrics import CLASS_KEYS, METRICS, Candidate
-from traceviz.errors import GateFailedError, NoVerdictError, UsageError
+from traceviz.gates.metrics import CLASS_KEYS, METRICS, Candidate
 from traceviz.render.json import dumps, loads
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Report, Section, Severity, Skipped, Verdict
 

@@ -10,12 +10,12 @@ import pytest
 
 from tests.compare.sections_of import kernels, run, section, table
 from tests.compare.sides_of import steps
-from traceviz.compare import changes
 from traceviz.compare.attribution import attribute
+from traceviz.compare.changes import changes
 from traceviz.compare.effect import effect
-from traceviz.compare.job_steps import job_steps, of_the_job
 from traceviz.compare.judge import Limits, Outcome, judge
-from traceviz.compare.sides import Side
+from traceviz.compare.sides.job_steps import job_steps, of_the_job
+from traceviz.compare.sides.sides import Side
 from traceviz.report import Report, Verdict
 
 

@@ -9,8 +9,8 @@ import pytest
 from tests.compare.sections_of import facts, section, tagged
 from traceviz import api
 from traceviz.compare.compare import compare
-from traceviz.compare.document import SECTIONS, document
-from traceviz.compare.sides import Side
+from traceviz.compare.report.document import SECTIONS, document
+from traceviz.compare.sides.sides import Side
 from traceviz.report import Facts, Grid
 
 PAGE = Path(__file__).parents[2] / "docs" / "compare.md"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.compare.sides_of import report, side, steps
 from traceviz.compare.attribution import attribute
 from traceviz.compare.judge import Limits, Outcome, judge
-from traceviz.compare.sides import Side, apportioned
-from traceviz.compare.words import main_cause
+from traceviz.compare.report.sentences import main_cause
+from traceviz.compare.sides.sides import Side, apportioned
 
 
 def noisy(label, median, spread=0.02, count=40, seed=0):

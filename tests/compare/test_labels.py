@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 
 from tests.compare.sections_of import run, side, tagged
-from traceviz.compare.by_tags import sides_by, with_base
-from traceviz.compare.labels import labels
-from traceviz.compare.units_of_work import per_unit, unit_of
+from traceviz.compare.sides.by_tags import sides_by, with_base
+from traceviz.compare.sides.labels import labels
+from traceviz.compare.sides.units_of_work import per_unit, unit_of
 from traceviz.errors import UsageError
 
 

@@ -8,7 +8,7 @@ from tests.compare.sections_of import run, side, tagged
 from traceviz.compare.comparability import remarks
 from traceviz.compare.compare import CompareOptions, compare
 from traceviz.compare.judge import Outcome
-from traceviz.compare.mixtures import mixtures
+from traceviz.compare.sides.mixtures import mixtures
 
 
 def runs(label, *tags):

@@ -9,7 +9,7 @@ import pytest
 from tests.compare.told import compared, path_of
 from tests.conftest import REPOSITORY
 from traceviz import api
-from traceviz.compare.sides import grid, rows
+from traceviz.compare.sides.sides import grid, rows
 from traceviz.nsys_program import find_nsys
 from traceviz.report import EVERY_STEP
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from traceviz.cli import main
+from traceviz.cli.main import main
 
 _ENDS = frozenset({"low_ratio", "high_ratio", "low_ns", "high_ns"})
 """Ends of intervals: of a difference, and not differences."""

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parsers.kineto_texts import BOTH, EVENTS, LAYOUTS, SCANNERS, column, event, needs_compiled, reading, same
-from traceviz.cli import main
+from traceviz.cli.main import main
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.raw import RawTrace

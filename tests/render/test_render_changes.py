@@ -6,11 +6,11 @@ import io
 import pytest
 
 from traceviz.errors import UsageError
-from traceviz.render.blocks import bar_from_axis
 from traceviz.render.json import dumps, loads
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.render.rows import bar_ratios, shown_rows
+from traceviz.render.terminal.blocks import bar_from_axis
 from traceviz.report import COMPARISON, Column, Grid, Report, Section, Verdict
 from traceviz.units import format_change
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.render.report_strategies import HOSTILE
 from tests.render.sample_report import sample_report
-from traceviz.compare.gates import GateResult, Outcome, gated
+from traceviz.gates.gates import GateResult, Outcome, gated
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.report import Fact, Report, Verdict

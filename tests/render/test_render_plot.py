@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceviz.render.plot import HEIGHT, plot
+from traceviz.render.terminal.plot import HEIGHT, plot
 from traceviz.report import Level, Point, Series
 
 

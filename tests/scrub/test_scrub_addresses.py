@@ -8,8 +8,8 @@ import pytest
 from tests.parsers.xplane_files import event, line, plane, space
 from traceviz import schema
 from traceviz.scrub import scrub, secrets_in
-from traceviz.scrub.addresses import addresses_in, is_version, without_addresses
-from traceviz.scrub.secrets import Redactor, Secret, secrets_of_variable
+from traceviz.scrub.secrets.addresses import addresses_in, is_version, without_addresses
+from traceviz.scrub.secrets.secrets import Redactor, Secret, secrets_of_variable
 from traceviz.tables import TraceTables, load, save
 
 

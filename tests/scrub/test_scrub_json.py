@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.parsers.kineto_files import complete, trace
 from traceviz.errors import DamagedTraceError, OutputExistsError
-from traceviz.scrub import json_text, scrub, secrets_in
+from traceviz.scrub import scrub, secrets_in
+from traceviz.scrub.formats import json_text
 
 SECRETS = (
     "ada",

@@ -12,7 +12,7 @@ from tests.scrub.leaky_database import PLANTED, build
 from traceviz.api import report_on
 from traceviz.errors import DamagedTraceError, OutputError
 from traceviz.scrub import MANIFEST, scrub, secrets_in
-from traceviz.scrub.nsys_parquet import scrub_nsys_parquet
+from traceviz.scrub.formats.nsys_parquet import scrub_nsys_parquet
 
 IN_TABLES = {name: text for name, text in PLANTED.items() if name != "deleted row"}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceviz.scrub.secrets import (
+from traceviz.scrub.secrets.secrets import (
     Redactor,
     Secret,
     base_name,

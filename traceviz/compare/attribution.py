@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from traceviz.compare.effect import mean_differences
 from traceviz.compare.judge import Limits
-from traceviz.compare.metrics import CLASS_KEYS
-from traceviz.compare.sides import Side, apportioned
+from traceviz.compare.sides.sides import Side, apportioned
+from traceviz.gates.metrics import CLASS_KEYS
 
 MATTERS = 0.01
 """A class that one side does not measure matters from this share of the other's steps on."""

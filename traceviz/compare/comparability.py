@@ -15,12 +15,12 @@ from typing import Literal, Protocol
 import numpy as np
 
 from traceviz.compare.attribution import MATTERS, share_of
-from traceviz.compare.changes import IN_COMMON, Change, KernelChanges, bytes_by_kind, kernels
+from traceviz.compare.changes.changes import IN_COMMON, Change, KernelChanges, bytes_by_kind, kernels
+from traceviz.compare.changes.recorded import why_not
 from traceviz.compare.effect import are_copies, recording
-from traceviz.compare.mixtures import mixtures
-from traceviz.compare.recorded import why_not
 from traceviz.compare.same_work import MOST, batch, calls_per_step, other_sizes
-from traceviz.compare.sides import Side, fact
+from traceviz.compare.sides.mixtures import mixtures
+from traceviz.compare.sides.sides import Side, fact
 from traceviz.report import IN_STEPS, Report, Severity
 from traceviz.units import Value, counted, format_ratio, format_value
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from traceviz.compare import changes
 from traceviz.compare.attribution import Attribution, attribute
+from traceviz.compare.changes import changes
 from traceviz.compare.comparability import Remark, remarks
 from traceviz.compare.judge import Judgement, Limits, Outcome, judge
 from traceviz.compare.path import Change, changes_along
-from traceviz.compare.sides import Side
-from traceviz.compare.units_of_work import per_unit
+from traceviz.compare.sides.sides import Side
+from traceviz.compare.sides.units_of_work import per_unit
 from traceviz.errors import UsageError
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from traceviz.compare.effect import Effect, effect
-from traceviz.compare.sides import Side
+from traceviz.compare.sides.sides import Side
 from traceviz.units import counted, format_change
 
 

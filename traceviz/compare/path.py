@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from traceviz.compare.attribution import Attribution
 from traceviz.compare.judge import Judgement
-from traceviz.compare.sides import Side
+from traceviz.compare.sides.sides import Side
 
 
 @dataclass(frozen=True, slots=True)

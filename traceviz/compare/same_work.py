@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from traceviz.compare.by_tags import natural
-from traceviz.compare.changes import kernel_matches
+from traceviz.compare.changes.changes import kernel_matches
 from traceviz.compare.kernel_pairs import Events, How, spelling
-from traceviz.compare.sides import Side, grid, rows, tags, whole
-from traceviz.compare.units_of_work import is_batch
+from traceviz.compare.sides.by_tags import natural
+from traceviz.compare.sides.sides import Side, grid, rows, tags, whole
+from traceviz.compare.sides.units_of_work import is_batch
 from traceviz.report import BY_SHAPE
 
 ENOUGH = 0.5

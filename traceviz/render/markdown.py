@@ -10,9 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import ClassVar
 
-from traceviz.render.blocks import bar, mean, sparkline
 from traceviz.render.options import RenderOptions, select
-from traceviz.render.plot import plot
 from traceviz.render.rows import (
     bars_heading,
     blocks_for_people,
@@ -24,6 +22,8 @@ from traceviz.render.rows import (
     telling_columns,
 )
 from traceviz.render.stakes import by_time_at_stake, time_at_stake, times
+from traceviz.render.terminal.blocks import bar, mean, sparkline
+from traceviz.render.terminal.plot import plot
 from traceviz.render.text import ELLIPSIS, sentence, visible
 from traceviz.report import (
     COMPARISON,

@@ -9,7 +9,7 @@ from traceviz.render.json import JsonRenderer
 from traceviz.render.junit import JUnitRenderer
 from traceviz.render.markdown import MarkdownRenderer
 from traceviz.render.options import Renderer
-from traceviz.render.terminal import TerminalRenderer
+from traceviz.render.terminal.renderer import TerminalRenderer
 
 RENDERERS: tuple[Renderer, ...] = (
     CsvRenderer(),

@@ -13,14 +13,20 @@ from traceviz.errors import DamagedTraceError, UnknownFormatError
 from traceviz.files import check_file_free, check_folder_free, check_not_source, new_file, new_folder
 from traceviz.parsers.nsys.parquetdir import NsysParquetReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
-from traceviz.scrub.database import scrub_database
-from traceviz.scrub.folder import scrub_folder, secrets_of_capture, secrets_of_folder
-from traceviz.scrub.formats import FILE_FORMATS, REPORT_SUFFIXES, format_of, secrets_of_file, secrets_of_reports_beside
-from traceviz.scrub.nsys_parquet import scrub_nsys_parquet, secrets_of_nsys_parquet
-from traceviz.scrub.recordings import scrub_recordings, secrets_of_recordings
+from traceviz.scrub.formats.nsys_parquet import scrub_nsys_parquet, secrets_of_nsys_parquet
+from traceviz.scrub.formats.nsys_sqlite import scrub_database
+from traceviz.scrub.formats.recordings import scrub_recordings, secrets_of_recordings
+from traceviz.scrub.formats.registry import (
+    FILE_FORMATS,
+    REPORT_SUFFIXES,
+    format_of,
+    secrets_of_file,
+    secrets_of_reports_beside,
+)
+from traceviz.scrub.formats.sqlite_copy import MAGIC
+from traceviz.scrub.formats.tables import scrub_folder, secrets_of_capture, secrets_of_folder
 from traceviz.scrub.result import MANIFEST, ScrubReport, is_scrubbed_folder, listed
-from traceviz.scrub.secrets import Redactor, Secret
-from traceviz.scrub.sqlite_copy import MAGIC
+from traceviz.scrub.secrets.secrets import Redactor, Secret
 from traceviz.tables import is_trace_folder
 
 __all__ = ["MANIFEST", "Redactor", "ScrubReport", "Secret", "scrub", "scrub_folder", "secrets_in", "secrets_of_capture"]

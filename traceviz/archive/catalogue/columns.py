@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from traceviz.compare.metrics import METRICS, Metric
+from traceviz.gates.metrics import METRICS, Metric
 from traceviz.schema import Column
 
 FINDING = pa.struct(

@@ -46,10 +46,10 @@ from traceviz.errors import (
 )
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import READERS, identify
+from traceviz.parsers.sources import source_facts
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.render import json as saved
-from traceviz.scrub.properties import is_private
-from traceviz.sources import source_facts
+from traceviz.scrub.secrets.properties import is_private
 from traceviz.tables import TraceTables, load, write_tables
 
 ID_DIGITS = 16

@@ -18,7 +18,7 @@ from traceviz.errors import UsageError
 from traceviz.render.csv import CsvRenderer
 from traceviz.render.markdown import data
 from traceviz.render.options import RenderOptions
-from traceviz.render.terminal import TerminalRenderer
+from traceviz.render.terminal.renderer import TerminalRenderer
 from traceviz.report import Column, Grid, Prose, Report, Section, Verdict
 from traceviz.schema import TABLES
 from traceviz.units import Unit, Value, counted, format_value
@@ -106,7 +106,7 @@ _KNOWN = _known()
 
 def page(found: Leading, width: int, *, color: bool) -> str:
     """The rows as an aligned table, with units; columns for which the page is too narrow are named below it."""
-    from traceviz.render.layout.grid import shown_columns_at  # noqa: PLC0415 (rich takes 0.1 s to import)
+    from traceviz.render.terminal.grid import shown_columns_at  # noqa: PLC0415 (rich takes 0.1 s to import)
 
     grid = _grid(found.table, for_people=True)
     kept = grid if len(shown_columns_at(grid, width)) == len(grid.columns) else _without_empty(grid)

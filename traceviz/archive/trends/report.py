@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from traceviz.archive.trends.trend import Change, Direction, Shift, Trajectory, Trend
-from traceviz.compare.gates import GateResult, Outcome
+from traceviz.gates.gates import GateResult, Outcome
 from traceviz.report import (
     TREND,
     Audience,

@@ -14,8 +14,8 @@ from traceviz.archive.population.observations import FIGURES, Figure
 from traceviz.archive.runners.local import Runner, RunnerError, SerialRunner
 from traceviz.archive.storage.layout import REPORT, trace_parts
 from traceviz.archive.storage.store import Store
-from traceviz.compare.metrics import Candidate, Metric, Reading, metric
 from traceviz.errors import DamagedTraceError, UsageError, WorkerError
+from traceviz.gates.metrics import Candidate, Metric, Reading, metric
 from traceviz.parsers.base import Progress, silent
 from traceviz.render.json import loads
 from traceviz.report import Better

@@ -1,0 +1,1 @@
+"""The command line: each command reads its options, calls the API, and prints."""

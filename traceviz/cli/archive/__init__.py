@@ -1,0 +1,1 @@
+"""``traceviz archive`` and its commands."""

@@ -1,0 +1,166 @@
+"""``traceviz archive query``."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from traceviz.cli.options import Size, page_width, progress_bar_on_stderr, wants_color, write
+from traceviz.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from traceviz.archive.query.engine import Engine
+    from traceviz.archive.query.shards import RemoteEngine
+
+FORMATS = ("terminal", "csv", "json", "markdown", "parquet")
+_FOR_PEOPLE = frozenset({"terminal", "markdown"})
+_ROWS_FOR_PEOPLE = 50
+_PIECE = 1 << 20
+_IN_MEMORY = 64 << 20
+"""Characters of an answer that is kept in memory until it is complete; longer ones go through a temporary file."""
+
+_EXAMPLES = """\b
+Examples:
+  traceviz archive query runs "SELECT gpu, count(*) FROM traces GROUP BY gpu"
+  traceviz archive query runs --scheduler tcp://host:8786 \\
+    --per-part "SELECT name, sum(dur_ns) AS ns FROM kernels GROUP BY name" \\
+    "SELECT name, sum(ns) AS total_ns FROM parts GROUP BY name"
+"""
+
+
+@click.command(epilog=_EXAMPLES, short_help="Ask all traces at once, in SQL.")
+@click.argument("archive", metavar="ARCHIVE")
+@click.argument("sql", metavar="SQL")
+@click.option(
+    *("--format", "format_name"), default="terminal", metavar="NAME", help="terminal, csv, json, markdown or parquet."
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout.")
+@click.option("--force", is_flag=True, help="Replace an existing output file.")
+@click.option("--limit", type=click.IntRange(min=1), help="Rows at most (terminal and markdown: 50; others: all).")
+@click.option("--memory", type=Size(), help="Most memory to use before going on on disk, e.g. 16GB (half of it).")
+@click.option("--per-part", metavar="SQL", help="Ask this of every part of the traces; SQL then adds up.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Processes for --per-part, else threads (one for every core)."
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers answer, e.g. tcp://host:8786.")
+@click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped).")
+def query(archive: str, sql: str, format_name: str, output: Path | None, *, force: bool, **options: Any) -> None:
+    """Ask ARCHIVE in SQL: one SELECT over the tables of all traces (kernels, cuda_api, steps ...) and the catalogue.
+
+    SQL is DuckDB's; - reads it from stdin. Every table has trace_id; catalogue has a row for each trace and rank,
+    traces one for each trace, findings and tags are views of their own.
+
+    SHOW TABLES lists the tables, DESCRIBE kernels the columns of one. Nothing but the archive is read, and no trace
+    is changed.
+
+    Of a Dask cluster one worker answers SQL as a whole. To divide the work, say with --per-part what is counted in
+    every part of the traces, and with SQL how the table parts of these counts adds up.
+    """
+    from traceviz.archive.query import answer as answers
+
+    _check(format_name, output, force=force)
+    text = sys.stdin.read() if sql == "-" else sql
+    most = (options["limit"] or _ROWS_FOR_PEOPLE) + 1 if format_name in _FOR_PEOPLE else options["limit"]
+    with _engine(archive, most, **options) as engine:
+        if format_name in _FOR_PEOPLE:
+            with engine.answer(text) as batches:
+                found = answers.leading(batches, options["limit"] or _ROWS_FOR_PEOPLE)
+            width = options["width"] or page_width()
+            page = answers.page(found, width, color=wants_color(output)) if format_name == "terminal" else ""
+            write(page or answers.markdown(found), output, force=force)
+        else:
+            with engine.answer(text) as batches:
+                some = batches if options["limit"] is None else answers.first(batches, options["limit"])
+                _export(some, format_name, output, force=force)
+        _warn(engine)
+
+
+@contextmanager
+def _engine(
+    place: str, most: int | None, *, per_part: str | None, workers: int | None, scheduler: str | None, **others: Any
+) -> Iterator[Engine | RemoteEngine]:
+    """Who answers: an engine here, one that has what workers counted, or a worker.
+
+    Raises:
+        UsageError: there is no archive, or both workers and a scheduler are named.
+    """
+    from traceviz.archive.query.engine import Engine
+    from traceviz.archive.query.shards import RemoteEngine, engine_over_parts
+    from traceviz.archive.runners.local import runner_for
+    from traceviz.archive.storage.store import Store
+
+    store, memory = Store.at(place), others["memory"]
+    if per_part is not None:
+        runner = runner_for(workers, scheduler, store)
+        with ExitStack() as stack:
+            with progress_bar_on_stderr() as progress:  # gone before anything is printed
+                over_parts = engine_over_parts(store, per_part, runner, memory=memory, progress=progress)
+                engine = stack.enter_context(over_parts)
+            yield engine
+    elif scheduler is not None:
+        yield RemoteEngine(store, runner_for(workers, scheduler, store), most=most, memory=memory)
+    else:
+        with Engine(store, memory=memory, threads=workers) as engine:
+            yield engine
+
+
+def _check(format_name: str, output: Path | None, *, force: bool) -> None:
+    """What is wrong with the request is said before the work, not after.
+
+    Raises:
+        UsageError: there is no such format, or it cannot go there.
+    """
+    from traceviz.files import check_file_free
+
+    if format_name not in FORMATS:
+        raise UsageError.unknown("output format", format_name, FORMATS)
+    if output is not None:
+        check_file_free(output, force=force)
+    elif format_name == "parquet":
+        raise UsageError("A Parquet file is not printed.", fix="Name a file: -o answer.parquet.")
+
+
+def _export(batches: pa.RecordBatchReader, format_name: str, output: Path | None, *, force: bool) -> None:
+    """The answer for programs, as it comes: the file appears when it is complete, and stdout gets all or nothing."""
+    from traceviz.archive.query import answer as answers
+    from traceviz.files import new_file
+
+    pieces = answers.csv(batches) if format_name == "csv" else answers.as_json(batches)
+    if output is None:
+        _print(pieces)
+        return
+    with new_file(output, force=force) as temporary:
+        if format_name == "parquet":
+            answers.parquet(batches, temporary)
+            return
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(pieces)
+
+
+def _print(pieces: Iterable[str]) -> None:
+    """Print a text that is complete."""
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="") as whole:
+        whole.writelines(pieces)
+        whole.seek(0)
+        while piece := whole.read(_PIECE):
+            write(piece, None, force=False)
+
+
+def _warn(engine: Engine | RemoteEngine) -> None:
+    """Say what the answer does not have."""
+    missing = engine.missing
+    if missing:
+        named = ", ".join(missing[:3]) + ", ..." * (len(missing) > 3)
+        what = "trace is" if len(missing) == 1 else "traces are"
+        click.echo(
+            f"{len(missing):,} {what} in the catalogue and not in the archive ({named}): see traceviz archive verify.",
+            file=sys.stderr,
+        )

@@ -1,0 +1,201 @@
+"""Options of commands that can fail a build: gates, and what continuous integration wants to read.
+
+>>> @main.command()
+... @gate_options(comparing=True)
+... def compare(..., gates: Gates) -> None: ...
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from traceviz.gates.gates import GateResult, Gates
+    from traceviz.report import Report
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+GITHUB, JUNIT = "github", "junit"
+GATES = "gates"
+"""Section that no analysis makes: it is there where gates are asked for."""
+SUMMARY = "GITHUB_STEP_SUMMARY"
+"""Where GitHub Actions says which file it shows as the summary of a job."""
+
+
+def gate_options(*, comparing: bool = False) -> Callable[[Command], Command]:
+    """Give a command the options of gates, and call it with ``gates`` in place of their values.
+
+    Args:
+        comparing: Whether it has a base, so that a regression can be told.
+    """
+    options = [
+        click.option("--fail-on", type=click.Choice(["warning", "error"]), help="Fail where a finding is as severe."),
+        click.option(
+            *("--budget", "budgets"),
+            multiple=True,
+            metavar="EXPR",
+            help='Fail where a figure breaks its limit, e.g. "input_wait<=5%"; may be repeated.',
+        ),
+        click.option(
+            *("--budgets", "budget_file"),
+            type=click.Path(path_type=Path, exists=True, dir_okay=False),
+            metavar="FILE",
+            help="Read gates from this TOML file.",
+        ),
+    ]
+    if comparing:
+        options.insert(
+            0,
+            click.option(
+                "--fail-on-regression", metavar="SHARE", help="Fail where steps are surely longer, by SHARE, e.g. 5%."
+            ),
+        )
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_gates(*args: Any, **kwargs: Any) -> Any:
+            asked = {name: kwargs.pop(name, None) for name in ("fail_on", "fail_on_regression", "budget_file")}
+            gates = gates_asked(kwargs.pop("budgets"), comparing=comparing, **asked)
+            return command(*args, gates=gates, **kwargs)
+
+        decorated: Any = with_gates
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def gates_asked(
+    budgets: tuple[str, ...],
+    fail_on: str | None = None,
+    fail_on_regression: str | None = None,
+    budget_file: Path | None = None,
+    *,
+    comparing: bool = False,
+) -> Gates:
+    """Gates from options, and from a file what the options say nothing of.
+
+    Raises:
+        UsageError: what was asked is no gate, or one of another command.
+    """
+    if not (budgets or fail_on or fail_on_regression or budget_file):
+        from traceviz.gates.gates import Gates
+
+        return Gates()
+    from traceviz.analyses.run import choose
+    from traceviz.gates.budgets import Budget, parse_share
+    from traceviz.gates.file import gates_from_toml
+    from traceviz.gates.gates import Gates, for_one_side
+    from traceviz.report import Severity
+
+    gates = Gates(
+        tuple(Budget.parse(text) for text in budgets),
+        None if fail_on is None else Severity(fail_on),
+        None if fail_on_regression is None else parse_share(fail_on_regression),
+    )
+    if budget_file is not None:
+        gates = gates.over(gates_from_toml(_text_of(budget_file), str(budget_file)))
+    choose(gates.sections)  # a section that does not exist is reported before the work, not after
+    return gates if comparing else for_one_side(gates)
+
+
+def _text_of(path: Path) -> str:
+    from traceviz.errors import UsageError
+
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read.", f"{error}.") from None
+
+
+def check_format(name: str, gates: Gates) -> None:
+    """Refuse a format that shows gates and nothing else where none was asked.
+
+    Raises:
+        UsageError: so it is.
+    """
+    if name == JUNIT and not gates:
+        from traceviz.errors import UsageError
+
+        raise UsageError(
+            "--format junit lists gates, and none was asked for.",
+            fix='Ask for one: --fail-on warning, --budget "input_wait<=5%" or --budgets FILE.',
+        )
+
+
+def sections_needed(sections: Collection[str], gates: Gates) -> set[str] | None:
+    """Sections to analyse, so that all gates can be judged; ``None`` for all."""
+    from traceviz.analyses.run import choose
+
+    wanted = {name for name in sections if not (gates and name == GATES)}
+    choose(wanted)  # a section that does not exist is an error, also where all are analysed
+    return None if not sections or gates.needs_all else {*wanted, *gates.sections}
+
+
+def judged(found: Report, gates: Gates, sections: Collection[str] = ()) -> tuple[Report, tuple[GateResult, ...]]:
+    """A report with a section of its gates, and what became of them.
+
+    Args:
+        found: The report, with all sections that the gates need.
+        gates: What to judge it by.
+        sections: Sections to show, besides that of the gates; all where none is named.
+
+    Raises:
+        UsageError: a limit does not fit what it limits.
+    """
+    if not gates:
+        return found, ()
+    from traceviz.gates.gates import gated, judge_gates
+    from traceviz.gates.metrics import Candidate
+
+    results = judge_gates(gates, (Candidate((found,)),))
+    return gated(_only(found, sections) if sections else found, results), results
+
+
+def _only(found: Report, sections: Collection[str]) -> Report:
+    """The report with these sections; its verdict and findings stay, as gates rest on them."""
+    return replace(
+        found,
+        sections=tuple(section for section in found.sections if section.slug in sections),
+        skipped=tuple(skip for skip in found.skipped if skip.slug in sections),
+    )
+
+
+def conclude(found: Report, results: Sequence[GateResult], format_name: str) -> None:
+    """What remains to be done once the report is printed: the summary of the job, and the exit code.
+
+    Raises:
+        GateFailedError: a gate failed.
+        NoVerdictError: none failed, and one cannot be judged.
+    """
+    if format_name == GITHUB:
+        _summarise(found)
+    if results:
+        from traceviz.gates.gates import check
+
+        check(results)
+
+
+def _summarise(found: Report) -> None:
+    """Append the report to the summary of the job, where GitHub Actions asks for one.
+
+    A summary that cannot be written is said, and fails nothing.
+    """
+    path = os.environ.get(SUMMARY)
+    if not path:
+        return
+    from traceviz.render.options import RenderOptions
+    from traceviz.render.registry import renderer
+
+    try:
+        with Path(path).open("a", encoding="utf-8") as summary:
+            summary.write(renderer("markdown").render(found, RenderOptions()))
+    except OSError as error:
+        click.echo(f"traceviz: {SUMMARY} cannot be written: {error.strerror}", err=True)

@@ -1,0 +1,81 @@
+"""Several sides beside each other: shares of the CUDA API, and what each took of the host.
+
+Pairs tell of changes from the base; these tables are what studies of several frameworks print, a figure of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from traceviz.compare.changes.changes import NEVER, NOTABLE, api_shares
+from traceviz.compare.sides.sides import Side
+from traceviz.report import Block, Column, Grid, Row
+from traceviz.units import Unit
+
+_SIDES_BESIDE = 5
+"""Tables of more would not fit 80 columns; the others follow in a table of their own."""
+_LEAST = 2
+"""Fewer sides are no figure."""
+SHARE = "share."
+"""Begin of the name of the column of a side."""
+
+_HOST: tuple[tuple[str, str, Unit, int], ...] = (
+    ("cpu_mean", "CPU", "ratio", 0),
+    ("busy_cores", "Busy cores", "number", 2),
+    ("steady_busy_cores", "Busy cores, steady", "number", 4),
+    ("rss_max", "Memory", "bytes", 0),
+    ("threads_max", "Threads", "count", 1),
+    ("processes_max", "Processes", "count", 3),
+    ("gpu_mean", "GPU", "ratio", 2),
+)
+"""Facts of section ``host`` that studies compare: key, heading, unit, importance."""
+
+
+def api_by_side(sides: Sequence[Side]) -> list[Block]:
+    """Shares of the CUDA API time of the whole captures, a column for each side; for machines a row for each share.
+
+    Args:
+        sides: All sides; those that did not record the CUDA API are left out, as not measured is not zero.
+
+    Returns:
+        Functions that take 1 % on any side; nothing where fewer than two sides recorded any call.
+    """
+    shares = {side.label: found for side in sides if (found := api_shares(side))}
+    if len(shares) < _LEAST:
+        return []
+    most = {name: max(one.get(name, NEVER)[1] for one in shares.values()) for one in shares.values() for name in one}
+    notable = sorted((name for name in most if most[name] >= NOTABLE), key=lambda name: (-most[name], name))
+    labels = list(shares)
+    beside = [labels[first : first + _SIDES_BESIDE] for first in range(0, len(labels), _SIDES_BESIDE)]
+    return [*(_beside(shares, part, notable) for part in beside), _every_share(shares)]
+
+
+def _beside(shares: Mapping[str, Mapping[str, tuple[str, float]]], labels: Sequence[str], names: Sequence[str]) -> Grid:
+    columns = (
+        Column("name", "Function", "text", 0),
+        *(Column(f"{SHARE}{label}", label, "ratio", 0) for label in labels),
+    )
+    rows: tuple[Row, ...] = tuple((name, *(shares[label].get(name, NEVER)[1] for label in labels)) for name in names)
+    return Grid(columns, rows, "share of CUDA API time on each side, over the whole captures", complete=True)
+
+
+def _every_share(shares: Mapping[str, Mapping[str, tuple[str, float]]]) -> Grid:
+    columns = (
+        Column("side", "Side", "text", 0),
+        Column("name", "Function", "text", 0),
+        Column("domain", "Domain", "text", 1),
+        Column("share_of_api", "Share", "ratio", 0),
+    )
+    rows = tuple(
+        (label, name, domain, share) for label, found in shares.items() for name, (domain, share) in found.items()
+    )
+    return Grid(columns, rows, "share of every function on every side", audience="machine")
+
+
+def host_by_side(sides: Sequence[Side]) -> list[Block]:
+    """CPU, memory, threads of each side: the mean over its runs; nothing where fewer than two sides recorded any."""
+    rows = tuple((side.label, *(side.mean("host", key) for key, *_ in _HOST)) for side in sides)
+    if sum(any(value is not None for value in row[1:]) for row in rows) < _LEAST:
+        return []
+    columns = (Column("side", "Side", "text", 0), *(Column(*figure) for figure in _HOST))
+    return [Grid(columns, rows, "each side, mean over its runs", complete=True)]

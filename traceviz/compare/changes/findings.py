@@ -1,0 +1,192 @@
+"""Findings that appeared, went away or stayed, with what they cost per step before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+
+from traceviz.compare.sides.sides import Side
+from traceviz.report import Finding, Report, Severity
+
+FOUND_IN: Mapping[str, str] = {
+    **dict.fromkeys(("TV901", "TV902"), "capture"),
+    **dict.fromkeys((f"TV10{number}" for number in range(1, 10)), "input_pipeline"),
+    **dict.fromkeys(("TV203", "TV301", "TV304"), "cuda_api"),
+    **dict.fromkeys(("TV302", "TV303"), "copies"),
+    **dict.fromkeys(("TV402", "TV403"), "memory"),
+    **dict.fromkeys(("TV404", "TV410"), "device_programs"),
+    **dict.fromkeys(("TV408", "TV409"), "devices"),
+    **dict.fromkeys(("TV501", "TV502", "TV503"), "ranks"),
+    **dict.fromkeys((f"TV60{number}" for number in range(1, 6)), "host"),
+    "TV201": "device_use",
+    "TV202": "kernels",
+    "TV204": "gpu_efficiency",
+    "TV401": "compilation",
+    "TV405": "precision",
+    "TV406": "launch_contention",
+    "TV407": "framework_ops",
+    "TV504": "communication",
+}
+"""Section that raises a finding: where a report lacks it, nobody looked. A test holds it to the analyses."""
+
+PER_STEP = "steady step time"
+"""The time that findings name where their cost lies in steady steps."""
+
+
+OF_THE_PROFILER = frozenset(f"TV10{number}" for number in range(3, 10))
+"""How the input pipeline is set up: each profiler sees another kind of pipeline, and none of the others."""
+
+
+class Seen(StrEnum):
+    """What became of a finding."""
+
+    APPEARED = "appeared"
+    WENT_AWAY = "went away"
+    STAYED = "stayed"
+    ONLY_BASE = "not looked for in the new side"
+    ONLY_NEW = "not looked for in the base"
+
+
+@dataclass(frozen=True, slots=True)
+class FindingChange:
+    """A kind of finding on both sides.
+
+    Args:
+        code: Of the rule.
+        slug: Name of the problem.
+        seen: What became of it.
+        base: The most serious on the base; ``None`` where it has none.
+        new: The same of the new side.
+        base_ns: Cost per steady step, in the runs that have it; ``None`` where none has (what is at stake below the
+            threshold of a finding is not measured, and need not be zero), or where its cost is not one of steady steps.
+        new_ns: The same of the new side.
+        base_share: Cost as a share of the time that it names, mean over the runs that have it; ``None`` where none has,
+            or nobody can tell its cost.
+        new_share: The same of the new side.
+    """
+
+    code: str
+    slug: str
+    seen: Seen
+    base: Finding | None
+    new: Finding | None
+    base_ns: int | None
+    new_ns: int | None
+    base_share: float | None
+    new_share: float | None
+
+    @property
+    def severity(self) -> Severity:
+        """The more serious of both sides."""
+        return max((one.severity for one in (self.base, self.new) if one is not None), key=lambda one: one.rank)
+
+    @property
+    def message(self) -> str:
+        """What the new side says of it; where it went away, what the base said."""
+        found = self.new or self.base
+        return found.message if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingChanges:
+    """Findings of both sides: those that appeared first, then what stayed, then what went away, dearest first."""
+
+    changes: tuple[FindingChange, ...] = ()
+
+    def of(self, *seen: Seen) -> tuple[FindingChange, ...]:
+        """Changes of these kinds."""
+        return tuple(change for change in self.changes if change.seen in seen)
+
+
+def findings(base: Side, new: Side) -> FindingChanges:
+    """Findings by code."""
+    codes = dict.fromkeys(found.code for side in (base, new) for report in side.reports for found in report.findings)
+    changes = [_change(code, base, new) for code in codes]
+    return FindingChanges(tuple(sorted(changes, key=_order)))
+
+
+_ORDER = (Seen.APPEARED, Seen.ONLY_NEW, Seen.STAYED, Seen.WENT_AWAY, Seen.ONLY_BASE)
+
+
+def _order(change: FindingChange) -> tuple[int, float, int, str]:
+    dearest = max(change.base_share or 0.0, change.new_share or 0.0)
+    return _ORDER.index(change.seen), -dearest, -change.severity.rank, change.code
+
+
+def _change(code: str, base: Side, new: Side) -> FindingChange:
+    sides = _Found.of(code, base), _Found.of(code, new)
+    if code in OF_THE_PROFILER and _recorders(base) != _recorders(new):
+        sides = replace(sides[0], looked=bool(sides[0].found)), replace(sides[1], looked=bool(sides[1].found))
+    before, after = (side.worst for side in sides)
+    any_of_them = before or after
+    assert any_of_them is not None
+    costs, shares = [side.per_step for side in sides], [side.share for side in sides]
+    return FindingChange(code, any_of_them.slug, _seen(*sides), before, after, *costs, *shares)
+
+
+def _recorders(side: Side) -> frozenset[str]:
+    """Formats of its captures, and of run folders the collectors."""
+    collectors = (part.split()[0] for one in side.facts("run", "recorded_by") for part in str(one).split(","))
+    return frozenset((*side.run_fact("format"), *collectors))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Findings of one code on one side.
+
+    Args:
+        found: In all runs.
+        runs: Number of runs that have it,
+        work: and of their steady steps, each once for each rank; of units of work, where sides are compared by that.
+        looked: Whether any run was searched for it.
+    """
+
+    found: tuple[Finding, ...]
+    runs: int
+    work: Fraction
+    looked: bool
+
+    @classmethod
+    def of(cls, code: str, side: Side) -> _Found:
+        by_run = [tuple(one for one in report.findings if one.code == code) for report in side.reports]
+        steps = sum(count for found, count in zip(by_run, side.rank_steps_by_run, strict=True) if found)
+        looked = any(was_looked_for(code, report) for report in side.reports)
+        return cls(sum(by_run, ()), sum(map(bool, by_run)), steps * side.per, looked)
+
+    @property
+    def worst(self) -> Finding | None:
+        return max(self.found, key=lambda one: (one.severity.rank, one.cost_ns), default=None)
+
+    @property
+    def share(self) -> float | None:
+        known = [one.share for one in self.found if one.share is not None]
+        return sum(known) / self.runs if len(known) == len(self.found) > 0 else None
+
+    @property
+    def per_step(self) -> int | None:
+        if not self.work or any(one.share_of != PER_STEP for one in self.found):
+            return None
+        return round(sum(one.cost_ns for one in self.found) / self.work)
+
+
+def was_looked_for(code: str, report: Report) -> bool:
+    """Whether a report would have the finding if there were cause: its section is there and could judge."""
+    if any(one.code == code for one in report.findings):
+        return True
+    slug = FOUND_IN.get(code)
+    if all(section.slug != slug for section in report.sections):
+        return False
+    try:
+        return report.fact(slug or "", "verdict") != "cannot judge"
+    except KeyError:
+        return True
+
+
+def _seen(base: _Found, new: _Found) -> Seen:
+    if base.found and new.found:
+        return Seen.STAYED
+    if new.found:
+        return Seen.APPEARED if base.looked else Seen.ONLY_NEW
+    return Seen.WENT_AWAY if new.looked else Seen.ONLY_BASE

@@ -1,0 +1,175 @@
+"""A comparison as a report document, so that every renderer serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from traceviz.compare.changes.by_side import api_by_side, host_by_side
+from traceviz.compare.compare import Comparison, Pair
+from traceviz.compare.report.change_sections import TELLERS, Teller
+from traceviz.compare.report.effect_section import effect_section
+from traceviz.compare.report.sentences import between, class_name, interval_ns, mean_of, on_average, verdict_sentence
+from traceviz.compare.sides.sides import Side
+from traceviz.report import (
+    COMPARISON,
+    Audience,
+    Block,
+    Column,
+    Fact,
+    Facts,
+    Grid,
+    Prose,
+    Report,
+    Section,
+    Skipped,
+    Verdict,
+)
+
+SECTIONS = ("effect", "attribution", *(slug for slug, _, _ in TELLERS), "comparability", "gates")
+"""Slugs of all sections, in order; those of what no side recorded are left out of a document, and said to be."""
+
+
+def document(comparison: Comparison) -> Report:
+    """Sections of everything that was compared: of several pairs the one that is told in full first."""
+    changes = [_changes(comparison, *teller) for teller in TELLERS]
+    return Report(
+        run=_about(comparison),
+        verdict=Verdict(comparison.shown.judgement.outcome.code, verdict_sentence(comparison)),
+        sections=(
+            effect_section(comparison),
+            _attribution(comparison),
+            *(one for one in changes if isinstance(one, Section)),
+            _comparability(comparison),
+        ),
+        skipped=tuple(one for one in changes if isinstance(one, Skipped)),
+        schema=COMPARISON,
+    )
+
+
+def _about(comparison: Comparison) -> tuple[Fact, ...]:
+    """What was compared; the first is the title of the page."""
+    base, *others = (side.label for side in comparison.sides)
+    shown = comparison.shown
+    title = f"{base} → {others[0]}" if len(others) == 1 else f"{base} → {shown.new.label}, of {len(others) + 1} sides"
+    return (
+        Fact("source", "comparison", title),
+        Fact("base", "base", base),
+        Fact("new", "new", shown.new.label),
+        Fact("sides", "sides", len(comparison.sides), "count"),
+        Fact("per", "per", comparison.options.per or None),
+        Fact("by", "by", ", ".join(comparison.by) or None),
+    )
+
+
+def _changes(comparison: Comparison, slug: str, title: str, tell: Teller) -> Section | Skipped:
+    """What changed of one kind: of the pair for people, and of all others for machines."""
+    told = [(pair, *tell(pair, on_average(comparison))) for pair in shown_first(comparison)]
+    several = _BY_SIDE[slug](comparison.sides) if slug in _BY_SIDE and len(comparison.sides) > 2 else []
+    blocks = [*several, *(block for pair, found, _ in told for block in _of_pair(comparison, pair, found))]
+    why_not = told[0][2]
+    if not blocks:
+        return Skipped(slug, why_not, () if _is_recorded(comparison, slug) else (slug,))
+    return Section(slug, title, (*([Prose(f"{why_not}.")] if why_not else ()), *blocks))
+
+
+_BY_SIDE: Mapping[str, Callable[[Sequence[Side]], list[Block]]] = {"cuda_api": api_by_side, "host": host_by_side}
+"""What begins a section where there are more than two sides: a figure of each, beside each other."""
+
+
+def shown_first(comparison: Comparison) -> tuple[Pair, ...]:
+    """All pairs, the one for people first."""
+    shown = comparison.shown
+    return (shown, *(pair for pair in comparison.pairs if pair is not shown))
+
+
+def _of_pair(comparison: Comparison, pair: Pair, blocks: Iterable[Block]) -> Iterator[Block]:
+    """Blocks that say which of several pairs they are of; those of pairs that are not shown are for machines."""
+    audience: Audience = "all" if pair is comparison.shown else "machine"
+    blocks = list(blocks)
+    if blocks and len(comparison.pairs) > 1:
+        sides = ("pair_base", pair.base.label), ("pair_new", pair.new.label)
+        yield Facts(tuple(Fact(key, key, label) for key, label in sides), audience="machine")
+    for block in blocks:
+        if isinstance(block, Grid):
+            title = block.title if len(comparison.pairs) == 1 else f"{between(pair)}: {block.title}"
+            yield replace(block, title=title, audience=block.audience if audience == "all" else audience)
+        elif isinstance(block, Facts):
+            yield replace(block, audience=block.audience if audience == "all" else audience)
+        elif audience == "all":
+            yield block
+
+
+def _is_recorded(comparison: Comparison, slug: str) -> bool:
+    return any(section.slug == slug for side in comparison.sides for one in side.reports for section in one.sections)
+
+
+def _attribution(comparison: Comparison) -> Section:
+    pairs = shown_first(comparison)
+    blocks = (block for pair in pairs for block in _of_pair(comparison, pair, _classes(comparison, pair)))
+    return Section("attribution", "Where the difference lies", tuple(blocks))
+
+
+CLASS_COLUMNS = (
+    Column("class", "Class key", "text", 9),
+    Column("label", "Class", "text", 0),
+    Column("base_ns", "Base", "ns", 0),
+    Column("new_ns", "New", "ns", 0),
+    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
+    Column("share_of_difference", "Of the change", "ratio", 1),
+    Column("low_ns", "95 % from", "ns", 9, signed=True, better="lower"),
+    Column("high_ns", "95 % to", "ns", 9, signed=True, better="lower"),
+    Column("interval", "95 % interval", "text", 3),
+    Column("certain", "Beyond chance", "bool", 2),
+)
+
+
+def _classes(comparison: Comparison, pair: Pair) -> Iterator[Block]:
+    found = pair.attribution
+    if found is None:
+        yield Prose(f"Cannot be told: {pair.why_no_attribution}.")
+        return
+    whole = found.difference_ns
+    rows = tuple(
+        (
+            change.key,
+            class_name(pair, change.key),
+            change.base_ns if change.in_base else None,
+            change.new_ns if change.in_new else None,
+            change.difference_ns,
+            found.share(change),
+            change.low_ns,
+            change.high_ns,
+            interval_ns(change.low_ns, change.high_ns),
+            change.is_certain,
+        )
+        for change in sorted(found.classes, key=lambda change: -abs(change.difference_ns))
+        if change.base_ns or change.new_ns
+    )
+    mean = mean_of(comparison)
+    yield Facts(
+        (Fact("base_ns", f"{mean}, base", found.base_ns, "ns"), Fact("new_ns", f"{mean}, new", found.new_ns, "ns"))
+    )
+    yield Facts((Fact("difference_ns", "difference", whole, "ns"),), audience="machine")
+    yield Grid(CLASS_COLUMNS, rows, f"{on_average(comparison)}; the changes add up to that of the {mean}")
+
+
+REMARK_COLUMNS = (
+    Column("code", "Code", "text", 1),
+    Column("severity", "Severity", "text", 0),
+    Column("text", "Remark", "text", 0),
+    Column("forbids", "Forbids", "text", 2),
+)
+
+
+def _comparability(comparison: Comparison) -> Section:
+    """What differs between the sides besides what is measured; sentences for people, a table for machines."""
+    told: list[Block] = [Prose(f"{one.severity}: {one.text.removesuffix('.')}.") for one in comparison.shown.remarks]
+    nothing = Prose("Nothing was found that keeps the sides from being compared.")
+    tables = (block for pair in shown_first(comparison) for block in _of_pair(comparison, pair, [_remarks(pair)]))
+    return Section("comparability", "Comparability", (*(told or [nothing]), *tables))
+
+
+def _remarks(pair: Pair) -> Grid:
+    rows = tuple((one.code, one.severity.value, one.text, one.forbids or None) for one in pair.remarks)
+    return Grid(REMARK_COLUMNS, rows, "remarks", audience="machine")

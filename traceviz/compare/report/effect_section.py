@@ -1,0 +1,197 @@
+"""The table that studies end in: side, time of a step, speed-up, and whether it is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from traceviz.compare.changes.changes import sees_input
+from traceviz.compare.compare import Comparison, Pair
+from traceviz.compare.effect import Effect
+from traceviz.compare.judge import Judgement, Outcome
+from traceviz.compare.path import Change
+from traceviz.compare.report.sentences import class_name_of, interval, main_cause, measured
+from traceviz.compare.sides.sides import Side
+from traceviz.compare.sides.units_of_work import unit_of
+from traceviz.report import TAG, Audience, Block, Column, Fact, Facts, Grid, Prose, Row, Section
+from traceviz.units import Unit, Value, counted, format_ratio
+
+BASE = "base"
+"""Verdict of the row of the base."""
+
+
+def effect_section(comparison: Comparison) -> Section:
+    """Facts of the pair that is told in full, a row for every side, the path, and what to know of the intervals."""
+    blocks: list[Block] = [_facts(comparison), _sides(comparison)]
+    if comparison.path:
+        blocks.append(_path(comparison))
+    blocks += [Prose(text) for text in _remarks(comparison)]
+    return Section("effect", f"{measured(comparison).capitalize()}", tuple(blocks))
+
+
+_FIGURES: tuple[tuple[str, str, Unit, Callable[[Effect], Value]], ...] = (
+    ("base_ns", "base", "ns", lambda effect: effect.base_ns),
+    ("new_ns", "new", "ns", lambda effect: effect.new_ns),
+    ("difference_ns", "difference", "ns", lambda effect: effect.difference_ns),
+    ("ratio", "difference of the base", "ratio", lambda effect: effect.ratio),
+    ("low_ratio", "95 % interval from", "ratio", lambda effect: effect.interval[0]),
+    ("high_ratio", "95 % interval to", "ratio", lambda effect: effect.interval[1]),
+    ("speedup", "speed-up", "factor", lambda effect: effect.speedup),
+    ("speedup_low", "speed-up, 95 % interval from", "factor", lambda effect: effect.speedup_interval[0]),
+    ("speedup_high", "speed-up, 95 % interval to", "factor", lambda effect: effect.speedup_interval[1]),
+    ("between_runs", "interval of runs", "bool", lambda effect: effect.runs),
+)
+
+
+def _facts(comparison: Comparison) -> Facts:
+    judgement = comparison.shown.judgement
+    effect = judgement.effect
+    return Facts(
+        (
+            Fact("outcome", "outcome", judgement.outcome.code),
+            Fact("why", "why", judgement.why or None),
+            *(Fact(key, label, None if effect is None else read(effect), unit) for key, label, unit, read in _FIGURES),
+        ),
+        audience="machine",
+    )
+
+
+def _columns(comparison: Comparison) -> tuple[Column, ...]:
+    per = comparison.options.per
+    repeated = any(len(side.reports) > 1 for side in comparison.sides)
+    return (
+        Column("side", "Side", "text", 9 if comparison.by else 0),
+        *(Column(f"{TAG}{tag}", tag, "text", 0) for tag in comparison.by),
+        Column("runs", "Runs", "count", 2 if repeated else 5),
+        Column("steps", "Steady steps, all runs" if repeated else "Steady steps", "count", 1),
+        Column("median_ns", f"Per {unit_of(per)}" if per else "Median step", "ns", 0),
+        Column("mean_ns", "Mean", "ns", 9),
+        Column("per_second", f"{unit_of(per).capitalize()}s per s" if per else "Steps per s", "number", 6),
+        Column("difference_ns", "Difference", "ns", 9, signed=True, better="lower"),
+        Column("ratio", "Change", "ratio", 1, signed=True, better="lower"),
+        Column("interval", "95 % interval, %", "text", 1),
+        Column("input_share", "Input share", "ratio", 3),
+        Column("low_ratio", "95 % from", "ratio", 9, signed=True, better="lower"),
+        Column("high_ratio", "95 % to", "ratio", 9, signed=True, better="lower"),
+        Column("speedup", "Speed-up", "factor", 0, bar=True),
+        Column("verdict", "Verdict", "text", 0),
+        Column("why", "Why", "text", 9),
+    )
+
+
+def _sides(comparison: Comparison) -> Grid:
+    rows = tuple(_row(comparison, side, pair) for side, pair in _with_pairs(comparison))
+    return Grid(_columns(comparison), rows, complete=True)
+
+
+def _with_pairs(comparison: Comparison) -> Iterator[tuple[Side, Pair | None]]:
+    base, *others = comparison.sides
+    yield base, None
+    yield from zip(others, comparison.pairs, strict=True)
+
+
+def _row(comparison: Comparison, side: Side, pair: Pair | None) -> Row:
+    judgement = pair.judgement if pair else Judgement(Outcome.NO_CHANGE)
+    effect = judgement.effect
+    median = side.median_ns
+    return (
+        side.label,
+        *(side.tags.get(tag) for tag in comparison.by),
+        len(side.reports),
+        side.steps,
+        median,
+        float(np.concatenate(side.runs).mean()) if side.runs else None,
+        1e9 / median if median else None,
+        *_differences(effect)[:3],
+        side.mean("input_pipeline", "input_share") if sees_input(side) else None,
+        *_differences(effect)[3:],
+        effect.speedup if effect else 1.0 if pair is None and median else None,
+        judgement.outcome.value if pair else BASE,
+        judgement.why or None,
+    )
+
+
+def _differences(effect: Effect | None) -> tuple[Value, ...]:
+    if effect is None:
+        return (None,) * 5
+    return effect.difference_ns, effect.ratio, _ends(effect), *effect.interval
+
+
+def _ends(effect: Effect) -> str:
+    """``−71.8, −50.3``: percent, as the heading says; as short as columns of text never get."""
+    return interval(effect).removesuffix(" %").replace(" to ", ", ")
+
+
+_LONGEST_PATH = 8
+"""More sides in a row than these changes are a list rather than a path: only programs are told."""
+PATH_COLUMNS = (
+    Column("before", "From", "text", 1),
+    Column("after", "To", "text", 0),
+    Column("before_ns", "Before", "ns", 9),
+    Column("after_ns", "After", "ns", 9),
+    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
+    Column("ratio", "Of it", "ratio", 3, signed=True, better="lower"),
+    Column("interval", "95 % interval, %", "text", 4),
+    Column("speedup", "Speed-up", "factor", 0),
+    Column("verdict", "Verdict", "text", 1),
+    Column("cause", "Mostly", "text", 2),
+    Column("cause_share", "Share of the change", "ratio", 9),
+)
+
+
+def _path(comparison: Comparison) -> Grid:
+    """Every change and the total of all: their differences add up to it, their speed-ups multiply to it."""
+    base, last = comparison.sides[0], comparison.sides[-1]
+    total = comparison.pairs[-1]
+    whole = Change(base, last, total.judgement, total.attribution)
+    rows = (*map(_step, comparison.path), ("all", "all together", *_step(whole)[2:]))
+    audience: Audience = "all" if len(comparison.path) <= _LONGEST_PATH else "machine"
+    return Grid(PATH_COLUMNS, rows, "Every change on the one before", complete=True, audience=audience)
+
+
+def _step(change: Change) -> Row:
+    found = change.attribution
+    cause = main_cause(found) if found else None
+    return (
+        change.before.label,
+        change.after.label,
+        *_of_change(change.judgement.effect),
+        change.judgement.outcome.value,
+        class_name_of((change.before, change.after), cause.key) if cause else None,
+        cause.difference_ns / found.difference_ns if cause and found else None,
+    )
+
+
+def _of_change(effect: Effect | None) -> tuple[Value, ...]:
+    if effect is None:
+        return (None,) * 6
+    return effect.base_ns, effect.new_ns, effect.difference_ns, effect.ratio, _ends(effect), effect.speedup
+
+
+def _why(comparison: Comparison, pair: Pair) -> str:
+    """Why a side cannot be judged; of intervals the same words for all, as the table has their ends."""
+    if pair.judgement.effect is None or any(remark.forbids == "verdict" for remark in pair.remarks):
+        return pair.judgement.why.removesuffix(".")
+    widest = format_ratio(comparison.options.limits.widest)
+    return f"intervals that hold zero and reach beyond {widest} of the base; more steps, or more runs, would tell"
+
+
+def _remarks(comparison: Comparison) -> Iterator[str]:
+    """Why verdicts cannot be given, and what the intervals do not hold."""
+    if len(comparison.pairs) > 1:
+        unknown: dict[str, list[str]] = {}
+        for pair in comparison.pairs:
+            if pair.judgement.outcome is Outcome.UNKNOWN:
+                unknown.setdefault(_why(comparison, pair), []).append(pair.new.label)
+        yield from (f"Cannot judge {'; '.join(sides)}: {why}." for why, sides in unknown.items())
+    if comparison.left_out:
+        names = ", ".join(comparison.left_out)
+        left = counted(len(comparison.left_out), "run")
+        yield f"{left} without a tag of {', '.join(comparison.by)} left out: {names}."
+    effects = [pair.judgement.effect for pair in comparison.pairs if pair.judgement.effect]
+    if any(not effect.runs for effect in effects):
+        yield (
+            "Intervals are of the steps of one run of each side: how much a restart of the program alone changes "
+            "is not in them. Several runs of a side (--group) tell."
+        )

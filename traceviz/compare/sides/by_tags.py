@@ -1,0 +1,83 @@
+"""Runs as sides by their tags: every combination of values that occurs is a side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from traceviz.compare.sides.sides import Side, tags
+from traceviz.errors import UsageError
+from traceviz.report import Report
+
+Key = tuple[str, ...]
+_SWITCH = frozenset({"false", "no", "none", "off", "on", "true", "yes"})
+"""Values that say nothing without their tag."""
+
+
+def sides_by(reports: Iterable[tuple[str, Report]], by: Sequence[str], base: str = "") -> tuple[list[Side], list[str]]:
+    """Group runs.
+
+    Args:
+        reports: Names and reports of the runs.
+        by: Tags.
+        base: Values of the side that the others are compared with, separated by commas, or its name; the first where
+            empty.
+
+    Returns:
+        The sides, numbers in order of their size; and the names of runs that lack one of the tags.
+
+    Raises:
+        UsageError: no run has the tags, or there is no such base.
+    """
+    groups: dict[Key, list[Report]] = {}
+    left_out: list[str] = []
+    known: set[str] = set()
+    for name, report in reports:
+        tagged = tags(report)
+        known |= tagged.keys()
+        if all(tag in tagged for tag in by):
+            groups.setdefault(tuple(tagged[tag] for tag in by), []).append(report)
+        else:
+            left_out.append(name)
+    if not groups:
+        fix = f"Known: {', '.join(sorted(known))}." if known else "Tag runs with `traceviz collect --tag KEY=VALUE`."
+        raise UsageError(f"No run has the tag{'s' if len(by) > 1 else ''} {', '.join(by)}.", fix=fix)
+    in_order = sorted(groups, key=lambda key: tuple(map(natural, key)))
+    sides = {", ".join(key): _side(by, key, groups[key]) for key in in_order}
+    values = ", ".join(_value(part.strip(), by) for part in base.split(","))
+    return with_base(list(sides.values()), sides[values].label if values in sides else base), left_out
+
+
+def _value(part: str, by: Sequence[str]) -> str:
+    """``32``, also of ``batch=32``."""
+    tag, equals, value = part.partition("=")
+    return value if equals and tag in by else part
+
+
+def _side(by: Sequence[str], key: Key, runs: Sequence[Report]) -> Side:
+    return Side(", ".join(map(_said, by, key)), tuple(runs))
+
+
+def _said(tag: str, value: str) -> str:
+    """``torch`` says what it is; ``batch=32`` and ``cache=on`` need their tag."""
+    return value if value[:1].isalpha() and value.lower() not in _SWITCH else f"{tag}={value}"
+
+
+def with_base(sides: Sequence[Side], base: str) -> list[Side]:
+    """The side called ``base`` first, the others in their order.
+
+    Raises:
+        UsageError: none is called so.
+    """
+    if not base:
+        return list(sides)
+    first = next((side for side in sides if side.label == base), None)
+    if first is None:
+        raise UsageError.unknown("side", base, (side.label for side in sides))
+    return [first, *(side for side in sides if side is not first)]
+
+
+def natural(value: str) -> tuple[tuple[float, str], ...]:
+    """Sorts values so that 8 comes before 64, and numbers come before words."""
+    pieces = (piece for piece in re.split(r"(\d+)", value) if piece)
+    return tuple((float(piece), "") if piece.isdecimal() else (float("inf"), piece) for piece in pieces)

@@ -1,0 +1,130 @@
+"""What a comparison is asked to compare, from disk: traces and runs are analysed, saved reports are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from traceviz.compare.sides.by_tags import sides_by, with_base
+from traceviz.compare.sides.labels import labels, numbered
+from traceviz.compare.sides.sides import Side, fact
+from traceviz.errors import DamagedTraceError, TracevizError, UsageError
+from traceviz.parsers.run.manifest import is_run_folder
+from traceviz.parsers.sources import about, is_trace_folder, openable
+from traceviz.render import json as saved
+from traceviz.report import Report
+
+_HEAD = 1 << 20
+_SCHEMA = re.compile(rb'"schema"\s*:\s*"traceviz\.')
+"""What JSON of ours has near its begin, wherever another program may have sorted its keys to."""
+BASE_LABELS = ("base", "baseline")
+"""A group of this name is what the others are compared with."""
+
+Read = Callable[[Path], Report]
+"""Analyses a trace."""
+
+
+def is_saved_report(path: Path) -> bool:
+    """Whether a file is a report that was saved as JSON, or another JSON document of ours."""
+    with openable(path):
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+    return head.startswith(b"{") and _SCHEMA.search(head) is not None
+
+
+def load_report(path: Path) -> Report:
+    """The report that was saved at ``path``.
+
+    Raises:
+        DamagedTraceError: it is damaged, of another version, or a comparison.
+    """
+    try:
+        return saved.loads(path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise DamagedTraceError(f"{path} is not a JSON report.", f"It is not UTF-8: {error.reason}.") from None
+
+
+def named_sides(
+    paths: Sequence[Path], groups: Mapping[str, Sequence[Path]], base: str, read: Read
+) -> tuple[list[Side], list[str]]:
+    """A side of each path, then one of each group; the base first, and nothing left out.
+
+    Args:
+        paths: Traces, run folders, saved reports.
+        groups: The same by the name of the side whose runs they are.
+        base: Name of the side to compare with. Where empty, a group called ``base`` or ``baseline``, else the first.
+        read: Analyses a trace.
+
+    Raises:
+        UsageError: no side is called ``base``; a path is a folder of several runs.
+        TracevizError: a side cannot be read; the message names it.
+    """
+    reports = [_read_one(path, read) for path in paths]
+    names = [_run_name(report) for report in reports]
+    alone = [Side("", (report,)) for report in reports]
+    called = labels([str(path) for path in paths], names, [side.tags for side in alone])
+    sides = [
+        *(Side(label, side.reports) for label, side in zip(called, alone, strict=True)),
+        *(Side(label, tuple(_read_one(path, read) for path in runs)) for label, runs in groups.items()),
+    ]
+    told = [Side(label, side.reports) for label, side in zip(numbered([s.label for s in sides]), sides, strict=True)]
+    implied = next((label for label in groups if label.lower() in BASE_LABELS), "")
+    return with_base(told, base or implied), []
+
+
+def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read) -> tuple[list[Side], list[str]]:
+    """A side of every combination of tags, and the runs that lack one of them.
+
+    Args:
+        paths: Runs, saved reports of runs, and folders of such.
+        by: Tags.
+        base: Values of the side to compare with, separated by commas; the smallest where empty.
+        read: Analyses a trace.
+
+    Raises:
+        UsageError: no run has the tags, or the base.
+        TracevizError: a run cannot be read; the message names it.
+    """
+    runs = [run for path in paths for run in runs_in(path)]
+    return sides_by(((run.name, _read(run, read)) for run in runs), by, base)
+
+
+def runs_in(path: Path) -> tuple[Path, ...]:
+    """The runs and saved reports in a folder, by name; ``path`` itself where it is none of several."""
+    with openable(path):
+        if not path.is_dir() or is_run_folder(path):
+            return (path,)
+        found = tuple(entry for entry in sorted(path.iterdir()) if is_run_folder(entry) or is_saved_report(entry))
+    return found or (path,)
+
+
+def _run_name(report: Report) -> str | None:
+    name = fact(report, "run", "name")
+    return None if name is None else str(name)
+
+
+def _read_one(path: Path, read: Read) -> Report:
+    """The report of a path that is one run.
+
+    Raises:
+        UsageError: it is a folder of several, of which none is meant more than another.
+    """
+    runs = (path,) if is_trace_folder(path) else runs_in(path)
+    if len(runs) > 1:
+        raise UsageError(
+            f"{path} holds {len(runs)} runs: {', '.join(run.name for run in runs[:3])}{', ...' * (len(runs) > 3)}.",
+            "A side is one run, or a group of runs.",
+            f'Name the runs, group them (--group "NAME={path / "*"}"), or take the folder apart by tags (--by TAG).',
+        )
+    return _read(runs[0], read)
+
+
+def _read(path: Path, read: Read) -> Report:
+    try:
+        with openable(path):
+            return load_report(path) if is_saved_report(path) else read(path)
+    except TracevizError as error:
+        raise (error if str(path) in error.what else about(error, path, always=True)) from error

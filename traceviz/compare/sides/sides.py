@@ -1,0 +1,272 @@
+"""One side of a comparison: what its reports say per step, in arrays that line up with those of the other side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from traceviz.compare.effect import Times, typical
+from traceviz.compare.kernel_pairs import Events, PerStep
+from traceviz.compare.sides.job_steps import job_steps, of_the_job
+from traceviz.report import BY_STEP, EVERY_STEP, IN_STEPS, TAG, Facts, Grid, Report
+from traceviz.units import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Events of one name in steady steps, over all runs of a side: per step by :meth:`Side.per_step`."""
+
+    calls: int
+    total_ns: int
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One or several runs of the same thing.
+
+    Args:
+        label: What people call it.
+        reports: A report of each run.
+        per: How many units of work (samples of a batch, ...) a step does; durations are of one of them.
+    """
+
+    label: str
+    reports: tuple[Report, ...] = field(repr=False)
+    per: Fraction = Fraction(1)
+
+    @cached_property
+    def runs(self) -> tuple[Times, ...]:
+        """Durations of the steady steps of every run that has any, in order, ns.
+
+        Of one unit of work each, and then no whole numbers, where a step does several. Of several ranks, the step of
+        the job, which is seen once: the mean of the ranks, see :func:`traceviz.compare.sides.job_steps.of_the_job`.
+        """
+        return tuple(self.per_unit(of_the_job(one[DURATION], one.job)) for one in self._recorded)
+
+    def per_unit(self, times: Times) -> Times:
+        """Durations of steps as those of one unit of their work."""
+        return times if self.per == 1 else times.astype(np.float64) / float(self.per)
+
+    @cached_property
+    def steps(self) -> int:
+        """Number of steady steps of all runs; what several ranks do together is one."""
+        return sum(times.size for times in self.runs)
+
+    @cached_property
+    def median_ns(self) -> float | None:
+        """Median step, over several runs the geometric mean of theirs; ``None`` without steps."""
+        return typical(np.array([np.median(run) for run in self.runs])) if self.runs else None
+
+    @cached_property
+    def rank_steps(self) -> int:
+        """The same with every step counted once for each rank: what sums over all ranks are divided by."""
+        return sum(self.rank_steps_by_run)
+
+    @cached_property
+    def rank_steps_by_run(self) -> tuple[int, ...]:
+        """The same of each of :attr:`reports`; 0 of runs without steady steps."""
+        return tuple(one.job.size for one in self._every_run)
+
+    @cached_property
+    def ranks(self) -> int:
+        """Ranks that have steady steps, in the run that has most of them."""
+        return max((np.unique(one["process"]).size for one in self._recorded), default=0)
+
+    @cached_property
+    def stepless(self) -> int:
+        """Number of runs without steady steps; nothing per step is of them."""
+        return self.rank_steps_by_run.count(0)
+
+    @cached_property
+    def classes(self) -> Mapping[str, Times]:
+        """Nanoseconds of each exclusive class in every steady step of every rank; they add up to its duration.
+
+        Empty where a report does not tell of the steps one by one.
+        """
+        if not self._recorded or any(grid(report, "breakdown", BY_STEP) is None for report in self._stepping):
+            return {}
+        keys = dict.fromkeys(key for one in self._recorded for key in one.columns if key not in _OF_STEP)
+        return {key: np.concatenate([one[key] for one in self._recorded]) for key in keys}
+
+    @cached_property
+    def measured(self) -> frozenset[str]:
+        """Classes that every run measured; elsewhere their time counts as another class."""
+        columns = [frozenset(one.columns) for one in self._recorded] if self.classes else []
+        return frozenset.intersection(*columns) - _OF_STEP if columns else frozenset()
+
+    def tables(self, keys: Sequence[str]) -> tuple[Times, ...]:
+        """Steps of every run as in :attr:`runs`, by columns: their sum, and the classes ``keys``."""
+        parts = ([one[key] for key in keys] for one in self._recorded)
+        stacked = (np.stack([np.sum(columns, axis=0), *columns], axis=1) for columns in parts)
+        return tuple(
+            self.per_unit(of_the_job(table, one.job)) for table, one in zip(stacked, self._recorded, strict=True)
+        )
+
+    @cached_property
+    def _every_run(self) -> tuple[_Recorded, ...]:
+        return tuple(map(_recorded, self.reports))
+
+    @cached_property
+    def _recorded(self) -> tuple[_Recorded, ...]:
+        return tuple(one for one in self._every_run if one.job.size)
+
+    @cached_property
+    def _stepping(self) -> tuple[Report, ...]:
+        steps = zip(self.reports, self.rank_steps_by_run, strict=True)
+        return tuple(report for report, count in steps if count)
+
+    @cached_property
+    def kernels(self) -> Events:
+        """Kernels in steady steps by name, with their family; none where they were not recorded."""
+        return self.events("kernels", group="family")
+
+    def events(self, slug: str, key: str = "name", group: str = "") -> Events:
+        """:meth:`sums` per step, or per unit of its work; none where they were not recorded."""
+        found = self.sums(slug, key, group) or {}
+        return {name: PerStep(self.per_step(s.calls), self.per_step(s.total_ns), s.group) for name, s in found.items()}
+
+    def sums(self, slug: str, key: str = "name", group: str = "") -> Mapping[str, Sums] | None:
+        """Events in steady steps by the column ``key`` of section ``slug``, over all runs.
+
+        Args:
+            slug: ``kernels``, ``cuda_api`` or ``copies``.
+            key: Column by which they are told apart.
+            group: Column to keep besides.
+
+        Returns:
+            ``None`` where a report of the side has no such section: not measured, which is not the same as none.
+        """
+        found: dict[str, Sums] = {}
+        for report in self._stepping or self.reports:
+            one = grid(report, slug, IN_STEPS)
+            if one is None:
+                return None
+            for row in rows(one):
+                name, kind = str(row[key]), str(row[group]) if group else ""
+                before = found.get(name, Sums(0, 0, kind))
+                calls, total = before.calls + whole(row["calls"]), before.total_ns + whole(row["total_ns"])
+                found[name] = Sums(calls, total, kind)
+        return found
+
+    def per_step(self, total: int) -> Fraction:
+        """A sum over all steady steps per step of a rank, or per unit of work; exact."""
+        return Fraction(total, max(self.rank_steps, 1)) / self.per
+
+    @cached_property
+    def class_labels(self) -> Mapping[str, str]:
+        """What people call the classes, by key."""
+        grids = (grid(report, "breakdown", BY_STEP) for report in self.reports)
+        columns = (column for one in grids if one is not None for column in one.columns)
+        return {column.name: column.label for column in columns if column.name not in _OF_STEP}
+
+    @cached_property
+    def tags(self) -> Mapping[str, str]:
+        """Tags of the runs, as ``traceviz collect --tag`` gave them, in which they all agree."""
+        first, *others = [tags(report) for report in self.reports] or [{}]
+        return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
+
+    def facts(self, slug: str, key: str) -> tuple[Value, ...]:
+        """A fact of every run that has it."""
+        return tuple(value for report in self.reports if (value := fact(report, slug, key)) is not None)
+
+    def mean(self, slug: str, key: str) -> float | None:
+        """Mean of a numeric fact over the runs that have it."""
+        numbers = [value for value in self.facts(slug, key) if isinstance(value, int | float)]
+        return float(np.mean(numbers)) if numbers else None
+
+    def run_fact(self, key: str) -> tuple[str, ...]:
+        """What the runs say of themselves (format, framework, devices, ...), each answer once."""
+        said = (one.value for report in self.reports for one in report.run if one.key == key)
+        return tuple(dict.fromkeys(str(value) for value in said if value is not None))
+
+
+DURATION = "dur_ns"
+_OF_STEP = frozenset({"step", "process", DURATION})
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """Columns of the steady steps of a run, a row for each step of each rank; ``job`` numbers the job's steps."""
+
+    columns: Mapping[str, npt.NDArray[np.int64]]
+    job: npt.NDArray[np.intp]
+
+    def __getitem__(self, key: str) -> npt.NDArray[np.int64]:
+        """A column; nothing but zeros where there is none."""
+        return self.columns.get(key, np.zeros(self.job.size, np.int64))
+
+
+def _recorded(report: Report) -> _Recorded:
+    by_step = grid(report, "breakdown", BY_STEP)
+    columns = column_arrays(by_step) if by_step is not None else _every_steady_step(report)
+    return _Recorded(columns, job_steps(columns["process"], columns["step"]))
+
+
+def _every_steady_step(report: Report) -> dict[str, npt.NDArray[np.int64]]:
+    every = grid(report, "steps", EVERY_STEP)
+    steady = [row for row in rows(every) if not row["warmup"]] if every is not None else []
+    return {key: np.array([whole(row[key]) for row in steady], np.int64) for key in sorted(_OF_STEP)}
+
+
+def steady_steps(report: Report) -> Times:
+    """Durations of the steady steps of all ranks of a report, ns; empty where it has none."""
+    return _recorded(report)[DURATION]
+
+
+def grid(report: Report, slug: str, title: str) -> Grid | None:
+    """The grid of a section by its title; ``None`` where there is none."""
+    blocks = (block for section in report.sections if section.slug == slug for block in section.blocks)
+    return next((block for block in blocks if isinstance(block, Grid) and block.title == title), None)
+
+
+def rows(found: Grid) -> list[dict[str, Value]]:
+    """Rows by name of the column."""
+    names = [column.name for column in found.columns]
+    return [dict(zip(names, row, strict=True)) for row in found.rows]
+
+
+def column_arrays(found: Grid) -> dict[str, npt.NDArray[np.int64]]:
+    """Columns of whole numbers."""
+    table = np.array([[whole(value) for value in row] for row in found.rows], np.int64).reshape(-1, len(found.columns))
+    return {column.name: table[:, index] for index, column in enumerate(found.columns)}
+
+
+def fact(report: Report, slug: str, key: str) -> Value:
+    """A fact of a report, ``None`` where it was not measured."""
+    try:
+        return report.fact(slug, key)
+    except KeyError:
+        return None
+
+
+def tags(report: Report) -> dict[str, str]:
+    """Tags of the run that a report is about; none where it is about something else."""
+    sections = (section for section in report.sections if section.slug == "run")
+    facts = (one for section in sections for block in section.blocks if isinstance(block, Facts) for one in block.facts)
+    return {one.key.removeprefix(TAG): str(one.value) for one in facts if one.key.startswith(TAG)}
+
+
+def whole(value: Value) -> int:
+    """A whole number of a report, 0 where it has none there."""
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def apportioned(parts: Sequence[Fraction], total: int) -> list[int]:
+    """Whole numbers that add up to ``total``, each less than one away from its part: the largest remainders go up.
+
+    Args:
+        parts: Exact numbers.
+        total: Their sum, rounded.
+    """
+    floors = [part.numerator // part.denominator for part in parts]
+    missing = total - sum(floors)
+    largest = sorted(range(len(parts)), key=lambda index: (floors[index] - parts[index], index))
+    for index in largest[:missing]:
+        floors[index] += 1
+    return floors

@@ -1,0 +1,146 @@
+"""``traceviz doctor``: what can be recorded here and what mends the rest, or what a trace can answer.
+
+>>> print(to_text(examine_machine(("nsys",))))
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from itertools import groupby
+
+from traceviz.collectors import registry
+from traceviz.collectors.run.plan import AUTO
+from traceviz.doctor.checks import CONDITIONS, Check, Condition
+from traceviz.doctor.machine import COLLECTORS, machine_checks, program_python, read_python
+from traceviz.errors import MissingToolError, UsageError
+from traceviz.nsys_program import Nsys, find_nsys
+from traceviz.tables import TraceTables
+
+NOT_READY = 3
+"""Exit code where a collector that was asked for cannot record."""
+
+_SIGNS: dict[Condition, tuple[str, str]] = {"ok": ("✓", "32"), "limited": ("!", "33"), "missing": ("✗", "31")}
+_NAME_WIDTH = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found.
+
+    Args:
+        title: What was examined.
+        checks: What was looked at, group by group.
+        asked: Collectors that must be ready.
+    """
+
+    title: str
+    checks: tuple[Check, ...]
+    asked: tuple[str, ...] = ()
+
+    @property
+    def not_ready(self) -> tuple[str, ...]:
+        """Collectors that were asked for and cannot record."""
+        missing = {check.name for check in self.checks if check.group == COLLECTORS and check.condition == "missing"}
+        return tuple(name for name in self.asked if name in missing)
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all that was asked for can record."""
+        return NOT_READY if self.not_ready else 0
+
+
+def examine_machine(asked: Iterable[str] = (), python: str | None = None) -> Diagnosis:
+    """What can be recorded on this machine.
+
+    Args:
+        asked: Collectors that must be ready; ``auto`` asks for none in particular.
+        python: The Python that runs the program; ``None`` for what ``python`` is here.
+
+    Raises:
+        UsageError: there is no such collector, or no such Python.
+    """
+    known = {collector.name: collector for collector in registry.COLLECTORS}
+    wanted = tuple(name for name in asked if name != AUTO)
+    for name in wanted:
+        if name not in known:
+            raise UsageError.unknown("collector", name, (*known, AUTO))
+    program = read_python(program_python(python))
+    states = {name: collector.availability() for name, collector in known.items()}
+    return Diagnosis("this machine", tuple(machine_checks(states, _nsys(), program)), wanted)
+
+
+def examine_trace(tables: TraceTables, name: str) -> Diagnosis:
+    """What the trace called ``name`` can answer."""
+    from traceviz.doctor.trace import trace_checks  # noqa: PLC0415 (polars takes 0.5 s to import)
+
+    checks = sorted(trace_checks(tables), key=lambda check: ("recorded", "markers", "completeness").index(check.group))
+    return Diagnosis(name, tuple(checks))
+
+
+def to_text(diagnosis: Diagnosis, width: int = 100, *, color: bool = False) -> str:
+    """One line per check, wrapped to ``width`` columns, and the command that mends it below."""
+    lines = [f"traceviz doctor: {diagnosis.title}"]
+    for group, checks in groupby(diagnosis.checks, key=lambda check: check.group):
+        lines += ["", _painted(group.capitalize(), "1", color=color)]
+        for check in checks:
+            lines += _lines(check, width, color=color)
+    return "\n".join((*lines, "", *_wrapped(_summary(diagnosis), width), ""))
+
+
+def to_json(diagnosis: Diagnosis) -> str:
+    """The same for programs."""
+    told = {
+        "kind": "traceviz.doctor.doctor",
+        "version": 1,
+        "subject": diagnosis.title,
+        "checks": [asdict(check) for check in diagnosis.checks],
+        "asked": list(diagnosis.asked),
+        "not_ready": list(diagnosis.not_ready),
+    }
+    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+
+
+def _nsys() -> Nsys | None:
+    try:
+        return find_nsys()
+    except MissingToolError:
+        return None  # the collector's own line says what is wrong
+
+
+def _lines(check: Check, width: int, *, color: bool) -> list[str]:
+    sign, paint = _SIGNS[check.condition]
+    indent = " " * (_NAME_WIDTH + 15)
+    first = f"  {sign} {check.condition:<8} {_one_line(check.name):<{_NAME_WIDTH}}  "
+    detail = _wrapped(check.detail, width - len(indent)) or [""]
+    begin = _painted(first[:12], paint, color=color) + first[12:]
+    lines = [begin + detail[0], *(indent + line for line in detail[1:])]
+    if check.fix:
+        fix = _wrapped(check.fix, width - len(indent) - 2)
+        lines += [f"{indent}{'→ ' if number == 0 else '  '}{line}" for number, line in enumerate(fix)]
+    return [line.rstrip() for line in lines]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """``text`` in lines; flags and paths stay whole, so that they can be copied, even where they are too wide."""
+    return textwrap.wrap(_one_line(text), max(width, 1), break_long_words=False, break_on_hyphens=False)
+
+
+def _one_line(text: str) -> str:
+    """``text`` without what would steer a terminal: messages come from files."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def _summary(diagnosis: Diagnosis) -> str:
+    counts = {condition: sum(check.condition == condition for check in diagnosis.checks) for condition in CONDITIONS}
+    words = ", ".join(f"{count} {condition}" for condition, count in counts.items())
+    if diagnosis.not_ready:
+        return f"{words}. Cannot record: {', '.join(diagnosis.not_ready)}."
+    ready = f" Ready: {', '.join(diagnosis.asked)}." if diagnosis.asked else ""
+    return f"{words}.{ready}"
+
+
+def _painted(text: str, code: str, *, color: bool) -> str:
+    return f"\033[{code}m{text}\033[0m" if color else text

@@ -1,0 +1,195 @@
+"""What a trace can answer, and what it cannot: which tables it has, markers, and how complete it is.
+
+An empty table was recorded, and nothing happened. Of an absent one nothing is known: most profilers, nsys among them,
+leave out what they recorded and had none of, as they leave out what they were not told to record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceviz.analyses.capture.capture import SOURCE_WORDS, Capture
+from traceviz.analyses.capture.run import RunAnalysis
+from traceviz.analyses.derived.host_classes import sees_input
+from traceviz.analyses.derived.losses import DAMAGED, DIAGNOSTIC, is_damaged, losses
+from traceviz.analyses.derived.view import TraceView
+from traceviz.doctor.checks import Check
+from traceviz.report import Skipped
+from traceviz.tables import TraceTables
+from traceviz.units import counted, format_ns, format_ratio
+
+RECORDED, MARKERS, COMPLETE = "recorded", "markers", "completeness"
+
+_NONE_OF_A_KIND = re.compile(r"\bNo .+ events collected")
+"""What nsys says of each process without events of a kind; whether there are any has a line of its own."""
+
+_DECLARED = ("trace", "nvtx", "annotation")
+"""Where steps come from that somebody declared; others are inferred from what repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Tables that answer one kind of question.
+
+    Args:
+        name: What they hold.
+        tables: Their names, and what a row of each is, for people; one of them is enough.
+        answers: What can be answered with them.
+        fix: How to record them.
+    """
+
+    name: str
+    tables: Mapping[str, str]
+    answers: str
+    fix: str
+
+
+SUBJECTS = (
+    Subject(
+        "device work",
+        {"kernels": "kernel", "memcpy": "transfer", "memset": "memory fill"},
+        "kernels, copies, idle gaps",
+        "Record on a machine with a GPU: traceviz collect --with nsys, or a framework's profiler.",
+    ),
+    Subject("CUDA API", {"cuda_api": "call"}, "launches, waiting, allocation", "traceviz collect --with nsys"),
+    Subject(
+        "framework ops",
+        {"host_ops": "host operation", "device_ops": "device operation"},
+        "time by operation",
+        "traceviz collect --with tensorflow, jax or torch",
+    ),
+    Subject("OS calls", {"os_calls": "call"}, "what threads wait for", "traceviz collect --with nsys"),
+    Subject(
+        "resources", {"samples": "sampled value"}, "CPU, memory, threads over time", "traceviz collect --with resources"
+    ),
+    Subject(
+        "memory",
+        {"memory_events": "memory event"},
+        "allocations",
+        "Profile memory in the program itself (PyTorch: profile_memory=True); traceviz collect does not.",
+    ),
+)
+
+
+def trace_checks(tables: TraceTables) -> Iterator[Check]:
+    """What ``tables`` can answer. Pure."""
+    trace = TraceView(tables)
+    yield from (_recorded(tables, subject) for subject in SUBJECTS)
+    yield _steps(trace)
+    yield _ranges(tables)
+    yield _input(trace)
+    yield from _graphs(trace)
+    yield _whole(tables)
+    yield _overhead(trace)
+    yield from _said(tables)
+
+
+def _recorded(tables: TraceTables, subject: Subject) -> Check:
+    rows = {noun: tables.rows(name) for name, noun in subject.tables.items() if name in tables}
+    if not rows:
+        detail = f"None in the trace, so nothing on {subject.answers}."
+        return Check(RECORDED, subject.name, "missing", detail, subject.fix)
+    if not any(rows.values()):
+        detail = f"Recorded, and there was no {' or '.join(rows)}: nothing on {subject.answers}."
+        return Check(RECORDED, subject.name, "limited", detail)
+    counts = ", ".join(counted(count, noun) for noun, count in rows.items() if count)
+    return Check(RECORDED, subject.name, "ok", f"{_begun(subject.answers)}: {counts}.")
+
+
+def _steps(trace: TraceView) -> Check:
+    steps = trace.steps
+    words = SOURCE_WORDS[steps.source]
+    fix = "Let `traceviz collect` mark the steps, wrap each in an NVTX range 'step', or name yours with --step-marker."
+    if steps.source == "none":
+        return Check(MARKERS, "steps", "missing", "None found: no step time, and no verdict on the input.", fix)
+    found = f"{steps.frame.height:,}, {words}"
+    if steps.source not in _DECLARED:
+        return Check(MARKERS, "steps", "limited", f"{found}: their bounds may be elsewhere.", fix)
+    if steps.frame.height == 1:
+        return Check(MARKERS, "steps", "limited", f"{found}: nothing to compare it with.", "Record more steps.")
+    return Check(MARKERS, "steps", "ok", f"{found}.")
+
+
+def _ranges(tables: TraceTables) -> Check:
+    fix = "traceviz collect --with nsys makes ranges around steps, input, forward, backward and optimizer."
+    if "nvtx" not in tables:
+        return Check(MARKERS, "NVTX", "missing", "None in the trace.", fix)
+    rows = tables.rows("nvtx")
+    if not rows:
+        detail = "Recorded, and there was none: the program has no ranges, or they were lost on their way."
+        return Check(MARKERS, "NVTX", "limited", detail, "traceviz doctor says whether the program's nvtx fits nsys.")
+    return Check(MARKERS, "NVTX", "ok", f"{rows:,} ranges and marks.")
+
+
+def _input(trace: TraceView) -> Check:
+    if sees_input(trace):
+        return Check(MARKERS, "input", "ok", "Where the program takes its next batch is known.")
+    detail = "No range and no operation loads input: waiting for it shows as idle time at best."
+    fix = "Let `traceviz collect` mark it, wrap it in a range 'data loading', or name yours with --input-range."
+    return Check(MARKERS, "input", "missing", detail, fix)
+
+
+def _graphs(trace: TraceView) -> Iterator[Check]:
+    """Whether the kernels of CUDA graphs were recorded one by one; nothing where no graph was launched."""
+    launches = [
+        name
+        for name in trace.frame("cuda_api", pl.col("name").cast(pl.String))["name"].unique().to_list()
+        if "GraphLaunch" in name
+    ]
+    nodes = trace.frame("kernels", "graph_node_id")["graph_node_id"].count()
+    if nodes:
+        yield Check(RECORDED, "CUDA graphs", "ok", f"Node by node: {nodes:,} kernels came from graphs.")
+    elif launches:
+        detail = "Graphs were launched, and none of their kernels is recorded by itself."
+        yield Check(RECORDED, "CUDA graphs", "limited", detail, "nsys profile --cuda-graph-trace=node")
+
+
+def _whole(tables: TraceTables) -> Check:
+    lost = losses(tables)
+    if not lost:
+        return Check(COMPLETE, "events", "ok", "Neither the profiler nor the reader speaks of losses.")
+    more = f" (and {len(lost) - 1:,} more)" if len(lost) > 1 else ""
+    if is_damaged(tables):
+        detail = f"The file is cut off or broken: {lost[0]}{more}"
+        return Check(COMPLETE, "events", "limited", detail, "Copy the file again, or record again.")
+    detail = f"Events are missing; totals are lower bounds: {lost[0]}{more}"
+    return Check(COMPLETE, "events", "limited", detail, "Record fewer steps, or trace fewer things.")
+
+
+def _overhead(trace: TraceView) -> Check:
+    """The profiler's own share of the judged time; what is too much is what analysis ``capture`` says."""
+    found = Capture().run(trace)
+    if found.overhead_ns is None or not found.judged_ns:
+        detail = "The trace does not say what the profiler itself took while it recorded."
+        return Check(COMPLETE, "overhead", "limited", f"{detail}{_saving(trace)}")
+    share = found.judged_overhead_ns / found.judged_ns
+    words = f"The profiler says that it took {format_ratio(share)} of the {found.judged_words}"
+    if share > Capture().overhead_share:
+        return Check(COMPLETE, "overhead", "limited", f"{words}: times are too long.", "Trace fewer things.")
+    return Check(COMPLETE, "overhead", "ok", f"{words}.")
+
+
+def _saving(trace: TraceView) -> str:
+    """How long profilers held up a program of ``traceviz collect`` once they had recorded, in words."""
+    run = RunAnalysis().run(trace)
+    cost_ns = None if isinstance(run, Skipped) else run.stop_cost_ns
+    return f" Stopping and saving took {format_ns(cost_ns)} besides." if cost_ns else ""
+
+
+def _said(tables: TraceTables) -> Iterator[Check]:
+    """What else the readers and the profiler itself warn of; losses have a line of their own."""
+    lost = set(losses(tables))
+    for note in tables.arrow("notes").to_pylist():
+        told = note["message"] in lost or note["code"] == DAMAGED or _NONE_OF_A_KIND.search(note["message"])
+        if note["severity"] in {"warning", "error"} and not told:
+            name = "profiler" if note["code"] == DIAGNOSTIC else note["code"]
+            yield Check(COMPLETE, name, "limited", note["message"])
+
+
+def _begun(text: str) -> str:
+    """``text`` as the begin of a sentence; abbreviations in it stay as they are."""
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,1 @@
+"""Gates: conditions that a run must meet, for continuous integration."""

@@ -1,0 +1,154 @@
+"""A limit for a figure of a report, as people write it: ``input_wait<=5%``, ``step_median<=120ms``."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from traceviz.errors import UsageError
+from traceviz.gates.metrics import Metric, metric
+from traceviz.units import Unit
+
+_RELATIONS: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+RELATIONS = (*_RELATIONS, "≤", "≥")
+"""What a limit can begin with."""
+_EXPRESSION = re.compile(r"(?P<name>[^<>=≤≥]*?)\s*(?P<relation><=|>=|≤|≥|<|>)\s*(?P<amount>[^<>=≤≥]*)")
+_AMOUNT = re.compile(r"(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(?P<unit>[^\s\d.,+-]*)")
+_TYPOGRAPHY = {"≤": "<=", "≥": ">="}
+
+_TIMES = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}
+_PREFIXES = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
+_SIZES = {
+    "B": 1,
+    **{f"{prefix}B": 1000**power for prefix, power in _PREFIXES.items()},
+    **{f"{prefix}iB": 1024**power for prefix, power in _PREFIXES.items()},
+}
+_SCALES: dict[Unit, dict[str, int | Fraction]] = {
+    "ns": dict(_TIMES),
+    "ratio": {"%": Fraction(1, 100), "": 1},
+    "factor": {"x": 1, "×": 1, "": 1},
+    "bytes": dict(_SIZES),
+    "bytes/s": {f"{name}/s": size for name, size in _SIZES.items()},
+    "count": {"": 1},
+    "number": {"": 1},
+}
+"""What each written unit is worth in the base unit; an empty one stands for a plain number."""
+_EXAMPLES: dict[Unit, str] = {
+    "ns": "120ms",
+    "ratio": "5%, or 0.05",
+    "factor": "1.5x",
+    "bytes": "8GB",
+    "bytes/s": "10GB/s",
+    "count": "3",
+    "number": "3",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A limit for one metric.
+
+    Args:
+        metric: What is limited.
+        relation: ``<=``, ``>=``, ``<`` or ``>``.
+        amount: The limit as it was written, with its unit.
+    """
+
+    metric: Metric
+    relation: str
+    amount: str
+
+    @classmethod
+    def parse(cls, text: str) -> Budget:
+        """Read ``input_wait<=5%``.
+
+        Raises:
+            UsageError: it is no such expression, there is no such metric, or the limit does not fit its unit.
+        """
+        found = _EXPRESSION.fullmatch(text.strip())
+        if found is None or not found["name"]:
+            raise UsageError(
+                f"{text!r} is not a budget.",
+                "A budget is a metric, one of <=, >=, <, > and a limit.",
+                'Write it in quotes, as a shell takes < and > for itself: --budget "input_wait<=5%".',
+            )
+        relation = _TYPOGRAPHY.get(found["relation"], found["relation"])
+        return cls.of(metric(found["name"]), relation, found["amount"].strip())
+
+    @classmethod
+    def of(cls, limited: Metric, relation: str, amount: str) -> Budget:
+        """A budget whose limit is known to fit, as far as the unit of the metric is known."""
+        budget = cls(limited, relation, amount)
+        if limited.unit is not None:
+            budget.limit(limited.unit)
+        elif _AMOUNT.fullmatch(amount) is None:
+            raise _not_a_limit(budget, "number")
+        return budget
+
+    @property
+    def limit_text(self) -> str:
+        """The limit for people: ``<= 5%``."""
+        return f"{self.relation} {self.amount}"
+
+    @property
+    def is_upper(self) -> bool:
+        """Whether it holds for small values."""
+        return self.relation.startswith("<")
+
+    def limit(self, unit: Unit) -> float:
+        """The limit in base ``unit``; the nearest number to what is written.
+
+        Raises:
+            UsageError: it is no amount of that unit.
+        """
+        found, scales = _AMOUNT.fullmatch(self.amount), _SCALES.get(unit)
+        if scales is None:
+            raise UsageError(f"{self.metric.name} has no limit, as it is no number.")
+        if found is None:
+            raise _not_a_limit(self, unit)
+        number, scale = Fraction(found["number"]), scales.get(found["unit"])
+        if scale is None and not found["unit"] and not number:
+            return 0.0
+        if scale is None or (unit == "ratio" and not found["unit"] and number > 1):
+            raise _not_a_limit(self, unit)
+        try:
+            return float(number * scale)
+        except OverflowError:
+            raise _not_a_limit(self, unit) from None
+
+    def holds(self, value: float, unit: Unit) -> bool:
+        """Whether ``value`` in base ``unit`` keeps it.
+
+        Raises:
+            UsageError: the limit is no amount of that unit.
+        """
+        return _RELATIONS[self.relation](value, self.limit(unit))
+
+
+def _not_a_limit(budget: Budget, unit: Unit) -> UsageError:
+    name = budget.metric.name
+    return UsageError(f"{budget.amount!r} is not a limit for {name}.", fix=f"Write, for example, {_EXAMPLES[unit]}.")
+
+
+def parse_share(text: str) -> float:
+    """A share of a whole: ``5%`` or ``0.05``.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    found = _AMOUNT.fullmatch(text.strip())
+    scale = _SCALES["ratio"].get(found["unit"]) if found else None
+    if found is None or scale is None or (not found["unit"] and Fraction(found["number"]) > 1):
+        raise UsageError(f"{text!r} is not a share.", fix=f"Write, for example, {_EXAMPLES['ratio']}.")
+    try:
+        return float(Fraction(found["number"]) * scale)
+    except OverflowError:
+        raise UsageError(f"{text!r} is too much.", fix=f"Write, for example, {_EXAMPLES['ratio']}.") from None

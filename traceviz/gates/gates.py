@@ -1,0 +1,310 @@
+"""Gates: conditions that a run must meet, for continuous integration.
+
+A gate passes, fails, or is unknown where what it asks was not measured; not measured is never fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+
+from traceviz.compare.judge import Judgement
+from traceviz.compare.judge import Outcome as Judged
+from traceviz.errors import GateFailedError, NoVerdictError, UsageError
+from traceviz.gates.budgets import Budget
+from traceviz.gates.metrics import Candidate, Metric, Reading, at_least, findings
+from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Report, Section, Severity
+from traceviz.units import Unit, counted, format_change, format_ratio, format_value
+
+SLUG = "gates"
+"""Slug of the section."""
+
+
+class Outcome(StrEnum):
+    """What became of a gate."""
+
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    PASSED = "passed"
+
+
+WORDS = {Outcome.FAILED: "failed", Outcome.UNKNOWN: "cannot judge", Outcome.PASSED: "passed"}
+"""Outcomes for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """What was asked.
+
+    Args:
+        budgets: Limits for figures.
+        fail_on: Findings of this severity or worse fail.
+        regression: A median step that is longer by this share of the base's, and surely longer, fails.
+    """
+
+    budgets: tuple[Budget, ...] = ()
+    fail_on: Severity | None = None
+    regression: float | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anything was asked."""
+        return bool(self.budgets) or self.fail_on is not None or self.regression is not None
+
+    @property
+    def sections(self) -> frozenset[str]:
+        """Sections of the report that are needed to judge the budgets."""
+        return frozenset(slug for budget in self.budgets for slug in budget.metric.sections)
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether every section is needed: any of them may have findings."""
+        return self.fail_on is not None or any(budget.metric.of_findings for budget in self.budgets)
+
+    @property
+    def comparing(self) -> tuple[str, ...]:
+        """Names of the gates that need a base to compare with."""
+        names = (budget.metric.name for budget in self.budgets if budget.metric.comparing)
+        return (*(("fail-on-regression",) if self.regression is not None else ()), *dict.fromkeys(names))
+
+    def over(self, lower: Gates) -> Gates:
+        """These gates, and those of ``lower`` that they say nothing of.
+
+        A budget takes the place of those with the same metric and the same direction.
+        """
+        own = {(budget.metric.name, budget.is_upper) for budget in self.budgets}
+        others = tuple(b for b in lower.budgets if (b.metric.name, b.is_upper) not in own)
+        fail_on = lower.fail_on if self.fail_on is None else self.fail_on
+        regression = lower.regression if self.regression is None else self.regression
+        return Gates((*others, *self.budgets), fail_on, regression)
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """A gate and what became of it.
+
+    Args:
+        gate: Its name: a metric, ``findings`` or ``regression``.
+        kind: ``budget``, ``findings`` or ``regression``.
+        limit: The limit for people.
+        measured: What was measured, for people.
+        outcome: The outcome.
+        why: Why it is unknown, or what else there is to say.
+        side: What was judged, where there are several.
+        relation: How ``value`` should relate to ``limit_value``.
+        limit_value: The limit in base ``unit``; ``None`` where nothing tells the unit.
+        value: What was measured in base ``unit``; ``None`` where nothing was.
+        unit: Base unit.
+    """
+
+    gate: str
+    kind: str
+    limit: str
+    measured: str
+    outcome: Outcome
+    why: str = ""
+    side: str = ""
+    relation: str = "<="
+    limit_value: float | None = None
+    value: float | None = None
+    unit: Unit = "number"
+
+
+def judge_gates(gates: Gates, candidates: Sequence[Candidate]) -> tuple[GateResult, ...]:
+    """Judge every candidate by every gate; failed ones first, then unknown ones.
+
+    Raises:
+        UsageError: a limit does not fit what it limits.
+    """
+    results = [result for candidate in candidates for result in _of(gates, candidate)]
+    order = list(Outcome)
+    return tuple(sorted(results, key=lambda result: order.index(result.outcome)))
+
+
+def _of(gates: Gates, candidate: Candidate) -> Iterator[GateResult]:
+    if gates.regression is not None:
+        yield replace(_regression(gates.regression, candidate.judgement), side=candidate.label)
+    if gates.fail_on is not None:
+        yield replace(_findings(gates.fail_on, candidate), side=candidate.label)
+    for budget in gates.budgets:
+        yield replace(_budget(budget, budget.metric.read(candidate)), side=candidate.label)
+
+
+def _budget(budget: Budget, reading: Reading) -> GateResult:
+    unit, value = reading.unit, reading.value
+    if value is None:
+        limit = None if budget.metric.unit is None else budget.limit(unit)
+        outcome, measured = Outcome.UNKNOWN, "not measured"
+    else:
+        limit, holds = budget.limit(unit), budget.holds(value, unit)
+        unseen = reading.at_least and holds == budget.is_upper
+        outcome = Outcome.UNKNOWN if unseen else Outcome.PASSED if holds else Outcome.FAILED
+        measured = _told_apart(value, limit, unit)
+    return GateResult(
+        gate=budget.metric.name,
+        kind="budget",
+        limit=budget.limit_text,
+        measured=measured,
+        outcome=outcome,
+        why=reading.why,
+        relation=budget.relation,
+        limit_value=limit,
+        value=value,
+        unit=unit,
+    )
+
+
+def _told_apart(value: float, limit: float, unit: Unit) -> str:
+    """A value for people; with more digits where rounding would make it look like the limit."""
+    shown = format_value(value, unit)
+    if value == limit or shown != format_value(limit, unit):
+        return shown
+    return f"{value * 100:.9g} %" if unit == "ratio" else f"{value:,.9g}{f' {unit}' if unit in _NAMED else ''}"
+
+
+_NAMED = frozenset({"ns", "bytes", "bytes/s"})
+
+
+def _findings(severity: Severity, candidate: Candidate) -> GateResult:
+    name = f"findings_{severity}"
+    metric = Metric(name, "count", "", (), partial(findings, severity))
+    result = _budget(Budget(metric, "<=", "0"), metric.read(candidate))
+    found = (finding for report in candidate.reports for finding in at_least(report, severity))
+    codes = ", ".join(dict.fromkeys(f"{finding.code} {finding.slug}" for finding in found))
+    measured = f"{result.measured} ({codes})" if codes else "none"
+    limit = "no warning, no error" if severity is Severity.WARNING else f"no {severity}"
+    return replace(result, gate="findings", kind="findings", limit=limit, measured=measured)
+
+
+def _regression(limit: float, judgement: Judgement | None) -> GateResult:
+    """Fails where the new side is judged slower, and by no less than the limit."""
+    if judgement is None:
+        judgement = Judgement(Judged.UNKNOWN, None, "there is nothing to compare with")
+    ratio = None if judgement.effect is None else judgement.effect.ratio
+    outcome = Outcome.FAILED if judgement.is_slower_by(limit) else Outcome.PASSED
+    if judgement.outcome is Judged.UNKNOWN:
+        outcome = Outcome.UNKNOWN
+    measured = "not measured" if ratio is None else format_change(ratio, "ratio")
+    if ratio is not None and ratio > 0:
+        measured = f"+{_told_apart(ratio, limit, 'ratio')}"
+    verdict = Judged.SLOWER if outcome is Outcome.FAILED else judgement.outcome  # also by less than is a difference
+    return GateResult(
+        gate="regression",
+        kind="regression",
+        limit=f"< {format_ratio(limit)} longer steps",
+        measured=f"{measured}, {verdict}",
+        outcome=outcome,
+        why=judgement.why or ("" if outcome is Outcome.FAILED else _not_excluded(limit, judgement)),
+        relation="<",
+        limit_value=limit,
+        value=ratio,
+        unit="ratio",
+    )
+
+
+def _not_excluded(limit: float, judgement: Judgement) -> str:
+    """A caution where no change is found and the limit lies within the interval."""
+    if judgement.effect is None or judgement.outcome is not Judged.NO_CHANGE or judgement.effect.interval[1] < limit:
+        return ""
+    reach = format_ratio(judgement.effect.interval[1])
+    return f"steps that are up to {reach} longer are not excluded; more steps, or more runs of each side, would tell"
+
+
+def exit_code(results: Iterable[GateResult]) -> int:
+    """0 where all passed, 1 where one failed, else 4: one cannot be judged."""
+    outcomes = {result.outcome for result in results}
+    return 1 if Outcome.FAILED in outcomes else 4 if Outcome.UNKNOWN in outcomes else 0
+
+
+def check(results: Sequence[GateResult]) -> None:
+    """Raise what ends the command line with :func:`exit_code`.
+
+    Raises:
+        GateFailedError: a gate failed.
+        NoVerdictError: none failed, and one cannot be judged.
+    """
+    for outcome, error in ((Outcome.FAILED, GateFailedError), (Outcome.UNKNOWN, NoVerdictError)):
+        found = [result for result in results if result.outcome is outcome]
+        if found:
+            raise error(_tally(results), "\n".join(_sentence(result) for result in found))
+
+
+def _sentence(result: GateResult) -> str:
+    """What became of a gate: of which side, what was measured, and what is asked."""
+    if result.outcome is Outcome.UNKNOWN:
+        return f"{_subject(result)}: {result.why.rstrip('.') or 'not measured'}."
+    if result.kind == "findings":
+        return f"{_subject(result)}: {result.measured}; {result.limit} is allowed."
+    return f"{_subject(result)}: {result.measured}, and the limit is {result.limit}."
+
+
+def _subject(result: GateResult) -> str:
+    return f"{result.side}: {result.gate}" if result.side else result.gate
+
+
+def _remark(result: GateResult) -> str:
+    cannot = "Cannot judge " if result.outcome is Outcome.UNKNOWN else ""
+    return f"{cannot}{_subject(result)}: {result.why.rstrip('.')}."
+
+
+def _tally(results: Sequence[GateResult]) -> str:
+    """How many gates there are, and how many of them did not pass."""
+    count = {outcome: sum(result.outcome is outcome for result in results) for outcome in Outcome}
+    failed, unknown = count[Outcome.FAILED], count[Outcome.UNKNOWN]
+    whole = counted(len(results), "gate")
+    if not failed and not unknown:
+        return f"{whole} passed."
+    words = ((failed, "failed"), (unknown, "cannot be judged"))
+    said = [f"{number} {word}" for number, word in words if number]
+    first, *rest = said
+    number, _, word = first.partition(" ")
+    return ", ".join((f"{number} of {whole} {word}", *rest)) + "."
+
+
+def gated(report: Report, results: Sequence[GateResult]) -> Report:
+    """The report with a section of its gates at the end; as it is where there are none."""
+    return replace(report, sections=(*report.sections, section(results))) if results else report
+
+
+def section(results: Sequence[GateResult]) -> Section:
+    """The gates, worst first, and why those that cannot be judged cannot."""
+    several = any(result.side for result in results)
+    columns = (
+        Column("gate", "Gate", "text", 0),
+        Column("side", "Side", "text", 0 if several else 9),
+        Column("limit", "Limit", "text", 0),
+        Column("measured", "Measured", "text", 0),
+        Column("result", "Outcome", "text", 0),
+        *(Column(name, name, "text", 9) for name in ("outcome", "kind", "relation")),
+        *(Column(name, name, "number", 9) for name in ("limit_value", "measured_value")),
+        *(Column(name, name, "text", 9) for name in ("unit", "why", "message")),
+    )
+    rows = tuple(
+        (
+            *(r.gate, r.side or None, r.limit, r.measured, WORDS[r.outcome], r.outcome.value, r.kind, r.relation),
+            *(r.limit_value, r.value, r.unit, r.why or None, _sentence(r)),
+        )
+        for r in results
+    )
+    total = {outcome: sum(result.outcome is outcome for result in results) for outcome in Outcome}
+    facts = (
+        Fact("gates", "gates", len(results), "count"),
+        *(Fact(outcome.value, WORDS[outcome], total[outcome], "count") for outcome in Outcome),
+    )
+    remarks: list[Block] = [Prose(text) for text in dict.fromkeys(_remark(r) for r in results if r.why)]
+    return Section(SLUG, "Gates", (Facts(facts), Grid(columns, rows, complete=True), *remarks))
+
+
+def for_one_side(gates: Gates) -> Gates:
+    """The gates, where there is no base.
+
+    Raises:
+        UsageError: one of them needs a base.
+    """
+    if names := gates.comparing:
+        raise UsageError(
+            f"{' and '.join(names)} compares two sides, and a report has one.",
+            fix="Give it to `traceviz compare BASE NEW`.",
+        )
+    return gates

@@ -1,0 +1,309 @@
+"""The figures that a budget can limit: by name, from a report or from the judgement of a comparison."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from math import fsum
+
+from traceviz.compare.judge import Judgement, Outcome
+from traceviz.compare.sides.sides import steady_steps
+from traceviz.errors import UsageError
+from traceviz.report import Fact, Facts, Finding, Grid, Report, Severity
+from traceviz.units import Unit, Value, format_value
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What gates judge: the runs of one thing.
+
+    Args:
+        reports: A report of each run.
+        label: What people call it; empty where there is only one.
+        judgement: How it differs from the base, where there is one.
+    """
+
+    reports: tuple[Report, ...]
+    label: str = ""
+    judgement: Judgement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A figure in base ``unit``.
+
+    Args:
+        value: ``None`` where it was not measured.
+        unit: Its unit.
+        why: Why it was not measured, or what else there is to say.
+        at_least: Whether more may be there than was seen.
+    """
+
+    value: float | None
+    unit: Unit
+    why: str = ""
+    at_least: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure that a budget can limit.
+
+    Args:
+        name: What budgets call it.
+        unit: Base unit; ``None`` where only the report tells.
+        meaning: What it is, in words.
+        sections: Sections of the report that it is read from.
+        read: Finds it.
+        comparing: Whether it exists in comparisons only.
+        of_findings: Whether it counts findings, which any section may have.
+    """
+
+    name: str
+    unit: Unit | None
+    meaning: str
+    sections: tuple[str, ...]
+    read: Callable[[Candidate], Reading]
+    comparing: bool = False
+    of_findings: bool = False
+
+
+def metric(name: str) -> Metric:
+    """The metric of this name: one of :data:`METRICS`, ``class:NAME``, ``api:NAME`` or ``SECTION.FACT``.
+
+    Raises:
+        UsageError: there is none; the error lists those that exist.
+    """
+    known = {one.name: one for one in METRICS}
+    if name in known:
+        return known[name]
+    kind, _, rest = name.partition(":")
+    if kind == "class" and rest in CLASS_KEYS:
+        return Metric(name, "ratio", f"step time of the class {rest}", _BREAKDOWN, _mean(partial(_class, (rest,))))
+    if kind == "api" and rest:
+        return Metric(name, "ratio", f"share of CUDA API time in {rest}", ("cuda_api",), _mean(partial(_api, rest)))
+    if _FACT.fullmatch(name):
+        slug, _, key = name.partition(".")
+        return Metric(name, None, f"fact {key} of section {slug}", (slug,), _mean(partial(_fact, slug, key)))
+    choices = [*known, *(f"class:{key}" for key in CLASS_KEYS)]
+    near = get_close_matches(name, choices, 1) or get_close_matches(f"class:{name}", choices, 1)
+    listed = choices if kind == "class" else [*known, "class:NAME"]
+    raise UsageError(
+        f"There is no metric {name!r}.",
+        f"Did you mean {near[0]}?" if near else "",
+        f"Known: {', '.join(listed)}, api:FUNCTION, SECTION.FACT of the JSON report.",
+    )
+
+
+_FACT = re.compile(r"[a-z_]+\.[a-z0-9_]+")
+_BREAKDOWN = ("breakdown",)
+_HOST_KEYS = (
+    *("input_wait", "synchronisation", "allocation", "kernel_launch", "compilation"),
+    *("host_blocked", "host_compute"),
+)
+_FOREIGN_KEYS = (
+    *("device_to_device", "device_collectives", "infeed", "outfeed", "compile", "other", "host_to_host"),
+    *("kernel", "memcpy", "memset", "runtime", "data_loader", "cpu_exec"),
+)
+CLASS_KEYS = (
+    *("device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"),
+    *_HOST_KEYS,
+    *_FOREIGN_KEYS,
+)
+"""Keys of the classes of step time, of every basis."""
+
+
+def _mean(read: Callable[[Report], Reading]) -> Callable[[Candidate], Reading]:
+    """The mean over the runs; where one does not tell, it is not known."""
+
+    def of(candidate: Candidate) -> Reading:
+        readings = [read(report) for report in candidate.reports]
+        unknown = next((reading for reading in readings if reading.value is None), None)
+        if unknown is not None or len(readings) == 1:
+            return unknown or readings[0]
+        values = [reading.value for reading in readings if reading.value is not None]
+        return Reading(fsum(values) / len(values), readings[0].unit)
+
+    return of
+
+
+def _absent(report: Report, slug: str, unit: Unit, otherwise: str = "") -> Reading:
+    """A figure that the report does not have, and why: never zero."""
+    skipped = next((skip.reason for skip in report.skipped if skip.slug == slug), "")
+    has_section = any(section.slug == slug for section in report.sections)
+    why = otherwise if has_section and otherwise else skipped or f"the report has no section {slug}"
+    return Reading(None, unit, why)
+
+
+def _number(value: Value) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _facts_of(report: Report, slug: str) -> dict[str, Fact]:
+    """Facts of a section by key; the first of a name."""
+    blocks = (block for section in report.sections if section.slug == slug for block in section.blocks)
+    facts = [fact for block in blocks if isinstance(block, Facts) for fact in block.facts]
+    return {fact.key: fact for fact in reversed(facts)}
+
+
+def _fact(slug: str, key: str, report: Report) -> Reading:
+    """Any fact of the report.
+
+    Raises:
+        UsageError: it is no number.
+    """
+    facts = _facts_of(report, slug)
+    found = facts.get(key)
+    if found is None or found.value is None:
+        numbers = ", ".join(name for name, fact in facts.items() if _number(fact.value) is not None)
+        unknown = f"section {slug} has no {key} here, but {numbers or 'no numbers at all'}"
+        why = unknown if found is None else f"{slug}.{key} was not measured"
+        return _absent(report, slug, "number" if found is None else found.unit, why)
+    value = _number(found.value)
+    if value is None:
+        shown = format_value(found.value, "text")
+        raise UsageError(f"{slug}.{key} has no limit, as it is no number.", f"Here it is {shown!r:.80}.")
+    return Reading(value, found.unit)
+
+
+def _known_fact(slug: str, key: str, unit: Unit) -> Callable[[Candidate], Reading]:
+    """A fact that a report of that section has wherever it was measured."""
+
+    def of(report: Report) -> Reading:
+        fact = _facts_of(report, slug).get(key)
+        value = None if fact is None else _number(fact.value)
+        return _absent(report, slug, unit, f"{slug}.{key} was not measured") if value is None else Reading(value, unit)
+
+    return _mean(of)
+
+
+def _table(report: Report, slug: str, *columns: str) -> list[tuple[Value, ...]] | None:
+    """These columns of the first grid of a section that has them all; ``None`` where there is none."""
+    blocks = (block for section in report.sections if section.slug == slug for block in section.blocks)
+    for block in blocks:
+        names = [column.name for column in block.columns] if isinstance(block, Grid) else []
+        if isinstance(block, Grid) and set(columns) <= set(names):
+            positions = [names.index(column) for column in columns]
+            return [tuple(row[position] for position in positions) for row in block.rows]
+    return None
+
+
+def _class(keys: Sequence[str], report: Report) -> Reading:
+    """Share of steady step time in classes; only what the capture could see is there."""
+    rows = _table(report, "breakdown", "class", "share_of_step")
+    shares = {str(key): _number(share) for key, share in rows or ()}
+    found = [share for key in keys if (share := shares.get(key)) is not None]
+    if len(found) == len(keys):
+        return Reading(fsum(found), "ratio")
+    missing = ", ".join(key for key in keys if shares.get(key) is None)
+    basis = _facts_of(report, "breakdown").get("basis")
+    by = f" by the rules of {basis.value}" if basis is not None and basis.value != "traceviz" else ""
+    return _absent(report, "breakdown", "ratio", f"this capture does not show the class {missing}{by}")
+
+
+def _api(name: str, report: Report) -> Reading:
+    """Share of all CUDA API time in calls of one function; zero where it is never called."""
+    rows = _table(report, "cuda_api", "name", "share_of_api")
+    if rows is None:
+        return _absent(report, "cuda_api", "ratio")
+    found = [share or 0.0 for called, value in rows if str(called) == name for share in (_number(value),)]
+    if found:
+        return Reading(fsum(found), "ratio")
+    near = next((str(called) for called, _ in rows if str(called).casefold() == name.casefold()), "")
+    if near:
+        raise UsageError(f"{name} is never called.", f"Did you mean {near}?")
+    return Reading(0.0, "ratio", f"{name} is never called")
+
+
+def _device_busy(report: Report) -> Reading:
+    """Busy share of the steady steps, the mean over devices; without steps, of the active time."""
+    rows = _table(report, "device_use", "judged_utilisation") or []
+    shares = [share for (value,) in rows if (share := _number(value)) is not None]
+    return Reading(fsum(shares) / len(shares), "ratio") if shares else _absent(report, "device_use", "ratio")
+
+
+def _device_idle(report: Report) -> Reading:
+    busy = _device_busy(report)
+    return busy if busy.value is None else Reading(1 - busy.value, "ratio")
+
+
+def _input_share(report: Report) -> Reading:
+    """The share that the verdict is about, where a wait for input would be seen: copies alone are not all of it."""
+    verdict = _facts_of(report, "input_pipeline").get("verdict")
+    if verdict is not None and verdict.value in {"possibly input-bound", "cannot judge"}:
+        return _absent(report, "input_pipeline", "ratio", f"the verdict on the input is: {verdict.value}")
+    wait = _class(("input_wait",), report)
+    return wait if wait.value is None else _fact("input_pipeline", "input_share", report)
+
+
+def _step_mean(report: Report) -> Reading:
+    times = steady_steps(report)
+    return Reading(float(times.mean()), "ns") if times.size else _absent(report, "steps", "ns")
+
+
+def at_least(report: Report, severity: Severity) -> list[Finding]:
+    """Findings of this severity and worse."""
+    return [finding for finding in report.findings if finding.severity.rank >= severity.rank]
+
+
+def findings(severity: Severity, candidate: Candidate) -> Reading:
+    """Number of findings of this severity and worse, in the run that has most.
+
+    Where a run cannot be judged, or was not analysed in full, there may be more.
+    """
+    counts = [len(at_least(report, severity)) for report in candidate.reports]
+    blind = [report for report in candidate.reports if report.verdict.code in {"cannot-judge", "partial"}]
+    why = blind[0].verdict.sentence if blind else ""
+    return Reading(max(counts, default=0), "count", why, at_least=bool(blind))
+
+
+def _speedup(candidate: Candidate) -> Reading:
+    judgement = candidate.judgement
+    if judgement is None or judgement.effect is None or judgement.outcome is Outcome.UNKNOWN:
+        return Reading(None, "factor", judgement.why if judgement else "there is nothing to compare with")
+    return Reading(judgement.effect.speedup, "factor")
+
+
+def _share(name: str, meaning: str, *keys: str) -> Metric:
+    return Metric(name, "ratio", meaning, _BREAKDOWN, _mean(partial(_class, keys)))
+
+
+def _count(name: str, meaning: str, severity: Severity) -> Metric:
+    return Metric(name, "count", meaning, (), partial(findings, severity), of_findings=True)
+
+
+def _from(name: str, unit: Unit, meaning: str, slug: str, key: str) -> Metric:
+    return Metric(name, unit, meaning, (slug,), _known_fact(slug, key, unit))
+
+
+_STEPS = ("breakdown", "steps")
+_USE = ("device_use",)
+
+METRICS: tuple[Metric, ...] = (
+    _from("step_median", "ns", "median of the steady steps", "steps", "median_ns"),
+    _from("step_p95", "ns", "95th percentile of the steady steps", "steps", "p95_ns"),
+    Metric("step_mean", "ns", "mean of the steady steps", _STEPS, _mean(_step_mean)),
+    _share("input_wait", "steady step time in which the device idles and the program waits for input", "input_wait"),
+    Metric(
+        *("input_share", "ratio", "input wait and copies of input that nothing hides, of steady step time"),
+        *(("breakdown", "input_pipeline"), _mean(_input_share)),
+    ),
+    Metric("device_busy", "ratio", "busy share of the steady steps, the mean over devices", _USE, _mean(_device_busy)),
+    Metric("device_idle", "ratio", "what is left of them", _USE, _mean(_device_idle)),
+    _share("communication", "steady step time in collectives that no other kernel hides", "communication"),
+    _share("exposed_copies", "steady step time in copies that no kernel hides", "copy_d2h", "copy_h2d"),
+    _share("launch", "steady step time in which the device idles until launched work begins", "kernel_launch"),
+    _from("compilation", "ratio", "steady step time in which code is compiled", "compilation", "steady_share"),
+    _from("peak_memory", "bytes", "most memory in use, of the device where it has a pool", "memory", "peak_bytes"),
+    _from("host_cpu", "ratio", "mean use of the usable cores by the program", "host", "cpu_mean"),
+    _from("host_rss", "bytes", "most memory of the program on the host", "host", "rss_max"),
+    _from("host_threads", "count", "most threads of the program", "host", "threads_max"),
+    _count("findings", "findings of any severity", Severity.INFO),
+    _count("findings_warning", "findings that are warnings or errors", Severity.WARNING),
+    _count("findings_error", "findings that are errors", Severity.ERROR),
+    Metric("speedup", "factor", "median step of the base over that of the new side", (), _speedup, comparing=True),
+)
+"""Every metric with a name of its own, in the order of the documentation."""

@@ -1,0 +1,60 @@
+"""Named values, aligned, in two columns where they fit."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from traceviz.render.terminal.lines import INDENT, QUIET, pad, paragraph, shorten, widest
+from traceviz.render.text import sentence, visible
+from traceviz.report import Fact, Facts
+from traceviz.units import NOT_MEASURED, format_value
+
+_GAP = 4
+_MOST_LINES = 3
+
+
+def facts_lines(facts: Facts, width: int) -> list[Text]:
+    """``label  value`` with the values below each other, read along the line where there are two columns."""
+    if not facts.facts:
+        return []
+    pairs = [(visible(fact.label), _value(fact)) for fact in facts.facts]
+    if len(pairs) > 1:
+        halves = [_Column(pairs[0::2]), _Column(pairs[1::2])]
+        if sum(half.width for half in halves) + _GAP <= width - INDENT:
+            return _in_two_columns(*halves)
+    value_width = min(widest([value for _, value in pairs]), width // 2)
+    label_width = min(_Column(pairs).label_width, width - INDENT - 2 - value_width)
+    lines: list[Text] = []
+    for label, value in pairs:
+        start = " " * INDENT + pad(shorten(label, label_width), label_width) + "  "
+        text = shorten(value, _MOST_LINES * (width - cell_len(start)))
+        lines += paragraph(text or NOT_MEASURED, width, first=start, first_style=QUIET)
+    return lines
+
+
+def _value(fact: Fact) -> str:
+    return sentence(format_value(fact.value, fact.unit))
+
+
+class _Column:
+    """Pairs of label and value below each other, both padded to the widest."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self.pairs = pairs
+        self.label_width = widest([label for label, _ in pairs])
+        self.width = self.label_width + 2 + widest([value for _, value in pairs])
+
+    def cell(self, row: int) -> Text:
+        """The pair at ``row``, as wide as all others."""
+        label, value = self.pairs[row]
+        start = pad(label, self.label_width) + "  "
+        return Text.assemble((start, QUIET), pad(value, self.width - self.label_width - 2))
+
+
+def _in_two_columns(left: _Column, right: _Column) -> list[Text]:
+    lines: list[Text] = []
+    for row in range(len(left.pairs)):
+        line = Text(" " * INDENT).append_text(left.cell(row))
+        lines.append(line.append(" " * _GAP).append_text(right.cell(row)) if row < len(right.pairs) else line)
+    return lines

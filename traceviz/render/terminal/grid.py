@@ -1,0 +1,278 @@
+"""Tables that fit: columns give way by importance, names are cut in the middle, numbers line up with their units."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from traceviz.render.rows import ShownRows, bar_ratios, is_share, number_of, shown_columns, shown_rows, telling_columns
+from traceviz.render.terminal.blocks import bar, bar_from_axis
+from traceviz.render.terminal.lines import (
+    GAIN_STYLE,
+    INDENT,
+    LOSS_STYLE,
+    QUIET,
+    aligned,
+    pad,
+    paragraph,
+    shorten_apart,
+    widest,
+    wrap,
+)
+from traceviz.render.text import sentence, visible
+from traceviz.report import Column, Grid
+from traceviz.units import Value
+
+_GAP = 2
+_HEAD_LIMIT = 12
+_JOINT = re.compile(r"(?<=[_/=.-])(?=.)|(?<=[a-z])(?=[A-Z])")
+_LEAST_FOR_BARS = 60
+_WIDE_PAGE = 100
+_WIDE_BAR = 12
+_NARROW_BAR = 8
+_NAME_SHARE = 0.36
+_OTHER_TEXT_LEAST = 14
+_LEAST = 4
+_WHOLE = frozenset({"interval", "trace_id", "verdict"})
+"""Columns whose texts are figures, ids or one of a few words: of no use in part."""
+_SHORT_NAME = 14
+_BEFORE_NAMES = 1
+"""Columns of this importance stay, and names are shortened further instead."""
+_BEFORE_BARS = 2
+"""Columns of this importance stay, and bars that only repeat a number go instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One column on the page.
+
+    Args:
+        column: What it shows.
+        cells: Text of each row, units aligned; names in full.
+        bars: A ratio for each row, of changes with its sign; empty where no bar is drawn.
+        styles: How each row is coloured.
+        width: Cells for the text.
+        bar_width: Cells for the bar behind the text.
+        least: Cells below which the text is not shrunk while a less important column can go instead.
+        names_rows: Whether this is the column that says what a row is.
+    """
+
+    column: Column
+    cells: tuple[str, ...]
+    bars: tuple[float, ...]
+    styles: tuple[str, ...]
+    width: int
+    bar_width: int
+    least: int
+    names_rows: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the column is left-aligned and may be shortened."""
+        return self.column.unit in {"text", "bool"}
+
+    @property
+    def total_width(self) -> int:
+        """Cells for text and bar."""
+        return self.width + (1 + self.bar_width if self.bars else 0)
+
+    def shortened(self) -> Track:
+        """The column with texts that fit its width."""
+        return replace(self, cells=tuple(shorten_apart(self.cells, self.width)))
+
+
+def grid_lines(grid: Grid, width: int, top: int | None) -> list[Text]:
+    """The table within ``width`` cells, ``top`` rows of it; hidden rows are counted, and summed where they add up."""
+    if not shown_columns(grid):
+        return []
+    lines = paragraph(sentence(grid.title), width, first=" " * INDENT, style=QUIET)
+    if not grid.rows:
+        return [*lines, Text(" " * INDENT + "none", QUIET)]
+    shown = shown_rows(grid, top)
+    tracks = fit(_tracks(grid, shown, width), width - INDENT)
+    if not tracks:
+        return []
+    tracks = [track.shortened() for track in tracks]
+    lines += [*_head(tracks), *(_line(tracks, row) for row in range(len(shown.rows)))]
+    return [*lines, *_rest_lines(tracks, shown)]
+
+
+def shown_columns_at(grid: Grid, width: int) -> tuple[str, ...]:
+    """Names of the columns that :func:`grid_lines` shows on a page of ``width`` cells, of all rows."""
+    tracks = fit(_tracks(grid, ShownRows(grid.rows, 0, None), width), width - INDENT)
+    return tuple(track.column.name for track in tracks)
+
+
+def _rest_lines(tracks: list[Track], shown: ShownRows) -> list[Text]:
+    """What the hidden rows add up to, or at least how many they are."""
+    if not shown.hidden:
+        return []
+    if shown.rest is None or not any(track.names_rows for track in tracks):
+        return [Text(" " * INDENT + f"… and {shown.hidden:,} more", QUIET)]
+    line = _line(tracks, len(shown.rows))
+    line.stylize(QUIET)
+    return [line]
+
+
+def fit(tracks: list[Track], width: int) -> list[Track]:
+    """The tracks that fit ``width`` cells: the least important go first, then bars of changes, then names shrink."""
+    kept = list(tracks)
+    while len(kept) > 1 and _needed(kept) > width and (droppable := _least_important(kept)) is not None:
+        if kept[droppable].column.importance <= _BEFORE_BARS and any(track.bars for track in kept if _is_extra(track)):
+            kept = [replace(track, bars=()) if _is_extra(track) else track for track in kept]
+        elif kept[droppable].column.importance <= _BEFORE_NAMES and any(map(_is_long_name, kept)):
+            kept = [replace(track, least=_SHORT_NAME) if _is_long_name(track) else track for track in kept]
+        else:
+            del kept[droppable]
+    while len(kept) > 1 and _floor(kept) > width:  # even what is always shown does not fit: the first column stays
+        kept.pop()
+    return _with_roomy_heads(_shrink(kept, width), width)
+
+
+def _is_long_name(track: Track) -> bool:
+    return track.names_rows and track.least > _SHORT_NAME
+
+
+def _is_extra(track: Track) -> bool:
+    """Whether the bar only repeats the number: one of shares is the picture of a whole."""
+    return bool(track.bars) and not is_share(track.column)
+
+
+def _needed(tracks: list[Track]) -> int:
+    return sum(track.total_width - track.width + track.least for track in tracks) + _GAP * (len(tracks) - 1)
+
+
+def _floor(tracks: list[Track]) -> int:
+    widths = (min(track.width, _LEAST) if track.is_text else track.width for track in tracks)
+    return sum(widths) + sum(t.total_width - t.width for t in tracks) + _GAP * (len(tracks) - 1)
+
+
+def _least_important(tracks: list[Track]) -> int | None:
+    """Position of the last column among those of the highest importance number above 0."""
+    position = max(range(len(tracks)), key=lambda index: (tracks[index].column.importance, index))
+    return position if tracks[position].column.importance > 0 else None
+
+
+def _shrink(tracks: list[Track], width: int) -> list[Track]:
+    """Take cells from the widest text column until the line fits."""
+    widths = [track.width for track in tracks]
+    over = _line_width(tracks) - width
+    texts = [index for index, track in enumerate(tracks) if track.is_text] or [0]
+    for _ in range(max(over, 0)):
+        roomy = [index for index in texts if widths[index] > tracks[index].least] or texts
+        widest = max(roomy, key=lambda index: widths[index])
+        widths[widest] = max(widths[widest] - 1, 1)
+    return [replace(track, width=size) for track, size in zip(tracks, widths, strict=True)]
+
+
+def _with_roomy_heads(tracks: list[Track], width: int) -> list[Track]:
+    """Spend spare cells on headings that would otherwise take a second line."""
+    spare = width - _line_width(tracks)
+    roomy: list[Track] = []
+    for track in tracks:
+        missing = cell_len(" ".join(visible(track.column.label).split())) - track.total_width
+        granted = missing if 0 < missing <= spare else 0
+        spare -= granted
+        roomy.append(replace(track, width=track.width + granted))
+    return roomy
+
+
+def _line_width(tracks: list[Track]) -> int:
+    return sum(track.total_width for track in tracks) + _GAP * (len(tracks) - 1)
+
+
+def _tracks(grid: Grid, shown: ShownRows, width: int) -> list[Track]:
+    """A track for each column that is for people and says anything."""
+    positions = telling_columns(grid, shown)
+    texts = [index for index in positions if grid.columns[index].unit == "text"]
+    names = [index for index in texts if grid.columns[index].name not in _WHOLE] or texts
+    name = min(names, key=lambda index: grid.columns[index].importance, default=None)
+    return [_track(grid, shown, index, width, names_rows=index == name) for index in positions]
+
+
+def _track(grid: Grid, shown: ShownRows, index: int, width: int, *, names_rows: bool) -> Track:
+    column = grid.columns[index]
+    values = [row[index] for row in shown.rows]
+    cells = _cells(values, shown, index, column, names_rows=names_rows)
+    if shown.rest is not None:
+        values.append(shown.rest[index])
+    is_text = column.unit in {"text", "bool"}
+    text_width = min(max(widest(cells), widest(_head_words(column))), width)
+    least = int(width * _NAME_SHARE) if names_rows else _OTHER_TEXT_LEAST
+    return Track(
+        column,
+        cells=tuple(cells),
+        bars=bar_ratios(column, values) if column.bar and width >= _LEAST_FOR_BARS else (),
+        styles=tuple(_style(column, value) for value in values),
+        width=text_width,
+        bar_width=(_WIDE_BAR if width >= _WIDE_PAGE else _NARROW_BAR) + column.signed,  # the axis takes a cell
+        least=min(text_width, least) if is_text and column.name not in _WHOLE else text_width,
+        names_rows=names_rows,
+    )
+
+
+def _style(column: Column, value: Value) -> str:
+    """Colour of a change; its sign says the same where there is none."""
+    number = number_of(value)
+    if not number or not column.signed or not column.better:
+        return ""
+    return GAIN_STYLE if (number > 0) == (column.better == "higher") else LOSS_STYLE
+
+
+def _cells(values: list[Value], shown: ShownRows, index: int, column: Column, *, names_rows: bool) -> list[str]:
+    """Text of each row, and of the row for the hidden ones: what has no sum stays blank there."""
+    if shown.rest is None:
+        return aligned(values, column.unit, signed=column.signed)
+    if names_rows:
+        return [*aligned(values, column.unit), f"other ({shown.hidden:,})"]
+    rest = shown.rest[index]
+    if rest is None:
+        return [*aligned(values, column.unit, signed=column.signed), ""]
+    return aligned([*values, rest], column.unit, signed=column.signed)
+
+
+def _head_words(column: Column, limit: int = _HEAD_LIMIT) -> list[str]:
+    """Words of a heading, none wider than ``limit``: longer ones are broken, where parts of a name join if possible."""
+    return [piece for word in visible(column.label).split() for piece in _pieces(word, limit)] or [""]
+
+
+def _pieces(word: str, limit: int) -> list[str]:
+    """``gpu_keras_input_bound``: ``gpu_keras_`` and ``input_bound``; what is cut nowhere is cut at the limit."""
+    pieces: list[str] = []
+    for part in _JOINT.split(word) if cell_len(word) > limit else [word]:
+        if pieces and cell_len(pieces[-1] + part) <= limit:
+            pieces[-1] += part
+        else:
+            pieces += wrap(part, limit)
+    return pieces
+
+
+def _head(tracks: list[Track]) -> list[Text]:
+    """Headings, broken into as many lines as the longest of them needs at its column's width."""
+    widths = [track.total_width for track in tracks]
+    heads = [wrap(" ".join(_head_words(track.column, size)), size) for track, size in zip(tracks, widths, strict=True)]
+    height = max(len(head) for head in heads)
+    lines: list[Text] = []
+    for level in range(height):
+        line = Text(" " * INDENT)
+        for position, (track, head) in enumerate(zip(tracks, heads, strict=True)):
+            text = head[level - height + len(head)] if level >= height - len(head) else ""
+            line.append(" " * (_GAP if position else 0))
+            right = not track.is_text and not track.bars
+            line.append(pad(text, track.total_width, right=right), QUIET)
+        lines.append(line)
+    return lines
+
+
+def _line(tracks: list[Track], row: int) -> Text:
+    line = Text(" " * INDENT)
+    for position, track in enumerate(tracks):
+        line.append(" " * (_GAP if position else 0))
+        line.append(pad(track.cells[row], track.width, right=not track.is_text), track.styles[row])
+        if track.bars:
+            drawn = (bar_from_axis if track.column.signed else bar)(track.bars[row], track.bar_width)
+            line.append(" " + pad(drawn, track.bar_width), track.styles[row] or "cyan")
+    return line

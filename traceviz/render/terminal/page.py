@@ -1,0 +1,146 @@
+"""The page of the terminal: verdict first, sections in order, findings near the end where a scrolled terminal stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from traceviz.render.options import RenderOptions
+from traceviz.render.rows import blocks_for_people, not_measured, not_there
+from traceviz.render.stakes import by_time_at_stake
+from traceviz.render.terminal.bars import bars_lines
+from traceviz.render.terminal.facts import facts_lines
+from traceviz.render.terminal.findings import (
+    finding_lines,
+    note_lines,
+    shown_advice,
+    skipped_lines,
+    summary_line,
+)
+from traceviz.render.terminal.grid import grid_lines
+from traceviz.render.terminal.lines import (
+    FINE_STYLE,
+    INDENT,
+    QUIET,
+    SEVERITY_STYLE,
+    STRONG,
+    TITLE,
+    paragraph,
+    rule,
+    to_text,
+)
+from traceviz.render.terminal.series import series_lines
+from traceviz.render.terminal.timeline import timeline_lines
+from traceviz.render.text import sentence
+from traceviz.report import Bars, Block, Fact, Facts, Grid, Prose, Report, Section, Series, Severity, Timeline
+from traceviz.units import format_value
+
+_LEAST_WIDTH = 40
+_GUTTER = "▌ "
+_HEADLINE = ("producer", "producer_version", "framework", "device", "devices", "span_ns")
+"""Run facts named in the header, in this order, without their labels."""
+_VERDICT_STYLE = {
+    "slower": SEVERITY_STYLE[Severity.ERROR],
+    "regression": SEVERITY_STYLE[Severity.ERROR],
+    "cannot-judge": SEVERITY_STYLE[Severity.WARNING],
+}
+"""Colours of verdicts that do not follow from the findings."""
+_TITLE_KEYS = ("source", "trace", "path")
+
+
+def page(report: Report, options: RenderOptions) -> str:
+    """The whole report as text that fits ``options.width``."""
+    width = max(options.width, _LEAST_WIDTH)
+    parts = [
+        header_lines(report, width),
+        verdict_lines(report, width),
+        *(section_lines(section, width, options) for section in report.sections),
+        _findings(report, width),
+        _notes(report, width),
+    ]
+    return to_text(_separated(part for part in parts if part), color=options.color)
+
+
+def _separated(parts: Iterable[list[Text]]) -> Iterable[Text]:
+    for index, part in enumerate(parts):
+        if index:
+            yield Text()
+        yield from part
+
+
+def header_lines(report: Report, width: int) -> list[Text]:
+    """Which trace this is: its name, then what recorded it, on what, for how long."""
+    facts = {fact.key: fact for fact in report.run if fact.value is not None}
+    title = next((_plain(facts[key]) for key in _TITLE_KEYS if key in facts), "")
+    about = [_plain(facts[key]) for key in _HEADLINE if key in facts and key != "producer_version"]
+    if "producer" in facts and "producer_version" in facts:
+        about[0] += f" {_plain(facts['producer_version'])}"
+    lines = paragraph(title, width, style=TITLE)
+    return lines + paragraph(" · ".join(about), width, style=QUIET)
+
+
+def _plain(fact: Fact) -> str:
+    return sentence(format_value(fact.value, fact.unit))
+
+
+def verdict_lines(report: Report, width: int) -> list[Text]:
+    """The sentence that matters most, behind a bar in the colour of the worst finding; then the findings' names."""
+    worst = max((finding.severity for finding in report.findings), key=lambda severity: severity.rank, default=None)
+    style = FINE_STYLE if worst in {None, Severity.INFO} else SEVERITY_STYLE[worst or Severity.INFO]
+    style = _VERDICT_STYLE.get(report.verdict.code, style)
+    text = sentence(report.verdict.sentence)
+    lines = [Text.assemble((_GUTTER, style), (line.plain, STRONG)) for line in paragraph(text, width - len(_GUTTER))]
+    return lines + summary_line(report.findings, width)
+
+
+def section_lines(section: Section, width: int, options: RenderOptions) -> list[Text]:
+    """A heading and the blocks below it; blocks that show nothing leave no trace."""
+    lines = [rule(section.title or section.slug, width)]
+    for block in blocks_for_people(section.blocks):
+        drawn = block_lines(block, width, options)
+        if drawn and len(lines) > 1 and isinstance(block, Grid | Bars | Timeline | Series):
+            lines.append(Text())
+        lines += drawn
+    return lines
+
+
+def block_lines(block: Block, width: int, options: RenderOptions) -> list[Text]:
+    """One block as lines."""
+    match block:
+        case Facts():
+            return facts_lines(block, width)
+        case Grid():
+            return grid_lines(block, width, options.top)
+        case Bars():
+            return bars_lines(block, width, color=options.color)
+        case Timeline():
+            return timeline_lines(block, width)
+        case Series():
+            return series_lines(block, width)
+        case Prose():
+            return paragraph(sentence(block.text), width, first=" " * INDENT)
+
+
+def _findings(report: Report, width: int) -> list[Text]:
+    if not report.findings:
+        return []
+    ordered = by_time_at_stake(report.findings)
+    lines = [rule("Findings", width, "largest time at stake first; stakes may overlap")]
+    for index, finding in enumerate(ordered):
+        lines += [Text()] if index else []
+        said = {step for earlier in ordered[:index] for step in shown_advice(earlier)}
+        lines += finding_lines(finding, width, said)
+    hint = f"Why, and when it misleads: traceviz explain {ordered[0].code}"
+    return [*lines, Text(), *paragraph(sentence(hint), width, first=" " * INDENT, style=QUIET)]
+
+
+def _notes(report: Report, width: int) -> list[Text]:
+    if not report.notes and not report.skipped:
+        return []
+    lines = [rule("Notes", width)]
+    for note in sorted(report.notes, key=lambda note: -note.severity.rank):
+        lines += note_lines(note, width)
+    for what, why in not_measured(report.skipped):
+        lines += skipped_lines(what, why, width, not_there(report))
+    return lines

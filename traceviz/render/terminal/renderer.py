@@ -1,0 +1,24 @@
+"""The report for a terminal, drawn with rich."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from traceviz.render.options import RenderOptions, select
+from traceviz.report import Report
+
+
+class TerminalRenderer:
+    """Text that fits the width asked for; ANSI colour only where asked for.
+
+    The header takes ``source``, ``producer``, ``producer_version``, ``framework``, ``device`` or ``devices`` and
+    ``span_ns`` from the run facts.
+    """
+
+    name: ClassVar[str] = "terminal"
+
+    def render(self, report: Report, options: RenderOptions) -> str:
+        """The page, without trailing spaces, ended by a newline."""
+        from traceviz.render.terminal.page import page  # noqa: PLC0415 (rich takes 0.1 s to import)
+
+        return page(select(report, options.sections), options)

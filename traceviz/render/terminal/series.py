@@ -1,0 +1,19 @@
+"""A series as a plot with its scale at the left and its changes marked below."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from traceviz.render.terminal.lines import INDENT, QUIET, clip, paragraph
+from traceviz.render.terminal.plot import plot
+from traceviz.render.text import sentence
+from traceviz.report import Series
+
+
+def series_lines(series: Series, width: int) -> list[Text]:
+    """The title and the plot; nothing where nothing was measured."""
+    drawn = plot(series, width - INDENT)
+    if not drawn:
+        return []
+    title = paragraph(sentence(series.title), width, first=" " * INDENT, style=QUIET)
+    return [*title, *(Text(" " * INDENT + clip(line, width - INDENT)) for line in drawn)]

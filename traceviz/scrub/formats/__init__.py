@@ -1,0 +1,1 @@
+"""How each format is written again without what is private."""

@@ -1,0 +1,108 @@
+"""JSON documents of few members, such as manifests and headers: what is private by its key, and what by its text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from traceviz.scrub.secrets.properties import is_private, is_private_text, is_program_only, is_source, without_folders
+from traceviz.scrub.secrets.secrets import (
+    REMOVED,
+    Redactor,
+    Secret,
+    base_name,
+    secrets_of_arguments,
+    secrets_of_property,
+    secrets_of_text,
+    secrets_of_variable,
+)
+
+CLEANED = "texts cleaned of paths and secrets"
+PROPERTIES = "private properties"
+
+_COMMAND_KEY = re.compile("arg|cmd|command", re.IGNORECASE)
+"""Keys of command lines, whose first word is the program: not private, and in many names."""
+
+_VERSIONS = frozenset({"version", "versions"})
+"""Keys of members whose texts are versions: ``{"versions": {"tensorrt": "10.0.1.6"}}``."""
+
+Keeps = Callable[[str, str], bool]
+"""Whether a text stays under its key."""
+
+
+def secrets_of_document(value: Any, key: str = "") -> Iterator[Secret]:
+    """What a document gives away: by private keys (the environment, a command line), and by the shape of texts."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from secrets_of_text(str(name).encode(errors="replace"))
+            if is_private(key) and isinstance(inner, str):
+                yield from secrets_of_variable(str(name).encode(errors="replace"), inner.encode(errors="replace"))
+            yield from secrets_of_document(inner, _inner_key(key, str(name)))
+    elif isinstance(value, list):
+        texts = [inner.encode(errors="replace") for inner in value if isinstance(inner, str)]
+        if is_private(key):
+            yield from secrets_of_arguments(texts[1:] if _COMMAND_KEY.search(key) else texts)
+        for inner in value:
+            yield from secrets_of_document(inner, key)
+    elif isinstance(value, str):
+        text = value.encode(errors="replace")
+        yield from secrets_of_property(key, text)
+        if is_private_text(key) and not is_program_only(value):
+            yield from secrets_of_variable(key.encode(errors="replace"), text)
+            yield from secrets_of_arguments(text.split()[1:] if _COMMAND_KEY.search(key) else ())
+
+
+def clean_document(
+    value: Any, redactor: Redactor, removed: Counter[str], keeps: Keeps | None = None, key: str = ""
+) -> Any:
+    """``value`` without what is private; counts in ``removed`` what goes.
+
+    Args:
+        value: What ``json.loads`` gives.
+        redactor: Cleans texts.
+        removed: Counts by kind.
+        keeps: Whether a text stays, cleaned, under a key that is not private anyway; ``None`` for any.
+        key: The key that ``value`` stands under.
+    """
+    if isinstance(value, dict | list) and value and is_private(key):
+        removed[PROPERTIES] += 1
+        return REMOVED.decode()
+    if isinstance(value, dict):
+        return {
+            _clean_text(str(name), redactor, removed): clean_document(
+                inner, redactor, removed, keeps, _inner_key(key, str(name))
+            )
+            for name, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [clean_document(inner, redactor, removed, keeps, key) for inner in value]
+    if not isinstance(value, str) or not value:
+        return value
+    if is_private_text(key) or (keeps is not None and not keeps(key, value)):
+        removed[PROPERTIES] += value != REMOVED.decode()
+        return REMOVED.decode()
+    return _clean_text(value, redactor, removed, key)
+
+
+def _inner_key(key: str, name: str) -> str:
+    """The key that judges what stands under ``name`` in a member ``key``: what is in private members is private."""
+    if is_private(key):
+        return key
+    return f"{key}.{name}" if key in _VERSIONS else name
+
+
+def _clean_text(value: str, redactor: Redactor, removed: Counter[str], key: str = "") -> str:
+    is_path = value.startswith(("/", "~", "./", "../")) or value[1:3] == ":\\"
+    text = value.encode(errors="replace")
+    text = without_folders(text) if is_source(key) else base_name(text) if is_path and " " not in value else text
+    clean = redactor.clean_property(key, text).decode("utf-8", "replace")
+    removed[CLEANED] += clean != value
+    return clean
+
+
+def encoded(value: Any) -> bytes:
+    """``value`` as JSON in which no character is escaped that need not be: a search sees what a reader does."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")

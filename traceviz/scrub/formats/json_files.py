@@ -1,0 +1,82 @@
+"""Scrubbing small JSON files, also of one document a line: manifests, and what collectors note of themselves."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from traceviz.errors import DamagedTraceError
+from traceviz.scrub.formats.documents import clean_document, encoded, secrets_of_document
+from traceviz.scrub.result import Outcome
+from traceviz.scrub.secrets.search import leak, position_of_secret
+from traceviz.scrub.secrets.secrets import Redactor, Secret
+
+OWN_WORDS = tuple(
+    b"manifest scrubbed raw tables inject status processes problems plugins profile trace train validation part "
+    b"parquet json jsonl nsys nvtx jax torch tensorflow resources report kind version name tags command left_out "
+    b"exit code signal window first_step steps delay_s duration_s rate_hz collectors state detail fix sources "
+    b"facts machine cores usable cpu sockets memory kernel container gpus driver ordinal uuid versions settings "
+    b"pid usage overhead recorded unused failed finished framework samples parts missed options device_tracer".split()
+)
+"""Words of file names and keys that traceviz and profilers write: a user of such a name must not change them."""
+MOST_BYTES = 64 << 20
+"""A longer file is no description of a run."""
+
+
+def secrets_of_json_file(source: Path) -> Iterator[Secret]:
+    """What a document, or several, gives away.
+
+    Raises:
+        DamagedTraceError: it cannot be read as JSON.
+    """
+    for document in _documents(source):
+        yield from secrets_of_document(document)
+
+
+def scrub_json_file(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
+    """Write a scrubbed copy of the JSON file ``source`` to ``target``.
+
+    Args:
+        source: The file. It is only read.
+        target: The file to write.
+        known: Secrets that other files gave away.
+
+    Returns:
+        What was removed and how often, the number of secrets looked for, and the bytes searched for them.
+
+    Raises:
+        DamagedTraceError: ``source`` is no JSON.
+        OutputError: a secret would have stayed in the output.
+    """
+    documents = _documents(source)
+    found = [secret for document in documents for secret in secrets_of_document(document)]
+    redactor = Redactor.of([*found, *known], OWN_WORDS)
+    removed: Counter[str] = Counter()
+    content = b"".join(encoded(clean_document(one, redactor, removed)) + b"\n" for one in documents)
+    check_content(content, redactor)
+    target.write_bytes(content)
+    return +removed, len(redactor.secrets), len(content)
+
+
+def check_content(content: bytes, redactor: Redactor) -> None:
+    """Raise :class:`OutputError` where a secret is in a text that is about to be written."""
+    if position_of_secret(content, redactor.spelled) >= 0:
+        raise leak("in a description of the run")
+
+
+def _documents(source: Path) -> list[Any]:
+    """The document of a file, or that of each line; a last line that was cut off is left out."""
+    try:
+        if source.stat().st_size > MOST_BYTES:
+            raise DamagedTraceError(f"{source} is too long for a description.")
+        text = source.read_bytes().decode("utf-8", "replace")
+        if not source.name.endswith(".jsonl"):
+            return [json.loads(text)]
+        lines = [line for line in text.splitlines() if line.strip()]
+        whole = lines if text.endswith("\n") else lines[:-1]
+        return [json.loads(line) for line in whole]
+    except (OSError, ValueError, RecursionError) as error:
+        raise DamagedTraceError(f"{source} is no JSON that can be written again.", str(error)) from error

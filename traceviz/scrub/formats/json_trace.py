@@ -1,0 +1,304 @@
+"""Scrubbing JSON traces, of PyTorch's profiler and of TensorFlow's and JAX's: as streams, plain or gzip.
+
+The file is read twice: for what is private in it, and to write it again. Numbers and signs are copied. Of the members
+beside the events texts stay that are known to be harmless; in events a text goes where its key says that it names a
+person, a machine, a place or a command, and others are cleaned.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.shared.json_grammar import BrokenError, CutError
+from traceviz.parsers.shared.json_stream import GZIP_MAGIC, TextStream
+from traceviz.scrub.formats import json_text
+from traceviz.scrub.formats.documents import CLEANED, PROPERTIES, clean_document, encoded, secrets_of_document
+from traceviz.scrub.formats.json_text import Segment, What, parsed, quoted_of, text_of
+from traceviz.scrub.secrets.addresses import is_version
+from traceviz.scrub.secrets.file_names import secrets_of_file_name
+from traceviz.scrub.secrets.properties import (
+    is_private,
+    is_private_text,
+    is_source,
+    keeps_setting,
+    without_folder,
+    without_folders,
+)
+from traceviz.scrub.secrets.search import check_stream, leak
+from traceviz.scrub.secrets.secrets import (
+    REMOVED,
+    Redactor,
+    Secret,
+    cached,
+    secrets_of_property,
+    secrets_of_text,
+    secrets_of_variable,
+)
+
+_KEPT_HEADERS = frozenset(
+    {"displayTimeUnit", "name", "backend", "backend_config", "pg_name", "pg_desc", "category", "pg_type"}
+)
+"""Members beside the events, at any depth, whose text stays; others stay where :func:`keeps_setting` says so."""
+_OWN_WORDS = tuple(
+    b"traceEvents schemaVersion deviceProperties distributedInfo displayTimeUnit baseTimeNanoseconds metadata name "
+    b"cat ph ts dur pid tid args id bp python_function cpu_op kernel user_annotation gpu_user_annotation "
+    b"thread_name process_name process_labels labels stream device grid block bytes correlation context python "
+    b"python3 Trace Spans Traces".split()
+)
+"""Words of the format: a user of such a name must not change them."""
+_CALLS = rb"(?:kernel|gpu_memcpy|gpu_memset|cuda_runtime|cuda_driver|cpu_op|Kernel|Memcpy|Memset|Runtime|Operator)"
+_TEXT = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
+_NAMES = re.compile(
+    rb'"cat"\s*:\s*"%b"\s*,\s*"name"\s*:\s*%b|"name"\s*:\s*%b\s*,\s*"cat"\s*:\s*"%b"' % (_CALLS, _TEXT, _TEXT, _CALLS)
+)
+"""Names of kernels, calls and operations, in either order of the members."""
+_MOST_KNOWN = 1 << 20
+"""Tokens remembered at once; beyond, what was seen is looked at again."""
+
+
+def secrets_of_json_trace(source: Path) -> list[Secret]:
+    """What a JSON trace gives away, as far as it can be read."""
+    return _survey(source, lenient=True)[0]
+
+
+def scrub_json_trace(source: Path, target: Path, known: Iterable[Secret] = ()) -> tuple[Counter[str], int, int]:
+    """Write a scrubbed copy of the JSON trace ``source`` to ``target``, compressed as the source is.
+
+    Args:
+        source: The file. It is only read.
+        target: The file to write.
+        known: Secrets that other files gave away.
+
+    Returns:
+        What was removed and how often, the number of secrets looked for, and the bytes of text searched for them.
+
+    Raises:
+        DamagedTraceError: ``source`` breaks off, or is no JSON.
+        OutputError: a secret would have stayed in the output.
+    """
+    found, vocabulary = _survey(source)
+    redactor = Redactor.of([*found, *known], [*vocabulary, *_OWN_WORDS])
+    writer = _Writer(redactor)
+    with source.open("rb") as file:
+        compressed = file.read(2) == GZIP_MAGIC
+    with _explained(source), _new_text(target, compressed=compressed) as output:
+        for segment in json_text.segments(source):
+            output.write(writer.segment(segment))
+    return +writer.removed, len(redactor.secrets), _check(target, redactor)
+
+
+@contextmanager
+def _new_text(target: Path, *, compressed: bool) -> Iterator[IO[bytes]]:
+    """The file to write; where it is gzip, without a name and a time in its header."""
+    with target.open("wb") as file:
+        if compressed:
+            with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+                yield cast("IO[bytes]", packed)
+        else:
+            yield file
+
+
+@contextmanager
+def _explained(source: Path) -> Iterator[None]:
+    try:
+        yield
+    except (CutError, BrokenError):
+        raise DamagedTraceError(
+            f"{source} is damaged: what cannot be read cannot be checked.", "A value in it is no JSON."
+        ) from None
+
+
+# --- what is private in this file ------------------------------------------------------------------------------------
+
+
+def _survey(source: Path, *, lenient: bool = False) -> tuple[list[Secret], set[bytes]]:
+    """Secrets, and names of kernels and calls; ``lenient``: of a damaged file those before the damage."""
+    found = set(secrets_of_file_name(source))
+    names: set[bytes] = set()
+    seen: set[bytes] = set()
+    try:
+        with _explained(source):
+            for segment in json_text.segments(source):
+                if segment.what is What.HEADER:
+                    found.update(secrets_of_document(_value(segment.text), segment.key))
+                elif segment.what is What.EVENTS:
+                    names.update(first or second for first, second in _NAMES.findall(segment.text))
+                    seen = seen if len(seen) < _MOST_KNOWN else set()
+                    new = set(json_text.tokens(segment.text)) - seen
+                    seen |= new
+                    found.update(_secrets_of_tokens(new))
+                    found.update(_secrets_of_containers(segment.text, new))
+    except DamagedTraceError:
+        if not lenient:
+            raise
+    return list(found), names
+
+
+def _secrets_of_tokens(tokens: Iterable[bytes]) -> Iterator[Secret]:
+    for token in map(parsed, tokens):
+        text = _decoded(token.value) if token.value is not None else b""
+        key = _decoded(token.key) if token.key is not None else b""
+        yield from secrets_of_property(key.decode("utf-8", "replace"), text)
+        yield from secrets_of_text(key)
+        if text and is_private_text(key.decode("utf-8", "replace")):
+            yield from secrets_of_variable(key, text)
+
+
+def _secrets_of_containers(text: bytes, tokens: Iterable[bytes]) -> Iterator[Secret]:
+    if any(_opens_private(token) for token in tokens):
+        for begin, end, key in json_text.containers(text, _is_private):
+            yield from secrets_of_document(_value(text[begin:end]), _decoded(key).decode("utf-8", "replace"))
+
+
+def _opens_private(token: bytes) -> bool:
+    if token[-1:] not in (b"{", b"["):
+        return False
+    taken = parsed(token)
+    return bool(taken.opens) and taken.key is not None and _is_private(taken.key)
+
+
+def _is_private(key: bytes) -> bool:
+    return is_private(_decoded(key).decode("utf-8", "replace"))
+
+
+def _decoded(quoted: bytes) -> bytes:
+    try:
+        return text_of(quoted)
+    except ValueError:
+        return quoted
+
+
+def _value(text: bytes) -> Any:
+    """A value of the file; what is no JSON by the standard as its text."""
+    try:
+        return json.loads(text.decode("utf-8", "replace"), strict=False)
+    except (ValueError, RecursionError):
+        return text.decode("utf-8", "replace")
+
+
+# --- writing the file again ------------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Writes segments again, and counts what it takes out."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.removed: Counter[str] = Counter()
+        self._redactor = redactor
+        self._clean = cached(lambda text: redactor.clean(without_folder(text)))
+        self._known: dict[bytes, tuple[bytes, str]] = {}
+
+    def segment(self, segment: Segment) -> bytes:
+        """What the output gets for ``segment``."""
+        if segment.what is What.HEADER:
+            return self._header(segment)
+        return self._events(segment.text) if segment.what is What.EVENTS else self._glue(segment.text)
+
+    def _header(self, segment: Segment) -> bytes:
+        value = _value(segment.text)
+        if not isinstance(value, str | dict | list):
+            return segment.text
+        return encoded(clean_document(value, self._redactor, self.removed, _keeps_header, segment.key))
+
+    def _glue(self, text: bytes) -> bytes:
+        return json_text.replaced(text, self._token) if text.startswith(b'"') else text
+
+    def _events(self, text: bytes) -> bytes:
+        distinct = set(json_text.tokens(text))
+        if any(map(_opens_private, distinct)):
+            text = self._without_containers(text)
+        new = [token for token in distinct if self._result(token)[0] != token]
+        return json_text.replaced(text, self._token) if new else text
+
+    def _without_containers(self, text: bytes) -> bytes:
+        parts, at = [], 0
+        for begin, end, _ in json_text.containers(text, _is_private):
+            empty = not text[begin + 1 : end - 1].strip()
+            self.removed[PROPERTIES] += not empty
+            parts += [text[at:begin], text[begin:end] if empty else b'"%b"' % REMOVED]
+            at = end
+        return b"".join([*parts, text[at:]])
+
+    def _token(self, token: bytes) -> bytes:
+        new, noun = self._result(token)
+        if noun:
+            self.removed[noun] += 1
+        return new
+
+    def _result(self, token: bytes) -> tuple[bytes, str]:
+        """What the output gets for ``token``, and what that takes out."""
+        known = self._known.get(token)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[token] = self._fresh(token)
+        return known
+
+    def _fresh(self, token: bytes) -> tuple[bytes, str]:
+        key, between, value, opens = parsed(token)
+        noun = ""
+        name = b""
+        if key is not None:
+            name = _decoded(key)
+            key, changed = _changed(key, self._redactor.clean)
+            noun = CLEANED if changed else ""
+        if value is not None:
+            word = name.decode("utf-8", "replace")
+            if is_private_text(word) and value:
+                noun = PROPERTIES if value != REMOVED else noun
+                value = REMOVED
+            else:
+                value, changed = _changed(value, self._cleaner(word))
+                noun = CLEANED if changed else noun
+        texts = b'"%b"' % key + between if key is not None else b""
+        return texts + (b'"%b"' % value if value is not None else opens), noun
+
+    def _cleaner(self, key: str) -> Callable[[bytes], bytes]:
+        """How texts under ``key`` are cleaned."""
+        if is_source(key):
+            return self._place
+        return lambda text: text if self._is_version(key, text) else self._clean(text)
+
+    def _is_version(self, key: str, text: bytes) -> bool:
+        return is_version(key, text.decode("utf-8", "replace")) and not self._redactor.holds(text)
+
+    def _place(self, text: bytes) -> bytes:
+        return self._redactor.clean_message(without_folders(text))
+
+
+def _changed(quoted: bytes, clean: Callable[[bytes], bytes]) -> tuple[bytes, bool]:
+    """A text between its quotes, cleaned, and whether that changed it. What no reader can decode goes."""
+    try:
+        text = text_of(quoted)
+    except ValueError:
+        return REMOVED, True
+    new = clean(text)
+    return (quoted, False) if new == text else (quoted_of(new), True)
+
+
+def _keeps_header(key: str, text: str) -> bool:
+    return key in _KEPT_HEADERS or keeps_setting(key, text)
+
+
+# --- the check -------------------------------------------------------------------------------------------------------
+
+
+def _check(target: Path, redactor: Redactor) -> int:
+    """Read the file back: its text, whatever a reader makes of it, and its texts as a reader decodes them."""
+    size = check_stream(TextStream(target).blocks(json_text.BLOCK_BYTES), redactor.spelled)
+    seen: set[bytes] = set()
+    for segment in json_text.segments(target) if redactor.secrets else ():
+        new = {token for token in json_text.tokens(segment.text) if b"\\" in token} - seen
+        seen = (seen | new) if len(seen) < _MOST_KNOWN else new
+        for token in map(parsed, new):
+            if any(redactor.holds(_decoded(text)) for text in (token.key, token.value) if text is not None):
+                raise leak("in a text")
+    return size

@@ -1,0 +1,247 @@
+"""Scrubbing ``parquetdir`` exports of Nsight Systems: the tables of an SQLite export, each as a Parquet file.
+
+What may stay of them is the same, and decided in one place: the tables become a temporary database, that is scrubbed
+(:mod:`traceviz.scrub.formats.nsys_sqlite`), and Parquet again::
+
+    StringIds.parquet, NVTX_EVENTS.parquet ... -> database -> scrubbed database -> NVTX_EVENTS.parquet ...
+
+Names that the Parquet file holds itself, in place of their number, are numbered in between.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from traceviz.errors import DamagedTraceError, OutputError
+from traceviz.parsers.nsys.parquetdir import SUFFIX
+from traceviz.parsers.shared.arrow import nulls
+from traceviz.parsers.shared.sqlite_arrow import BATCH_ROWS
+from traceviz.scrub.formats import nsys_policy as policy
+from traceviz.scrub.formats.nsys_sqlite import scrubbed_database, secrets_of_database
+from traceviz.scrub.formats.sqlite_copy import explained, quoted
+from traceviz.scrub.result import Outcome
+from traceviz.scrub.secrets.search import check_file, leak
+from traceviz.scrub.secrets.secrets import Redactor, Secret
+
+_STRINGS = "StringIds"
+_TELLING = frozenset({_STRINGS, *policy.KEY_VALUE_TABLES, "TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE"})
+"""Tables that hold what is looked for elsewhere."""
+
+_FIRST_OF_NAMES = 1 << 40
+"""Number of the first name that has none in the source."""
+
+
+def secrets_of_nsys_parquet(source: Path) -> list[Secret]:
+    """What a ``parquetdir`` export gives away.
+
+    Raises:
+        DamagedTraceError: it cannot be read to its end.
+    """
+    with tempfile.TemporaryDirectory(prefix="traceviz-") as spool:
+        database = Path(spool) / "source"
+        _write_database(source, database, lambda table: table in _TELLING)
+        return secrets_of_database(database)
+
+
+def scrub_nsys_parquet(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
+    """Write a scrubbed copy of a ``parquetdir`` export into the empty folder ``target``.
+
+    Args:
+        source: The folder. It is only read.
+        target: An empty folder.
+        known: Secrets that other files gave away.
+
+    Returns:
+        What was removed and how often, the number of secrets looked for, and the bytes searched for them.
+
+    Raises:
+        DamagedTraceError: a file of ``source`` cannot be read to its end.
+        OutputError: ``target`` cannot be written, or a secret would have stayed in it.
+    """
+    with tempfile.TemporaryDirectory(prefix="traceviz-") as spool:
+        database, clean = Path(spool) / "source", Path(spool) / "clean"
+        layouts = _write_database(source, database, lambda _: True)
+        removed, redactor = scrubbed_database(database, clean, known)
+        with explained(source), closing(sqlite3.connect(clean)) as db:
+            db.text_factory = lambda text: text.decode("utf-8", "replace")
+            for layout in layouts:
+                _write_parquet(db, layout, target)
+    return removed, len(redactor.secrets), sum(_check(path, redactor) for path in sorted(target.iterdir()))
+
+
+# --- from Parquet to a database --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """A table as its file has it.
+
+    Args:
+        name: Its name.
+        schema: Columns of the file.
+    """
+
+    name: str
+    schema: pa.Schema
+
+    def declaration(self) -> str:
+        """SQL that creates the table."""
+        columns = ", ".join(f"{quoted(one.name)} {_declared(self.name, one)}" for one in self.schema)
+        return f"CREATE TABLE {quoted(self.name)} ({columns})"
+
+
+@dataclass(slots=True)
+class _Strings:
+    """Numbers of names that stand in columns in place of their number."""
+
+    free: Iterator[int]
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def numbered(self, values: Any) -> Any:
+        """An array of texts as an array of numbers."""
+        encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        ids = [None if text is None else self._number(_text(text)) for text in encoded.dictionary.to_pylist()]
+        return pc.take(pa.array(ids, pa.int64()), encoded.indices)
+
+    def _number(self, text: str) -> int:
+        if text not in self.numbers:
+            self.numbers[text] = next(self.free)
+        return self.numbers[text]
+
+
+def _write_database(source: Path, database: Path, wanted: Callable[[str], bool]) -> list[_Layout]:
+    """Write the tables of ``source`` into a new database; returns how its files lay them out."""
+    files = [path for path in sorted(source.glob("*" + SUFFIX)) if path.is_file() and not path.is_symlink()]
+    with explained(source), closing(sqlite3.connect(database)) as db:
+        db.execute("PRAGMA journal_mode = OFF")
+        db.execute("PRAGMA synchronous = OFF")
+        strings = _Strings(count(_FIRST_OF_NAMES))
+        layouts = [_load(db, path, strings) for path in files if wanted(path.stem)]
+        if strings.numbers:
+            _add_strings(db, strings, has_table=any(layout.name == _STRINGS for layout in layouts))
+        db.commit()
+    return layouts
+
+
+def _load(db: sqlite3.Connection, path: Path, strings: _Strings) -> _Layout:
+    try:
+        with pq.ParquetFile(path) as file:
+            layout = _Layout(path.stem, file.schema_arrow)
+            db.execute(layout.declaration())
+            insert = f"INSERT INTO {quoted(path.stem)} VALUES ({', '.join('?' * len(layout.schema))})"  # noqa: S608
+            for batch in file.iter_batches(BATCH_ROWS):
+                columns = [_stored(layout.name, one, batch[one.name], strings) for one in layout.schema]
+                db.executemany(insert, zip(*(column.to_pylist() for column in columns), strict=True))
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+        raise DamagedTraceError(f"{path} cannot be read.", str(error), "Export the report again.") from error
+    return layout
+
+
+def _add_strings(db: sqlite3.Connection, strings: _Strings, *, has_table: bool) -> None:
+    if not has_table:
+        db.execute(f"CREATE TABLE {_STRINGS} (id INTEGER, value TEXT)")
+    rows = ((number, text) for text, number in strings.numbers.items())
+    db.executemany(f"INSERT INTO {_STRINGS} (id, value) VALUES (?, ?)", rows)  # noqa: S608 (a constant)
+
+
+def _declared(table: str, column: pa.Field[Any]) -> str:
+    kind = _values(column.type)
+    if _is_name(table, column) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return "INTEGER"
+    return "REAL" if pa.types.is_floating(kind) else "TEXT"
+
+
+def _is_name(table: str, column: pa.Field[Any]) -> bool:
+    """Whether a column of names holds the names themselves."""
+    return _is_text(_values(column.type)) and policy.refers_to_name(table, column.name)
+
+
+def _values(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return any(test(kind) for test in tests)
+
+
+def _stored(table: str, column: pa.Field[Any], values: Any, strings: _Strings) -> Any:
+    """A column as the database gets it; what is neither number nor text is not known to be harmless, and goes."""
+    if _is_name(table, column):
+        return strings.numbered(values)
+    if pa.types.is_uint64(column.type):
+        return values.view(pa.int64())
+    if _is_text(_values(column.type)) or pa.types.is_boolean(column.type):
+        return values
+    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    return values if is_number else pa.nulls(len(values))
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("utf-8", "replace")
+
+
+# --- and back --------------------------------------------------------------------------------------------------------
+
+
+def _write_parquet(db: sqlite3.Connection, layout: _Layout, target: Path) -> None:
+    """Write a table of the scrubbed database as the source laid it out, without what its file said beside."""
+    plain = pa.schema([pa.field(one.name, _written(one.type), nullable=True) for one in layout.schema])
+    columns = ", ".join(_selected(layout.name, one) for one in layout.schema)
+    last = f" WHERE id < {_FIRST_OF_NAMES}" if layout.name == _STRINGS else ""
+    rows = db.execute(f"SELECT {columns} FROM {quoted(layout.name)}{last}")  # noqa: S608 (quoted)
+    try:
+        with pq.ParquetWriter(target / (layout.name + SUFFIX), plain, compression="zstd") as writer:
+            while batch := rows.fetchmany(BATCH_ROWS):
+                arrays = [_array(values, one.type) for values, one in zip(zip(*batch, strict=True), plain, strict=True)]
+                writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=plain))
+    except (OSError, pa.ArrowException) as error:
+        raise OutputError(f"{layout.name}{SUFFIX} cannot be written.", str(error)) from error
+
+
+def _selected(table: str, column: pa.Field[Any]) -> str:
+    if _is_name(table, column):
+        return f"(SELECT value FROM {_STRINGS} WHERE id = {quoted(table)}.{quoted(column.name)})"  # noqa: S608
+    return quoted(column.name)
+
+
+def _written(kind: pa.DataType) -> pa.DataType:
+    """The type of a column in the output: texts without dictionaries, which may hold what no row refers to."""
+    return pa.string() if _is_text(_values(kind)) else kind
+
+
+def _array(values: tuple[Any, ...], kind: pa.DataType) -> Any:
+    if pa.types.is_uint64(kind):
+        return pa.array(values, pa.int64()).view(kind)
+    if pa.types.is_boolean(kind):
+        return pa.array(values, pa.int8()).cast(kind)
+    is_known = _is_text(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    return pa.array(values, kind) if is_known else nulls(len(values), kind)
+
+
+def _check(path: Path, redactor: Redactor) -> int:
+    """Read a file back and look for secrets in its texts, its names, and its bytes; returns the bytes of text."""
+    table = pq.read_table(path)
+    size = 0
+    for name in (path.name, *table.column_names):
+        if redactor.holds(name.encode()):
+            raise leak("in the name of a table or column")
+    for column in table.columns:
+        if _is_text(column.type):
+            texts = [text.encode() for text in pc.unique(column).to_pylist() if text is not None]
+            size += sum(map(len, texts))
+            if any(map(redactor.holds, texts)):
+                raise leak(f"in {path.name}")
+    check_file(path, redactor.spelled, words=False)
+    return size

@@ -1,0 +1,356 @@
+"""Scrubbing an Nsight Systems SQLite database: a new one is built from what may stay, and then searched byte by byte.
+
+Nothing is deleted from a copy, since a deleted row stays in the pages of its file. The source is attached read-only;
+row by row and column by column the output gets what :mod:`traceviz.scrub.formats.nsys_policy` lets through. Indexes, views and
+triggers are not carried over.
+"""
+# ruff: noqa: S608 (names of tables and columns cannot be bound as parameters; they are quoted)
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+
+from traceviz.errors import UnknownFormatError
+from traceviz.scrub.formats import nsys_policy as policy
+from traceviz.scrub.formats.nsys_policy import Treatment
+from traceviz.scrub.formats.sqlite_copy import (
+    MAGIC,
+    TEXTUAL,
+    Column,
+    attached,
+    columns_of,
+    explained,
+    number,
+    quoted,
+    tables_of,
+)
+from traceviz.scrub.result import Outcome
+from traceviz.scrub.secrets.search import check_file, leak
+from traceviz.scrub.secrets.secrets import (
+    SQL_WORDS,
+    Redactor,
+    Secret,
+    base_name,
+    cached,
+    secrets_of_arguments,
+    secrets_of_identity,
+    secrets_of_variable,
+    variables_of_block,
+)
+
+__all__ = ["MAGIC", "scrub_database", "secrets_of_database"]
+
+
+_PROCESS_BITS = -(1 << 24)  # a global thread id without the bits of the thread is the global id of its process
+_CLEANED = "texts cleaned of paths and secrets"
+_FUNCTIONS = {
+    Treatment.CLEAN: "clean",
+    Treatment.MESSAGE: "clean_message",
+    Treatment.METRICS: "clean_metrics",
+    Treatment.PROGRAM: "clean_program",
+}
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
+
+
+def secrets_of_database(source: Path) -> list[Secret]:
+    """What an Nsight Systems database gives away.
+
+    Raises:
+        DamagedTraceError: it cannot be read to its end.
+    """
+    with explained(source), closing(attached(source, None)) as db:
+        return _found(db, tables_of(db), Counter())
+
+
+def scrub_database(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
+    """Write a scrubbed copy of the database ``source`` to ``target``.
+
+    Args:
+        source: The file. It is only read.
+        target: The file to write.
+        known: Secrets that other files gave away.
+
+    Returns:
+        What was removed and how often, the number of secrets looked for, and the bytes searched for them.
+
+    Raises:
+        UnknownFormatError: ``source`` is no Nsight Systems database.
+        DamagedTraceError: it cannot be read to its end.
+        OutputError: ``target`` cannot be written, or a secret would have stayed in it.
+    """
+    removed, redactor = scrubbed_database(source, target, known)
+    return removed, len(redactor.secrets), check_file(target, redactor.spelled)
+
+
+def scrubbed_database(source: Path, target: Path, known: Iterable[Secret] = ()) -> tuple[Counter[str], Redactor]:
+    """Write a scrubbed copy as :func:`scrub_database` does; its texts are checked, its bytes are not.
+
+    Returns:
+        What was removed and how often, and what removed it.
+    """
+    with explained(source), closing(attached(source, target)) as db:
+        tables = tables_of(db)
+        _check_is_of_nsys(tables, source)
+        removed: Counter[str] = Counter()
+        _create_owners(db, tables)
+        redactor = Redactor.of([*_found(db, tables, removed), *known], _vocabulary(db, tables))
+        _define_functions(db, redactor)
+        for name, columns in tables.items():
+            if name != "StringIds":
+                removed.update(
+                    _copy(db, name, columns, _row_filter(name, columns, has_samples="COMPOSITE_EVENTS" in tables))
+                )
+        if "StringIds" in tables:
+            removed.update(_copy_strings(db, tables))
+        db.commit()
+        _check_texts(db, tables, redactor)
+    return +removed, redactor
+
+
+def _check_is_of_nsys(tables: Iterable[str], source: Path) -> None:
+    if not any(name.startswith(("CUPTI_", "TARGET_INFO_", "NVTX_EVENTS")) or name == "StringIds" for name in tables):
+        raise UnknownFormatError(
+            f"{source} is a SQLite database, but not one of Nsight Systems.",
+            f"Its tables: {', '.join(sorted(tables)[:8]) or 'none'}.",
+            "scrub rewrites exports of nsys and folders of traceviz convert.",
+        )
+
+
+# --- what is private in this file ------------------------------------------------------------------------------------
+
+
+def _found(db: sqlite3.Connection, tables: Iterable[str], removed: Counter[str]) -> list[Secret]:
+    """Secrets of every place where a report is known to hold some; counts them by kind in ``removed``."""
+    found: list[Secret] = []
+    for table in policy.KEY_VALUE_TABLES:
+        if table in tables:
+            facts = db.execute(f"SELECT CAST(name AS BLOB), CAST(value AS BLOB) FROM source.{table}").fetchall()
+            found += _secrets_of_facts([(name or b"", value or b"") for name, value in facts], removed)
+    if "StringIds" in tables:  # nsys keeps whole environments of processes, also of other people's
+        blocks = "SELECT CAST(value AS BLOB) FROM source.StringIds WHERE instr(CAST(value AS BLOB), x'00') > 0"
+        for (block,) in db.execute(blocks):
+            removed["environments of processes, also of other people's"] += 1
+            found += _secrets_of_variables(variables_of_block(block))
+    for table in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE"):
+        if any(column.name == "uuid" for column in columns_of(db, table)):
+            rows = db.execute(f"SELECT DISTINCT CAST(uuid AS BLOB) FROM source.{table} WHERE length(uuid) >= 16")
+            found += [Secret(uuid, certain=True) for (uuid,) in rows]
+    return found
+
+
+def _secrets_of_facts(facts: list[tuple[bytes, bytes]], removed: Counter[str]) -> Iterator[Secret]:
+    arguments = []
+    for name, value in facts:
+        key = name.rpartition(b":")[2]
+        if key == b"ENVIRONMENT_VARIABLE":
+            variable, _, text = value.partition(b"=")
+            removed["environment variables"] += 1
+            yield from secrets_of_variable(variable, text.removeprefix(b'"').removesuffix(b'"'))
+        elif key == b"DeviceEnvironment":
+            variables = variables_of_block(value)
+            removed["environment variables"] += len(variables)
+            yield from _secrets_of_variables(variables)
+        elif key.startswith(b"ARGUMENT_"):
+            arguments.append(value)
+        elif key in (b"Hostname", b"EXPORT_HOST", b"DEVICE_DISPLAY_NAME"):
+            removed["host names"] += 1
+            yield from secrets_of_identity(value)
+        elif key in (b"USER_NAME", b"EXPORT_USER"):
+            removed["user names"] += bool(value)
+            yield from secrets_of_identity(value)
+        elif value.startswith((b"/", b"~")) or value[1:3] == b":\\":
+            removed["folders and files of the capture"] += 1
+            yield from secrets_of_variable(b"", value)
+    removed["command-line arguments"] += len(arguments)
+    yield from secrets_of_arguments(arguments)
+
+
+def _secrets_of_variables(variables: Iterable[tuple[bytes, bytes]]) -> Iterator[Secret]:
+    return chain.from_iterable(secrets_of_variable(name, value) for name, value in variables)
+
+
+def _vocabulary(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]]) -> Iterator[bytes]:
+    """Names of kernels, functions and the programs that were profiled, and of the tables themselves."""
+    yield SQL_WORDS
+    for name, columns in tables.items():
+        yield b" ".join([name.encode(), *(column.name.encode() for column in columns)])
+    if {"globalPid", "name"} <= {column.name for column in tables.get("PROCESSES", ())}:
+        programs = "SELECT CAST(name AS BLOB) FROM source.PROCESSES JOIN owners ON process = globalPid"
+        yield from (base_name(name or b"") for (name,) in db.execute(programs))
+    if "StringIds" not in tables:
+        return
+    for column in chain.from_iterable(tables.values()):
+        if policy.is_vocabulary(column.table, column.name):
+            ids = f"SELECT {column.quoted} FROM source.{quoted(column.table)}"
+            for (name,) in db.execute(f"SELECT CAST(value AS BLOB) FROM source.StringIds WHERE id IN ({ids})"):
+                yield name or b""
+
+
+# --- copying what may stay -------------------------------------------------------------------------------------------
+
+
+def _define_functions(db: sqlite3.Connection, redactor: Redactor) -> None:
+    """SQL functions; they take and give blobs, since text may hold NULs and bytes that are no UTF-8."""
+    new_numbers: dict[int, int] = {}  # one for the whole file: hardware ids join tables with each other
+
+    def renumber(value: int) -> int:
+        return new_numbers.setdefault(value, len(new_numbers) + 1)
+
+    def clean_metrics(data: bytes) -> bytes:
+        return redactor.clean(_numeric_members(data))
+
+    def clean_program(name: bytes) -> bytes:
+        return redactor.clean(base_name(name))
+
+    clean, message, program = cached(redactor.clean), cached(redactor.clean_message), cached(clean_program)
+    db.create_function("clean", 1, clean, deterministic=True)
+    db.create_function("clean_message", 1, message, deterministic=True)
+    db.create_function("clean_program", 1, program, deterministic=True)
+    db.create_function("clean_metrics", 1, clean_metrics, deterministic=True)
+    db.create_function("clean_module", 1, cached(redactor.clean_module), deterministic=True)
+    db.create_function("renumber", 1, renumber)
+    db.create_function("keeps_fact", 2, lambda name, value: policy.keeps_fact(name or b"", value or b""))
+    db.create_function("holds_secret", 1, redactor.holds, deterministic=True)
+
+
+def _numeric_members(data: bytes) -> bytes:
+    """A JSON object without the members that are no numbers; an empty one for anything else."""
+    try:
+        members = json.loads(data)
+    except ValueError:
+        return b"{}"
+    if not isinstance(members, dict):
+        return b"{}"
+    kept = {name: value for name, value in members.items() if isinstance(value, int | float) or _is_number(value)}
+    return data if len(kept) == len(members) else json.dumps(kept).encode()
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, str) and _NUMBER.fullmatch(value) is not None
+
+
+def _create_owners(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]]) -> None:
+    """Temporary table ``owners``: global ids of the processes that were profiled."""
+    db.execute("CREATE TEMP TABLE owners (process INTEGER PRIMARY KEY)")
+    for column in chain.from_iterable(tables.values()):
+        if column.name in ("globalPid", "globalTid") and policy.OWNER_TABLES.match(column.table):
+            db.execute(
+                f"INSERT OR IGNORE INTO owners SELECT DISTINCT {column.quoted} & {_PROCESS_BITS} "
+                f"FROM source.{quoted(column.table)} WHERE typeof({column.quoted}) = 'integer'"
+            )
+
+
+def _row_filter(table: str, columns: tuple[Column, ...], *, has_samples: bool) -> str:
+    """SQL condition of the rows that stay."""
+    if table in policy.DROPPED_TABLES:
+        return "0"
+    if table in policy.KEY_VALUE_TABLES:
+        return "keeps_fact(CAST(name AS BLOB), CAST(value AS BLOB))"
+    if table == "SAMPLING_CALLCHAINS":
+        return "id IN (SELECT id FROM main.COMPOSITE_EVENTS)" if has_samples else "0"
+    owner = policy.SYSTEM_WIDE_TABLES.get(table)
+    if owner is None or owner[0] not in {column.name for column in columns}:
+        return "1"
+    return f"{owner[0]} & {_PROCESS_BITS} IN (SELECT process FROM owners)"
+
+
+def _copy(db: sqlite3.Connection, table: str, columns: tuple[Column, ...], condition: str) -> Counter[str]:
+    """Create ``table`` in the output and fill it; returns what was removed."""
+    name = quoted(table)
+    db.execute(f"CREATE TABLE main.{name} ({', '.join(column.declaration for column in columns)})")
+    values = ", ".join(_value(column) for column in columns)
+    kept = db.execute(f"INSERT INTO main.{name} SELECT {values} FROM source.{name} WHERE {condition}").rowcount
+    rows = number(db, f"SELECT count(*) FROM source.{name}")
+    return Counter({_row_noun(table): rows - kept}) + _removed_values(db, table, columns, condition)
+
+
+def _value(column: Column) -> str:
+    """SQL of what the output gets for the values of ``column``."""
+    treatment = policy.treatment(column.table, column.name)
+    if treatment in _FUNCTIONS:
+        cleaned = f"CAST({_FUNCTIONS[treatment]}(CAST({column.quoted} AS BLOB)) AS TEXT)"
+        return f"iif(typeof({column.quoted}) IN {TEXTUAL}, {cleaned}, {column.quoted})"
+    number = f"renumber({column.quoted})" if treatment is Treatment.IDENTITY else column.quoted
+    return (
+        f"CASE typeof({column.quoted}) WHEN 'null' THEN NULL WHEN 'text' THEN {column.nothing} "
+        f"WHEN 'blob' THEN {column.nothing} ELSE {number} END"
+    )
+
+
+def _removed_values(db: sqlite3.Connection, table: str, columns: tuple[Column, ...], condition: str) -> Counter[str]:
+    """How many values of the rows that stayed did not, or not as they were."""
+    nouns, tests = zip(*(_change(column) for column in columns), strict=True)
+    sums = ", ".join(f"coalesce(sum({test}), 0)" for test in tests)  # one pass over the table
+    counts = db.execute(f"SELECT {sums} FROM source.{quoted(table)} WHERE {condition}").fetchone()
+    removed: Counter[str] = Counter()
+    for noun, count in zip(nouns, counts, strict=True):
+        removed[noun] += count
+    return removed
+
+
+def _change(column: Column) -> tuple[str, str]:
+    """What is lost where a value of ``column`` changes, and SQL that tells whether it does."""
+    treatment = policy.treatment(column.table, column.name)
+    if treatment is Treatment.IDENTITY:
+        return "ids of hardware", f"{column.quoted} IS NOT NULL"
+    is_text = f"typeof({column.quoted}) IN {TEXTUAL} AND length({column.quoted}) > 0"
+    if treatment in _FUNCTIONS:
+        blob = f"CAST({column.quoted} AS BLOB)"
+        return _CLEANED, f"CASE WHEN {is_text} THEN {_FUNCTIONS[treatment]}({blob}) <> {blob} END"
+    return "texts of columns not known to be harmless", is_text
+
+
+def _copy_strings(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]]) -> Counter[str]:
+    """Copy the strings that a kept column of the output refers to; returns what was removed."""
+    db.execute("CREATE TEMP TABLE kept (id INTEGER PRIMARY KEY, is_module INTEGER)")
+    for column in chain.from_iterable(tables.values()):
+        if policy.refers_to_name(column.table, column.name):
+            ids = f"SELECT DISTINCT {column.quoted}, ?1 FROM main.{quoted(column.table)}"
+            db.execute(
+                f"INSERT INTO kept {ids} WHERE typeof({column.quoted}) = 'integer' "
+                "ON CONFLICT (id) DO UPDATE SET is_module = max(is_module, ?1)",
+                (column.name == "module",),
+            )
+    db.execute("CREATE TABLE main.StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL)")
+    blob = "CAST(value AS BLOB)"
+    cleaned = f"iif(is_module, clean_module({blob}), clean({blob}))"
+    rows = "FROM source.StringIds JOIN kept USING (id)"
+    kept = db.execute(
+        f"INSERT INTO main.StringIds SELECT id, CAST({cleaned} AS TEXT) {rows} WHERE value IS NOT NULL"
+    ).rowcount
+    changed = number(db, f"SELECT count(*) {rows} WHERE {cleaned} <> {blob}")
+    total = number(db, "SELECT count(*) FROM source.StringIds")
+    return Counter({"strings that no kept event refers to": total - kept, _CLEANED: changed})
+
+
+def _row_noun(table: str) -> str:
+    if table in policy.DROPPED_TABLES:
+        return policy.DROPPED_TABLES[table]
+    if table in policy.SYSTEM_WIDE_TABLES:
+        return policy.SYSTEM_WIDE_TABLES[table][1]
+    return (
+        "stack frames of other processes" if table == "SAMPLING_CALLCHAINS" else "facts about machine, user and export"
+    )
+
+
+# --- checking the result ---------------------------------------------------------------------------------------------
+
+
+def _check_texts(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]], redactor: Redactor) -> None:
+    """Read every text back; this also sees those that the file stores in several pieces."""
+    if not redactor.secrets:
+        return
+    for column in chain.from_iterable(tables.values()):
+        if policy.treatment(column.table, column.name) in _FUNCTIONS:
+            held = (
+                f"CASE WHEN typeof({column.quoted}) IN {TEXTUAL} THEN holds_secret(CAST({column.quoted} AS BLOB)) END"
+            )
+            if number(db, f"SELECT EXISTS (SELECT 1 FROM main.{quoted(column.table)} WHERE {held})"):
+                raise leak(f"in a text of {column.table}.{column.name}")

@@ -1,0 +1,59 @@
+"""What a file gives away that nothing here can rewrite, or that is damaged: by searching its bytes.
+
+A report of Nsight Systems holds the environments of processes as the system keeps them, NUL-separated ``NAME=value``,
+and the command line as one field of a message per argument::
+
+    Z 10 --password  Z 10 hunter2-zz  Z 6 --data ...        tag of the field, length, text
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from traceviz.scrub.secrets.secrets import Secret, secrets_of_arguments, secrets_of_text, secrets_of_variable
+
+_VARIABLE = re.compile(rb"(?<=[\0\n])([A-Za-z_][A-Za-z0-9_]{1,127})=([^\0]{1,65536})(?=\0)")
+_TEXT = re.compile(rb"[\x20-\x7e]{6,4096}")
+_OPTION = re.compile(rb"Z[\x02-\xff][\x01-\x7f]?--?[A-Za-z]")
+_TAG = b"Z"
+_MOST_ARGUMENTS = 10_000
+_MOST_TEXT = 64 << 20
+"""Bytes whose texts are looked at for home folders, tokens and addresses: beyond, only for variables."""
+
+
+def secrets_of_bytes(path: Path) -> Iterator[Secret]:
+    """Secrets in the raw bytes of a file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if not path.stat().st_size:
+        return
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        for name, value in _VARIABLE.findall(content):
+            yield from secrets_of_variable(name, value)
+        for option in _OPTION.finditer(content):
+            yield from secrets_of_arguments(_arguments(content, option.start()))
+        for text in set(_TEXT.findall(content, 0, _MOST_TEXT)):
+            yield from secrets_of_text(text)
+
+
+def _arguments(content: mmap.mmap, place: int) -> list[bytes]:
+    """The option whose field begins at ``place``, and what follows it up to the next option."""
+    found: list[bytes] = []
+    while content[place : place + 1] == _TAG and len(found) < _MOST_ARGUMENTS:
+        size, shift, place = 0, 0, place + 1
+        for byte in content[place : place + 3]:
+            size |= (byte & 0x7F) << shift
+            shift, place = shift + 7, place + 1
+            if byte < 0x80:
+                break
+        argument = content[place : place + size]
+        if found and argument.startswith(b"-"):
+            break
+        found.append(argument)
+        place += size
+    return found

@@ -1,0 +1,305 @@
+"""Scrubbing folders of recordings: run folders of ``traceviz collect``, log folders, the traces of several ranks.
+
+What any file of the folder gives away is looked for in all of them. Each file is written again at its place, under a
+name without hosts and users; what cannot be written again is left out, and listed. Links are not followed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.run.manifest import MANIFEST, is_run_folder
+from traceviz.parsers.run.reader import TABLES, read_run
+from traceviz.parsers.run.samples import PART_SCHEMA, ResourceSamplesReader
+from traceviz.scrub.formats.documents import clean_document, encoded, secrets_of_document
+from traceviz.scrub.formats.json_files import OWN_WORDS, check_content
+from traceviz.scrub.formats.registry import file_format, format_of, secrets_of_file
+from traceviz.scrub.formats.tables import clean_texts, scrub_folder, secrets_of_folder
+from traceviz.scrub.result import MANIFEST as OUR_MANIFEST
+from traceviz.scrub.secrets.search import check_file, leak
+from traceviz.scrub.secrets.secrets import PATH, REMOVED, Redactor, Secret
+from traceviz.tables import is_trace_folder, write_tables
+
+MOST_FILES = 10_000
+"""Files of a folder: one of more is no recording."""
+_COMMAND_LINE = "command line"
+_MERGED = ".merged"
+"""Temporary folder of tables that a run folder lacks."""
+
+LeftOut = list[tuple[str, str]]
+
+
+@dataclass(slots=True)
+class _Copy:
+    """A folder that is being scrubbed.
+
+    Args:
+        source: The folder. It is only read.
+        target: An empty folder.
+        known: What any of its files gives away.
+    """
+
+    source: Path
+    target: Path
+    known: frozenset[Secret]
+    redactor: Redactor = field(init=False)
+    removed: Counter[str] = field(default_factory=Counter)
+    left_out: LeftOut = field(default_factory=list)
+    places: dict[str, str] = field(default_factory=dict)
+    searched: int = 0
+    secrets: int = 0
+
+    def __post_init__(self) -> None:
+        self.redactor = Redactor.of(self.known, OWN_WORDS)
+        self.secrets = len(self.redactor.secrets)
+
+
+def secrets_of_recordings(source: Path) -> Iterator[Secret]:
+    """What the files of a folder give away, together.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    for path in _files(source):
+        yield from secrets_of_file(path)
+    for folder in _trace_folders(source):
+        try:
+            yield from secrets_of_folder(folder)
+        except TracevizError:
+            continue  # its raw recordings tell, and it is not written again as it is
+
+
+def scrub_recordings(source: Path, target: Path) -> tuple[Counter[str], int, int, LeftOut]:
+    """Write a scrubbed copy of a folder of recordings into the empty folder ``target``.
+
+    Returns:
+        What was removed and how often, the number of secrets looked for, the bytes searched for them, and the name of
+        each file that is left out, with the reason.
+
+    Raises:
+        UnknownFormatError: no file of ``source`` can be written again.
+        DamagedTraceError: a file breaks the rules of its format.
+        OutputError: a secret would have stayed in the output.
+    """
+    copy = _Copy(source, target, frozenset(secrets_of_recordings(source)))
+    is_run = is_run_folder(source)
+    for path in _files(source):
+        if not (is_run and path == source / MANIFEST):
+            _write_file(copy, path)
+    if is_run:
+        _write_run(copy)
+    if not any(place for place in target.rglob("*") if place.is_file()):
+        raise _nothing(source, copy.left_out)
+    _check_names(copy)
+    return +copy.removed, copy.secrets, copy.searched, copy.left_out
+
+
+def _nothing(source: Path, left_out: LeftOut) -> UnknownFormatError:
+    listed = ", ".join(name for name, _ in left_out[:3]) or "no file"
+    return UnknownFormatError(
+        f"{source} holds nothing that scrub can write again.",
+        f"It holds {listed}.",
+        "Convert first, and scrub that: traceviz convert TRACE -o DIR.",
+    )
+
+
+# --- the files of a folder -------------------------------------------------------------------------------------------
+
+
+def _files(folder: Path) -> list[Path]:
+    """Files below ``folder`` in order, those of traceviz folders and of an earlier scrub left out.
+
+    Raises:
+        DamagedTraceError: there are more than any recording has.
+    """
+    found: list[Path] = []
+    for place, names, files in os.walk(folder):
+        here = Path(place)
+        names[:] = sorted(name for name in names if not (here / name).is_symlink())
+        if is_trace_folder(here):
+            continue
+        found += [here / name for name in sorted(files) if (here / name).is_file() and name != OUR_MANIFEST]
+        if len(found) > MOST_FILES:
+            raise DamagedTraceError(f"{folder} holds more than {MOST_FILES:,} files: it is no recording.")
+    return found
+
+
+def _trace_folders(folder: Path) -> list[Path]:
+    """The traceviz folders in a run folder."""
+    tables = folder / TABLES
+    return [tables] if is_trace_folder(tables) and not tables.is_symlink() else []
+
+
+def _write_file(copy: _Copy, path: Path) -> None:
+    name = _shown(copy, path)
+    if path.is_symlink():
+        copy.left_out.append((name, "a link"))
+        return
+    is_part = path.suffix == ".parquet" and format_of(path.parent) == ResourceSamplesReader.format
+    how = None if is_part else file_format(path)
+    if how is None and not is_part:
+        copy.left_out.append((name, _why(path)))
+        return
+    place = copy.target / _place(copy, path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        outcome = _write_samples(copy, path, place) if how is None else how.scrub(path, place, copy.known)
+    except (DamagedTraceError, UnknownFormatError) as error:
+        place.unlink(missing_ok=True)
+        copy.left_out.append((name, f"damaged: {_cleaned(copy, error.why or error.what)}"))
+        return
+    removed, secrets, size = outcome
+    copy.removed.update(removed)
+    copy.secrets = max(copy.secrets, secrets)
+    copy.searched += size
+    copy.places[path.relative_to(copy.source).as_posix()] = place.relative_to(copy.target).as_posix()
+
+
+def _why(path: Path) -> str:
+    known = format_of(path)
+    if known is None:
+        return "no trace"
+    return f"{known}: a format that scrub cannot write again"
+
+
+def _shown(copy: _Copy, path: Path) -> str:
+    return _cleaned(copy, path.relative_to(copy.source).as_posix())
+
+
+def _cleaned(copy: _Copy, text: str) -> str:
+    return copy.redactor.clean_message(text.encode(errors="replace")).decode("utf-8", "replace")
+
+
+def _place(copy: _Copy, path: Path) -> PurePosixPath:
+    """Where a file goes: the same place, hosts and users in names replaced; numbered where two would meet."""
+    parts = [_name(copy, part) for part in path.relative_to(copy.source).parts]
+    place = PurePosixPath(*parts)
+    taken = set(copy.places.values())
+    number = 1
+    while place.as_posix() in taken:
+        stem, dot, endings = parts[-1].partition(".")
+        place = PurePosixPath(*parts[:-1], f"{stem}{number}{dot}{endings}")
+        number += 1
+    return place
+
+
+def _name(copy: _Copy, name: str) -> str:
+    clean = copy.redactor.clean(name.encode(errors="replace"))
+    return clean.replace(REMOVED, b"host").replace(PATH, b"path").decode("utf-8", "replace").replace("/", "_")
+
+
+def _write_samples(copy: _Copy, path: Path, place: Path) -> tuple[Counter[str], int, int]:
+    """A part of the samples of resources: numbers, and names of quantities.
+
+    Raises:
+        DamagedTraceError: it cannot be read.
+    """
+    removed: Counter[str] = Counter()
+    try:
+        table = pq.read_table(pa.BufferReader(path.read_bytes())).select(PART_SCHEMA.names).cast(PART_SCHEMA)
+    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+        raise DamagedTraceError(f"{path} cannot be read.", str(error)) from error
+    columns = [
+        clean_texts(table[one.name], copy.redactor.clean, removed).cast(one.type)
+        if pa.types.is_dictionary(one.type)
+        else table[one.name]
+        for one in PART_SCHEMA
+    ]
+    pq.write_table(pa.table(columns, schema=PART_SCHEMA), place, compression="zstd")
+    written = pq.read_table(place)
+    texts = [text for name in ("metric", "unit") for text in written[name].unique().to_pylist()]
+    if any(copy.redactor.holds(str(text).encode()) for text in texts):
+        raise leak("in the samples of resources")
+    return removed, len(copy.redactor.secrets), check_file(place, copy.redactor.spelled, words=False)
+
+
+# --- run folders -----------------------------------------------------------------------------------------------------
+
+
+def _write_run(copy: _Copy) -> None:
+    """The tables of a run, which are merged now where it has none, and its manifest."""
+    _write_tables(copy)
+    stated = _manifest(copy.source / MANIFEST)
+    command = stated.get("command") if _COMMAND_LINE in (stated.get("left_out") or ()) else None
+    known = Redactor.of([*secrets_of_document(stated), *copy.known], OWN_WORDS)
+    clean = clean_document(stated, known, copy.removed)
+    if isinstance(command, str):
+        clean["command"] = _cleaned(copy, command)  # it names the program, and says how much followed it
+    for was, collector in zip(stated.get("collectors") or (), clean.get("collectors") or (), strict=False):
+        if isinstance(was, dict) and isinstance(collector, dict):
+            collector["sources"] = _moved(was.get("sources"), copy.places)
+    content = encoded(clean)
+    check_content(content, known)
+    indented = json.dumps(clean, indent=2, ensure_ascii=False).encode(errors="replace")
+    (copy.target / MANIFEST).write_bytes(indented + b"\n")
+    copy.searched += len(content)
+
+
+def _write_tables(copy: _Copy) -> None:
+    tables = copy.source / TABLES
+    target = copy.target / TABLES
+    if not is_trace_folder(tables):
+        tables = copy.target / _MERGED
+        tables.mkdir()
+        try:
+            write_tables(tables, read_run(copy.source, ReadOptions()), {"source": copy.source.name})
+        except TracevizError as error:
+            copy.left_out.append((TABLES, _cleaned(copy, error.what)))
+            _remove(tables)
+            return
+    target.mkdir()
+    try:
+        removed, secrets, size = scrub_folder(tables, target, copy.known)
+    finally:
+        if tables.parent == copy.target:
+            _remove(tables)
+    copy.removed.update(removed)
+    copy.secrets = max(copy.secrets, secrets)
+    copy.searched += size
+
+
+def _remove(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        stated = json.loads(path.read_bytes().decode("utf-8", "replace"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DamagedTraceError(f"{path} cannot be read.", str(error)) from error
+    return stated if isinstance(stated, dict) else {}
+
+
+def _moved(sources: Any, places: Mapping[str, str]) -> list[str]:
+    """Where the recordings of a collector lie in the output; those that were left out are not there."""
+    listed = [one for one in sources if isinstance(one, str)] if isinstance(sources, list) else []
+    folders = {
+        parent.as_posix(): PurePosixPath(new).parents[level].as_posix()
+        for old, new in places.items()
+        for level, parent in enumerate(PurePosixPath(old).parents)
+    }
+    return [places.get(one) or folders[one] for one in listed if one in places or one in folders]
+
+
+def _check_names(copy: _Copy) -> None:
+    """Names of files and folders are part of the output."""
+    for path in copy.target.rglob("*"):
+        if copy.redactor.holds(path.relative_to(copy.target).as_posix().encode(errors="replace")):
+            raise OutputError(
+                "A secret of the source would have stayed in the name of a file of the output.",
+                "Nothing was written.",
+                "Rename the file in the source.",
+            )

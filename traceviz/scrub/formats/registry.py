@@ -1,0 +1,96 @@
+"""The formats that scrub can write again, one line each, and what any source gives away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from traceviz.errors import TracevizError, UnknownFormatError
+from traceviz.parsers.kineto.reader import KinetoReader
+from traceviz.parsers.nsys.sqlite import NsysSqliteReader
+from traceviz.parsers.nvprof.sqlite import NvprofSqliteReader
+from traceviz.parsers.registry import identify
+from traceviz.parsers.xplane.reader import XPlaneReader
+from traceviz.parsers.xplane.trace_json.reader import TensorFlowTraceReader
+from traceviz.scrub.formats.json_files import scrub_json_file, secrets_of_json_file
+from traceviz.scrub.formats.json_trace import scrub_json_trace, secrets_of_json_trace
+from traceviz.scrub.formats.nsys_sqlite import scrub_database, secrets_of_database
+from traceviz.scrub.formats.nvprof import scrub_nvprof, secrets_of_nvprof
+from traceviz.scrub.formats.raw_bytes import secrets_of_bytes
+from traceviz.scrub.formats.xplane import scrub_xplane, secrets_of_xplane
+from traceviz.scrub.result import Outcome
+from traceviz.scrub.secrets.secrets import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """A format of files that can be written again.
+
+    Args:
+        format: Identifier, as readers have it.
+        found: What a file gives away.
+        scrub: Writes a scrubbed copy: source, target, and secrets that other files gave away.
+    """
+
+    format: str
+    found: Callable[[Path], Iterable[Secret]]
+    scrub: Callable[[Path, Path, Iterable[Secret]], Outcome]
+
+
+FILE_FORMATS = {
+    one.format: one
+    for one in (
+        FileFormat(KinetoReader.format, secrets_of_json_trace, scrub_json_trace),
+        FileFormat(NsysSqliteReader.format, secrets_of_database, scrub_database),
+        FileFormat(NvprofSqliteReader.format, secrets_of_nvprof, scrub_nvprof),
+        FileFormat(TensorFlowTraceReader.format, secrets_of_json_trace, scrub_json_trace),
+        FileFormat(XPlaneReader.format, secrets_of_xplane, scrub_xplane),
+    )
+}
+_OWN_FILE = FileFormat("document", secrets_of_json_file, scrub_json_file)
+REPORT_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
+"""Reports of Nsight Systems."""
+_EXPORT = ".sqlite"
+_OWN_SUFFIXES = (".json", ".jsonl")
+
+
+def format_of(path: Path) -> str | None:
+    """Identifier of the format of a file or folder; ``None`` where it is none that can be read."""
+    try:
+        return identify(path).format
+    except UnknownFormatError:
+        return None
+
+
+def file_format(path: Path) -> FileFormat | None:
+    """How a file is written again; ``None`` where it cannot be."""
+    found = FILE_FORMATS.get(format_of(path) or "")
+    if found is None and path.name.endswith(_OWN_SUFFIXES):
+        return _OWN_FILE  # descriptions and notes of collectors; what is no JSON is refused there
+    return found
+
+
+def secrets_of_reports_beside(path: Path) -> Iterator[Secret]:
+    """What the report gives away that ``path`` was exported from, where it lies beside it: the command line.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if path.suffix == _EXPORT:
+        for report in (path.with_suffix(suffix) for suffix in REPORT_SUFFIXES):
+            if report.is_file() and not report.is_symlink():
+                yield from secrets_of_bytes(report)
+
+
+def secrets_of_file(path: Path) -> Iterator[Secret]:
+    """What a file gives away; of one that is damaged or cannot be rewritten, what its bytes do.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    found = file_format(path)
+    try:
+        yield from found.found(path) if found else secrets_of_bytes(path)
+    except TracevizError:
+        yield from secrets_of_bytes(path)

@@ -1,0 +1,283 @@
+"""Scrubbing a traceviz folder: tables of numbers and names, most of what is private left out when it was written."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from traceviz import schema
+from traceviz.errors import OutputError
+from traceviz.scrub.formats.documents import CLEANED, PROPERTIES
+from traceviz.scrub.result import Outcome, listed
+from traceviz.scrub.secrets.addresses import is_version
+from traceviz.scrub.secrets.properties import is_private, is_source, keeps_setting, without_folder, without_folders
+from traceviz.scrub.secrets.search import check_file, leak
+from traceviz.scrub.secrets.secrets import (
+    REMOVED,
+    Redactor,
+    Secret,
+    base_name,
+    secrets_of_arguments,
+    secrets_of_identity,
+    secrets_of_text,
+    secrets_of_variable,
+)
+from traceviz.tables import MANIFEST, TraceTables, load, read_manifest, write_tables
+
+Column: TypeAlias = "pa.ChunkedArray[Any]"
+Rows: TypeAlias = npt.NDArray[np.bool_]
+
+_REMOVED_COLUMNS = {
+    ("run", "command"): "command lines",
+    ("run", "host"): "host names",
+    ("devices", "uuid"): "ids of hardware",
+}
+_PROPERTY_TABLES = {"op_args": "text", "settings": "value"}
+"""Tables of keys and values: the column of the values that are text."""
+_NAMES_OF_SOURCE = ("host_ops", "steps", "nvtx")
+"""Tables whose names may be Python frames, with the files that they are in."""
+_ENDINGS = (b"json trace pt gz xplane pb sqlite nsys rep nvvp nvprof csv raw tables run rank",)
+"""Words of file names: a host of such a name must not change them."""
+_OWN_KEYS = ("kind", "schema_version", "tables", "redacted")
+
+
+def secrets_of_folder(source: Path) -> list[Secret]:
+    """What a traceviz folder gives away.
+
+    Raises:
+        DamagedTraceError: it breaks the contract.
+    """
+    return _found(load(source))
+
+
+def scrub_folder(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
+    """Write a scrubbed copy of the traceviz folder ``source`` into the empty folder ``target``.
+
+    Args:
+        source: The folder. It is only read.
+        target: An empty folder.
+        known: Secrets that are not in the folder, such as those of the trace that it was made of
+            (:func:`traceviz.scrub.secrets_in`): the environment is left out of tables, and may be named in a range.
+
+    Returns:
+        What was removed and how often, the number of secrets looked for, and the bytes of text searched for them.
+
+    Raises:
+        DamagedTraceError: ``source`` breaks the contract.
+        OutputError: a secret would have stayed in the output.
+    """
+    tables, manifest = load(source), read_manifest(source)
+    found = [*_found(tables), *known]
+    redactor = Redactor.of(found, _vocabulary(tables))
+    removed: Counter[str] = Counter()
+    provenance = _provenance(manifest, Redactor.of(found, _ENDINGS))
+    write_tables(target, _scrubbed(tables, redactor, removed), provenance)
+    _add_to_manifest(target, removed)
+    return removed, len(redactor.secrets), _check(target, redactor)
+
+
+def secrets_of_capture(tables: TraceTables) -> list[Secret]:
+    """What tables that were read with ``keep_private`` give away of a capture: its command line, its host."""
+    run = tables.run_facts()
+    program, *arguments = (run.get("command") or "").encode().split() or [b""]
+    found = [*secrets_of_text(program), *secrets_of_arguments(arguments)]
+    return [*found, *secrets_of_identity((run.get("host") or "").encode())]
+
+
+def _found(tables: TraceTables) -> list[Secret]:
+    """Secrets of what a folder stores on request: command line, host name, ids of devices."""
+    found = secrets_of_capture(tables)
+    uuids = _distinct_texts(tables.arrow("devices").column("uuid"))
+    found += [Secret(uuid, certain=True) for uuid in uuids if len(uuid) >= 16]
+    for name, column in _PROPERTY_TABLES.items():
+        if name in tables:
+            found += _secrets_of_properties(tables.arrow(name), column)
+    for name in filter(tables.__contains__, _NAMES_OF_SOURCE):
+        found += [secret for text in _distinct_texts(tables.arrow(name)["name"]) for secret in secrets_of_text(text)]
+    return found
+
+
+def _secrets_of_properties(table: pa.Table, values: str) -> Iterator[Secret]:
+    """What private properties hold, and what the texts of others give away by their shape."""
+    for text in _distinct_texts(table[values].filter(pa.array(~_versions(table, values)))):
+        yield from secrets_of_text(text)
+    private = _rows_of(table["key"], is_private)
+    for row in table.select(["key", values]).filter(pa.array(private)).to_pylist():
+        if row[values] is not None and not keeps_setting(row["key"], row[values]):
+            yield from secrets_of_variable(row["key"].encode(), row[values].encode())
+
+
+def _vocabulary(tables: TraceTables) -> Iterator[bytes]:
+    yield from map(base_name, _distinct_texts(tables.arrow("processes").column("name")))
+    for name in ("kernels", "cuda_api", "os_calls"):
+        if name in tables:
+            yield from _distinct_texts(tables.arrow(name).column("name"))
+
+
+def _distinct_texts(values: Column) -> list[bytes]:
+    """The different texts of a column, without nulls."""
+    return [text.encode() for text in pc.unique(values).to_pylist() if text is not None]
+
+
+def _scrubbed(tables: TraceTables, redactor: Redactor, removed: Counter[str]) -> Iterator[tuple[str, pa.Table]]:
+    """Tables without secrets, one at a time; counts in ``removed`` what goes."""
+    for name in tables:
+        table = tables.arrow(name)
+        if name in _PROPERTY_TABLES:
+            table = _without_properties(table, _PROPERTY_TABLES[name], name, removed)
+        columns = [_scrub_column(table, name, column, redactor, removed) for column in schema.table(name).columns]
+        yield name, pa.table(columns, schema=schema.table(name).arrow)  # the schema carries no metadata of the source
+
+
+def _without_properties(table: pa.Table, values: str, name: str, removed: Counter[str]) -> pa.Table:
+    """``table`` of keys and values without the texts that are private by their key, and without folders of sources."""
+    texts = table[values].cast(pa.string()).combine_chunks()
+    gone = _rows_of(table["key"], is_private)
+    if name == "settings":
+        pairs = zip(table["key"].to_pylist(), texts.to_pylist(), strict=True)
+        gone = np.array([not keeps_setting(str(key), str(value)) for key, value in pairs], dtype=bool)
+    gone &= texts.is_valid().to_numpy(zero_copy_only=False)
+    removed[PROPERTIES] += int(gone.sum())
+    texts = _replaced(texts, gone, pa.array([REMOVED.decode()] * int(gone.sum()), pa.string()))
+    sources = _rows_of(table["key"], is_source)
+    if sources.any():
+        named = pa.chunked_array([texts.filter(pa.array(sources))])
+        texts = _replaced(
+            texts, sources, clean_texts(named, without_folders, removed).cast(pa.string()).combine_chunks()
+        )
+    return table.set_column(table.column_names.index(values), values, pa.chunked_array([texts]))
+
+
+def _rows_of(keys: Column, judge: Callable[[str], bool]) -> Rows:
+    """Rows whose key ``judge`` picks (bool), each distinct key judged once."""
+    chosen = [key.decode() for key in _distinct_texts(keys) if judge(key.decode())]
+    found = pc.is_in(keys.cast(pa.string()).combine_chunks(), pa.array(chosen, pa.string()))
+    return found.to_numpy(zero_copy_only=False).copy()
+
+
+def _replaced(texts: Any, rows: Rows, others: Any) -> Any:
+    """``texts`` with ``others`` in place of those at ``rows``."""
+    return pc.replace_with_mask(texts, pa.array(rows), others)
+
+
+def _versions(table: pa.Table, values: str) -> Rows:
+    """Rows of keys and values that are versions, which look like addresses: ``CURAND_VERSION``, ``10.3.4.107``."""
+    said = _rows_of(table["key"], lambda key: is_version(key, "1.0"))
+    return said & _rows_of(table[values], lambda text: is_version("version", text))
+
+
+def _scrub_column(
+    rows: pa.Table, table: str, column: schema.Column, redactor: Redactor, removed: Counter[str]
+) -> Column:
+    values = rows.column(column.name)
+    noun = _REMOVED_COLUMNS.get((table, column.name))
+    if noun is not None:
+        removed[noun] += len(values) - values.null_count
+        return pa.chunked_array([pa.nulls(len(values), pa.string())])
+    if column.type not in (schema.TEXT, schema.NAME):
+        return values
+    if _PROPERTY_TABLES.get(table) == column.name:
+        return _clean_values(rows, column.name, redactor, removed).cast(column.type)
+    return clean_texts(values, _cleaner(table, column.name, redactor), removed).cast(column.type)
+
+
+def _clean_values(rows: pa.Table, values: str, redactor: Redactor, removed: Counter[str]) -> Column:
+    """The texts of properties, cleaned; versions are cleaned of secrets only."""
+    versions = _versions(rows, values) & ~_rows_of(rows[values], lambda text: redactor.holds(text.encode()))
+    texts = rows[values].cast(pa.string()).combine_chunks()
+    others = pa.chunked_array([texts.filter(pa.array(~versions))])
+    clean = clean_texts(others, redactor.clean_message, removed).cast(pa.string()).combine_chunks()
+    return pa.chunked_array([_replaced(texts, ~versions, clean)])
+
+
+def _cleaner(table: str, column: str, redactor: Redactor) -> Callable[[bytes], bytes]:
+    if table == "run":
+        return lambda text: redactor.clean_property(column, text)
+    if table == "notes" or table in _PROPERTY_TABLES:
+        return redactor.clean_message
+    if table in _NAMES_OF_SOURCE:
+        return lambda name: redactor.clean(without_folder(name))
+    if table == "processes":
+        return lambda name: redactor.clean(base_name(name))
+    return redactor.clean
+
+
+def clean_texts(values: Column, clean: Callable[[bytes], bytes], removed: Counter[str]) -> Column:
+    """``values``, dictionary-encoded, with each distinct text cleaned once."""
+    encoded = values.unify_dictionaries() if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    chunks, changed = [], 0
+    for chunk in encoded.chunks:
+        assert isinstance(chunk, pa.DictionaryArray)
+        before = chunk.dictionary.to_pylist()
+        after = pa.array([None if text is None else _cleaned(text, clean) for text in before], pa.string())
+        differs = pc.not_equal(after, chunk.dictionary).cast(pa.int64())
+        changed += int(pc.sum(differs.take(chunk.indices)).as_py() or 0)
+        distinct = pc.unique(after)  # different texts may have become equal
+        chunks.append(pa.DictionaryArray.from_arrays(pc.index_in(after, distinct).take(chunk.indices), distinct))
+    removed[CLEANED] += changed
+    return pa.chunked_array(chunks, encoded.type)
+
+
+def _cleaned(text: str, clean: Callable[[bytes], bytes]) -> str:
+    return clean(text.encode()).decode("utf-8", "replace")
+
+
+def _provenance(manifest: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
+    """What the manifest says of the source, cleaned; a path keeps its base name."""
+    return {key: _clean_json(value, redactor) for key, value in manifest.items() if key not in _OWN_KEYS}
+
+
+def _clean_json(value: Any, redactor: Redactor) -> Any:
+    if isinstance(value, str):
+        is_path = value.startswith(("/", "~", "./", "../")) or value[1:3] == ":\\"
+        text = base_name(value.encode()) if is_path else value.encode()
+        return redactor.clean_message(text).decode("utf-8", "replace")
+    if isinstance(value, list):
+        return [_clean_json(item, redactor) for item in value]
+    if isinstance(value, dict):
+        return {key: _clean_json(item, redactor) for key, item in value.items()}
+    return value
+
+
+def _add_to_manifest(target: Path, removed: Counter[str]) -> None:
+    path = target / MANIFEST
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["redacted"] = dict(listed(removed))
+    path.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def _check(target: Path, redactor: Redactor) -> int:
+    """Read everything back and look for the secrets in it; returns the bytes of text searched.
+
+    Pages are compressed: their texts are decoded. The bytes of the files are searched as well, for what
+    no reader shows.
+    """
+    manifest = (target / MANIFEST).read_bytes()
+    size = len(manifest)
+    if redactor.holds(manifest):
+        raise _leak(MANIFEST)
+    for name in load(target):
+        columns = [column.name for column in schema.table(name).columns if column.type in (schema.TEXT, schema.NAME)]
+        with pq.ParquetFile(target / f"{name}.parquet") as file:
+            table = file.read(columns)  # numbers hold no text
+        for column in columns:
+            texts = _distinct_texts(table.column(column))
+            size += sum(map(len, texts))
+            if any(map(redactor.holds, texts)):
+                raise _leak(f"{name}.{column}")
+    for path in target.iterdir():
+        check_file(path, redactor.spelled, words=False)
+    return size
+
+
+def _leak(where: str) -> OutputError:
+    return leak(f"in {where}", "Convert the source again without --keep-private, and scrub that.")

@@ -1,0 +1,1 @@
+"""What is private in a trace: found, replaced, and searched for again."""

@@ -1,0 +1,70 @@
+"""What the name of a trace's file gives away: profilers name their files after hosts, people after experiments.
+
+PyTorch's handler writes ``HOST_PID.TIME.pt.trace.json``, of which the host goes and the rest stays. TensorFlow and JAX
+write ``plugins/profile/TIME/HOST.xplane.pb``. Other names somebody has chosen: they stay, unless they can be nothing
+but the name of a machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from traceviz.scrub.secrets.secrets import Secret, is_distinctive, secrets_of_identity
+
+_ENDINGS = re.compile(rb"(?:\.(?:gz|json|trace|pt|xplane|pb))*$", re.IGNORECASE)
+_SPAN = re.compile(rb"^(?P<host>.+?)_\d+\.\d{9,20}$")
+"""File names of PyTorch's own handler, without endings: host, process id and time."""
+_PORT = re.compile(rb"[_:]\d{4,5}$")
+_ADDRESS = re.compile(rb"((?:\d{1,3}\.){3}\d{1,3})(?:[_:]\d{2,5})?")
+_FULL_NAME = re.compile(
+    rb"[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)*\.(?:local|lan|internal|localdomain|home|corp|cluster)"
+    rb"|[A-Za-z][A-Za-z0-9\-]*(?:\.[A-Za-z0-9\-]+)+\.(?:com|org|net|edu|gov|io|ai|de|fr|uk|ch|jp|cn|us|eu)"
+)
+"""``node17.example.org``, ``adas-laptop.local``: a machine, with the name of its network."""
+_MACHINE = re.compile(
+    rb"ip-(?:\d+-){3}\d+|t1v-n-[0-9a-f]+-w-\d+|(?:desktop|laptop|win)-[a-z0-9]{6,}|[\w\-]*(?:macbook|imac)[\w\-]*"
+    rb"|(?:[a-z0-9]+-)*(?:node|host|server|srv|dgx|hgx|nid|login|compute|vm|instance|workstation|laptop|desktop)-?\d+",
+    re.IGNORECASE,
+)
+"""``gpu-node-17``, ``dgx03``: words for machines, and a number."""
+_PROFILE = re.compile(r"\.xplane\.pb(?:\.gz)?$|(?<!\.pt)\.trace\.json(?:\.gz)?$")
+_TIME = re.compile(r"\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d")
+"""Folders that TensorFlow and JAX write, below ``plugins/profile``."""
+
+
+def secrets_of_host(name: bytes) -> Iterator[Secret]:
+    """The name of a host as profilers name their files after it; of ``10.0.0.7_6003`` also without the port."""
+    without_port = _PORT.sub(b"", name)
+    for secret in {*secrets_of_identity(name), *secrets_of_identity(without_port)}:
+        yield Secret(secret.text, certain=is_distinctive(secret.text, 6), folds=True)
+    address = _ADDRESS.fullmatch(name)
+    if address:
+        yield Secret(address[1], certain=True)
+
+
+def secrets_of_file_name(path: PurePath) -> Iterator[Secret]:
+    """The host in the name of a file.
+
+    Args:
+        path: The file; its folder tells whether a profiler has named it.
+    """
+    stem = _ENDINGS.sub(b"", path.name.encode(errors="replace"))
+    span = _SPAN.match(stem)
+    if span:
+        yield from secrets_of_host(span["host"])
+    elif _is_named_by_profiler(path) or _is_machine(stem):
+        yield from (secret for secret in secrets_of_host(stem) if secret.certain)
+
+
+def _is_named_by_profiler(path: PurePath) -> bool:
+    if not _PROFILE.search(path.name):
+        return False
+    return path.parent.parent.name == "profile" or _TIME.fullmatch(path.parent.name) is not None
+
+
+def _is_machine(stem: bytes) -> bool:
+    without_port = _PORT.sub(b"", stem)
+    shapes = (_FULL_NAME, _MACHINE)
+    return _ADDRESS.fullmatch(stem) is not None or any(shape.fullmatch(without_port) for shape in shapes)

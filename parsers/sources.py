@@ -112,8 +112,8 @@ def read_all(files: Sequence[Path], reader: str | None, options: ReadOptions) ->
     """Tables of the one trace, or of several as one, ``notes`` last.
 
     Raises:
-        TracevizError: as :meth:`traceviz.parsers.base.Reader.read` and :func:`traceviz.parsers.ranks.merge.combine`; where
-            there are several traces, the error names the one that it is about.
+        TracevizError: as :meth:`traceviz.parsers.base.Reader.read` and :func:`traceviz.parsers.ranks.merge.combine`;
+            where there are several traces, the error names the one that it is about.
     """
     readers = [identify(file, reader) for file in files]  # what cannot be read is said before the work
     if len(readers) == 1:

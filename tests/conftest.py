@@ -1,6 +1,15 @@
-"""Shared by all tests: where the public traces are, and how hypothesis behaves."""
+"""Shared by all tests: the repository and its samples, the public traces, other Pythons, and how hypothesis behaves.
+
+TRACEVIZ_ORACLE names a Python with TensorFlow, JAX and xprof, TRACEVIZ_TORCH one with PyTorch, TRACEVIZ_HTA one with
+HolisticTraceAnalysis; ``make oracle`` installs them.
+"""
+
+from __future__ import annotations
 
 import os
+import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +19,36 @@ settings.register_profile("traceviz", deadline=None, derandomize=True, max_examp
 settings.load_profile("traceviz")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+sys.path.insert(0, str(REPOSITORY / "sample_traces"))  # the programs that make the samples are no part of the package
+
+
+def named_python(variable: str, required: str, holds: str) -> str:
+    """The Python that ``variable`` names; the test is skipped where it names none, and fails where it must."""
+    python = os.environ.get(variable)
+    if python:
+        return python
+    if os.environ.get(required):
+        pytest.fail(f"{variable} is not set, and {required} says that it must be")
+    pytest.skip(f"{variable} names no Python with {holds} (make oracle installs one)")
+
+
+@pytest.fixture(scope="session")
+def oracle_python() -> str:
+    """A Python that has TensorFlow, Keras, JAX and xprof."""
+    return named_python("TRACEVIZ_ORACLE", "TRACEVIZ_REQUIRE_ORACLE", "TensorFlow and xprof")
+
+
+@pytest.fixture(scope="session")
+def torch_python() -> str:
+    """A Python that has PyTorch."""
+    return named_python("TRACEVIZ_TORCH", "TRACEVIZ_REQUIRE_TORCH", "PyTorch")
+
+
+@pytest.fixture(scope="session")
+def hta_python() -> str:
+    """A Python that has HolisticTraceAnalysis."""
+    return named_python("TRACEVIZ_HTA", "TRACEVIZ_REQUIRE_TORCH", "HolisticTraceAnalysis")
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +64,13 @@ def public_traces() -> Path:
 def samples() -> Path:
     """The shipped sample traces."""
     return REPOSITORY / "sample_traces"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals_as_in_a_terminal() -> Iterator[None]:
+    """Programs are started as from a terminal: shells ignore Ctrl-C for what they run in the background."""
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGQUIT: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)

@@ -14,7 +14,6 @@ import polars as pl
 import pytest
 
 import traceviz
-from tests.collectors.conftest import oracle_python, torch_python  # noqa: F401 fixtures
 from tests.conftest import REPOSITORY
 from traceviz import annotate
 

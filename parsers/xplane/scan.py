@@ -71,7 +71,7 @@ def available_scanner() -> str:
 def _plane_scanner(scanner: str) -> PlaneScanner:
     if scanner == "compiled":
         return xplane_compiled.scan_plane
-    from traceviz.parsers.xplane import protobuf as xplane_protobuf
+    from traceviz.parsers.xplane import protobuf as xplane_protobuf  # noqa: PLC0415 (loaded only where needed)
 
     return xplane_protobuf.scan_plane
 

@@ -49,7 +49,7 @@ def bucket(s3_environment, monkeypatch):
 @pytest.fixture(scope="session")
 def filled_once(tmp_path_factory, samples):
     """A folder of sources and an archive of them: five traces that can be read, two that cannot. Not to be changed."""
-    from tests.archive.sources import make_sources
+    from tests.archive.made_sources import make_sources
     from traceviz.archive.archive import Archive
     from traceviz.archive.runners.local import SerialRunner
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from tests.archive.sources import INPUT_BOUND, LAUNCH_BOUND
+from tests.archive.made_sources import INPUT_BOUND, LAUNCH_BOUND
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import SerialRunner
 from traceviz.cli.main import main

@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from tests.archive.everything import everything, holding
-from tests.parsers.nsys_database import to_parquet
+from tests.parsers.nsys.database import to_parquet
 from tests.scrub.leaky_database import OWN, PLANTED, build
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import SerialRunner

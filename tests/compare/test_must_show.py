@@ -16,7 +16,7 @@ from tests.compare.trace_copies import (
     shuffled_xplane,
     squeezed_space,
 )
-from tests.parsers.run_folders import SECOND, run_folder
+from tests.parsers.run.folders import SECOND, run_folder
 from traceviz import api
 from traceviz.nsys_program import find_nsys
 from traceviz.units import format_change

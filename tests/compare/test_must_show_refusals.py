@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_compare import tagged_report
 from tests.compare.small_traces import kineto_steps
-from tests.compare.test_cli_compare import tagged_report
 from tests.compare.told import compared, refused
 from traceviz import api
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import REPOSITORY
 from traceviz import api
 from traceviz.analyses.derived.view import AnalysisOptions
 from traceviz.report import Report, Skipped
 
 from .conftest import Ask
 
-SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
+SAMPLES = REPOSITORY / "sample_traces"
 MANIFEST: list[dict[str, Any]] = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]
 FILES = sorted(entry["file"] for entry in MANIFEST if ".xplane.pb" in entry["file"] and "tpu" not in entry["file"])
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.conftest import REPOSITORY
 from traceviz import api
 
 from .conftest import Ask
 
-SYNTHETIC = Path(__file__).resolve().parents[2] / "sample_traces" / "synthetic"
+SYNTHETIC = REPOSITORY / "sample_traces" / "synthetic"
 SAMPLES = ("gpu_keras_input_bound", "gpu_jax_healthy", "gpu_events_dropped")
 PUBLIC = (
     "ecbme4040__e4040-2022fall-assign2-yg2820__2022_11_04_21_26_12__instance-ecbm.xplane.pb",

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import traceviz
+from tests.conftest import REPOSITORY
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = REPOSITORY / "examples"
 
 Record = Callable[..., Path]
 """``record(program, option, ...)``: the log folder that the program left."""

@@ -14,11 +14,12 @@ import polars as pl
 import pytest
 
 import traceviz
+from tests.conftest import REPOSITORY
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.memory import MemoryAnalysis
 from traceviz.analyses.program.operators import OperatorsAnalysis
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = REPOSITORY / "examples"
 SCRIPT = Path(__file__).with_name("torch_oracle.py")
 NO_DEVICE = "no-device"
 INSIDE_FRAMES = "events-overlapping"

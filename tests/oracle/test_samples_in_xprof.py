@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import REPOSITORY
+
 from .conftest import Ask
 
-SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
+SAMPLES = REPOSITORY / "sample_traces"
 MANIFEST: list[dict[str, Any]] = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]
 FILES = {entry["file"]: entry for entry in MANIFEST if ".xplane.pb" in entry["file"]}
 DERIVED_LINES = range(-559_038_737, -559_037_737)

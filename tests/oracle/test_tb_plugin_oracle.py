@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import REPOSITORY
 from traceviz import api
 from traceviz.analyses.derived.view import AnalysisOptions
 
 SCRIPT = Path(__file__).with_name("tb_plugin_oracle.py")
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 PUBLIC = Path(os.environ.get("TRACEVIZ_TRACES", "")) / "kineto" if os.environ.get("TRACEVIZ_TRACES") else None
 FOLDERS = [folder for folder in (REPOSITORY / "sample_traces" / "kineto", PUBLIC) if folder]
 FILES = sorted(file for folder in FOLDERS for file in folder.glob("*.json*"))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.parsers.nsys_database import build, kernel, to_parquet
+from tests.parsers.nsys.database import build, kernel, to_parquet
 from traceviz.errors import UnknownFormatError, UsageError
 from traceviz.parsers import registry
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader

@@ -11,7 +11,6 @@ from collections import Counter
 from decimal import Decimal
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import make_synthetic_kineto
@@ -19,7 +18,9 @@ import pytest
 from kineto_program import COLLECTIVE_STREAM, COMPUTE_STREAM
 from kineto_stories import FIRST_STEP, SINGLE, STEPS, STORIES, WORKERS
 
-SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
+from tests.conftest import REPOSITORY
+
+SAMPLES = REPOSITORY / "sample_traces"
 MANIFEST: list[dict[str, Any]] = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]
 ENTRIES = {entry["file"]: entry for entry in MANIFEST if entry["file"].endswith(".pt.trace.json.gz")}
 SYNTHETIC = sorted(name for name, entry in ENTRIES.items() if entry["synthetic"])

@@ -6,12 +6,13 @@ import gzip
 import hashlib
 import re
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
+from tests.conftest import REPOSITORY
+
+SAMPLES = REPOSITORY / "sample_traces"
 ENTRIES: list[dict[str, Any]] = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]
 SUFFIXES = {".sqlite", ".nsys-rep", ".qdstrm", ".pb", ".gz", ".nvvp", ".csv"}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import make_synthetic_xplane
@@ -13,10 +12,11 @@ import pytest
 from xplane_program import US
 from xplane_stories import ITERATOR_IDS, STORIES, Story
 
+from tests.conftest import REPOSITORY
 from traceviz.parsers.xplane.raw import Plane, Space
 from traceviz.parsers.xplane.scan import read_space
 
-SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
+SAMPLES = REPOSITORY / "sample_traces"
 MANIFEST: list[dict[str, Any]] = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]
 ENTRIES = {entry["file"]: entry for entry in MANIFEST if ".xplane.pb" in entry["file"]}
 

@@ -47,7 +47,7 @@ class Archive:
 
     @property
     def catalogue(self) -> pl.LazyFrame:
-        """The catalogue as it is now: a row for each trace and rank, as :data:`traceviz.archive.catalogue.columns.COLUMNS` say.
+        """The catalogue as it is now: a row for each trace and rank (:mod:`traceviz.archive.catalogue.columns`).
 
         Raises:
             UsageError: there is no archive.

@@ -22,8 +22,8 @@ def progress_bar(*, enabled: bool) -> Iterator[Progress]:
     if not enabled:
         yield silent
         return
-    from rich.console import Console  # noqa: PLC0415 (only where a bar is drawn)
-    from rich.progress import Progress as RichProgress  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import Progress as RichProgress
 
     bar = RichProgress(console=Console(stderr=True), transient=True)
     try:

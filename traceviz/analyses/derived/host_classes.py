@@ -85,7 +85,7 @@ class HostClasses:
 
     @cached_property
     def _kernels(self) -> pl.DataFrame:
-        """Kernels by what they do: ``start_ns, dur_ns, role`` (see :data:`traceviz.analyses.derived.xla_ops.XlaRole`)."""
+        """Kernels by what they do: ``start_ns, dur_ns, role`` (:data:`traceviz.analyses.derived.xla_ops.XlaRole`)."""
         if self._trace.has_tpu:
             own = self._trace.xla_kernels.filter(pl.col("process_id") == self.process_id)
             return own.select("start_ns", "dur_ns", "role")

@@ -12,8 +12,9 @@ What needs a cluster, and what does not:
   writes both halves, one over a part of the traces and one over the results of all parts
   (:mod:`traceviz.archive.query.shards`).
 - The report on a population and most trends read the catalogue only: a row per trace, under a second for thousands.
-  There is nothing to divide. A worker next to the archive may do it all (:func:`traceviz.archive.runners.local.run_one`): it
-  spares a far-away client reading the catalogue. So it may with a query that is not divided.
+  There is nothing to divide. A worker next to the archive may do it all
+  (:func:`traceviz.archive.runners.local.run_one`): it spares a far-away client reading the catalogue. So it may with a
+  query that is not divided.
 - A trend of a figure that the catalogue lacks reads a saved report of every trace: workers read some each.
 
 Workers should have one thread each (``dask worker --nworkers -1 --nthreads 1``): reading a trace takes memory, and one

@@ -1,8 +1,8 @@
 """From what a person names to traces: files, folders, patterns, zip and tar files, and URLs of all these.
 
 Nothing is converted here, and of most files nothing is read: what a trace is, is told by names and first bytes
-(:mod:`traceviz.archive.sources.recognise`). What people named as a file is taken for a trace, whatever it is, so that they hear
-why it is none; in folders and archive files, what is plainly something else is counted and left alone.
+(:mod:`traceviz.archive.sources.recognise`). What people named as a file is taken for a trace, whatever it is, so that
+they hear why it is none; in folders and archive files, what is plainly something else is counted and left alone.
 
 Not looked into: links (but for what was named itself), devices, hidden files and folders, archive files inside archive
 files, and archives of traceviz.

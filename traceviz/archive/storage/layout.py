@@ -3,7 +3,7 @@
 ::
 
     ARCHIVE/archive.json                              says that it is one
-            catalogue/*.parquet                       a row for every trace and rank (traceviz.archive.catalogue.segments)
+            catalogue/*.parquet                       a row for every trace and rank (traceviz.archive.catalogue)
             traces/format=F/trace_id=ID/*.parquet     tables of a trace, as `traceviz convert` writes them
                                         report.json   its report, saved
                                         rows.parquet  its rows of the catalogue, from which they can be made again

@@ -1,8 +1,8 @@
 """Scrubbing an Nsight Systems SQLite database: a new one is built from what may stay, and then searched byte by byte.
 
 Nothing is deleted from a copy, since a deleted row stays in the pages of its file. The source is attached read-only;
-row by row and column by column the output gets what :mod:`traceviz.scrub.formats.nsys_policy` lets through. Indexes, views and
-triggers are not carried over.
+row by row and column by column the output gets what :mod:`traceviz.scrub.formats.nsys_policy` lets through. Indexes,
+views and triggers are not carried over.
 """
 # ruff: noqa: S608 (names of tables and columns cannot be bound as parameters; they are quoted)
 

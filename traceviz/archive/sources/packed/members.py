@@ -1,9 +1,9 @@
 """Archive files: which ones they are, by content; what is in them; and how a member becomes a file of its own.
 
 Zip files and plain tar files are read where they lie, any member at once. A compressed tar file can be read from its
-beginning only: it is unpacked once per machine into a plain one (:mod:`traceviz.archive.sources.packed.spool`), as fetching 10,000
-members one by one would unpack it 10,000 times. A remote archive file is fetched once per machine in the same way; to
-list a zip file of an object store, its directory is enough.
+beginning only: it is unpacked once per machine into a plain one (:mod:`traceviz.archive.sources.packed.spool`), as
+fetching 10,000 members one by one would unpack it 10,000 times. A remote archive file is fetched once per machine in
+the same way; to list a zip file of an object store, its directory is enough.
 """
 
 from __future__ import annotations

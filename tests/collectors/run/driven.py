@@ -1,0 +1,63 @@
+"""Running ``traceviz collect`` as a user does: a process of its own, its run folder, its manifest."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+DRIVER = Path(__file__).with_name("drive.py")
+
+
+def command(*arguments, collectors="fake"):
+    """Arguments and environment of a recording by the test's own ``collectors``, or (``None``) by the product's."""
+    environment = {**os.environ, **({} if collectors is None else {"TRACEVIZ_TEST_COLLECTORS": collectors})}
+    return [sys.executable, str(DRIVER), "collect", *map(str, arguments)], environment
+
+
+def collect(*arguments, collectors="fake", env=None, **options):
+    """A recording from its start to its end."""
+    line, environment = command(*arguments, collectors=collectors)
+    settings = {"capture_output": True, "text": True, "timeout": 60, **options}
+    return subprocess.run(line, check=False, env={**environment, **(env or {})}, **settings)
+
+
+def begin(*arguments, collectors="fake", **options):
+    """A recording that is under way; its output goes to nowhere, so that nothing waits for it."""
+    line, environment = command(*arguments, collectors=collectors)
+    settings = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "preexec_fn": mind_signals, **options}
+    return subprocess.Popen(line, env=environment, **settings)
+
+
+def mind_signals():
+    """Ignore no signal: what a shell without a terminal starts in the background ignores Ctrl-C, and passes none on."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def manifest(run):
+    """The manifest of a run folder."""
+    return json.loads((run / "manifest.json").read_text())
+
+
+def python(code):
+    """A command that runs ``code``."""
+    return "--", sys.executable, "-c", code
+
+
+def wait_for(condition, seconds=60.0):
+    """Wait until ``condition()`` holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to that in time"
+        time.sleep(0.01)
+
+
+def is_alive(pid):
+    """Whether process ``pid`` runs (a zombie does not)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except OSError:
+        return False

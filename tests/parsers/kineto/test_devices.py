@@ -1,0 +1,247 @@
+"""What PyTorch's profiler records of devices becomes kernels, copies, fills, collectives, allocations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.parsers.kineto import files as k
+from tests.parsers.kineto.tables import TRAINING, notes, read, rows
+
+
+def test_kernel_has_what_the_file_says_of_its_launch(tmp_path: Path) -> None:
+    event = k.kernel(
+        "gemm", 5, 25.5, correlation=70, device=1, stream=20, grid=(80, 2, 1), block=(128, 1, 1), registers=64,
+        shared_memory=49_152, blocks_per_sm=1.5, occupancy=25, args={"graph node id": 12},
+    )  # fmt: skip
+    trace = read(tmp_path, [k.runtime("cudaLaunchKernel", 0, 3, correlation=70), event])
+    (kernel,) = trace.arrow("kernels").to_pylist()
+    expected = {
+        "start_ns": 5_000,
+        "dur_ns": 25_500,
+        "stream": 20,
+        "context_id": 1,
+        "correlation_id": 70,
+        "graph_node_id": 12,
+        "grid_x": 80,
+        "grid_y": 2,
+        "block_x": 128,
+        "registers_per_thread": 64,
+        "static_shared_bytes": 49_152,
+        "dynamic_shared_bytes": None,
+        "blocks_per_sm": 1.5,
+        "achieved_occupancy": 0.25,
+        "name": "gemm",
+    }
+    assert {key: kernel[key] for key in expected} == expected
+    assert rows(trace, "devices", "device_id", "ordinal", "kind") == [(0, 1, "gpu")]
+
+
+def test_op_of_device_work_is_the_innermost_around_its_call(tmp_path: Path) -> None:
+    trace = read(tmp_path, TRAINING)
+    assert rows(trace, "kernels", "op") == [("aten::addmm",)]
+    assert rows(trace, "memcpy", "op") == [(None,)]
+
+
+def test_annotation_stands_in_where_no_op_is_around_the_call(tmp_path: Path) -> None:
+    events = [
+        k.step(1, 0, 100),
+        k.annotation("outer", 0, 50),
+        k.annotation("nccl:all_reduce", 5, 20),
+        k.runtime("cudaLaunchKernel", 10, 2, correlation=1),
+        k.kernel("k", 30, 5, correlation=1),
+    ]
+    assert rows(read(tmp_path, events), "kernels", "op") == [("nccl:all_reduce",)]
+
+
+def test_op_comes_from_the_external_id_where_the_call_is_not_in_the_file(tmp_path: Path) -> None:
+    events = [k.op("aten::mm", 0, 5, external=9), k.kernel("k", 10, 5, correlation=1, external=9), k.kernel("l", 20, 1)]
+    trace = read(tmp_path, [*events, k.runtime("cudaLaunchKernel", 30, 1, correlation=2)])
+    assert rows(trace, "kernels", "name", "op") == [("k", "aten::mm"), ("l", None)]
+    assert notes(trace)["launches-missing"] == 2
+
+
+def test_repeated_correlation_ids_lead_to_the_last_call_before_the_work(tmp_path: Path) -> None:
+    events = [
+        k.op("first", 0, 10),
+        k.runtime("cudaLaunchKernel", 2, 1, correlation=5),
+        k.kernel("k", 20, 1, correlation=5),
+        k.op("second", 100, 10),
+        k.runtime("cudaLaunchKernel", 102, 1, correlation=5),
+        k.kernel("k", 120, 1, correlation=5),
+    ]
+    trace = read(tmp_path, events)
+    assert rows(trace, "kernels", "op") == [("first",), ("second",)]
+    assert notes(trace)["correlations-repeated"] == 1
+    # Where an id is repeated, the later call and its work get one of their own: tables are joined by it.
+    assert rows(trace, "cuda_api", "correlation_id") == [(5,), (6,)]
+    assert rows(trace, "kernels", "correlation_id") == [(5,), (6,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "source", "target"),
+    [
+        ("Memcpy HtoD (Pageable -> Device)", "h2d", "pageable", "device"),
+        ("Memcpy HtoD (Host -> Device)", "h2d", "unknown", "device"),
+        ("Memcpy DtoH (Device -> Pinned)", "d2h", "device", "pinned"),
+        ("Memcpy DtoD (Device -> Device)", "d2d", "device", "device"),
+        ("Memcpy PtoP (Device -> Device)", "p2p", "device", "device"),
+        ("Memcpy HtoA (Pageable -> Array)", "h2d", "pageable", "array"),
+        ("Memcpy DtoH (Device Static -> Pageable)", "d2h", "device_static", "pageable"),
+        ("CopyDeviceToHost", "d2h", "device", "unknown"),
+        ("Memcpy Unknown (Unknown -> Unknown)", "unknown", "unknown", "unknown"),
+    ],
+)
+def test_name_of_a_copy_says_its_kind_and_memories(
+    tmp_path: Path, name: str, kind: str, source: str, target: str
+) -> None:
+    trace = read(tmp_path, [k.copy(0, 1, name=name, size=7)])
+    assert rows(trace, "memcpy", "kind", "src_memory", "dst_memory", "bytes") == [(kind, source, target, 7)]
+
+
+def test_argument_says_the_kind_of_a_copy_whose_name_does_not(tmp_path: Path) -> None:
+    trace = read(tmp_path, [k.copy(0, 1, name="Memcpy", args={"kind": "DtoH"})])
+    assert rows(trace, "memcpy", "kind", "src_memory") == [("d2h", "device")]
+
+
+def test_rocm_notes_launch_shape_and_bytes_at_the_call(tmp_path: Path) -> None:
+    launch = {"grid": [16, 1, 1], "block": [256, 1, 1], "shared memory": 512, "stream": "0x0"}
+    events = [
+        k.runtime("hipLaunchKernel", 0, 1, correlation=1, args=launch),
+        k.kernel("k", 5, 1, correlation=1, grid=None, block=None, context=None, device=2, stream=0),
+        k.runtime("hipMemcpyWithStream", 8, 1, correlation=2, args={"size": "2560", "kind": "1"}),
+        k.copy(12, 1, name="Memcpy HtoD (Host -> Device)", size=None, correlation=2, context=None, device=2, stream=0),
+    ]
+    trace = read(tmp_path, events, {"deviceProperties": [k.gpu(2, "AMD Instinct MI250X", warpSize=64, numSms=104)]})
+    columns = ("grid_x", "block_x", "static_shared_bytes", "stream", "context_id")
+    assert rows(trace, "kernels", *columns) == [(16, 256, 512, 0, None)]
+    assert rows(trace, "memcpy", "kind", "bytes") == [("h2d", 2560)]
+    assert rows(trace, "devices", "ordinal", "name", "sm_count", "compute_capability") == [
+        (2, "AMD Instinct MI250X", 104, None)
+    ]
+
+
+def test_fill_says_which_memory(tmp_path: Path) -> None:
+    events = [k.fill(0, 1, size=64), k.fill(2, 1, name="Memset (Managed)"), k.fill(4, 1, name="Memset (Unknown)")]
+    assert rows(read(tmp_path, events), "memset", "memory") == [("device",), ("managed",), ("unknown",)]
+
+
+def test_synchronisations_have_a_kind_and_no_stream_where_an_event_is_waited_for(tmp_path: Path) -> None:
+    events = [
+        k.sync("Event Sync", 0, 1, stream=-1),
+        k.sync("Stream Sync", 2, 1, stream=7, correlation=4),
+        k.sync("Stream Wait Event", 4, 1),
+        k.sync("Context Sync", 6, 1),
+        k.sync("Something", 8, 1),
+    ]
+    assert rows(read(tmp_path, events), "sync", "kind", "stream", "device_id", "correlation_id") == [
+        ("event", None, 0, None),
+        ("stream", 7, 0, 4),
+        ("stream_wait_event", 7, 0, None),
+        ("context", 7, 0, None),
+        ("unknown", 7, 0, None),
+    ]
+
+
+def test_ranges_of_the_program_are_scopes_on_devices(tmp_path: Path) -> None:
+    trace = read(tmp_path, [k.device_annotation("## forward ##", 3, 5), k.kernel("k", 3, 5)])
+    assert rows(trace, "device_ops", "name", "kind", "device_id", "dur_ns") == [("## forward ##", "scope", 0, 5_000)]
+
+
+def test_collectives_come_from_arguments_else_from_names_of_kernels(tmp_path: Path) -> None:
+    events = [
+        k.collective(0, 5, group_size=2, elements=2_049_000, correlation=3, stream=40),
+        k.collective(10, 5, kind=None),
+        k.collective(20, 5, kind=None, name="ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)"),
+        k.collective(30, 5, kind=None, name="ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)"),
+        k.collective(40, 5, kind=None, name="ncclKernel_ReduceScatter_RING_LL_Sum_float(ncclWorkElem)"),
+        k.kernel("gemm", 50, 5),
+    ]
+    trace = read(tmp_path, events)
+    assert rows(trace, "collectives", "name", "group", "group_size", "dtype", "in_elements", "stream") == [
+        ("allreduce", "0", 2, "Float", 2_049_000, 40),
+        ("allreduce", None, None, None, None, 7),
+        ("send_recv", None, None, None, None, 7),
+        ("unknown", None, None, None, None, 7),
+        ("reduce_scatter", None, None, None, None, 7),
+    ]
+    assert trace.rows("kernels") == 6
+
+
+@pytest.mark.parametrize(
+    ("around", "stated", "found"),
+    [
+        ("nccl:all_to_all", None, "all_to_all"),
+        ("nccl:_all_gather_base", None, "allgather"),
+        ("nccl:_reduce_scatter_base", None, "reduce_scatter"),
+        ("nccl:recv 0<-1", None, "send_recv"),
+        ("nccl:coalesced", None, "send_recv"),  # says nothing: the kernel's name
+        ("## all_to_all ##", None, "send_recv"),
+        ("nccl:all_to_all", "_allgather_base", "_allgather_base"),
+    ],
+)
+def test_the_range_around_its_launch_says_more_of_a_collective_than_its_kernel(
+    tmp_path: Path, around: str, stated: str | None, found: str
+) -> None:
+    kernel = "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)"
+    events = [
+        k.annotation(around, 0, 20),
+        k.op("record_param_comms", 1, 10),
+        k.runtime("cudaLaunchKernel", 2, 3, correlation=7),
+        k.collective(30, 5, kind=stated, name=kernel, correlation=7),
+        k.collective(40, 5, kind=None, name=kernel, correlation=8),  # whose call the capture does not hold
+    ]
+    assert rows(read(tmp_path, events), "collectives", "name") == [(found,), ("send_recv",)]
+
+
+def test_allocations_belong_to_the_op_around_them_and_to_their_device(tmp_path: Path) -> None:
+    events = [
+        k.op("aten::empty", 0, 10),
+        k.memory(5, 512, in_use=1_024, reserved=2_048),
+        k.memory(20, -512, device=None, address=-8, in_use=0),
+        k.kernel("k", 30, 1),
+    ]
+    columns = ("kind", "memory", "pool", "device_id", "address", "bytes", "op", "in_use_bytes", "reserved_bytes")
+    assert rows(read(tmp_path, events), "memory_events", *columns) == [
+        ("alloc", "device", "CUDA:0", 0, 4_096, 512, "aten::empty", 1_024, 2_048),
+        ("free", "pageable", "CPU", None, -8, 512, None, 0, None),
+    ]
+
+
+def test_out_of_memory_is_noted(tmp_path: Path) -> None:
+    events = [k.op("a", 0, 1), {**k.memory(0, 5), "name": "[OutOfMemory]"}]
+    assert notes(read(tmp_path, events))["out-of-memory"] == 1
+
+
+def test_devices_are_those_listed_and_those_that_worked(tmp_path: Path) -> None:
+    trace = read(tmp_path, [k.kernel("k", 0, 1, device=5)], {"deviceProperties": [k.gpu(0), k.gpu(1, numSms=108)]})
+    columns = ("device_id", "ordinal", "name", "sm_count", "compute_capability", "memory_bytes", "max_threads_per_sm")
+    assert rows(trace, "devices", *columns) == [
+        (0, 0, "NVIDIA A100-SXM4-40GB", 108, "8.0", 42_505_273_344, 2_048),
+        (1, 1, "NVIDIA A100-SXM4-40GB", 108, "8.0", 42_505_273_344, 2_048),
+        (2, 5, None, None, None, None, None),
+    ]
+    assert rows(trace, "kernels", "device_id") == [(2,)]
+
+
+def test_capture_of_the_cpu_alone_has_no_tables_of_devices(tmp_path: Path) -> None:
+    trace = read(tmp_path, [k.step(1, 0, 10), k.op("aten::mm", 1, 5)])
+    assert not {"kernels", "memcpy", "memset", "cuda_api", "collectives"} & set(trace)
+    assert trace.rows("devices") == 0
+    assert notes(trace)["no-device"] is None
+
+
+def test_device_that_did_nothing_leaves_empty_tables_and_a_warning(tmp_path: Path) -> None:
+    trace = read(tmp_path, [k.op("aten::mm", 1, 5)], {"deviceProperties": [k.gpu(0)]})
+    assert (trace.rows("kernels"), trace.rows("devices")) == (0, 1)
+    assert "kernels" in trace
+    assert "device-idle" in notes(trace)
+
+
+@pytest.mark.parametrize(("stated", "known"), [(0.5, 0.5), (1e308, None), (-1, None), ("nan", None), ("inf", None)])
+def test_blocks_per_sm_that_no_launch_can_have_are_not_known(
+    tmp_path: Path, stated: float | str, known: float | None
+) -> None:
+    trace = read(tmp_path, [k.kernel("k", 0, 1, args={"blocks per SM": stated})])
+    assert rows(trace, "kernels", "blocks_per_sm") == [(known,)]

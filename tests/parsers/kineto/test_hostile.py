@@ -1,0 +1,99 @@
+"""Whatever stands in the fields of a trace: it is read, or refused in words, and the tables keep their contract."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.parsers.kineto import files as k
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.kineto.reader import KinetoReader
+from traceviz.tables import TraceTables
+
+NASTY = st.sampled_from(
+    [
+        *(
+            None,
+            True,
+            -1,
+            0,
+            2**15,
+            2**31,
+            2**63 - 1,
+            -(2**63),
+            2**64,
+            10**17,
+            1e300,
+            -5.5,
+            9.2e15,
+            -9.2e15,
+            float("nan"),
+        ),
+        *("", "x", "0x1f", "-7", "\0", "nccl", "Memcpy (", "ProfilerStep#" + "9" * 30, [], [1, 2], {}, {"a": 1}),
+    ]
+)
+CATEGORIES = st.sampled_from(
+    [
+        *("cpu_op", "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_sync", "overhead", "python_function"),
+        *("gpu_user_annotation", "user_annotation", "Trace", "unheard of", None, 5),
+    ]
+)
+EVENTS = [
+    k.step(1, 0, 100),
+    k.op("a", 1, 5, external=3, shapes=[[1]], sequence=2),
+    k.runtime("cudaLaunchKernel", 2, 1, correlation=4),
+    k.kernel("k", 5, 3, correlation=4, external=3),
+    k.copy(9, 2),
+    k.fill(12, 1),
+    k.sync("Event Sync", 13, 1),
+    k.device_annotation("range", 3, 9),
+    k.memory(4, 100, in_use=5),
+    k.collective(20, 4),
+    k.frame("f", 0, 50, number=1, parent=2),
+    k.thread_name("t"),
+    {"ph": "B", "name": "b", "pid": 1, "tid": 2, "ts": 3},
+    {"ph": "E", "name": "b", "pid": 1, "tid": 2, "ts": 4},
+]
+
+
+@st.composite
+def spoilt(draw: st.DrawFn) -> dict[str, Any]:
+    """An event of which some fields hold something else."""
+    event: dict[str, Any] = json.loads(json.dumps(draw(st.sampled_from(EVENTS))))
+    for _ in range(draw(st.integers(0, 3))):
+        field = draw(st.sampled_from(sorted(event)))
+        if isinstance(event[field], dict) and event[field]:
+            event[field][draw(st.sampled_from(sorted(event[field])))] = draw(NASTY)
+        else:
+            event[field] = draw(CATEGORIES if field == "cat" else NASTY)
+    return event
+
+
+HEADERS = st.dictionaries(
+    st.sampled_from(["deviceProperties", "distributedInfo", "baseTimeNanoseconds", "cuda_runtime_version"]),
+    NASTY | st.sampled_from([[{"id": 0}], [{"id": 2**40, "name": 5}], [5], {"rank": "x"}, {"rank": 2**33, "a": [{}]}]),
+    max_size=2,
+)
+
+
+@settings(max_examples=200)
+@given(events=st.lists(spoilt(), min_size=1, max_size=12), header=HEADERS)
+def test_spoilt_fields_cost_values_and_never_the_reader(
+    tmp_path_factory: pytest.TempPathFactory, events: list[dict[str, Any]], header: dict[str, Any]
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "spoilt.json"
+    file.write_bytes(k.trace(events, header))
+    try:
+        trace = TraceTables(dict(KinetoReader().read(file, ReadOptions())))
+    except DamagedTraceError:
+        return
+    span = trace.run_facts()["span_ns"]
+    for name in ("kernels", "memcpy", "memset", "cuda_api", "host_ops", "sync", "overhead", "steps"):
+        for row in trace.arrow(name).to_pylist() if name in trace else []:
+            assert 0 <= row["start_ns"] <= row["start_ns"] + (row["dur_ns"] or 0) <= span
+            assert row["process_id"] < trace.rows("processes")

@@ -1,8 +1,0 @@
-"""The generator of the synthetic traces is a program beside them, not part of the package."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "sample_traces"))

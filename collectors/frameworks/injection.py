@@ -15,7 +15,7 @@ VARIABLE = "TRACEVIZ_INJECT"
 OWNER = "TRACEVIZ_INJECT_OWNER"
 """Environment variable in which a process that records tells its children to stay out."""
 
-FOLDER = Path(__file__).with_name("inject")
+FOLDER = Path(__file__).parent.with_name("inject")
 """The folder that goes on the program's PYTHONPATH: its ``sitecustomize`` runs at the start of every Python."""
 
 INJECTED = ("tensorflow", "jax", "torch", "nvtx")

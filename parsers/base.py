@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -88,3 +88,23 @@ class Reader(ABC):
             MissingToolError: a program that decodes the format is missing or too old.
             DamagedTraceError: the file breaks the rules of its format.
         """
+
+
+def certain_reader(readers: Iterable[Reader], path: Path) -> Reader | None:
+    """The only one of ``readers`` that is sure of a file or folder; ``None`` where none or several are.
+
+    ``None`` also for what cannot be opened, is empty, or is neither a file nor a folder.
+    """
+    head = b""
+    try:
+        if not path.is_dir():
+            if not path.is_file():  # opening a pipe would block
+                return None
+            with path.open("rb") as file:
+                head = file.read(HEAD_BYTES)
+            if not head:
+                return None
+    except OSError:
+        return None
+    certain = [reader for reader in readers if reader.sniff(head, path) == Match.YES]
+    return certain[0] if len(certain) == 1 else None

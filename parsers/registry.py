@@ -20,7 +20,7 @@ from traceviz.parsers.unrecognised import what_it_is
 from traceviz.parsers.xplane.reader import XPlaneReader
 from traceviz.parsers.xplane.trace_json.reader import TensorFlowTraceReader
 
-READERS: tuple[Reader, ...] = (
+TRACE_READERS: tuple[Reader, ...] = (
     KinetoReader(),
     NsysParquetReader(),
     NsysStreamReader(),
@@ -29,12 +29,16 @@ READERS: tuple[Reader, ...] = (
     NvprofCsvReader(),
     NvprofSqliteReader(),
     ResourceSamplesReader(),
-    RunFolderReader(),
     TensorFlowTraceReader(),
     TracevizFolderReader(),
     XPlaneReader(),
 )
-"""One line per reader, sorted by :attr:`Reader.format`."""
+"""One line per reader of single traces, sorted by :attr:`Reader.format`; a run folder holds traces of these formats."""
+
+READERS: tuple[Reader, ...] = tuple(
+    sorted((*TRACE_READERS, RunFolderReader(TRACE_READERS)), key=lambda reader: reader.format)
+)
+"""All readers, sorted by :attr:`Reader.format`."""
 
 
 def identify(path: Path, name: str | None = None) -> Reader:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from traceviz.errors import TracevizError, UnknownFormatError, UsageError
-from traceviz.parsers.base import HEAD_BYTES, Match, Progress, ReadOptions
+from traceviz.parsers.base import Match, Progress, ReadOptions, certain_reader
 from traceviz.parsers.ranks.identity import rank_in_name
 from traceviz.parsers.ranks.merge import merged
 from traceviz.parsers.registry import READERS, identify
@@ -98,14 +98,7 @@ def openable(path: Path) -> Iterator[None]:
 
 def _is_trace(path: Path) -> bool:
     """Whether exactly one reader is sure of a visible file."""
-    if path.name.startswith(".") or not path.is_file():
-        return False
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-    except OSError:
-        return False
-    return [reader.sniff(head, path) for reader in READERS].count(Match.YES) == 1
+    return not path.name.startswith(".") and path.is_file() and certain_reader(READERS, path) is not None
 
 
 def read_all(files: Sequence[Path], reader: str | None, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:

@@ -15,6 +15,7 @@ from traceviz.analyses.run import analyze
 from traceviz.errors import TracevizError
 from traceviz.files import new_folder
 from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.reader import TABLES, read_run
 from traceviz.report import Report
 from traceviz.tables import is_trace_folder, load, read_manifest, write_tables
@@ -37,7 +38,8 @@ def write_run_tables(folder: Path, *, keep_private: bool = False) -> dict[str, i
     left_out = [] if keep_private else ["command line", "host name", "environment", "captured output"]
     provenance = {"source": folder.name, "format": "run", "left_out": left_out}
     with new_folder(target, force=False, replaceable=is_trace_folder) as temporary:
-        write_tables(temporary, read_run(folder, ReadOptions(keep_private=keep_private)), provenance)
+        tables = read_run(folder, ReadOptions(keep_private=keep_private), TRACE_READERS)
+        write_tables(temporary, tables, provenance)
     return dict(read_manifest(target)["tables"])
 
 

@@ -38,6 +38,10 @@ class RunFolderReader(Reader):
     title: ClassVar[str] = "traceviz run folder"
     suffixes: ClassVar[tuple[str, ...]] = ()
 
+    def __init__(self, readers: Readers) -> None:
+        """``readers`` know the formats of the traces that may lie in a run folder."""
+        self._readers = readers
+
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
         """Certain of a folder whose manifest says so."""
         try:
@@ -57,15 +61,16 @@ class RunFolderReader(Reader):
         merged = TracevizFolderReader()
         if merged.sniff(b"", path / TABLES) == Match.YES:
             return merged.read(path / TABLES, options)
-        return read_run(path, options)
+        return read_run(path, options, self._readers)
 
 
-def read_run(folder: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_run(folder: Path, options: ReadOptions, readers: Readers) -> Iterator[tuple[str, pa.Table]]:
     """Merge what lies under ``raw/`` of a run folder into the tables of one trace, ``notes`` last.
 
     Args:
         folder: The run folder. It is only read.
         options: What is wanted.
+        readers: They know the formats of the traces in it.
 
     Raises:
         DamagedTraceError: the folder has no manifest that can be read, or a recording is damaged and there is no other.
@@ -73,7 +78,7 @@ def read_run(folder: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table
         UnknownFormatError: nothing was recorded.
     """
     manifest, notes = read_manifest(folder), Notes()
-    sources = _sources(folder, manifest, _widened(options), notes)
+    sources = _sources(folder, manifest, readers, _widened(options), notes)
     manifest = _settled(manifest, {source.collector for source in sources}, notes)
     for name, table in merge_sources(sources, manifest, notes, keep_private=options.keep_private):
         if name in schema.REQUIRED or options.wants(name):
@@ -105,9 +110,9 @@ def _widened(options: ReadOptions) -> ReadOptions:
     return replace(options, tables=options.tables | set(DEVICE_TABLES))
 
 
-def _sources(folder: Path, manifest: RunManifest, options: ReadOptions, notes: Notes) -> list[Source]:
+def _sources(folder: Path, manifest: RunManifest, readers: Readers, options: ReadOptions, notes: Notes) -> list[Source]:
     """All recordings that can be read; what cannot be read is noted, and raised where there is nothing else."""
-    recordings = recordings_in(folder, manifest, _readers(), notes)
+    recordings = recordings_in(folder, manifest, readers, notes)
     outcomes = [read_source(recording, folder, options, notes) for recording in recordings]
     sources = [outcome for outcome in outcomes if isinstance(outcome, Source)]
     errors = [outcome for outcome in outcomes if isinstance(outcome, TracevizError)]
@@ -123,12 +128,6 @@ def _name_unfinished_steps(folder: Path, sources: list[Source], notes: Notes) ->
         tables["nvtx"], count = name_unfinished(tables["nvtx"], tables["processes"], complete)
         message = "Steps that had begun when an epoch or the program ended are none: they are named 'unfinished step'."
         notes.add("unfinished-steps", "info", message, count)
-
-
-def _readers() -> Readers:
-    from traceviz.parsers.registry import READERS  # noqa: PLC0415 (the registry lists the reader of this file as well)
-
-    return tuple(reader for reader in READERS if not isinstance(reader, RunFolderReader))
 
 
 def _nothing(folder: Path, manifest: RunManifest) -> UnknownFormatError:

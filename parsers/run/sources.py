@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError
-from traceviz.parsers.base import HEAD_BYTES, Match, Progress, Reader, ReadOptions
+from traceviz.parsers.base import Progress, Reader, ReadOptions, certain_reader
 from traceviz.parsers.nsys.notes import Notes, without_paths
 from traceviz.parsers.ranks.identity import rank_in_name
 from traceviz.parsers.run.manifest import MOST_BYTES, MOST_FILES, RAW, RunManifest, decoded
@@ -137,20 +137,9 @@ def _entries(folder: Path) -> list[Path]:
 
 def _known(path: Path, readers: Readers) -> Reader | None:
     """The only reader that is sure of ``path``; recordings that lie in one folder are told apart one by one."""
-    head, asked = b"", [reader for reader in readers if reader.format not in _CHOOSING]
-    if not path.is_dir():
-        if not path.is_file():  # a pipe would keep us waiting
-            return None
-        asked = list(readers)
-        try:
-            with path.open("rb") as file:
-                head = file.read(HEAD_BYTES)
-        except OSError:
-            return None
-        if not head:
-            return None
-    sure = [reader for reader in asked if reader.sniff(head, path) == Match.YES]
-    return sure[0] if len(sure) == 1 else None
+    if path.is_dir():
+        readers = tuple(reader for reader in readers if reader.format not in _CHOOSING)
+    return certain_reader(readers, path)
 
 
 def _stated_pid(place: Path, own: Path) -> int | None:

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError
 from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.manifest import MANIFEST, is_run_folder
 from traceviz.parsers.run.reader import TABLES, read_run
 from traceviz.parsers.run.samples import PART_SCHEMA, ResourceSamplesReader
@@ -253,7 +254,7 @@ def _write_tables(copy: _Copy) -> None:
         tables = copy.target / _MERGED
         tables.mkdir()
         try:
-            write_tables(tables, read_run(copy.source, ReadOptions()), {"source": copy.source.name})
+            write_tables(tables, read_run(copy.source, ReadOptions(), TRACE_READERS), {"source": copy.source.name})
         except TracevizError as error:
             copy.left_out.append((TABLES, _cleaned(copy, error.what)))
             _remove(tables)

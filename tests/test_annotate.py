@@ -281,6 +281,7 @@ def run(python, code, *arguments):
     return done.stdout
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     ("fixture", "loop"),
     [("torch_python", TORCH_LOOP), ("oracle_python", TENSORFLOW_LOOP), ("oracle_python", JAX_LOOP)],

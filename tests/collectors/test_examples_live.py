@@ -17,6 +17,8 @@ import pytest
 import traceviz
 from tests.conftest import REPOSITORY
 
+pytestmark = pytest.mark.live
+
 EXAMPLES = REPOSITORY / "examples"
 REPAIRED = ("--cache", "--parallel-map", "2", "--prefetch", "2")
 SIX_STEPS = ("--steps", "3:9")

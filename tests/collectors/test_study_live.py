@@ -15,6 +15,8 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
+pytestmark = pytest.mark.live
+
 SETTINGS = """\
 loader=slow,batch=8      python examples/pytorch_cifar10_cnn.py --steps 10 --batch-size 8
 loader=slow,batch=16     python examples/pytorch_cifar10_cnn.py --steps 10 --batch-size 16

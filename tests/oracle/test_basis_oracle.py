@@ -15,6 +15,8 @@ from traceviz.report import Report, Skipped
 
 from .conftest import Ask
 
+pytestmark = pytest.mark.oracle
+
 SAMPLES = REPOSITORY / "sample_traces"
 MANIFEST: list[dict[str, Any]] = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]
 FILES = sorted(entry["file"] for entry in MANIFEST if ".xplane.pb" in entry["file"] and "tpu" not in entry["file"])

@@ -13,6 +13,8 @@ from traceviz.parsers.xplane.groups.groups import Groups, group
 from traceviz.parsers.xplane.raw import Space
 from traceviz.parsers.xplane.scan import read_space
 
+pytestmark = pytest.mark.oracle
+
 PUBLIC = {
     "AMD-AGI__TraceLens__chi-mi300x-013.ord.vultr.cpe.ice.amd.com.xplane.pb": 6024,
     "ecbme4040__e4040-2022fall-assign2-yg2820__2022_10_31_19_09_08__gaoyihaodeMacBook-Pro.local.xplane.pb": 196,

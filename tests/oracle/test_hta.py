@@ -17,6 +17,8 @@ from traceviz.analyses.device.use import DeviceUseAnalysis
 from traceviz.analyses.ranks.communication import CommunicationAnalysis
 from traceviz.intervals import IntervalSet
 
+pytestmark = pytest.mark.oracle
+
 SCRIPT = Path(__file__).with_name("hta_oracle.py")
 RANKS = [f"synthetic/torch_four_ranks_straggler/rank{rank}.pt.trace.json.gz" for rank in range(4)]
 SAMPLED = [f"kineto/facebookresearch__HolisticTraceAnalysis__sampled_rank-{rank}.json.gz" for rank in range(2)]

@@ -12,6 +12,8 @@ from traceviz import api
 
 from .conftest import Ask
 
+pytestmark = pytest.mark.oracle
+
 SYNTHETIC = REPOSITORY / "sample_traces" / "synthetic"
 SAMPLES = ("gpu_keras_input_bound", "gpu_jax_healthy", "gpu_events_dropped")
 PUBLIC = (

@@ -12,6 +12,8 @@ import pytest
 import traceviz
 from tests.conftest import REPOSITORY
 
+pytestmark = pytest.mark.live
+
 EXAMPLES = REPOSITORY / "examples"
 
 Record = Callable[..., Path]

@@ -19,6 +19,8 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.memory import MemoryAnalysis
 from traceviz.analyses.program.operators import OperatorsAnalysis
 
+pytestmark = pytest.mark.live
+
 EXAMPLES = REPOSITORY / "examples"
 SCRIPT = Path(__file__).with_name("torch_oracle.py")
 NO_DEVICE = "no-device"

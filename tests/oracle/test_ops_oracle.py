@@ -7,6 +7,8 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.memory import MemoryAnalysis
 from traceviz.analyses.program.framework_ops import FrameworkOpsAnalysis
 
+pytestmark = pytest.mark.oracle
+
 SAMPLES = ("slow_map.xplane.pb.gz", "repaired.xplane.pb", "tfrecord.xplane.pb.gz", "generator.xplane.pb.gz")
 PUBLIC = (
     "ecbme4040__e4040-2022fall-assign2-yg2820__2022_10_31_19_09_08__gaoyihaodeMacBook-Pro.local.xplane.pb",

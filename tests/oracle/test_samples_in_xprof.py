@@ -11,6 +11,8 @@ from tests.conftest import REPOSITORY
 
 from .conftest import Ask
 
+pytestmark = pytest.mark.oracle
+
 SAMPLES = REPOSITORY / "sample_traces"
 MANIFEST: list[dict[str, Any]] = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]
 FILES = {entry["file"]: entry for entry in MANIFEST if ".xplane.pb" in entry["file"]}

@@ -15,6 +15,8 @@ from tests.conftest import REPOSITORY
 from traceviz import api
 from traceviz.analyses.derived.view import AnalysisOptions
 
+pytestmark = pytest.mark.oracle
+
 SCRIPT = Path(__file__).with_name("tb_plugin_oracle.py")
 
 PUBLIC = Path(os.environ.get("TRACEVIZ_TRACES", "")) / "kineto" if os.environ.get("TRACEVIZ_TRACES") else None

@@ -4,7 +4,8 @@
 ``config``            what was asked for: the file that TRACEVIZ_INJECT names
 ``process``           which process of the program trains; only that one records
 ``hooks``             run a function once a module has been imported by the program
-``steps``             the one step clock; ``keras_steps``, ``tf_iterators``, ``jax_calls``, ``loops`` tell it of steps
+``steps``             the one step clock; ``keras_steps``, ``tf_iterators``, ``jax_calls``, ``torch_steps`` tell it
+``parts``             the parts of a step; ``torch_steps`` and ``loops_keras``, which ``loops`` installs, tell of them
 ``frameworks``        which of the imported frameworks is at work, and with how many threads
 ``recorder``          a profiler's window on the clock; ``tensorflow_profiler``, ``jax_profiler``, ``torch_profiler``
 ``ending``            save at exit, at SIGTERM, at ``os._exit``

@@ -61,16 +61,16 @@ def when_imported(module: str, hook: Hook) -> None:
         guarded(hook)(present)
 
 
-def replace(owner: Any, attribute: str, make: Callable[[Any], Any]) -> None:
+def replace(owner: Any, attribute: str, make: Callable[[Any], Any], mark: str = "__traceviz__") -> None:
     """Put ``make(original)`` in the place of ``owner.attribute``, once: what was made is marked and not wrapped again.
 
     Nothing happens where the attribute is absent: versions of a framework differ.
     """
     original = owner.__dict__.get(attribute) if isinstance(owner, type) else getattr(owner, attribute, None)
-    if original is None or getattr(original, "__traceviz__", False):
+    if original is None or getattr(original, mark, False):
         return
     made = make(original)
-    made.__traceviz__ = True
+    setattr(made, mark, True)
     setattr(owner, attribute, made)
 
 

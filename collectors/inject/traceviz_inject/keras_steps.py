@@ -43,48 +43,67 @@ def install(settings: Settings) -> None:  # noqa: ARG001 all step sources have o
 
 
 def _hook_callbacks(module: ModuleType) -> None:
-    for method, tell in _TOLD_BEFORE.items():
-        hooks.replace(module.CallbackList, method, functools.partial(_telling, tell=tell, afterwards=False))
-    for method, tell in _TOLD_AFTERWARDS.items():
-        hooks.replace(module.CallbackList, method, functools.partial(_telling, tell=tell, afterwards=True))
+    for method, tell in _BEFORE_CALLBACKS.items():
+        hooks.replace(module.CallbackList, method, telling_before(tell))
+    for method, tell in _AFTER_CALLBACKS.items():
+        hooks.replace(module.CallbackList, method, telling_after(tell))
 
 
-def _telling(method: Any, tell: Callable[..., None], *, afterwards: bool) -> Any:
-    """``method`` of a list of callbacks, which tells us before or after it told the callbacks."""
+def telling_before(tell: Callable[..., None]) -> Callable[[Any], Any]:
+    """For :func:`hooks.replace`: a method that calls ``tell`` with its arguments first, whatever becomes of that."""
     tell = guarded(tell)
 
-    @functools.wraps(method)
-    def told(self: Any, *arguments: Any, **named: Any) -> Any:
-        if not afterwards:
-            tell(self, *arguments)
-        result = method(self, *arguments, **named)
-        if afterwards:
-            tell(self, *arguments)
-        return result
+    def make(method: Any) -> Any:
+        @functools.wraps(method)
+        def call(*arguments: Any, **named: Any) -> Any:
+            tell(*arguments)
+            return method(*arguments, **named)
 
-    return told
+        return call
+
+    return make
 
 
-def _step_begins(callbacks: Any, *told: Any) -> None:  # noqa: ARG001
+def telling_after(tell: Callable[..., None]) -> Callable[[Any], Any]:
+    """For :func:`hooks.replace`: a method that calls ``tell`` with its arguments once it is done."""
+    tell = guarded(tell)
+
+    def make(method: Any) -> Any:
+        @functools.wraps(method)
+        def call(*arguments: Any, **named: Any) -> Any:
+            result = method(*arguments, **named)
+            tell(*arguments)
+            return result
+
+        return call
+
+    return make
+
+
+def _step_begins(callbacks: Any, *_: Any) -> None:  # noqa: ARG001
     CLOCK.begin("keras")
 
 
-def _batch_ended(callbacks: Any, batch: int = 0, *told: Any) -> None:  # noqa: ARG001
+def _batch_ended(callbacks: Any, batch: int = 0, *_: Any) -> None:
     """The next step begins, unless this was the last batch of the epoch."""
     batches = (callbacks.params or {}).get("steps")
     CLOCK.boundary("keras", more=batches is None or batch + 1 < batches)
 
 
-def _no_further_batch(callbacks: Any, *told: Any) -> None:  # noqa: ARG001
+def _no_further_batch(callbacks: Any, *_: Any) -> None:  # noqa: ARG001
     CLOCK.pause("keras")
 
 
-def _training_ended(callbacks: Any, *told: Any) -> None:  # noqa: ARG001
+def _training_ended(callbacks: Any, *_: Any) -> None:  # noqa: ARG001
     CLOCK.release("keras")
 
 
-_TOLD_BEFORE = {"on_epoch_end": _no_further_batch, "on_test_begin": _no_further_batch, "on_train_end": _training_ended}
-_TOLD_AFTERWARDS = {
+_BEFORE_CALLBACKS = {
+    "on_epoch_end": _no_further_batch,
+    "on_test_begin": _no_further_batch,
+    "on_train_end": _training_ended,
+}
+_AFTER_CALLBACKS = {
     "on_epoch_begin": _step_begins,
     "on_train_batch_begin": _step_begins,
     "on_train_batch_end": _batch_ended,

@@ -1,51 +1,41 @@
-"""Parts of a training loop as hooks see them: taking a batch, forward, backward, optimizer, epochs.
+"""Where the parts of a training loop show: which module of which framework gets which of our hooks.
 
-Hooks in frameworks say where a part begins and ends; what makes ranges of them listens. Nothing is said in a process
-that does not train.
+The modules with the hooks are only imported with the framework: most Python processes below a training script never
+import one.
 """
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from . import hooks, process
-from .status import guarded
+from . import hooks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
     from types import ModuleType
 
     from .config import Settings
 
-INPUT, FORWARD, BACKWARD, OPTIMIZER, COMPUTE = "data loading", "forward", "backward", "optimizer", "compute"
-"""Parts of a step. They lie in each other or apart, never across; ``compute`` is the whole of a batch's work where a
-framework does not show more."""
-
-PARTS = (INPUT, FORWARD, BACKWARD, OPTIMIZER, COMPUTE)
-
 TORCH_HOOKS = {
-    "torch.autograd": "hook_autograd",
-    "torch.compiler": "hook_compiler",
-    "torch.nn.modules.module": "hook_module",
-    "torch.optim.optimizer": "hook_optimizer",
-    "torch.utils.data.dataloader": "hook_dataloader",
+    "torch.autograd": ("torch_steps", "hook_autograd"),
+    "torch.compiler": ("torch_steps", "hook_compiler"),
+    "torch.nn.modules.module": ("torch_steps", "hook_module"),
+    "torch.optim.optimizer": ("torch_steps", "hook_optimizer"),
+    "torch.utils.data.dataloader": ("torch_steps", "hook_dataloader"),
 }
-"""Module of torch -> function of :mod:`.torch_steps` that puts hooks in it."""
+"""Module of torch -> our module and the function in it that puts hooks there: steps need them as well as ranges."""
 
 BATCH_HOOKS = {
-    "keras.src.backend.jax.trainer": "hook_iterators",
-    "keras.src.trainers.epoch_iterator": "hook_batches",
-    "tensorflow.python.data.ops.iterator_ops": "hook_iterator",
+    "keras.src.backend.jax.trainer": ("loops_keras", "hook_iterators"),
+    "keras.src.trainers.epoch_iterator": ("loops_keras", "hook_batches"),
+    "tensorflow.python.data.ops.iterator_ops": ("loops_keras", "hook_iterator"),
 }
-"""Module -> function of :mod:`.loops_keras` that shows where Python takes a batch."""
+"""The same for what shows where Python takes a batch."""
 
 RANGE_HOOKS = {
     **BATCH_HOOKS,
-    "keras.src.backend.tensorflow.trainer": "hook_trainer",
-    "keras.src.callbacks.callback_list": "hook_callbacks",
+    "keras.src.backend.tensorflow.trainer": ("loops_keras", "hook_trainer"),
+    "keras.src.callbacks.callback_list": ("loops_keras", "hook_callbacks"),
 }
 """The same, with what only ranges need."""
 
@@ -58,103 +48,16 @@ def install(settings: Settings) -> None:
 
     NVTX ranges mark all of them, the JAX profiler the taking of batches, which happens outside of JAX.
     """
-    for module in TORCH_HOOKS:
-        hooks.when_imported(module, _hook_torch)
-    for module in _others(settings.collectors):
-        hooks.when_imported(module, _hook_other)
+    for module in (*TORCH_HOOKS, *_modules_with_parts(settings.collectors)):
+        hooks.when_imported(module, _hook)
 
 
-def _others(collectors: tuple[str, ...]) -> list[str]:
+def _modules_with_parts(collectors: tuple[str, ...]) -> list[str]:
     if "nvtx" not in collectors:
         return list(BATCH_HOOKS) if "jax" in collectors else []
     return [name for name in RANGE_HOOKS if name not in SEEN_BY_TENSORFLOW or "tensorflow" not in collectors]
 
 
-def _hook_torch(module: ModuleType) -> None:
-    from . import torch_steps  # noqa: PLC0415 most Python processes never import torch
-
-    getattr(torch_steps, TORCH_HOOKS[module.__name__])(module)
-
-
-def _hook_other(module: ModuleType) -> None:
-    from . import loops_keras  # noqa: PLC0415 most Python processes never import a framework
-
-    getattr(loops_keras, RANGE_HOOKS[module.__name__])(module)
-
-
-_UNHEARD = nullcontext()
-"""Around a part that nobody listens to: programs pay for the hooks at every step, recorded or not."""
-
-
-class Parts:
-    """Passes on where parts and epochs begin and end."""
-
-    __slots__ = ("_epochs", "_innermost", "_listeners", "epoch")
-
-    def __init__(self) -> None:
-        self._listeners: list[tuple[Callable[[str], None], Callable[[str], None]]] = []
-        self._epochs: list[tuple[Callable[[int], None], Callable[[], None]]] = []
-        self._innermost = threading.local()
-        self.epoch: int = -1
-        """Number of the epoch in progress, or of the last one; -1 before the first."""
-
-    def listen(
-        self,
-        begin: Callable[[str], None],
-        end: Callable[[str], None],
-        epoch_begin: Callable[[int], None],
-        epoch_end: Callable[[], None],
-    ) -> None:
-        """Have these called where a part begins and ends (with its name), and where an epoch does (with its number)."""
-        self._listeners.append((guarded(begin), guarded(end)))
-        self._epochs.append((guarded(epoch_begin), guarded(epoch_end)))
-
-    @property
-    def is_heard(self) -> bool:
-        """Whether anybody listens."""
-        return bool(self._listeners)
-
-    def part(self, name: str) -> AbstractContextManager[None]:
-        """The body is the part ``name``, and ends however it ends.
-
-        A part directly within itself is the same part: Keras takes its batches from tf.data.
-        """
-        around = getattr(self._innermost, "part", None)
-        if not self._listeners or name == around or not process.claimed():
-            return _UNHEARD
-        return self._heard(name, around)
-
-    @contextmanager
-    def _heard(self, name: str, around: str | None) -> Iterator[None]:
-        self._innermost.part = name
-        for begin, _ in self._listeners:
-            begin(name)
-        try:
-            yield
-        finally:
-            self._innermost.part = around
-            for _, end in reversed(self._listeners):
-                end(name)
-
-    def epoch_begins(self) -> None:
-        """The next epoch begins; the one before it has ended, whether somebody said so or not."""
-        self.epoch += 1
-        if process.claimed():
-            for begin, _ in self._epochs:
-                begin(self.epoch)
-
-    def epoch_ends(self) -> None:
-        """The epoch in progress has ended."""
-        for _, end in self._epochs:
-            end()
-
-    def turn_off(self) -> None:
-        """This process turned out not to train."""
-        self._listeners.clear()
-        self._epochs.clear()
-
-
-PARTS_OF_LOOP = Parts()
-"""The parts of this process's loop."""
-
-process.in_forked_child(PARTS_OF_LOOP.turn_off)
+def _hook(module: ModuleType) -> None:
+    name, function = {**TORCH_HOOKS, **RANGE_HOOKS}[module.__name__]
+    getattr(import_module(f"{__package__}.{name}"), function)(module)

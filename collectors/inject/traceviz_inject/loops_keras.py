@@ -13,8 +13,9 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from . import loops, status
-from .loops import PARTS_OF_LOOP
+from . import hooks, parts
+from .keras_steps import telling_after, telling_before
+from .parts import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,15 +25,18 @@ if TYPE_CHECKING:
 _MARK = "__traceviz_parts__"
 _END = object()
 
+_wrap = functools.partial(hooks.replace, mark=_MARK)
+"""Replace a method once, around whatever counts steps there: the mark is another one."""
+
 
 def hook_callbacks(module: ModuleType) -> None:
     """See epochs and batches through the list of callbacks that ``fit`` keeps, whatever is in it."""
     callbacks = module.CallbackList
     batch = ExitStack()
-    _wrap(callbacks, "on_epoch_begin", functools.partial(_after, PARTS_OF_LOOP.epoch_begins))
-    _wrap(callbacks, "on_epoch_end", functools.partial(_after, PARTS_OF_LOOP.epoch_ends))
-    _wrap(callbacks, "on_train_batch_begin", functools.partial(_after, functools.partial(_work_begins, batch)))
-    _wrap(callbacks, "on_train_batch_end", functools.partial(_before, batch.close))
+    _wrap(callbacks, "on_epoch_begin", telling_after(lambda *_: PARTS.epoch_begins()))
+    _wrap(callbacks, "on_epoch_end", telling_after(lambda *_: PARTS.epoch_ends()))
+    _wrap(callbacks, "on_train_batch_begin", telling_after(lambda *_: _work_begins(batch)))
+    _wrap(callbacks, "on_train_batch_end", telling_before(lambda *_: batch.close()))
 
 
 def hook_batches(module: ModuleType) -> None:
@@ -57,7 +61,7 @@ class _SeenIterator:
         return self
 
     def __next__(self) -> Any:
-        with PARTS_OF_LOOP.part(loops.INPUT):
+        with PARTS.part(parts.INPUT):
             return next(self._batches)
 
 
@@ -77,16 +81,6 @@ def hook_trainer(module: ModuleType) -> None:
 def hook_iterator(module: ModuleType) -> None:
     """See batches that a loop in Python takes from tf.data."""
     _wrap(module.OwnedIterator, "__next__", _seen_batch)
-
-
-def _wrap(owner: type, method: str, make: Any) -> None:
-    """Put ``make(original)`` in the place of a method, once, around whatever counts steps there."""
-    original = owner.__dict__.get(method)
-    if original is None or getattr(original, _MARK, False):
-        return
-    made = make(original)
-    setattr(made, _MARK, True)
-    setattr(owner, method, made)
 
 
 def _taking_batches(make: Any) -> Any:
@@ -126,35 +120,12 @@ def _batches(iterator: Any) -> Iterator[Any]:
 def _seen_batch(take: Any) -> Any:
     @functools.wraps(take)
     def seen(self: Any) -> Any:
-        with PARTS_OF_LOOP.part(loops.INPUT):
+        with PARTS.part(parts.INPUT):
             return take(self)
-
-    return seen
-
-
-def _before(ours: Any, method: Any) -> Any:
-    ours = status.guarded(ours)
-
-    @functools.wraps(method)
-    def seen(*arguments: Any, **named: Any) -> Any:
-        ours()
-        return method(*arguments, **named)
-
-    return seen
-
-
-def _after(ours: Any, method: Any) -> Any:
-    ours = status.guarded(ours)
-
-    @functools.wraps(method)
-    def seen(*arguments: Any, **named: Any) -> Any:
-        result = method(*arguments, **named)
-        ours()
-        return result
 
     return seen
 
 
 def _work_begins(batch: ExitStack) -> None:
     batch.close()
-    batch.enter_context(PARTS_OF_LOOP.part(loops.COMPUTE))
+    batch.enter_context(PARTS.part(parts.COMPUTE))

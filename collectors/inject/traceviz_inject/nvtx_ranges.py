@@ -1,6 +1,6 @@
 """NVTX ranges around steps, epochs, and the parts of a step, in a domain of their own.
 
-A range of a step is ``step 12``; the parts are named in :mod:`.loops`. Epochs end where no step does, so that their
+A range of a step is ``step 12``; the parts are named in :mod:`.parts`. Epochs end where no step does, so that their
 ranges do not nest with the others.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from . import ending, frameworks, hooks, loops, nvtx_client, process
-from .loops import PARTS_OF_LOOP
+from . import ending, frameworks, hooks, nvtx_client, parts, process
+from .parts import PARTS
 from .status import Status, guarded
 from .steps import CLOCK
 
@@ -32,7 +32,7 @@ def install(settings: Settings) -> None:
     """Make ranges from now on. The tool is only asked at the first of them: most Pythons never make one."""
     ranges = Ranges(settings.raw_of(COLLECTOR))
     CLOCK.listen(ranges.step_begins, ranges.step_ends)
-    PARTS_OF_LOOP.listen(ranges.begins, ranges.ends, ranges.epoch_begins, ranges.epoch_ends)
+    PARTS.listen(ranges.begins, ranges.ends, ranges.epoch_begins, ranges.epoch_ends)
     hooks.when_imported(PACKAGE, ranges.mend)
 
 
@@ -48,7 +48,7 @@ class Ranges:
         self._domain: Any = None
         self._is_off = False
         self._status: Status | None = None
-        self._counts = dict.fromkeys(("step", "epoch", *loops.PARTS), 0)
+        self._counts = dict.fromkeys(("step", "epoch", *parts.NAMES), 0)
         self._completed = 0
         self._stepping_thread = 0
         self._epoch: int | None = None
@@ -122,7 +122,7 @@ class Ranges:
             self._is_off = True
             self._tell("off", detail=str(error))
             return
-        for part in loops.PARTS:
+        for part in parts.NAMES:
             self._domain.prepare(part)
         ending.on_end(self._at_end)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -15,13 +16,10 @@ from .status import Status, explain, guarded
 from .steps import CLOCK, SOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
     from .config import Settings
-
-    Watch = Callable[[ModuleType, "Recorder"], None]
 
 WAITING, RECORDING, DONE = "waiting", "recording", "saved"
 
@@ -36,14 +34,23 @@ class NotYetError(Exception):
 class Profiler(ABC):
     """What a framework's module implements: how its profiler is worked. Any method may raise."""
 
-    collector = ""
-    """Name of the collector."""
     framework = ""
-    """Name of the framework."""
+    """Name of the framework, and of the collector that records it."""
+    module_name = ""
+    """The framework's module with its profiler."""
+
+    def __init__(self, settings: Settings, module: ModuleType) -> None:
+        self._module = module
+        self._traces_device = settings.traces_device(self.framework)
 
     @abstractmethod
+    def watch(self, module: ModuleType, recorder: Recorder) -> None:
+        """Hook the program's own use of the profiler, which goes first: at each execution of its module."""
+
     def version(self) -> str | None:
-        """Version of the framework."""
+        """Version of the framework, which need not be a plain text: that of torch is none."""
+        version = getattr(sys.modules.get(self.framework), "__version__", None)
+        return None if version is None else str(version)
 
     @abstractmethod
     def start(self, folder: str) -> None:
@@ -73,7 +80,7 @@ class Recorder:
     def __init__(self, profiler: Profiler, settings: Settings) -> None:
         self._profiler = profiler
         self._window = settings.window
-        self._parent = settings.raw_of(profiler.collector)
+        self._parent = settings.raw_of(profiler.framework)
         self._lock = threading.RLock()
         self._mark: Any = None
         self._rank = len(SOURCES)
@@ -263,25 +270,23 @@ class Recorder:
         timer.start()
 
 
-def attach_once(module: str, settings: Settings, make: Callable[[ModuleType], Profiler], watch: Watch) -> None:
-    """Attach a recorder once the program has imported ``module``.
+def attach_once(profiler: type[Profiler], settings: Settings) -> None:
+    """Attach a recorder of this kind of profiler once the program has imported the module with it.
 
     Args:
-        module: Name of the framework's module with its profiler.
+        profiler: Made from the settings and the framework's module.
         settings: What was asked for.
-        make: Makes the profiler from that module.
-        watch: Called with the module and the recorder at each execution of the module: it hooks the program's own use
-            of the profiler, which goes first.
     """
-    recorders: list[Recorder] = []
+    attached: list[tuple[Profiler, Recorder]] = []
 
-    def attach(imported: ModuleType) -> None:
-        if not recorders:
-            recorders.append(Recorder(make(imported), settings))
-            recorders[0].attach()
-        watch(imported, recorders[0])
+    def attach(module: ModuleType) -> None:
+        if not attached:
+            made = profiler(settings, module)
+            attached.append((made, Recorder(made, settings)))
+            attached[0][1].attach()
+        attached[0][0].watch(module, attached[0][1])
 
-    hooks.when_imported(module, attach)
+    hooks.when_imported(profiler.module_name, attach)
 
 
 def giving_way(start: Any, recorder: Recorder) -> Any:

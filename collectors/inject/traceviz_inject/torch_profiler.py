@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .config import Settings
     from .recorder import Recorder
 
-PROFILER_MODULE = "torch.profiler.profiler"
 AUTOGRAD_MODULE = "torch.autograd.profiler"
 
 STEP = "ProfilerStep#"
@@ -39,16 +38,7 @@ _PATIENCE_S = 10.0
 
 def install(settings: Settings) -> None:
     """Wait for the profiler's modules, which torch imports with itself."""
-    profilers: list[TorchProfiler] = []
-
-    def make(module: ModuleType) -> TorchProfiler:
-        profilers.append(TorchProfiler(settings, module))
-        return profilers[0]
-
-    def watch(module: ModuleType, recorder: Recorder) -> None:  # noqa: ARG001 what is hooked lies in another module
-        hooks.when_imported(AUTOGRAD_MODULE, functools.partial(profilers[0].watch, recorder=recorder))
-
-    attach_once(PROFILER_MODULE, settings, make, watch)
+    attach_once(TorchProfiler, settings)
 
 
 class TorchProfiler(Profiler):
@@ -58,24 +48,18 @@ class TorchProfiler(Profiler):
     and named when the trace is saved.
     """
 
-    collector = "torch"
     framework = "torch"
+    module_name = "torch.profiler.profiler"
 
     def __init__(self, settings: Settings, module: ModuleType) -> None:
-        self._module = module
-        self._options = dict(settings.options.get(self.collector) or {})
-        self._traces_device = settings.traces_device(self.collector)
+        super().__init__(settings, module)
+        self._options = dict(settings.options.get(self.framework) or {})
         self._is_timed = settings.window.is_timed
         self._profile: Any = None
         self._folder = ""
         self._steps: list[int | None] = []
         self._others: set[int] = set()
         self._is_ours = False
-
-    def version(self) -> str | None:
-        """``torch.__version__``, which is no plain text."""
-        version = getattr(sys.modules.get("torch"), "__version__", None)
-        return None if version is None else str(version)
 
     def start(self, folder: str) -> None:
         """Start in the thread that trains: other threads' operators are not recorded."""
@@ -129,7 +113,11 @@ class TorchProfiler(Profiler):
         if complete:
             self._steps[-1] = number
 
-    def watch(self, module: ModuleType, recorder: Recorder) -> None:
+    def watch(self, module: ModuleType, recorder: Recorder) -> None:  # noqa: ARG002 what is hooked is elsewhere
+        """Wait for the module that starts recordings of the program's own."""
+        hooks.when_imported(AUTOGRAD_MODULE, functools.partial(self._watch_autograd, recorder=recorder))
+
+    def _watch_autograd(self, module: ModuleType, recorder: Recorder) -> None:
         """Give way where the program records itself, before its profiler finds ours in its place."""
         hooks.replace(module.profile, "_prepare_trace", functools.partial(self._giving_way, recorder=recorder))
         hooks.replace(module.profile, "__exit__", self._noting_end)
@@ -156,8 +144,8 @@ class TorchProfiler(Profiler):
         """The CPU's operators, and the GPU's work where nobody else traces it."""
         activity = self._module.ProfilerActivity
         able = self._module.supported_activities()
-        wanted = [activity.CPU, *([activity.CUDA, activity.XPU] if self._traces_device else [])]
-        return [one for one in wanted if one in able]
+        useful = [activity.CPU, *([activity.CUDA, activity.XPU] if self._traces_device else [])]
+        return [kind for kind in useful if kind in able]
 
     def _all_threads(self) -> dict[str, Any]:
         """By time, it is not known which thread trains; all of them are recorded where torch can."""

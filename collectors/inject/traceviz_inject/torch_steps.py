@@ -19,8 +19,8 @@ import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from . import hooks, loops, process
-from .loops import PARTS_OF_LOOP as PARTS
+from . import hooks, parts, process
+from .parts import PARTS
 from .status import guarded
 from .steps import CLOCK, Leader
 
@@ -191,7 +191,7 @@ def _seen_optimizer(profile_hook_step: Any) -> Any:
             begins = LOOP.optimizer_begins()
             done = False
             try:
-                with PARTS.part(loops.OPTIMIZER if begins else loops.COMPUTE):
+                with PARTS.part(parts.OPTIMIZER if begins else parts.COMPUTE):
                     result = profiled(*arguments, **named)
                 done = True
             finally:
@@ -227,7 +227,7 @@ def _seen_batch(take: Any) -> Any:
     def counted(self: Any) -> Any:
         _batch_begins(self)
         try:
-            with PARTS.part(loops.INPUT):
+            with PARTS.part(parts.INPUT):
                 batch = take(self)
         except BaseException:  # also an error in a dataset, after which a program may ask again
             _batches_end(self)
@@ -267,7 +267,7 @@ def _seen_backward(backward: Any) -> Any:
     def seen(*arguments: Any, **named: Any) -> Any:
         if not PARTS.is_heard or _is_compiling():
             return backward(*arguments, **named)
-        with PARTS.part(loops.BACKWARD):
+        with PARTS.part(parts.BACKWARD):
             return backward(*arguments, **named)
 
     return seen
@@ -289,7 +289,7 @@ def _seen_call(call: Any) -> Any:
             return call(self, *arguments, **named)
         _call_begins(self)
         try:
-            with PARTS.part(loops.FORWARD):
+            with PARTS.part(parts.FORWARD):
                 return call(self, *arguments, **named)
         finally:
             _call_ends()

@@ -19,6 +19,8 @@ from tests.conftest import REPOSITORY
 from traceviz import api
 from traceviz.collectors.base import Plan
 
+pytestmark = pytest.mark.live
+
 TRAINING = REPOSITORY / "tests/collectors/torch_training.py"
 
 

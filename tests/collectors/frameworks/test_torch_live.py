@@ -14,6 +14,8 @@ from tests.conftest import REPOSITORY
 from traceviz import api
 from traceviz.collectors.base import Window
 
+pytestmark = pytest.mark.live
+
 PROGRAM = REPOSITORY / "tests/collectors/torch_training.py"
 
 

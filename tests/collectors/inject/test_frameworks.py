@@ -23,7 +23,7 @@ def inject(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     for name in ("jax", "keras.src.backend.config", "tensorflow", "tensorflow.python.eager.context", "torch"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     names = (
-        *("config", "frameworks", "jax_calls", "loops", "nvtx_ranges", "process", "recorder"),
+        *("config", "frameworks", "jax_calls", "nvtx_ranges", "parts", "process", "recorder"),
         *("steps", "torch_profiler", "torch_steps"),
     )
     yield SimpleNamespace(**{name: import_module(f"traceviz_inject.{name}") for name in names})
@@ -244,7 +244,7 @@ def in_thread(function) -> None:
 
 def test_a_part_directly_within_itself_is_one_part(inject) -> None:
     heard: list[str] = []
-    parts = inject.loops.Parts()
+    parts = inject.parts.Parts()
     parts.listen(heard.append, lambda name: heard.append("/" + name), heard.append, heard.clear)
     inject.process.claim()
     with parts.part("data loading"), parts.part("data loading"):

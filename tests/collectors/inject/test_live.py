@@ -10,6 +10,8 @@ import traceviz
 from tests.collectors.inject.runs import Ran, run_under
 from traceviz.collectors.base import Harvest, Window
 
+pytestmark = pytest.mark.live
+
 KERAS = Path(__file__).with_name("keras_training.py")
 WINDOW = Window(first_step=5, steps=10)
 STEPS = list(range(5, 15))

@@ -18,6 +18,8 @@ from traceviz.api import open_trace, report_on
 from traceviz.parsers.run.steps import UNFINISHED
 from traceviz.report import Facts
 
+pytestmark = pytest.mark.live
+
 CLOCK_NS = 1_000_000
 """A moment is told within this of the wall clock: microseconds, but for a thread that loses its core in between."""
 WINDOW = range(4, 10)
@@ -28,7 +30,7 @@ def run(torch_python, tmp_path_factory) -> Path:
     if shutil.which("nsys") is None:
         pytest.skip("nsys is not on PATH")
     folder = tmp_path_factory.mktemp("live")
-    program = [torch_python, REPOSITORY / "tests" / "parsers" / "marked_run.py", folder / "moments.json"]
+    program = [torch_python, Path(__file__).with_name("marked_run.py"), folder / "moments.json"]
     asked = ["--with", "torch,nvtx,nsys,resources", "--steps", f"{WINDOW.start}:{WINDOW.stop}"]
     stated = ["--name", "marked", "--tag", "batch=4", "-o", folder / "run"]
     command = [sys.executable, "-m", "traceviz", "collect", *asked, *stated, "--", *program]

@@ -28,6 +28,7 @@ from traceviz.cli.options import (
     reading,
     reading_options,
     wants_color,
+    without_pandas,
     write,
 )
 from traceviz.errors import CommandNotFoundError, NotExecutableError, NoVerdictError, TracevizError
@@ -295,6 +296,7 @@ def _check_question(ctx: click.Context, *, about_machine: bool) -> None:
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File or folder to create.")
 @click.option("--force", is_flag=True, help="Replace an existing output.")
+@without_pandas
 def scrub(trace: Path, output: Path, *, force: bool) -> None:
     """Copy TRACE without secrets and personal data.
 

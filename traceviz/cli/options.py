@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -84,7 +85,20 @@ def reading_options(command: Command) -> Command:
     reader = click.option("--reader", metavar="NAME", help="Format of TRACE, instead of recognising it by its content.")
     run = click.option("--run", metavar="NAME", help="Run to read, where TRACE is a log folder of several (newest).")
     size = click.option("--max-size", type=Size(), help="The longest JSON to read, unpacked, e.g. 200GB.")
-    return reader(run(size(command)))
+    return reader(run(size(without_pandas(command))))
+
+
+def without_pandas(command: Command) -> Command:
+    """The command, in a process that does not import pandas."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        from traceviz.without_pandas import skip_pandas
+
+        skip_pandas()
+        return command(*args, **kwargs)
+
+    return cast("Command", run)
 
 
 _OUTPUT = (

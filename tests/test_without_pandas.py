@@ -1,0 +1,51 @@
+"""Reports are made without pandas, which takes longer to import than many a trace to read."""
+
+import subprocess
+import sys
+
+import pytest
+
+REPORT = """
+import sys
+from traceviz.cli.main import main
+
+main(["report", sys.argv[1], "--format", "json", "-o", sys.argv[2]], standalone_mode=False)
+print("pandas" in sys.modules)
+"""
+USE_PANDAS = """
+import sys
+from traceviz.without_pandas import skip_pandas
+
+skip_pandas()
+import pyarrow as pa
+
+table = pa.table({"name": ["a", None]})
+print("pandas" in sys.modules)
+frame = table.to_pandas()
+print(frame["name"].isna().sum(), pa.array(frame["name"]).null_count)
+"""
+
+
+def run(program, *arguments):
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        "input_bound.sqlite",
+        "nvprof_torch_input_bound.nvvp",
+        "torch_healthy.pt.trace.json.gz",
+        "gpu_keras_input_bound.xplane.pb",
+    ],
+)
+def test_a_report_of_each_format_imports_no_pandas(sample, samples, tmp_path):
+    output = tmp_path / "report.json"
+    assert run(REPORT, str(samples / "synthetic" / sample), str(output)) == "False"
+    assert output.stat().st_size > 1_000
+
+
+def test_frames_of_pandas_can_be_made_all_the_same():
+    assert run(USE_PANDAS).split() == ["False", "1", "1"]

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from traceviz import tables as storage
-from traceviz.analyses.derived.view import AnalysisOptions
+from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze, columns_for, tables_for
 from traceviz.compare.compare import CompareOptions, Comparison
 from traceviz.compare.compare import compare as compare_sides

@@ -20,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz import intervals, schema
-from traceviz.analyses.derived.view import AnalysisOptions, TraceView
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.options import AnalysisOptions
 from traceviz.tables import TraceTables
 
 Literal = Sequence[Any]

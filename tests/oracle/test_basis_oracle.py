@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from traceviz import api
-from traceviz.analyses.derived.view import AnalysisOptions
+from traceviz.analyses.options import AnalysisOptions
 from traceviz.report import Report, Skipped
 
 from .conftest import Ask

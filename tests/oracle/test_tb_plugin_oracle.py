@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from traceviz import api
-from traceviz.analyses.derived.view import AnalysisOptions
+from traceviz.analyses.options import AnalysisOptions
 
 pytestmark = pytest.mark.oracle
 

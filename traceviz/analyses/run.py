@@ -8,7 +8,8 @@ from typing import Any
 from traceviz import rules
 from traceviz.analyses.advice import fitting, strangers
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.view import AnalysisOptions, TraceView
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import ANALYSES
 from traceviz.analyses.verdict import verdict
 from traceviz.errors import UsageError

@@ -16,6 +16,7 @@ from traceviz.analyses.capture.capture import SOURCE_WORDS, Capture
 from traceviz.analyses.capture.run import RunAnalysis
 from traceviz.analyses.derived.host_classes import sees_input
 from traceviz.analyses.derived.losses import DAMAGED, DIAGNOSTIC, is_damaged, losses
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.doctor.checks import Check
 from traceviz.report import Skipped
@@ -101,7 +102,7 @@ def _recorded(tables: TraceTables, subject: Subject) -> Check:
 
 
 def _steps(trace: TraceView) -> Check:
-    steps = trace.steps
+    steps = training_steps(trace)
     words = SOURCE_WORDS[steps.source]
     fix = "Let `traceviz collect` mark the steps, wrap each in an NVTX range 'step', or name yours with --step-marker."
     if steps.source == "none":

@@ -3,6 +3,8 @@
 import pytest
 
 from tests.analyses.builders import tables, trace
+from traceviz.analyses.derived.judged_time import judged_time
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.idle_gaps import IdleGapsAnalysis
 from traceviz.analyses.device.use import DeviceUseAnalysis
@@ -47,12 +49,12 @@ def test_gaps_before_and_after_the_window_are_none():
 
 def test_steps_outside_the_window_are_not_judged():
     view = trace(**profiled())
-    assert view.steps.frame.height == 20
-    assert view.judged(0).total == 2 * SECOND
+    assert training_steps(view).frame.height == 20
+    assert judged_time(view, 0).total == 2 * SECOND
 
 
 def test_steps_outside_the_window_count_where_no_device_works():
-    assert trace(**profiled(kernels=[])).steps.frame.height == 600
+    assert training_steps(trace(**profiled(kernels=[]))).frame.height == 600
 
 
 def test_the_timeline_shows_the_window():

@@ -3,15 +3,16 @@
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.view import AnalysisOptions
+from traceviz.analyses.derived.step_search import training_steps, training_thread
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
+from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze
 from traceviz.analyses.steps.steps import StepAnalysis
 from traceviz.report import Prose
 
 
 def bounds_of(view):
-    return list(view.steps.frame.select("start_ns", "end_ns").iter_rows())
+    return list(training_steps(view).frame.select("start_ns", "end_ns").iter_rows())
 
 
 def test_one_declared_step_is_judged_and_said_to_be_the_only_one():
@@ -30,14 +31,14 @@ def test_one_declared_step_is_judged_and_said_to_be_the_only_one():
 
 def test_two_declared_steps_are_two():
     view = trace(steps=[(0, 100, 7), (100, 100, 8)])
-    assert view.steps.frame["step"].to_list() == [7, 8]
+    assert training_steps(view).frame["step"].to_list() == [7, 8]
     assert "Only 2 steps were captured." in analyze(view.tables).verdict.sentence
 
 
 def test_devices_of_one_process_give_one_set_of_steps():
     steps = [(i * 100 + d, 90, i, {"device_id": d, "marker": "Steps"}) for i in range(4) for d in (0, 1)]
     view = trace(steps=steps, kernels=[(i * 100, 90, "fusion") for i in range(4)])
-    assert view.steps.frame.height == 4
+    assert training_steps(view).frame.height == 4
     assert bounds_of(view)[0] == (0, 90)
 
 
@@ -50,14 +51,14 @@ def test_a_device_knows_its_steps_better_than_the_host_that_runs_ahead():
 def test_of_two_markers_the_one_that_covers_most_time_is_used():
     train = [(i * 100, 100, i, {"marker": "train", "device_id": None}) for i in range(4)]
     small = [(400 + i * 5, 5, i, {"marker": "EagerKernelExecute", "device_id": None}) for i in range(6)]
-    assert trace(steps=train + small).steps.marker == "train"
+    assert training_steps(trace(steps=train + small)).marker == "train"
 
 
 def test_the_thread_of_the_markers_is_the_training_thread():
     steps = [(i * 100, 100, i, {"thread_id": 3}) for i in range(4)]
     busier = [(i, 1, "op", "op", {"thread_id": 1}) for i in range(50)]
     view = trace(steps=steps, host_ops=[*busier, (0, 400, "train", "step", {"thread_id": 3})])
-    assert view.training_thread(0) == 3
+    assert training_thread(view, 0) == 3
 
 
 @pytest.mark.parametrize(
@@ -70,13 +71,14 @@ def test_without_markers_pythons_thread_is_the_training_thread_however_busy_the_
         host_ops=[*busy, (0, 5, "main", "op", {"thread_id": 1})],
         threads=[(thread, 0, name, {"tid": 900 + thread}) for thread, name in names.items()],
     )
-    assert view.training_thread(0) == chosen
+    assert training_thread(view, 0) == chosen
 
 
 def test_calls_of_a_compiled_function_that_repeat_are_steps():
     calls = [(i * 100 + 10, 60, "PjitFunction(update)", "op") for i in range(6)]
     view = trace(host_ops=calls)
-    assert (view.steps.source, view.steps.marker, view.steps.confidence) == ("host_cycle", "PjitFunction(update)", 1.0)
+    steps = training_steps(view)
+    assert (steps.source, steps.marker, steps.confidence) == ("host_cycle", "PjitFunction(update)", 1.0)
     assert bounds_of(view) == [(i * 100 + 10, i * 100 + 110) for i in range(5)]
 
 
@@ -84,36 +86,38 @@ def test_a_cycle_of_outermost_calls_is_a_loop():
     each = [(0, 30, "fetch"), (5, 10, "inner"), (40, 30, "forward"), (75, 20, "backward")]
     calls = [(i * 100 + start, dur, name, "runtime") for i in range(6) for start, dur, name in each]
     view = trace(host_ops=calls)
-    assert (view.steps.source, view.steps.frame.height) == ("host_cycle", 5)
+    assert (training_steps(view).source, training_steps(view).frame.height) == ("host_cycle", 5)
 
 
 def test_one_small_operation_that_repeats_is_no_loop():
-    assert trace(host_ops=[(i * 10, 5, "MemoryAllocation", "runtime") for i in range(50)]).steps.source == "none"
+    assert (
+        training_steps(trace(host_ops=[(i * 10, 5, "MemoryAllocation", "runtime") for i in range(50)])).source == "none"
+    )
 
 
 def test_python_frames_around_the_calls_do_not_hide_them():
     frames = [(0, 1000, "$train.py:1 <module>", "python")]
     view = trace(host_ops=frames + [(i * 100, 60, "PjitFunction(f)", "op") for i in range(6)])
-    assert view.steps.source == "host_cycle"
+    assert training_steps(view).source == "host_cycle"
 
 
 def test_repeating_modules_of_the_busiest_device_are_steps():
     modules = [(i * 100 + d, 80 + d, f"jit_f({d}77)", "module", {"device_id": d}) for i in range(6) for d in (0, 1)]
     once = [(0, 1, "jit_init(5)", "module")]
     view = trace(device_ops=once + modules, kernels=[(i * 100, 80, "fusion.1") for i in range(6)])
-    assert (view.steps.source, view.steps.marker) == ("module_cycle", "jit_f")
+    assert (training_steps(view).source, training_steps(view).marker) == ("module_cycle", "jit_f")
     assert bounds_of(view) == [(i * 100 + 1, i * 100 + 101) for i in range(5)]
 
 
 def test_annotations_with_a_step_like_name_are_steps():
     view = trace(host_ops=[(i * 100, 100, f"train_step {i}", "runtime") for i in range(5)])
-    assert (view.steps.source, view.steps.frame.height) == ("annotation", 5)
+    assert (training_steps(view).source, training_steps(view).frame.height) == ("annotation", 5)
 
 
 def test_the_users_marker_may_be_an_annotation():
     calls = [(i * 100, 100, "do_it", "runtime") for i in range(5)]
     view = trace(host_ops=calls, options=AnalysisOptions(step_marker="^do_it$"))
-    assert (view.steps.source, view.steps.frame.height) == ("annotation", 5)
+    assert (training_steps(view).source, training_steps(view).frame.height) == ("annotation", 5)
 
 
 def test_a_marker_with_too_few_annotations_says_how_many():
@@ -124,13 +128,13 @@ def test_a_marker_with_too_few_annotations_says_how_many():
 def test_first_steps_that_compile_are_warm_up():
     steps = [(i * 100, 100, i) for i in range(6)]
     view = trace(steps=steps, host_ops=[(5, 150, "XlaCompile", "compile"), (450, 5, "XlaCompile", "compile")])
-    assert view.steps.frame["warmup"].to_list() == [True, True, False, False, False, False]
+    assert training_steps(view).frame["warmup"].to_list() == [True, True, False, False, False, False]
 
 
 def test_where_every_step_compiles_none_is_warm_up():
     steps = [(i * 100, 100, i) for i in range(3)]
     view = trace(steps=steps, host_ops=[(i * 100, 50, "XlaCompile", "compile") for i in range(3)])
-    assert not view.steps.frame["warmup"].any()
+    assert not training_steps(view).frame["warmup"].any()
 
 
 @pytest.mark.parametrize(

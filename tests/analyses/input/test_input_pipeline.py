@@ -5,8 +5,9 @@ import pytest
 from tests.analyses.builders import tables, trace
 from traceviz import annotate
 from traceviz.analyses.derived.input_fetches import HOOKS, RECORDED
-from traceviz.analyses.derived.view import AnalysisOptions, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
+from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze
 from traceviz.collectors.inject.traceviz_inject import nvtx_ranges
 from traceviz.report import Grid, Severity

@@ -5,6 +5,7 @@ import pytest
 
 from tests.analyses.builders import trace
 from tests.analyses.pipelines import training
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.input.recorded_stages import forest_of, pipeline_stages
 from traceviz.analyses.input.tfdata import fused_from, stage_advice, stage_path, take_label
@@ -230,7 +231,7 @@ def test_the_waits_of_random_pipelines_add_up_to_the_time_in_which_a_batch_is_ta
                 pipeline.add(int(start + begin), int(length), f"Iterator::Root::{path}", thread=thread, id=depth)
 
     view = trace(**training(6, each))
-    waits = view.steady[0]
+    waits = steady_time(view)[0]
     assert waited_in(forest_of(view, 0), waits)["self_ns"].sum() == 6 * 800
 
 

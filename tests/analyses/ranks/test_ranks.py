@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analyses.builders import tables, trace
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.ranks import RanksAnalysis
@@ -309,9 +310,9 @@ class TestSteps:
             for k in range(3)
         ]
         view = trace(kernels=kernels)
-        assert view.steps.source == "kernel_cycle"
-        assert step_imbalance(view.steps).steps.height == 0
-        assert step_imbalance(view.steps).share is not None
+        assert training_steps(view).source == "kernel_cycle"
+        assert step_imbalance(training_steps(view)).steps.height == 0
+        assert step_imbalance(training_steps(view)).share is not None
 
 
 class TestSection:
@@ -369,8 +370,8 @@ def test_steps_of_epochs_are_compared_with_their_like_where_only_one_rank_warms_
     epochs, numbers = [*[10] * 12, *[20] * 12], [*range(12)] * 2
     found = unequal([[900, *epochs[1:]], epochs], {0: numbers, 1: numbers})
     view = TraceView(found)
-    assert view.steps.frame.filter("warmup").height == 1
-    imbalance = step_imbalance(view.steps)
+    assert training_steps(view).frame.filter("warmup").height == 1
+    imbalance = step_imbalance(training_steps(view))
     assert (imbalance.steps.height, imbalance.lost_ns) == (23, 0)
 
 

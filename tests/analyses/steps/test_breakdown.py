@@ -7,6 +7,7 @@ from hypothesis import given
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.host_classes import CLASSES, host_classes
 from traceviz.analyses.derived.input_fetches import INPUT_NAME, NOT_INPUT_NAME
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.steps.breakdown import BreakdownAnalysis
 from traceviz.report import Skipped
 
@@ -142,7 +143,7 @@ def test_classes_add_up_to_the_step_whatever_overlaps(kernels, copies, calls, lo
         os_calls=[(s, d, "poll") for s, d in os_calls],
     )
     result = BreakdownAnalysis().run(view)
-    steady = view.steps.steady
+    steady = training_steps(view).steady
     assert result.step_ns == (steady["end_ns"] - steady["start_ns"]).sum()
     sets = host_classes(view)[0].sets
     assert sum(part.total for part in sets.values()) == view.span_ns

@@ -6,23 +6,25 @@ import pytest
 
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.cycles import find_cycle
+from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.step_search import count_lost_steps, training_steps
 from traceviz.analyses.derived.steps import STEP_NAME, fold_numbers, warmup_steps
-from traceviz.analyses.derived.view import AnalysisOptions
+from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze
 from traceviz.analyses.steps.steps import StepAnalysis
 from traceviz.report import Prose, Skipped
 
 
 def bounds_of(view):
-    return list(view.steps.frame.select("start_ns", "end_ns").iter_rows())
+    return list(training_steps(view).frame.select("start_ns", "end_ns").iter_rows())
 
 
 def test_ranges_with_a_running_number_are_steps_and_end_where_they_end():
     view = trace(nvtx=[(0, 100, "step 0"), (100, 100, "step 1"), (200, 110, "step 2")])
-    assert view.steps.source == "nvtx"
-    assert view.steps.confidence == 1.0
+    assert training_steps(view).source == "nvtx"
+    assert training_steps(view).confidence == 1.0
     assert bounds_of(view) == [(0, 100), (100, 200), (200, 310)]
-    assert view.steps.frame["step"].to_list() == [0, 1, 2]
+    assert training_steps(view).frame["step"].to_list() == [0, 1, 2]
 
 
 def test_time_between_step_ranges_belongs_to_the_later_step():
@@ -32,7 +34,7 @@ def test_time_between_step_ranges_belongs_to_the_later_step():
 
 def test_a_first_step_without_the_wait_that_the_others_include_is_warm_up():
     view = trace(nvtx=[(90, 10, "batch 0"), (190, 10, "batch 1"), (290, 10, "batch 2"), (390, 10, "batch 3")])
-    assert view.steps.frame["warmup"].to_list() == [True, False, False, False]
+    assert training_steps(view).frame["warmup"].to_list() == [True, False, False, False]
 
 
 def test_a_pause_far_longer_than_the_others_is_in_no_step():
@@ -40,7 +42,7 @@ def test_a_pause_far_longer_than_the_others_is_in_no_step():
         (50_000 + i * 100, 99, f"step {5 + i}") for i in range(5)
     ]
     view = trace(nvtx=ranges)
-    assert view.steps.frame["start_ns"].to_list()[5] == 50_000
+    assert training_steps(view).frame["start_ns"].to_list()[5] == 50_000
     assert sum(end - start for start, end in bounds_of(view)) == 2 * (99 + 4 * 100)
 
 
@@ -54,18 +56,18 @@ def test_steps_of_two_epochs_do_not_include_what_lies_between_the_epochs():
 
 def test_the_outer_of_two_step_like_families_is_used():
     ranges = [r for i in range(4) for r in ((i * 100, 100, f"step {i}"), (i * 100 + 10, 50, f"batch {i}"))]
-    assert trace(nvtx=ranges).steps.marker == "step #"
+    assert training_steps(trace(nvtx=ranges)).marker == "step #"
 
 
 def test_the_users_marker_replaces_the_built_in_names():
     ranges = [(i * 100, 100, f"step {i}") for i in range(4)] + [(i * 50, 40, "tick") for i in range(8)]
     view = trace(nvtx=ranges, options=AnalysisOptions(step_marker="^tick$"))
-    assert view.steps.frame.height == 8
+    assert training_steps(view).frame.height == 8
 
 
 def test_a_marker_that_matches_nothing_gives_no_steps():
     view = trace(nvtx=[(i * 100, 100, f"step {i}") for i in range(4)], options=AnalysisOptions(step_marker="nope"))
-    assert view.steps.source == "none"
+    assert training_steps(view).source == "none"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_other_names_are_not_steps(name):
 
 
 def test_fewer_than_three_ranges_are_no_loop():
-    assert trace(nvtx=[(0, 10, "step 0"), (10, 10, "step 1")]).steps.source == "none"
+    assert training_steps(trace(nvtx=[(0, 10, "step 0"), (10, 10, "step 1")])).source == "none"
 
 
 def test_repeating_ranges_without_step_names_are_inferred_as_steps():
@@ -93,22 +95,22 @@ def test_repeating_ranges_without_step_names_are_inferred_as_steps():
         for r in ((i * 100, 60, "load"), (i * 100 + 60, 15, "forward"), (i * 100 + 75, 20, "backward"))
     ]
     view = trace(nvtx=ranges, kernels=[(i * 100 + 62, 30, "k") for i in range(6)])
-    assert view.steps.source == "nvtx_cycle"
-    assert view.steps.confidence == 1.0
+    assert training_steps(view).source == "nvtx_cycle"
+    assert training_steps(view).confidence == 1.0
     assert bounds_of(view) == [(i * 100, i * 100 + 100) for i in range(5)]
 
 
 def test_repeating_kernels_are_inferred_as_steps_that_begin_after_the_longest_pause():
     kernels = [k for i in range(6) for k in ((i * 100, 10, "a"), (i * 100 + 12, 10, "b"), (i * 100 + 24, 10, "b"))]
     view = trace(kernels=kernels)
-    assert view.steps.source == "kernel_cycle"
-    assert view.steps.marker == "a"
+    assert training_steps(view).source == "kernel_cycle"
+    assert training_steps(view).marker == "a"
     assert bounds_of(view) == [(i * 100, i * 100 + 100) for i in range(5)]
 
 
 def test_kernels_without_a_cycle_give_no_steps():
     names = np.random.default_rng(3).integers(0, 40, 200)
-    assert trace(kernels=[(i * 10, 5, f"k{n}") for i, n in enumerate(names)]).steps.source == "none"
+    assert training_steps(trace(kernels=[(i * 10, 5, f"k{n}") for i, n in enumerate(names)])).source == "none"
 
 
 def test_a_kernel_that_runs_twice_per_step_does_not_halve_the_step():
@@ -164,8 +166,8 @@ def test_without_steps_the_section_is_skipped_and_says_how_to_mark_them():
 
 def test_declared_steps_of_the_trace_win_over_ranges():
     view = trace(steps=[(0, 50, 7), (50, 50, 8), (100, 50, 9)], nvtx=[(i * 10, 10, "step") for i in range(15)])
-    assert view.steps.source == "trace"
-    assert view.steps.frame["step"].to_list() == [7, 8, 9]
+    assert training_steps(view).source == "trace"
+    assert training_steps(view).frame["step"].to_list() == [7, 8, 9]
 
 
 def test_shifted_and_shuffled_rows_give_the_same_steps():
@@ -182,8 +184,8 @@ def test_numbers_fold():
 def test_steps_of_a_process_without_device_work_are_left_out():
     steps = [(i * 100, 100, f"step {i}", {"process_id": p, "thread_id": p}) for p in (0, 1) for i in range(4)]
     view = trace(nvtx=steps, kernels=[(i * 100, 50, "k") for i in range(4)])
-    assert view.steps.frame["process_id"].unique().to_list() == [0]
-    assert list(view.steady) == [0]
+    assert training_steps(view).frame["process_id"].unique().to_list() == [0]
+    assert list(steady_time(view)) == [0]
 
 
 def test_a_marker_with_too_few_matches_says_how_many():
@@ -206,7 +208,7 @@ def test_of_6_steps_those_whose_device_work_was_lost_are_left_out(message, stead
         notes=[("profiler-diagnostic", "warning", message)],
     )
     section = StepAnalysis().describe(StepAnalysis().run(view))
-    assert (view.steps.steady.height, view.lost_steps) == (steady, lost)
+    assert (training_steps(view).steady.height, count_lost_steps(view)) == (steady, lost)
     prose = [block.text for block in section.blocks if isinstance(block, Prose)]
     assert any("3 later steps left out of all figures" in text for text in prose) == (lost == 3)
 
@@ -214,7 +216,7 @@ def test_of_6_steps_those_whose_device_work_was_lost_are_left_out(message, stead
 def test_where_all_2_steps_would_be_lost_they_are_judged_all_the_same():
     notes = [("profiler-diagnostic", "error", "The profiler: CUPTI failed")]
     view = trace(steps=[(0, 100, 0), (100, 100, 1)], kernels=[(10, 20, "k")], notes=notes)
-    assert (view.steps.steady.height, view.lost_steps) == (2, 0)
+    assert (training_steps(view).steady.height, count_lost_steps(view)) == (2, 0)
 
 
 @pytest.mark.parametrize(("kernels", "steady", "lost"), [(3, 2, 2), (1, 0, 4), (0, 4, 0)])
@@ -224,7 +226,7 @@ def test_steps_whose_device_work_lay_behind_the_end_of_a_file_are_not_judged(ker
         kernels=[(i * 100 + 10, 80, "k") for i in range(kernels)],
         notes=[("damaged", "warning", "The file ends inside an event.")],
     )
-    assert (view.steps.steady.height, view.lost_steps) == (steady, lost)
+    assert (training_steps(view).steady.height, count_lost_steps(view)) == (steady, lost)
     report = analyze(view.tables)
     assert "TV901" in [found.code for found in report.findings]
     cut_off = "the file is cut off, and device work of its 4 steps is missing" in report.verdict.sentence

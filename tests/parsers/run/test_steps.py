@@ -6,6 +6,7 @@ import pytest
 
 from tests.analyses.builders import tables
 from tests.parsers.run.folders import SECOND, run_folder
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.api import open_trace
 from traceviz.parsers.run.steps import complete_steps, name_unfinished
@@ -57,7 +58,7 @@ def test_of_61_ranges_of_60_steps_60_are_steps_and_a_note_says_so(tmp_path):
     folder = run_folder(tmp_path / "run", {"nsys": ranges(*(f"step {number}" for number in range(61)))})
     status(folder / "raw" / "nvtx" / "pid12", pid=12, state="saved", steps_recorded=60)
     found = open_trace(folder)
-    assert TraceView(found).steps.frame.height == 60
+    assert training_steps(TraceView(found)).frame.height == 60
     (note,) = (note for note in found.arrow("notes").to_pylist() if note["code"] == "unfinished-steps")
     assert (note["severity"], note["count"]) == ("info", 1)
 

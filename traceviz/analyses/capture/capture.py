@@ -11,8 +11,10 @@ from traceviz import schema
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.host_classes import CLASS_TABLES
+from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.losses import losses
 from traceviz.analyses.derived.rank_names import in_words, stated_ranks, world_sizes
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Fact, Facts, Finding, Section, Severity
@@ -81,19 +83,19 @@ class Capture(Analysis[CaptureFacts]):
         rows = {name: tables.rows(name) for name in EVENTS if name in tables}
         overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
         # Else there is only the start of a program that came to nothing, and overhead costs nobody.
-        worked = bool(trace.steady or trace.rank_busy or trace.host_names.height)
-        judged = {rank: trace.judged(rank) for rank in trace.ranks if worked}
+        worked = bool(steady_time(trace) or trace.rank_busy or trace.host_names.height)
+        judged = {rank: judged_time(trace, rank) for rank in trace.ranks if worked}
         return CaptureFacts(
             span_ns=trace.span_ns,
             devices=len(trace.device_busy),
             processes=len(trace.traced),
-            steps_source=trace.steps.source,
+            steps_source=training_steps(trace).source,
             events=sum(rows.values()),
             device_events=sum(rows.get(name, 0) for name in schema.DEVICE_WORK),
             overhead_ns=intervals(overhead).total if "overhead" in tables else None,
             judged_overhead_ns=sum(_overhead_of(overhead, rank).intersect(own).total for rank, own in judged.items()),
             judged_ns=sum(own.total for own in judged.values()),
-            judged_words=trace.judged_words,
+            judged_words=judged_words(trace),
             losses=losses(tables),
             ranks=stated_ranks(trace),
             world_sizes=world_sizes(trace),

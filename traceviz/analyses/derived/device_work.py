@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.frames import unions_by
+from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 
@@ -35,4 +36,4 @@ def owners(trace: TraceView) -> tuple[tuple[int, int], ...]:
 
 def judged_device_ns(trace: TraceView) -> int:
     """Judged time, counted once for each device that a process uses: what idle time of devices is a share of."""
-    return sum(trace.judged(process).total for process, _ in owners(trace))
+    return sum(judged_time(trace, process).total for process, _ in owners(trace))

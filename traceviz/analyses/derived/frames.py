@@ -47,3 +47,8 @@ def outermost_by(calls: pl.DataFrame, *keys: str) -> pl.Series:
     """Whether each call (rows sorted by thread, start, and end descending) lies in no other with the same ``keys``."""
     reach = pl.col("end_ns").cum_max().shift(1).over(keys)
     return calls.select((reach.is_null() | (pl.col("end_ns") > reach)).alias("outermost")).to_series()
+
+
+def outermost(calls: pl.DataFrame) -> pl.DataFrame:
+    """Those of ``calls`` (sorted by thread, start, and end descending) that lie in no other of their thread."""
+    return calls.filter(outermost_by(calls, "thread_id"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.frames import parts_by, unions_by
+from traceviz.analyses.derived.frames import parts_by
 from traceviz.analyses.derived.steps import FoundSteps, Steps, covers, cycle_steps, joined
 from traceviz.intervals import IntervalSet
 
@@ -81,8 +81,3 @@ def without_compilation(steps: pl.DataFrame, compiling: dict[int, IntervalSet]) 
         first = compiled.cast(pl.Int8).cum_min().cast(pl.Boolean)
         parts.append(part.with_columns(pl.col("warmup") | first) if not first.all() else part)
     return pl.concat(parts) if parts else steps
-
-
-def compiling(operations: pl.DataFrame) -> dict[int, IntervalSet]:
-    """Time in which each process compiles, from its operations of that category."""
-    return unions_by(operations, "process_id")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.derived.view import HOST_OPS_VIEW, TraceView
 
 _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category")
 
@@ -28,6 +28,21 @@ def calls_named(trace: TraceView, chosen: pl.DataFrame) -> pl.DataFrame:
         rows = trace.frame("host_ops", *_COLUMNS)
     known = rows.with_columns(text, pl.col("dur_ns").fill_null(0))
     return known.join(chosen, on=["name", "category"]).sort("start_ns", "op_id")
+
+
+def annotated_calls(trace: TraceView, pattern: str) -> pl.DataFrame:
+    """Host operations that last and whose name matches ``pattern``: rows of :meth:`TraceView.host_ops`.
+
+    Names are text, and ``parent_id`` comes with them. Python frames and tf.data stages are no annotations.
+    """
+    known = trace.host_names.filter(~pl.col("category").is_in(["python", "pipeline"]))
+    names = known.filter(pl.col("name").str.contains(pattern))["name"].unique().to_list()
+    if names:
+        scan = trace.tables.scan("host_ops").filter(pl.col("name").is_in(names) & (pl.col("dur_ns") > 0))
+        rows = scan.select(*HOST_OPS_VIEW, "parent_id").collect()
+    else:
+        rows = trace.host_ops().with_columns(pl.lit(None, pl.Int64).alias("parent_id"))
+    return rows.with_columns(pl.col("name", "category").cast(pl.String)).sort("start_ns", "op_id")
 
 
 def argument(trace: TraceView, key: str, value: str) -> pl.DataFrame:

@@ -14,7 +14,8 @@ import polars as pl
 from traceviz import schema
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.input_fetches import input_ops, input_ranges
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.step_search import training_steps, training_thread
+from traceviz.analyses.derived.view import STEP_TABLES, TraceView, once_per_trace
 from traceviz.analyses.derived.xla_ops import XlaRole
 from traceviz.intervals import IntervalSet, exclusive
 from traceviz.kernel_names import COMMUNICATION
@@ -168,14 +169,14 @@ class HostClasses:
     @cached_property
     def blocking_calls(self) -> pl.DataFrame:
         """Operating-system calls of the training thread in which it waits: ``start_ns, dur_ns, name``."""
-        thread = self._trace.training_thread(self.process_id)
+        thread = training_thread(self._trace, self.process_id)
         frame = self._own("os_calls", "start_ns", "dur_ns", "thread_id", "name").filter(pl.col("thread_id") == thread)
         return frame.with_columns(pl.col("name").cast(pl.String)).filter(pl.col("name").str.contains(BLOCKING_OS_CALLS))
 
     @property
     def host_blocked(self) -> IntervalSet:
         """Time in :attr:`blocking_calls` without any CUDA call on the training thread."""
-        thread = self._trace.training_thread(self.process_id)
+        thread = training_thread(self._trace, self.process_id)
         calls = self._own("cuda_api", "start_ns", "dur_ns", "thread_id").filter(pl.col("thread_id") == thread)
         return intervals(self.blocking_calls).subtract(intervals(calls))
 
@@ -211,12 +212,10 @@ class HostClasses:
         return frame.filter(pl.col("process_id") == self.process_id).select(columns)
 
 
+@once_per_trace
 def host_classes(trace: TraceView) -> dict[int, HostClasses]:
-    """Classes of every rank, computed once per trace."""
-    if trace.derived.get("host_classes") is None:
-        trace.derived["host_classes"] = {rank: HostClasses(trace, rank) for rank in trace.ranks}
-    found: dict[int, HostClasses] = trace.derived["host_classes"]
-    return found
+    """Classes of every rank."""
+    return {rank: HostClasses(trace, rank) for rank in trace.ranks}
 
 
 def class_times(trace: TraceView, windows: dict[int, IntervalSet]) -> dict[str, int]:
@@ -233,7 +232,7 @@ def step_classes(trace: TraceView) -> pl.DataFrame:
 
     The classes of a row add up to ``dur_ns``. Rows are in the order of the steps.
     """
-    steps = trace.steps.steady.select("step", pl.col("process_id").alias("process"), "start_ns", "end_ns")
+    steps = training_steps(trace).steady.select("step", pl.col("process_id").alias("process"), "start_ns", "end_ns")
     parts = [
         _of_rank(part, host_classes(trace)[rank])
         for (rank,), part in steps.partition_by("process", as_dict=True).items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, rows_of
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import IN_STEPS, Column, Grid
@@ -24,7 +25,7 @@ def sums_in_steps(trace: TraceView, events: pl.DataFrame, *keys: str, also: tupl
     """
     starts, processes = events["start_ns"].to_numpy(), events["process_id"]
     inside = pl.repeat(False, events.height, dtype=pl.Boolean, eager=True)
-    for process, window in trace.steady.items():
+    for process, window in steady_time(trace).items():
         inside |= (processes == process) & pl.Series(window.contains(starts), dtype=pl.Boolean)
     sums = (pl.len().cast(pl.Int64).alias("calls"), pl.col("dur_ns").sum().alias("total_ns"), pl.col(also).sum())
     found = events.filter(inside).group_by(keys).agg(*(sums if also else sums[:2]))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.host_calls import annotated_calls
+from traceviz.analyses.derived.step_search import training_thread
 from traceviz.analyses.derived.view import TraceView
 
 INPUT_NAME = (
@@ -49,7 +51,7 @@ def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.D
         process_id: The process.
         takes: Its operations that take a batch (:func:`input_ops`).
     """
-    thread = trace.training_thread(process_id)
+    thread = training_thread(trace, process_id)
     own = trace.ranges.filter((pl.col("process_id") == process_id) & (pl.col("thread_id") == thread))
     found = own.filter(is_input(trace.options.input_range))
     if trace.options.input_range is not None or not takes.height:
@@ -90,10 +92,10 @@ def input_ops(trace: TraceView, process_id: int) -> pl.DataFrame:
     groups, where the training thread takes no batches itself. A pipeline that fetches ahead in the background keeps
     nobody waiting.
     """
-    thread = trace.training_thread(process_id)
+    thread = training_thread(trace, process_id)
     own = pl.col("process_id") == process_id
     if trace.options.input_range is not None:
-        return trace.annotations(trace.options.input_range).filter(own & (pl.col("thread_id") == thread))
+        return annotated_calls(trace, trace.options.input_range).filter(own & (pl.col("thread_id") == thread))
     filed = trace.host_ops("input").filter(own)
     away = filed.filter(pl.col("thread_id") != thread)
     if away.height:
@@ -107,7 +109,7 @@ def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
 
     Where the process has no groups, all rows do, unless the training thread takes batches itself.
     """
-    thread = trace.training_thread(process_id)
+    thread = training_thread(trace, process_id)
     own = trace.tables.scan("host_ops").filter((pl.col("process_id") == process_id) & pl.col("group_id").is_not_null())
     if not own.select(pl.len()).collect().item():
         takes = trace.host_ops("input").filter(pl.col("thread_id") == thread)

@@ -6,44 +6,26 @@ kernels, copies and fills; a *rank* is a process that owns device work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import TypeVar, TypeVarTuple, cast
 
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived import framework_steps
-from traceviz.analyses.derived import steps as stepping
-from traceviz.analyses.derived.frames import end_ns, outermost_by, unions_by
-from traceviz.analyses.derived.losses import is_damaged, losses
+from traceviz.analyses.derived.frames import end_ns, unions_by
 from traceviz.analyses.derived.xla_ops import xla_roles
+from traceviz.analyses.options import AnalysisOptions
 from traceviz.cuda_names import ApiKind, api_kind
-from traceviz.intervals import IntervalSet, union_all
+from traceviz.intervals import IntervalSet
 from traceviz.kernel_names import KernelClass, classify
 from traceviz.tables import WINDOW_NOTE, TraceTables
 
-
-@dataclass(frozen=True, slots=True)
-class AnalysisOptions:
-    """What the user may tell the analyses about the program.
-
-    Args:
-        step_marker: Regular expression of the NVTX ranges or framework annotations that are steps.
-        input_range: Regular expression of the NVTX ranges or framework annotations in which input is loaded.
-        basis: Whose classes break the steps down: ``traceviz``, or those of another tool that users compare with.
-    """
-
-    step_marker: str | None = None
-    input_range: str | None = None
-    basis: str = "traceviz"
-
+T = TypeVar("T")
+Keys = TypeVarTuple("Keys")
 
 STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", *schema.DEVICE_WORK, "windows")
 """Tables in which steps, ranks and the time that is judged are found: what every analysis of steps may read."""
-
-NO_THREAD = -1
-"""In place of a thread id where a process has no host events."""
 
 
 class TraceView:
@@ -57,8 +39,14 @@ class TraceView:
     def __init__(self, tables: TraceTables, options: AnalysisOptions | None = None) -> None:
         self.tables = tables
         self.options = options or AnalysisOptions()
-        self.derived: dict[str, Any] = {}
-        """Results that analyses share, by name of the function that computes them."""
+        self._results: dict[object, object] = {}
+
+    def once(self, function: Callable[[TraceView, *Keys], T], *keys: *Keys) -> T:
+        """``function(trace, *keys)``, computed on first use and kept."""
+        call = (function, *keys)
+        if call not in self._results:
+            self._results[call] = function(self, *keys)
+        return cast("T", self._results[call])
 
     @cached_property
     def span_ns(self) -> int:
@@ -139,11 +127,6 @@ class TraceView:
         return unions_by(self.device_work, "process_id")
 
     @cached_property
-    def busy(self) -> IntervalSet:
-        """Time in which any device works."""
-        return union_all(self.device_busy.values())
-
-    @cached_property
     def traced(self) -> tuple[int, ...]:
         """Processes that something was recorded of, by ``process_id``: a thread or device work; all where none was.
 
@@ -213,9 +196,9 @@ class TraceView:
         Columns ``start_ns, end_ns, process_id, thread_id, op_id, name, category, group_id``.
         """
         if "host_ops" not in self.tables:
-            return self.frame("host_ops", *_OP_COLUMNS).select(_OP_VIEW)
+            return self.frame("host_ops", *_OP_COLUMNS).select(HOST_OPS_VIEW)
         scan = self.tables.scan("host_ops").select(_OP_COLUMNS)
-        return scan.filter(pl.col("category").is_in(categories)).select(_OP_VIEW).collect()
+        return scan.filter(pl.col("category").is_in(categories)).select(HOST_OPS_VIEW).collect()
 
     @cached_property
     def host_names(self) -> pl.DataFrame:
@@ -225,221 +208,32 @@ class TraceView:
         names = self.tables.scan("host_ops").select("name", "category").unique().collect()
         return names.with_columns(pl.col("name", "category").cast(pl.String)).sort("name", "category")
 
-    def annotations(self, pattern: str) -> pl.DataFrame:
-        """Host operations that last and whose name matches ``pattern``, with names as text and ``parent_id``.
-
-        Python frames and tf.data stages are no annotations.
-        """
-        known = self.host_names.filter(~pl.col("category").is_in(["python", "pipeline"]))
-        names = known.filter(pl.col("name").str.contains(pattern))["name"].unique().to_list()
-        if names:
-            scan = self.tables.scan("host_ops").filter(pl.col("name").is_in(names) & (pl.col("dur_ns") > 0))
-            found = scan.select(*_OP_VIEW, "parent_id").collect()
-        else:
-            found = self.host_ops().with_columns(pl.lit(None, pl.Int64).alias("parent_id"))
-        return found.with_columns(pl.col("name", "category").cast(pl.String)).sort("start_ns", "op_id")
-
-    @cached_property
-    def steps(self) -> stepping.Steps:
-        """Training steps of the ranks: declared, else inferred, else none.
-
-        Steps of processes without device work (a loader, a launcher) are left out: theirs is not the time that is
-        judged. So are steps at the edges of a time window, which may be fragments, those of which the device work
-        is missing (:attr:`lost_steps`), and those that reach out of :attr:`device_window`. First steps that compile are
-        warm-up.
-        """
-        found = self._found_steps
-        whole = pl.col("process_id").is_in(self.ranks)
-        if self.is_window:
-            whole &= (pl.col("start_ns") > 0) & (pl.col("end_ns") < self.span_ns)
-        if self.rank_busy:
-            begin, end = self.device_window
-            whole &= (pl.col("start_ns") >= begin) & (pl.col("end_ns") <= end)
-        frame = found.frame.filter(whole & ~self._is_lost)
-        if not frame.height:
-            return stepping.NO_STEPS
-        compiling = framework_steps.compiling(self.host_ops("compile"))
-        threads = {process: thread for process, thread in found.thread_id.items() if process in self.ranks}
-        return replace(found, frame=framework_steps.without_compilation(frame, compiling), thread_id=threads)
-
-    @cached_property
-    def cut_steps(self) -> int:
-        """Steps of the ranks at the edges of a time window: left out of :attr:`steps`, as they may be fragments."""
-        if not self.is_window:
-            return 0
-        inside = (pl.col("start_ns") > 0) & (pl.col("end_ns") < self.span_ns)
-        return self._found_steps.frame.filter(pl.col("process_id").is_in(self.ranks) & ~inside).height
-
-    @cached_property
-    def lost_steps(self) -> int:
-        """Steps after the last recorded device work, where events were lost.
-
-        Their devices look idle, and nobody knows whether they were. The step of the last work counts as lost, too.
-        """
-        return self._found_steps.frame.filter(pl.col("process_id").is_in(self.ranks) & self._is_lost).height
-
-    @cached_property
-    def _is_lost(self) -> pl.Expr:
-        """Whether a step belongs to :attr:`lost_steps`.
-
-        None does where no step would be left, unless the file is cut off: a profiler drops events here and there, while
-        the rest of a file holds all that devices did later.
-        """
-        nothing = pl.lit(value=False)
-        if not self.rank_busy or not losses(self.tables):
-            return nothing
-        last = {rank: int(busy.ends[-1]) for rank, busy in self.rank_busy.items() if len(busy)}
-        until = pl.col("process_id").replace_strict(last, default=None, return_dtype=pl.Int64)
-        lost = (pl.col("end_ns") > until).fill_null(value=False)
-        frame = self._found_steps.frame.filter(pl.col("process_id").is_in(self.ranks))
-        return lost if frame.filter(~lost).height or is_damaged(self.tables) else nothing
-
     @cached_property
     def is_window(self) -> bool:
         """Whether the trace was cut to a time window (see :mod:`traceviz.selection`)."""
         return WINDOW_NOTE in self.tables.arrow("notes")["code"].to_pylist()
 
     @cached_property
-    def _found_steps(self) -> stepping.Steps:
-        marker = self.options.step_marker
-        searches = (
-            (self._nvtx_named, self._annotated)
-            if marker
-            else (
-                self._declared,
-                self._nvtx_named,
-                self._annotated,
-                self._nvtx_cycle,
-                self._module_cycle,
-                self._host_cycle,
-                self._kernel_cycle,
-            )
-        )
-        found = (search() for search in searches)  # what the user named is used, or nothing
-        return next((steps for steps in found if steps.source != "none"), stepping.NO_STEPS)
-
-    def _declared(self) -> stepping.Steps:
-        declared = self.tables.scan("steps").collect() if "steps" in self.tables else None
-        return stepping.declared_steps(declared) if declared is not None and declared.height else stepping.NO_STEPS
-
-    def _nvtx_named(self) -> stepping.Steps:
-        return stepping.named_steps(self.ranges, self.options.step_marker) if self.ranges.height else stepping.NO_STEPS
-
-    def _annotated(self) -> stepping.Steps:
-        pattern = self.options.step_marker or STEP_ANNOTATION
-        found = self.annotations(pattern)
-        return (
-            stepping.named_steps(found, self.options.step_marker, "annotation") if found.height else stepping.NO_STEPS
-        )
-
-    def _nvtx_cycle(self) -> stepping.Steps:
-        if not self.ranges.height:
-            return stepping.NO_STEPS
-        return stepping.nvtx_cycle_steps(self.ranges, self._rank_extents)
-
-    def _module_cycle(self) -> stepping.Steps:
-        if "device_ops" not in self.tables:
-            return stepping.NO_STEPS
-        scan = self.tables.scan("device_ops").filter(pl.col("kind") == "module")
-        modules = scan.select("process_id", "device_id", "start_ns", end_ns(), "name").collect()
-        return framework_steps.module_cycle_steps(modules.sort("start_ns")) if modules.height else stepping.NO_STEPS
-
-    def _host_cycle(self) -> stepping.Steps:
-        if "host_ops" not in self.tables:
-            return stepping.NO_STEPS
-        threads = [thread for process, thread in self._active_threads.items() if process in self._rank_extents]
-        scan = self.tables.scan("host_ops").filter(pl.col("thread_id").is_in(threads) & (pl.col("dur_ns") > 0))
-        own = scan.filter(pl.col("category") != "python").select(_OP_VIEW).collect()
-        outer = outermost(own.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True]))
-        if not outer.height:
-            return stepping.NO_STEPS
-        calls = outer.with_columns(pl.col("name").cast(pl.String)).sort("process_id", "start_ns")
-        return framework_steps.host_cycle_steps(calls, self._rank_extents)
-
-    def _kernel_cycle(self) -> stepping.Steps:
-        if not self.tables.rows("kernels"):
-            return stepping.NO_STEPS
-        kernels = self.frame("kernels", "process_id", "start_ns", "dur_ns", "name")
-        return stepping.kernel_cycle_steps(kernels.select("process_id", "start_ns", end_ns(), "name"))
-
-    @cached_property
-    def steady(self) -> dict[int, IntervalSet]:
-        """Union of the steady steps of each process that has steps, by ``process_id``."""
-        return unions_by(self.steps.steady, "process_id")
-
-    def judged(self, process_id: int) -> IntervalSet:
-        """The time that findings are judged on: steady steps, else from the first to the last device work.
-
-        Where the trace has steady steps, a process without any is not judged: :attr:`judged_words` holds for all.
-        """
-        if self.steady:
-            return self.steady.get(process_id, IntervalSet.empty())
-        first, last = self._rank_extents.get(process_id, (0, 0))
-        return IntervalSet.span(first, last)
-
-    @property
-    def judged_words(self) -> str:
-        """What :meth:`judged` is, in words."""
-        if self.steady:
-            return "steady step time"
-        return "time from first to last device work" if self.rank_busy else "captured time"
-
-    @cached_property
-    def _rank_extents(self) -> dict[int, tuple[int, int]]:
+    def rank_extents(self) -> dict[int, tuple[int, int]]:
+        """First and last moment of device work of each rank; without any device work, the whole capture."""
         if self.rank_busy:
             return {
                 rank: (int(busy.starts[0]), int(busy.ends[-1])) for rank, busy in self.rank_busy.items() if len(busy)
             }
         return dict.fromkeys(self.ranks, (0, self.span_ns))
 
-    def training_thread(self, process_id: int) -> int:
-        """Thread that runs the training loop, or :data:`NO_THREAD`.
 
-        The one that carries the step markers, else the process's first thread (tid = pid) where it has host events,
-        else one named like Python's, else one that is not named like a worker of the framework, and of several the
-        one with the most host events.
-        """
-        return self._training_threads.get(process_id, NO_THREAD)
+def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[TraceView, *Keys], T]:
+    """Let ``function`` compute its result once for each trace (and further arguments): :meth:`TraceView.once`."""
 
-    @cached_property
-    def _training_threads(self) -> dict[int, int]:
-        return {**self._active_threads, **self.steps.thread_id}
+    @wraps(function)
+    def kept(trace: TraceView, *keys: *Keys) -> T:
+        return trace.once(function, *keys)
 
-    @cached_property
-    def _active_threads(self) -> dict[int, int]:
-        """The likeliest training thread of each process, whatever its steps are."""
-        seen = [
-            self.tables.scan(name).group_by("thread_id").len().collect()
-            for name in ("nvtx", "cuda_api", "os_calls", "host_ops")
-            if name in self.tables
-        ]
-        if not seen:
-            return {}
-        active = pl.concat(seen).group_by("thread_id").agg(pl.col("len").sum())
-        threads = active.join(self.frame("threads", "thread_id", "process_id", "tid", "name"), on="thread_id")
-        threads = threads.join(self.frame("processes", "process_id", "pid"), on="process_id").with_columns(
-            (pl.col("tid") == pl.col("pid")).fill_null(value=False).alias("first"),
-            pl.col("name").str.contains(_PYTHON_THREAD).fill_null(value=False).alias("python"),
-            pl.col("name").str.contains(_WORKER_THREAD).fill_null(value=False).alias("worker"),
-        )
-        descending = [True, True, False, True, False]
-        best = threads.sort("first", "python", "worker", "len", "thread_id", descending=descending)
-        first = best.unique("process_id", keep="first", maintain_order=True).select("process_id", "thread_id")
-        return dict(first.iter_rows())
-
-
-def outermost(operations: pl.DataFrame) -> pl.DataFrame:
-    """Those of ``operations`` (sorted by thread, start, and end descending) that lie in no other of their thread."""
-    return operations.filter(outermost_by(operations, "thread_id"))
+    return kept
 
 
 _CALL_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "correlation_id", "name")
 _CALL_VIEW = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", pl.col("name").cast(pl.String))
 _OP_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category", "group_id")
-_OP_VIEW = ("start_ns", end_ns(), "process_id", "thread_id", "op_id", "name", "category", "group_id")
-
-STEP_ANNOTATION = r"(?i)^(?:train|step|iter|batch|global|mini|micro|profilerstep)[a-z]*[ _-]?[a-z]*[ _:#=-]*\d*$"
-"""Names of annotations that may be step-like; :data:`traceviz.analyses.derived.steps.STEP_NAME` decides."""
-
-_PYTHON_THREAD = r"(?i)^(python|ipykernel|jupyter|main)"
-_WORKER_THREAD = r"(?i)^(tf_|tsl|xla|pjrt|eigen|grpc|jax)|pool|worker"
+HOST_OPS_VIEW = ("start_ns", end_ns(), "process_id", "thread_id", "op_id", "name", "category", "group_id")

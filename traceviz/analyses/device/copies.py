@@ -11,6 +11,7 @@ from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.device_work import exposed, judged_device_ns, kernel_busy
 from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
+from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, rows_of
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.intervals import IntervalSet
@@ -87,8 +88,8 @@ class CopiesAnalysis(Analysis[CopyTimes]):
             pageable=self._pageable(trace, work, kernels),
             blocking=_blocking(trace),
             judged_ns=judged_device_ns(trace),
-            judged_words=trace.judged_words,
-            has_steps=bool(trace.steady),
+            judged_words=judged_words(trace),
+            has_steps=bool(steady_time(trace)),
         )
 
     def _by_memory(self, work: pl.DataFrame, kernels: dict[int, IntervalSet]) -> pl.DataFrame:
@@ -107,7 +108,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         large = work.filter((from_pageable | to_pageable) & (pl.col("bytes") > self.small_bytes))
         calls = size = waiting = 0
         for process, part in parts_by(large, "process_id").items():
-            window = trace.judged(process)
+            window = judged_time(trace, process)
             inside = part.filter(pl.Series(window.contains(part["start_ns"].to_numpy()), dtype=pl.Boolean))
             calls, size = calls + inside.height, size + int(inside["bytes"].sum())
             waiting += sum(alone.intersect(window).total for alone in exposed(inside, kernels).values())
@@ -204,7 +205,7 @@ def _blocking(trace: TraceView) -> Waiting:
     calls = trace.api_calls("blocking_copy").filter(pl.col("name").str.contains("Memcpy"))
     kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id")
     count = waiting = 0
-    for process, window in trace.steady.items():
+    for process, window in steady_time(trace).items():
         own = calls.filter(pl.col("process_id") == process)
         count += int(window.contains(own["start_ns"].to_numpy()).sum())
         computing = intervals(kernels.filter(pl.col("process_id") == process))

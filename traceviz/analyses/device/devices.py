@@ -9,6 +9,7 @@ import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.frames import unions_by
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.analyses.device.pools import highest_use
@@ -106,7 +107,7 @@ class DevicesAnalysis(Analysis[Devices]):
         kernels = _sized(trace, table)
         per_device = _per_device(trace, table, kernels)
         judged = {
-            device: union_all(trace.judged(int(process)) for process in processes)
+            device: union_all(judged_time(trace, int(process)) for process in processes)
             for device, processes in kernels.group_by("device_id").agg(pl.col("process_id").unique()).iter_rows()
         }
         busy, full = unions_by(kernels, "device_id"), unions_by(kernels.filter(~pl.col("small")), "device_id")
@@ -120,7 +121,7 @@ class DevicesAnalysis(Analysis[Devices]):
             busy_ns=sum(own.total for own in inside.values()),
             small_busy_ns=small,
             judged_ns=sum(window.total for window in judged.values()),
-            judged_words=trace.judged_words,
+            judged_words=judged_words(trace),
             used_share=highest_use(trace),
         )
 

@@ -20,6 +20,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import bounds, intervals, parts_by
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, ratio, rows_of
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.analyses.device.occupancy import SHAPE, filled
@@ -160,7 +161,7 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
         stated = pl.col("achieved_occupancy").fill_null(0) > 0
         computed = kernels.filter(~stated & pl.col("achieved").is_not_null()).height > 0
         return GpuEfficiency(
-            gpus, _by_name(kernels), not kernels.filter(stated).is_empty(), computed, trace.judged_words
+            gpus, _by_name(kernels), not kernels.filter(stated).is_empty(), computed, judged_words(trace)
         )
 
     def judge(self, result: GpuEfficiency) -> tuple[Finding, ...]:
@@ -304,7 +305,7 @@ def efficiency(kernels: pl.DataFrame, window: IntervalSet, communication: npt.ND
 
 
 def _gpu(trace: TraceView, name: str, kernels: pl.DataFrame) -> GpuTime:
-    window = union_all(trace.judged(int(process)) for process in kernels["process_id"].unique())
+    window = union_all(judged_time(trace, int(process)) for process in kernels["process_id"].unique())
     names = [name for name, found in trace.kernel_classes.items() if found.family == COMMUNICATION]
     communication = kernels["name"].is_in(names).to_numpy()
     begin, end = trace.device_window

@@ -12,6 +12,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.host_classes import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes, sees_host
+from traceviz.analyses.derived.step_search import training_thread
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.use import device_names
 from traceviz.intervals import IntervalSet, union_all
@@ -155,7 +156,7 @@ def _cause_sets(trace: TraceView, processes: Iterable[int]) -> Iterable[tuple[st
 
 def _with_context(trace: TraceView, gaps: pl.DataFrame) -> Iterable[Gap]:
     """The listed gaps with the innermost range of the training thread around their middle."""
-    threads = {rank: trace.training_thread(rank) for rank in trace.ranks}
+    threads = {rank: training_thread(trace, rank) for rank in trace.ranks}
     for start, duration, cause, device, process in gaps.iter_rows():  # only the listed ones
         middle = start + duration // 2
         around = trace.ranges.filter(

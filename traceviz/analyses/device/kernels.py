@@ -12,6 +12,7 @@ from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.device_work import judged_device_ns, owners
 from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
@@ -128,7 +129,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             if (process, device) not in parts:
                 continue
             starts, ends = bounds(parts[process, device])
-            window = trace.judged(process)
+            window = judged_time(trace, process)
             inside = window.contains(starts)
             starts, ends = starts[inside], ends[inside]
             gaps = self._gaps_after(ends, trace.device_busy[device])
@@ -140,7 +141,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
                 calls, kernel_ns, starved = calls + count, kernel_ns + time, starved + hungry
         single = launched.filter(pl.col("op").is_not_null() & pl.col("module").is_null()).height
         uncompiled = 2 * single > launched.height
-        return LaunchBound(calls, kernel_ns, starved, idle, judged_device_ns(trace), trace.judged_words, uncompiled)
+        return LaunchBound(calls, kernel_ns, starved, idle, judged_device_ns(trace), judged_words(trace), uncompiled)
 
     def _gaps_after(self, ends: Array, busy: IntervalSet) -> Array:
         """Idle time of the device after each of ``ends`` that launching may explain, else 0."""

@@ -11,6 +11,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.op_names import parsed_ops
 from traceviz.analyses.derived.statistics import ratio
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.analyses.device.pools import Pool, live_at, pool_events
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Prose, Section, Skipped, Timeline
@@ -124,7 +125,7 @@ class MemoryAnalysis(Analysis[MemoryUse]):
         at = int(events["in_use_bytes"].to_numpy().argmax())
         peak = events.row(at, named=True)
         allocations = events.filter(pl.col("kind") == "alloc")
-        steps = trace.steps.steady.filter(pl.col("process_id") == pool.process_id)
+        steps = training_steps(trace).steady.filter(pl.col("process_id") == pool.process_id)
         known, reserved = peak["available_bytes"] is not None, peak["reserved_bytes"] if pool.on_device else None
         lifetime = _highest(events["peak_bytes"])
         capacity = peak["in_use_bytes"] + (peak["available_bytes"] or 0) if known else pool.device_bytes

@@ -14,6 +14,7 @@ import polars as pl
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.device_work import judged_device_ns, owners
 from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.op_names import MATRIX_TYPE, parsed_ops, torch_matrix_op
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, ratio, rows_of, share
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
@@ -71,7 +72,7 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         grouped = kinds.group_by("type", "precision").agg(pl.col("calls", "total_ns").sum())
         by_type = grouped.with_columns(share("total_ns", int(grouped["total_ns"].sum()), "share_of_matrix_time"))
         by_type = by_type.sort("total_ns", "type", "precision", descending=[True, False, False])
-        return MatrixTimes(by_type, self._full_ns(trace, kinds), judged_device_ns(trace), trace.judged_words)
+        return MatrixTimes(by_type, self._full_ns(trace, kinds), judged_device_ns(trace), judged_words(trace))
 
     def _full_ns(self, trace: TraceView, kinds: pl.DataFrame) -> int:
         capable = _with_tensor_cores(trace, self.min_capability)
@@ -80,7 +81,7 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         total = 0
         for process, device in owners(trace):
             own = kernels.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
-            total += intervals(own).intersect(trace.judged(process)).total if device in capable else 0
+            total += intervals(own).intersect(judged_time(trace, process)).total if device in capable else 0
         return total
 
     def judge(self, result: MatrixTimes) -> tuple[Finding, ...]:

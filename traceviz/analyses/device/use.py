@@ -13,6 +13,7 @@ from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.device_work import owners
 from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.derived.host_classes import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes, sees_host
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.rank_names import rank_numbers
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
@@ -109,16 +110,16 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         devices = tuple(self._device(trace, device, names[device]) for device in trace.device_busy)
         causes = {c.key: 0 for c in HOST_CLASSES}
         for rank in trace.ranks:
-            judged = trace.judged(rank)
+            judged = judged_time(trace, rank)
             for key in causes:
                 causes[key] += host_classes(trace)[rank].sets[key].intersect(judged).total
-        judged_ns = sum(trace.judged(rank).total for rank in trace.ranks)
-        return DeviceUse(devices, trace.device_window, judged_ns, causes, trace.judged_words, sees_host(trace))
+        judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
+        return DeviceUse(devices, trace.device_window, judged_ns, causes, judged_words(trace), sees_host(trace))
 
     def _device(self, trace: TraceView, device: int, name: str) -> DeviceTime:
         busy = trace.device_busy[device]
         work = trace.device_work.filter(pl.col("device_id") == device)
-        judged = IntervalSet.empty().union(*(trace.judged(int(p)) for p in work["process_id"].unique()))
+        judged = IntervalSet.empty().union(*(judged_time(trace, int(p)) for p in work["process_id"].unique()))
         begin, end = trace.device_window
         edges = np.linspace(begin, end, self.slices + 1).astype(np.int64)
         shares = busy.overlap(edges[:-1], edges[1:]) / np.maximum(np.diff(edges), 1)

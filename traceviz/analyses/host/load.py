@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from traceviz.analyses.derived.host_classes import class_times
+from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host import samples as host_samples
 from traceviz.analyses.host.samples import Machine, Series
@@ -152,7 +154,7 @@ def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, grow
         throttled=_percent(means.get(host_samples.THROTTLED)),
         threads_max=_highest(of_host.get(host_samples.PROGRAM_THREADS)),
         gpu_share=_percent(max((float(values.mean()) for values in gpus if values.any()), default=None)),
-        growth=_growth(of_host, window[0] if trace.steady else None, steps, growth_share),
+        growth=_growth(of_host, window[0] if steady_time(trace) else None, steps, growth_share),
     )
 
 
@@ -200,10 +202,10 @@ def _others(of_host: dict[str, Series], window: tuple[int, int]) -> float | None
 
 
 def _step_use(trace: TraceView) -> StepUse:
-    if not trace.steady:
+    if not steady_time(trace):
         return StepUse()
-    times = class_times(trace, trace.steady)
-    steady = trace.steps.steady
+    times = class_times(trace, steady_time(trace))
+    steady = training_steps(trace).steady
     return StepUse(
         step_ns=sum(times.values()),
         input_ns=times["input_wait"],

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import union_all
 
@@ -249,5 +250,5 @@ def _whole(value: float | None) -> int | None:
 
 def judged_window(trace: TraceView) -> tuple[int, int]:
     """From the first to the last steady step; the whole capture where there is none."""
-    steady = union_all(trace.steady.values())
+    steady = union_all(steady_time(trace).values())
     return (int(steady.starts[0]), int(steady.ends[-1])) if len(steady) else (0, trace.span_ns)

@@ -20,6 +20,7 @@ import polars as pl
 from traceviz import rules
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array, IntervalSet
 from traceviz.report import Column, Fact, Finding, Grid, Severity
@@ -125,7 +126,7 @@ def loader_advice(kind: LoaderKind) -> tuple[str, ...]:
 def loader_uses(trace: TraceView) -> tuple[LoaderUse, ...]:
     """The loaders that the program took batches from in steady steps, those most waited for first."""
     found: dict[LoaderKind, list[_Calls]] = {}
-    for rank, steady in trace.steady.items():
+    for rank, steady in steady_time(trace).items():
         classes = host_classes(trace)[rank]
         waits = classes.sets["input_wait"].intersect(steady)
         takes = [_takes(found) for found in (classes.input_ops, classes.input_ranges)]

@@ -12,6 +12,8 @@ from traceviz.analyses.derived.dispatch import dispatching
 from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.host_classes import CLASS_TABLES, class_times, host_classes, sees_input
 from traceviz.analyses.derived.input_fetches import is_input
+from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input import dataloader
 from traceviz.analyses.input.dataloader import LABELS, LoaderUse, inside_grid, loader_findings, loader_kind, loader_uses
@@ -125,10 +127,10 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
 
     def run(self, trace: TraceView) -> InputPipelineResult:
         """Judge the steady steps."""
-        if not trace.steady:
+        if not steady_time(trace):
             why, what_to_do = why_no_steps(trace)
             return _cannot_judge(f"{why}, so there is no step time to compare the input with", what_to_do)
-        times = class_times(trace, trace.steady)
+        times = class_times(trace, steady_time(trace))
         step_ns = sum(times.values())
         seen = sees_input(trace)
         wait_ns = times["input_wait"] + times["copy_h2d"]
@@ -137,7 +139,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         guess = verdict == "possibly input-bound"
         if guess and not trace.rank_busy:
             return _cannot_judge("neither data-loading ranges nor device work were recorded", _how_to_annotate(trace))
-        if guess and trace.steps.steady.height < FEW_STEPS:
+        if guess and training_steps(trace).steady.height < FEW_STEPS:
             return _cannot_judge(_TOO_FEW, _how_to_annotate(trace))
         stages = (
             *range_stages(trace),
@@ -258,7 +260,7 @@ def _best_case_step(trace: TraceView) -> int | None:
     if _caveat(trace):
         return None
     left = []
-    for rank, part in parts_by(trace.steps.steady, "process_id").items():
+    for rank, part in parts_by(training_steps(trace).steady, "process_id").items():
         sets = host_classes(trace)[rank].sets
         starts, ends = bounds(part)
         left.append(ends - starts - sets["input_wait"].union(sets["copy_h2d"]).overlap(starts, ends))
@@ -268,7 +270,7 @@ def _best_case_step(trace: TraceView) -> int | None:
 def _dispatch_ns(trace: TraceView) -> int:
     """Host time of the steady steps with an idle device in which recorded operations prepare device work."""
     found = 0
-    for rank, steady in trace.steady.items():
+    for rank, steady in steady_time(trace).items():
         compute = host_classes(trace)[rank].sets["host_compute"].intersect(steady)
         found += compute.intersect(dispatching(trace, rank)).total
     return found

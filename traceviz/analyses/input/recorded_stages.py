@@ -9,7 +9,8 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_classes import host_classes
-from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.input.dataloader import DATALOADER, LABELS, loader_advice, loader_kind
 from traceviz.analyses.input.stages import TF_DATA, Stage, summed
 from traceviz.analyses.input.tfdata import MAPS, PYTHON_MAP, stage_advice, stage_path, take_advice, take_label
@@ -26,7 +27,7 @@ RECORDED_STAGE = "_ipl_stage_name"
 def pipeline_stages(trace: TraceView) -> list[Stage]:
     """Stages of tf.data, and the operations that take a batch, by path; without NVTX ranges, which are stages too."""
     found: dict[tuple[str, str], list[Stage]] = {}
-    for rank, steady in trace.steady.items():
+    for rank, steady in steady_time(trace).items():
         for stage in _stages_of(trace, rank, steady):
             found.setdefault((stage.path, stage.name), []).append(stage)
     stages = [summed(parts) for parts in found.values()]
@@ -34,27 +35,22 @@ def pipeline_stages(trace: TraceView) -> list[Stage]:
     return [_told_apart(stage) if names.count(stage.name) > 1 else stage for stage in stages]
 
 
+@once_per_trace
 def forest_of(trace: TraceView, rank: int) -> Forest:
-    """The trees of iterators of a process, built once per trace."""
-    key = f"pipeline_forest_{rank}"
-    if key not in trace.derived:
-        takes = host_classes(trace)[rank].input_ops
-        operations = pl.concat([_pipeline_ops(trace), takes.select(_pipeline_ops(trace).columns)])
-        own = operations.filter(pl.col("process_id") == rank).unique("op_id", keep="first", maintain_order=True)
-        is_take = pl.col("op_id").is_in(takes["op_id"].implode())
-        category = pl.when(is_take).then(pl.lit("input")).otherwise(pl.col("category"))
-        own = own.with_columns(role_of(pl.col("name"), category).alias("role")).filter(pl.col("role") != OTHER)
-        trace.derived[key] = build_forest(own.drop("category", "process_id"), _links(trace, own), takes)
-    forest: Forest = trace.derived[key]
-    return forest
+    """The trees of iterators of a process."""
+    takes = host_classes(trace)[rank].input_ops
+    operations = pl.concat([_pipeline_ops(trace), takes.select(_pipeline_ops(trace).columns)])
+    own = operations.filter(pl.col("process_id") == rank).unique("op_id", keep="first", maintain_order=True)
+    is_take = pl.col("op_id").is_in(takes["op_id"].implode())
+    category = pl.when(is_take).then(pl.lit("input")).otherwise(pl.col("category"))
+    own = own.with_columns(role_of(pl.col("name"), category).alias("role")).filter(pl.col("role") != OTHER)
+    return build_forest(own.drop("category", "process_id"), _links(trace, own), takes)
 
 
+@once_per_trace
 def _pipeline_ops(trace: TraceView) -> pl.DataFrame:
-    if "pipeline_ops" not in trace.derived:
-        operations = trace.host_ops("pipeline", "input").with_columns(pl.col("name", "category").cast(pl.String))
-        trace.derived["pipeline_ops"] = operations.drop("group_id")
-    found: pl.DataFrame = trace.derived["pipeline_ops"]
-    return found
+    operations = trace.host_ops("pipeline", "input").with_columns(pl.col("name", "category").cast(pl.String))
+    return operations.drop("group_id")
 
 
 def _links(trace: TraceView, operations: pl.DataFrame) -> pl.DataFrame:

@@ -12,6 +12,7 @@ import polars as pl
 from traceviz.analyses.derived.dispatch import dispatching
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.dataloader import loader_advice, loader_kind
 from traceviz.intervals import IntervalSet
@@ -55,7 +56,7 @@ class Stage:
 def range_stages(trace: TraceView) -> list[Stage]:
     """Outermost data-loading ranges by name, and what the device waited for in each."""
     found: dict[str, list[Stage]] = {}
-    for rank, steady in trace.steady.items():
+    for rank, steady in steady_time(trace).items():
         classes = host_classes(trace)[rank]
         waits = classes.sets["input_wait"].intersect(steady)
         inputs = classes.input_ranges
@@ -152,7 +153,7 @@ def _pageable_ns(trace: TraceView) -> int:
         .intersect(host_classes(trace)[rank].sets["copy_h2d"])
         .intersect(steady)
         .total
-        for rank, steady in trace.steady.items()
+        for rank, steady in steady_time(trace).items()
     )
 
 
@@ -163,7 +164,7 @@ INFEED = "infeed op"
 def infeed_stage(trace: TraceView) -> list[Stage]:
     """The wait of devices for their infeed, as a stage, but for what the program's own loading explains."""
     found = []
-    for rank, steady in trace.steady.items():
+    for rank, steady in steady_time(trace).items():
         classes = host_classes(trace)[rank]
         loading = intervals(classes.input_ranges).union(intervals(classes.input_ops))
         waited = classes.sets["input_wait"].intersect(steady).intersect(classes.infeed).subtract(loading)
@@ -179,7 +180,7 @@ def suspects(trace: TraceView) -> list[Stage]:
     """What the host did while the device was idle, where no data-loading range was recorded."""
     blocked: dict[str, list[Stage]] = {}
     compute = 0
-    for rank, steady in trace.steady.items():
+    for rank, steady in steady_time(trace).items():
         classes = host_classes(trace)[rank]
         compute += classes.sets["host_compute"].intersect(steady).subtract(dispatching(trace, rank)).total
         waiting = classes.sets["host_blocked"].intersect(steady)

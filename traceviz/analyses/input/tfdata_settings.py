@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.recorded_stages import forest_of, op_args
 from traceviz.analyses.input.tfdata import fused_from, stage_path
@@ -104,7 +105,7 @@ class PipelineSettings:
 
 def pipeline_settings(trace: TraceView) -> PipelineSettings:
     """Settings of all processes that have steps; of several, the most restrictive."""
-    found = [settings for rank in trace.steady if (settings := _settings_of(trace, rank)).stages]
+    found = [settings for rank in steady_time(trace) if (settings := _settings_of(trace, rank)).stages]
     if not found:
         return PipelineSettings()
     by_path: dict[tuple[str, ...], list[StageSettings]] = {}
@@ -132,7 +133,7 @@ def _strictest(parts: list[StageSettings]) -> StageSettings:
 
 def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
     iterators = forest_of(trace, rank).operations.filter(pl.col("role") == ITERATES)
-    steady = trace.steady[rank].contains(iterators["start_ns"].to_numpy())
+    steady = steady_time(trace)[rank].contains(iterators["start_ns"].to_numpy())
     calls = iterators.select("op_id", "name", "start_ns").with_columns(pl.Series("steady", steady))
     args = op_args(trace, iterators, SETTING_KEYS).join(calls, on="op_id")
     args = args.filter(pl.col("text").ne_missing(UNKNOWN))

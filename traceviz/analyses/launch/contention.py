@@ -10,6 +10,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.host_classes import CLASS_TABLES, host_classes
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Fact, Facts, Finding, Section, Skipped
@@ -58,10 +59,10 @@ class LaunchContentionAnalysis(Analysis[Contention]):
         pipeline = trace.host_ops("pipeline")
         if not pipeline.height:
             return self.skipped("the trace shows no input pipeline (tf.data)")
-        if not trace.steady:
+        if not steady_time(trace):
             return self.skipped("no steady steps were found")
         launch = contended = preparing = step = 0
-        for process, window in trace.steady.items():
+        for process, window in steady_time(trace).items():
             busy = intervals(pipeline.filter(pl.col("process_id") == process)).intersect(window)
             launching = host_classes(trace)[process].sets["kernel_launch"].intersect(window)
             launch, contended = launch + launching.total, contended + launching.intersect(busy).total

@@ -18,6 +18,7 @@ from traceviz import schema
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import bounds, intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
+from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
@@ -26,6 +27,7 @@ from traceviz.analyses.derived.statistics import (
     duration_statistics,
     rows_of,
 )
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
 from traceviz.cuda_names import ApiKind, api_kind
@@ -97,9 +99,9 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             in_steps=sums_in_steps(trace, calls, "name", "domain"),
             nested_ns=_nested(calls),
             steady_exposed=_steady_exposed(trace),
-            judged_ns=sum(trace.judged(rank).total for rank in trace.ranks),
-            judged_words=trace.judged_words,
-            steps=trace.steps.steady.height,
+            judged_ns=sum(judged_time(trace, rank).total for rank in trace.ranks),
+            judged_words=judged_words(trace),
+            steps=training_steps(trace).steady.height,
             waits=host_waits(trace),
         )
 
@@ -208,9 +210,9 @@ def _with_parts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
     for process in calls["process_id"].unique():
         own = slice(None) if calls["process_id"].n_unique() == 1 else processes == process
         exposed[own] = _idle_of_user(trace, process).overlap(starts[own], ends[own])
-        if trace.steady:
+        if steady_time(trace):
             startup[own] = np.clip(_first_steady(trace, process) - starts[own], 0, ends[own] - starts[own])
-    known = bool(trace.steady)
+    known = bool(steady_time(trace))
     nothing = pl.lit(None, pl.Int64)
     return calls.with_columns(
         (pl.Series(startup) if known else nothing).alias("startup_ns"),
@@ -226,7 +228,7 @@ def _idle_of_user(trace: TraceView, process: int) -> IntervalSet:
 
 def _first_steady(trace: TraceView, process: int) -> int:
     """Begin of the first steady step of a process; where it has none, of any."""
-    firsts = {rank: int(window.starts[0]) for rank, window in trace.steady.items()}
+    firsts = {rank: int(window.starts[0]) for rank, window in steady_time(trace).items()}
     return firsts.get(process, min(firsts.values()))
 
 
@@ -283,7 +285,7 @@ def _steady_exposed(trace: TraceView) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for part in calls.partition_by("process_id", "name"):
         process, name = int(part["process_id"][0]), str(part["name"][0])
-        window = trace.steady.get(process, IntervalSet.empty())
+        window = steady_time(trace).get(process, IntervalSet.empty())
         count = int(np.count_nonzero(window.overlap(*bounds(part))))
         exposed = int(_idle_of_user(trace, process).intersect(window).overlap(*bounds(part)).sum())
         if count:

@@ -20,7 +20,9 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, rows_of
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 
@@ -134,11 +136,12 @@ def _aggregate(launches: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _per_step(trace: TraceView, calls: pl.DataFrame) -> float | None:
-    steps = trace.steps.steady.height
+    steps = training_steps(trace).steady.height
     if not steps:
         return None
     starts = {process: part["start_ns"].to_numpy() for process, part in parts_by(calls, "process_id").items()}
-    inside = sum(int(trace.steady[rank].contains(own).sum()) for rank, own in starts.items() if rank in trace.steady)
+    steady = steady_time(trace)
+    inside = sum(int(steady[rank].contains(own).sum()) for rank, own in starts.items() if rank in steady)
     return inside / steps
 
 

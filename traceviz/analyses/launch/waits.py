@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, intervals, parts_by
+from traceviz.analyses.derived.frames import bounds, intervals, outermost, parts_by
 from traceviz.analyses.derived.host_classes import host_classes
-from traceviz.analyses.derived.view import TraceView, outermost
+from traceviz.analyses.derived.judged_time import judged_time, steady_time
+from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array, IntervalSet
 
 _KEY = ("process_id", "correlation_id")
@@ -65,11 +66,11 @@ def host_waits(trace: TraceView) -> HostWaits:
     found = []
     for rank in trace.rank_busy:
         own = calls.filter(pl.col("process_id") == rank).sort("end_ns", "start_ns")
-        steady = trace.steady.get(rank, IntervalSet.empty())
+        steady = steady_time(trace).get(rank, IntervalSet.empty())
         count += int(np.count_nonzero(steady.overlap(*bounds(own))))
         copies = intervals(blocking.filter(pl.col("process_id") == rank))  # their own rule speaks of these
         other = host_classes(trace)[rank].input_wait.union(copies)
-        gaps = trace.idle_of(rank).intersect(trace.judged(rank))
+        gaps = trace.idle_of(rank).intersect(judged_time(trace, rank))
         found.append(own.with_columns(pl.Series("exposed_ns", _exposed_by(own, gaps, other), dtype=pl.Int64)))
     every = pl.concat(found) if found else calls.with_columns(pl.lit(0, pl.Int64).alias("exposed_ns"))
     return HostWaits(count, _worst(every), int(every["exposed_ns"].sum()), _causes(trace, every))

@@ -18,7 +18,9 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_calls import argument
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.intervals import IntervalSet, nesting
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
@@ -80,8 +82,8 @@ class CompilationAnalysis(Analysis[CompileTimes]):
         for process in trace.ranks:
             own = events["process_id"].to_numpy() == process
             busy = intervals(events.filter(pl.Series(own)))
-            window = trace.steady.get(process, IntervalSet.empty())
-            marks = trace.steps.frame.filter(pl.col("process_id") == process)
+            window = steady_time(trace).get(process, IntervalSet.empty())
+            marks = training_steps(trace).frame.filter(pl.col("process_id") == process)
             inside |= own & window.contains(events["start_ns"].to_numpy())
             total, warmup = total + busy.total, warmup + _within(busy, marks.filter(pl.col("warmup"))).total
             recurring = busy.intersect(window)

@@ -19,8 +19,10 @@ from traceviz import schema
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_calls import argument, calls_named
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.op_names import parsed_ops
 from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of, share
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.intervals import IntervalSet, nesting
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
@@ -270,13 +272,13 @@ def _totals(by_op: pl.DataFrame, *keys: str) -> pl.DataFrame:
 def _eager_use(trace: TraceView, calls: pl.DataFrame) -> EagerUse:
     count = eager = cost = judged = 0
     for process in trace.ranks:
-        window = trace.judged(process)
+        window = judged_time(trace, process)
         own = calls.filter((pl.col("process_id") == process) & ~pl.col("again"))
         own = own.filter(pl.Series(window.contains(own["start_ns"].to_numpy())))
         count, eager = count + own.height, eager + int(own["eager"].sum())
         cost += _starting(trace, process).intersect(window).intersect(trace.idle_of(process)).total
         judged += window.total
-    return EagerUse(count, eager, trace.steps.steady.height, cost, judged, trace.judged_words)
+    return EagerUse(count, eager, training_steps(trace).steady.height, cost, judged, judged_words(trace))
 
 
 def _starting(trace: TraceView, process_id: int) -> IntervalSet:

@@ -23,11 +23,11 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.call_tree import CallTree
-from traceviz.analyses.derived.frames import end_ns, outermost_by
+from traceviz.analyses.derived.frames import end_ns, outermost, outermost_by
 from traceviz.analyses.derived.host_calls import argument, calls_named
 from traceviz.analyses.derived.launches import work_with_calls
 from traceviz.analyses.derived.op_names import torch_matrix_op
-from traceviz.analyses.derived.view import TraceView, outermost
+from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array
 
 _NOT_AN_OPERATOR = r"^(?:Optimizer\.|(?:Distributed)?DataParallel\.forward$)"
@@ -76,15 +76,9 @@ class OperatorCalls:
         return self.tree.totals(self.device_self)
 
 
+@once_per_trace
 def operator_calls(trace: TraceView) -> OperatorCalls:
-    """The operators of ``trace``; computed once per trace."""
-    found = trace.derived.get("operator_calls")
-    if not isinstance(found, OperatorCalls):
-        found = trace.derived["operator_calls"] = _operator_calls(trace)
-    return found
-
-
-def _operator_calls(trace: TraceView) -> OperatorCalls:
+    """The operators of ``trace``."""
     names = trace.host_names.filter((pl.col("category") == "op") & ~pl.col("name").str.contains(_NOT_AN_OPERATOR))
     known = names.with_row_index("code").with_columns(torch_matrix_op("name").alias("matrix"))
     tree = CallTree.of(calls_named(trace, known))

@@ -13,8 +13,10 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.op_names import torch_matrix_op
 from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of, share
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.operator_calls import OperatorCalls, input_shapes, of_pytorch, operator_calls
@@ -65,7 +67,7 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
         if not found.tree.calls.height and not elsewhere.height:
             return self.skipped("the trace names no operators")
         calls = _calls(trace, found)
-        steps = trace.steps.steady.height
+        steps = training_steps(trace).steady.height
         by_name = _by_name(calls, elsewhere, steps)
         return OperatorTimes(
             by_name,
@@ -186,7 +188,7 @@ _PER_STEP = {
 def _in_steady_steps(trace: TraceView, calls: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     inside = np.zeros(calls.height, dtype=np.bool_)
     process, starts = calls["process_id"].to_numpy(), calls["start_ns"].to_numpy()
-    for rank, steps in trace.steady.items():
+    for rank, steps in steady_time(trace).items():
         inside |= (process == rank) & steps.contains(starts)
     return inside
 

@@ -10,6 +10,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.device_work import exposed, judged_device_ns
 from traceviz.analyses.derived.frames import parts_by, unions_by
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.rank_names import rank_numbers
 from traceviz.analyses.derived.statistics import (
     CALLS,
@@ -87,7 +88,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
         compute = unions_by(kernels.filter(~is_communication), "device_id")
         waiting = self._waiting(trace)
         alone = [
-            (part.intersect(trace.judged(process)), waiting.get(process, IntervalSet.empty()))
+            (part.intersect(judged_time(trace, process)), waiting.get(process, IntervalSet.empty()))
             for process, own in parts_by(communication, "process_id").items()
             for part in exposed(own, compute).values()
         ]
@@ -102,7 +103,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             judged_exposed_ns=sum(part.subtract(waits).total for part, waits in alone),
             waiting_ns=sum(part.intersect(waits).total for part, waits in alone) if waiting else None,
             judged_ns=judged_device_ns(trace),
-            judged_words=trace.judged_words,
+            judged_words=judged_words(trace),
         )
 
     def _waiting(self, trace: TraceView) -> dict[int, IntervalSet]:

@@ -16,8 +16,10 @@ import polars as pl
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.host_classes import CLASS_TABLES, LABELS, host_classes
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.rank_names import rank_numbers, stated_ranks, world_sizes
 from traceviz.analyses.derived.statistics import ratio
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import Skew, collective_skew, host_collectives, host_communication
 from traceviz.analyses.ranks.stragglers import LEAST_RANKS, StepImbalance, modified_scores, step_imbalance
@@ -167,10 +169,10 @@ class RanksAnalysis(Analysis[RanksResult]):
             own_ns=own,
             scores=tuple(0.0 if time is None else next(known) for time in own),
             worlds=world_sizes(trace),
-            imbalance=step_imbalance(trace.steps),
+            imbalance=step_imbalance(training_steps(trace)),
             skew=skew,
             compared=compared,
-            judged_words=trace.judged_words,
+            judged_words=judged_words(trace),
         )
 
     def judge(self, result: RanksResult) -> tuple[Finding, ...]:
@@ -262,9 +264,9 @@ class RanksAnalysis(Analysis[RanksResult]):
 
 
 def _rank_times(trace: TraceView, process: int, number: int, skew: Skew) -> RankTimes:
-    judged = trace.judged(process)
+    judged = judged_time(trace, process)
     sets = _classes(trace, process)
-    steps = trace.steps.steady.filter(pl.col("process_id") == process)
+    steps = training_steps(trace).steady.filter(pl.col("process_id") == process)
     durations = steps["end_ns"] - steps["start_ns"]
     arrivals = skew.arrivals.filter(pl.col("process_id") == process)
     calls = trace.frame("cuda_api", "start_ns", "dur_ns", "process_id").filter(pl.col("process_id") == process)

@@ -10,6 +10,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.host_classes import CLASS_TABLES, CLASSES, LABELS, measured, step_classes
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.steps.bases import kineto as kineto_basis
 from traceviz.analyses.steps.bases.kineto import KinetoSteps, kineto_steps
@@ -86,10 +87,10 @@ class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps | KinetoSteps]):
             return self._foreign(trace, basis)
         if trace.options.basis == KINETO:
             return self._kineto(trace)
-        if not trace.steady:
+        if not steady_time(trace):
             return self.skipped(f"{why_no_steps(trace)[0]}, so there is no step time to break down")
         host_only = "host_ops" in trace.tables and not trace.has_device_tables and not trace.tables.rows("devices")
-        return Breakdown(step_classes(trace), measured(trace), host_only, ranks=len(trace.steady))
+        return Breakdown(step_classes(trace), measured(trace), host_only, ranks=len(steady_time(trace)))
 
     def _foreign(self, trace: TraceView, basis: Basis) -> ForeignSteps | Skipped:
         reason = unusable(trace, basis)

@@ -9,6 +9,8 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.capture.capture import SOURCE_WORDS
+from traceviz.analyses.derived.host_calls import annotated_calls
+from traceviz.analyses.derived.step_search import count_cut_steps, count_lost_steps, training_steps
 from traceviz.analyses.derived.steps import INFERRED, MIN_STEPS, Steps
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.report import EVERY_STEP, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
@@ -69,11 +71,11 @@ def how_to_mark(trace: TraceView) -> str:
 
 def why_no_steps(trace: TraceView) -> tuple[str, str]:
     """Why there are no steps to judge, and what to do about it; the latter may be empty."""
-    if trace.cut_steps:
-        cut = "the step there is cut by an edge of it" if trace.cut_steps == 1 else "all are cut by its edges"
+    if count_cut_steps(trace):
+        cut = "the step there is cut by an edge of it" if count_cut_steps(trace) == 1 else "all are cut by its edges"
         return f"the window holds no whole step: {cut}", "Choose an earlier --from or a later --to."
-    if trace.lost_steps:
-        steps = counted(trace.lost_steps, "step")
+    if count_lost_steps(trace):
+        steps = counted(count_lost_steps(trace), "step")
         return f"the file is cut off, and device work of its {steps} is missing", "Copy or write it whole."
     if "totals" in trace.tables and not trace.span_ns:
         return "the file is a summary without events", ""
@@ -146,12 +148,12 @@ class StepAnalysis(Analysis[StepTimes]):
 
     def run(self, trace: TraceView) -> StepTimes | Skipped:
         """Find the steps."""
-        steps = trace.steps
+        steps = training_steps(trace)
         durations = steps.steady["end_ns"] - steps.steady["start_ns"]
         if not durations.len():
             return self.skipped(_why_none(trace))
         median, p95 = durations.median(), durations.quantile(0.95, "nearest")
-        return StepTimes(steps, float(median or 0), float(p95 or 0), how_to_mark(trace), trace.lost_steps)  # type: ignore[arg-type]
+        return StepTimes(steps, float(median or 0), float(p95 or 0), how_to_mark(trace), count_lost_steps(trace))  # type: ignore[arg-type]
 
     def describe(self, result: StepTimes) -> Section:
         """Facts, a caution where steps are inferred, and every step."""
@@ -184,10 +186,10 @@ class StepAnalysis(Analysis[StepTimes]):
 
 def _why_none(trace: TraceView) -> str:
     marker = trace.options.step_marker
-    if marker is None or trace.cut_steps or trace.lost_steps:
+    if marker is None or count_cut_steps(trace) or count_lost_steps(trace):
         why, what_to_do = why_no_steps(trace)
         return f"{why}. {what_to_do}" if what_to_do else why
-    matching = trace.ranges["name"].str.contains(marker).sum() + trace.annotations(marker).height
+    matching = trace.ranges["name"].str.contains(marker).sum() + annotated_calls(trace, marker).height
     needed = f"at least {MIN_STEPS} on one thread are needed"
     return f"--step-marker {marker!r} matches {matching} ranges of the capture; {needed}"
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.analyses.builders import tables, trace
 from traceviz import api
-from traceviz.analyses.derived.view import AnalysisOptions, TraceView
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze
 from traceviz.analyses.steps.bases.kineto import CLASSES, kineto_steps
 from traceviz.analyses.steps.bases.kineto_section import recommendations

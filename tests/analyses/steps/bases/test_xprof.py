@@ -6,7 +6,8 @@ import pytest
 
 from tests.analyses.builders import tables, trace
 from traceviz import api
-from traceviz.analyses.derived.view import AnalysisOptions, TraceView
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze
 from traceviz.analyses.steps.bases.xprof import CLASSES, basis_named, foreign_steps
 from traceviz.analyses.steps.bases.xprof_sentences import Shares, conclusion, statements

@@ -1,0 +1,31 @@
+"""The time that findings are judged on: steady steps, else all between the first and the last device work."""
+
+from __future__ import annotations
+
+from traceviz.analyses.derived.frames import unions_by
+from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.intervals import IntervalSet
+
+
+@once_per_trace
+def steady_time(trace: TraceView) -> dict[int, IntervalSet]:
+    """Union of the steady steps of each process that has steps, by ``process_id``."""
+    return unions_by(training_steps(trace).steady, "process_id")
+
+
+def judged_time(trace: TraceView, process_id: int) -> IntervalSet:
+    """The time that findings are judged on: steady steps, else from the first to the last device work.
+
+    Where the trace has steady steps, a process without any is not judged: :func:`judged_words` holds for all.
+    """
+    if steady := steady_time(trace):
+        return steady.get(process_id, IntervalSet.empty())
+    return IntervalSet.span(*trace.rank_extents.get(process_id, (0, 0)))
+
+
+def judged_words(trace: TraceView) -> str:
+    """What :func:`judged_time` is, in words."""
+    if steady_time(trace):
+        return "steady step time"
+    return "time from first to last device work" if trace.rank_busy else "captured time"

@@ -1,0 +1,169 @@
+"""Finding the training steps of a trace, and the thread that runs them.
+
+The searches run in order of trust (see :mod:`traceviz.analyses.derived.steps`); the first that finds steps decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import polars as pl
+
+from traceviz.analyses.derived.frames import end_ns, outermost, unions_by
+from traceviz.analyses.derived.framework_steps import host_cycle_steps, module_cycle_steps, without_compilation
+from traceviz.analyses.derived.host_calls import annotated_calls
+from traceviz.analyses.derived.losses import is_damaged, losses
+from traceviz.analyses.derived.steps import (
+    NO_STEPS,
+    Steps,
+    declared_steps,
+    kernel_cycle_steps,
+    named_steps,
+    nvtx_cycle_steps,
+)
+from traceviz.analyses.derived.threads import likely_threads
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+
+STEP_ANNOTATION = r"(?i)^(?:train|step|iter|batch|global|mini|micro|profilerstep)[a-z]*[ _-]?[a-z]*[ _:#=-]*\d*$"
+"""Names of annotations that may be step-like; :data:`traceviz.analyses.derived.steps.STEP_NAME` decides."""
+
+NO_THREAD = -1
+"""In place of a thread id where a process has no host events."""
+
+
+@once_per_trace
+def training_steps(trace: TraceView) -> Steps:
+    """Training steps of the ranks: declared, else inferred, else none.
+
+    Steps of processes without device work (a loader, a launcher) are left out: theirs is not the time that is judged.
+    So are steps at the edges of a time window, which may be fragments, those whose device work is missing
+    (:func:`count_lost_steps`), and those that reach out of :attr:`TraceView.device_window`. First steps that compile
+    are warm-up.
+    """
+    steps = _all_steps(trace)
+    whole = _is_of_rank(trace) & ~_is_lost(trace)
+    if trace.is_window:
+        whole &= _is_uncut(trace)
+    if trace.rank_busy:
+        begin, end = trace.device_window
+        whole &= (pl.col("start_ns") >= begin) & (pl.col("end_ns") <= end)
+    frame = steps.frame.filter(whole)
+    if not frame.height:
+        return NO_STEPS
+    compiling = unions_by(trace.host_ops("compile"), "process_id")
+    threads = {process: thread for process, thread in steps.thread_id.items() if process in trace.ranks}
+    return replace(steps, frame=without_compilation(frame, compiling), thread_id=threads)
+
+
+def count_cut_steps(trace: TraceView) -> int:
+    """Steps of the ranks at the edges of a time window, which :func:`training_steps` leaves out as fragments."""
+    if not trace.is_window:
+        return 0
+    return _all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_uncut(trace)).height
+
+
+def count_lost_steps(trace: TraceView) -> int:
+    """Steps after the last recorded device work, where events were lost.
+
+    Their devices look idle, and nobody knows whether they were. The step of the last work counts as lost, too.
+    """
+    return _all_steps(trace).frame.filter(_is_of_rank(trace) & _is_lost(trace)).height
+
+
+def training_thread(trace: TraceView, process_id: int) -> int:
+    """Thread that runs the training loop, or :data:`NO_THREAD`: the one that carries the step markers, else the
+    likeliest.
+    """
+    marked = training_steps(trace).thread_id.get(process_id)
+    return likely_threads(trace).get(process_id, NO_THREAD) if marked is None else marked
+
+
+def _is_of_rank(trace: TraceView) -> pl.Expr:
+    return pl.col("process_id").is_in(trace.ranks)
+
+
+def _is_uncut(trace: TraceView) -> pl.Expr:
+    return (pl.col("start_ns") > 0) & (pl.col("end_ns") < trace.span_ns)
+
+
+def _is_lost(trace: TraceView) -> pl.Expr:
+    """Whether a step belongs to :func:`count_lost_steps`.
+
+    None does where no step would be left, unless the file is cut off: a profiler drops events here and there, while
+    the rest of a file holds all that devices did later.
+    """
+    nothing = pl.lit(value=False)
+    if not trace.rank_busy or not losses(trace.tables):
+        return nothing
+    last = {rank: int(busy.ends[-1]) for rank, busy in trace.rank_busy.items() if len(busy)}
+    until = pl.col("process_id").replace_strict(last, default=None, return_dtype=pl.Int64)
+    lost = (pl.col("end_ns") > until).fill_null(value=False)
+    steps = _all_steps(trace).frame.filter(_is_of_rank(trace))
+    return lost if steps.filter(~lost).height or is_damaged(trace.tables) else nothing
+
+
+@once_per_trace
+def _all_steps(trace: TraceView) -> Steps:
+    """Steps of all processes. Where the user names a marker, its ranges are the steps, or there are none."""
+    searches = _SEARCHES_BY_NAME if trace.options.step_marker else _SEARCHES
+    results = (search(trace) for search in searches)
+    return next((steps for steps in results if steps.source != "none"), NO_STEPS)
+
+
+def _declared(trace: TraceView) -> Steps:
+    return declared_steps(trace.tables.scan("steps").collect()) if trace.tables.rows("steps") else NO_STEPS
+
+
+def _named_ranges(trace: TraceView) -> Steps:
+    return named_steps(trace.ranges, trace.options.step_marker) if trace.ranges.height else NO_STEPS
+
+
+def _named_annotations(trace: TraceView) -> Steps:
+    marker = trace.options.step_marker
+    candidates = annotated_calls(trace, marker or STEP_ANNOTATION)
+    return named_steps(candidates, marker, "annotation") if candidates.height else NO_STEPS
+
+
+def _range_cycle(trace: TraceView) -> Steps:
+    return nvtx_cycle_steps(trace.ranges, trace.rank_extents) if trace.ranges.height else NO_STEPS
+
+
+def _module_cycle(trace: TraceView) -> Steps:
+    if "device_ops" not in trace.tables:
+        return NO_STEPS
+    scan = trace.tables.scan("device_ops").filter(pl.col("kind") == "module")
+    modules = scan.select("process_id", "device_id", "start_ns", end_ns(), "name").collect()
+    return module_cycle_steps(modules.sort("start_ns")) if modules.height else NO_STEPS
+
+
+def _host_cycle(trace: TraceView) -> Steps:
+    if "host_ops" not in trace.tables:
+        return NO_STEPS
+    threads = [thread for process, thread in likely_threads(trace).items() if process in trace.rank_extents]
+    scan = trace.tables.scan("host_ops").filter(pl.col("thread_id").is_in(threads) & (pl.col("dur_ns") > 0))
+    scan = scan.filter(pl.col("category") != "python")
+    operations = scan.select("process_id", "thread_id", "start_ns", end_ns(), "name").collect()
+    outer = outermost(operations.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True]))
+    if not outer.height:
+        return NO_STEPS
+    calls = outer.with_columns(pl.col("name").cast(pl.String)).sort("process_id", "start_ns")
+    return host_cycle_steps(calls, trace.rank_extents)
+
+
+def _kernel_cycle(trace: TraceView) -> Steps:
+    if not trace.tables.rows("kernels"):
+        return NO_STEPS
+    kernels = trace.frame("kernels", "process_id", "start_ns", "dur_ns", "name")
+    return kernel_cycle_steps(kernels.select("process_id", "start_ns", end_ns(), "name"))
+
+
+_SEARCHES_BY_NAME: tuple[Callable[[TraceView], Steps], ...] = (_named_ranges, _named_annotations)
+_SEARCHES: tuple[Callable[[TraceView], Steps], ...] = (
+    _declared,
+    *_SEARCHES_BY_NAME,
+    _range_cycle,
+    _module_cycle,
+    _host_cycle,
+    _kernel_cycle,
+)

@@ -1,0 +1,37 @@
+"""Which thread of a process most likely runs the training loop, whatever its steps are."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+
+_PYTHON_THREAD = r"(?i)^(python|ipykernel|jupyter|main)"
+_WORKER_THREAD = r"(?i)^(tf_|tsl|xla|pjrt|eigen|grpc|jax)|pool|worker"
+
+
+@once_per_trace
+def likely_threads(trace: TraceView) -> dict[int, int]:
+    """The likeliest training thread of each process that has host events, by ``process_id``.
+
+    The process's first thread (tid = pid), else one named like Python's, else one that is not named like a worker of
+    the framework; of several, the one with the most host events.
+    """
+    counts = [
+        trace.tables.scan(name).group_by("thread_id").len().collect()
+        for name in ("nvtx", "cuda_api", "os_calls", "host_ops")
+        if name in trace.tables
+    ]
+    if not counts:
+        return {}
+    active = pl.concat(counts).group_by("thread_id").agg(pl.col("len").sum())
+    threads = active.join(trace.frame("threads", "thread_id", "process_id", "tid", "name"), on="thread_id")
+    threads = threads.join(trace.frame("processes", "process_id", "pid"), on="process_id").with_columns(
+        (pl.col("tid") == pl.col("pid")).fill_null(value=False).alias("first"),
+        pl.col("name").str.contains(_PYTHON_THREAD).fill_null(value=False).alias("python"),
+        pl.col("name").str.contains(_WORKER_THREAD).fill_null(value=False).alias("worker"),
+    )
+    descending = [True, True, False, True, False]
+    ranked = threads.sort("first", "python", "worker", "len", "thread_id", descending=descending)
+    best = ranked.unique("process_id", keep="first", maintain_order=True).select("process_id", "thread_id")
+    return dict(best.iter_rows())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from traceviz.parsers.shared.json_stream import GZIP_MAGIC, head_text
-from traceviz.parsers.xplane.runs import SUFFIXES, looks_like_logs, no_capture
+from traceviz.parsers.shared.log_folders import SUFFIXES, looks_like_logs, no_capture
 
 _Answer = tuple[str, str]
 

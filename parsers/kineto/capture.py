@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from traceviz import schema
+from traceviz.nsys_program import without_paths
 from traceviz.parsers.kineto.categories import CATEGORIES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.device import on_a_device
@@ -17,7 +18,7 @@ from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.kineto.identity import Identity
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.raw import RawTrace
-from traceviz.parsers.nsys.notes import Notes, without_paths
+from traceviz.parsers.shared.notes import Notes
 
 _SIGNS = frozenset({"schemaVersion", "deviceProperties", "distributedInfo", "trace_id", "baseTimeNanoseconds"})
 """Members that only PyTorch's profiler writes."""

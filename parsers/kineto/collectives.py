@@ -11,9 +11,8 @@ from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.columns import Words, narrow, numbers, table, texts
 from traceviz.parsers.kineto.device import on_a_device, positive, worked
 from traceviz.parsers.kineto.launches import Launches
-from traceviz.parsers.shared.arrays import NONE, take
-from traceviz.parsers.xplane.raw import Array
-from traceviz.parsers.xplane.stats import encoded
+from traceviz.parsers.shared.arrays import NONE, Array, take
+from traceviz.parsers.shared.columns import encoded
 
 _NCCL = re.compile(r"^(nccl|rccl|mscclKernel|oneccl)", re.IGNORECASE)
 _COLLECTIVE = re.compile(

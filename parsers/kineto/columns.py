@@ -11,11 +11,10 @@ import polars as pl
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.parsers.shared.arrays import NONE, take
+from traceviz.parsers.shared.arrays import NONE, Array, take
 from traceviz.parsers.shared.arrow import Array as Arrow
 from traceviz.parsers.shared.arrow import DictionaryArray
-from traceviz.parsers.xplane.raw import Array
-from traceviz.parsers.xplane.stats import Numbers, absent, encoded, masked
+from traceviz.parsers.shared.columns import Numbers, absent, encoded, masked
 
 Columns = dict[str, Any]
 """Columns of a table by name: NumPy or Arrow arrays."""

@@ -13,9 +13,9 @@ from traceviz.parsers.kineto.host import times
 from traceviz.parsers.kineto.identity import ordinals, stream_numbers
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.shared import launch_details as details
+from traceviz.parsers.shared.arrays import Array
 from traceviz.parsers.shared.arrow import Array as Arrow
-from traceviz.parsers.xplane.raw import Array
-from traceviz.parsers.xplane.stats import Numbers, constant, encoded, masked
+from traceviz.parsers.shared.columns import Numbers, constant, encoded, masked
 
 _DIMENSIONS = ("x", "y", "z")
 _SIDES = re.compile(r"\((?P<source>[^()]+?) *-> *(?P<target>[^()]+?)\)")

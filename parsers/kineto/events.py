@@ -19,8 +19,7 @@ from traceviz.parsers.kineto.categories import (
 )
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.raw import RawTrace
-from traceviz.parsers.shared.arrays import NONE
-from traceviz.parsers.xplane.raw import Array
+from traceviz.parsers.shared.arrays import NONE, Array
 
 _COMPLETE, _BEGIN, _END, _COUNTER = "X", "B", "E", "C"
 _INSTANTS = frozenset("iI")

@@ -22,7 +22,7 @@ from traceviz.errors import UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match
 from traceviz.parsers.kineto.sniff import sniff_file
 from traceviz.parsers.shared.json_stream import head_text
-from traceviz.parsers.xplane.runs import MOST_FOLDERS, find_runs
+from traceviz.parsers.shared.log_folders import MOST_FOLDERS, find_runs
 
 SUFFIXES = (".json", ".json.gz")
 _OTHER_TRACES = (".nsys-rep", ".qdrep", ".qdstrm", ".sqlite", ".parquet", ".xplane.pb", ".nvvp", ".nvprof")

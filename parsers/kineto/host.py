@@ -18,10 +18,9 @@ from traceviz.parsers.kineto.identity import Identity
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.nesting import Forest
 from traceviz.parsers.kineto.raw import ARGUMENTS, Kind
-from traceviz.parsers.nsys.mapping import VERSION_SUFFIX
-from traceviz.parsers.shared.arrays import take
-from traceviz.parsers.xplane.raw import Array
-from traceviz.parsers.xplane.stats import absent, constant, encoded, nullable
+from traceviz.parsers.shared.arrays import Array, take
+from traceviz.parsers.shared.columns import absent, constant, encoded, nullable
+from traceviz.parsers.shared.mapping import VERSION_SUFFIX
 from traceviz.schema import HOST_CATEGORIES
 
 ARGUMENTS_OF_OPS = (

@@ -14,10 +14,9 @@ from traceviz import schema
 from traceviz.parsers.kineto.categories import CODES, ON_DEVICES, ON_THREADS, Role
 from traceviz.parsers.kineto.columns import Words, numbers
 from traceviz.parsers.kineto.events import Events
-from traceviz.parsers.nsys.notes import Notes
-from traceviz.parsers.shared.arrays import NONE, used
-from traceviz.parsers.xplane.raw import Array
-from traceviz.parsers.xplane.stats import Numbers
+from traceviz.parsers.shared.arrays import NONE, Array, used
+from traceviz.parsers.shared.columns import Numbers
+from traceviz.parsers.shared.notes import Notes
 
 MOST_PAIRS = 1 << 22
 """Pairs of processes and threads that are counted in a table; beyond that they are sorted."""

@@ -13,11 +13,10 @@ from traceviz.parsers.kineto.columns import numbers
 from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.kineto.identity import Identity
 from traceviz.parsers.kineto.nesting import Forest
-from traceviz.parsers.shared.arrays import NONE, take
+from traceviz.parsers.shared.arrays import NONE, Array, take
 from traceviz.parsers.shared.arrow import Array as Arrow
 from traceviz.parsers.shared.arrow import DictionaryArray
-from traceviz.parsers.xplane.raw import Array
-from traceviz.parsers.xplane.stats import Numbers, encoded, nullable
+from traceviz.parsers.shared.columns import Numbers, encoded, nullable
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ import numpy as np
 
 from traceviz.parsers.kineto.categories import CODES, ON_THREADS, Role
 from traceviz.parsers.kineto.events import Events
-from traceviz.parsers.shared.arrays import NONE, by_key, by_start, inverted, take
+from traceviz.parsers.shared.arrays import NONE, Array, by_key, by_start, inverted, take
 from traceviz.parsers.shared.nesting import depths, enclosing, nearest
-from traceviz.parsers.xplane.raw import Array
 
 _OP = CODES["op"]
 _STAND_INS = (CODES["annotation"], CODES["input"], CODES["compile"])

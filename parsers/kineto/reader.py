@@ -24,8 +24,8 @@ from traceviz.parsers.kineto.memory import memory_events
 from traceviz.parsers.kineto.nesting import Forest
 from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
 from traceviz.parsers.kineto.sniff import sniff_file
-from traceviz.parsers.nsys.notes import Notes
 from traceviz.parsers.ranks.merge import merged
+from traceviz.parsers.shared.notes import Notes
 
 Maker = Callable[[], pa.Table | None]
 

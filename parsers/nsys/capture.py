@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from traceviz.parsers.nsys.mapping import Evidence
-from traceviz.parsers.nsys.raw import RawTables
+from traceviz.parsers.shared.raw import RawTables
 
 _PROCESS_OPTION = re.compile(r"^PROCESS_\d+:")
 _INTEGER = re.compile(r"^-?\d+$")

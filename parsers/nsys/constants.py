@@ -7,21 +7,8 @@ numbers there. Sources: NVIDIA's "SQLite Export Schema Reference" and the CUPTI 
 
 from __future__ import annotations
 
-COPY_KIND = {
-    1: "h2d",  # host to device
-    2: "d2h",  # device to host
-    3: "h2d",  # host to array
-    4: "d2h",  # array to host
-    5: "d2d",  # array to array
-    6: "d2d",  # array to device
-    7: "d2d",  # device to array
-    8: "d2d",  # device to device
-    9: "h2h",  # host to host
-    10: "p2p",  # peer to peer
-    11: "h2d",  # unified memory, host to device
-    12: "d2h",  # unified memory, device to host
-    13: "d2d",  # unified memory, device to device
-}
+STRINGS, STRING_ID = "StringIds", "id"
+"""The table of strings, and its column of their numbers."""
 
 MEMORY_KIND = {
     0: "pageable",
@@ -32,8 +19,6 @@ MEMORY_KIND = {
     5: "device_static",
     6: "managed_static",
 }
-
-SYNC_KIND = {1: "event", 2: "stream_wait_event", 3: "stream", 4: "context"}
 
 API_DOMAIN = {0: "runtime", 1: "driver"}
 """``eventClass`` of CUPTI_ACTIVITY_KIND_RUNTIME, which holds the calls of both libraries."""

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.parsers.nsys.constants import LOCAL_ID, PROCESS_SHIFT
-from traceviz.parsers.nsys.names import look_up
-from traceviz.parsers.nsys.raw import RawTables
 from traceviz.parsers.nsys.survey import Ids, Survey, process_of
 from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.names import look_up
+from traceviz.parsers.shared.raw import RawTables
 
 _KEY = 1 << 32  # device numbers are 32 bits wide
 

@@ -7,42 +7,13 @@ that it has had, newest first, and a table all raw tables that feed it. A raw co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from traceviz.parsers.nsys import constants
-from traceviz.parsers.nsys.raw import Keep
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """An integer that is taken as it is. ``unset`` is the number that stands for "none"."""
-
-    name: str
-    raw: tuple[str, ...]
-    unset: int | None = None
-    since: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """An integer that stands for a word; ``other`` is the word for null and for numbers that are not listed."""
-
-    name: str
-    raw: tuple[str, ...]
-    words: Mapping[int, str]
-    other: str
-    since: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A string: the text itself or, where that is null, an id in StringIds. ``strip`` is removed from its end."""
-
-    ids: tuple[str, ...]
-    text: str | None = None
-    strip: str = ""
+from traceviz.parsers.shared.cupti import COPY_KIND, SYNC_KIND
+from traceviz.parsers.shared.mapping import LAUNCH_SHAPE, VERSION_SUFFIX, Name, Whole, Word
+from traceviz.parsers.shared.raw import Keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +81,6 @@ _WORK = (
 )
 _DEVICE_WORK = (*_WORK, Whole("graph_node_id", ("graphNodeId",), since="2.0"))
 
-LAUNCH_SHAPE = (
-    Whole("grid_x", ("gridX",)),
-    Whole("grid_y", ("gridY",)),
-    Whole("grid_z", ("gridZ",)),
-    Whole("block_x", ("blockX",)),
-    Whole("block_y", ("blockY",)),
-    Whole("block_z", ("blockZ",)),
-    Whole("registers_per_thread", ("registersPerThread",)),
-    Whole("static_shared_bytes", ("staticSharedMemory",)),
-    Whole("dynamic_shared_bytes", ("dynamicSharedMemory",)),
-)
-"""Columns of a kernel's launch, named after the fields of CUPTI's records."""
-
-VERSION_SUFFIX = r"_v\d{4,5}$"
-"""``cudaLaunchKernel_v7000`` is the function of CUDA 7.0; ``_v2`` in ``cuMemAlloc_v2`` is part of its name."""
-
 EVENT_TABLES = (
     EventTable(
         "kernels",
@@ -152,7 +107,7 @@ EVENT_TABLES = (
                 None,
                 (
                     *_DEVICE_WORK,
-                    Word("kind", ("copyKind",), constants.COPY_KIND, "unknown"),
+                    Word("kind", ("copyKind",), COPY_KIND, "unknown"),
                     Word("src_memory", ("srcKind",), constants.MEMORY_KIND, "unknown"),
                     Word("dst_memory", ("dstKind",), constants.MEMORY_KIND, "unknown"),
                     Whole("bytes", ("bytes",)),
@@ -202,7 +157,7 @@ EVENT_TABLES = (
                 "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
                 "globalPid",
                 None,
-                (*_WORK, Word("kind", ("syncType", "deprecatedSyncType"), constants.SYNC_KIND, "unknown")),
+                (*_WORK, Word("kind", ("syncType", "deprecatedSyncType"), SYNC_KIND, "unknown")),
                 device="deviceId",
             ),
         ),

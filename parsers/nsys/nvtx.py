@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.intervals import nesting
 from traceviz.parsers.nsys.constants import LOCAL_ID, NVTX_CATEGORY_NAME, NVTX_DOMAIN_NAME
 from traceviz.parsers.nsys.events import EventReader
 from traceviz.parsers.nsys.mapping import EventTable
-from traceviz.parsers.nsys.names import look_up
-from traceviz.parsers.nsys.raw import Keep, RawTables
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, DictionaryArray, pc
+from traceviz.parsers.shared.names import look_up
+from traceviz.parsers.shared.nvtx import ordered, push_pop_nesting
+from traceviz.parsers.shared.raw import Keep, RawTables
 
 _TABLE = "NVTX_EVENTS"
 _DERIVED = ("domain", "category", "range_id", "depth", "parent_id")
@@ -43,30 +43,6 @@ def read_nvtx(events: EventReader, table: EventTable) -> pa.Table:
         name: derived[name] if name in derived else rows.column(name) for name in declared.names
     }
     return pa.table(columns, schema=declared)
-
-
-def ordered(rows: pa.Table) -> pa.Table:
-    """Rows by start; an outer range before an inner one that starts with it; else in the order of the file."""
-    lasting = pc.fill_null(rows.column("dur_ns"), np.iinfo(np.int64).max)
-    order = np.lexsort((-lasting.to_numpy(), rows.column("start_ns").to_numpy()))
-    return rows if np.all(order[1:] > order[:-1]) else rows.take(order)
-
-
-def push_pop_nesting(rows: pa.Table, span_ns: int) -> dict[str, Array]:
-    """Depth and parent of push/pop ranges, which nest within their thread; null for start/end ranges and marks.
-
-    A range that never ended lasts until the capture does.
-    """
-    nests = pc.equal(rows.column("kind").cast(pa.string()), "push_pop").to_numpy()
-    nested = rows.filter(pa.array(nests))
-    starts = nested.column("start_ns").to_numpy()
-    ends = np.maximum(starts + pc.fill_null(nested.column("dur_ns"), span_ns).to_numpy(), starts)
-    depth, parent = nesting(starts, ends, nested.column("thread_id").to_numpy())
-    depths, parents = np.zeros(rows.num_rows, np.int32), np.full(rows.num_rows, -1, np.int64)
-    position = np.flatnonzero(nests)
-    depths[nests] = depth
-    parents[nests] = np.where(parent >= 0, position[parent], -1) if len(position) else parent
-    return {"depth": pa.array(depths, mask=~nests), "parent_id": pa.array(parents, mask=parents < 0)}
 
 
 def _named(columns: Sequence[Array], name_of: Callable[..., str | None]) -> DictionaryArray:

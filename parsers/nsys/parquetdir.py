@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traceviz.parsers.base import Match, Reader, ReadOptions
-from traceviz.parsers.nsys.raw import Keep, RawTables
+from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.tables import Provenance, read_tables
 from traceviz.parsers.shared.arrow import Array
+from traceviz.parsers.shared.raw import Keep, RawTables
 from traceviz.parsers.shared.sqlite_arrow import BATCH_ROWS
 
 SUFFIX = ".parquet"
@@ -28,6 +29,9 @@ class ParquetTables(RawTables):
     Raises:
         DamagedTraceError: a file is not Parquet, or is cut short.
     """
+
+    string_table: ClassVar[str] = STRINGS
+    string_id: ClassVar[str] = STRING_ID
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -13,10 +13,11 @@ from traceviz import nsys_program
 from traceviz.errors import DamagedTraceError, MissingToolError
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader, ReadOptions
 from traceviz.parsers.nsys import tool as nsys_tool
+from traceviz.parsers.nsys.constants import STRINGS
 from traceviz.parsers.nsys.parquetdir import ParquetTables
-from traceviz.parsers.nsys.raw import STRINGS, RawTables
-from traceviz.parsers.nsys.sqlite import NsysSqliteReader, SqliteTables
+from traceviz.parsers.nsys.sqlite import NsysSqliteReader, NsysSqliteTables
 from traceviz.parsers.nsys.tables import Provenance, read_tables
+from traceviz.parsers.shared.raw import RawTables
 
 MAGIC = b"NVIDIA Tegra Profiler Report "
 STAGE = "nsys export"
@@ -63,7 +64,7 @@ def exported(nsys: nsys_program.Nsys, report: Path, folder: Path, options: ReadO
     if outcome.status != 0 or not output.exists() or output.with_name(output.name + "-journal").exists():
         raise nsys_tool.failed(report, outcome)
     try:
-        raw: RawTables = ParquetTables(output) if output.is_dir() else SqliteTables(output)
+        raw: RawTables = ParquetTables(output) if output.is_dir() else NsysSqliteTables(output)
     except DamagedTraceError as error:
         raise nsys_tool.failed(report, outcome) from error
     if STRINGS not in raw.names:
@@ -88,7 +89,7 @@ def _read_beside(report: Path, options: ReadOptions, error: MissingToolError) ->
         raise error
     message = f"Read from {beside.name} beside the report. {error.why}"
     notes = (("sqlite-beside-report", "info", message),)
-    with SqliteTables(beside) as raw:
+    with NsysSqliteTables(beside) as raw:
         yield from read_tables(
             raw, options, Provenance("nsys sqlite beside the report", nsys_tool.recorded_version(report), notes)
         )

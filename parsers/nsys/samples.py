@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.json as pj
 
 from traceviz import schema
-from traceviz.parsers.nsys.names import UNKNOWN
-from traceviz.parsers.nsys.raw import Keep, RawTables
 from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
+from traceviz.parsers.shared.names import UNKNOWN
+from traceviz.parsers.shared.raw import Keep, RawTables
 
 _GPU_NUMBER = 0xFF
 _WITH_UNIT = re.compile(r"^(?P<metric>.*\S)\s*\[(?P<unit>[^\]]*)\]$", re.DOTALL)

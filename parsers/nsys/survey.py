@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from traceviz.parsers.nsys.constants import LOCAL_ID, UNSET
 from traceviz.parsers.nsys.mapping import CLOCK_TABLES, EVENT_TABLES, Source
-from traceviz.parsers.nsys.raw import Extent, RawTables
+from traceviz.parsers.shared.raw import Extent, RawTables
 
 Ids = npt.NDArray[np.int64]
 

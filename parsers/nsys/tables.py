@@ -6,23 +6,26 @@ event table after the other, streamed batch by batch into the narrow types of th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from traceviz import schema
+from traceviz.nsys_program import without_paths
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.capture import Capture, read_capture
+from traceviz.parsers.nsys.constants import SEVERITY
 from traceviz.parsers.nsys.events import EventReader
 from traceviz.parsers.nsys.identity import identify_all
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
-from traceviz.parsers.nsys.notes import Notes, note_diagnostics
 from traceviz.parsers.nsys.nvtx import read_nvtx
-from traceviz.parsers.nsys.raw import RawTables
 from traceviz.parsers.nsys.samples import has_samples, read_samples
 from traceviz.parsers.nsys.survey import Survey, present, take_survey
 from traceviz.parsers.shared.arrow import DictionaryArray, pc
+from traceviz.parsers.shared.notes import Notes
+from traceviz.parsers.shared.raw import RawTables
 
 PRODUCER = "Nsight Systems"
 
@@ -71,7 +74,7 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
     if options.wants("samples") and has_samples(raw):
         yield "samples", read_samples(raw, survey.zero_ns, identity.gpu_devices)
     _note_graph_traces(raw, notes)
-    note_diagnostics(raw, notes)
+    _note_diagnostics(raw, notes)
     yield "notes", notes.table()
 
 
@@ -117,3 +120,13 @@ def _note_hidden_graphs(raw: RawTables, capture: Capture, calls: pa.Table, notes
         launches = pc.match_substring_regex(names[0].dictionary, "^(cuda|cu)GraphLaunch")
         counted = sum(pc.sum(launches.take(chunk.indices)).as_py() or 0 for chunk in names)
         notes.add("graph-kernels-hidden", "warning", HIDDEN, counted)
+
+
+def _note_diagnostics(raw: RawTables, notes: Notes) -> None:
+    """Warnings and errors that the profiler recorded (DIAGNOSTIC_EVENT, since schema 3.13), equal ones counted."""
+    rows = raw.small("DIAGNOSTIC_EVENT", ("severity",), ("text",))
+    serious = Counter(
+        (SEVERITY[row["severity"]], without_paths(row["text"] or "")) for row in rows if row["severity"] in SEVERITY
+    )
+    for (severity, text), count in serious.items():
+        notes.add("profiler-diagnostic", severity, f"Nsight Systems: {text}", count)

@@ -9,15 +9,15 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.nsys.events import Repairs, converted, durations, first, note_repairs
-from traceviz.parsers.nsys.names import UNKNOWN, decode
-from traceviz.parsers.nsys.notes import Notes
 from traceviz.parsers.nvprof.identity import Identity
 from traceviz.parsers.nvprof.mapping import EventTable, Source
 from traceviz.parsers.nvprof.names import demangled, function, functions
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.nvprof.survey import Survey, present, timed
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, chunked_array, nulls, pc
+from traceviz.parsers.shared.event_table import Repairs, converted, durations, first, note_repairs
+from traceviz.parsers.shared.names import UNKNOWN, decode
+from traceviz.parsers.shared.notes import Notes
 
 NAME_IDS = "name ids"
 

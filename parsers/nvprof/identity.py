@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.parsers.nsys.names import decode
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.nvprof.survey import Survey, Thread, small
 from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.names import decode
 
 _DEVICE = constants.PREFIX + "DEVICE"
 _NAME = constants.PREFIX + "NAME"

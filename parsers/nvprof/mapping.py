@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from traceviz.parsers.nsys.constants import COPY_KIND, SYNC_KIND
-from traceviz.parsers.nsys.mapping import LAUNCH_SHAPE, Whole, Word
-from traceviz.parsers.nsys.raw import Keep
 from traceviz.parsers.nvprof import constants
+from traceviz.parsers.shared.cupti import COPY_KIND, SYNC_KIND
+from traceviz.parsers.shared.mapping import LAUNCH_SHAPE, Whole, Word
+from traceviz.parsers.shared.raw import Keep
 
 Owner = Literal["thread", "process", "launch"]
 """Whose event it is: that of a thread (``processId``, ``threadId``), of a process (``processId``), or of the process

@@ -10,7 +10,7 @@ from importlib import resources
 
 import pycxxfilt
 
-from traceviz.parsers.nsys.mapping import VERSION_SUFFIX
+from traceviz.parsers.shared.mapping import VERSION_SUFFIX
 
 LONGEST_NAME = 10_000
 """Characters of a mangled name that is demangled. The demangler recurses into what it parses, and a hostile name of

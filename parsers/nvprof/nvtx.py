@@ -19,14 +19,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.parsers.nsys.names import UNKNOWN, decode
-from traceviz.parsers.nsys.notes import Notes
-from traceviz.parsers.nsys.nvtx import ordered, push_pop_nesting
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.identity import Identity
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.nvprof.survey import MARKERS, Survey, small
 from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.names import UNKNOWN, decode
+from traceviz.parsers.shared.notes import Notes
+from traceviz.parsers.shared.nvtx import ordered, push_pop_nesting
 
 _DATA = constants.PREFIX + "MARKER_DATA"
 _COLUMNS = ("flags", "timestamp", "id", "objectKind", "processId", "threadId", "name", "domain")

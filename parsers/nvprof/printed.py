@@ -12,12 +12,12 @@ import pyarrow as pa
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Match, Reader, ReadOptions
-from traceviz.parsers.nsys.notes import Notes
 from traceviz.parsers.nvprof.identity import program
 from traceviz.parsers.nvprof.names import framework
 from traceviz.parsers.nvprof.printed_text import Process, Section, looks_printed, processes, sections
 from traceviz.parsers.nvprof.printed_totals import Totals, totals
 from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, sort_rows
+from traceviz.parsers.shared.notes import Notes
 
 _NOTHING = {
     b"No kernels were profiled.": schema.DEVICE_WORK,

@@ -15,11 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.parsers.nsys.notes import Notes
 from traceviz.parsers.nvprof.names import demangled
 from traceviz.parsers.nvprof.printed_text import Section, trace_columns
 from traceviz.parsers.nvprof.quantities import COUNTS, SIZES, TIMES, whole
 from traceviz.parsers.shared.arrow import Array, nulls, pc
+from traceviz.parsers.shared.notes import Notes
 
 _DEVICE = re.compile(r"^(?P<name>.*\S)\s*\((?P<ordinal>\d{1,4})\)$")
 _TRIPLE = r"^\((?P<x>\d+) (?P<y>\d+) (?P<z>\d+)\)$"

@@ -14,18 +14,17 @@ in columns of integers only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from traceviz.parsers.nsys.raw import Keep
-from traceviz.parsers.nsys.sqlite import LOOKUPS_PER_QUERY, SqliteTables
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.sqlite_arrow import quoted
+from traceviz.parsers.shared.raw import Keep
+from traceviz.parsers.shared.sqlite_tables import SqliteTables
 
-STRINGS = "StringTable"
+STRINGS, STRING_ID = "StringTable", "_id_"
 MIGRATIONS = constants.PREFIX + "UNIFIED_MEMORY_COUNTER"
 _OWNERS = frozenset({"processId", "threadId"})
 _MIGRATED = frozenset({"counterKind", "srcId", "dstId"})
@@ -40,6 +39,9 @@ class NvprofTables(SqliteTables):
     Raises:
         DamagedTraceError: the file is cut short, or its catalogue cannot be read.
     """
+
+    string_table: ClassVar[str] = STRINGS
+    string_id: ClassVar[str] = STRING_ID
 
     def columns(self, table: str) -> frozenset[str]:
         """Columns of ``table``, with those that are derived."""
@@ -66,14 +68,10 @@ class NvprofTables(SqliteTables):
 
     def words(self, ids: Array) -> Array:
         """Strings (binary) with these distinct ids; null for the id that stands for none and for unknown ones."""
-        found: dict[Any, bytes | None] = {}
-        known = super().columns(STRINGS) >= {"_id_", "value"}
-        for offset in range(0, len(ids) if known else 0, LOOKUPS_PER_QUERY):
-            some = ", ".join(str(number) for number in ids[offset : offset + LOOKUPS_PER_QUERY].to_pylist())
-            for batch in self._selected(STRINGS, ("_id_",), ("value",), f"WHERE {quoted('_id_')} IN ({some})"):
-                found.update(zip(batch["_id_"].to_pylist(), batch["value"].to_pylist(), strict=True))
-        found.pop(constants.NO_NAME, None)
-        return pa.array([found.get(number) for number in ids.to_pylist()], pa.binary())
+        if not super().columns(STRINGS) >= {STRING_ID, "value"}:
+            return pa.nulls(len(ids), pa.binary())
+        strings = self.strings(ids.filter(pc.not_equal(ids, constants.NO_NAME))).combine_chunks()
+        return strings["value"].combine_chunks().take(pc.index_in(ids, value_set=strings["id"].combine_chunks()))
 
 
 def _derived_device(table: str, stored: frozenset[str]) -> frozenset[str]:

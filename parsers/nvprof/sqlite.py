@@ -13,9 +13,6 @@ import pyarrow as pa
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Match, Reader, ReadOptions
-from traceviz.parsers.nsys.names import decode
-from traceviz.parsers.nsys.notes import Notes
-from traceviz.parsers.nsys.sqlite import MAGIC, unread_log
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.events import EventReader
 from traceviz.parsers.nvprof.identity import Identity, identify_all
@@ -26,7 +23,10 @@ from traceviz.parsers.nvprof.raw import MIGRATIONS, STRINGS, NvprofTables
 from traceviz.parsers.nvprof.samples import has_samples, read_samples
 from traceviz.parsers.nvprof.survey import Survey, present, small, take_survey
 from traceviz.parsers.shared.arrow import pc
+from traceviz.parsers.shared.names import decode
+from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.sqlite_arrow import table_names
+from traceviz.parsers.shared.sqlite_tables import MAGIC, unread_log
 
 PRODUCER = "nvprof"
 _SESSION = re.compile(rb"<session\b[^>]*\.nvvp|<session\b.*<(?:timelineoptions|executable)\b", re.DOTALL)

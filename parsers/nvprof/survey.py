@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.nsys.events import first
-from traceviz.parsers.nsys.raw import Keep
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.mapping import EVENT_TABLES, EventTable, Source
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.shared.arrow import Array, chunked_array, nulls, pc
+from traceviz.parsers.shared.event_table import first
+from traceviz.parsers.shared.raw import Keep
 
 MARKERS = constants.PREFIX + "MARKER"
 _LONGEST_NS = 1 << 62

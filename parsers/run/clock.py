@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from traceviz.parsers.nsys.notes import Notes
 from traceviz.parsers.run.sources import Source, is_tracing
+from traceviz.parsers.shared.notes import Notes
 
 SLACK_NS = 60 * 10**9
 """Sources that lie further than this outside the time in which the program ran follow another clock."""

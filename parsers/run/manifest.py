@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.nsys.notes import Notes
+from traceviz.parsers.shared.notes import Notes
 from traceviz.units import format_ns, format_signal
 
 MANIFEST = "manifest.json"

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import UsageError
-from traceviz.parsers.nsys.notes import Notes
 from traceviz.parsers.ranks.identity import Identity, Rows
 from traceviz.parsers.ranks.merge import Clock, events
 from traceviz.parsers.run.clock import Extent, RunClock, common_clock, run_row
@@ -22,6 +21,7 @@ from traceviz.parsers.run.identity import identify_run
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.owners import DEVICE_TABLES, Owners, choose_owners, in_order_of_trust
 from traceviz.parsers.run.sources import Source, is_tracing
+from traceviz.parsers.shared.notes import Notes
 from traceviz.units import format_ns
 
 FORMAT = "run"

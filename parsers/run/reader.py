@@ -19,12 +19,12 @@ import pyarrow as pa
 from traceviz import schema
 from traceviz.errors import TracevizError, UnknownFormatError, UsageError
 from traceviz.parsers.base import Match, Reader, ReadOptions
-from traceviz.parsers.nsys.notes import Notes
 from traceviz.parsers.run.manifest import RAW, Recorder, RunManifest, is_run_folder, read_manifest
 from traceviz.parsers.run.merge import FORMAT, merge_sources
 from traceviz.parsers.run.owners import DEVICE_TABLES
 from traceviz.parsers.run.sources import Readers, Source, read_source, recordings_in
 from traceviz.parsers.run.steps import complete_steps, name_unfinished
+from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 
 TABLES = "tables"

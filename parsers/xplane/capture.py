@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.parsers.nsys.notes import Notes, without_paths
+from traceviz.nsys_program import without_paths
 from traceviz.parsers.shared import launch_details as details
+from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.xplane.device import GRAPH, Device, What, unread_lines
 from traceviz.parsers.xplane.hosts import ENVIRONMENT, METADATA, Host, Role
 from traceviz.parsers.xplane.raw import Plane, Value

@@ -16,9 +16,10 @@ from traceviz import schema
 from traceviz.parsers.shared import launch_details as details
 from traceviz.parsers.shared.arrow import Array as Arrow
 from traceviz.parsers.shared.arrow import DictionaryArray
+from traceviz.parsers.shared.columns import Numbers, absent, encoded, nullable
 from traceviz.parsers.xplane.hosts import Host, Role, Times, is_derived, ordinal, role
 from traceviz.parsers.xplane.raw import Array, Kind, Line, Plane
-from traceviz.parsers.xplane.stats import Facts, Numbers, absent, as_reals, encoded, mapped, nullable, per_word, taken
+from traceviz.parsers.xplane.stats import Facts, as_reals, mapped, per_word, taken
 
 Columns = dict[str, Any]
 

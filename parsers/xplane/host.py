@@ -12,13 +12,14 @@ import pyarrow as pa
 from traceviz import schema
 from traceviz.parsers.shared import launch_details as details
 from traceviz.parsers.shared.arrays import NONE, inverted, take
+from traceviz.parsers.shared.columns import encoded
 from traceviz.parsers.shared.nesting import depths, enclosing, nearest
 from traceviz.parsers.xplane.device import Columns, group_column, pairs_of, table
 from traceviz.parsers.xplane.host_names import CODES, MEMORY_NAMES, api_domain, api_name, categories, nvtx_parts
 from traceviz.parsers.xplane.hosts import Host, Role, Times
 from traceviz.parsers.xplane.identity import is_nvtx
 from traceviz.parsers.xplane.raw import Array, Plane
-from traceviz.parsers.xplane.stats import Facts, encoded, mapped, per_word, taken
+from traceviz.parsers.xplane.stats import Facts, mapped, per_word, taken
 from traceviz.schema import HOST_CATEGORIES
 
 API = len(HOST_CATEGORIES)

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader, ReadOptions
+from traceviz.parsers.shared.log_folders import SUFFIXES, Run, choose_run, find_runs
 from traceviz.parsers.xplane.hosts import ENVIRONMENT
 from traceviz.parsers.xplane.raw import Damage, Space
-from traceviz.parsers.xplane.runs import SUFFIXES, Run, choose_run, find_runs
 from traceviz.parsers.xplane.scan import read_space
 from traceviz.parsers.xplane.tables import Provenance, Source, read_spaces
 from traceviz.parsers.xplane.wire import BYTES, BrokenMessageError, CutShortError, UnreadableError, read_fields

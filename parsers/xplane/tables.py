@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.nsys.notes import Notes
+from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.xplane import capture as facts
 from traceviz.parsers.xplane import device as device_tables
 from traceviz.parsers.xplane import host as host_tables

@@ -17,7 +17,7 @@ import pyarrow as pa
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader, ReadOptions
 from traceviz.parsers.shared.json_stream import head_text
-from traceviz.parsers.xplane.runs import Run, choose_run, find_runs
+from traceviz.parsers.shared.log_folders import Run, choose_run, find_runs
 from traceviz.parsers.xplane.tables import Provenance, Source, read_spaces
 from traceviz.parsers.xplane.trace_json.decode import Decoded, decode
 from traceviz.parsers.xplane.trace_json.planes import cap_reached, left_out, spaces_of

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.parsers.run.folders import SECOND, literal, no_manifest
 from traceviz import schema
 from traceviz.errors import UsageError
-from traceviz.parsers.nsys.notes import Notes
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.merge import merge_sources
+from traceviz.parsers.shared.notes import Notes
 from traceviz.tables import TraceTables
 
 GPU = {"ordinal": 0, "name": "H200"}

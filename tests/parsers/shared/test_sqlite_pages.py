@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from tests.conftest import REPOSITORY
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.nsys.raw import Keep
-from traceviz.parsers.nsys.sqlite import NsysSqliteReader, SqliteTables
+from traceviz.parsers.nsys.sqlite import NsysSqliteReader
 from traceviz.parsers.shared import sqlite_arrow, sqlite_pages
+from traceviz.parsers.shared.raw import Keep
 from traceviz.parsers.shared.sqlite_pages import NotPlainError, Pages, read_integers
+from traceviz.parsers.shared.sqlite_tables import SqliteTables
 from traceviz.tables import TraceTables
 
 SAMPLES = REPOSITORY / "sample_traces"
@@ -233,7 +234,7 @@ def refuse(*_):
 @pytest.mark.parametrize("path", DATABASES, ids=lambda path: path.name)
 def test_every_way_of_reading_gives_the_same_tables(path, monkeypatch):
     from_pages = all_tables(path)
-    monkeypatch.setattr("traceviz.parsers.nsys.sqlite.plain_batches", refuse)
+    monkeypatch.setattr("traceviz.parsers.shared.sqlite_tables.plain_batches", refuse)
     by_python = all_tables(path)
     monkeypatch.setattr(sqlite_arrow, "FEW_ROWS", 0)
     by_driver = all_tables(path)

@@ -10,7 +10,7 @@ from tests.parsers.xplane.files import Unsigned, event, line, plane, space
 from tests.parsers.xplane.traces import US, environment, gpu, host, notes, read, rows, training
 from traceviz.errors import DamagedTraceError, UnknownFormatError, UsageError
 from traceviz.parsers.registry import identify
-from traceviz.parsers.xplane.runs import find_runs
+from traceviz.parsers.shared.log_folders import find_runs
 
 EARLY, LATE = "2024_01_01_10_00_00", "2024_01_02_09_00_00"
 

@@ -22,7 +22,7 @@ from traceviz.archive.sources.packed.names import printable
 from traceviz.errors import UnknownFormatError
 from traceviz.parsers.run.manifest import MANIFEST, RAW, decoded, is_run_folder
 from traceviz.parsers.run.reader import TABLES
-from traceviz.parsers.xplane.runs import SUFFIXES as CAPTURES
+from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
 
 DERIVED = frozenset({"tables", "overhead", "problems"})
 """What the manifest of a run is told once tables are made of it: their rows, what that took, and what went wrong."""

@@ -26,7 +26,7 @@ from traceviz.parsers.run.manifest import MANIFEST, MOST_BYTES
 from traceviz.parsers.run.samples import DESCRIPTION
 from traceviz.parsers.run.samples import KIND as RESOURCES
 from traceviz.parsers.shared.json_stream import HEAD_TEXT_BYTES
-from traceviz.parsers.xplane.runs import SUFFIXES as CAPTURES
+from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
 from traceviz.parsers.xplane.trace_json.reader import SUFFIXES as TRACE_JSON
 from traceviz.tables import MANIFEST_KIND
 

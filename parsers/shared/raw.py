@@ -1,7 +1,7 @@
-"""The tables of an Nsight Systems export, whatever they are stored in.
+"""The tables that a profiler stored, whatever they are stored in.
 
-SQLite and Parquet exports have the same tables and columns. :class:`RawTables` is what the mapping needs of either:
-names, columns, streams of batches, and two small queries (extent, strings).
+:class:`RawTables` is what the mapping to the contract needs of them: names, columns, streams of batches, and two small
+queries (extent, strings).
 """
 
 from __future__ import annotations
@@ -10,17 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.shared.arrow import Array, pc
-
-STRINGS = "StringIds"
-MAX_LOOKUPS = 1 << 14
-"""Up to so many string ids are looked up one by one; for more, the whole table is streamed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +57,14 @@ class Extent:
 
 
 class RawTables(ABC):
-    """Tables of one export. Integer columns stream as ``int64``, text columns as ``binary`` (names are any bytes)."""
+    """Tables of one file or folder.
 
+    Integer columns stream as ``int64``, text columns as ``binary`` (names are any bytes). ``string_table`` holds the
+    strings that other tables refer to, in its column ``value``, by the numbers in its column ``string_id``.
+    """
+
+    string_table: ClassVar[str]
+    string_id: ClassVar[str]
     path: Path
 
     def __enter__(self) -> Self:
@@ -94,9 +96,9 @@ class RawTables(ABC):
             DamagedTraceError: the table cannot be decoded, or holds text where numbers belong.
         """
 
-    @abstractmethod
-    def is_text(self, table: str, column: str) -> bool:
+    def is_text(self, table: str, column: str) -> bool:  # noqa: ARG002 (what subclasses need to know)
         """Whether ``column``, an id of a string by its documentation, holds the string itself."""
+        return False
 
     def extent(self, table: str, start: str, end: str | None, keep: Keep | None, keys: Sequence[str] = ()) -> Extent:
         """Rows, time range and distinct values of ``keys``, which exist, of the event table ``table``."""
@@ -114,13 +116,14 @@ class RawTables(ABC):
     def strings(self, ids: Array) -> pa.Table:
         """Rows ``id`` and ``value`` (binary) of the strings with these ids; ids that do not exist have no row."""
         empty = pa.table({"id": pa.array([], pa.int64()), "value": pa.array([], pa.binary())})
-        if STRINGS not in self.names or not len(ids):
+        if self.string_table not in self.names or not len(ids):
             return empty
-        batches = (batch.filter(pc.is_in(batch["id"], value_set=ids)) for batch in self._string_batches(ids))
-        return pa.concat_tables([empty, *(pa.Table.from_batches([batch]) for batch in batches)])
+        batches = (batch.rename_columns(["id", "value"]) for batch in self._string_batches(ids))
+        chosen = (batch.filter(pc.is_in(batch["id"], value_set=ids)) for batch in batches)
+        return pa.concat_tables([empty, *(pa.Table.from_batches([batch]) for batch in chosen)])
 
     def _string_batches(self, ids: Array) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 (a hint for subclasses)
-        return self.stream(STRINGS, ("id",), ("value",))
+        return self.stream(self.string_table, (self.string_id,), ("value",))
 
     def small(self, table: str, integers: Sequence[str] = (), texts: Sequence[str] = ()) -> list[dict[str, Any]]:
         """Rows of a table that describes the capture; columns that it does not have are ``None``."""

@@ -1,0 +1,76 @@
+"""NumPy arrays as columns of the contract: dictionaries from codes, nulls by a mask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz.parsers.shared.arrays import NONE, Array, take, used
+from traceviz.parsers.shared.arrow import Array as Arrow
+from traceviz.parsers.shared.arrow import DictionaryArray, nulls
+
+_buffer: Any = pa.py_buffer
+"""Memory of a NumPy array, not copied; the stubs of pyarrow do not know that it can."""
+
+
+def encoded(codes: Array, words: Sequence[str | None]) -> DictionaryArray:
+    """A dictionary column from positions in ``words``; those that are negative, and those of ``None``, are null.
+
+    The dictionary holds the words in use, each once, though ``words`` may hold one twice.
+    """
+    place: dict[str, int] = {}
+    recode = np.full(len(words), NONE, dtype=np.int32)
+    for position in np.flatnonzero(used(codes, len(words))).tolist():
+        word = words[position]
+        if word is not None:
+            recode[position] = place.setdefault(word, len(place))
+    indices: Any = nullable(take(recode, codes), pa.int32())
+    return pa.DictionaryArray.from_arrays(indices, pa.array(list(place), pa.string()))
+
+
+def nullable(values: Array, kind: pa.DataType) -> Arrow:
+    """Whole numbers as an Arrow column of ``kind``, null where they are negative. Copied only to widen them."""
+    return masked(values, values < 0, kind)
+
+
+def absent(rows: int, kind: pa.DataType) -> Arrow:
+    """A column of nulls. Numbers lie in memory that is never touched, and so costs nothing."""
+    if not pa.types.is_primitive(kind):
+        return nulls(rows, kind)
+    values, known = np.zeros(rows, kind.to_pandas_dtype()), np.zeros((rows + 7) // 8, np.uint8)
+    array: Arrow = pa.Array.from_buffers(kind, rows, [_buffer(known), _buffer(values)])
+    return array
+
+
+def masked(values: Array, missing: Array, kind: pa.DataType) -> Arrow:
+    """Numbers as an Arrow column of ``kind``, null where ``missing`` (bool). Copied only to widen them."""
+    column = np.ascontiguousarray(values, kind.to_pandas_dtype())
+    known = _buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
+    array: Arrow = pa.Array.from_buffers(kind, column.size, [known, _buffer(column)])
+    return array
+
+
+def constant(word: str, rows: int) -> DictionaryArray:
+    """A dictionary column of one word."""
+    return encoded(np.zeros(rows, dtype=np.int32), [word])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """A number per event, where it has one.
+
+    Args:
+        value: The numbers.
+        known: Whether there is one (bool).
+    """
+
+    value: Array
+    known: Array
+
+    def arrow(self, kind: pa.DataType) -> Arrow:
+        """As an Arrow column, null where there is no number."""
+        return masked(self.value, ~self.known, pa.from_numpy_dtype(self.value.dtype)).cast(kind)

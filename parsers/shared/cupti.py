@@ -1,0 +1,24 @@
+"""Numbers of CUPTI that Nsight Systems and nvprof write alike, and the words of the contract that they stand for.
+
+Source: the CUPTI headers (``CUpti_ActivityMemcpyKind``, ``CUpti_ActivitySynchronizationType``).
+"""
+
+from __future__ import annotations
+
+COPY_KIND = {
+    1: "h2d",  # host to device
+    2: "d2h",  # device to host
+    3: "h2d",  # host to array
+    4: "d2h",  # array to host
+    5: "d2d",  # array to array
+    6: "d2d",  # array to device
+    7: "d2d",  # device to array
+    8: "d2d",  # device to device
+    9: "h2h",  # host to host
+    10: "p2p",  # peer to peer
+    11: "h2d",  # unified memory, host to device
+    12: "d2h",  # unified memory, device to host
+    13: "d2d",  # unified memory, device to device
+}
+
+SYNC_KIND = {1: "event", 2: "stream_wait_event", 3: "stream", 4: "context"}

@@ -1,0 +1,26 @@
+"""What a reader dropped, repaired or could not see, as the rows of table ``notes``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from traceviz import schema
+
+
+@dataclass(slots=True)
+class Notes:
+    """Collects the rows of table ``notes`` while a trace is read."""
+
+    rows: list[tuple[str, str, int | None, str]] = field(default_factory=list)
+
+    def add(self, code: str, severity: str, message: str, count: int | None = None) -> None:
+        """Note something; where ``count`` is zero, there is nothing to note."""
+        if count != 0:
+            self.rows.append((code, severity, count, message))
+
+    def table(self) -> pa.Table:
+        """The notes as the contract's table."""
+        declared = schema.table("notes").arrow
+        return pa.Table.from_pylist([dict(zip(declared.names, row, strict=True)) for row in self.rows], declared)

@@ -1,0 +1,33 @@
+"""NVTX ranges and marks, whoever recorded them: order and nesting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz.intervals import nesting
+from traceviz.parsers.shared.arrow import Array, pc
+
+
+def ordered(rows: pa.Table) -> pa.Table:
+    """Rows by start; an outer range before an inner one that starts with it; else in the order of the file."""
+    lasting = pc.fill_null(rows.column("dur_ns"), np.iinfo(np.int64).max)
+    order = np.lexsort((-lasting.to_numpy(), rows.column("start_ns").to_numpy()))
+    return rows if np.all(order[1:] > order[:-1]) else rows.take(order)
+
+
+def push_pop_nesting(rows: pa.Table, span_ns: int) -> dict[str, Array]:
+    """Depth and parent of push/pop ranges, which nest within their thread; null for start/end ranges and marks.
+
+    A range that never ended lasts until the capture does.
+    """
+    nests = pc.equal(rows.column("kind").cast(pa.string()), "push_pop").to_numpy()
+    nested = rows.filter(pa.array(nests))
+    starts = nested.column("start_ns").to_numpy()
+    ends = np.maximum(starts + pc.fill_null(nested.column("dur_ns"), span_ns).to_numpy(), starts)
+    depth, parent = nesting(starts, ends, nested.column("thread_id").to_numpy())
+    depths, parents = np.zeros(rows.num_rows, np.int32), np.full(rows.num_rows, -1, np.int64)
+    position = np.flatnonzero(nests)
+    depths[nests] = depth
+    parents[nests] = np.where(parent >= 0, position[parent], -1) if len(position) else parent
+    return {"depth": pa.array(depths, mask=~nests), "parent_id": pa.array(parents, mask=parents < 0)}

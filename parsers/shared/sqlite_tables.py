@@ -1,0 +1,147 @@
+"""The tables of an SQLite database, and what lies beside it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+import pyarrow as pa
+
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.shared.arrow import Array
+from traceviz.parsers.shared.raw import Keep, RawTables
+from traceviz.parsers.shared.sqlite_arrow import StoredTable, open_database, plain_batches, quoted, sql_batches
+from traceviz.parsers.shared.sqlite_pages import NotPlainError
+
+MAGIC = b"SQLite format 3\0"
+LOOKUPS_PER_QUERY = 500
+MAX_LOOKUPS = 1 << 14
+"""Up to so many string ids are looked up one by one; for more, the whole table is streamed."""
+
+
+class SqliteTables(RawTables):
+    """Tables of an SQLite database, opened read-only: nothing is locked, and nothing is written beside the file.
+
+    Raises:
+        DamagedTraceError: the file is cut short, or its catalogue cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        check_complete(path)
+        self._connection = open_database(path)
+        try:
+            self._catalogue = _catalogue(self._connection)
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self._connection.close()
+            raise self.damaged("sqlite_master", error) from error
+
+    def close(self) -> None:
+        """Close the database."""
+        self._connection.close()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the tables present."""
+        return frozenset(self._catalogue)
+
+    def columns(self, table: str) -> frozenset[str]:
+        """Columns of ``table``."""
+        return frozenset(self._catalogue[table].types) if table in self._catalogue else frozenset()
+
+    def stream(
+        self, table: str, integers: Sequence[str], texts: Sequence[str] = (), keep: Keep | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of columns; see :meth:`RawTables.stream`."""
+        if texts:
+            yield from self._selected(table, integers, texts, self._where(table, keep))
+            return
+        kept = keep if keep and keep.column in self.columns(table) else None
+        wanted = list(dict.fromkeys([*integers, *([kept.column] if kept else [])]))
+        for batch in self._integers(table, wanted):
+            yield kept.of(batch) if kept else batch
+
+    def _integers(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """All rows, decoded from the pages as long as these are plain, and by SQLite from there on."""
+        done = 0
+        try:
+            for batch in plain_batches(self.path, self._catalogue[table], columns):
+                yield batch
+                done += batch.num_rows
+        except NotPlainError:
+            # Row ids give the order of the pages. Tables without them are not plain from their first row.
+            rest = f"ORDER BY rowid LIMIT -1 OFFSET {done}" if done else ""
+            yield from self._selected(table, columns, (), rest)
+
+    def _where(self, table: str, keep: Keep | None) -> str:
+        if keep is None or keep.column not in self.columns(table):
+            return ""
+        column, values = quoted(keep.column), ", ".join(map(str, keep.values))
+        inside = f"{column} NOT IN ({values}) OR {column} IS NULL" if keep.inverted else f"{column} IN ({values})"
+        return f"WHERE {inside}"
+
+    def _selected(
+        self, table: str, integers: Sequence[str], texts: Sequence[str], condition: str
+    ) -> Iterator[pa.RecordBatch]:
+        source = f"{quoted(table)} {condition}"
+        try:
+            yield from sql_batches(self.path, self._connection, source, integers, texts)
+        except (TypeError, OSError, pa.ArrowException, sqlite3.Error) as error:
+            raise self.damaged(table, error) from error
+
+    def _string_batches(self, ids: Array) -> Iterator[pa.RecordBatch]:
+        """Look few ids up by key; for many, one pass over the table is faster."""
+        if len(ids) > MAX_LOOKUPS:
+            yield from super()._string_batches(ids)
+            return
+        for offset in range(0, len(ids), LOOKUPS_PER_QUERY):
+            values = ", ".join(map(str, ids[offset : offset + LOOKUPS_PER_QUERY].to_pylist()))
+            condition = f"WHERE {quoted(self.string_id)} IN ({values})"
+            yield from self._selected(self.string_table, (self.string_id,), ("value",), condition)
+
+
+def _catalogue(connection: sqlite3.Connection) -> dict[str, StoredTable]:
+    query = (
+        "SELECT t.name, t.rootpage, c.name, iif(c.pk, NULL, c.type) "
+        "FROM sqlite_master AS t LEFT JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table' ORDER BY t.name, c.cid"
+    )
+    rows = groupby(connection.execute(query), key=itemgetter(0, 1))
+    return {
+        name: StoredTable(name, root, {row[2]: row[3] for row in columns if row[2] is not None})
+        for (name, root), columns in rows
+    }
+
+
+def check_complete(path: Path) -> None:
+    """Compare the size of an SQLite file with the number of pages that its header states.
+
+    The count is valid where the header's change counter equals its "version valid for" number (SQLite file format,
+    section 1.3.7); writers since SQLite 3.7.0 keep them equal.
+
+    Raises:
+        DamagedTraceError: the file is shorter.
+    """
+    with path.open("rb") as file:
+        header = file.read(100)
+    size = path.stat().st_size
+    whole = 0
+    if len(header) == 100 and header[24:28] == header[92:96]:
+        page = int.from_bytes(header[16:18], "big")
+        whole = int.from_bytes(header[28:32], "big") * (65536 if page == 1 else page)
+    if len(header) < 100 or size < whole:
+        raise DamagedTraceError(
+            f"{path.name} is cut short.",
+            f"It holds {size:,} bytes; its header says {max(whole, 100):,}.",
+            "Copy or export it again.",
+        )
+
+
+def unread_log(path: Path) -> tuple[tuple[str, str, str], ...]:
+    """A write-ahead log beside the database: what it holds is not seen, since reading it would write there."""
+    log = path.with_name(path.name + "-wal")
+    if not log.is_file() or not log.stat().st_size:
+        return ()
+    return (("sqlite-log-ignored", "warning", f"{log.name} holds changes that are not in the file yet: not read."),)

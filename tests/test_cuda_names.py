@@ -1,5 +1,8 @@
 """What an API call does, by its name."""
 
+import subprocess
+import sys
+
 import pytest
 
 from traceviz.cuda_names import api_kind
@@ -38,3 +41,11 @@ from traceviz.cuda_names import api_kind
 )
 def test_runtime_and_driver_forms_are_told_apart_by_what_they_do(kind, names):
     assert {name: api_kind(name) for name in names.split()} == dict.fromkeys(names.split(), kind)
+
+
+def test_importing_the_analyses_compiles_no_patterns_of_names():
+    program = (
+        "import traceviz.analyses.run; from traceviz import cuda_names, kernel_names;"
+        "print(cuda_names._patterns.cache_info().currsize, kernel_names.catalogue.cache_info().currsize)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True).stdout == b"0 0\n"

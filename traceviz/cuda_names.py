@@ -8,6 +8,7 @@ come without their ``_vNNNN`` suffix; ``_v2``, ``_ptsz`` and ``_ptds`` may follo
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Literal
 
 ApiKind = Literal[
@@ -45,12 +46,13 @@ _PATTERNS: tuple[tuple[ApiKind, str], ...] = (
     ("compilation", _API + r"Graph(Instantiate|ExecUpdate)"),
 )
 
-_COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
+
+@cache
+def _patterns() -> tuple[tuple[ApiKind, re.Pattern[str]], ...]:
+    """The patterns, compiled when the first name is looked at: imports stay quick."""
+    return tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
 
 
 def api_kind(name: str) -> ApiKind:
     """What the API call ``name`` does; ``"other"`` for queries, events, contexts and unknown names."""
-    for kind, pattern in _COMPILED:
-        if pattern.match(name):
-            return kind
-    return "other"
+    return next((kind for kind, pattern in _patterns() if pattern.match(name)), "other")

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -32,11 +31,10 @@ from traceviz.collectors.run.plan import (
 )
 from traceviz.collectors.run.record import Prepared, Recording, Tell, record, save
 from traceviz.errors import UsageError
+from traceviz.version import __version__
 
 __all__ = ["CollectOptions", "Outcome", "collect", "prepare"]
 
-DISTRIBUTION = "traceviz-toolkit"
-"""Name under which this package is installed."""
 _LAST_WORDS = 500
 
 
@@ -78,7 +76,7 @@ def prepare(options: CollectOptions, command: Sequence[str]) -> Prepared:
     states = {collector.name: collector.availability() for collector in registry.COLLECTORS}
     plan = make_plan(options, asked, _folder(options, asked), states)
     collectors = tuple(collector for collector in registry.COLLECTORS if collector.name in plan.collectors)
-    return Prepared(plan, options, collectors, states, dict(os.environ), {"traceviz": version(DISTRIBUTION)})
+    return Prepared(plan, options, collectors, states, dict(os.environ), {"traceviz": __version__})
 
 
 def collect(options: CollectOptions, command: Sequence[str], *, verdict: bool = False, tell: Tell = silent) -> Outcome:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY
-from traceviz.cli.main import main
+from traceviz.cli.compare import compare
 
 STUDY = REPOSITORY / "examples" / "study.sh"
 SETTINGS = sorted((REPOSITORY / "examples" / "studies").glob("*.txt"))
@@ -117,6 +117,6 @@ def test_commands_of_the_page_have_options_that_exist_and_ask_for_tags_that_are_
     assert len(commands) >= 4
     given = set(re.findall(r"(\w+)=", "".join(re.findall("```text\n(.*?)```", PAGE.read_text(), re.DOTALL))))
     for command in commands:
-        context = main.commands["compare"].make_context("compare", shlex.split(command)[2:])
+        context = compare.make_context("compare", shlex.split(command)[2:])
         asked = {tag for name in ("by", "per") for tag in (context.params[name] or "").split(",") if tag}
         assert asked <= given | {"stage"}, command  # tables of before and after are told of in a sentence

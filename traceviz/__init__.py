@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from traceviz.version import __version__
+
 if TYPE_CHECKING:
     from traceviz.annotate import record, step, step_range
     from traceviz.api import AnalysisOptions, RenderOptions, Selection, analyze, convert, report_on, to_text
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from traceviz.errors import TracevizError
     from traceviz.report import Report
     from traceviz.tables import TraceTables
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "AnalysisOptions": "traceviz.api",

@@ -14,6 +14,7 @@ import pytest
 from tests.analyses.builders import tables
 from tests.analyses.test_contract import busy_trace
 from traceviz import api
+from traceviz.cli.main import main
 from traceviz.selection import Selection, select
 from traceviz.tables import load, save
 
@@ -38,10 +39,18 @@ def test_help_loads_nothing_heavy():
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
         "heavy = {'polars', 'pyarrow', 'rich', 'numpy', 'pandas', 'tensorflow', 'adbc_driver_sqlite'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
+        "commands = {f'traceviz.cli.{name}' for name in main.commands}\n"
+        "print(sorted((heavy | commands) & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_a_listing_says_of_a_command_what_the_command_says_of_itself(name):
+    listed, command = main.commands[name], main.load(name)
+    assert command.name == name
+    assert listed.get_short_help_str(1000) == command.get_short_help_str(1000)
 
 
 def test_version_and_help_answer():

@@ -17,7 +17,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from traceviz import __version__
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.catalogue.rows import with_times
 from traceviz.archive.ingest.ingest import Ingested, IngestOptions, ingest, quarantine
@@ -32,6 +31,7 @@ from traceviz.archive.upkeep import removal
 from traceviz.archive.upkeep.verify import ABANDONED_S
 from traceviz.errors import OutputError
 from traceviz.parsers.base import Progress, silent
+from traceviz.version import __version__
 
 FLUSH_TRACES = 64
 FLUSH_S = 30.0

@@ -21,7 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from traceviz import __version__, scrub
+from traceviz import scrub
 from traceviz.analyses.run import analyze
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.catalogue.own_rows import stored_rows
@@ -51,6 +51,7 @@ from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.render import json as saved
 from traceviz.scrub.secrets.properties import is_private
 from traceviz.tables import TraceTables, load, write_tables
+from traceviz.version import __version__
 
 ID_DIGITS = 16
 """Hexadecimal digits of the SHA-256 of a source that are the id of its trace."""

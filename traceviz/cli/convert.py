@@ -1,0 +1,43 @@
+"""``traceviz convert``: a trace as a folder of Parquet tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from traceviz.cli.options import progress_bar_on_stderr, reading
+
+
+@click.command()
+@reading
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder to create.")
+@click.option("--force", is_flag=True, help="Replace an existing traceviz folder.")
+@click.option("--keep-private", is_flag=True, help="Store command line and host name too.")
+def convert(
+    traces: tuple[Path, ...],
+    reader: str | None,
+    run: str | None,
+    max_size: int | None,
+    output: Path,
+    *,
+    force: bool,
+    keep_private: bool,
+) -> None:
+    """Write TRACE, or the traces of several ranks as one, as a folder of Parquet tables."""
+    from traceviz import api
+    from traceviz.tables import read_manifest
+
+    with progress_bar_on_stderr() as progress:
+        api.convert(
+            traces,
+            output,
+            reader=reader,
+            keep_private=keep_private,
+            force=force,
+            run=run,
+            max_size=max_size,
+            progress=progress,
+        )
+    counts = {name: count for name, count in read_manifest(output)["tables"].items() if count}
+    click.echo(f"{output}: " + ", ".join(f"{name} {count:,}" for name, count in counts.items()))

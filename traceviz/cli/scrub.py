@@ -1,0 +1,32 @@
+"""``traceviz scrub``: a trace without secrets and personal data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from traceviz.cli.options import without_pandas
+
+
+@click.command()
+@click.argument("trace", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File or folder to create.")
+@click.option("--force", is_flag=True, help="Replace an existing output.")
+@without_pandas
+def scrub(trace: Path, output: Path, *, force: bool) -> None:
+    """Copy TRACE without secrets and personal data.
+
+    Removes environment, arguments, host and user names, addresses, paths, captured output and the names of other
+    processes from an nsys SQLite or Parquet export, an nvprof database, an XPlane capture, a JSON trace of PyTorch,
+    TensorFlow or JAX, a traceviz folder, a run folder, or a folder of such files; and verifies on the raw bytes that
+    what was found is gone. What was removed is listed in scrubbed.json, in the output or beside it.
+    """
+    from traceviz.scrub import scrub as remove_private
+
+    done = remove_private(trace, output, force=force)
+    click.echo(f"{output}: scrubbed, {done.verified_bytes:,} bytes verified. Removed:")
+    for what, count in done.removed:
+        click.echo(f"  {count:>7,}  {what}")
+    for name, why in done.left_out:
+        click.echo(f"  left out  {name}: {why}")

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+NSYS, NVTX, RESOURCES = "nsys", "nvtx", "resources"
+"""Names of collectors that others have to know of: one records what another one makes, or waits for."""
+
 State = Literal["ready", "not-installed", "too-old", "not-permitted", "no-device", "unsupported"]
 
 

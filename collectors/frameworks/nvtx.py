@@ -8,15 +8,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
-from traceviz.collectors.base import Availability, Collector, Harvest, Plan, Problem
+from traceviz.collectors.base import NSYS, NVTX, Availability, Collector, Harvest, Plan, Problem
 from traceviz.collectors.frameworks import harvest as injected
 from traceviz.collectors.frameworks.injection import injection_environment
 from traceviz.collectors.nsys.collector import NsysCollector
 
 DOMAIN = "traceviz"
 """Domain of the ranges: the hooks inside the program use the same."""
-
-NSYS = "nsys"
 
 _RANGES = "SELECT COUNT(*) FROM NVTX_EVENTS WHERE eventType IN (59, 60) AND domainId IN ({domains})"
 _DOMAINS = (
@@ -28,7 +26,7 @@ _DOMAINS = (
 class NvtxCollector(Collector):
     """Puts ranges into the program. It records nothing itself: nsys does, and is asked afterwards whether it did."""
 
-    name: ClassVar[str] = "nvtx"
+    name: ClassVar[str] = NVTX
     title: ClassVar[str] = "NVTX ranges"
 
     def availability(self) -> Availability:

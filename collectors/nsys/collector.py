@@ -28,7 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem, Window, Wrapped
+from traceviz.collectors.base import NSYS, Availability, Collector, Companion, Harvest, Plan, Problem, Window, Wrapped
 from traceviz.collectors.nsys.flags import TRACE, given
 from traceviz.collectors.nsys.window import SESSION, WHOLE_RUN, ignores_steps, session_of, stop_after
 from traceviz.collectors.program.processes import with_variable
@@ -71,7 +71,7 @@ _REFUSED = "nsys-refused"
 class NsysCollector(Collector):
     """Wraps the program in ``nsys profile``; takes its report apart on this machine, which has a fitting nsys."""
 
-    name: ClassVar[str] = "nsys"
+    name: ClassVar[str] = NSYS
     title: ClassVar[str] = "Nsight Systems"
     traces_device: ClassVar[bool] = True
     own_session: ClassVar[bool] = True

@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path, PurePath
 
-from traceviz.collectors.base import Availability, Collector, Plan, Window
+from traceviz.collectors.base import NSYS, NVTX, RESOURCES, Availability, Collector, Plan, Window
 from traceviz.collectors.nsys.flags import traces_cuda
 from traceviz.errors import MissingToolError, UsageError
 
 AUTO = "auto"
-NSYS = "nsys"
-NVTX = "nvtx"
-RESOURCES = "resources"
 RUNS = "traceviz-runs"
 """Folder in the current one that runs go to by default."""
 

@@ -15,9 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem
+from traceviz.collectors.base import NSYS, RESOURCES, Availability, Collector, Companion, Harvest, Plan, Problem
 from traceviz.collectors.program.wrapped import pid_file
-from traceviz.collectors.run.plan import NSYS
 from traceviz.collectors.sampler.gpu import has_gpu
 
 DESCRIPTION = "resources.json"
@@ -34,7 +33,7 @@ class ResourcesCollector(Collector):
         root: Where the kernel shows itself.
     """
 
-    name: ClassVar[str] = "resources"
+    name: ClassVar[str] = RESOURCES
     title: ClassVar[str] = "resources of the machine"
 
     def __init__(self, root: Path = Path("/")) -> None:

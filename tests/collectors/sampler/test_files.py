@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from traceviz.collectors.sampler import __main__ as sampler
-from traceviz.collectors.sampler.__main__ import (
+from traceviz.collectors.sampler import probes
+from traceviz.collectors.sampler.machine import THREAD_VARIABLES, cgroup, environment, machine_settings
+from traceviz.collectors.sampler.metrics import PROGRAM_RSS, Reading
+from traceviz.collectors.sampler.probes import (
     GpuProbe,
     LoadProbe,
     NewcomersProbe,
@@ -17,8 +19,6 @@ from traceviz.collectors.sampler.__main__ import (
     TrafficProbe,
     core_shares,
 )
-from traceviz.collectors.sampler.machine import THREAD_VARIABLES, cgroup, environment, machine_settings
-from traceviz.collectors.sampler.metrics import PROGRAM_RSS, Reading
 from traceviz.collectors.sampler.proc import (
     PAGE_BYTES,
     TICK_NS,
@@ -32,6 +32,7 @@ from traceviz.collectors.sampler.proc import (
     parse_machine,
     parse_stat,
 )
+from traceviz.collectors.sampler.sampler import flush_pause
 from traceviz.collectors.sampler.threads import ThreadClocks, growth, parse_clocks, parse_switches, read_switches
 
 NUMBERS = "1 7 7 0 -1 4194304 99 0 0 0 250 50 30 20 20 0 9 0 4711 3133440 512 18446744073709551615"
@@ -313,8 +314,8 @@ def test_a_child_is_found_by_the_kernels_list_of_children_and_once_only():
 
 
 def test_all_probes_together_may_take_less_than_0_6_percent_of_a_core_and_0_75_with_gpus():
-    found = [kind for kind in vars(sampler).values() if isinstance(kind, type) and issubclass(kind, Probe)]
-    shares = {kind: kind.cpu_share for kind in found if kind is not Probe}
+    kinds = [kind for kind in vars(probes).values() if isinstance(kind, type) and issubclass(kind, Probe)]
+    shares = {kind: kind.cpu_share for kind in kinds if kind is not Probe}
     of_gpus = shares[GpuProbe] + shares[TrafficProbe]
     assert len(shares) == 10
     assert sum(shares.values()) - of_gpus <= 0.006 + 1e-9
@@ -341,7 +342,7 @@ def test_a_probe_of_1000_readings_waits_3_seconds_as_they_have_to_be_stored():
     ("ran_s", "took_ms", "pause_s"), [(0, 0, 2), (24, 5, 3), (100, 5, 5), (100, 12.5, 5), (4, 6, 2.4), (100, 20, 8)]
 )
 def test_writing_takes_a_quarter_percent_of_a_core_at_most(ran_s, took_ms, pause_s):
-    assert sampler.flush_pause(ran_s * 10**9, int(took_ms * 10**6)) == pause_s * 10**9
+    assert flush_pause(ran_s * 10**9, int(took_ms * 10**6)) == pause_s * 10**9
 
 
 class TestThreadClocks:

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from tests.analyses.builders import tables, trace
 from traceviz import api
-from traceviz.analyses.device.gpu_efficiency import GpuEfficiencyAnalysis, efficiency
-from traceviz.analyses.device.occupancy import LIMITS, SHAPE, filled
+from traceviz.analyses.derived.occupancy import LIMITS, SHAPE, filled
+from traceviz.analyses.derived.sm_efficiency import efficiency
+from traceviz.analyses.device.gpu_efficiency import GpuEfficiencyAnalysis
 from traceviz.analyses.run import analyze
 from traceviz.intervals import IntervalSet
 from traceviz.report import Severity, Skipped

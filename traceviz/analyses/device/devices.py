@@ -8,12 +8,12 @@ from typing import ClassVar
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.analyses.device.pools import highest_use
-from traceviz.analyses.device.use import device_names
 from traceviz.intervals import union_all
 from traceviz.kernel_names import COMMUNICATION
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Row, Section, Skipped

@@ -6,7 +6,7 @@ more, by the definitions of PyTorch's TensorBoard plugin:
 * **SM efficiency**: the SMs that have a block to run, on average over the time: ``min(blocks / SMs, 1)`` of each
   moment, blocks summed over the kernels that run at once; idle time counts as 0.
 * **Achieved occupancy**: the share of thread slots taken, on average over kernels weighted by their durations
-  (:mod:`traceviz.analyses.device.occupancy`); idle time does not count.
+  (:mod:`traceviz.analyses.derived.occupancy`); idle time does not count.
 """
 
 from __future__ import annotations
@@ -14,82 +14,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.frames import bounds, intervals, parts_by
+from traceviz.analyses.derived.device_names import device_names
+from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.occupancy import SHAPE, filled
+from traceviz.analyses.derived.sm_efficiency import Efficiency, efficiency, to_millionths
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, ratio, rows_of
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
-from traceviz.analyses.device.occupancy import SHAPE, filled
-from traceviz.analyses.device.use import device_names
-from traceviz.intervals import Array, IntervalSet, union_all
+from traceviz.intervals import union_all
 from traceviz.kernel_names import COMMUNICATION
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 from traceviz.units import format_ns, format_ratio
-
-_PARTS = 1_000_000
-"""Loads are added up as millionths: whole numbers, so that what is added and taken away again leaves nothing."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Filling:
-    """Shares of a GPU's SMs that have a block, from each of ``times`` to the next.
-
-    ::
-
-        kernel A, 0.5 blocks per SM   |-------|
-        kernel B, 0.7 blocks per SM       |-------|
-        share of SMs with a block      0.5  1  0.7
-    """
-
-    times: Array
-    shares: npt.NDArray[np.float64]
-
-    @classmethod
-    def of(cls, starts: Array, ends: Array, load: npt.NDArray[np.float64]) -> Filling:
-        """From kernels that begin, end and put ``load`` blocks on each SM."""
-        parts = np.rint(np.minimum(load, 1.0) * _PARTS).astype(np.int64)  # more than one block fill an SM no further
-        times = np.concatenate([starts, ends])
-        order = np.argsort(times, kind="stable")
-        running = np.cumsum(np.concatenate([parts, -parts])[order])
-        return cls(times[order], np.minimum(running[:-1], _PARTS) / _PARTS)
-
-    def within(self, window: IntervalSet) -> float:
-        """Time within ``window``, multiplied with the share of each moment."""
-        return float((window.overlap(self.times[:-1], self.times[1:]) * self.shares).sum())
-
-
-@dataclass(frozen=True, slots=True)
-class Efficiency:
-    """How far kernels fill one GPU within a time.
-
-    Args:
-        window_ns: That time.
-        kernel_ns: The part of it in which a kernel runs.
-        sm_efficiency: SM efficiency, 0 to 1; ``None`` where the blocks per SM of no kernel are known.
-        occupancy: Achieved occupancy, 0 to 1; ``None`` where that of no kernel is known.
-        blocks_per_sm: Mean over the kernels, weighted by duration.
-        small_ns: Sum of the durations of kernels with fewer blocks than SMs.
-        loaded_ns: Sum of the durations of kernels whose blocks per SM are known,
-        occupied_ns: and of those whose occupancy is known,
-        summed_ns: of all.
-        empty_ns: Time worth of SMs without a block while a kernel of known shape runs: one half of the SMs empty for
-            1 ms is 0.5 ms. Communication, whose grids are small on purpose, is left out.
-    """
-
-    window_ns: int
-    kernel_ns: int
-    sm_efficiency: float | None
-    occupancy: float | None
-    blocks_per_sm: float | None
-    small_ns: int
-    loaded_ns: int
-    occupied_ns: int
-    summed_ns: int
-    empty_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +66,7 @@ class GpuEfficiency:
         """Mean of a figure over the GPUs for which it is known, by ``weight``."""
         known = [g.judged for g in self.gpus if getattr(g.judged, name) is not None and getattr(g.judged, weight)]
         whole = sum(getattr(gpu, weight) for gpu in known)
-        return _rounded(sum(getattr(gpu, name) * getattr(gpu, weight) for gpu in known) / whole) if whole else None
+        return to_millionths(sum(getattr(gpu, name) * getattr(gpu, weight) for gpu in known) / whole) if whole else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +201,7 @@ def _provenance(result: GpuEfficiency) -> str:
 
 
 def shaped_kernels(trace: TraceView) -> pl.DataFrame:
-    """Kernels with ``load`` and ``achieved`` of :func:`traceviz.analyses.device.occupancy.filled`, devices in order."""
+    """Kernels by device, with ``load`` and ``achieved`` of :func:`traceviz.analyses.derived.occupancy.filled`."""
     kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id", "name", *SHAPE)
     devices = trace.frame("devices", "device_id", "sm_count", "compute_capability", "max_threads_per_sm")
     known = {device: facts for device, *facts in devices.iter_rows()}
@@ -273,59 +211,12 @@ def shaped_kernels(trace: TraceView) -> pl.DataFrame:
     return pl.concat(parts) if parts else filled(kernels, None, None, None)
 
 
-def efficiency(kernels: pl.DataFrame, window: IntervalSet, communication: npt.NDArray[np.bool_]) -> Efficiency:
-    """Figures of the kernels of one GPU (rows of :func:`shaped_kernels`) within ``window``.
-
-    Args:
-        kernels: The kernels.
-        window: The time.
-        communication: Which of them communicate, and are small on purpose.
-    """
-    starts, ends = bounds(kernels)
-    shared = window.overlap(starts, ends)
-    load, achieved = (kernels[name].to_numpy() for name in ("load", "achieved"))
-    has_load, has_occupancy = np.isfinite(load), np.isfinite(achieved)
-    loaded, occupied = (int(shared[known].sum()) for known in (has_load, has_occupancy))
-    busy = IntervalSet.of(starts, ends).intersect(window)
-    filling = Filling.of(starts[has_load], ends[has_load], load[has_load])
-    chosen = has_load & ~communication
-    others = IntervalSet.of(starts[~chosen], ends[~chosen])
-    return Efficiency(
-        window_ns=window.total,
-        kernel_ns=busy.total,
-        sm_efficiency=_rounded(filling.within(window) / window.total) if loaded and window.total else None,
-        occupancy=_mean(achieved, shared, has_occupancy),
-        blocks_per_sm=_mean(load, shared, has_load),
-        small_ns=int(shared[has_load & (load < 1)].sum()),
-        loaded_ns=loaded,
-        occupied_ns=occupied,
-        summed_ns=int(shared.sum()),
-        empty_ns=_empty_ns(filling, IntervalSet.of(starts[chosen], ends[chosen]), others, window),
-    )
-
-
 def _gpu(trace: TraceView, name: str, kernels: pl.DataFrame) -> GpuTime:
     window = union_all(judged_time(trace, int(process)) for process in kernels["process_id"].unique())
     names = [name for name, found in trace.kernel_classes.items() if found.family == COMMUNICATION]
     communication = kernels["name"].is_in(names).to_numpy()
     begin, end = trace.device_window
     return GpuTime(name, end - begin, intervals(kernels).total, efficiency(kernels, window, communication))
-
-
-def _mean(values: npt.NDArray[np.float64], weights: Array, known: npt.NDArray[np.bool_]) -> float | None:
-    whole = int(weights[known].sum())
-    return _rounded((values[known] * weights[known]).sum() / whole) if whole else None
-
-
-def _rounded(value: float) -> float:
-    """To millionths: the order of the rows, in which floats are added up, must not show."""
-    return round(float(value), 6)
-
-
-def _empty_ns(filling: Filling, chosen: IntervalSet, others: IntervalSet, window: IntervalSet) -> int:
-    """Time worth of SMs without a block while kernels of ``chosen`` run, and none of ``others``."""
-    alone = window.intersect(chosen).subtract(others)
-    return round(alone.total - filling.within(alone))
 
 
 def _by_name(kernels: pl.DataFrame) -> pl.DataFrame:

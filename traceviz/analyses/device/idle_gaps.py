@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.host_classes import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes, sees_host
 from traceviz.analyses.derived.step_search import training_thread
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.device.use import device_names
 from traceviz.intervals import IntervalSet, union_all
 from traceviz.report import Bar, Bars, Column, Fact, Facts, Grid, Section, Skipped
 

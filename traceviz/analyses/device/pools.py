@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.device.use import device_names
 
 HOST_MEMORY = ("pageable", "pinned")
 """Kinds of memory on the host."""

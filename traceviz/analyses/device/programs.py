@@ -17,6 +17,7 @@ from typing import ClassVar
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.statistics import (
     CALLS,
@@ -30,7 +31,6 @@ from traceviz.analyses.derived.statistics import (
 )
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.derived.xla_ops import XlaRole, xla_roles
-from traceviz.analyses.device.use import device_names
 from traceviz.intervals import IntervalSet, exclusive
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
 from traceviz.units import counted, format_ns, format_ratio

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,11 +9,10 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.device_work import owners
+from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.derived.host_classes import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.rank_names import rank_numbers
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, concurrency
@@ -203,21 +201,3 @@ def _who(devices: int) -> str:
 
 def _short(judged_words: str) -> str:
     return "steady steps" if judged_words.startswith("steady") else "active time"
-
-
-def device_names(trace: TraceView) -> dict[int, str]:
-    """A name for people of every device in the trace, by ``device_id``: kind, ordinal and product.
-
-    Where devices of several hosts or processes would have the same name, the rank that uses them tells them apart.
-    """
-    names = {}
-    for row in trace.tables.arrow("devices").to_pylist():
-        number = row["ordinal"] if row["ordinal"] is not None else row["device_id"]
-        product = f" {row['name']}" if row["name"] else ""
-        names[int(row["device_id"])] = f"{str(row['kind']).upper()} {number}{product}"
-    shared = {name for name, count in Counter(names.values()).items() if count > 1}
-    if shared:
-        ranks = rank_numbers(trace)
-        users = {device: ranks[process] for process, device in reversed(owners(trace))}
-        names |= {device: f"rank {users[device]} {names[device]}" for device in users if names.get(device) in shared}
-    return {**{device: f"device {device}" for device in trace.device_busy}, **names}

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.host_classes import CLASS_TABLES
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.device.use import device_names
 from traceviz.analyses.host import samples as host_samples
 from traceviz.analyses.host.findings import CODES, Limits, host_findings
 from traceviz.analyses.host.load import HostLoad, host_load

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.sm_efficiency import Efficiency, efficiency
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.device.gpu_efficiency import Efficiency, efficiency
-from traceviz.analyses.device.use import device_names
 from traceviz.intervals import IntervalSet
 
 _TENSOR_CORE_KERNELS = (

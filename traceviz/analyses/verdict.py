@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from traceviz.analyses.capture.capture import SOURCE_WORDS, CaptureFacts
+from traceviz.analyses.capture.capture import CaptureFacts
 from traceviz.analyses.capture.totals import PrintedTotals
 from traceviz.analyses.derived.host_classes import LABELS
+from traceviz.analyses.derived.step_words import SOURCE_WORDS, few_steps
 from traceviz.analyses.derived.steps import INFERRED
 from traceviz.analyses.device.use import DeviceUse
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
 from traceviz.analyses.input.stages import Stage
 from traceviz.analyses.steps.breakdown import Breakdown
-from traceviz.analyses.steps.steps import StepTimes, few_steps
+from traceviz.analyses.steps.steps import StepTimes
 from traceviz.report import Finding, Severity, Verdict
 from traceviz.units import format_ratio
 

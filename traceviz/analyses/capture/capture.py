@@ -15,22 +15,11 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words, ste
 from traceviz.analyses.derived.losses import losses
 from traceviz.analyses.derived.rank_names import in_words, stated_ranks, world_sizes
 from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.step_words import SOURCE_WORDS
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Fact, Facts, Finding, Section, Severity
 from traceviz.units import format_ratio
-
-SOURCE_WORDS = {
-    "trace": "declared by the trace",
-    "nvtx": "NVTX ranges",
-    "annotation": "annotations of the program",
-    "nvtx_cycle": "inferred from repeating NVTX ranges",
-    "module_cycle": "inferred from repeating compiled modules",
-    "host_cycle": "inferred from repeating calls of the program",
-    "kernel_cycle": "inferred from repeating kernels",
-    "none": "none found",
-}
-"""Where steps come from, for people."""
 
 EVENTS = (*schema.DEVICE_WORK, "cuda_api", "nvtx", "host_ops", "device_ops", "os_calls")
 """Tables of which every row is something that happened; steps, arguments, settings and samples are about those, and

@@ -14,6 +14,7 @@ from traceviz.analyses.derived.host_classes import CLASS_TABLES, class_times, ho
 from traceviz.analyses.derived.input_fetches import is_input
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.step_words import FEW_STEPS, why_no_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input import dataloader
 from traceviz.analyses.input.dataloader import LABELS, LoaderUse, inside_grid, loader_findings, loader_kind, loader_uses
@@ -30,7 +31,6 @@ from traceviz.analyses.input.stages import (
 from traceviz.analyses.input.tfdata import READY_ADVICE
 from traceviz.analyses.input.tfdata_findings import CODES, settings_findings
 from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, describe_settings, pipeline_settings
-from traceviz.analyses.steps.steps import FEW_STEPS, why_no_steps
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.rules import rule
 from traceviz.units import counted, format_ns, format_ratio

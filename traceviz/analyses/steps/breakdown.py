@@ -11,6 +11,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.host_classes import CLASS_TABLES, CLASSES, LABELS, measured, step_classes
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.step_words import why_no_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.steps.bases import kineto as kineto_basis
 from traceviz.analyses.steps.bases.kineto import KinetoSteps, kineto_steps
@@ -26,7 +27,6 @@ from traceviz.analyses.steps.bases.xprof import (
     unusable,
 )
 from traceviz.analyses.steps.bases.xprof_section import foreign_blocks
-from traceviz.analyses.steps.steps import why_no_steps
 from traceviz.report import BY_STEP, Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import counted, format_ns
 

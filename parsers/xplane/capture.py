@@ -14,7 +14,7 @@ from traceviz import schema
 from traceviz.nsys_program import without_paths
 from traceviz.parsers.shared import launch_details as details
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.xplane.device import GRAPH, Device, What, unread_lines
+from traceviz.parsers.xplane.device import GRAPH, Device, EventKind, unread_lines
 from traceviz.parsers.xplane.hosts import ENVIRONMENT, METADATA, Host, Role
 from traceviz.parsers.xplane.raw import Plane, Value
 
@@ -238,7 +238,7 @@ IMPLAUSIBLE = "Kernels with numbers of registers that no GPU has: registers and 
 
 def _unread_stats(device: Device) -> dict[str, int]:
     plane = device.plane
-    work = np.isin(device.what, (What.KERNEL, What.COPY, What.FILL))
+    work = np.isin(device.kinds, (EventKind.KERNEL, EventKind.COPY, EventKind.FILL))
     counts = np.bincount(plane.stats.key[work[plane.stats.event]], minlength=len(plane.texts))
     found = {plane.texts[key]: int(counts[key]) for key in np.flatnonzero(counts).tolist()}
     return {key: count for key, count in found.items() if key not in _READ_STATS}

@@ -24,7 +24,7 @@ from traceviz.parsers.xplane.stats import Facts, as_reals, mapped, per_word, tak
 Columns = dict[str, Any]
 
 
-class What(IntEnum):
+class EventKind(IntEnum):
     """What an event of a device plane is."""
 
     DERIVED = 0
@@ -44,28 +44,28 @@ class What(IntEnum):
 
 
 STRETCHES = {
-    What.MODULE: "module",
-    What.STEP: "step",
-    What.CONTAINER: "container",
-    What.ASYNC_OP: "async_op",
-    What.SCOPE: "scope",
-    What.MARKER: "marker",
+    EventKind.MODULE: "module",
+    EventKind.STEP: "step",
+    EventKind.CONTAINER: "container",
+    EventKind.ASYNC_OP: "async_op",
+    EventKind.SCOPE: "scope",
+    EventKind.MARKER: "marker",
 }
 """Values of ``device_ops.kind``."""
 
 _TPU_LINES = {
-    "XLA Ops": What.KERNEL,
-    "XLA Modules": What.MODULE,
-    "Steps": What.STEP,
-    "Async XLA Ops": What.ASYNC_OP,
-    "XLA TraceMe": What.MARKER,
-    "Framework Name Scope": What.SCOPE,
-    "TensorFlow Name Scope": What.SCOPE,
-    "XLA TensorFlow Name Scope": What.SCOPE,
-    "Framework Ops": What.DERIVED,
-    "TensorFlow Ops": What.DERIVED,
-    "XLA TensorFlow Ops": What.DERIVED,
-    "Source code": What.DERIVED,
+    "XLA Ops": EventKind.KERNEL,
+    "XLA Modules": EventKind.MODULE,
+    "Steps": EventKind.STEP,
+    "Async XLA Ops": EventKind.ASYNC_OP,
+    "XLA TraceMe": EventKind.MARKER,
+    "Framework Name Scope": EventKind.SCOPE,
+    "TensorFlow Name Scope": EventKind.SCOPE,
+    "XLA TensorFlow Name Scope": EventKind.SCOPE,
+    "Framework Ops": EventKind.DERIVED,
+    "TensorFlow Ops": EventKind.DERIVED,
+    "XLA TensorFlow Ops": EventKind.DERIVED,
+    "Source code": EventKind.DERIVED,
 }
 _COUNTERS = "_counters_"
 _OVERHEAD = "CUPTI overhead"
@@ -110,13 +110,13 @@ class Device:
         return self.host.times(self.plane, rows)
 
     @cached_property
-    def what(self) -> Array:
-        """A :class:`What` per event (int8)."""
+    def kinds(self) -> Array:
+        """A :class:`EventKind` per event (int8)."""
         return _gpu_events(self.plane) if role(self.plane) is Role.GPU else _tpu_events(self.plane)
 
-    def rows(self, *kinds: What) -> Array:
+    def rows(self, *kinds: EventKind) -> Array:
         """Positions of the events that are one of ``kinds``."""
-        return np.flatnonzero(np.isin(self.what, kinds))
+        return np.flatnonzero(np.isin(self.kinds, kinds))
 
 
 def devices_of(hosts: Sequence[Host], device_ids: Mapping[tuple[int, int], int]) -> tuple[Device, ...]:
@@ -130,27 +130,31 @@ def devices_of(hosts: Sequence[Host], device_ids: Mapping[tuple[int, int], int])
 
 def _gpu_events(plane: Plane) -> Array:
     """Streams hold work, which its name or, for names that vary, its details tell; other lines hold one kind each."""
-    by_line = np.array([_gpu_line(line) for line in plane.lines] or [What.UNKNOWN], dtype=np.int8)
-    by_name = np.array([_gpu_name(name) for name in plane.names] or [What.KERNEL], dtype=np.int8)
+    by_line = np.array([_gpu_line(line) for line in plane.lines] or [EventKind.UNKNOWN], dtype=np.int8)
+    by_name = np.array([_gpu_name(name) for name in plane.names] or [EventKind.KERNEL], dtype=np.int8)
     found = by_line[plane.events.line]
-    work = found == What.KERNEL
+    work = found == EventKind.KERNEL
     by_stat = by_name[plane.events.name]
-    for kind, keys in ((What.ALLOCATION, _ALLOCATION_STATS), (What.FILL, _FILL_STATS), (What.COPY, _COPY_STATS)):
+    for kind, keys in (
+        (EventKind.ALLOCATION, _ALLOCATION_STATS),
+        (EventKind.FILL, _FILL_STATS),
+        (EventKind.COPY, _COPY_STATS),
+    ):
         by_stat[plane.stats_of(*keys).event] = kind
     return np.where(work, by_stat, found)
 
 
-def _gpu_line(line: Line) -> What:
+def _gpu_line(line: Line) -> EventKind:
     if is_derived(line):
-        return What.DERIVED
+        return EventKind.DERIVED
     if line.name.startswith(_COUNTERS):
-        return What.SAMPLE
-    return What.OVERHEAD if line.name.startswith(_OVERHEAD) else What.KERNEL
+        return EventKind.SAMPLE
+    return EventKind.OVERHEAD if line.name.startswith(_OVERHEAD) else EventKind.KERNEL
 
 
-def _gpu_name(name: str) -> What:
+def _gpu_name(name: str) -> EventKind:
     match = _NAMES.match(name)
-    return What[match.lastgroup] if match and match.lastgroup else What.KERNEL
+    return EventKind[match.lastgroup] if match and match.lastgroup else EventKind.KERNEL
 
 
 def _tpu_events(plane: Plane) -> Array:
@@ -159,19 +163,19 @@ def _tpu_events(plane: Plane) -> Array:
     Instants do not make one: a start of a copy that took less than a tick of the clock may seem to lie within the op
     that follows it.
     """
-    by_line = np.array([_tpu_line(line) for line in plane.lines] or [What.UNKNOWN], dtype=np.int8)
+    by_line = np.array([_tpu_line(line) for line in plane.lines] or [EventKind.UNKNOWN], dtype=np.int8)
     found = by_line[plane.events.line]
-    ops = np.flatnonzero((found == What.KERNEL) & (plane.events.dur_ps > 0))
+    ops = np.flatnonzero((found == EventKind.KERNEL) & (plane.events.dur_ps > 0))
     line, start = plane.events.line[ops], plane.events.offset_ps[ops]
     end = start + plane.events.dur_ps[ops]
     # Events lie by start, the longer first: what an event encloses begins with its successor.
     encloses = (line[1:] == line[:-1]) & (start[1:] >= start[:-1]) & (end[1:] <= end[:-1])
-    found[ops[:-1][encloses]] = What.CONTAINER
+    found[ops[:-1][encloses]] = EventKind.CONTAINER
     return found
 
 
-def _tpu_line(line: Line) -> What:
-    return What.SAMPLE if line.name.startswith(_COUNTERS) else _TPU_LINES.get(line.name, What.UNKNOWN)
+def _tpu_line(line: Line) -> EventKind:
+    return EventKind.SAMPLE if line.name.startswith(_COUNTERS) else _TPU_LINES.get(line.name, EventKind.UNKNOWN)
 
 
 def kernels(devices: Sequence[Device]) -> pa.Table:
@@ -296,7 +300,7 @@ def _text(value: object) -> str | None:
 
 
 def _kernels(device: Device) -> Columns:
-    plane, rows = device.plane, device.rows(What.KERNEL)
+    plane, rows = device.plane, device.rows(EventKind.KERNEL)
     facts = Facts.of(plane, rows)
     described = facts.texts("kernel_details")
     codes, launches = per_word(described, plane.texts, details.launch, dict.fromkeys(details.LAUNCH_COLUMNS))
@@ -339,7 +343,7 @@ def _modules(plane: Plane, rows: Array, facts: Facts) -> DictionaryArray:
 
 
 def _copies(device: Device) -> Columns:
-    plane, rows = device.plane, device.rows(What.COPY)
+    plane, rows = device.plane, device.rows(EventKind.COPY)
     facts = Facts.of(plane, rows)
     texts, said = per_word(facts.texts(*_COPY_STATS), plane.texts, details.fields, NOTHING)
     pairs, place = pairs_of(plane.events.name[rows], texts)
@@ -361,7 +365,7 @@ def pairs_of(first: Array, second: Array) -> tuple[list[tuple[int, int]], Array]
 
 
 def _fills(device: Device) -> Columns:
-    plane, rows = device.plane, device.rows(What.FILL)
+    plane, rows = device.plane, device.rows(EventKind.FILL)
     facts = Facts.of(plane, rows)
     texts, said = per_word(facts.texts(*_FILL_STATS), plane.texts, details.fields, NOTHING)
     return {
@@ -373,11 +377,11 @@ def _fills(device: Device) -> Columns:
 
 def _stretches(device: Device) -> Columns:
     plane, rows = device.plane, device.rows(*STRETCHES)
-    kinds = [STRETCHES.get(what) for what in What]
+    kinds = [STRETCHES.get(kind) for kind in EventKind]
     return {
         **_placed(device, rows),
         "name": _kernel_names(plane, rows),
-        "kind": encoded(device.what[rows].astype(np.int32), kinds),
+        "kind": encoded(device.kinds[rows].astype(np.int32), kinds),
         "category": _by_name(plane, rows, "hlo_category"),
         "run_id": Facts.of(plane, rows).integers("run_id").arrow(pa.int64()),
         "group_id": group_column(device.host.group_id(device.place, rows)),
@@ -385,12 +389,12 @@ def _stretches(device: Device) -> Columns:
 
 
 def _overheads(device: Device) -> Columns:
-    rows = device.rows(What.OVERHEAD)
+    rows = device.rows(EventKind.OVERHEAD)
     return {**_placed(device, rows), "name": encoded(device.plane.events.name[rows], device.plane.names)}
 
 
 def _allocations(device: Device) -> Columns:
-    plane, rows = device.plane, device.rows(What.ALLOCATION)
+    plane, rows = device.plane, device.rows(EventKind.ALLOCATION)
     facts = Facts.of(plane, rows)
     texts, said = per_word(facts.texts(*_ALLOCATION_STATS), plane.texts, details.fields, NOTHING)
     released = np.isin(plane.events.name[rows], [i for i, name in enumerate(plane.names) if "free" in name.lower()])
@@ -418,7 +422,7 @@ def _address(text: str | None) -> int | None:
 
 def _samples(device: Device) -> Columns:
     """One row per number of an event: under its key, or under the name of the event where the key only says "value"."""
-    plane, is_sample = device.plane, device.what == What.SAMPLE
+    plane, is_sample = device.plane, device.kinds == EventKind.SAMPLE
     measured = np.array([text not in _NO_METRICS for text in plane.texts], dtype=bool)[plane.stats.key]
     stats = plane.stats.of(is_sample[plane.stats.event] & measured & (plane.stats.kind <= Kind.SIGNED))
     generic = [place for place, text in enumerate(plane.texts) if text in ("counter_value", "value")]
@@ -441,5 +445,5 @@ def _unit(metric: str) -> str:
 
 def unread_lines(device: Device) -> Mapping[str, int]:
     """Names of lines that no table holds, with the number of their events."""
-    counts = np.bincount(device.plane.events.line[device.what == What.UNKNOWN], minlength=len(device.plane.lines))
+    counts = np.bincount(device.plane.events.line[device.kinds == EventKind.UNKNOWN], minlength=len(device.plane.lines))
     return {line.name: count for line, count in zip(device.plane.lines, counts.tolist(), strict=True) if count}

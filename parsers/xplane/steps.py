@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.parsers.xplane.device import Device, What
+from traceviz.parsers.xplane.device import Device, EventKind
 from traceviz.parsers.xplane.groups.groups import Group
 from traceviz.parsers.xplane.host import Threads
 from traceviz.parsers.xplane.hosts import Host, Role, role
@@ -19,7 +19,7 @@ from traceviz.parsers.xplane.hosts import Host, Role, role
 Row = dict[str, Any]
 
 _NUMBER = re.compile(r"(?P<marker>.*?)[\s_#]*(?P<step>\d{1,18})$", re.DOTALL)
-_WORK = (What.KERNEL, What.COPY, What.FILL)
+_WORK = (EventKind.KERNEL, EventKind.COPY, EventKind.FILL)
 
 
 def steps(hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table:
@@ -125,7 +125,7 @@ def _split(name: str) -> tuple[str, int | None]:
 
 def _recorded(device: Device) -> Iterator[Row]:
     """Steps on the line of that name of a TPU; other devices have none."""
-    rows = device.rows(What.STEP)
+    rows = device.rows(EventKind.STEP)
     groups = device.host.group_id(device.place, rows).tolist()
     times = zip(*(column.tolist() for column in device.times(rows)), strict=True)
     for event, (start, duration), group_id in zip(rows.tolist(), times, groups, strict=True):

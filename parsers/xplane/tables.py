@@ -14,7 +14,7 @@ from traceviz.parsers.xplane import capture as facts
 from traceviz.parsers.xplane import device as device_tables
 from traceviz.parsers.xplane import host as host_tables
 from traceviz.parsers.xplane import operations
-from traceviz.parsers.xplane.device import Device, What, devices_of
+from traceviz.parsers.xplane.device import Device, EventKind, devices_of
 from traceviz.parsers.xplane.groups.groups import Groups, group_with_annotations
 from traceviz.parsers.xplane.host import Threads, threads_of
 from traceviz.parsers.xplane.hosts import Clock, Host, common_clock, ordinal
@@ -149,7 +149,7 @@ def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.
     """Allocations by the framework's allocators and, where it recorded them, by the driver."""
     by_number = {(device.host.process_id, ordinal(device.plane)): device.device_id for device in devices}
     parts = [host_tables.memory_events(threads, by_number)]
-    if any((device.what == What.ALLOCATION).any() for device in devices):
+    if any((device.kinds == EventKind.ALLOCATION).any() for device in devices):
         parts.append(device_tables.allocations(devices))
     return _unless_empty(pa.concat_tables(parts).unify_dictionaries())
 

@@ -21,11 +21,11 @@ from traceviz.parsers.kineto.decode.values import (
     WrongValueError,
     integer_value,
     real_value,
-    text_value,
     time_value,
     triple_value,
 )
 from traceviz.parsers.kineto.raw import ARGUMENTS, PHASES, Argument, Kind
+from traceviz.parsers.shared.json_texts import text_value
 
 Rows: TypeAlias = npt.NDArray[np.int32]
 Codes: TypeAlias = npt.NDArray[np.int32]

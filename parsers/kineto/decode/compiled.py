@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from traceviz.parsers.kineto.decode.columns import ABSENT, TEXT_MEMBERS, Codes, Integers, Odd, Sparse
-from traceviz.parsers.kineto.decode.scanner import Found, Step
 from traceviz.parsers.kineto.raw import PHASES, Argument, Kind
+from traceviz.parsers.shared.json_walk import Step, Stop
 from traceviz.parsers.shared.native import SCANNER_VARIABLE
 
 try:
@@ -53,8 +53,8 @@ class CompiledScanner:
 
     def feed(self, text: bytes, place: int) -> Step:
         """See :meth:`Scanner.feed`."""
-        found, stopped, broken = self._scanner.feed(text, place)
-        return Step(Found(found), stopped, broken)
+        stop, reached, broken = self._scanner.feed(text, place)
+        return Step(Stop(stop), reached, broken)
 
     def pieces(self) -> CompiledPieces:
         """See :meth:`Scanner.pieces`."""

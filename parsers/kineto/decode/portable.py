@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from traceviz.parsers.kineto.decode.columns import ABSENT, NO_TIME, TEXT_MEMBERS, Codes, Integers, Odd, Sparse
-from traceviz.parsers.kineto.decode.scanner import Found, Step
-from traceviz.parsers.kineto.decode.values import INT64, text_value
+from traceviz.parsers.kineto.decode.values import INT64
 from traceviz.parsers.kineto.raw import PHASES, Argument, Kind
 from traceviz.parsers.shared.json_grammar import BrokenError, CutError, Members, skip_value
+from traceviz.parsers.shared.json_texts import text_value
+from traceviz.parsers.shared.json_walk import Step, Stop
 
 _NOTHING = msgspec.Raw(b"")
 _BETWEEN = re.compile(rb"[, \t\r\n]*")
@@ -59,8 +60,8 @@ class PortableScanner:
             reach = 2 * reach if sound else _SHORT_REACH
             burst = 1 if at > place else 2 * burst
             step = self._some(text, at, burst)
-            if step.found is not Found.MORE or step.broken < 0:
-                return Step(step.found, step.place, max(step.place, step.broken))
+            if step.stop is not Stop.MORE or step.broken < 0:
+                return Step(step.stop, step.place, max(step.place, step.broken))
             place = step.place
 
     def pieces(self) -> PortablePieces:
@@ -94,9 +95,9 @@ class PortableScanner:
                 place = _between(text, place)
                 match text[place : place + 1]:
                     case b"":
-                        return Step(Found.MORE, place, -1)
+                        return Step(Stop.MORE, place, -1)
                     case b"]":
-                        return Step(Found.END, place + 1, place + 1)
+                        return Step(Stop.END, place + 1, place + 1)
                     case b"{":
                         event, end = self._one(text, place)
                         events.append(event)
@@ -105,12 +106,12 @@ class PortableScanner:
                         self._pieces.strays += 1
                 place = end
         except CutError:
-            return Step(Found.MORE, place, -1)
+            return Step(Stop.MORE, place, -1)
         except BrokenError as error:
-            return Step(Found.BROKEN, place, error.place)
+            return Step(Stop.BROKEN, place, error.place)
         finally:
             self._pieces.add(events)
-        return Step(Found.MORE, place, place)
+        return Step(Stop.MORE, place, place)
 
     def _one(self, text: bytes, place: int) -> tuple[Any, int]:
         """The event whose brace is at ``place``, and its end."""

@@ -2,35 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from traceviz.parsers.kineto.decode.columns import Pieces
-
-
-class Found(Enum):
-    """Why a scanner stopped."""
-
-    MORE = 0
-    """The text ended."""
-    END = 1
-    """The list of events ended."""
-    BROKEN = 2
-    """A byte cannot stand where it does."""
-
-
-class Step(NamedTuple):
-    """How far a scanner came.
-
-    Args:
-        found: Why it stopped there.
-        place: Where it stopped: before the element that is not whole, or after the end of the list.
-        broken: The byte that cannot stand where it does; otherwise ``place``.
-    """
-
-    found: Found
-    place: int
-    broken: int
+from traceviz.parsers.shared.json_walk import Step
 
 
 class Scanner(Protocol):

@@ -9,66 +9,22 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from typing import Any
+
+from traceviz.parsers.shared.json_texts import text_value
 
 INT64 = 2**63
 """Integers of the tables lie between minus this and this, both excluded."""
 
-_CONTROL = re.compile(rb"[\x00-\x1f]")
-_BAD_ESCAPE = re.compile(rb"\\(?:\\|(?!u[0-9a-fA-F]{4})[^\"/bfnrt\\])", re.DOTALL)
-_BLANKS_OUTSIDE = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")|[ \t\r\n]+', re.DOTALL)
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]+")
 _MOST_DIGITS = 400  # no number of a trace is longer, and long ones take quadratic time
 _CUT = Context(prec=_MOST_DIGITS + 10, rounding=ROUND_DOWN)
 
-WRONG_ESCAPE = "texts with a backslash that JSON does not know"
-CONTROL_CHARACTER = "texts with control characters as they are"
-NOT_UTF8 = "texts with bytes that are not UTF-8"
-
 
 class WrongValueError(ValueError):
     """A value that is not what it should be; the message says what it is not."""
-
-
-def text_value(raw: bytes, repaired: Counter[str] | None = None) -> str | None:
-    """A text as it is; ``null`` is none; all else as its JSON text without blanks. What is not UTF-8 is replaced.
-
-    Args:
-        raw: The JSON text of the value.
-        repaired: Counts texts that break JSON's rules.
-    """
-    if raw.startswith(b'"'):
-        return _unescaped(raw[1:-1], Counter() if repaired is None else repaired)
-    if raw == b"null":
-        return None
-    return _BLANKS_OUTSIDE.sub(rb"\1", raw).decode("utf-8", "replace")
-
-
-def _unescaped(raw: bytes, repaired: Counter[str]) -> str:
-    if _CONTROL.search(raw):
-        repaired[CONTROL_CHARACTER] += 1
-    text = raw.decode("utf-8", "replace")
-    if "\ufffd" in text and b"\xef\xbf\xbd" not in raw:
-        repaired[NOT_UTF8] += 1
-    if "\\" not in text:
-        return text
-    if _has_bad_escape(raw):
-        repaired[WRONG_ESCAPE] += 1
-        return text.replace('\\"', '"')
-    value: str = json.loads(f'"{text}"', strict=False)
-    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _has_bad_escape(raw: bytes) -> bool:
-    r"""Whether a backslash stands before what it cannot stand before.
-
-    Then the program does not escape at all, as early ones did not with the folders of Windows (``C:\new\Users``): all
-    backslashes of the text stand for themselves.
-    """
-    return any(match.group() != b"\\\\" for match in _BAD_ESCAPE.finditer(raw))
 
 
 def _number_text(raw: bytes) -> str:

@@ -1,32 +1,31 @@
-"""A JSON trace as a stream of segments, and the texts in it, without an object per event.
+"""The texts in the segments of a JSON trace, without an object per event.
 
-The text is cut where an element of the list of events ends. Within a segment regular expressions find the texts, each
-with the key before it; all between them are numbers and signs, and are copied.
-
-::
-
-    {"schemaVersion": 1, "traceEvents": [ {"name": "f", "args": {"n": 1}}, {...}, ... ], "host_name": "node7"}
-    '-header-----------' '-glue--------' '-events------------------------------' '-glue' '-header-------------'
+Within a segment regular expressions find the texts, each with the key before it; all between them are numbers and
+signs, and are copied. How a trace is cut into segments, see :mod:`traceviz.parsers.shared.json_walk`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from enum import Enum, auto
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.shared.json_grammar import BrokenError, CutError, skip_text, skip_value
+from traceviz.parsers.shared.json_grammar import BrokenError, CutError, skip_value
 from traceviz.parsers.shared.json_stream import TextStream
+from traceviz.parsers.shared.json_walk import (
+    BLOCK_BYTES,
+    DamagedTextError,
+    Segment,
+    SegmentKind,
+    Step,
+    Stop,
+    TraceWalk,
+)
 from traceviz.parsers.shared.json_window import Window
 
-EVENTS = b"traceEvents"
-BLOCK_BYTES = 8 * 2**20
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _BLANK = rb"[ \t\r\n]*+"
 _DEEPEST = 6
@@ -48,31 +47,6 @@ _JSON = re.compile(
     re.DOTALL,
 )
 _AGAIN = "Copy the file again, or convert what is left, and scrub that: traceviz convert TRACE -o DIR."
-
-
-class What(Enum):
-    """What a segment is."""
-
-    GLUE = auto()
-    """Signs between the others."""
-    HEADER = auto()
-    """The value of a member of the file."""
-    EVENTS = auto()
-    """Whole elements of the list of events, and the commas between them."""
-
-
-class Segment(NamedTuple):
-    """A stretch of the file; all of them one after the other are the file.
-
-    Args:
-        what: What it is.
-        text: Its bytes.
-        key: Of a header, its name.
-    """
-
-    what: What
-    text: bytes
-    key: str = ""
 
 
 class Token(NamedTuple):
@@ -150,106 +124,56 @@ def segments(path: Path, max_size: int | None = None) -> Iterator[Segment]:
         DamagedTraceError: it cannot be read, or is no whole JSON: what cannot be read cannot be checked.
     """
     stream = TextStream(path, max_size)
+    walk = TraceWalk(Window(stream.blocks(BLOCK_BYTES)), _scan, strict=True)
     try:
-        yield from _Walk(stream.blocks(BLOCK_BYTES)).segments()
-    except CutError:
-        raise _damaged(path, stream.damage or "The text ends too early.") from None
-    except BrokenError as error:
-        raise _damaged(path, f"The text is no JSON: {error}") from None
+        yield from _checked(walk.segments())
+    except DamagedTextError as error:
+        raise _damaged(path, stream.damage or str(error)) from None
     if stream.damage:
         raise _damaged(path, stream.damage)
+
+
+def _checked(segments: Iterable[Segment]) -> Iterator[Segment]:
+    """The same segments, as long as values of headers hold nothing but JSON; the scan checks events."""
+    for segment in segments:
+        if segment.kind is SegmentKind.HEADER and _first_wrong(segment.block, segment.begin, segment.end) is not None:
+            raise DamagedTextError(f"The value of its member {segment.key!r} is no JSON.")
+        yield segment
 
 
 def _damaged(path: Path, why: str) -> DamagedTraceError:
     return DamagedTraceError(f"{path} is damaged: what cannot be read cannot be checked.", why, _AGAIN)
 
 
-class _Walk(Window):
-    """The way through a file."""
+def _scan(text: bytes, place: int) -> Step:
+    """Whole elements of a list of events, with nothing in them but JSON: no text without quotes.
 
-    def segments(self) -> Iterator[Segment]:
-        """All segments."""
-        self.more()
-        if self.text.startswith(_BYTE_ORDER_MARK):
-            self.place = len(_BYTE_ORDER_MARK)
-        first = self.next()
-        if first == b"[":
-            yield from self._events()
-        elif first == b"{":
-            yield self._glue(1)
-            yield from self._members()
-        else:
-            raise BrokenError(self.place)
-        if self.next():
-            raise BrokenError(self.place)
+    See :data:`traceviz.parsers.shared.json_walk.Scan`.
+    """
+    step = _whole_elements(text, place)
+    wrong = _first_wrong(text, place, step.place)
+    return step if wrong is None else Step(Stop.BROKEN, place, wrong)
 
-    def _members(self) -> Iterator[Segment]:
-        while True:
-            sign = self.next()
-            if sign == b"}":
-                yield self._glue(1)
-                return
-            if sign == b",":
-                yield self._glue(1)
-                continue
-            if sign != b'"':
-                raise CutError if not sign else BrokenError(self.place)
-            quoted = self._take(skip_text)
-            if self.next() != b":":
-                raise CutError if self.ended and self.place >= len(self.text) else BrokenError(self.place)
-            self.place += 1
-            yield Segment(What.GLUE, quoted + b":")
-            if not (begins := self.next()):
-                raise CutError
-            key = text_of(quoted[1:-1])
-            if key == EVENTS and begins == b"[":
-                yield from self._events()
-            else:
-                yield Segment(What.HEADER, self._take(skip_value), key.decode("utf-8", "replace"))
 
-    def _events(self) -> Iterator[Segment]:
-        yield self._glue(1)
-        while True:
-            match = _ELEMENTS.match(self.text, self.place)
-            assert match is not None
-            if match.end() > self.place:
-                yield Segment(What.EVENTS, self._checked(match.end()))
-            sign = self.text[self.place : self.place + 1]
-            if sign == b"]":
-                yield self._glue(1)
-                return
-            if not sign:
-                if not self.more():
-                    raise CutError
-                continue
-            try:
-                end = skip_value(self.text, self.place)
-            except CutError:
-                if not self.more():
-                    raise
-            else:
-                yield Segment(What.EVENTS, self._checked(end))
-
-    def _checked(self, end: int) -> bytes:
-        """What stands before ``end``, if there is nothing in it but JSON: no text without quotes."""
-        begin, self.place = self.place, end
-        match = _JSON.match(self.text, begin, end)
+def _whole_elements(text: bytes, place: int) -> Step:
+    while True:
+        match = _ELEMENTS.match(text, place)
         assert match is not None
-        if match.end() != end:
-            raise BrokenError(match.end())
-        return self.text[begin:end]
+        place = match.end()
+        if text[place : place + 1] == b"]":
+            return Step(Stop.END, place + 1, place + 1)
+        if place == len(text):
+            return Step(Stop.MORE, place, place)
+        try:
+            place = skip_value(text, place)
+        except CutError:
+            return Step(Stop.MORE, place, place)
+        except BrokenError as error:
+            return Step(Stop.BROKEN, place, error.place)
 
-    def _glue(self, length: int) -> Segment:
-        self.place += length
-        return Segment(What.GLUE, self.text[self.place - length : self.place])
 
-    def _take(self, skip: Callable[[bytes, int], int]) -> bytes:
-        """The value at this place."""
-        while True:
-            try:
-                end = skip(self.text, self.place)
-            except CutError:
-                if not self.more():
-                    raise
-            else:
-                return self._checked(end)
+def _first_wrong(text: bytes, begin: int, end: int) -> int | None:
+    """The first byte between two places that cannot be JSON."""
+    match = _JSON.match(text, begin, end)
+    assert match is not None
+    return match.end() if match.end() < end else None

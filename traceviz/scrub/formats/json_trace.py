@@ -19,9 +19,10 @@ from typing import IO, Any, cast
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.shared.json_grammar import BrokenError, CutError
 from traceviz.parsers.shared.json_stream import GZIP_MAGIC, TextStream
+from traceviz.parsers.shared.json_walk import BLOCK_BYTES, Segment, SegmentKind
 from traceviz.scrub.formats import json_text
 from traceviz.scrub.formats.documents import CLEANED, PROPERTIES, clean_document, encoded, secrets_of_document
-from traceviz.scrub.formats.json_text import Segment, What, parsed, quoted_of, text_of
+from traceviz.scrub.formats.json_text import parsed, quoted_of, text_of
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.file_names import secrets_of_file_name
 from traceviz.scrub.secrets.properties import (
@@ -84,8 +85,8 @@ def scrub_json_trace(source: Path, target: Path, known: Iterable[Secret] = ()) -
         DamagedTraceError: ``source`` breaks off, or is no JSON.
         OutputError: a secret would have stayed in the output.
     """
-    found, vocabulary = _survey(source)
-    redactor = Redactor.of([*found, *known], [*vocabulary, *_OWN_WORDS])
+    secrets, vocabulary = _survey(source)
+    redactor = Redactor.of([*secrets, *known], [*vocabulary, *_OWN_WORDS])
     writer = _Writer(redactor)
     with source.open("rb") as file:
         compressed = file.read(2) == GZIP_MAGIC
@@ -121,25 +122,26 @@ def _explained(source: Path) -> Iterator[None]:
 
 def _survey(source: Path, *, lenient: bool = False) -> tuple[list[Secret], set[bytes]]:
     """Secrets, and names of kernels and calls; ``lenient``: of a damaged file those before the damage."""
-    found = set(secrets_of_file_name(source))
+    secrets = set(secrets_of_file_name(source))
     names: set[bytes] = set()
     seen: set[bytes] = set()
     try:
         with _explained(source):
             for segment in json_text.segments(source):
-                if segment.what is What.HEADER:
-                    found.update(secrets_of_document(_value(segment.text), segment.key))
-                elif segment.what is What.EVENTS:
-                    names.update(first or second for first, second in _NAMES.findall(segment.text))
+                if segment.kind is SegmentKind.HEADER:
+                    secrets.update(secrets_of_document(_value(segment.text), segment.key))
+                elif segment.kind is SegmentKind.EVENTS:
+                    text = segment.text
+                    names.update(first or second for first, second in _NAMES.findall(text))
                     seen = seen if len(seen) < _MOST_KNOWN else set()
-                    new = set(json_text.tokens(segment.text)) - seen
+                    new = set(json_text.tokens(text)) - seen
                     seen |= new
-                    found.update(_secrets_of_tokens(new))
-                    found.update(_secrets_of_containers(segment.text, new))
+                    secrets.update(_secrets_of_tokens(new))
+                    secrets.update(_secrets_of_containers(text, new))
     except DamagedTraceError:
         if not lenient:
             raise
-    return list(found), names
+    return list(secrets), names
 
 
 def _secrets_of_tokens(tokens: Iterable[bytes]) -> Iterator[Secret]:
@@ -198,9 +200,9 @@ class _Writer:
 
     def segment(self, segment: Segment) -> bytes:
         """What the output gets for ``segment``."""
-        if segment.what is What.HEADER:
+        if segment.kind is SegmentKind.HEADER:
             return self._header(segment)
-        return self._events(segment.text) if segment.what is What.EVENTS else self._glue(segment.text)
+        return self._events(segment.text) if segment.kind is SegmentKind.EVENTS else self._glue(segment.text)
 
     def _header(self, segment: Segment) -> bytes:
         value = _value(segment.text)
@@ -293,7 +295,7 @@ def _keeps_header(key: str, text: str) -> bool:
 
 def _check(target: Path, redactor: Redactor) -> int:
     """Read the file back: its text, whatever a reader makes of it, and its texts as a reader decodes them."""
-    size = check_stream(TextStream(target).blocks(json_text.BLOCK_BYTES), redactor.spelled)
+    size = check_stream(TextStream(target).blocks(BLOCK_BYTES), redactor.spelled)
     seen: set[bytes] = set()
     for segment in json_text.segments(target) if redactor.secrets else ():
         new = {token for token in json_text.tokens(segment.text) if b"\\" in token} - seen

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -27,14 +26,8 @@ def collect(*arguments, collectors="fake", env=None, **options):
 def begin(*arguments, collectors="fake", **options):
     """A recording that is under way; its output goes to nowhere, so that nothing waits for it."""
     line, environment = command(*arguments, collectors=collectors)
-    settings = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "preexec_fn": mind_signals, **options}
+    settings = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **options}
     return subprocess.Popen(line, env=environment, **settings)
-
-
-def mind_signals():
-    """Ignore no signal: what a shell without a terminal starts in the background ignores Ctrl-C, and passes none on."""
-    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 def manifest(run):

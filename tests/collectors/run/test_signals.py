@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import functools
 import os
 import pty
 import shutil
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collectors.run.driven import begin, command, is_alive, manifest, mind_signals, python, wait_for
+from tests.collectors.run.driven import begin, command, is_alive, manifest, python, wait_for
 from traceviz.collectors.base import Plan, Wrapped
 from traceviz.collectors.nsys.collector import NsysCollector
 from traceviz.collectors.program.processes import kill_tree
@@ -64,7 +65,6 @@ def in_terminal(*arguments, collectors="fake"):
     line, environment = command(*arguments, collectors=collectors)
     pid, terminal = pty.fork()
     if pid == 0:
-        mind_signals()
         os.execve(line[0], line, environment)
     try:
         yield pid, terminal
@@ -257,6 +257,7 @@ def test_a_terminal_that_closes_leaves_a_saved_run(tmp_path, collectors):
     assert (found["status"], found["collectors"][0]["state"]) == ("interrupted", "recorded")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nsys") is None, reason="nsys is not on PATH")
 def test_a_terminal_that_closes_costs_nsys_nothing(tmp_path):
     program = Counted(tmp_path)
@@ -317,12 +318,25 @@ def test_a_pause_stops_what_the_program_has_started_wherever_that_is(tmp_path):
 def test_signals_that_were_ignored_from_the_start_stay_ignored_and_none_is_held_back(tmp_path):
     code = "print(*(x.split()[1] for x in open('/proc/self/status') if x.startswith(('SigBlk:', 'SigIgn:'))))"
     line, environment = command("-o", tmp_path / "run", "--no-report", *python(code))
-    ignoring = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *line]
+    ignoring = ["sh", "-c", 'trap "" HUP INT; exec "$@"', "sh", *line]
     done = subprocess.run(ignoring, env=environment, check=True, capture_output=True, text=True)
     blocked, ignored = (int(mask, 16) for mask in done.stdout.split())
     assert blocked == 0
-    # SIGHUP (1); and SIGPIPE (13), SIGXFSZ (25), which that Python ignores for itself; 32 and 33 are the C library's
-    assert ignored & 0x7FFFFFFF == 1 << 0 | 1 << 12 | 1 << 24
+    # SIGHUP (1) and SIGINT (2); SIGPIPE (13) and SIGXFSZ (25), which that Python ignores for itself; 32 and 33 are the
+    # C library's.
+    assert ignored & 0x7FFFFFFF == 1 << 0 | 1 << 1 | 1 << 12 | 1 << 24
+
+
+def test_a_recording_in_the_background_outlives_a_ctrl_c_that_is_meant_for_the_foreground(tmp_path):
+    up, end = tmp_path / "up", tmp_path / "end"
+    code = f"import os, time; open({str(up)!r}, 'w')\nwhile not os.path.exists({str(end)!r}): time.sleep(0.02)"
+    ignore = functools.partial(signal.signal, signal.SIGINT, signal.SIG_IGN)  # as shells do for what ends with &
+    running = begin("-o", tmp_path / "run", *python(code), process_group=0, preexec_fn=ignore)
+    wait_for(up.exists)
+    os.killpg(running.pid, signal.SIGINT)
+    end.touch()
+    assert running.wait(timeout=60) == 0
+    assert manifest(tmp_path / "run")["status"] == "finished"
 
 
 def test_a_program_whose_reader_goes_away_ends_as_it_would_alone(tmp_path):

@@ -8,7 +8,7 @@ profiler writes::
 
     achieved = min(blocks per SM, blocks resident in theory) * threads per block / threads that an SM holds
 
-What a launch leaves open is null: never 0, which would be a statement.
+What a launch does not tell is null, never 0, which would be a measurement.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ SHAPE = (
 
 
 def filled(kernels: pl.DataFrame, sm_count: int | None, capability: str | None, threads: int | None) -> pl.DataFrame:
-    """``kernels`` of one device with two columns more, what the producer states before what is computed.
+    """``kernels`` of one device with two more columns. Figures of the producer go before computed ones.
 
-    ``load`` is the number of blocks per SM; ``achieved`` the estimate of the occupancy achieved, 0 to 1. Both are null
-    where neither the producer nor the launch tells them.
+    ``load`` is the number of blocks per SM, ``achieved`` the estimated achieved occupancy, 0 to 1. Both are null where
+    neither the producer nor the launch tells them.
 
     Args:
         kernels: Kernels with the columns of :data:`SHAPE`.
@@ -97,7 +97,8 @@ def filled(kernels: pl.DataFrame, sm_count: int | None, capability: str | None, 
     """
     limits = LIMITS.get(capability or "")
     slots = threads or (limits.warps * WARP if limits else None)
-    load = pl.coalesce(_sensible("blocks_per_sm"), _blocks() / pl.lit(sm_count or None, pl.Float64))
+    blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
+    load = pl.coalesce(_sensible("blocks_per_sm"), blocks / pl.lit(sm_count or None, pl.Float64))
     theory = pl.coalesce(_sensible("occupancy"), _theoretical(limits, slots))
     return kernels.with_columns(load.alias("load")).with_columns(
         pl.coalesce(_sensible("achieved_occupancy"), _achieved(theory, slots)).alias("achieved")
@@ -105,17 +106,13 @@ def filled(kernels: pl.DataFrame, sm_count: int | None, capability: str | None, 
 
 
 def _sensible(column: str) -> pl.Expr:
-    """A stated figure, or null where it cannot be meant.
+    """A figure of the producer; null where it makes no sense.
 
     A kernel that runs has blocks and fills something. PyTorch's profiler writes 0 where a block needs more than 48 KiB
     of shared memory, which its calculation takes for impossible, and where a percentage rounds to 0.
     """
     value = pl.col(column)
     return pl.when(value.is_finite() & (value > 0)).then(value)
-
-
-def _blocks() -> pl.Expr:
-    return pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
 
 
 def _threads() -> pl.Expr:
@@ -125,7 +122,7 @@ def _threads() -> pl.Expr:
 
 
 def _achieved(theory: pl.Expr, slots: int | None) -> pl.Expr:
-    """A block that runs alone on its SM fits it whatever else the limits are, so that its occupancy is known."""
+    """Achieved occupancy; known without the limits where a block runs alone on its SM, because it fits there."""
     if not slots:
         return pl.lit(None, pl.Float64)
     spread = pl.col("load") * _threads() / slots
@@ -133,7 +130,7 @@ def _achieved(theory: pl.Expr, slots: int | None) -> pl.Expr:
 
 
 def _theoretical(limits: SmLimits | None, slots: int | None) -> pl.Expr:
-    """Threads of the blocks that are resident at once, of those that an SM holds; null where a limit is not known."""
+    """Threads of the blocks resident at once as a share of an SM's thread slots; null where a limit is not known."""
     if limits is None or not slots:
         return pl.lit(None, pl.Float64)
     warps = -(-_threads() // WARP)

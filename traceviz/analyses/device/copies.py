@@ -86,7 +86,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
             in_steps=sums_in_steps(trace, work, "kind", also=("bytes",)),
             exposed_ns=_total(exposed(work, kernels)),
             pageable=self._pageable(trace, work, kernels),
-            blocking=_blocking(trace),
+            blocking=_blocking_calls(trace),
             judged_ns=judged_device_ns(trace),
             judged_words=judged_words(trace),
             has_steps=bool(steady_time(trace)),
@@ -106,23 +106,23 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         from_pageable = (pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable")
         to_pageable = (pl.col("kind") == "d2h") & (pl.col("dst_memory") == "pageable")
         large = work.filter((from_pageable | to_pageable) & (pl.col("bytes") > self.small_bytes))
-        calls = size = waiting = 0
+        calls = size = exposed_ns = 0
         for process, part in parts_by(large, "process_id").items():
             window = judged_time(trace, process)
             inside = part.filter(pl.Series(window.contains(part["start_ns"].to_numpy()), dtype=pl.Boolean))
             calls, size = calls + inside.height, size + int(inside["bytes"].sum())
-            waiting += sum(alone.intersect(window).total for alone in exposed(inside, kernels).values())
-        return Waiting(calls, size, waiting)
+            exposed_ns += sum(alone.intersect(window).total for alone in exposed(inside, kernels).values())
+        return Waiting(calls, size, exposed_ns)
 
     def judge(self, result: CopyTimes) -> tuple[Finding, ...]:
         """Pageable copies, and blocking copy calls in steady steps, that keep the device from computing."""
         least = self.min_share if result.has_steps else WARNING_SHARE
-        found = []
+        findings = []
         if result.pageable.calls and result.pageable.exposed_ns >= least * result.judged_ns:
-            found.append(_finding("TV302", "copies from or to pageable host memory", result.pageable, result))
+            findings.append(_finding("TV302", "copies from or to pageable host memory", result.pageable, result))
         if result.has_steps and result.blocking.calls and result.blocking.exposed_ns >= least * result.judged_ns:
-            found.append(_finding("TV303", "copy calls that block the host", result.blocking, result))
-        return tuple(found)
+            findings.append(_finding("TV303", "copy calls that block the host", result.blocking, result))
+        return tuple(findings)
 
     def describe(self, result: CopyTimes) -> Section:
         """Totals, and one row per kind and memory."""
@@ -138,8 +138,8 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         kind_names = tuple(column.name for column in _KIND_COLUMNS)
         by_kind = Grid(_KIND_COLUMNS, rows_of(result.by_kind, kind_names), "By kind", audience="machine")
         steady = steady_grid(result.in_steps, Column("kind", "Kind", "text", 0))
-        said = () if rows else (Prose("Nothing was copied or filled."),)
-        return Section(self.slug, self.title, (*said, Facts(facts, audience=audience), by_memory, by_kind, steady))
+        nothing = () if rows else (Prose("Nothing was copied or filled."),)
+        return Section(self.slug, self.title, (*nothing, Facts(facts, audience=audience), by_memory, by_kind, steady))
 
 
 _MEMORY = ("kind", "src_memory", "dst_memory")
@@ -186,6 +186,7 @@ def _copies_and_fills(trace: TraceView) -> pl.DataFrame:
 
 
 def _sizes() -> tuple[pl.Expr, ...]:
+    """Statistics of the bytes of each group."""
     size = pl.col("bytes")
     return (
         size.sum(),
@@ -197,27 +198,27 @@ def _sizes() -> tuple[pl.Expr, ...]:
     )
 
 
-def _blocking(trace: TraceView) -> Waiting:
+def _blocking_calls(trace: TraceView) -> Waiting:
     """Blocking copy calls in steady steps, and the time within them in which no kernel of the process runs.
 
     Fills are left out: ``cudaMemset`` returns before the device has filled.
     """
     calls = trace.api_calls("blocking_copy").filter(pl.col("name").str.contains("Memcpy"))
     kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id")
-    count = waiting = 0
+    count = exposed_ns = 0
     for process, window in steady_time(trace).items():
         own = calls.filter(pl.col("process_id") == process)
         count += int(window.contains(own["start_ns"].to_numpy()).sum())
         computing = intervals(kernels.filter(pl.col("process_id") == process))
-        waiting += intervals(own).intersect(window).subtract(computing).total
-    return Waiting(count, 0, waiting)
+        exposed_ns += intervals(own).intersect(window).subtract(computing).total
+    return Waiting(count, 0, exposed_ns)
 
 
-def _finding(code: str, what: str, waiting: Waiting, result: CopyTimes) -> Finding:
+def _finding(code: str, subject: str, waiting: Waiting, result: CopyTimes) -> Finding:
     share = format_ratio(waiting.exposed_ns / max(result.judged_ns, 1))
     size = f" of {format_value(waiting.bytes, 'bytes')} in all" if waiting.bytes else ""
     message = (
-        f"{waiting.calls:,} {what}{size} leave the device without a kernel for {format_ns(waiting.exposed_ns)}, "
+        f"{waiting.calls:,} {subject}{size} leave the device without a kernel for {format_ns(waiting.exposed_ns)}, "
         f"{share} of the {result.judged_words}."
     )
     evidence = [
@@ -230,4 +231,5 @@ def _finding(code: str, what: str, waiting: Waiting, result: CopyTimes) -> Findi
 
 
 def _total(sets: dict[int, IntervalSet]) -> int:
+    """Nanoseconds in all sets together."""
     return sum(part.total for part in sets.values())

@@ -49,10 +49,10 @@ class Devices:
 
     Args:
         devices: In their order.
-        framework: Whether a framework recorded them: then they are those that the program could use, and not all of
-            the machine.
-        one_of_many: Whether the program is one rank of several: then the others use the other devices.
-        whole: Whether the trace is the whole capture; outside of a time window, other devices may compute.
+        framework: Whether a framework recorded them: then the program could use each of them, and the machine may
+            have more.
+        one_of_many: Whether the program is one rank of several: then other ranks use the other devices.
+        whole: Whether the trace is the whole capture; outside a time window, other devices may compute.
         busy_ns: Kernel time within the judged time, over the devices.
         small_busy_ns: The part of it in which nothing but small grids runs.
         judged_ns: Judged time, once for each device that computes.
@@ -81,11 +81,11 @@ class DevicesAnalysis(Analysis[Devices]):
     """Devices visible and used, and kernels too small for them.
 
     Args:
-        computing: With so many devices computing or fewer, the others count as unused,
-        limiting_share: provided that kernels run in at least this share of the judged time: where the device that is
-            used waits for its input or for launches, more of them would wait as well.
-        small_share: From this share of the judged time on that passes in grids too small for the device,
-        free_share: provided that at least this share of its memory was never in use, it is a finding.
+        computing: Where at most this many devices compute, the others count as unused.
+        limiting_share: That is a finding if kernels run in at least this share of the judged time: where the device
+            in use waits for input or for launches, more devices would wait as well.
+        small_share: Grids too small for the device are a finding from this share of the judged time on,
+        free_share: if at least this share of the device's memory was never in use.
     """
 
     slug: ClassVar[str] = "devices"
@@ -104,8 +104,7 @@ class DevicesAnalysis(Analysis[Devices]):
         table = trace.frame("devices", "device_id", "kind", "sm_count", "memory_bytes").filter(pl.col("kind") != "cpu")
         if not table.height:
             return self.skipped("the trace names no accelerator")
-        kernels = _sized(trace, table)
-        per_device = _per_device(trace, table, kernels)
+        kernels = _with_grid_sizes(trace, table)
         judged = {
             device: union_all(judged_time(trace, int(process)) for process in processes)
             for device, processes in kernels.group_by("device_id").agg(pl.col("process_id").unique()).iter_rows()
@@ -114,9 +113,9 @@ class DevicesAnalysis(Analysis[Devices]):
         inside = {device: busy[device].intersect(window) for device, window in judged.items()}
         small = sum(own.subtract(full[device]).total if device in full else own.total for device, own in inside.items())
         return Devices(
-            devices=per_device,
+            devices=_per_device(trace, table, kernels),
             framework="host_ops" in trace.tables,
-            one_of_many=_is_one_of_many(trace),
+            one_of_many=_has_other_ranks(trace),
             whole=not trace.is_window,
             busy_ns=sum(own.total for own in inside.values()),
             small_busy_ns=small,
@@ -164,8 +163,7 @@ class DevicesAnalysis(Analysis[Devices]):
             Fact("busy_ns", "kernel time", result.busy_ns, "ns"),
             Fact("free_share", "memory never in use", 1 - result.used_share, "ratio"),
         )
-        cost = result.small_busy_ns
-        return (finding("TV409", message, evidence, cost, result.judged_ns, result.judged_words),)
+        return (finding("TV409", message, evidence, result.small_busy_ns, result.judged_ns, result.judged_words),)
 
     def describe(self, result: Devices) -> Section:
         """How many devices compute, and one row per device."""
@@ -208,7 +206,7 @@ def _rows(devices: tuple[Device, ...]) -> tuple[Row, ...]:
 
 
 def _folded(devices: tuple[Device, ...]) -> tuple[Device, ...] | None:
-    """Devices with those without kernels in one row, where they are several of one make; else ``None``."""
+    """The devices with all unused ones folded into one row; ``None`` unless there are several, all of one make."""
     used = [device for device in devices if device.kernels]
     unused = [device for device in devices if not device.kernels]
     makes = {(device.sm_count, device.memory_bytes) for device in unused}
@@ -221,15 +219,15 @@ WORLD_SIZE = "distributedInfo.world_size"
 """Setting by which a PyTorch trace states how many ranks its job has."""
 
 
-def _is_one_of_many(trace: TraceView) -> bool:
+def _has_other_ranks(trace: TraceView) -> bool:
     """Whether the job has several ranks: the trace says so, or its kernels exchange data with them."""
     sizes = trace.frame("settings", "key", "value").filter(pl.col("key") == WORLD_SIZE)["value"]
     stated = (sizes.cast(pl.Int64, strict=False) > 1).any()
-    return bool(stated) or any(known.family == COMMUNICATION for known in trace.kernel_classes.values())
+    return bool(stated) or any(kernel.family == COMMUNICATION for kernel in trace.kernel_classes.values())
 
 
-def _sized(trace: TraceView, devices: pl.DataFrame) -> pl.DataFrame:
-    """Kernels with ``blocks`` in their grid and whether they are ``small`` for their device, where both are known."""
+def _with_grid_sizes(trace: TraceView, devices: pl.DataFrame) -> pl.DataFrame:
+    """Kernels with ``known_small`` (the grid is smaller than the device) and ``small``, which is false if unknown."""
     kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id", "grid_x", "grid_y", "grid_z")
     joined = kernels.join(devices.select("device_id", "sm_count"), on="device_id", how="left")
     blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")

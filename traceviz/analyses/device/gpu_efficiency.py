@@ -47,8 +47,8 @@ class GpuEfficiency:
     Args:
         gpus: The GPUs.
         kernels: One row per name: ``name, calls, total_ns, sm_efficiency, occupancy, blocks_per_sm``.
-        stated: Whether the trace states occupancies,
-        computed: and whether any are computed here, because it does not.
+        stated: Whether the trace states any occupancies.
+        computed: Whether any are computed here, because the trace does not state them.
         judged_words: What the judged time is, in words.
     """
 
@@ -74,7 +74,7 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
     """Utilisation, SM efficiency and achieved occupancy, per GPU and per kernel.
 
     Args:
-        empty_share: From this share of the judged time on that SMs are empty beside running kernels, it is a finding.
+        empty_share: SMs that are empty beside running kernels are a finding from this share of the judged time on.
     """
 
     slug: ClassVar[str] = "gpu_efficiency"
@@ -170,12 +170,12 @@ def _gpu_columns(judged_words: str) -> tuple[Column, ...]:
 
 
 def _row(gpu: GpuTime) -> tuple[str | int | float | None, ...]:
-    own = gpu.judged
+    judged = gpu.judged
     return (
-        *(gpu.device, gpu.kernel_ns, ratio(own.kernel_ns, own.window_ns)),
-        *(own.sm_efficiency, own.occupancy, own.blocks_per_sm),
-        *(ratio(own.small_ns, own.loaded_ns), ratio(gpu.kernel_ns, gpu.span_ns)),
-        *(own.kernel_ns, own.window_ns),
+        *(gpu.device, gpu.kernel_ns, ratio(judged.kernel_ns, judged.window_ns)),
+        *(judged.sm_efficiency, judged.occupancy, judged.blocks_per_sm),
+        *(ratio(judged.small_ns, judged.loaded_ns), ratio(gpu.kernel_ns, gpu.span_ns)),
+        *(judged.kernel_ns, judged.window_ns),
     )
 
 
@@ -184,14 +184,14 @@ def _share(result: GpuEfficiency, part: str, whole: str) -> float | None:
 
 
 def _provenance(result: GpuEfficiency) -> str:
-    """What was estimated from what, and for how much of the kernel time nothing is known."""
+    """Where the estimates come from, and for how much of the kernel time there is none."""
     computed = "from launch shapes and the GPU's limits"
     both = f"as the trace states it, and {computed} where it states 0 or nothing"
     source = (both if result.computed else "as the trace states it") if result.stated else computed
     text = f"SM efficiency is estimated from blocks per SM, occupancy {source}; neither was measured."
     lacking = [
-        f"{what} of {format_ratio(1 - known)} of kernel time"
-        for what, known in (
+        f"{figure} of {format_ratio(1 - known)} of kernel time"
+        for figure, known in (
             ("blocks per SM", _share(result, "loaded_ns", "summed_ns") or 0.0),
             ("occupancy", _share(result, "occupied_ns", "summed_ns") or 0.0),
         )
@@ -204,16 +204,16 @@ def shaped_kernels(trace: TraceView) -> pl.DataFrame:
     """Kernels by device, with ``load`` and ``achieved`` of :func:`traceviz.analyses.derived.occupancy.filled`."""
     kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id", "name", *SHAPE)
     devices = trace.frame("devices", "device_id", "sm_count", "compute_capability", "max_threads_per_sm")
-    known = {device: facts for device, *facts in devices.iter_rows()}
+    limits = {device: facts for device, *facts in devices.iter_rows()}
     parts = [
-        filled(part, *known.get(device, (None, None, None))) for device, part in parts_by(kernels, "device_id").items()
+        filled(part, *limits.get(device, (None, None, None))) for device, part in parts_by(kernels, "device_id").items()
     ]
     return pl.concat(parts) if parts else filled(kernels, None, None, None)
 
 
 def _gpu(trace: TraceView, name: str, kernels: pl.DataFrame) -> GpuTime:
     window = union_all(judged_time(trace, int(process)) for process in kernels["process_id"].unique())
-    names = [name for name, found in trace.kernel_classes.items() if found.family == COMMUNICATION]
+    names = [name for name, kernel in trace.kernel_classes.items() if kernel.family == COMMUNICATION]
     communication = kernels["name"].is_in(names).to_numpy()
     begin, end = trace.device_window
     return GpuTime(name, end - begin, intervals(kernels).total, efficiency(kernels, window, communication))

@@ -47,7 +47,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class IdleGaps:
-    """All gaps summed by cause (number, nanoseconds), and the largest of them one by one."""
+    """Number and time of the gaps by cause, and the largest gaps one by one."""
 
     by_cause: dict[str, tuple[int, int]]
     largest: tuple[Gap, ...]
@@ -69,7 +69,7 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
 
     Args:
         min_gap_ns: Only gaps longer than this are counted.
-        listed: How many of the largest are kept one by one.
+        listed: Number of gaps listed one by one, the largest.
     """
 
     slug: ClassVar[str] = "idle_gaps"
@@ -82,19 +82,18 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
 
     def run(self, trace: TraceView) -> IdleGaps | Skipped:
         """Find the gaps, and the host class that covers most of each."""
-        # A window may leave of a device's work no more than the instant at which it ended.
+        # A time window may leave no more of a device's work than the instant at which it ended.
         devices = [device for device, busy in trace.device_busy.items() if busy.starts.size]
         if not devices:
             return self.skipped("no device did any work in this capture")
-        frames = [self._gaps_of(trace, device) for device in devices]
-        every = pl.concat(frames)
+        gaps = pl.concat([self._gaps_of(trace, device) for device in devices])
         sums = (
-            every.group_by("cause")
+            gaps.group_by("cause")
             .agg(pl.len(), pl.col("dur_ns").sum())
             .sort("dur_ns", "cause", descending=[True, False])
         )
         by_cause = {cause: (count, time) for cause, count, time in sums.iter_rows()}
-        largest = every.sort("dur_ns", "start_ns", descending=[True, False]).head(self.listed)
+        largest = gaps.sort("dur_ns", "start_ns", descending=[True, False]).head(self.listed)
         return IdleGaps(by_cause, tuple(_with_context(trace, largest)))
 
     def _gaps_of(self, trace: TraceView, device: int) -> pl.DataFrame:

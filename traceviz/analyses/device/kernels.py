@@ -33,7 +33,7 @@ from traceviz.units import format_ns, format_ratio
 
 @dataclass(frozen=True, slots=True)
 class LaunchBound:
-    """Short kernels after which the device waits for the next, over the devices on which that is the rule.
+    """Short kernels after which the device waits for the next one, over the devices where most kernels are such.
 
     Args:
         calls: Kernels in judged time, those of CUDA graphs not counted.
@@ -81,7 +81,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
 
     Args:
         short_ns: Kernels shorter than this on average are short: about what a launch costs the host.
-        starved_share: From this share of kernels on after which the device idles, launching is the limit.
+        starved_share: Where the device idles after more than this share of its kernels, launching is the limit.
         shortest_gap_ns: Shorter gaps are the device's own time between two kernels.
         longest_gap_ns: Longer gaps have another cause than launching (input, synchronisation) and are not counted.
         min_share: From this share of the judged time on, idle time after short kernels is a finding.
@@ -153,23 +153,23 @@ class KernelsAnalysis(Analysis[KernelTimes]):
 
     def judge(self, result: KernelTimes) -> tuple[Finding, ...]:
         """Launch-bound devices."""
-        found = result.launch_bound
-        if not found.calls or found.idle_ns < self.min_share * found.judged_ns:
+        bound = result.launch_bound
+        if not bound.calls or bound.idle_ns < self.min_share * bound.judged_ns:
             return ()
-        mean = found.kernel_ns / found.calls
-        starved = found.starved / found.calls
+        mean = bound.kernel_ns / bound.calls
+        starved = bound.starved / bound.calls
         message = (
             f"Kernels take {format_ns(mean)} on average, and after {format_ratio(starved)} of them the device waits "
-            f"for the next launch: {format_ratio(found.idle_ns / found.judged_ns)} of the {found.judged_words}."
+            f"for the next launch: {format_ratio(bound.idle_ns / bound.judged_ns)} of the {bound.judged_words}."
         )
         evidence = (
-            Fact("calls", "kernels", found.calls, "count"),
+            Fact("calls", "kernels", bound.calls, "count"),
             Fact("mean_ns", "mean duration", mean, "ns"),
             Fact("starved_share", "followed by an idle device", starved, "ratio"),
-            Fact("idle_ns", "idle after short kernels", found.idle_ns, "ns"),
+            Fact("idle_ns", "idle after short kernels", bound.idle_ns, "ns"),
         )
-        advice = (COMPILE, *rule("TV202").advice) if found.uncompiled else None
-        return (finding("TV202", message, evidence, found.idle_ns, found.judged_ns, found.judged_words, advice=advice),)
+        advice = (COMPILE, *rule("TV202").advice) if bound.uncompiled else None
+        return (finding("TV202", message, evidence, bound.idle_ns, bound.judged_ns, bound.judged_words, advice=advice),)
 
     def describe(self, result: KernelTimes) -> Section:
         """Facts, families as parts of kernel time, and the kernels."""
@@ -258,12 +258,12 @@ def _with_classes(trace: TraceView, by_name: pl.DataFrame) -> pl.DataFrame:
     """``by_name`` with names as text and the columns ``family``, ``precision`` and ``tensor_core``."""
     classes = trace.kernel_classes
     names = by_name["name"].cast(pl.String)
-    found = [classes[name] for name in names]  # distinct names, not events
+    kernels = [classes[name] for name in names]  # distinct names, not events
     return by_name.with_columns(
         names,
-        pl.Series("family", [item.family for item in found], pl.String),
-        pl.Series("precision", [item.precision for item in found], pl.String),
-        pl.Series("tensor_core", [item.tensor_core for item in found], pl.Boolean),
+        pl.Series("family", [kernel.family for kernel in kernels], pl.String),
+        pl.Series("precision", [kernel.precision for kernel in kernels], pl.String),
+        pl.Series("tensor_core", [kernel.tensor_core for kernel in kernels], pl.Boolean),
     )
 
 

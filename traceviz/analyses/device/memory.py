@@ -91,8 +91,8 @@ class MemoryAnalysis(Analysis[MemoryUse]):
         exhausted_share: From this share of a device pool's capacity on, it is nearly exhausted.
         reserved_share: Where the capacity is only known as the memory of the device, from this share of it on: the
             device's context and other processes take some of it, too.
-        growth_steps: Growth is judged on at least so many steady steps.
-        growth_share: Use must rise from one steady step to the next in at least this share of them,
+        growth_steps: Growth is judged only with at least this many steady steps.
+        growth_share: The pool grows if its use rises in at least this share of the steady steps,
         growth_bytes: and by at least this much per step.
         slices: Slices of the timeline.
         holders: Ops listed as holding a peak, per pool.
@@ -127,7 +127,7 @@ class MemoryAnalysis(Analysis[MemoryUse]):
         allocations = events.filter(pl.col("kind") == "alloc")
         steps = training_steps(trace).steady.filter(pl.col("process_id") == pool.process_id)
         known, reserved = peak["available_bytes"] is not None, peak["reserved_bytes"] if pool.on_device else None
-        lifetime = _highest(events["peak_bytes"])
+        has_plain_names = "pytorch" in str(trace.tables.run_facts().get("framework") or "").lower()  # aten::conv2d
         capacity = peak["in_use_bytes"] + (peak["available_bytes"] or 0) if known else pool.device_bytes
         return PoolUse(
             pool=pool,
@@ -136,14 +136,14 @@ class MemoryAnalysis(Analysis[MemoryUse]):
             available_bytes=int(peak["available_bytes"]) if known else None,
             reserved_bytes=_highest(events["reserved_bytes"]) if pool.on_device else None,
             unused_reserved=None if reserved is None else max(int(reserved) - int(peak["in_use_bytes"]), 0),
-            lifetime_peak_bytes=lifetime,
+            lifetime_peak_bytes=_highest(events["peak_bytes"]),
             allocations=allocations.height,
             frees=events.height - allocations.height,
             allocated_bytes=int(allocations["bytes"].sum()),
             growth_bytes=self._growth(events, steps),
             steps=steps.height if steps.height >= self.growth_steps else 0,
             timeline=_timeline(events, trace.span_ns, capacity or int(peak["in_use_bytes"]), self.slices),
-            holders=_holders(events, at, plain=_names_are_plain(trace)).head(self.holders),
+            holders=_holders(events, at, plain=has_plain_names).head(self.holders),
         )
 
     def _growth(self, events: pl.DataFrame, steps: pl.DataFrame) -> int:
@@ -160,13 +160,12 @@ class MemoryAnalysis(Analysis[MemoryUse]):
 
     def judge(self, result: MemoryUse) -> tuple[Finding, ...]:
         """Device memory that is nearly exhausted, and pools that grow with every step."""
-        full = [use for use in result.pools if use.pool.on_device and (use.used_share or 0) >= self._nearly_full(use)]
+        full = [use for use in result.pools if use.pool.on_device and self._is_nearly_full(use)]
         growing = [use for use in result.pools if use.growth_bytes]
         return (*_exhausted(full), *_grows(growing))
 
-    def _nearly_full(self, use: PoolUse) -> float:
-        """From which share of its capacity on a pool is nearly exhausted."""
-        return self.reserved_share if use.available_bytes is None else self.exhausted_share
+    def _is_nearly_full(self, use: PoolUse) -> bool:
+        return (use.used_share or 0) >= (self.reserved_share if use.available_bytes is None else self.exhausted_share)
 
     def describe(self, result: MemoryUse) -> Section:
         """The largest peak, every pool, its use over time, and what held it at the peak."""
@@ -182,7 +181,10 @@ class MemoryAnalysis(Analysis[MemoryUse]):
         )
         known = Facts(tuple(fact for fact in facts if fact.value is not None))
         unknown = Facts(tuple(fact for fact in facts if fact.value is None), audience="machine")
-        lanes = tuple(Lane(_lane(use), use.timeline) for use in result.pools)
+        lanes = tuple(
+            Lane(use.pool.label if use.capacity_bytes else f"{use.pool.label}, of its peak", use.timeline)
+            for use in result.pools
+        )
         holders = _holder_rows(result.pools)
         held = (Grid(_HOLDER_COLUMNS, holders, "What held the memory at the peak"),) if holders else ()
         pools = Grid(_COLUMNS, tuple(_row(use) for use in result.pools))
@@ -222,13 +224,8 @@ def _row(use: PoolUse) -> tuple[str | int | float | None, ...]:
     )
 
 
-def _lane(use: PoolUse) -> str:
-    """The pool, and what its use is a share of where that is not its capacity."""
-    return use.pool.label if use.capacity_bytes else f"{use.pool.label}, of its peak"
-
-
 def _caveat(pools: tuple[PoolUse, ...]) -> tuple[Prose, ...]:
-    """What the use of pools is worth whose trace has amounts only."""
+    """What the figures mean where the trace states amounts only, and not the use of a pool."""
     counted = [use.pool.label for use in pools if use.pool.counted]
     if not counted:
         return ()
@@ -255,11 +252,6 @@ BEFORE = "allocated before the capture"
 """What held memory at the peak and was not seen being allocated: weights, mostly."""
 
 
-def _names_are_plain(trace: TraceView) -> bool:
-    """Whether ops are called by their names alone, without scope, type and arguments: ``aten::conv2d``."""
-    return "pytorch" in str(trace.tables.run_facts().get("framework") or "").lower()
-
-
 def _highest(values: pl.Series) -> int | None:
     highest = values.max()
     return None if highest is None else int(highest)  # type: ignore[arg-type]
@@ -268,8 +260,8 @@ def _highest(values: pl.Series) -> int | None:
 def _holders(events: pl.DataFrame, at: int, *, plain: bool) -> pl.DataFrame:
     """Live allocations right after event ``at`` by op, and the rest of the use: ``op, allocations, bytes``.
 
-    Without addresses nothing can be matched. Where more is live than the pool says is in use, several allocators of
-    the same name speak, and nothing is known of the holders of one.
+    Without addresses nothing can be matched. Where more is live than the pool states as in use, several allocators
+    share a name, and the holders of one of them are not known.
     """
     live = live_at(events, at)
     parsed = parsed_ops(live["op"])
@@ -309,9 +301,11 @@ def _exhausted(full: list[PoolUse]) -> tuple[Finding, ...]:
         return ()
     worst = max(full, key=lambda use: use.used_share or 0)
     taken = "reserved" if worst.reserved_bytes is not None else "in use"
+    if worst.unused_reserved:
+        taken += f" ({format_value(worst.unused_reserved, 'bytes')} of it unused at the peak)"
     message = (
         f"{worst.pool.label} has had {format_ratio(worst.used_share or 0)} of its "
-        f"{format_value(worst.capacity_bytes, 'bytes')} {taken}{_unused(worst)}: a slightly larger batch may not fit."
+        f"{format_value(worst.capacity_bytes, 'bytes')} {taken}: a slightly larger batch may not fit."
     )
     evidence = (
         Fact("highest_bytes", "highest use", worst.highest_bytes, "bytes"),
@@ -321,12 +315,6 @@ def _exhausted(full: list[PoolUse]) -> tuple[Finding, ...]:
     )
     known = tuple(fact for fact in evidence if fact.value is not None)
     return (finding("TV402", message, known, 0, 0, ""),)
-
-
-def _unused(use: PoolUse) -> str:
-    if not use.unused_reserved:
-        return ""
-    return f" ({format_value(use.unused_reserved, 'bytes')} of it unused at the peak)"
 
 
 def _grows(growing: list[PoolUse]) -> tuple[Finding, ...]:

@@ -25,11 +25,11 @@ class Pool:
         device_id: The device; ``None`` on the host or where the trace does not say.
         on_device: Whether its memory is that of a device.
         label: Its name for people.
-        fixed: Whether its capacity is the same all the time. That of a TPU shrinks by what loaded programs reserve, so
-            that a peak from before the capture cannot be compared with the capacity seen in it.
+        fixed: Whether its capacity never changes. That of a TPU shrinks by what loaded programs reserve, so a peak
+            from before the capture cannot be compared with the capacity seen in it.
         device_bytes: Memory of its device; ``None`` on the host or where the trace does not say.
-        counted: Whether its use is added up from amounts, because the trace does not state it: then it is a lower
-            bound, since what was in use before the capture and stays so is not known.
+        counted: Whether its use is added up from amounts, because the trace does not state it. It is a lower bound
+            then: what was in use before the capture and stays so is not known.
     """
 
     process_id: int
@@ -59,18 +59,18 @@ def pool_events(trace: TraceView) -> list[tuple[Pool, pl.DataFrame]]:
     parts = frame.sort("start_ns", maintain_order=True).partition_by(*_KEYS, as_dict=True, maintain_order=True)
     owners, names, tpus = _owners(trace), device_names(trace), _tpus(trace)
     sizes = _device_bytes(trace)
-    found = []
+    pools = []
     for key, part in parts.items():
         pool = _pool(key, names, tpus, owners)
         size = sizes.get(pool.device_id) if pool.device_id is not None else None
-        found.append(
+        pools.append(
             (replace(pool, device_bytes=size, counted=bool(part["in_use_bytes"].null_count())), _counted(part))
         )
-    return sorted(found, key=lambda item: (item[0].process_id, item[0].label))
+    return sorted(pools, key=lambda item: (item[0].process_id, item[0].label))
 
 
 def _owners(trace: TraceView) -> dict[int, str]:
-    """What tells the pools of several processes apart: their ranks where known; empty for a single process."""
+    """Words that tell the pools of several processes apart: their ranks where known; empty for a single process."""
     processes = trace.frame("processes", "process_id", "rank")
     owners = trace.frame("memory_events", "process_id")["process_id"].n_unique()
     if owners < 2 and not processes["rank"].count() > 1:
@@ -104,6 +104,7 @@ def _pool(key: tuple[object, ...], names: dict[int, str], tpus: list[int], owner
 
 
 def _counted(events: pl.DataFrame) -> pl.DataFrame:
+    """The events of a pool with ``in_use_bytes`` filled in from amounts where the trace does not state it."""
     if not events["in_use_bytes"].null_count():
         return events
     allocated = pl.col("kind") == "alloc"

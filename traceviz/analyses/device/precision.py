@@ -25,7 +25,7 @@ from traceviz.units import format_ns, format_ratio
 
 @dataclass(frozen=True, slots=True)
 class MatrixTimes:
-    """Kernels of matrix ops, and the part of them that is in question.
+    """Kernels of matrix ops, and the part of them that tensor cores could speed up.
 
     Args:
         by_type: Kernels by op type and precision: ``type, precision, calls, total_ns, share_of_matrix_time``.
@@ -51,7 +51,7 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
     Args:
         min_capability: Devices of this compute capability and newer have tensor cores for 16-bit floats.
         speedup: Peak rate of 16-bit tensor cores over that of 32-bit floats: 8 for V100 and T4, more for newer GPUs.
-        min_share: From this share of the judged time on that tensor cores could save at best, it is a finding.
+        min_share: It is a finding if tensor cores could at best save this share of the judged time or more.
     """
 
     slug: ClassVar[str] = "precision"
@@ -75,7 +75,9 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         return MatrixTimes(by_type, self._full_ns(trace, kinds), judged_device_ns(trace), judged_words(trace))
 
     def _full_ns(self, trace: TraceView, kinds: pl.DataFrame) -> int:
-        capable = _with_tensor_cores(trace, self.min_capability)
+        devices = trace.frame("devices", "device_id", "compute_capability")
+        version = pl.col("compute_capability").cast(pl.Float64, strict=False)
+        capable = set(devices.filter(version >= self.min_capability)["device_id"])
         full = kinds.filter((pl.col("precision") == "f32") & pl.col("tensor_core").ne_missing(True))
         kernels = _kernels_of(trace, full)
         total = 0
@@ -136,14 +138,13 @@ def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
         pl.len().cast(pl.Int64).alias("calls"), pl.col("dur_ns").sum().alias("total_ns")
     )
     kinds = kinds.with_columns(pl.col("name", "op").cast(pl.String))
-    classes = trace.kernel_classes
-    found = pl.DataFrame(
-        [(name, known.family, known.precision, known.tensor_core) for name, known in classes.items()],
+    classified = pl.DataFrame(
+        [(name, kernel.family, kernel.precision, kernel.tensor_core) for name, kernel in trace.kernel_classes.items()],
         {"name": pl.String, "family": pl.String, "precision": pl.String, "tensor_core": pl.Boolean},
         orient="row",
     )
     types = parsed_ops(kinds["op"]).select(pl.col("text").alias("op"), "type")
-    joined = kinds.join(found, on="name", how="left").join(types, on="op", how="left")
+    joined = kinds.join(classified, on="name", how="left").join(types, on="op", how="left")
     named = pl.col("type").str.contains(MATRIX_TYPE) | torch_matrix_op("op")
     matrix = named.fill_null(value=False) | pl.col("family").is_in(MATRIX_FAMILIES)
     label = pl.coalesce("type", "family").alias("type")
@@ -155,12 +156,5 @@ def _kernels_of(trace: TraceView, kinds: pl.DataFrame) -> pl.DataFrame:
     columns = ("start_ns", "dur_ns", "process_id", "device_id")
     rows = trace.tables.scan("kernels").filter(pl.col("name").is_in(kinds["name"].unique().to_list()))
     named = rows.select(*columns, "name", "op").collect()
-    wanted = kinds.select(pl.col(key).cast(named.schema[key]) for key in ("name", "op"))
-    return named.join(wanted, on=["name", "op"], nulls_equal=True).select(columns)
-
-
-def _with_tensor_cores(trace: TraceView, capability: float) -> frozenset[int]:
-    """Devices of at least this compute capability."""
-    devices = trace.frame("devices", "device_id", "compute_capability")
-    version = pl.col("compute_capability").cast(pl.Float64, strict=False)
-    return frozenset(devices.filter(version >= capability)["device_id"].to_list())
+    keys = kinds.select(pl.col(key).cast(named.schema[key]) for key in ("name", "op"))
+    return named.join(keys, on=["name", "op"], nulls_equal=True).select(columns)

@@ -73,7 +73,7 @@ class DeviceProgram:
 
 @dataclass(frozen=True, slots=True)
 class ProgramTimes:
-    """Devices in their order; modules, and operations that end an asynchronous one, by name, the largest first."""
+    """Devices in order; modules, and operations that end an asynchronous one, by name, the largest total first."""
 
     devices: tuple[DeviceProgram, ...]
     modules: pl.DataFrame
@@ -94,8 +94,8 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
     """What each TPU (or other device that records its programs) does.
 
     Args:
-        infeed_share: From this share of the devices' time on that passes in waiting for infeed, it is a finding.
-        copy_share: From this share on that passes in waiting for asynchronous copies, it is one.
+        infeed_share: Waiting for infeed is a finding from this share of the devices' time on.
+        copy_share: Waiting for asynchronous copies is a finding from this share of the devices' time on.
     """
 
     slug: ClassVar[str] = "device_programs"
@@ -115,11 +115,11 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         modules = spans.filter(pl.col("kind") == "module")
         if not modules.height:
             return self.skipped("the devices record no programs (XLA modules)")
-        ops = _classified(trace)
+        ops = _ops_with_roles(trace)
         steps = trace.frame("steps", "start_ns", "dur_ns", "device_id").drop_nulls("device_id")
         names = device_names(trace)
         devices = tuple(
-            _device(names[device], own, *(_of(frame, device) for frame in (ops, steps, spans)))
+            _device(names[device], own, *(frame.filter(pl.col("device_id") == device) for frame in (ops, steps, spans)))
             for device, own in parts_by(modules, "device_id").items()
         )
         return ProgramTimes(devices, _by_name(modules), _by_name(ops.filter(pl.col("role") == CLASSES[WAIT])))
@@ -185,7 +185,7 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         )
         modules = rows_of(result.modules, ("name", "calls", "total_ns", *DURATION_NAMES))
         columns = (Column("name", "Program", "text", 0), CALLS, TOTAL, *DURATION_COLUMNS)
-        grids = (Grid(_COLUMNS, rows), Grid(columns, modules, "By program"), *_waited(result))
+        grids = (Grid(_COLUMNS, rows), Grid(columns, modules, "By program"), *_waits(result))
         return Section(self.slug, self.title, (Facts(facts), *grids))
 
 
@@ -199,8 +199,8 @@ _LABELS = (
 )
 
 
-def _waited(result: ProgramTimes) -> tuple[Grid, ...]:
-    """What the devices waited for, if anything."""
+def _waits(result: ProgramTimes) -> tuple[Grid, ...]:
+    """The operations that the devices waited for, if any."""
     whole = int(result.waits["total_ns"].sum())
     if not whole:
         return ()
@@ -230,11 +230,7 @@ _COLUMNS = (
 )
 
 
-def _of(frame: pl.DataFrame, device: int) -> pl.DataFrame:
-    return frame.filter(pl.col("device_id") == device)
-
-
-def _classified(trace: TraceView) -> pl.DataFrame:
+def _ops_with_roles(trace: TraceView) -> pl.DataFrame:
     """Operations of all devices with their role: ``start_ns, dur_ns, device_id, name, role``."""
     ops = trace.frame("kernels", "start_ns", "dur_ns", "device_id", "name", "category")
     ops = ops.with_columns(pl.col("name", "category").cast(pl.String))

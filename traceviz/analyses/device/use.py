@@ -68,8 +68,8 @@ class DeviceUse:
     """All devices that did work, and what the host did while they were idle in the judged time.
 
     ``idle_causes`` and ``judged_ns`` count a process once, however many devices it uses: while one of them works, the
-    host keeps none waiting. ``window`` is the time in which device work was recorded. ``host_seen`` tells whether the
-    capture holds anything of the host.
+    host keeps none waiting. ``window`` is the time in which device work was recorded. ``host_seen`` is whether the
+    capture holds any events of the host.
     """
 
     devices: tuple[DeviceTime, ...]
@@ -85,8 +85,8 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
     """Utilisation per device over the capture and over the steady steps.
 
     Args:
-        idle_share: Idle from this share of the judged time on is a finding,
-        unexplained_share: provided that this share has no more specific cause with a rule of its own.
+        idle_share: Idle time is a finding from this share of the judged time on,
+        unexplained_share: if at least this share has no more specific cause with a rule of its own.
         slices: Slices of the timeline.
     """
 
@@ -144,8 +144,10 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         cause, cause_ns = max(result.idle_causes.items(), key=lambda item: item[1])
         whole = sum(result.idle_causes.values()) or 1
         during = f"most of it during: {LABELS[cause]} ({format_ratio(cause_ns / whole)} of the idle time)"
+        count = len(result.devices)
+        devices = "The device is" if count == 1 else f"The {count} devices are, on average,"
         message = (
-            f"{_who(len(result.devices))} idle in {format_ratio(idle / judged)} of the {result.judged_words}, "
+            f"{devices} idle in {format_ratio(idle / judged)} of the {result.judged_words}, "
             f"{during if result.host_seen else 'and what the host did meanwhile was not recorded'}."
         )
         evidence = (
@@ -153,7 +155,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             Fact("judged_ns", f"{result.judged_words}, all devices", judged, "ns"),
             Fact("unexplained_ns", "idle without a more specific cause", unexplained, "ns"),
         )
-        # The parts with a specific cause are the stake of that cause's own rule; only the rest is this rule's.
+        # Idle time with a specific cause is at stake in that cause's own rule; this rule has the rest.
         advice = (HOST_ADVICE, *rule("TV201").advice) if cause == "host_compute" else None
         advice = advice if result.host_seen else (RECORD_HOST,)
         return (finding("TV201", message, evidence, unexplained, whole_ns, result.judged_words, advice=advice),)
@@ -193,10 +195,6 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         lanes = tuple(Lane(d.device, d.timeline) for d in result.devices)
         timeline = Timeline("Utilisation over the capture", *result.window, lanes)
         return Section(self.slug, self.title, (Facts(facts), Grid(columns, rows), timeline))
-
-
-def _who(devices: int) -> str:
-    return "The device is" if devices == 1 else f"The {devices} devices are, on average,"
 
 
 def _short(judged_words: str) -> str:

@@ -17,8 +17,9 @@ from pathlib import Path
 from traceviz import tables as storage
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze, columns_for, tables_for
-from traceviz.compare.compare import CompareOptions, Comparison
+from traceviz.compare.compare import Comparison
 from traceviz.compare.compare import compare as compare_sides
+from traceviz.compare.options import CompareOptions
 from traceviz.compare.report.document import document
 from traceviz.compare.sides.from_files import is_saved_report, named_sides, tagged_sides
 from traceviz.errors import UsageError

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests.compare.sides_of import report, side, steps
 from traceviz.compare.attribution import attribute
-from traceviz.compare.judge import Limits, Outcome, judge
+from traceviz.compare.judge import Outcome, judge
+from traceviz.compare.options import Limits
 from traceviz.compare.report.sentences import main_cause
 from traceviz.compare.sides.sides import Side, apportioned
 

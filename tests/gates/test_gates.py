@@ -10,9 +10,11 @@ from tests.conftest import REPOSITORY
 from traceviz.analyses.derived import host_classes as host
 from traceviz.analyses.steps.bases import kineto as kineto_basis
 from traceviz.analyses.steps.bases import xprof as foreign_basis
+from traceviz.compare.classes import CLASS_KEYS
 from traceviz.compare.effect import Effect
-from traceviz.compare.judge import Judgement, Limits, judge
+from traceviz.compare.judge import Judgement, judge
 from traceviz.compare.judge import Outcome as Judged
+from traceviz.compare.options import Limits
 from traceviz.errors import GateFailedError, NoVerdictError, UsageError
 from traceviz.gates.budgets import Budget
 from traceviz.gates.gates import (
@@ -24,7 +26,7 @@ from traceviz.gates.gates import (
     gated,
     judge_gates,
 )
-from traceviz.gates.metrics import CLASS_KEYS, METRICS, Candidate
+from traceviz.gates.metrics import METRICS, Candidate
 from traceviz.render.json import dumps, loads
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Report, Section, Severity, Skipped, Verdict
 

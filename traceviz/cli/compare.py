@@ -25,7 +25,8 @@ from traceviz.errors import NoVerdictError, UsageError
 
 if TYPE_CHECKING:
     from traceviz.api import Comparison
-    from traceviz.compare.compare import CompareOptions, Pair
+    from traceviz.compare.compare import Pair
+    from traceviz.compare.options import CompareOptions
     from traceviz.gates.gates import GateResult, Gates
     from traceviz.report import Report
 
@@ -148,8 +149,7 @@ def _tags(text: str | None) -> tuple[str, ...]:
 
 
 def _compare_options(per: str, min_effect: str, *, same_work: bool) -> CompareOptions:
-    from traceviz.compare.compare import CompareOptions
-    from traceviz.compare.judge import Limits
+    from traceviz.compare.options import CompareOptions, Limits
     from traceviz.gates.budgets import parse_share
 
     return CompareOptions(Limits(min_effect=parse_share(min_effect)), per, same_work)

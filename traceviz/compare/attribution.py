@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from traceviz.compare.classes import CLASS_KEYS
 from traceviz.compare.effect import mean_differences
-from traceviz.compare.judge import Limits
+from traceviz.compare.options import Limits
 from traceviz.compare.sides.sides import Side, apportioned
-from traceviz.gates.metrics import CLASS_KEYS
 
 MATTERS = 0.01
 """A class that one side does not measure matters from this share of the other's steps on."""

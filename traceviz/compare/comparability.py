@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from traceviz.compare.attribution import MATTERS, share_of
 from traceviz.compare.changes.changes import IN_COMMON, Change, KernelChanges, bytes_by_kind, kernels
 from traceviz.compare.changes.recorded import why_not
 from traceviz.compare.effect import are_copies, recording
+from traceviz.compare.options import CompareOptions
 from traceviz.compare.same_work import MOST, batch, calls_per_step, other_sizes
 from traceviz.compare.sides.mixtures import mixtures
 from traceviz.compare.sides.sides import Side, fact
@@ -43,18 +44,6 @@ INFERRED = "inferred"
 """With this word begin the sources of steps that the program does not declare."""
 
 
-class Options(Protocol):
-    """What the user says about the sides."""
-
-    @property
-    def per(self) -> str:
-        """Tag that says how many units of work a step does; empty for none."""
-
-    @property
-    def same_work(self) -> bool:
-        """Whether the user vouches that steps do the same work."""
-
-
 @dataclass(frozen=True, slots=True)
 class Remark:
     """Something about the sides that bears on their comparison.
@@ -74,7 +63,7 @@ class Remark:
     brief: str = ""
 
 
-def remarks(base: Side, new: Side, options: Options) -> tuple[Remark, ...]:
+def remarks(base: Side, new: Side, options: CompareOptions) -> tuple[Remark, ...]:
     """All remarks on a pair of sides: what forbids something first, then the more serious."""
     found = [remark for check in _CHECKS for remark in check(base, new)]
     if not options.per and not options.same_work:

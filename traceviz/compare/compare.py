@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from itertools import pairwise
 
 from traceviz.compare.attribution import Attribution, attribute
 from traceviz.compare.changes import changes
-from traceviz.compare.comparability import Remark, remarks
-from traceviz.compare.judge import Judgement, Limits, Outcome, judge
-from traceviz.compare.path import Change, changes_along
+from traceviz.compare.comparability import Forbids, Remark, remarks
+from traceviz.compare.judge import Judgement, Outcome, judge
+from traceviz.compare.options import CompareOptions, Limits
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import per_unit
 from traceviz.errors import UsageError
-
-
-@dataclass(frozen=True, slots=True)
-class CompareOptions:
-    """How to compare.
-
-    Args:
-        limits: What counts as a difference.
-        per: Tag of the runs that says how many units of work a step does; then one unit is compared with one.
-        same_work: The user vouches that steps do the same work, whatever it looks like.
-    """
-
-    limits: Limits = field(default_factory=Limits)
-    per: str = ""
-    same_work: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +43,24 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class PathChange:
+    """One side of a path against the one before it.
+
+    Args:
+        before: The one before.
+        after: The side.
+        judgement: Whether it is faster. The speed-ups of all changes multiply to that of the last side against the
+            first, and their differences add up to it.
+        attribution: Where the difference lies; ``None`` where it cannot be told.
+    """
+
+    before: Side
+    after: Side
+    judgement: Judgement
+    attribution: Attribution | None
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Sides, the first of which is what the others are compared with.
 
@@ -72,7 +75,7 @@ class Comparison:
 
     sides: tuple[Side, ...]
     pairs: tuple[Pair, ...]
-    path: tuple[Change, ...]
+    path: tuple[PathChange, ...]
     options: CompareOptions
     by: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -112,40 +115,43 @@ def compare(
     Raises:
         UsageError: there are fewer than two sides, or the tag of ``options.per`` does not say how much work they do.
     """
-    asked = options or CompareOptions()
+    options = options or CompareOptions()
     if len(sides) < 2:
         only = f"There is one side, {sides[0].label}." if sides else "There is none."
         raise UsageError("A comparison takes two sides.", only, "Name the base, and what is compared with it.")
-    scaled = per_unit(sides, asked.per) if asked.per else tuple(sides)
+    scaled = per_unit(sides, options.per) if options.per else tuple(sides)
     base, *others = scaled
-    pairs = tuple(_pair(base, new, asked) for new in others)
+    pairs = tuple(_pair(base, new, options) for new in others)
 
     is_path = len(scaled) > 2 and not by
-    path = changes_along(scaled, partial(_judged, options=asked)) if is_path else ()
-    return Comparison(scaled, pairs, path, asked, tuple(by), tuple(left_out))
+    path = tuple(_path_change(*change, options) for change in pairwise(scaled)) if is_path else ()
+    return Comparison(scaled, pairs, path, options, tuple(by), tuple(left_out))
 
 
-def _judged(base: Side, new: Side, options: CompareOptions) -> tuple[Judgement, Attribution | None]:
-    return _told(base, new, remarks(base, new, options), options.limits)
+def _path_change(before: Side, after: Side, options: CompareOptions) -> PathChange:
+    known = remarks(before, after, options)
+    return PathChange(before, after, *_judge_and_attribute(before, after, known, options.limits))
 
 
-def _told(base: Side, new: Side, said: Sequence[Remark], limits: Limits) -> tuple[Judgement, Attribution | None]:
+def _judge_and_attribute(
+    base: Side, new: Side, known: Sequence[Remark], limits: Limits
+) -> tuple[Judgement, Attribution | None]:
     """The judgement, and the attribution; ``None`` where a remark forbids it, or classes are not known."""
-    attribution = None if _forbidding(said, "attribution") else attribute(base, new, limits)
-    return judge(base, new, limits, _forbidding(said, "verdict")), attribution
+    attribution = None if _forbidding(known, "attribution") else attribute(base, new, limits)
+    return judge(base, new, limits, _forbidding(known, "verdict")), attribution
 
 
 def _pair(base: Side, new: Side, options: CompareOptions) -> Pair:
-    said = remarks(base, new, options)
-    judgement, attribution = _told(base, new, said, options.limits)
+    known = remarks(base, new, options)
+    judgement, attribution = _judge_and_attribute(base, new, known, options.limits)
     untold = "; ".join(f"{side.label} {_without_classes(side)}" for side in (base, new) if _without_classes(side))
     return Pair(
         base,
         new,
-        said,
+        known,
         judgement,
         attribution,
-        _forbidding(said, "attribution") or untold,
+        _forbidding(known, "attribution") or untold,
         changes.kernels(base, new),
         changes.api(base, new),
         changes.copies(base, new),
@@ -162,6 +168,6 @@ def _without_classes(side: Side) -> str:
     return "" if side.classes else "does not say what each step consists of"
 
 
-def _forbidding(said: Sequence[Remark], what: str) -> str:
-    """The first remark that forbids ``what``; empty where none does."""
-    return next((remark.text for remark in said if remark.forbids == what), "")
+def _forbidding(known: Sequence[Remark], conclusion: Forbids) -> str:
+    """The first remark that forbids a conclusion; empty where none does."""
+    return next((remark.text for remark in known if remark.forbids == conclusion), "")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from traceviz.compare.effect import Effect, effect
+from traceviz.compare.options import Limits
 from traceviz.compare.sides.sides import Side
 from traceviz.units import counted, format_change
 
@@ -22,22 +23,6 @@ class Outcome(StrEnum):
     def code(self) -> str:
         """What programs call it: ``cannot-judge``."""
         return self.value.replace(" ", "-")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What counts as a difference.
-
-    Args:
-        min_effect: Smaller differences are no change, however sure they are: the same program differs by as much
-            after a restart.
-        min_steps: Fewer steady steps than this on a side are not judged.
-        widest: An interval that holds zero and reaches further than this share of the base says nothing.
-    """
-
-    min_effect: float = 0.01
-    min_steps: int = 5
-    widest: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from functools import partial
 from math import fsum
 
+from traceviz.compare.classes import CLASS_KEYS
 from traceviz.compare.judge import Judgement, Outcome
 from traceviz.compare.sides.sides import steady_steps
 from traceviz.errors import UsageError
@@ -100,20 +101,6 @@ def metric(name: str) -> Metric:
 
 _FACT = re.compile(r"[a-z_]+\.[a-z0-9_]+")
 _BREAKDOWN = ("breakdown",)
-_HOST_KEYS = (
-    *("input_wait", "synchronisation", "allocation", "kernel_launch", "compilation"),
-    *("host_blocked", "host_compute"),
-)
-_FOREIGN_KEYS = (
-    *("device_to_device", "device_collectives", "infeed", "outfeed", "compile", "other", "host_to_host"),
-    *("kernel", "memcpy", "memset", "runtime", "data_loader", "cpu_exec"),
-)
-CLASS_KEYS = (
-    *("device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"),
-    *_HOST_KEYS,
-    *_FOREIGN_KEYS,
-)
-"""Keys of the classes of step time, of every basis."""
 
 
 def _mean(read: Callable[[Report], Reading]) -> Callable[[Candidate], Reading]:

@@ -13,7 +13,8 @@ from tests.compare.sides_of import steps
 from traceviz.compare.attribution import attribute
 from traceviz.compare.changes import changes
 from traceviz.compare.effect import effect
-from traceviz.compare.judge import Limits, Outcome, judge
+from traceviz.compare.judge import Outcome, judge
+from traceviz.compare.options import Limits
 from traceviz.compare.sides.job_steps import job_steps, of_the_job
 from traceviz.compare.sides.sides import Side
 from traceviz.report import Report, Verdict

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from traceviz.compare.changes.changes import sees_input
-from traceviz.compare.compare import Comparison, Pair
+from traceviz.compare.compare import Comparison, Pair, PathChange
 from traceviz.compare.effect import Effect
 from traceviz.compare.judge import Judgement, Outcome
-from traceviz.compare.path import Change
 from traceviz.compare.report.sentences import class_name_of, interval, main_cause, measured
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import unit_of
@@ -144,13 +143,13 @@ def _path(comparison: Comparison) -> Grid:
     """Every change and the total of all: their differences add up to it, their speed-ups multiply to it."""
     base, last = comparison.sides[0], comparison.sides[-1]
     total = comparison.pairs[-1]
-    whole = Change(base, last, total.judgement, total.attribution)
+    whole = PathChange(base, last, total.judgement, total.attribution)
     rows = (*map(_step, comparison.path), ("all", "all together", *_step(whole)[2:]))
     audience: Audience = "all" if len(comparison.path) <= _LONGEST_PATH else "machine"
     return Grid(PATH_COLUMNS, rows, "Every change on the one before", complete=True, audience=audience)
 
 
-def _step(change: Change) -> Row:
+def _step(change: PathChange) -> Row:
     found = change.attribution
     cause = main_cause(found) if found else None
     return (

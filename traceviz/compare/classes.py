@@ -1,0 +1,21 @@
+"""Keys of the classes of step time, of every basis, in the order in which classes take time."""
+
+from __future__ import annotations
+
+_HOST_KEYS = (
+    *("input_wait", "synchronisation", "allocation", "kernel_launch", "compilation"),
+    *("host_blocked", "host_compute"),
+)
+"""Device idle: what the host did instead."""
+
+_OTHER_BASES_KEYS = (
+    *("device_to_device", "device_collectives", "infeed", "outfeed", "compile", "other", "host_to_host"),
+    *("kernel", "memcpy", "memset", "runtime", "data_loader", "cpu_exec"),
+)
+"""Classes by the rules of XProf and Kineto."""
+
+CLASS_KEYS = (
+    *("device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"),
+    *_HOST_KEYS,
+    *_OTHER_BASES_KEYS,
+)

@@ -15,7 +15,9 @@ from typing import Literal
 import numpy as np
 
 from traceviz.compare.attribution import MATTERS, share_of
-from traceviz.compare.changes.changes import IN_COMMON, Change, KernelChanges, bytes_by_kind, kernels
+from traceviz.compare.changes.copies import bytes_by_kind
+from traceviz.compare.changes.events import Status
+from traceviz.compare.changes.kernels import IN_COMMON, KernelChanges, compare_kernels
 from traceviz.compare.changes.recorded import why_not
 from traceviz.compare.effect import are_copies, recording
 from traceviz.compare.options import CompareOptions
@@ -381,7 +383,7 @@ def _classes(base: Side, new: Side) -> Iterator[Remark]:
 
 def _kernels(base: Side, new: Side) -> Iterator[Remark]:
     """Kernels that cannot be told to be the same, or are not."""
-    found = kernels(base, new)
+    found = compare_kernels(base, new)
     if found.common is None or found.common >= IN_COMMON:
         return
     if found.why_not:
@@ -394,7 +396,7 @@ def _other_kernels(base: Side, new: Side, found: KernelChanges) -> Remark:
     """Kernels none of which is the same: another program, unless another framework or library does the same work."""
     told = f"hardly a kernel runs on both sides: {format_ratio(found.common or 0.0)} of kernel time is in those that do"
     brief = "hardly a kernel in common"
-    renamed = sum(one.base_ns + one.new_ns for one in found.of(Change.RENAMED))
+    renamed = sum(one.base_ns + one.new_ns for one in found.of(Status.RENAMED))
     total = (found.base_ns or 0) + (found.new_ns or 0)
     if _differ(base, new, "framework") or renamed >= IN_COMMON * total:
         return _warning("kernel-set", told, brief)

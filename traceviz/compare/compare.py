@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from traceviz.compare.attribution import Attribution, attribute
-from traceviz.compare.changes import changes
+from traceviz.compare.changes.copies import CopyChanges, compare_copies
+from traceviz.compare.changes.cuda_api import ApiChanges, compare_api
+from traceviz.compare.changes.findings import FindingChanges, compare_findings
+from traceviz.compare.changes.host import HostChanges, compare_host
+from traceviz.compare.changes.input_stages import StageChanges, compare_stages
+from traceviz.compare.changes.kernels import KernelChanges, compare_kernels
 from traceviz.compare.comparability import Forbids, Remark, remarks
 from traceviz.compare.judge import Judgement, Outcome, judge
 from traceviz.compare.options import CompareOptions, Limits
@@ -29,12 +34,12 @@ class Pair:
     judgement: Judgement
     attribution: Attribution | None
     why_no_attribution: str
-    kernels: changes.KernelChanges
-    api: changes.ApiChanges
-    copies: changes.CopyChanges
-    stages: changes.StageChanges
-    host: changes.HostChanges
-    findings: changes.FindingChanges
+    kernels: KernelChanges
+    api: ApiChanges
+    copies: CopyChanges
+    stages: StageChanges
+    host: HostChanges
+    findings: FindingChanges
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -152,12 +157,12 @@ def _pair(base: Side, new: Side, options: CompareOptions) -> Pair:
         judgement,
         attribution,
         _forbidding(known, "attribution") or untold,
-        changes.kernels(base, new),
-        changes.api(base, new),
-        changes.copies(base, new),
-        changes.stages(base, new),
-        changes.host(base, new),
-        changes.findings(base, new),
+        compare_kernels(base, new),
+        compare_api(base, new),
+        compare_copies(base, new),
+        compare_stages(base, new),
+        compare_host(base, new),
+        compare_findings(base, new),
     )
 
 

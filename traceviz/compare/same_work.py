@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from traceviz.compare.changes.changes import kernel_matches
+from traceviz.compare.changes.kernels import match_kernels
 from traceviz.compare.kernel_pairs import Events, How, spelling
 from traceviz.compare.sides.by_tags import natural
 from traceviz.compare.sides.sides import Side, grid, rows, tags, whole
@@ -96,7 +96,7 @@ def calls_per_step(base: Side, new: Side) -> float | None:
     total = sum((event.ns for event in before.values()), Fraction(0))
     pairs = [
         (match.base[0], match.new[0])
-        for match in kernel_matches(base, new)
+        for match in match_kernels(base, new)
         if match.how <= How.SPELLING and len(match.base) == len(match.new) == 1 and before[match.base[0]].calls
     ]
     factors = sorted(

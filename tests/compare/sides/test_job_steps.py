@@ -11,7 +11,7 @@ import pytest
 from tests.compare.sections_of import kernels, run, section, table
 from tests.compare.sides_of import steps
 from traceviz.compare.attribution import attribute
-from traceviz.compare.changes import changes
+from traceviz.compare.changes.kernels import compare_kernels
 from traceviz.compare.effect import effect
 from traceviz.compare.judge import Outcome, judge
 from traceviz.compare.options import Limits
@@ -82,7 +82,7 @@ def test_classes_of_ranks_add_up_and_sums_are_per_step_of_a_rank():
         ("wait", 400, 100),
         ("compute", 600, 600),
     ]
-    (change,) = changes.kernels(one, two).changes
+    (change,) = compare_kernels(one, two).changes
     assert (change.base_calls, change.new_calls) == (Fraction(2), Fraction(1))
     assert (change.base_ns, change.new_ns) == (1000, 500)
 

@@ -1,13 +1,13 @@
 """Several sides beside each other: shares of the CUDA API, and what each took of the host.
 
-Pairs tell of changes from the base; these tables are what studies of several frameworks print, a figure of each.
+Pairs show changes from the base. Studies of several frameworks print these tables, with a figure of each side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from traceviz.compare.changes.changes import NEVER, NOTABLE, api_shares
+from traceviz.compare.changes.cuda_api import NEVER, NOTABLE, api_shares
 from traceviz.compare.sides.sides import Side
 from traceviz.report import Block, Column, Grid, Row
 from traceviz.units import Unit
@@ -40,14 +40,15 @@ def api_by_side(sides: Sequence[Side]) -> list[Block]:
     Returns:
         Functions that take 1 % on any side; nothing where fewer than two sides recorded any call.
     """
-    shares = {side.label: found for side in sides if (found := api_shares(side))}
+    shares = {side.label: of_side for side in sides if (of_side := api_shares(side))}
     if len(shares) < _LEAST:
         return []
-    most = {name: max(one.get(name, NEVER)[1] for one in shares.values()) for one in shares.values() for name in one}
+    names = {name for of_side in shares.values() for name in of_side}
+    most = {name: max(of_side.get(name, NEVER)[1] for of_side in shares.values()) for name in names}
     notable = sorted((name for name in most if most[name] >= NOTABLE), key=lambda name: (-most[name], name))
     labels = list(shares)
-    beside = [labels[first : first + _SIDES_BESIDE] for first in range(0, len(labels), _SIDES_BESIDE)]
-    return [*(_beside(shares, part, notable) for part in beside), _every_share(shares)]
+    tables = [labels[first : first + _SIDES_BESIDE] for first in range(0, len(labels), _SIDES_BESIDE)]
+    return [*(_beside(shares, part, notable) for part in tables), _every_share(shares)]
 
 
 def _beside(shares: Mapping[str, Mapping[str, tuple[str, float]]], labels: Sequence[str], names: Sequence[str]) -> Grid:
@@ -67,7 +68,7 @@ def _every_share(shares: Mapping[str, Mapping[str, tuple[str, float]]]) -> Grid:
         Column("share_of_api", "Share", "ratio", 0),
     )
     rows = tuple(
-        (label, name, domain, share) for label, found in shares.items() for name, (domain, share) in found.items()
+        (label, name, domain, share) for label, of_side in shares.items() for name, (domain, share) in of_side.items()
     )
     return Grid(columns, rows, "share of every function on every side", audience="machine")
 

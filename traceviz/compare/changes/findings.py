@@ -34,7 +34,6 @@ FOUND_IN: Mapping[str, str] = {
 PER_STEP = "steady step time"
 """The time that findings name where their cost lies in steady steps."""
 
-
 OF_THE_PROFILER = frozenset(f"TV10{number}" for number in range(3, 10))
 """How the input pipeline is set up: each profiler sees another kind of pipeline, and none of the others."""
 
@@ -80,13 +79,14 @@ class FindingChange:
     @property
     def severity(self) -> Severity:
         """The more serious of both sides."""
-        return max((one.severity for one in (self.base, self.new) if one is not None), key=lambda one: one.rank)
+        both = (finding.severity for finding in (self.base, self.new) if finding is not None)
+        return max(both, key=lambda severity: severity.rank)
 
     @property
     def message(self) -> str:
         """What the new side says of it; where it went away, what the base said."""
-        found = self.new or self.base
-        return found.message if found else ""
+        finding = self.new or self.base
+        return finding.message if finding else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,10 @@ class FindingChanges:
         return tuple(change for change in self.changes if change.seen in seen)
 
 
-def findings(base: Side, new: Side) -> FindingChanges:
+def compare_findings(base: Side, new: Side) -> FindingChanges:
     """Findings by code."""
-    codes = dict.fromkeys(found.code for side in (base, new) for report in side.reports for found in report.findings)
+    reports = (*base.reports, *new.reports)
+    codes = dict.fromkeys(finding.code for report in reports for finding in report.findings)
     changes = [_change(code, base, new) for code in codes]
     return FindingChanges(tuple(sorted(changes, key=_order)))
 
@@ -116,64 +117,64 @@ def _order(change: FindingChange) -> tuple[int, float, int, str]:
 
 
 def _change(code: str, base: Side, new: Side) -> FindingChange:
-    sides = _Found.of(code, base), _Found.of(code, new)
+    sides = _FindingsOfSide.of(code, base), _FindingsOfSide.of(code, new)
     if code in OF_THE_PROFILER and _recorders(base) != _recorders(new):
-        sides = replace(sides[0], looked=bool(sides[0].found)), replace(sides[1], looked=bool(sides[1].found))
+        sides = replace(sides[0], looked=bool(sides[0].findings)), replace(sides[1], looked=bool(sides[1].findings))
     before, after = (side.worst for side in sides)
-    any_of_them = before or after
-    assert any_of_them is not None
+    either = before or after
+    assert either is not None
     costs, shares = [side.per_step for side in sides], [side.share for side in sides]
-    return FindingChange(code, any_of_them.slug, _seen(*sides), before, after, *costs, *shares)
+    return FindingChange(code, either.slug, _seen(*sides), before, after, *costs, *shares)
 
 
 def _recorders(side: Side) -> frozenset[str]:
     """Formats of its captures, and of run folders the collectors."""
-    collectors = (part.split()[0] for one in side.facts("run", "recorded_by") for part in str(one).split(","))
+    collectors = (part.split()[0] for names in side.facts("run", "recorded_by") for part in str(names).split(","))
     return frozenset((*side.run_fact("format"), *collectors))
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FindingsOfSide:
     """Findings of one code on one side.
 
     Args:
-        found: In all runs.
+        findings: In all runs.
         runs: Number of runs that have it,
         work: and of their steady steps, each once for each rank; of units of work, where sides are compared by that.
         looked: Whether any run was searched for it.
     """
 
-    found: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
     runs: int
     work: Fraction
     looked: bool
 
     @classmethod
-    def of(cls, code: str, side: Side) -> _Found:
-        by_run = [tuple(one for one in report.findings if one.code == code) for report in side.reports]
-        steps = sum(count for found, count in zip(by_run, side.rank_steps_by_run, strict=True) if found)
+    def of(cls, code: str, side: Side) -> _FindingsOfSide:
+        by_run = [tuple(finding for finding in report.findings if finding.code == code) for report in side.reports]
+        steps = sum(count for findings, count in zip(by_run, side.rank_steps_by_run, strict=True) if findings)
         looked = any(was_looked_for(code, report) for report in side.reports)
         return cls(sum(by_run, ()), sum(map(bool, by_run)), steps * side.per, looked)
 
     @property
     def worst(self) -> Finding | None:
-        return max(self.found, key=lambda one: (one.severity.rank, one.cost_ns), default=None)
+        return max(self.findings, key=lambda finding: (finding.severity.rank, finding.cost_ns), default=None)
 
     @property
     def share(self) -> float | None:
-        known = [one.share for one in self.found if one.share is not None]
-        return sum(known) / self.runs if len(known) == len(self.found) > 0 else None
+        known = [finding.share for finding in self.findings if finding.share is not None]
+        return sum(known) / self.runs if len(known) == len(self.findings) > 0 else None
 
     @property
     def per_step(self) -> int | None:
-        if not self.work or any(one.share_of != PER_STEP for one in self.found):
+        if not self.work or any(finding.share_of != PER_STEP for finding in self.findings):
             return None
-        return round(sum(one.cost_ns for one in self.found) / self.work)
+        return round(sum(finding.cost_ns for finding in self.findings) / self.work)
 
 
 def was_looked_for(code: str, report: Report) -> bool:
     """Whether a report would have the finding if there were cause: its section is there and could judge."""
-    if any(one.code == code for one in report.findings):
+    if any(finding.code == code for finding in report.findings):
         return True
     slug = FOUND_IN.get(code)
     if all(section.slug != slug for section in report.sections):
@@ -184,9 +185,9 @@ def was_looked_for(code: str, report: Report) -> bool:
         return True
 
 
-def _seen(base: _Found, new: _Found) -> Seen:
-    if base.found and new.found:
+def _seen(base: _FindingsOfSide, new: _FindingsOfSide) -> Seen:
+    if base.findings and new.findings:
         return Seen.STAYED
-    if new.found:
+    if new.findings:
         return Seen.APPEARED if base.looked else Seen.ONLY_NEW
     return Seen.WENT_AWAY if new.looked else Seen.ONLY_BASE

@@ -51,15 +51,14 @@ class HostChanges:
         return tuple(change for change in self.changes if change.is_notable)
 
 
-def host(base: Side, new: Side) -> HostChanges:
+def compare_host(base: Side, new: Side) -> HostChanges:
     """CPU, memory, threads, storage and GPUs while the programs ran."""
     if why := why_not(base, new, "host", "host resources"):
         return HostChanges(why_not=why)
     sides = [_host_figures(side) for side in (base, new)]
     known = {key: words for figures in reversed(sides) for key, (words, _) in figures.items()}
     order = dict.fromkeys(key for figures in sides for key in figures)
-    changes = (HostChange(key, *known[key], *(_mean(side.get(key)) for side in sides)) for key in order)
-    return HostChanges(tuple(changes))
+    return HostChanges(tuple(HostChange(key, *known[key], *(_mean(side.get(key)) for side in sides)) for key in order))
 
 
 Figures = dict[str, tuple[tuple[str, Unit], list[float]]]
@@ -82,19 +81,20 @@ _SAMPLED_IN: Mapping[str, tuple[Unit, float]] = {
 
 
 def _host_figures(side: Side) -> Figures:
-    found: Figures = {}
+    figures: Figures = {}
     for report in side.reports:
         blocks = [block for section in report.sections if section.slug == "host" for block in section.blocks]
         for fact in (fact for block in blocks if isinstance(block, Facts) for fact in block.facts):
             if fact.key not in _ABOUT_SAMPLING:
-                _add(found, fact.key, fact.label, fact.unit, fact.value)
-        grids = (one for one in blocks if isinstance(one, Grid) and one.columns[:1] and one.columns[0].name == "metric")
-        for row in rows(next(grids, Grid((), ()))):
-            _add_metric(found, row)
-    return found
+                _add(figures, fact.key, fact.label, fact.unit, fact.value)
+        grids = (block for block in blocks if isinstance(block, Grid))
+        metrics = (table for table in grids if table.columns[:1] and table.columns[0].name == "metric")
+        for row in rows(next(metrics, Grid((), ()))):
+            _add_metric(figures, row)
+    return figures
 
 
-def _add_metric(found: Figures, row: Mapping[str, Value]) -> None:
+def _add_metric(figures: Figures, row: Mapping[str, Value]) -> None:
     sampled = str(row["unit"])
     unit, factor = _SAMPLED_IN.get(sampled, ("number", 1))
     words = " ".join(filter(None, (str(row["device"] or ""), str(row["metric"]))))
@@ -102,12 +102,12 @@ def _add_metric(found: Figures, row: Mapping[str, Value]) -> None:
     for column, which in (("mean", "mean"), ("max", "most")):
         value = row[column]
         amount = value * factor if isinstance(value, int | float) else None
-        _add(found, f"{row['device'] or 'host'}.{row['metric']}.{column}", f"{words}, {which}", unit, amount)
+        _add(figures, f"{row['device'] or 'host'}.{row['metric']}.{column}", f"{words}, {which}", unit, amount)
 
 
-def _add(found: Figures, key: str, label: str, unit: Unit, value: Value) -> None:
+def _add(figures: Figures, key: str, label: str, unit: Unit, value: Value) -> None:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        found.setdefault(key, ((label, unit), []))[1].append(float(value))
+        figures.setdefault(key, ((label, unit), []))[1].append(float(value))
 
 
 def _mean(figure: tuple[tuple[str, Unit], list[float]] | None) -> float | None:

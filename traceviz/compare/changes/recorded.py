@@ -1,4 +1,4 @@
-"""Whether both sides recorded what is to be compared: not recorded is said, and never the same as none."""
+"""Whether both sides recorded a section. What was not recorded is named, and never taken for zero."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from traceviz.compare.sides.sides import Side, grid
 from traceviz.report import Report
 
 
-def why_not(base: Side, new: Side, slug: str, what: str, title: str = "") -> str:
-    """Why a section cannot be compared: a side lacks it, or its grid ``title`` of steady steps; empty where it can."""
-    missing = {side.label: why for side in (base, new) if (why := _missing(side, slug, what))}
+def why_not(base: Side, new: Side, slug: str, events: str, title: str = "") -> str:
+    """Why a section cannot be compared; empty where it can.
+
+    Args:
+        base: One side.
+        new: The other.
+        slug: The section.
+        events: What it is about, in words.
+        title: Its grid of steady steps, where that is needed.
+    """
+    missing = {side.label: why for side in (base, new) if (why := _missing(side, slug, events))}
     if len(missing) == 2 and len(set(missing.values())) == 1:
-        return f"neither {base.label} nor {new.label} recorded {what}{_because(base, slug)}"
+        return f"neither {base.label} nor {new.label} recorded {events}{_because(base, slug)}"
     if missing:
         return "; ".join(f"{label} {why}" for label, why in missing.items())
     if not title:
@@ -18,17 +26,17 @@ def why_not(base: Side, new: Side, slug: str, what: str, title: str = "") -> str
     if not (base.steps and new.steps):
         return no_steps(base, new)
     older = [side.label for side in (base, new) if any(grid(report, slug, title) is None for report in side.reports)]
-    how = f"the report of {' and '.join(older)} does not tell of {what} per step: make it again from the trace"
-    return how if older else ""
+    why = f"the report of {' and '.join(older)} does not tell of {events} per step: make it again from the trace"
+    return why if older else ""
 
 
-def _missing(side: Side, slug: str, what: str) -> str:
+def _missing(side: Side, slug: str, events: str) -> str:
     """That a side did not record a section, with the reason that it gives; empty where it did."""
     count = len(_without(side, slug))
     if side.reports and not count:
         return ""
     of_runs = f" in {count} of its {len(side.reports)} runs" if count < len(side.reports) else ""
-    return f"did not record {what}{of_runs}{_because(side, slug)}"
+    return f"did not record {events}{of_runs}{_because(side, slug)}"
 
 
 def _without(side: Side, slug: str) -> list[Report]:
@@ -37,7 +45,8 @@ def _without(side: Side, slug: str) -> list[Report]:
 
 def _because(side: Side, slug: str) -> str:
     """The reasons that the reports of a side give, in brackets."""
-    reasons = dict.fromkeys(one.reason for report in _without(side, slug) for one in report.skipped if one.slug == slug)
+    skipped = (skip for report in _without(side, slug) for skip in report.skipped)
+    reasons = dict.fromkeys(skip.reason for skip in skipped if skip.slug == slug)
     return f" ({'; '.join(reasons)})" if reasons else ""
 
 

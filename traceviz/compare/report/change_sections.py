@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
-from traceviz.compare.changes.changes import Change, EventChange
+from traceviz.compare.changes.events import EventChange, Status
 from traceviz.compare.changes.findings import Seen
 from traceviz.compare.changes.host import HostChange
 from traceviz.compare.compare import Pair
@@ -44,7 +44,7 @@ def kernels(pair: Pair, per: str) -> Told:
     found = pair.kernels
     if found.base_ns is None:
         return [], found.why_not
-    counts = (Fact(status.value, f"{status} kernels", len(found.of(status)), "count") for status in Change)
+    counts = (Fact(status.value, f"{status} kernels", len(found.of(status)), "count") for status in Status)
     facts = (
         Fact("base_ns", "kernel time, base", found.base_ns, "ns"),
         Fact("new_ns", "kernel time, new", found.new_ns, "ns"),

@@ -1,0 +1,100 @@
+"""Functions of the CUDA API on both sides: shares of the capture's API time, and calls and time per steady step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from traceviz.compare.changes.events import EventChange, Status, changes_by_name, total_ns
+from traceviz.compare.changes.recorded import why_not
+from traceviz.compare.sides.sides import Side, grid, rows, whole
+from traceviz.report import IN_STEPS, Grid
+
+NOTABLE = 0.01
+"""Functions from this share of API time on, on either side, are worth a line."""
+NEVER = ("", 0.0)
+"""Domain and share of a function that a side never calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiChange:
+    """A function of the CUDA API on both sides.
+
+    Args:
+        name: Of the function.
+        domain: ``runtime`` or ``driver``.
+        base_share: Of the API time of the whole capture, start-up included, 0 to 1; as profilers print it.
+        new_share: The same of the new side.
+        steady: Calls and time per steady step; ``None`` where a side has no steady steps.
+    """
+
+    name: str
+    domain: str
+    base_share: float
+    new_share: float
+    steady: EventChange | None
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether it takes 1 % of the API time on either side."""
+        return max(self.base_share, self.new_share) >= NOTABLE
+
+
+@dataclass(frozen=True, slots=True)
+class ApiChanges:
+    """Functions of both sides, the largest share on either side first; API time per steady step where there are any."""
+
+    changes: tuple[ApiChange, ...] = ()
+    base_ns: int | None = None
+    new_ns: int | None = None
+    why_not: str = ""
+
+    @property
+    def notable(self) -> tuple[ApiChange, ...]:
+        """Functions that take 1 % of the API time on either side."""
+        return tuple(change for change in self.changes if change.is_notable)
+
+
+def compare_api(base: Side, new: Side) -> ApiChanges:
+    """The CUDA API side by side."""
+    if why := why_not(base, new, "cuda_api", "CUDA API calls"):
+        return ApiChanges(why_not=why)
+    before, after = api_shares(base), api_shares(new)
+    steady, totals = _api_in_steps(base, new)
+    changes = [
+        ApiChange(
+            name=name,
+            domain=(before.get(name) or after[name])[0],
+            base_share=before.get(name, NEVER)[1],
+            new_share=after.get(name, NEVER)[1],
+            steady=steady.get(name, _never_called(name)) if totals else None,
+        )
+        for name in dict.fromkeys((*before, *after))
+    ]
+    changes.sort(key=lambda change: (-max(change.base_share, change.new_share), change.name))
+    return ApiChanges(tuple(changes), *(totals or (None, None)))
+
+
+def _api_in_steps(base: Side, new: Side) -> tuple[dict[str, EventChange], tuple[int, int] | None]:
+    """Functions per steady step, and the time of all; nothing where a side has no steady steps to tell of."""
+    if why_not(base, new, "cuda_api", "CUDA API calls", IN_STEPS):
+        return {}, None
+    before, after = (side.events("cuda_api", group="domain") for side in (base, new))
+    changes = {change.name: change for change in changes_by_name(before, after)}
+    return changes, (round(total_ns(before.values())), round(total_ns(after.values())))
+
+
+def _never_called(name: str) -> EventChange:
+    """A function that is never called in steady steps."""
+    return EventChange(name, "", Fraction(0), Fraction(0), 0, 0, Status.SAME)
+
+
+def api_shares(side: Side) -> dict[str, tuple[str, float]]:
+    """Domain and share of API time by function, over the whole captures of all runs; empty where none was recorded."""
+    totals: dict[str, tuple[str, int]] = {}
+    for report in side.reports:
+        for row in rows(grid(report, "cuda_api", "") or Grid((), ())):
+            name = str(row["name"])
+            totals[name] = str(row["domain"]), totals.get(name, ("", 0))[1] + whole(row["total_ns"])
+    everything = sum(total for _, total in totals.values())
+    return {name: (domain, total / everything if everything else 0.0) for name, (domain, total) in totals.items()}

@@ -1,0 +1,122 @@
+"""Events of one name on both sides: what each amounts to per step, and what became of it.
+
+Times, calls and bytes are per steady step, or per unit of its work where sides are compared by that. Nanoseconds and
+bytes are whole numbers that add up to the side's own sum, rounded; calls are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from traceviz.compare.kernel_pairs import Events, How, Match, PerStep
+from traceviz.compare.sides.sides import apportioned
+
+SAME = 0.02
+"""A difference of less than this share of the base's time is none: the clock of a device moves it by as much."""
+
+
+class Status(StrEnum):
+    """What became of something that has a name."""
+
+    NEW = "new"
+    GONE = "gone"
+    FASTER = "faster"
+    SLOWER = "slower"
+    SAME = "same"
+    RENAMED = "renamed"
+
+
+@dataclass(frozen=True, slots=True)
+class EventChange:
+    """Events of one name on both sides, per steady step.
+
+    Args:
+        name: As the new side calls it; where it is gone, as the base did.
+        group: Family of a kernel, domain of a function, evidence for an input stage; empty where there is none.
+        base_calls: Exact. Zero for input stages that are not counted.
+        new_calls: The same of the new side.
+        base_ns: Whole; those of all changes add up to the base's sum.
+        new_ns: The same of the new side.
+        status: By time per step; ``renamed`` where another kernel took the work over, as family and calls tell.
+        was: Name on the base where that is another one.
+    """
+
+    name: str
+    group: str
+    base_calls: Fraction
+    new_calls: Fraction
+    base_ns: int
+    new_ns: int
+    status: Status
+    was: str = ""
+
+    @property
+    def difference_ns(self) -> int:
+        """Positive where the new side takes longer."""
+        return self.new_ns - self.base_ns
+
+    @property
+    def ratio(self) -> float | None:
+        """The difference as a share of the base; ``None`` where the base has none."""
+        return self.difference_ns / self.base_ns if self.base_ns else None
+
+
+def event_changes(matches: Sequence[Match], base: Events, new: Events) -> tuple[EventChange, ...]:
+    """A change of every match, the largest difference first."""
+    before = [_merged(base, match.base) for match in matches]
+    after = [_merged(new, match.new) for match in matches]
+    whole_before, whole_after = _whole_ns(before), _whole_ns(after)
+    changes = [
+        EventChange(
+            name=(match.new or match.base)[0],
+            group=after[index].group or before[index].group,
+            base_calls=before[index].calls,
+            new_calls=after[index].calls,
+            base_ns=whole_before[index],
+            new_ns=whole_after[index],
+            status=_status(match, before[index].ns, after[index].ns),
+            was=match.base[0] if match.how in {How.BASE_NAME, How.FAMILY} else "",
+        )
+        for index, match in enumerate(matches)
+    ]
+    return tuple(sorted(changes, key=lambda change: (-abs(change.difference_ns), -change.base_ns, change.name)))
+
+
+def changes_by_name(base: Events, new: Events) -> tuple[EventChange, ...]:
+    """A change of every name; the same name on both sides is the same event."""
+    matches = [
+        Match((name,) * (name in base), (name,) * (name in new), How.NAME if name in base and name in new else How.NOT)
+        for name in dict.fromkeys((*base, *new))
+    ]
+    return event_changes(matches, base, new)
+
+
+def total_ns(events: Iterable[PerStep]) -> Fraction:
+    """Time of all events, exact."""
+    return sum((event.ns for event in events), Fraction(0))
+
+
+def _merged(events: Events, names: Iterable[str]) -> PerStep:
+    parts = [events[name] for name in names]
+    calls = sum((part.calls for part in parts), Fraction(0))
+    return PerStep(calls, total_ns(parts), parts[0].group if parts else "")
+
+
+def _whole_ns(events: Sequence[PerStep]) -> list[int]:
+    """Whole nanoseconds that add up to the rounded sum."""
+    return apportioned([event.ns for event in events], round(total_ns(events)))
+
+
+def _status(match: Match, base_ns: Fraction, new_ns: Fraction) -> Status:
+    if not match.base:
+        return Status.NEW
+    if not match.new:
+        return Status.GONE
+    if match.how == How.FAMILY:
+        return Status.RENAMED
+    if abs(new_ns - base_ns) < SAME * base_ns or new_ns == base_ns:
+        return Status.SAME
+    return Status.SLOWER if new_ns > base_ns else Status.FASTER

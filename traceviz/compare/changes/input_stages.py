@@ -1,0 +1,75 @@
+"""Stages of the input pipeline of both sides, by the time that steps waited in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from traceviz.compare.changes.events import EventChange, changes_by_name
+from traceviz.compare.changes.recorded import no_steps, why_not
+from traceviz.compare.kernel_pairs import Events, PerStep
+from traceviz.compare.sides.sides import Side, rows, whole
+from traceviz.report import Grid, Report
+from traceviz.units import Value
+
+_STAGE_COLUMNS = frozenset({"stage", "kind", "self_ns", "path"})
+"""Columns of the grid of stages; grids of what happens inside one have no path."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageChanges:
+    """Stages of the input pipeline, by the time that steps waited in each, the largest difference first.
+
+    Args:
+        changes: ``group`` is the evidence (tf.data, NVTX range, ...); calls are not counted.
+        base_share: Share of step time that waits for input; ``None`` where it was not measured.
+        new_share: The same of the new side.
+        why_not: Why stages cannot be compared; empty where they can.
+    """
+
+    changes: tuple[EventChange, ...] = ()
+    base_share: float | None = None
+    new_share: float | None = None
+    why_not: str = ""
+
+
+def compare_stages(base: Side, new: Side) -> StageChanges:
+    """Stages of the input pipeline by name."""
+    why = why_not(base, new, "input_pipeline", "the input pipeline")
+    unsure = [side.label for side in (base, new) if not sees_input(side)]
+    if not why and unsure:
+        why = f"the wait for input cannot be told in {' and '.join(unsure)}"
+    if not why and not (base.steps and new.steps):
+        why = no_steps(base, new)
+    if why:
+        return StageChanges(why_not=why)
+    before, after = (side.mean("input_pipeline", "input_share") for side in (base, new))
+    return StageChanges(changes_by_name(_stages(base), _stages(new)), before, after)
+
+
+def sees_input(side: Side) -> bool:
+    """Whether the wait for input was measured in every run: a verdict of "cannot judge" is none.
+
+    Where steps are told by classes, it is one of them; without it the report can only say that there is little time in
+    which input could be waited for.
+    """
+    verdicts = side.facts("input_pipeline", "verdict")
+    judged = len(verdicts) == len(side.reports) and not {"cannot judge", "possibly input-bound"} & set(verdicts)
+    return judged and (not side.classes or "input_wait" in side.measured)
+
+
+def _stages(side: Side) -> Events:
+    stages: dict[str, PerStep] = {}
+    for report in side.reports:
+        for row in _stage_rows(report):
+            name, waited = str(row["stage"]), side.per_step(whole(row["self_ns"]))
+            before = stages[name].ns if name in stages else Fraction(0)
+            stages[name] = PerStep(Fraction(0), before + waited, str(row["kind"]))
+    return stages
+
+
+def _stage_rows(report: Report) -> list[dict[str, Value]]:
+    blocks = (block for section in report.sections if section.slug == "input_pipeline" for block in section.blocks)
+    grids = (block for block in blocks if isinstance(block, Grid))
+    stages = (table for table in grids if {column.name for column in table.columns} >= _STAGE_COLUMNS)
+    return rows(next(stages, Grid((), ())))

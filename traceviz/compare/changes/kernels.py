@@ -1,0 +1,82 @@
+"""Kernels of both sides: by name, and what has no match by the work that it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from traceviz.compare.changes.events import EventChange, Status, event_changes, total_ns
+from traceviz.compare.changes.recorded import why_not
+from traceviz.compare.kernel_pairs import Events, How, Match, PerStep, matches
+from traceviz.compare.sides.sides import Side
+from traceviz.report import IN_STEPS
+from traceviz.units import format_ratio
+
+IN_COMMON = 0.1
+"""With less than this share of kernel time in kernels of both sides, there is nothing to compare by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelChanges:
+    """Kernels of both sides, the largest difference first.
+
+    Args:
+        changes: Empty where ``why_not`` says so, or where neither side ran any.
+        base_ns: Kernel time per step, summed over streams; ``None`` where it was not recorded.
+        new_ns: The same of the new side.
+        common: Share of the kernel time of both sides in kernels of both, whatever family the others have; ``None``
+            where there is no kernel time.
+        why_not: Why kernels cannot be compared; empty where they can.
+    """
+
+    changes: tuple[EventChange, ...] = ()
+    base_ns: int | None = None
+    new_ns: int | None = None
+    common: float | None = None
+    why_not: str = ""
+
+    def of(self, *status: Status) -> tuple[EventChange, ...]:
+        """Changes of these kinds."""
+        return tuple(change for change in self.changes if change.status in status)
+
+
+def compare_kernels(base: Side, new: Side) -> KernelChanges:
+    """Kernels by name; what has no match by the work that it does (:mod:`traceviz.compare.kernel_pairs`)."""
+    if why := why_not(base, new, "kernels", "kernels", IN_STEPS):
+        return KernelChanges(why_not=why)
+    pairs = match_kernels(base, new)
+    before, after = base.kernels, new.kernels
+    common = common_share(pairs, before, after)
+    formats = [side.run_fact("format") for side in (base, new)]
+    why = ""
+    if common is not None and common < IN_COMMON and set(formats[0]) != set(formats[1]):
+        named = " and ".join(", ".join(names) or "an unknown format" for names in formats)
+        why = (
+            f"cannot compare kernels: only {format_ratio(common)} of kernel time is in kernels of both sides, and "
+            f"{named} may call the same ones differently"
+        )
+    changes = () if why else event_changes(pairs, before, after)
+    return KernelChanges(changes, round(total_ns(before.values())), round(total_ns(after.values())), common, why)
+
+
+def match_kernels(base: Side, new: Side) -> tuple[Match, ...]:
+    """Kernels of both sides; calls are compared per step, whatever work a step does."""
+    return matches(*(_per_step(side.kernels, side.per) for side in (base, new)))
+
+
+def _per_step(events: Events, units: Fraction) -> Events:
+    """Events per step, from those per unit of work; a step does ``units`` of it."""
+    return {name: PerStep(event.calls * units, event.ns * units, event.group) for name, event in events.items()}
+
+
+def common_share(pairs: Iterable[Match], base: Events, new: Events) -> float | None:
+    """Share of the time of both sides in kernels that both have; ``None`` where there is no time.
+
+    Those that only do the same work (:attr:`How.FAMILY`) are not the same kernels.
+    """
+    both = [match for match in pairs if match.how < How.FAMILY]
+    shared = total_ns(base[name] for match in both for name in match.base)
+    shared += total_ns(new[name] for match in both for name in match.new)
+    total = total_ns(base.values()) + total_ns(new.values())
+    return float(shared / total) if total else None

@@ -9,7 +9,7 @@ from tests.compare.sides_of import side
 from tests.conftest import REPOSITORY
 from traceviz.analyses.derived import host_classes as host
 from traceviz.analyses.steps.bases import kineto as kineto_basis
-from traceviz.analyses.steps.bases import xprof as foreign_basis
+from traceviz.analyses.steps.bases import xprof as xprof_basis
 from traceviz.compare.classes import CLASS_KEYS
 from traceviz.compare.effect import Effect
 from traceviz.compare.judge import Judgement, judge
@@ -396,7 +396,7 @@ def test_each_of_several_sides_has_to_pass_and_is_named():
 
 
 def test_classes_are_those_of_every_basis():
-    keys = [c.key for c in (*host.CLASSES, *foreign_basis.CLASSES, *kineto_basis.CLASSES)]
+    keys = [c.key for c in (*host.CLASSES, *xprof_basis.CLASSES, *kineto_basis.CLASSES)]
     assert sorted(CLASS_KEYS) == sorted(set(keys))
 
 

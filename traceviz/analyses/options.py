@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from traceviz.errors import UsageError
+
+OURS = "traceviz"
+"""The basis with the classes of this program."""
+
+BASES: tuple[str, ...] = (OURS, "tensorboard", "xprof", "kineto")
+"""Values of the option ``--basis``: whose classes break the steps down."""
+
 
 @dataclass(frozen=True, slots=True)
 class AnalysisOptions:
@@ -12,9 +20,20 @@ class AnalysisOptions:
     Args:
         step_marker: Regular expression of the NVTX ranges or framework annotations that are steps.
         input_range: Regular expression of the NVTX ranges or framework annotations in which input is loaded.
-        basis: Whose classes break the steps down: ``traceviz``, or those of another tool that users compare with.
+        basis: Whose classes break the steps down, one of :data:`BASES`: ours, or those of another tool that users
+            compare with.
     """
 
     step_marker: str | None = None
     input_range: str | None = None
-    basis: str = "traceviz"
+    basis: str = OURS
+
+
+def check_basis(name: str) -> None:
+    """Check that there is a basis of that name.
+
+    Raises:
+        UsageError: there is none; the error lists those that exist.
+    """
+    if name not in BASES:
+        raise UsageError.unknown("basis", name, BASES)

@@ -156,14 +156,14 @@ def analysis_options(step_marker: str | None, input_range: str | None, basis: st
         UsageError: a pattern is none, or there is no such basis.
     """
     from traceviz.analyses.derived.steps import valid_pattern
-    from traceviz.analyses.steps.bases.xprof import basis_named
+    from traceviz.analyses.options import check_basis
     from traceviz.api import AnalysisOptions
     from traceviz.errors import UsageError
 
     for option, pattern in (("--step-marker", step_marker), ("--input-range", input_range)):
         if pattern is not None and not (pattern and valid_pattern(pattern)):
             raise UsageError(f"{option} {pattern!r} is not a regular expression.")
-    basis_named(basis)  # an unknown name is reported before the work, not after
+    check_basis(basis)  # an unknown name is reported before the work, not after
     return AnalysisOptions(step_marker, input_range, basis)
 
 

@@ -13,20 +13,12 @@ from traceviz.analyses.derived.host_classes import CLASS_TABLES, CLASSES, LABELS
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.step_words import why_no_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.steps.bases import kineto as kineto_basis
-from traceviz.analyses.steps.bases.kineto import KinetoSteps, kineto_steps
+from traceviz.analyses.options import OURS, check_basis
+from traceviz.analyses.steps.bases import kineto, xprof
+from traceviz.analyses.steps.bases.kineto import KINETO, KinetoSteps, kineto_steps
 from traceviz.analyses.steps.bases.kineto_section import kineto_blocks
-from traceviz.analyses.steps.bases.xprof import (
-    KINETO,
-    NO_STEPS,
-    OURS,
-    Basis,
-    ForeignSteps,
-    basis_named,
-    foreign_steps,
-    unusable,
-)
-from traceviz.analyses.steps.bases.xprof_section import foreign_blocks
+from traceviz.analyses.steps.bases.xprof import XPROF_RULES, XprofRules, XprofSteps, xprof_steps
+from traceviz.analyses.steps.bases.xprof_section import xprof_blocks
 from traceviz.report import BY_STEP, Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import counted, format_ns
 
@@ -64,7 +56,7 @@ class Breakdown:
 
 
 @dataclass(frozen=True, slots=True)
-class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps | KinetoSteps]):
+class BreakdownAnalysis(Analysis[Breakdown | XprofSteps | KinetoSteps]):
     """Exclusive classes of steady step time, by the priority of :data:`traceviz.analyses.derived.host_classes.CLASSES`.
 
     Where the user asks for the classes of another program, those: see :mod:`traceviz.analyses.steps.bases.xprof` and
@@ -76,44 +68,43 @@ class BreakdownAnalysis(Analysis[Breakdown | ForeignSteps | KinetoSteps]):
     needs: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[tuple[str, ...]] = CLASS_TABLES
 
-    def run(self, trace: TraceView) -> Breakdown | ForeignSteps | KinetoSteps | Skipped:
+    def run(self, trace: TraceView) -> Breakdown | XprofSteps | KinetoSteps | Skipped:
         """Overlap the classes with the steady steps.
 
         Raises:
             UsageError: the options name a basis that does not exist.
         """
-        basis = basis_named(trace.options.basis)
-        if basis is not None:
-            return self._foreign(trace, basis)
-        if trace.options.basis == KINETO:
-            return self._kineto(trace)
+        basis = trace.options.basis
+        check_basis(basis)
+        if basis in XPROF_RULES:
+            return self._by_xprof(trace, XPROF_RULES[basis])
+        if basis == KINETO:
+            return self._by_kineto(trace)
         if not steady_time(trace):
             return self.skipped(f"{why_no_steps(trace)[0]}, so there is no step time to break down")
         host_only = "host_ops" in trace.tables and not trace.has_device_tables and not trace.tables.rows("devices")
         return Breakdown(step_classes(trace), measured(trace), host_only, ranks=len(steady_time(trace)))
 
-    def _foreign(self, trace: TraceView, basis: Basis) -> ForeignSteps | Skipped:
-        reason = unusable(trace, basis)
-        if reason:
+    def _by_xprof(self, trace: TraceView, rules: XprofRules) -> XprofSteps | Skipped:
+        if reason := xprof.unusable(trace, rules):
             return self.skipped(reason)
-        found = foreign_steps(trace, basis)
-        if found.frame.is_empty():
-            return self.skipped(f"{basis.name} finds no steps and says: “{NO_STEPS}” Use --basis {OURS}")
-        return found
+        steps = xprof_steps(trace, rules)
+        if not steps.count:
+            return self.skipped(f"{rules.name} finds no steps and says: “{xprof.NO_STEPS}” Use --basis {OURS}")
+        return steps
 
-    def _kineto(self, trace: TraceView) -> KinetoSteps | Skipped:
-        reason = kineto_basis.unusable(trace)
-        if reason:
+    def _by_kineto(self, trace: TraceView) -> KinetoSteps | Skipped:
+        if reason := kineto.unusable(trace):
             return self.skipped(reason)
-        found = kineto_steps(trace)
-        return found if found.frame.height else self.skipped(f"{KINETO} finds neither steps nor operators")
+        steps = kineto_steps(trace)
+        return steps if steps.count else self.skipped(f"{KINETO} finds neither steps nor operators")
 
-    def describe(self, result: Breakdown | ForeignSteps | KinetoSteps) -> Section:
+    def describe(self, result: Breakdown | XprofSteps | KinetoSteps) -> Section:
         """One stacked bar, and the table behind it."""
         if isinstance(result, KinetoSteps):
             return Section(self.slug, self.title, kineto_blocks(result))
-        if isinstance(result, ForeignSteps):
-            return Section(self.slug, self.title, foreign_blocks(result))
+        if isinstance(result, XprofSteps):
+            return Section(self.slug, self.title, xprof_blocks(result))
         total = result.step_ns
         shown = [c for c in CLASSES if c.key in result.measured or result.times[c.key]]
         bars = tuple(Bar(c.key, c.label, result.times[c.key], _share(result.times[c.key], total)) for c in shown)

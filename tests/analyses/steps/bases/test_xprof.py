@@ -7,9 +7,10 @@ import pytest
 from tests.analyses.builders import tables, trace
 from traceviz import api
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.options import AnalysisOptions
+from traceviz.analyses.options import BASES, OURS, AnalysisOptions
 from traceviz.analyses.run import analyze
-from traceviz.analyses.steps.bases.xprof import CLASSES, basis_named, foreign_steps
+from traceviz.analyses.steps.bases.kineto import KINETO
+from traceviz.analyses.steps.bases.xprof import CLASSES, XPROF_RULES, xprof_steps
 from traceviz.analyses.steps.bases.xprof_sentences import Shares, conclusion, statements
 from traceviz.analyses.steps.breakdown import BreakdownAnalysis
 from traceviz.errors import UsageError
@@ -32,7 +33,7 @@ def kernel(start, dur, name="sgemm", group=0, correlation=1, **more):
 
 
 def steps(basis, **literals):
-    return foreign_steps(trace(**literals), basis_named(basis)).frame.to_dicts()
+    return xprof_steps(trace(**literals), XPROF_RULES[basis]).frame.to_dicts()
 
 
 def classes(basis, **literals):
@@ -297,5 +298,9 @@ def test_steps_that_a_time_window_cut_are_left_out_and_2_whole_ones_stay(basis):
         devices=[],
     )
     view = TraceView(select(whole, Selection(start_ns=500, end_ns=3500)))
-    found = foreign_steps(view, basis_named(basis)).frame
+    found = xprof_steps(view, XPROF_RULES[basis]).frame
     assert found.select("step", "step_ns").rows() == [("train 1", 1000), ("train 2", 1000)]
+
+
+def test_the_option_knows_every_basis():
+    assert set(BASES) == {OURS, *XPROF_RULES, KINETO}

@@ -1,4 +1,4 @@
-"""The foreign sweep: ties, precedence, the defect with instants, against a loop that follows the rules one by one."""
+"""The sweep of the TensorFlow profiler: ties, precedence, instants; against a loop following the rules one by one."""
 
 from itertools import pairwise
 

@@ -30,7 +30,11 @@ import polars as pl
 from traceviz.analyses.derived.frames import end_ns, intervals
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.steps.bases.kineto_clues import Clues, GpuFigures, clues, gpu_figures
+from traceviz.analyses.steps.bases.section import BasisClass, BasisSteps
 from traceviz.intervals import IntervalSet
+
+KINETO = "kineto"
+"""Name of the basis."""
 
 TITLE = "PyTorch's TensorBoard plugin"
 
@@ -39,17 +43,9 @@ FORMAT = "kineto"
 
 
 @dataclass(frozen=True, slots=True)
-class KinetoClass:
-    """A class of step time: its key here, and its name there.
+class KinetoClass(BasisClass):
+    """A class; one ``of_device`` is shown only where a device or the CUDA API was recorded."""
 
-    Args:
-        key: Key.
-        label: Name.
-        of_device: Whether the plugin shows it only where a device or the CUDA API was recorded.
-    """
-
-    key: str
-    label: str
     of_device: bool = False
 
 
@@ -85,32 +81,21 @@ _KEPT = 0.8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KinetoSteps:
-    """Steps as the plugin sees them.
+class KinetoSteps(BasisSteps):
+    """Steps as the plugin sees them, in order of time.
 
     Args:
-        frame: One row per process and step, in order of time: ``process_id, step`` (its number as text), ``start_ns,
-            step_ns``, and one column of nanoseconds per key of :data:`CLASSES`; their sum is ``step_ns``.
+        frame: See :class:`BasisSteps`, with the keys of :data:`CLASSES`; names of steps are their numbers.
         classes: The classes that it shows of this trace.
         gpus: Its figures of each GPU.
         clues: What its recommendations rest on besides.
         marked: Whether the trace marks steps.
     """
 
-    frame: pl.DataFrame
     classes: tuple[KinetoClass, ...]
     gpus: tuple[GpuFigures, ...]
     clues: Clues
     marked: bool
-
-    def total(self, column: str) -> int:
-        """Sum of a column over all steps."""
-        return int(self.frame[column].sum())
-
-    def share(self, key: str) -> float:
-        """Class ``key`` as a share (0 to 1) of all step time."""
-        whole = self.total("step_ns")
-        return self.total(key) / whole if whole else 0.0
 
 
 def unusable(trace: TraceView) -> str | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from traceviz.analyses.steps.bases.kineto import CLASSES, COMMUNICATION, TITLE, KinetoClass, KinetoSteps
+from traceviz.analyses.steps.bases.kineto import CLASSES, COMMUNICATION, KINETO, TITLE, KinetoClass, KinetoSteps
 from traceviz.analyses.steps.bases.kineto_clues import FullMemory
-from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Row
-from traceviz.units import counted, format_ns
+from traceviz.analyses.steps.bases.section import basis_blocks, class_totals
+from traceviz.report import Block, Column, Fact, Grid, Row
 
 MUCH_LOADING, MUCH_COMMUNICATION = 0.05, 0.1
 """Shares of step time above which it recommends something."""
@@ -41,22 +41,27 @@ _GPU_COLUMNS = (
 
 
 def kineto_blocks(steps: KinetoSteps) -> tuple[Block, ...]:
-    """Facts, one stacked bar, the average step, every step, the GPUs, and what the plugin recommends."""
-    whole, count = steps.total("step_ns"), steps.frame.height
-    totals = [(c, steps.total(c.key), steps.share(c.key)) for c in steps.classes]
-    bars = tuple(Bar(c.key, c.label, total, share) for c, total, share in totals if total)
-    rows: tuple[Row, ...] = tuple((c.key, c.label, round(total / count), share, total) for c, total, share in totals)
-    advice = tuple(recommendations(steps))
-    in_words = f"time of {counted(count, 'step')} by the rules of kineto ({format_ns(whole)})"
+    """The average step, every step, the GPUs, and what the plugin recommends."""
+    totals = class_totals(steps, steps.classes)
+    rows: tuple[Row, ...] = tuple((t.key, t.label, t.per_step_ns, t.share, t.total_ns) for t in totals)
     gpus = (Grid(_GPU_COLUMNS, _gpu_rows(steps), title="GPUs"),) if steps.gpus else ()
-    return (
-        Facts(_facts(steps, advice), audience="machine"),
-        Prose(f"Classes by the rules of {TITLE}, not ours: {_BLIND}.{'' if steps.marked else _UNMARKED}"),
-        Bars("Step time", in_words, "ns", bars),
-        Grid(_CLASS_COLUMNS, rows, title="Average step"),
-        Grid(_step_columns(steps), _step_rows(steps), title="Steps"),
-        *gpus,
-        Prose(f"Its recommendations: “{' '.join(advice) or 'N/A'}”"),
+    advice = " ".join(recommendations(steps))
+    return basis_blocks(
+        name=KINETO,
+        remark=f"{TITLE}, not ours: {_BLIND}.{'' if steps.marked else _UNMARKED}",
+        steps=steps,
+        totals=totals,
+        facts=(
+            Fact("average_step_ns", "average step", round(steps.total("step_ns") / steps.count), "ns"),
+            Fact("recommendations", "recommendations", advice),
+            *(Fact(f"{c.key}_share", c.label, steps.share(c.key), "ratio") for c in CLASSES),
+        ),
+        grids=(
+            Grid(_CLASS_COLUMNS, rows, title="Average step"),
+            Grid(_step_columns(steps), steps.rows(CLASSES), title="Steps"),
+            *gpus,
+        ),
+        conclusion=f"Its recommendations: “{advice or 'N/A'}”",
     )
 
 
@@ -112,18 +117,6 @@ def _of_memory(full: FullMemory) -> str:
     )
 
 
-def _facts(steps: KinetoSteps, advice: tuple[str, ...]) -> tuple[Fact, ...]:
-    whole, count = steps.total("step_ns"), steps.frame.height
-    return (
-        Fact("basis", "basis", "kineto"),
-        Fact("step_ns", "step time", whole, "ns"),
-        Fact("steps", "steps", count, "count"),
-        Fact("average_step_ns", "average step", round(whole / count), "ns"),
-        Fact("recommendations", "recommendations", " ".join(advice)),
-        *(Fact(f"{c.key}_share", c.label, steps.share(c.key), "ratio") for c in CLASSES),
-    )
-
-
 def _step_columns(steps: KinetoSteps) -> tuple[Column, ...]:
     """Columns of each step; for people, only those of the classes that the plugin shows."""
     several = steps.frame["process_id"].n_unique() > 1
@@ -136,15 +129,11 @@ def _step_columns(steps: KinetoSteps) -> tuple[Column, ...]:
     )
 
 
-def _importance(steps: KinetoSteps, found: KinetoClass) -> int:
+def _importance(steps: KinetoSteps, shown: KinetoClass) -> int:
     """What the plugin does not show is for machines; copies and fills are the first to go on a narrow page."""
-    if found not in steps.classes:
+    if shown not in steps.classes:
         return 9
-    return 2 if found.key in {"memcpy", "memset"} else 1
-
-
-def _step_rows(steps: KinetoSteps) -> tuple[Row, ...]:
-    return tuple(steps.frame.select("step", "process_id", "start_ns", "step_ns", *(c.key for c in CLASSES)).rows())
+    return 2 if shown.key in {"memcpy", "memset"} else 1
 
 
 def _gpu_rows(steps: KinetoSteps) -> tuple[Row, ...]:

@@ -13,7 +13,9 @@ Neither recognises the names that CUPTI gives copies: a copy counts as device co
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -21,20 +23,19 @@ import polars as pl
 from traceviz import schema
 from traceviz.analyses.derived.frames import end_ns
 from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.options import OURS
+from traceviz.analyses.steps.bases.section import BasisClass, BasisSteps
 from traceviz.analyses.steps.bases.xprof_sweep import Spans, sweep
-from traceviz.errors import UsageError
 from traceviz.intervals import Array
 from traceviz.tables import ANNOTATED_STEPS_NOTE
 
-OURS = "traceviz"
-
 
 @dataclass(frozen=True, slots=True)
-class Basis:
-    """Rules of another program.
+class XprofRules:
+    """Rules of one version of the profiler.
 
     Args:
-        name: Its name on the command line.
+        name: Name of the basis.
         title: The program and its version, for people.
         merges_host: Whether events of the host count although the capture has a device.
         knows_stages: Whether annotated stages of an input pipeline count as input, besides tf.data's ``GetNext``.
@@ -57,8 +58,8 @@ _CPU_BLIND = (
     "the time after it into host compute"
 )
 
-FOREIGN: tuple[Basis, ...] = (
-    Basis(
+_RULES = (
+    XprofRules(
         name="tensorboard",
         title="TensorBoard's profiler plugin, as of TensorFlow 2.12",
         merges_host=True,
@@ -68,7 +69,7 @@ FOREIGN: tuple[Basis, ...] = (
         "awaited before counts nowhere, and copies count as device compute",
         blind_without_device=_CPU_BLIND,
     ),
-    Basis(
+    XprofRules(
         name="xprof",
         title="xprof 2.24",
         merges_host=False,
@@ -79,21 +80,14 @@ FOREIGN: tuple[Basis, ...] = (
         blind_without_device=_CPU_BLIND,
     ),
 )
-"""Foreign rules, by name."""
-
-KINETO = "kineto"
-"""Name of the rules of :mod:`traceviz.analyses.steps.bases.kineto`, whose classes are others."""
-
-CHOICES: tuple[str, ...] = (OURS, *(basis.name for basis in FOREIGN), KINETO)
-"""Values of the option ``--basis``."""
+XPROF_RULES: Mapping[str, XprofRules] = MappingProxyType({rules.name: rules for rules in _RULES})
+"""Rules by name of the basis."""
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignClass:
-    """A class of step time: its key here, and its column heading there."""
+class XprofClass(BasisClass):
+    """A class, and the kinds of events whose time it is."""
 
-    key: str
-    label: str
     kinds: tuple[int, ...]
 
 
@@ -102,17 +96,17 @@ DEVICE_COMPUTE = 7
 """Kinds of events in order of precedence. Original kinds that nothing here leads to are left out."""
 _MARKER, _IGNORED = -1, -2
 
-CLASSES: tuple[ForeignClass, ...] = (
-    ForeignClass("device_compute", "Device compute", (DEVICE_COMPUTE,)),
-    ForeignClass("device_to_device", "Device to device", ()),
-    ForeignClass("device_collectives", "Device collective communication", (COLLECTIVES,)),
-    ForeignClass("host_compute", "Host compute", (HOST_COMPUTE,)),
-    ForeignClass("kernel_launch", "Kernel launch", (HOST_PREPARE,)),
-    ForeignClass("infeed", "Input", (WAIT_INPUT, HOST_TO_DEVICE)),
-    ForeignClass("outfeed", "Output", ()),
-    ForeignClass("compile", "Compilation", ()),
-    ForeignClass("other", "All others", (UNKNOWN,)),
-    ForeignClass("host_to_host", "Host to host", (HOST_TO_HOST,)),
+CLASSES: tuple[XprofClass, ...] = (
+    XprofClass("device_compute", "Device compute", (DEVICE_COMPUTE,)),
+    XprofClass("device_to_device", "Device to device", ()),
+    XprofClass("device_collectives", "Device collective communication", (COLLECTIVES,)),
+    XprofClass("host_compute", "Host compute", (HOST_COMPUTE,)),
+    XprofClass("kernel_launch", "Kernel launch", (HOST_PREPARE,)),
+    XprofClass("infeed", "Input", (WAIT_INPUT, HOST_TO_DEVICE)),
+    XprofClass("outfeed", "Output", ()),
+    XprofClass("compile", "Compilation", ()),
+    XprofClass("other", "All others", (UNKNOWN,)),
+    XprofClass("host_to_host", "Host to host", (HOST_TO_HOST,)),
 )
 """In the order of the original's columns; it has none for the last, so that its columns may not add up to the step."""
 
@@ -137,61 +131,39 @@ _EVENT = ("process_id", "group_id", "start_ns", "end_ns")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ForeignSteps:
-    """Steps as the other program sees them.
+class XprofSteps(BasisSteps):
+    """Steps as the profiler sees them: ``frame`` has a row per process and group, and the column ``group_id``, too.
 
     Args:
-        basis: The rules.
+        frame: See :class:`BasisSteps`, with the keys of :data:`CLASSES`.
+        rules: The rules.
         has_device: Whether the capture has a device.
-        frame: One row per step, by process and group: ``process_id, group_id, step`` (its name), ``start_ns,
-            step_ns``, and one column of nanoseconds per key of :data:`CLASSES`; their sum is ``step_ns``.
         tf_data: Whether the trace has iterators of tf.data.
         near: Whether the groups begin with markers that the program does not know: its own groups may differ.
     """
 
-    basis: Basis
+    rules: XprofRules
     has_device: bool
-    frame: pl.DataFrame
     tf_data: bool
     near: bool = False
 
-    def total(self, column: str) -> int:
-        """Sum of a column over all steps."""
-        return int(self.frame[column].sum())
 
-    def share(self, key: str) -> float:
-        """Class ``key`` as a share (0 to 1) of all step time."""
-        whole = self.total("step_ns")
-        return self.total(key) / whole if whole else 0.0
-
-
-def basis_named(name: str) -> Basis | None:
-    """The rules of that name in :data:`FOREIGN`; ``None`` for our own, and for :data:`KINETO`.
-
-    Raises:
-        UsageError: there are no such rules; the error lists those that exist.
-    """
-    if name not in CHOICES:
-        raise UsageError.unknown("basis", name, CHOICES)
-    return next((basis for basis in FOREIGN if basis.name == name), None)
-
-
-def unusable(trace: TraceView, basis: Basis) -> str | None:
+def unusable(trace: TraceView, rules: XprofRules) -> str | None:
     """Why these rules cannot be applied to the trace, or ``None``."""
     if trace.has_tpu:
-        return f"what {basis.name} says of a TPU's steps is not reproduced; use --basis {OURS}"
+        return f"what {rules.name} says of a TPU's steps is not reproduced; use --basis {OURS}"
     if not _has_groups(trace):
         return (
-            f"{basis.name} breaks down what TensorFlow or JAX ran in marked steps, and this trace links no events to "
+            f"{rules.name} breaks down what TensorFlow or JAX ran in marked steps, and this trace links no events to "
             f"such steps; use --basis {OURS}"
         )
     if _has_unknown_markers(trace) and not _has_gpu(trace):
-        return f"{basis.name} does not know what marks the steps of this trace: “{NO_STEPS}” Use --basis {OURS}"
+        return f"{rules.name} does not know what marks the steps of this trace: “{NO_STEPS}” Use --basis {OURS}"
     return None
 
 
-def foreign_steps(trace: TraceView, basis: Basis) -> ForeignSteps:
-    """Break down the steps of ``trace`` by the rules of ``basis``.
+def xprof_steps(trace: TraceView, rules: XprofRules) -> XprofSteps:
+    """Break down the steps of ``trace`` by ``rules``.
 
     A step is a group of events that the framework linked. Its time is that of the longest marker of the host; where
     a device worked for it, the longest uninterrupted run of its device events instead, unless the marker encloses it.
@@ -200,21 +172,21 @@ def foreign_steps(trace: TraceView, basis: Basis) -> ForeignSteps:
     """
     device = _device_events(trace)
     has_device = _has_gpu(trace)
-    host = _host_events(trace, basis, has_device=has_device)
+    host = _host_events(trace, rules, has_device=has_device)
     cut = _cut_groups(trace, pl.concat([part.select(_EVENT) for part in (device, host)]))
     if has_device:
         grouped = device.select("group_id").unique()
-        host = host.join(grouped, on="group_id", how="semi") if basis.merges_host else host.clear()
+        host = host.join(grouped, on="group_id", how="semi") if rules.merges_host else host.clear()
     markers = host.filter(pl.col("kind") == _MARKER)
     counted = device.filter(pl.col("linked")).select(*_EVENT, "kind")
     events = pl.concat([counted, host.filter(pl.col("kind") > UNKNOWN)])
     steps = _step_times(_longest(markers), _longest(_device_runs(device)))
     frame = _broken_down(steps, events, DEVICE_COMPUTE if has_device else HOST_COMPUTE)
     frame = frame.join(cut, on="group_id", how="anti", maintain_order="left")
-    if basis.drops_edges:
+    if rules.drops_edges:
         frame = frame.filter(~_is_edge())
-    named = _named(trace, frame, host_names=not has_device or basis.merges_host)
-    return ForeignSteps(basis, has_device, named, _tf_data(trace), _has_unknown_markers(trace))
+    named = _named(trace, frame, host_names=not has_device or rules.merges_host)
+    return XprofSteps(named, rules, has_device, _tf_data(trace), _has_unknown_markers(trace))
 
 
 def _cut_groups(trace: TraceView, events: pl.DataFrame) -> pl.DataFrame:
@@ -254,18 +226,18 @@ def _device_events(trace: TraceView) -> pl.DataFrame:
     )
 
 
-def _host_events(trace: TraceView, basis: Basis, *, has_device: bool) -> pl.DataFrame:
+def _host_events(trace: TraceView, rules: XprofRules, *, has_device: bool) -> pl.DataFrame:
     """Grouped operations and API calls of the host with their ``kind``; markers among them."""
     calls = trace.frame("cuda_api", "process_id", "group_id", "start_ns", "dur_ns")
     launch = HOST_PREPARE if has_device else HOST_COMPUTE
     calls = calls.with_columns(pl.lit(launch, pl.Int8).alias("kind"))
     ops = trace.frame("host_ops", "process_id", "group_id", "start_ns", "dur_ns", "name", "category")
-    ops = ops.filter(pl.col("group_id").is_not_null()).with_columns(_host_kind(trace, basis, has_device=has_device))
+    ops = ops.filter(pl.col("group_id").is_not_null()).with_columns(_host_kind(trace, rules, has_device=has_device))
     both = pl.concat([part.select(*_EVENT[:3], end_ns(), "kind") for part in (calls, ops)])
     return both.filter(pl.col("group_id").is_not_null() & (pl.col("kind") != _IGNORED))
 
 
-def _host_kind(trace: TraceView, basis: Basis, *, has_device: bool) -> pl.Expr:
+def _host_kind(trace: TraceView, rules: XprofRules, *, has_device: bool) -> pl.Expr:
     """Kind of a host operation: by its name, decided once per distinct name."""
     names = trace.host_names["name"].unique()
     unmarked = pl.col("name").is_in(list(_UNMARKED))
@@ -284,7 +256,7 @@ def _host_kind(trace: TraceView, basis: Basis, *, has_device: bool) -> pl.Expr:
         .then(HOST_TO_HOST)
         .when(called(_PREPARE) & has_device)
         .then(HOST_PREPARE)
-        .when(called(_INPUT) | ((pl.col("category") == "input") & basis.knows_stages))
+        .when(called(_INPUT) | ((pl.col("category") == "input") & rules.knows_stages))
         .then(WAIT_INPUT)
         .otherwise(HOST_COMPUTE)
     )

@@ -1,11 +1,11 @@
-"""The section of the report that shows step time by the classes of another program."""
+"""The section of the report that shows step time by the classes of the TensorFlow profiler, in its words."""
 
 from __future__ import annotations
 
-from traceviz.analyses.steps.bases.xprof import CLASSES, ForeignSteps
+from traceviz.analyses.steps.bases.section import basis_blocks, class_totals
+from traceviz.analyses.steps.bases.xprof import CLASSES, XprofSteps
 from traceviz.analyses.steps.bases.xprof_sentences import Shares, conclusion, shares, statements
-from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Row
-from traceviz.units import counted, format_ns
+from traceviz.report import Block, Column, Fact, Grid, Row
 
 _LAST = "host_to_host"
 """A class that is shown only where it has time: the original has no column for it."""
@@ -27,46 +27,38 @@ _STEP_COLUMNS = (
 )
 
 
-def foreign_blocks(steps: ForeignSteps) -> tuple[Block, ...]:
-    """Facts, one stacked bar, the tables behind it, and what the other program concludes; whose rules, in one line."""
-    basis, whole, count = steps.basis, steps.total("step_ns"), steps.frame.height
-    shown = [c for c in CLASSES if c.key != _LAST or steps.total(c.key)]
-    totals = [(c, steps.total(c.key), steps.share(c.key)) for c in shown]
-    bars = tuple(Bar(c.key, c.label, total, share) for c, total, share in totals if total)
-    rows: tuple[Row, ...] = tuple((c.key, total, share, round(total / count)) for c, total, share in totals)
-    found = shares(steps)
-    blind = basis.blind if steps.has_device else basis.blind_without_device
-    in_words = f"time of {counted(count, 'step')} by the rules of {basis.name} ({format_ns(whole)})"
-    words = " ".join((conclusion(found), *statements(found, tf_data=steps.tf_data)))
-    return (
-        Facts(_facts(steps, found), audience="machine"),
-        Prose(f"Classes by the rules of {basis.title}, not ours: {blind}.{_NEAR if steps.near else ''}"),
-        Bars("Step time", in_words, "ns", bars),
-        Grid(_CLASS_COLUMNS, rows, audience="machine"),
-        Grid(_STEP_COLUMNS, _step_rows(steps), title="Steps", audience="machine"),
-        Prose(f"Its conclusion: “{words}”"),
+def xprof_blocks(steps: XprofSteps) -> tuple[Block, ...]:
+    """The classes, every step, and what the profiler concludes."""
+    rules, parts = steps.rules, shares(steps)
+    totals = class_totals(steps, (c for c in CLASSES if c.key != _LAST or steps.total(c.key)))
+    blind = rules.blind if steps.has_device else rules.blind_without_device
+    rows: tuple[Row, ...] = tuple((total.key, total.total_ns, total.share, total.per_step_ns) for total in totals)
+    sentences = " ".join((conclusion(parts), *statements(parts, tf_data=steps.tf_data)))
+    return basis_blocks(
+        name=rules.name,
+        remark=f"{rules.title}, not ours: {blind}.{_NEAR if steps.near else ''}",
+        steps=steps,
+        totals=totals,
+        facts=_facts(parts),
+        grids=(
+            Grid(_CLASS_COLUMNS, rows, audience="machine"),
+            Grid(_STEP_COLUMNS, steps.rows(CLASSES), title="Steps", audience="machine"),
+        ),
+        conclusion=f"Its conclusion: “{sentences}”",
     )
 
 
-def _facts(steps: ForeignSteps, found: Shares) -> tuple[Fact, ...]:
+def _facts(parts: Shares) -> tuple[Fact, ...]:
     ratios = (
-        ("input_share", "input", found.input),
-        ("output_share", "output", found.output),
-        ("device_compute_share", "device compute", found.device_compute),
-        ("device_collectives_share", "device collectives", found.device_collectives),
-        ("idle_share", "device idle", found.idle),
-        ("kernel_launch_share", "kernel launch", found.kernel_launch),
-        ("other_share", "all others", found.other),
+        ("input_share", "input", parts.input),
+        ("output_share", "output", parts.output),
+        ("device_compute_share", "device compute", parts.device_compute),
+        ("device_collectives_share", "device collectives", parts.device_collectives),
+        ("idle_share", "device idle", parts.idle),
+        ("kernel_launch_share", "kernel launch", parts.kernel_launch),
+        ("other_share", "all others", parts.other),
     )
     return (
-        Fact("basis", "basis", steps.basis.name),
-        Fact("step_ns", "step time", steps.total("step_ns"), "ns"),
-        Fact("steps", "steps", steps.frame.height, "count"),
-        Fact("conclusion", "conclusion", conclusion(found)),
+        Fact("conclusion", "conclusion", conclusion(parts)),
         *(Fact(key, label, value, "ratio") for key, label, value in ratios),
     )
-
-
-def _step_rows(steps: ForeignSteps) -> tuple[Row, ...]:
-    columns = ("step", "process_id", "start_ns", "step_ns", *(c.key for c in CLASSES))
-    return tuple(steps.frame.select(columns).rows())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from traceviz.analyses.steps.bases.xprof import ForeignSteps
+from traceviz.analyses.steps.bases.xprof import XprofSteps
 
 HIGHLY_INPUT_BOUND, MODERATELY_INPUT_BOUND = 0.20, 0.05
 """Shares of input from which a program is highly or moderately input-bound; for output, the same."""
@@ -33,7 +33,7 @@ class Shares:
         return max(0.0, 1.0 - self.input - self.output - self.device_compute - self.device_collectives)
 
 
-def shares(steps: ForeignSteps) -> Shares:
+def shares(steps: XprofSteps) -> Shares:
     """The shares of all step time."""
     return Shares(
         input=steps.share("infeed"),

@@ -1,0 +1,104 @@
+"""What sections of step time by the rules of other programs share: the steps, and the blocks around their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceviz.report import Bar, Bars, Block, Fact, Facts, Grid, Prose, Row
+from traceviz.units import counted, format_ns
+
+
+@dataclass(frozen=True, slots=True)
+class BasisClass:
+    """A class of step time: its key here, and its name in the other program."""
+
+    key: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BasisSteps:
+    """Steps as another program sees them.
+
+    Args:
+        frame: One row per process and step: ``process_id, step`` (its name), ``start_ns, step_ns``, and one column of
+            nanoseconds per key of the program's classes; their sum is ``step_ns``.
+    """
+
+    frame: pl.DataFrame
+
+    @property
+    def count(self) -> int:
+        """Number of steps."""
+        return self.frame.height
+
+    def total(self, column: str) -> int:
+        """Sum of a column over all steps."""
+        return int(self.frame[column].sum())
+
+    def share(self, key: str) -> float:
+        """Class ``key`` as a share (0 to 1) of all step time."""
+        whole = self.total("step_ns")
+        return self.total(key) / whole if whole else 0.0
+
+    def rows(self, classes: Iterable[BasisClass]) -> tuple[Row, ...]:
+        """Rows of the steps: name, process, begin, duration, and the time of ``classes``."""
+        return tuple(self.frame.select("step", "process_id", "start_ns", "step_ns", *(c.key for c in classes)).rows())
+
+
+@dataclass(frozen=True, slots=True)
+class ClassTotal:
+    """One class over all steps: nanoseconds, their share (0 to 1) of all step time, and their mean per step."""
+
+    key: str
+    label: str
+    total_ns: int
+    share: float
+    per_step_ns: int
+
+
+def class_totals(steps: BasisSteps, classes: Iterable[BasisClass]) -> tuple[ClassTotal, ...]:
+    """The totals of ``classes`` over all steps."""
+    totals = ((c, steps.total(c.key)) for c in classes)
+    return tuple(ClassTotal(c.key, c.label, ns, steps.share(c.key), round(ns / steps.count)) for c, ns in totals)
+
+
+def basis_blocks(
+    *,
+    name: str,
+    remark: str,
+    steps: BasisSteps,
+    totals: Sequence[ClassTotal],
+    facts: Iterable[Fact],
+    grids: Iterable[Grid],
+    conclusion: str,
+) -> tuple[Block, ...]:
+    """Facts, whose rules these are, one stacked bar, the tables behind it, and what the other program concludes.
+
+    Args:
+        name: The basis.
+        remark: The program in words, and what its classes do not show.
+        steps: The steps.
+        totals: Their classes; those without time have no part in the bar.
+        facts: Facts besides name, step time and number of steps.
+        grids: The tables.
+        conclusion: What the program says of the steps.
+    """
+    whole = steps.total("step_ns")
+    common = (
+        Fact("basis", "basis", name),
+        Fact("step_ns", "step time", whole, "ns"),
+        Fact("steps", "steps", steps.count, "count"),
+    )
+    in_words = f"time of {counted(steps.count, 'step')} by the rules of {name} ({format_ns(whole)})"
+    bars = tuple(Bar(total.key, total.label, total.total_ns, total.share) for total in totals if total.total_ns)
+    return (
+        Facts((*common, *facts), audience="machine"),
+        Prose(f"Classes by the rules of {remark}"),
+        Bars("Step time", in_words, "ns", bars),
+        *grids,
+        Prose(conclusion),
+    )

@@ -28,49 +28,44 @@ def kill_tree(*roots: int) -> None:
     """Kill processes and their descendants: first stop all, so that none has children while we look."""
     stopped: set[int] = set()
     for _ in range(_ROUNDS):
-        found = {pid for root in roots for pid in (root, *descendants(root))} - stopped
-        if not found:
+        running = {pid for root in roots for pid in (root, *descendants(root))} - stopped
+        if not running:
             break
-        for process in found:
+        for process in running:
             send_to(process, signal.SIGSTOP)
-        stopped |= found
+        stopped |= running
     for process in stopped:
         send_to(process, signal.SIGKILL)
 
 
 def descendants(pid: int) -> set[int]:
     """Children of ``pid``, their children, and so on."""
-    parents = dict(_parents())
-    found = {pid}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found - {pid}
+    parents = {process: _parent(process) for process in _all()}
+    family = {pid}
+    while children := {child for child, parent in parents.items() if parent in family} - family:
+        family |= children
+    return family - {pid}
 
 
 def foreground(pid: int) -> set[int]:
-    """A process and those below it in its process group: whom a terminal tells together."""
+    """A process and its descendants in its process group: a terminal signals them together."""
     group = _group(pid)
     return {pid, *(below for below in descendants(pid) if _group(below) == group)}
 
 
 def with_variable(name: str, value: str) -> set[int]:
     """The processes that were started with this variable in their environment, as far as it may be read."""
-    wanted = os.fsencode(f"{name}={value}")
-    found = set()
+    variable = os.fsencode(f"{name}={value}")
+    processes = set()
     for pid in _all():
         with contextlib.suppress(OSError):  # it has just ended, or is somebody else's
-            if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                found.add(pid)
-    return found
-
-
-def _parents() -> Iterator[tuple[int, int]]:
-    """Every process and its parent."""
-    return ((pid, _parent(pid)) for pid in _all())
+            if variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                processes.add(pid)
+    return processes
 
 
 def _all() -> Iterator[int]:
-    """Every process."""
+    """The ids of all processes."""
     return (int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
 
 

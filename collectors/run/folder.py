@@ -101,22 +101,22 @@ def reserve(folder: Path) -> None:
 
 
 def release(folder: Path) -> None:
-    """Give the reserved room back."""
+    """Give back the reserved room."""
     with contextlib.suppress(OSError):
         (folder / _RESERVE).unlink(missing_ok=True)
 
 
 def room(folder: Path) -> int:
-    """Free bytes of the file system of ``folder``, for who runs this; as many as can be where it does not tell."""
+    """Free bytes of the file system of ``folder`` for this user; without bound where it does not say."""
     try:
-        told = os.statvfs(folder)
+        system = os.statvfs(folder)
     except OSError:
         return sys.maxsize
-    return told.f_bavail * told.f_frsize if told.f_blocks else sys.maxsize
+    return system.f_bavail * system.f_frsize if system.f_blocks else sys.maxsize
 
 
 def bytes_of(file: Path) -> int:
-    """How long a file is; 0 where it has just gone."""
+    """The size of a file; 0 where it has just gone."""
     try:
         return file.lstat().st_size
     except OSError:
@@ -132,7 +132,7 @@ def drop_raw(folder: Path) -> None:
 
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Errors of the system as one that says what could not be written."""
+    """Raise errors of the system as one that names what could not be written."""
     try:
         yield
     except OSError as error:

@@ -103,10 +103,10 @@ def with_gpu_memory(machine: Machine) -> Machine:
         answer = subprocess.run(query, capture_output=True, check=False, timeout=_PATIENCE_S, text=True)
     except (OSError, subprocess.TimeoutExpired):
         return machine
-    return _told(machine, answer.stdout)
+    return _with_answer(machine, answer.stdout)
 
 
-def _told(machine: Machine, answer: str) -> Machine:
+def _with_answer(machine: Machine, answer: str) -> Machine:
     """``machine`` with what nvidia-smi said: lines of number, identifier, mebibytes."""
     rows = [[part.strip() for part in line.split(",")] for line in answer.splitlines()]
     memory = {row[1]: int(row[2]) << 20 for row in rows if len(row) == len(_QUERY) and row[2].isdecimal()}

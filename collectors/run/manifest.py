@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -109,12 +109,14 @@ class Manifest:
 
     def document(self) -> dict[str, Any]:
         """The manifest as JSON has it: what tells runs apart first, ``code`` and ``signal`` together as ``exit``."""
-        told = self._without_folders() if COMMAND_LINE in self.left_out else self
-        facts = asdict(told)
+        facts = asdict(self._without_folders() if COMMAND_LINE in self.left_out else self)
         end = {"code": facts.pop("code"), "signal": facts.pop("signal")}
-        first = ("name", "tags", "command", "left_out", "status")
-        head = {name: facts.pop(name) for name in first}
+        head = {name: facts.pop(name) for name in ("name", "tags", "command", "left_out", "status")}
         return {"kind": KIND, "version": VERSION, **head, "exit": end, **facts}
+
+    def with_problems(self, problems: Iterable[Problem]) -> Manifest:
+        """The same with further ``problems``."""
+        return replace(self, problems=(*self.problems, *problems))
 
     def _without_folders(self) -> Manifest:
         """Problems hold what errors said, and errors name files."""
@@ -150,16 +152,16 @@ def entry_after(entry: CollectorEntry, harvest: Harvest, folder: Path) -> Collec
 
 
 def versions_after(versions: Mapping[str, str], collectors: tuple[CollectorEntry, ...]) -> dict[str, str]:
-    """``versions`` with those that the collectors found in the program."""
-    found = dict(versions)
+    """``versions`` and those that the collectors saw in the program."""
+    known = dict(versions)
     for entry in collectors:
-        named = entry.facts.get("versions")
-        if isinstance(named, Mapping):
-            found |= {str(name): str(version) for name, version in named.items()}
+        stated = entry.facts.get("versions")
+        if isinstance(stated, Mapping):
+            known |= {str(name): str(version) for name, version in stated.items()}
         framework, version = entry.facts.get("framework"), entry.facts.get("version")
         if framework and version:
-            found[str(framework)] = str(version)
-    return found
+            known[str(framework)] = str(version)
+    return known
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -1,4 +1,4 @@
-"""Deciding what records: from what was asked for and what can record here to one plan. Pure."""
+"""Deciding what records: from the user's options and what can record here to one plan. Pure."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _STEPS = re.compile(r"(?P<first>\d*):(?P<end>\d*)")
 
 @dataclass(frozen=True, slots=True)
 class CollectOptions:
-    """What the user asked for; see ``traceviz collect --help``.
+    """The user's options; see ``traceviz collect --help``.
 
     Args:
-        collectors: Names asked for; ``None`` for all that can record here and do not conflict.
+        collectors: Their names; ``None`` for all that can record here and do not conflict.
         output: The run folder; ``None`` for one under ``traceviz-runs`` named after the program and the time.
         name: Name of the run; empty for the program's.
         tags: Facts to find the run by.
@@ -59,49 +59,55 @@ def make_plan(
     """What records ``command``, and how.
 
     Args:
-        options: What was asked for.
+        options: The user's options.
         command: The user's command.
         folder: The run folder, absolute.
         states: Whether each known collector can record here, by name.
 
     Raises:
         UsageError: there is no such collector.
-        MissingToolError: a collector that was asked for by name cannot record here.
+        MissingToolError: a collector that the user named cannot record here.
     """
-    chosen = _automatic(options, states) if options.collectors is None else _asked(options, states)
+    names = _automatic(options, states) if options.collectors is None else _by_name(options, states)
     return Plan(
         folder=folder,
         command=command,
-        collectors=chosen,
+        collectors=names,
         window=options.window,
-        nvtx=NVTX in chosen,
-        device_tracer=_device_tracer(chosen, options.nsys_args),
+        nvtx=NVTX in names,
+        device_tracer=_device_tracer(names, options.nsys_args),
         nsys_args=options.nsys_args,
         rate_hz=options.rate_hz,
     )
 
 
 def _automatic(options: CollectOptions, states: Mapping[str, Availability]) -> tuple[str, ...]:
-    """Everything that can record; NVTX ranges only where nsys, which alone records them, is there and wanted."""
+    """Everything that can record; NVTX ranges only with nsys, which alone records them."""
     ready = [name for name, state in states.items() if state.is_ready]
     ranges = options.nvtx and NSYS in ready
     return tuple(name for name in ready if name != NVTX or ranges)
 
 
-def _asked(options: CollectOptions, states: Mapping[str, Availability]) -> tuple[str, ...]:
+def _by_name(options: CollectOptions, states: Mapping[str, Availability]) -> tuple[str, ...]:
+    """Those that the user named, and the ranges that nsys brings along.
+
+    Raises:
+        UsageError: there is no such collector, or the options contradict each other.
+        MissingToolError: one of them cannot record here.
+    """
     assert options.collectors is not None
     for name in options.collectors:
         if name not in states:
             raise UsageError.unknown("collector", name, (*states, AUTO))
-    asked = set(options.collectors)
-    for name in sorted(asked):
+    names = set(options.collectors)
+    for name in sorted(names):
         if not states[name].is_ready:
             raise _cannot(name, states[name], _automatic(options, states))
-    if NVTX in asked and not options.nvtx:
+    if NVTX in names and not options.nvtx:
         raise UsageError("--with nvtx and --nvtx off contradict each other.", fix="Leave one out.")
-    if NSYS in asked and options.nvtx and NVTX in states and states[NVTX].is_ready:
-        asked.add(NVTX)
-    return tuple(name for name in states if name in asked)
+    if NSYS in names and options.nvtx and NVTX in states and states[NVTX].is_ready:
+        names.add(NVTX)
+    return tuple(name for name in states if name in names)
 
 
 def _cannot(name: str, state: Availability, instead: Iterable[str]) -> MissingToolError:
@@ -113,14 +119,14 @@ def _cannot(name: str, state: Availability, instead: Iterable[str]) -> MissingTo
     )
 
 
-def _device_tracer(chosen: tuple[str, ...], nsys_args: tuple[str, ...]) -> str | None:
+def _device_tracer(names: tuple[str, ...], nsys_args: tuple[str, ...]) -> str | None:
     """The collector that claims CUPTI: nsys where it traces CUDA; else the framework profiler, if one alone records.
 
     ``None`` where nobody claims it: each framework profiler may trace the GPU in the program that loads it.
     """
-    if NSYS in chosen and traces_cuda(nsys_args):
+    if NSYS in names and traces_cuda(nsys_args):
         return NSYS
-    frameworks = [name for name in chosen if name not in {NSYS, NVTX, RESOURCES}]
+    frameworks = [name for name in names if name not in {NSYS, NVTX, RESOURCES}]
     return frameworks[0] if len(frameworks) == 1 else None
 
 

@@ -11,25 +11,17 @@ from __future__ import annotations
 import shutil
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
-from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem, Wrapped
+from traceviz.collectors.base import Collector, Companion, Harvest, Plan, Problem
 from traceviz.collectors.frameworks.injection import write_injection
 from traceviz.collectors.program.processes import send_to
-from traceviz.collectors.program.supervise import (
-    STALLED_S,
-    Ending,
-    Started,
-    Watch,
-    Wrapper,
-    ending_by_request,
-    start,
-    supervise,
-)
-from traceviz.collectors.run.folder import bytes_of, explained, new_run_folder, release, room
+from traceviz.collectors.program.signals import Watch, ending_by_request
+from traceviz.collectors.program.start import Started, start
+from traceviz.collectors.program.supervise import STALLED_S, Ending, supervise
+from traceviz.collectors.run.folder import explained, new_run_folder, release, room
 from traceviz.collectors.run.machine import read_machine, with_gpu_memory
 from traceviz.collectors.run.manifest import (
     COMMAND_LINE,
@@ -41,13 +33,8 @@ from traceviz.collectors.run.manifest import (
     versions_after,
     write_manifest,
 )
-from traceviz.collectors.run.plan import (
-    CollectOptions,
-    added_environment,
-    program_name,
-    typed_command,
-    wrapped_command,
-)
+from traceviz.collectors.run.plan import program_name
+from traceviz.collectors.run.prepared import Prepared
 from traceviz.collectors.run.redact import command_text, settings
 from traceviz.errors import OutputError, TracevizError
 from traceviz.units import format_value
@@ -55,49 +42,13 @@ from traceviz.units import format_value
 INTERRUPTED = 130
 """Exit code where the user did not wait for the program, as shells have it for Ctrl-C."""
 STARTS = 3
-"""How often a program is to be started that what wraps it does not start."""
+"""How often starting is tried where the wrapper does not start the program."""
 FULL_BYTES = 1 << 20
-"""With less free space than this, what profilers write is cut: their buffers are larger."""
-_OF_KILLS = "Where nobody did, the system may have needed the memory: dmesg | grep -i oom"
+"""With less free space than this, recordings are cut: the buffers of profilers are larger."""
+_MEMORY_HINT = "Where nobody did, the system may have needed the memory: dmesg | grep -i oom"
 
 Tell = Callable[[str], None]
 """Receives a line for the user."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """Everything that is known before a run starts.
-
-    Args:
-        plan: What records it, and how.
-        options: What the user asked for.
-        collectors: The collectors of the plan, in its order.
-        states: Whether each known collector can record here.
-        environment: What the program inherits.
-        versions: Versions that are known already: our own.
-    """
-
-    plan: Plan
-    options: CollectOptions
-    collectors: tuple[Collector, ...]
-    states: Mapping[str, Availability]
-    environment: Mapping[str, str]
-    versions: Mapping[str, str]
-
-    @property
-    def command(self) -> tuple[str, ...]:
-        """The command to start: the user's, and what wraps it."""
-        return wrapped_command(self.plan, self.collectors)
-
-    @property
-    def typed(self) -> tuple[str, ...]:
-        """That command as a person would type it."""
-        return typed_command(self.plan, self.collectors)
-
-    @property
-    def added(self) -> dict[str, str]:
-        """Variables that the program gets beside those that it inherits."""
-        return added_environment(self.plan, self.collectors, self.environment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +57,8 @@ class Recording:
 
     Args:
         manifest: What is known of it.
-        exit_code: What ``traceviz collect`` ends with.
-        complete: Whether everything was harvested, or, before that, may be; not so where the user ended it at once.
+        exit_code: The exit code of ``traceviz collect``.
+        complete: Whether everything was harvested, or, before that, may be: not where the user ended it at once.
     """
 
     manifest: Manifest
@@ -140,7 +91,7 @@ def record(run: Prepared, watch: Watch, tell: Tell) -> Recording:
 def _run_program(
     run: Prepared, manifest: Manifest, keep: Callable[[], None], watch: Watch, tell: Tell
 ) -> tuple[Manifest, tuple[tuple[str, Companion], ...], Ending]:
-    """Start the program, and wait for its end; start it again where what wraps it has failed to.
+    """Start the program and wait for its end; start it again where its wrapper failed to.
 
     Args:
         run: What is known of the run.
@@ -150,10 +101,10 @@ def _run_program(
         tell: Receives what the user should know at once.
 
     Returns:
-        The manifest with the end, what runs beside the program by name, and how that ended.
+        The manifest with the end, the companions by name, and how the program ended.
     """
     command, environment = run.command, {**run.environment, **run.added}
-    wrapper = _wrapper(run)
+    wrapper = run.wrapper
     for attempt in range(1, STARTS + 1):
         started = start(command, environment, watch, own_session=wrapper.own_session)
         keep()
@@ -161,13 +112,13 @@ def _run_program(
         save(run.plan.folder, manifest, tell)
         companions, problems = _start_companions(run, started)
         ending = supervise(started, watch, wrapper)
-        if attempt == STARTS or not _may_start_again(run, ending):
+        if attempt == STARTS or not run.may_start_again(ending):
             break
-        tell(f"{_wrapping_names(run)} ended without starting the program; starting it again")
+        tell(f"{' and '.join(run.wrapping)} ended without starting the program; starting it again")
         _clear(run, companions)
     program = wrapper.program()
     manifest = replace(_manifest_after(manifest, ending), pid=program.pid if program else started.pid)
-    return replace(manifest, problems=(*problems, *_of_wrapper(run, ending))), companions, ending
+    return replace(manifest, problems=(*problems, *_problems_of_wrapper(run, ending))), companions, ending
 
 
 def _check_room(run: Prepared) -> None:
@@ -184,7 +135,7 @@ def _check_room(run: Prepared) -> None:
 
 
 def _announcement(run: Prepared) -> str:
-    """What records, and what could and does not."""
+    """What records, and what cannot."""
     recording = ", ".join(run.plan.collectors) or "nothing but the exit code and the times"
     missing = [f"{name} ({state.words})" for name, state in run.states.items() if not state.is_ready]
     without = f"; cannot record: {', '.join(missing)}" if missing and run.options.collectors is None else ""
@@ -216,51 +167,20 @@ def _manifest_before(run: Prepared) -> Manifest:
     )
 
 
-def _wrapper(run: Prepared) -> Wrapper:
-    """What the collectors tell of what they wrap the program in, if any does."""
-    wrapping = _wrapping(run)
-
-    def program() -> Wrapped | None:
-        told = (collector.program(run.plan) for collector in run.collectors)
-        return next((wrapped for wrapped in told if wrapped is not None), None)
-
-    def written() -> int:
-        return sum(bytes_of(path) for name in wrapping for path in run.plan.raw(name).rglob("*"))
-
-    return Wrapper(program, written, own_session=bool(wrapping))
-
-
-def _wrapping(run: Prepared) -> tuple[str, ...]:
-    """Names of the collectors whose processes run around the program."""
-    return tuple(collector.name for collector in run.collectors if collector.own_session)
-
-
-def _wrapping_names(run: Prepared) -> str:
-    return " and ".join(_wrapping(run))
-
-
-def _may_start_again(run: Prepared, ending: Ending) -> bool:
-    """Whether the program was never started, which nobody asked for, and might be."""
-    if ending.status == 0 or ending.interrupted:
-        return False
-    return any(collector.may_start_again(run.plan) for collector in run.collectors)
-
-
 def _clear(run: Prepared, companions: Sequence[tuple[str, Companion]]) -> None:
     """Leave nothing of a start that failed."""
-    for pair in companions:
-        _stopped(*pair)
+    _stop_companions(companions)
     _end_helpers(run)
     for name in run.plan.collectors:
         shutil.rmtree(run.plan.raw(name), ignore_errors=True)
         run.plan.raw(name).mkdir(parents=True, exist_ok=True)
 
 
-def _of_wrapper(run: Prepared, ending: Ending) -> tuple[Problem, ...]:
-    names = _wrapping_names(run)
+def _problems_of_wrapper(run: Prepared, ending: Ending) -> tuple[Problem, ...]:
+    names = " and ".join(run.wrapping)
     if ending.lost is not None:
         message = f"Signal {ending.lost} ended {names} while the program went on: what it did from then on is missing."
-        return (Problem("wrapper-killed", message, _OF_KILLS if ending.lost == signal.SIGKILL else ""),)
+        return (Problem("wrapper-killed", message, _MEMORY_HINT if ending.lost == signal.SIGKILL else ""),)
     if ending.stalled:
         message = f"Once the program had ended, {names} did nothing any more for {STALLED_S:g} s, and was ended."
         return (Problem("wrapper-stalled", message, "A full disk is one reason: df -h shows it."),)
@@ -268,7 +188,7 @@ def _of_wrapper(run: Prepared, ending: Ending) -> tuple[Problem, ...]:
 
 
 def _start_companions(run: Prepared, started: Started) -> tuple[tuple[tuple[str, Companion], ...], tuple[Problem, ...]]:
-    """What runs beside the program; a companion that cannot be started is a problem, and no reason to stop it."""
+    """Start what runs beside the program; one that cannot be is a problem, and no reason to stop the program."""
     companions = []
     problems = []
     for collector in run.collectors:
@@ -310,25 +230,24 @@ def _finish(
     folder, manifest, complete = run.plan.folder, ended.manifest, False
     try:
         with ending_by_request(watch):
-            problems = tuple(problem for pair in companions for problem in _stopped(*pair))
-            manifest = replace(manifest, problems=(*manifest.problems, *problems))
+            manifest = manifest.with_problems(_stop_companions(companions))
             if ended.complete:
-                manifest = _harvested(run, manifest)
+                manifest = _harvest_all(run, manifest)
                 complete = True
     except KeyboardInterrupt:
         tell("not waiting for what was recorded")
     _end_helpers(run)
-    manifest = replace(manifest, problems=(*manifest.problems, *_of_room(folder)))
+    manifest = manifest.with_problems(_problems_of_room(folder))
     if not complete:
-        unread = Problem("not-harvested", "The recording was ended before what was recorded had been collected.")
-        manifest = replace(manifest, problems=(*manifest.problems, unread))
+        message = "The recording was ended before what was recorded had been collected."
+        manifest = manifest.with_problems((Problem("not-harvested", message),))
     release(folder)
     save(folder, manifest, tell)
     return Recording(manifest, ended.exit_code, complete)
 
 
-def _of_room(folder: Path) -> tuple[Problem, ...]:
-    """What to say of a disk that is full when the program has ended."""
+def _problems_of_room(folder: Path) -> tuple[Problem, ...]:
+    """A problem where the disk is full when the program has ended."""
     free = room(folder)
     if free >= FULL_BYTES:
         return ()
@@ -336,12 +255,15 @@ def _of_room(folder: Path) -> tuple[Problem, ...]:
     return (Problem("disk-full", message, "Make room, or choose another place with -o, and record again."),)
 
 
-def _stopped(name: str, companion: Companion) -> tuple[Problem, ...]:
-    try:
-        companion.stop()
-    except (OSError, TracevizError) as error:
-        return (Problem("not-stopped", f"{name} did not end in order: {error}"),)
-    return ()
+def _stop_companions(companions: Sequence[tuple[str, Companion]]) -> tuple[Problem, ...]:
+    """Stop what runs beside the program; one that fails is a problem, and no reason to leave the others running."""
+    problems = []
+    for name, companion in companions:
+        try:
+            companion.stop()
+        except (OSError, TracevizError) as error:
+            problems.append(Problem("not-stopped", f"{name} did not end in order: {error}"))
+    return tuple(problems)
 
 
 def _end_helpers(run: Prepared) -> None:
@@ -351,17 +273,16 @@ def _end_helpers(run: Prepared) -> None:
             send_to(pid, signal.SIGKILL)
 
 
-def _harvested(run: Prepared, manifest: Manifest) -> Manifest:
+def _harvest_all(run: Prepared, manifest: Manifest) -> Manifest:
     began = time.monotonic_ns()
     by_name = {collector.name: collector for collector in run.collectors}
-    harvest = partial(_harvest, run.plan)
     entries = tuple(
-        harvest(by_name[entry.name], entry) if entry.name in by_name else entry for entry in manifest.collectors
+        _harvest(run.plan, by_name[entry.name], entry) if entry.name in by_name else entry
+        for entry in manifest.collectors
     )
     return replace(
-        manifest,
+        manifest.with_problems(_unused(run, entries)),
         collectors=entries,
-        problems=(*manifest.problems, *_unused(run, entries)),
         machine={**manifest.machine, "gpus": with_gpu_memory(read_machine()).facts()["gpus"]},
         versions=versions_after(manifest.versions, entries),
         overhead={**manifest.overhead, "harvest_ns": time.monotonic_ns() - began},
@@ -369,9 +290,9 @@ def _harvested(run: Prepared, manifest: Manifest) -> Manifest:
 
 
 def _unused(run: Prepared, entries: Sequence[CollectorEntry]) -> tuple[Problem, ...]:
-    """What was asked for by name, and found nothing to record."""
-    asked = run.options.collectors or ()
-    names = [entry.name for entry in entries if entry.state == "unused" and entry.name in asked]
+    """Collectors that the user named and that had nothing to record."""
+    named = run.options.collectors or ()
+    names = [entry.name for entry in entries if entry.state == "unused" and entry.name in named]
     if not names:
         return ()
     message = f"Nothing was recorded with {' and '.join(names)}: the program made no use of what that is for."
@@ -380,7 +301,7 @@ def _unused(run: Prepared, entries: Sequence[CollectorEntry]) -> tuple[Problem, 
 
 def _harvest(plan: Plan, collector: Collector, entry: CollectorEntry) -> CollectorEntry:
     try:
-        found = collector.harvest(plan)
+        harvest = collector.harvest(plan)
     except (OSError, ValueError, TracevizError) as error:
-        found = Harvest(problems=(Problem("not-harvested", f"What {entry.name} left cannot be collected: {error}"),))
-    return entry_after(entry, found, plan.folder)
+        harvest = Harvest(problems=(Problem("not-harvested", f"What {entry.name} left cannot be collected: {error}"),))
+    return entry_after(entry, harvest, plan.folder)

@@ -16,7 +16,7 @@ from traceviz.errors import CommandNotFoundError, NotExecutableError, TracevizEr
 if TYPE_CHECKING:
     from traceviz.collectors.collect import Outcome
     from traceviz.collectors.run.plan import CollectOptions
-    from traceviz.collectors.run.record import Prepared
+    from traceviz.collectors.run.prepared import Prepared
 
 OWN_FAILURE = 125
 """`collect` ends with the program's code; this one says that it failed itself, as with `env` and `timeout`."""

@@ -17,9 +17,10 @@ from traceviz.collectors.frameworks.nvtx import NvtxCollector
 from traceviz.collectors.nsys.collector import LOG, REPORT, STREAM, TEMPORARY, NsysCollector, profile_flags
 from traceviz.collectors.nsys.flags import given
 from traceviz.collectors.nsys.window import session_of, stop_after
-from traceviz.collectors.program.supervise import watched_signals
+from traceviz.collectors.program.signals import watched_signals
 from traceviz.collectors.run.plan import CollectOptions
-from traceviz.collectors.run.record import Prepared, _announcement
+from traceviz.collectors.run.prepared import Prepared
+from traceviz.collectors.run.record import _announcement
 from traceviz.errors import UsageError
 
 FAKE = """#!{python}

@@ -14,6 +14,7 @@ from traceviz.collectors import registry
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Problem
 from traceviz.collectors.program import supervise
 from traceviz.collectors.program.wrapped import read_wrapped, watched_command
+from traceviz.collectors.run.tables import Tables
 from traceviz.errors import OutputError
 
 
@@ -167,5 +168,5 @@ if __name__ == "__main__":
         registry.COLLECTORS = tuple(KNOWN[name]() for name in names.split(",") if name)
         supervise.STALLED_S = 1.0
         if "TRACEVIZ_TEST_READ" not in os.environ:
-            recording._read = lambda *told, **options: recording._Read()
+            recording.make_tables = lambda *_, **options: Tables()
     main(sys.argv[1:])

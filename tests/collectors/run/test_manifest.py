@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from traceviz.collectors.base import Availability, Harvest, Problem, Window
-from traceviz.collectors.run.machine import _told, read_machine
+from traceviz.collectors.run.machine import _with_answer, read_machine
 from traceviz.collectors.run.manifest import (
     CollectorEntry,
     Manifest,
@@ -247,7 +247,7 @@ def test_gpus_come_from_the_driver_and_their_memory_from_nvidia_smi(tmp_path):
         (0, "NVIDIA A10", None),
         (1, "NVIDIA L4", None),
     ]
-    told = _told(machine, "1, GPU-aa, 23028\n0, GPU-bb, [N/A]\nsome warning\n")
+    told = _with_answer(machine, "1, GPU-aa, 23028\n0, GPU-bb, [N/A]\nsome warning\n")
     assert [(gpu.ordinal, gpu.uuid, gpu.memory_bytes) for gpu in told.gpus] == [
         (0, "GPU-bb", None),
         (1, "GPU-aa", 23028 << 20),

@@ -13,10 +13,11 @@ import traceviz
 from tests.collectors.run.driven import DRIVER, begin, collect, is_alive, manifest, python, wait_for
 from traceviz import CollectOptions, api
 from traceviz.collectors.base import Plan, Problem, Window
-from traceviz.collectors.collect import _Read, _worth_saying, understood
+from traceviz.collectors.collect import _lines_to_show
 from traceviz.collectors.frameworks.jax import JaxCollector
-from traceviz.collectors.program.supervise import find_program
+from traceviz.collectors.program.start import find_program
 from traceviz.collectors.run.manifest import CollectorEntry, Manifest
+from traceviz.collectors.run.tables import Tables, parse_answer
 from traceviz.errors import CommandNotFoundError, NotExecutableError
 
 READ = {"TRACEVIZ_TEST_READ": "yes"}
@@ -275,7 +276,7 @@ def test_advice_on_what_could_not_be_judged_is_left_out_where_the_run_says_why()
     def said(status, *problems, judged=False):
         entry = CollectorEntry("torch", "failed", problems=problems)
         known = Manifest("a", "a", Window(), 10.0, (entry,), {}, {}, {}, status=status, code=2)
-        return _worth_saying(_Read(lines=("Cannot judge.", "TV1 Mark the steps."), judged=judged), known)
+        return _lines_to_show(Tables(lines=("Cannot judge.", "TV1 Mark the steps."), judged=judged), known)
 
     assert said("failed") == ("The program ended with code 2, and no step of it was recorded that could be judged.",)
     assert said("finished", Problem("not-started", "It ended after 8 steps.")) == ()
@@ -293,11 +294,11 @@ def test_advice_on_what_could_not_be_judged_is_left_out_where_the_run_says_why()
     ],
 )
 def test_however_reading_ends_what_came_of_it_is_known(status, said, complained, tables, problem):
-    found = understood(status, said, complained)
-    assert found.tables == tables
-    assert [entry.code for entry in found.problems] == ([problem] if problem else [])
+    made = parse_answer(status, said, complained)
+    assert made.rows == tables
+    assert [entry.code for entry in made.problems] == ([problem] if problem else [])
     if status == -9:
-        assert "killed by signal 9" in found.problems[0].message
+        assert "killed by signal 9" in made.problems[0].message
 
 
 def test_the_driver_of_these_tests_is_the_product_with_other_collectors():

@@ -20,7 +20,8 @@ from tests.collectors.run.driven import begin, command, is_alive, manifest, pyth
 from traceviz.collectors.base import Plan, Wrapped
 from traceviz.collectors.nsys.collector import NsysCollector
 from traceviz.collectors.program.processes import kill_tree
-from traceviz.collectors.program.supervise import Started, Wrapper, _Program
+from traceviz.collectors.program.start import Started
+from traceviz.collectors.program.supervise import Wrapper, _Program
 
 SECOND_NS = 1_000_000_000
 

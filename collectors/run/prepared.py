@@ -1,0 +1,70 @@
+"""A run before it starts: the plan, the collectors, and what follows from them for the command and its wrapper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from traceviz.collectors.base import Availability, Collector, Plan, Wrapped
+from traceviz.collectors.program.supervise import Ending, Wrapper
+from traceviz.collectors.run.folder import bytes_of
+from traceviz.collectors.run.plan import CollectOptions, added_environment, typed_command, wrapped_command
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything that is known before a run starts.
+
+    Args:
+        plan: What records it, and how.
+        options: What the user asked for.
+        collectors: The collectors of the plan, in its order.
+        states: Whether each known collector can record here.
+        environment: What the program inherits.
+        versions: Versions that are known already: our own.
+    """
+
+    plan: Plan
+    options: CollectOptions
+    collectors: tuple[Collector, ...]
+    states: Mapping[str, Availability]
+    environment: Mapping[str, str]
+    versions: Mapping[str, str]
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command to start: the user's, and what wraps it."""
+        return wrapped_command(self.plan, self.collectors)
+
+    @property
+    def typed(self) -> tuple[str, ...]:
+        """That command as a person would type it."""
+        return typed_command(self.plan, self.collectors)
+
+    @property
+    def added(self) -> dict[str, str]:
+        """Variables that the program gets beside those that it inherits."""
+        return added_environment(self.plan, self.collectors, self.environment)
+
+    @property
+    def wrapping(self) -> tuple[str, ...]:
+        """Names of the collectors whose processes run around the program."""
+        return tuple(collector.name for collector in self.collectors if collector.own_session)
+
+    @property
+    def wrapper(self) -> Wrapper:
+        """What the collectors wrap the program in, if any does."""
+        return Wrapper(self._find_program, self._bytes_written, own_session=bool(self.wrapping))
+
+    def _find_program(self) -> Wrapped | None:
+        programs = (collector.program(self.plan) for collector in self.collectors)
+        return next((program for program in programs if program is not None), None)
+
+    def _bytes_written(self) -> int:
+        return sum(bytes_of(path) for name in self.wrapping for path in self.plan.raw(name).rglob("*"))
+
+    def may_start_again(self, ending: Ending) -> bool:
+        """Whether the program was never started, which nobody asked for, and might be."""
+        if ending.status == 0 or ending.interrupted:
+            return False
+        return any(collector.may_start_again(self.plan) for collector in self.collectors)

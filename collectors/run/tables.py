@@ -1,0 +1,76 @@
+"""Having the tables of a run made, by a process that loads the libraries for it: none are loaded while programs run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from traceviz.collectors.base import Problem
+from traceviz.collectors.program.signals import Watch, ending_by_request
+from traceviz.collectors.run.folder import RAW
+from traceviz.collectors.run.plan import CollectOptions
+
+_LAST_WORDS = 500
+"""How much of a failure's last line is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What came of reading a run into tables.
+
+    Args:
+        rows: Rows of each table.
+        lines: The first lines of the report on it, if there was to be one.
+        judged: Whether the report could judge the run.
+        problems: Why there are no tables, or no verdict.
+    """
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
+    judged: bool = True
+    problems: tuple[Problem, ...] = ()
+
+
+def make_tables(folder: Path, options: CollectOptions, watch: Watch, *, verdict: bool) -> Tables:
+    """Run :mod:`traceviz.run_tables` on a run folder; ``verdict`` says whether to analyse the run as well."""
+    flags = [flag for flag, given in (("--keep-private", options.keep_private), ("--verdict", verdict)) if given]
+    # -P: a file `random.py` in the user's folder is none of ours.
+    command = [sys.executable, "-P", "-m", "traceviz.run_tables", str(folder), *flags]
+    try:
+        with ending_by_request(watch):
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    except KeyboardInterrupt:
+        return Tables(problems=(_unread("It was ended before it was complete."),))
+    except OSError as error:
+        return Tables(problems=(_unread(f"{error.strerror}."),))
+    return parse_answer(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
+
+
+def parse_answer(status: int, output: bytes, errors: str) -> Tables:
+    """What became of the tables, by the exit code and the output of the process that made them."""
+    answers: dict[str, Any] = {}
+    for line in output.splitlines():
+        answers |= json.loads(line)
+    rows, lines = answers.get("tables", {}), tuple(answers.get("lines", ()))
+    if status == 0:
+        return Tables(rows, lines, judged=answers.get("judged", True))
+    last = errors.strip().rpartition("\n")[2][-_LAST_WORDS:]
+    error = answers.get("error", {"message": last or _ended(status), "fix": ""})
+    if rows:
+        reason = Problem("no-verdict", f"There is no verdict: {error['message']}", error["fix"])
+        return Tables(rows, problems=(reason,))
+    return Tables(problems=(_unread(error["message"], error["fix"]),))
+
+
+def _ended(status: int) -> str:
+    return f"The process that reads it was killed by signal {-status}." if status < 0 else f"It ended with {status}."
+
+
+def _unread(reason: str, fix: str = "") -> Problem:
+    message = f"What was recorded was not made into tables: {reason} It is kept in {RAW}/ of the run."
+    return Problem("no-tables", message, fix)

@@ -40,7 +40,7 @@ def tables(path: Path) -> Work:
 
     from traceviz.api import open_trace
 
-    import_module("traceviz.parsers.kineto.reader")
+    import_module("traceviz.parsers.kineto.tables")
     array([0])  # imports pandas, where it is installed
 
     def work() -> int:

@@ -44,7 +44,7 @@ def tables(path: Path) -> Callable[[], int]:
 
     from traceviz.api import open_trace
 
-    import_module("traceviz.parsers.xplane.reader")
+    import_module("traceviz.parsers.xplane.files")
     array([0])  # imports pandas, where it is installed
 
     def work() -> int:

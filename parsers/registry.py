@@ -6,19 +6,13 @@ from pathlib import Path
 
 from traceviz.errors import UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader
-from traceviz.parsers.kineto.reader import KinetoReader
-from traceviz.parsers.nsys.parquetdir import NsysParquetReader
-from traceviz.parsers.nsys.qdstrm import NsysStreamReader
-from traceviz.parsers.nsys.report import NsysReportReader
-from traceviz.parsers.nsys.sqlite import NsysSqliteReader
-from traceviz.parsers.nvprof.printed import NvprofCsvReader
-from traceviz.parsers.nvprof.sqlite import NvprofSqliteReader
-from traceviz.parsers.run.reader import RunFolderReader
-from traceviz.parsers.run.samples import ResourceSamplesReader
+from traceviz.parsers.kineto.readers import KinetoReader
+from traceviz.parsers.nsys.readers import NsysParquetReader, NsysReportReader, NsysSqliteReader, NsysStreamReader
+from traceviz.parsers.nvprof.readers import NvprofCsvReader, NvprofSqliteReader
+from traceviz.parsers.run.readers import ResourceSamplesReader, RunFolderReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.parsers.unrecognised import what_it_is
-from traceviz.parsers.xplane.reader import XPlaneReader
-from traceviz.parsers.xplane.trace_json.reader import TensorFlowTraceReader
+from traceviz.parsers.xplane.readers import TensorFlowTraceReader, XPlaneReader
 
 TRACE_READERS: tuple[Reader, ...] = (
     KinetoReader(),

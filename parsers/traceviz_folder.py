@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import pyarrow as pa
-
-from traceviz import schema
 from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.trace_folder import is_trace_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class TracevizFolderReader(Reader):
@@ -26,13 +27,12 @@ class TracevizFolderReader(Reader):
                 return Match.NO
         except (OSError, ValueError):
             return Match.NO
-        from traceviz.tables import is_trace_folder  # noqa: PLC0415 (polars takes half a second to load)
-
         return Match.YES if is_trace_folder(path) else Match.NO
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. Host and command line are there if they were kept when the folder was written."""
-        from traceviz.tables import load  # noqa: PLC0415 (polars takes half a second to load)
+        from traceviz import schema  # noqa: PLC0415 (reading loads what recognising does not need)
+        from traceviz.tables import load  # noqa: PLC0415
 
         tables = load(path)
         wanted = [name for name in tables if name in schema.REQUIRED or options.wants(name)]

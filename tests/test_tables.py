@@ -11,7 +11,8 @@ import pytest
 from tests.analyses.builders import tables
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingTableError, OutputExistsError, SchemaError, UsageError
-from traceviz.tables import MANIFEST, TraceTables, conform, is_trace_folder, load, read_manifest, save, write_tables
+from traceviz.tables import TraceTables, conform, load, read_manifest, save, write_tables
+from traceviz.trace_folder import MANIFEST, is_trace_folder
 
 OS_CALLS = {
     "start_ns": [30, 10, 20],

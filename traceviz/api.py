@@ -32,6 +32,7 @@ from traceviz.render.registry import renderer
 from traceviz.report import Report
 from traceviz.selection import Selection, select
 from traceviz.tables import TraceTables
+from traceviz.trace_folder import is_trace_folder
 
 __all__ = [
     "AnalysisOptions",
@@ -105,11 +106,11 @@ def convert(
     sources = trace_files((paths,) if isinstance(paths, str | Path) else paths)
     for source in sources:
         check_not_source(source, target)
-    check_folder_free(target, force=force, replaceable=storage.is_trace_folder)
+    check_folder_free(target, force=force, replaceable=is_trace_folder)
     formats = [identify(source, reader).format for source in sources]
     options = ReadOptions(None, keep_private=keep_private, progress=progress, run=run, max_size=max_size)
     parts = read_all(sources, reader, options)
-    with new_folder(target, force=force, replaceable=storage.is_trace_folder) as temporary:
+    with new_folder(target, force=force, replaceable=is_trace_folder) as temporary:
         storage.write_tables(temporary, parts, _provenance(sources, formats, keep_private=keep_private))
     return target
 

@@ -16,9 +16,11 @@ from traceviz.errors import TracevizError
 from traceviz.files import new_folder
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import TRACE_READERS
-from traceviz.parsers.run.reader import TABLES, read_run
+from traceviz.parsers.run.folder import read_run
+from traceviz.parsers.run.manifest import TABLES
 from traceviz.report import Report
-from traceviz.tables import is_trace_folder, load, read_manifest, write_tables
+from traceviz.tables import load, read_manifest, write_tables
+from traceviz.trace_folder import is_trace_folder
 
 _FINDINGS = 3
 """The first lines of a report name so many of its findings."""
@@ -31,7 +33,7 @@ def write_run_tables(folder: Path, *, keep_private: bool = False) -> dict[str, i
         Rows by table.
 
     Raises:
-        TracevizError: as :func:`traceviz.parsers.run.reader.read_run`.
+        TracevizError: as :func:`traceviz.parsers.run.folder.read_run`.
         OutputError: the folder cannot be written, or is there.
     """
     target = folder / TABLES

@@ -22,12 +22,10 @@ import pyarrow.parquet as pq
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingTableError, SchemaError
 from traceviz.files import new_folder
+from traceviz.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MANIFEST = "manifest.json"
-MANIFEST_KIND = "traceviz.trace"
 
 WINDOW_NOTE = "window"
 """Code of the note by which a trace says that it is a time window of another."""
@@ -288,15 +286,6 @@ def _taken(table: pa.Table, positions: pa.Array[Any]) -> pa.Table:
     first, last = bounds["min"].as_py(), bounds["max"].as_py()
     stretch = table.slice(first, last - first + 1)
     return stretch.combine_chunks().take(pc.subtract(positions, first))
-
-
-def is_trace_folder(folder: Path) -> bool:
-    """Whether ``folder`` holds a traceviz manifest."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("kind") == MANIFEST_KIND
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.tables import Provenance, read_tables
 from traceviz.parsers.shared.arrow import Array
@@ -17,10 +17,6 @@ from traceviz.parsers.shared.raw import Keep, RawTables
 from traceviz.parsers.shared.sqlite_arrow import BATCH_ROWS
 
 SUFFIX = ".parquet"
-CERTAIN = frozenset(
-    {"StringIds", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS", "OSRT_API"}
-)
-"""One of these names is enough to know the folder."""
 
 
 class ParquetTables(RawTables):
@@ -93,22 +89,7 @@ def _cast(values: Array, kind: pa.DataType) -> Array:
     return values.cast(kind)
 
 
-class NsysParquetReader(Reader):
-    """Folders that ``nsys export --type parquetdir`` writes."""
-
-    format: ClassVar[str] = "nsys-parquet"
-    title: ClassVar[str] = "Nsight Systems Parquet export"
-    suffixes: ClassVar[tuple[str, ...]] = ()
-
-    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
-        """Certain of a folder with one of the tables that every export has."""
-        try:
-            known = path.is_dir() and any((path / (name + SUFFIX)).is_file() for name in CERTAIN)
-        except (OSError, ValueError):
-            return Match.NO
-        return Match.YES if known else Match.NO
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-        """See :meth:`Reader.read`."""
-        with ParquetTables(path) as raw:
-            yield from read_tables(raw, options, Provenance("nsys parquetdir"))
+def read_parquet_folder(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of a ``parquetdir`` export, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
+    with ParquetTables(path) as raw:
+        yield from read_tables(raw, options, Provenance("nsys parquetdir"))

@@ -5,44 +5,31 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import pyarrow as pa
 
 from traceviz import nsys_program
 from traceviz.errors import MissingToolError
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.nsys.report import exported, read_export
 
-MAGIC = b"NVIDIA Nsight System Stream "
 STAGE = "nsys import"
 
 
-class NsysStreamReader(Reader):
-    """Streams that ``nsys profile`` writes before it imports them into a report."""
-
-    format: ClassVar[str] = "nsys-qdstrm"
-    title: ClassVar[str] = "Nsight Systems stream"
-    suffixes: ClassVar[tuple[str, ...]] = (".qdstrm",)
-
-    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the first bytes say it all)
-        """Certain of the stream's first words, which follow eight bytes of framing."""
-        return Match.YES if MAGIC in head[:64] else Match.NO
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-        """See :meth:`Reader.read`. Imports into a report in a temporary folder, then exports that."""
-        importer, nsys = nsys_program.find_importer(), nsys_program.find_nsys()
-        if importer is None or nsys is None:
-            raise _missing(path, "nsys" if nsys is None else "QdstrmImporter, a part of the nsys package,")
-        with tempfile.TemporaryDirectory(prefix="traceviz-") as folder:
-            report = Path(folder) / "imported.nsys-rep"
-            command = [str(importer), "-i", str(path.absolute()), "-o", str(report)]
-            outcome = nsys_program.run_quietly(command, Path(folder), STAGE, options.progress)
-            if outcome.status != 0 or not report.is_file():
-                raise nsys_tool.failed(path, outcome)
-            raw = exported(nsys, report, Path(folder), options)
-            yield from read_export(raw, nsys, path, options, "nsys-qdstrm, QdstrmImporter")
+def read_stream(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of a stream, which is imported into a report in a temporary folder; that is exported."""
+    importer, nsys = nsys_program.find_importer(), nsys_program.find_nsys()
+    if importer is None or nsys is None:
+        raise _missing(path, "nsys" if nsys is None else "QdstrmImporter, a part of the nsys package,")
+    with tempfile.TemporaryDirectory(prefix="traceviz-") as folder:
+        report = Path(folder) / "imported.nsys-rep"
+        command = [str(importer), "-i", str(path.absolute()), "-o", str(report)]
+        outcome = nsys_program.run_quietly(command, Path(folder), STAGE, options.progress)
+        if outcome.status != 0 or not report.is_file():
+            raise nsys_tool.failed(path, outcome)
+        raw = exported(nsys, report, Path(folder), options)
+        yield from read_export(raw, nsys, path, options, "nsys-qdstrm, QdstrmImporter")
 
 
 def _missing(path: Path, tool: str) -> MissingToolError:

@@ -5,46 +5,34 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import pyarrow as pa
 
 from traceviz import nsys_program
 from traceviz.errors import DamagedTraceError, MissingToolError
-from traceviz.parsers.base import HEAD_BYTES, Match, Reader, ReadOptions
+from traceviz.parsers.base import HEAD_BYTES, ReadOptions
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.nsys.constants import STRINGS
 from traceviz.parsers.nsys.parquetdir import ParquetTables
-from traceviz.parsers.nsys.sqlite import NsysSqliteReader, NsysSqliteTables
+from traceviz.parsers.nsys.readers import NsysSqliteReader
+from traceviz.parsers.nsys.sqlite import NsysSqliteTables
 from traceviz.parsers.nsys.tables import Provenance, read_tables
 from traceviz.parsers.shared.raw import RawTables
 
-MAGIC = b"NVIDIA Tegra Profiler Report "
 STAGE = "nsys export"
 
 
-class NsysReportReader(Reader):
-    """Reports that ``nsys profile`` writes."""
-
-    format: ClassVar[str] = "nsys-rep"
-    title: ClassVar[str] = "Nsight Systems report"
-    suffixes: ClassVar[tuple[str, ...]] = (".nsys-rep", ".qdrep")
-
-    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the first bytes say it all)
-        """Certain of the report's first words, the same since 2020."""
-        return Match.YES if head.startswith(MAGIC) else Match.NO
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-        """See :meth:`Reader.read`. An export beside the report is used where nsys is missing or too old for it."""
-        nsys = nsys_program.find_nsys()
-        try:
-            if nsys is None:
-                raise nsys_tool.missing_nsys(path)
-            with tempfile.TemporaryDirectory(prefix="traceviz-") as folder:
-                raw = exported(nsys, path, Path(folder), options)
-                yield from read_export(raw, nsys, path, options, "nsys-rep")
-        except MissingToolError as error:
-            yield from _read_beside(path, options, error)
+def read_report(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of a report, by way of an export; where nsys is missing or too old, of one that lies beside it."""
+    nsys = nsys_program.find_nsys()
+    try:
+        if nsys is None:
+            raise nsys_tool.missing_nsys(path)
+        with tempfile.TemporaryDirectory(prefix="traceviz-") as folder:
+            raw = exported(nsys, path, Path(folder), options)
+            yield from read_export(raw, nsys, path, options, "nsys-rep")
+    except MissingToolError as error:
+        yield from _read_beside(path, options, error)
 
 
 def exported(nsys: nsys_program.Nsys, report: Path, folder: Path, options: ReadOptions) -> RawTables:

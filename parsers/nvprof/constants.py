@@ -6,6 +6,7 @@ differently, so :mod:`traceviz.parsers.nsys.constants` serves only where both ag
 
 from __future__ import annotations
 
+STRINGS, STRING_ID = "StringTable", "_id_"
 PREFIX = "CUPTI_ACTIVITY_KIND_"
 """How the tables of activity records begin."""
 

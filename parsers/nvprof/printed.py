@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nvprof.identity import program
 from traceviz.parsers.nvprof.names import framework
-from traceviz.parsers.nvprof.printed_text import Process, Section, looks_printed, processes, sections
+from traceviz.parsers.nvprof.printed_text import Process, Section, processes, sections
 from traceviz.parsers.nvprof.printed_totals import Totals, totals
 from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, sort_rows
 from traceviz.parsers.shared.notes import Notes
@@ -37,22 +37,11 @@ _NO_LINE_END = (
 _ROUNDED = "Columns of text have five digits, so that short gaps between events are lost: print with --csv."
 
 
-class NvprofCsvReader(Reader):
-    """What ``nvprof`` prints, with or without ``--csv``, ``--print-gpu-trace`` and ``--print-api-trace``."""
-
-    format: ClassVar[str] = "nvprof-csv"
-    title: ClassVar[str] = "nvprof CSV or text"
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".txt", ".log")
-
-    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the content tells)
-        """Certain where nvprof says what it does, or where one of its headers stands."""
-        return Match.YES if looks_printed(head) else Match.NO
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-        """See :meth:`Reader.read`."""
-        content = path.read_bytes()
-        printed = Printed(path, sections(content), processes(content), _said(content))
-        yield from printed.tables(options)
+def read_printed(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of what nvprof printed, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
+    content = path.read_bytes()
+    printed = Printed(path, sections(content), processes(content), _said(content))
+    yield from printed.tables(options)
 
 
 def _said(content: bytes) -> frozenset[str]:

@@ -6,17 +6,20 @@ unified memory, and otherwise, where the name is that of a function of CUDA, an 
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.csv as pc_csv
 
 from traceviz import schema
 from traceviz.parsers.nvprof.names import demangled
-from traceviz.parsers.nvprof.printed_text import Section, trace_columns
+from traceviz.parsers.nvprof.printed_text import ROW, Section
 from traceviz.parsers.nvprof.quantities import COUNTS, SIZES, TIMES, whole
 from traceviz.parsers.shared.arrow import Array, nulls, pc
 from traceviz.parsers.shared.notes import Notes
@@ -318,3 +321,50 @@ def _narrow(values: Array) -> Array:
     """Numbers of 32 bits; null where one is larger."""
     fits = pc.less_equal(values, _INT32_MAX)
     return pc.cast(pc.if_else(fits, values, pa.scalar(None, pa.int64())), pa.int32())
+
+
+def trace_columns(section: Section) -> tuple[pa.Table, int]:
+    """Rows of a trace as columns of strings, and the number of rows that are damaged."""
+    lines: Array = pa.array(section.body.split(b"\n"), pa.binary())
+    lines = _decoded(lines.filter(pc.match_substring_regex(lines, ROW["trace", section.is_csv])))
+    return _from_csv(section, lines) if section.is_csv else _from_text(section, lines)
+
+
+def _decoded(lines: Array) -> Array:
+    try:
+        return pc.utf8_trim_whitespace(lines.cast(pa.string()))
+    except pa.ArrowInvalid:
+        return pc.utf8_trim_whitespace(pa.array([line.decode("utf-8", "replace") for line in lines.to_pylist()]))
+
+
+def _from_csv(section: Section, lines: Array) -> tuple[pa.Table, int]:
+    empty = pa.schema([(label, pa.string()) for label in section.labels]).empty_table()
+    if not len(lines):
+        return empty, 0
+    text = "\n".join(lines.to_pylist()).encode()
+    damaged = 0
+
+    def skip(_: pc_csv.InvalidRow) -> Literal["skip"]:
+        nonlocal damaged
+        damaged += 1
+        return "skip"
+
+    table = pc_csv.read_csv(
+        io.BytesIO(text),
+        pc_csv.ReadOptions(
+            column_names=list(section.labels), block_size=max(len(text) + 1, 1 << 16), use_threads=False
+        ),
+        pc_csv.ParseOptions(invalid_row_handler=skip),
+        pc_csv.ConvertOptions(column_types=dict.fromkeys(section.labels, pa.string()), strings_can_be_null=False),
+    )
+    return table, damaged
+
+
+def _from_text(section: Section, lines: Array) -> tuple[pa.Table, int]:
+    """Columns lie at least two spaces apart; a name, which is last, may hold as many."""
+    cells = pc.split_pattern_regex(lines, r"\s{2,}", max_splits=len(section.labels) - 1)
+    whole = pc.equal(pc.list_value_length(cells), len(section.labels))
+    rows = cells.filter(whole)
+    arrays = [pc.list_element(rows, index) for index in range(len(section.labels))]
+    plain = [pc.if_else(pc.equal(values, "-"), "", values) for values in arrays]
+    return pa.table(plain, names=list(section.labels)), len(cells) - len(rows)

@@ -20,11 +20,11 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.parsers.nvprof import constants
+from traceviz.parsers.nvprof.constants import STRING_ID, STRINGS
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.raw import Keep
 from traceviz.parsers.shared.sqlite_tables import SqliteTables
 
-STRINGS, STRING_ID = "StringTable", "_id_"
 MIGRATIONS = constants.PREFIX + "UNIFIED_MEMORY_COUNTER"
 _OWNERS = frozenset({"processId", "threadId"})
 _MIGRATED = frozenset({"counterKind", "srcId", "dstId"})

@@ -2,69 +2,39 @@
 
 from __future__ import annotations
 
-import re
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.events import EventReader
 from traceviz.parsers.nvprof.identity import Identity, identify_all
 from traceviz.parsers.nvprof.mapping import EVENT_TABLES, EventTable
 from traceviz.parsers.nvprof.names import demangled, framework
 from traceviz.parsers.nvprof.nvtx import has_markers, read_markers
-from traceviz.parsers.nvprof.raw import MIGRATIONS, STRINGS, NvprofTables
+from traceviz.parsers.nvprof.raw import MIGRATIONS, NvprofTables
+from traceviz.parsers.nvprof.readers import is_session
 from traceviz.parsers.nvprof.samples import has_samples, read_samples
 from traceviz.parsers.nvprof.survey import Survey, present, small, take_survey
 from traceviz.parsers.shared.arrow import pc
 from traceviz.parsers.shared.names import decode
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.sqlite_arrow import table_names
-from traceviz.parsers.shared.sqlite_tables import MAGIC, unread_log
+from traceviz.parsers.shared.sqlite_file import unread_log
 
 PRODUCER = "nvprof"
-_SESSION = re.compile(rb"<session\b[^>]*\.nvvp|<session\b.*<(?:timelineoptions|executable)\b", re.DOTALL)
 
 
-class NvprofSqliteReader(Reader):
-    """Databases of ``nvprof -o`` and of the Visual Profiler; its session files, which hold no data, are told apart."""
-
-    format: ClassVar[str] = "nvprof-sqlite"
-    title: ClassVar[str] = "nvprof database"
-    suffixes: ClassVar[tuple[str, ...]] = (".nvvp", ".nvprof", ".prof", ".sql")
-
-    def sniff(self, head: bytes, path: Path) -> Match:
-        """Certain of a database with records of CUPTI and nvprof's own strings or version, and of a session file."""
-        if _is_session(head):
-            return Match.YES
-        if not head.startswith(MAGIC):
-            return Match.NO
-        try:
-            names = table_names(path)
-        except (sqlite3.Error, OSError, ValueError):
-            # Damaged; the texts on its first pages still say whose it was.
-            return Match.YES if STRINGS.encode() in head and b"StringIds" not in head else Match.NO
-        recorded = any(name.startswith(constants.PREFIX) for name in names)
-        return Match.YES if recorded and {STRINGS, "Version"} & names and "StringIds" not in names else Match.NO
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-        """See :meth:`Reader.read`."""
-        with path.open("rb") as file:
-            if _is_session(file.read(1 << 16)):
-                raise _no_data(path)
-        with NvprofTables(path) as raw:
-            yield from _tables(raw, options)
-
-
-def _is_session(head: bytes) -> bool:
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return start.startswith((b"<?xml", b"<session")) and _SESSION.search(head) is not None
+def read_sqlite(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of a database, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
+    with path.open("rb") as file:
+        if is_session(file.read(1 << 16)):
+            raise _no_data(path)
+    with NvprofTables(path) as raw:
+        yield from _tables(raw, options)
 
 
 def _no_data(path: Path) -> DamagedTraceError:

@@ -11,16 +11,20 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.shared.notes import Notes
 from traceviz.units import format_ns, format_signal
+
+if TYPE_CHECKING:
+    from traceviz.parsers.shared.notes import Notes
 
 MANIFEST = "manifest.json"
 KIND = "traceviz.run"
 VERSION = 1
 """The newest version of run folders that is read."""
+TABLES = "tables"
+"""Folder of the merged tables in a run folder."""
 RAW = "raw"
 """Folder of what the collectors recorded, each in a folder of its own name."""
 MOST_BYTES = 16 << 20

@@ -24,7 +24,6 @@ from traceviz.parsers.run.sources import Source, is_tracing
 from traceviz.parsers.shared.notes import Notes
 from traceviz.units import format_ns
 
-FORMAT = "run"
 _NOTICEABLE = 0.9
 """Where the profilers cover less of a run than this, it is said."""
 _SILENCED = ("no-device",)
@@ -107,7 +106,7 @@ def _run_row(merge: _Merge, *, keep_private: bool) -> dict[str, Any]:
     producers = (" ".join(run[name] for name in names if run.get(name)) for run in runs)
     return {
         **known,
-        "format": FORMAT,
+        "format": "run",
         "producer": _joined(producers) or "traceviz collect",
         "producer_version": runs[0].get("producer_version") if alone else None,
         "source_schema": _joined(run.get("source_schema") for run in runs),

@@ -1,4 +1,4 @@
-"""Reader of what the resource sampler of ``traceviz collect`` leaves: a folder of Parquet parts and a description.
+"""What the resource sampler of ``traceviz collect`` leaves: a folder of Parquet parts and a description.
 
 Each part is complete, so what a sampler that was killed has left reads like any other; a note says so.
 """
@@ -9,19 +9,18 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.run.readers import SAMPLES_DESCRIPTION, SAMPLES_KIND, ResourceSamplesReader
 from traceviz.parsers.shared.arrow import Array, pc
 
-KIND = "traceviz.resources"
 VERSION = 1
-DESCRIPTION = "resources.json"
 PARTS = "part-*.parquet"
 
 _WORD = pa.dictionary(pa.int32(), pa.string())
@@ -74,36 +73,21 @@ class Sampling:
         return int(last) - self.t0_unix_ns if last is not None else 0
 
 
-class ResourceSamplesReader(Reader):
-    """Folders whose ``resources.json`` is of the kind ``traceviz.resources``."""
-
-    format: ClassVar[str] = "resources"
-    title: ClassVar[str] = "samples of resources by traceviz collect"
-    suffixes: ClassVar[tuple[str, ...]] = ()
-
-    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
-        """Certain of a folder whose description says so."""
-        try:
-            described = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return Match.NO
-        return Match.YES if isinstance(described, dict) and described.get("kind") == KIND else Match.NO
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-        """See :meth:`Reader.read`. The clock is the wall clock of the machine, zero at the first sample."""
-        sampling = read_sampling(path)
-        described = sampling.description
-        pids = _pids(sampling)
-        gpus = [gpu for gpu in _rows(described, "gpus") if isinstance(gpu.get("ordinal"), int)]
-        yield "run", _run(sampling)
-        yield "devices", _table("devices", [_device(number, gpu) for number, gpu in enumerate(gpus)])
-        yield "processes", _processes(pids, described)
-        yield "threads", schema.table("threads").empty()
-        if options.wants("samples"):
-            yield "samples", _samples(sampling, pids, pa.array([gpu["ordinal"] for gpu in gpus], pa.int16()))
-        if options.wants("settings"):
-            yield "settings", _settings(sampling)
-        yield "notes", _table("notes", list(_notes(sampling)))
+def read_samples(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of a folder of samples. Their clock is the wall clock of the machine, zero at the first sample."""
+    sampling = read_sampling(path)
+    described = sampling.description
+    pids = _pids(sampling)
+    gpus = [gpu for gpu in _rows(described, "gpus") if isinstance(gpu.get("ordinal"), int)]
+    yield "run", _run(sampling)
+    yield "devices", _table("devices", [_device(number, gpu) for number, gpu in enumerate(gpus)])
+    yield "processes", _processes(pids, described)
+    yield "threads", schema.table("threads").empty()
+    if options.wants("samples"):
+        yield "samples", _samples(sampling, pids, pa.array([gpu["ordinal"] for gpu in gpus], pa.int16()))
+    if options.wants("settings"):
+        yield "settings", _settings(sampling)
+    yield "notes", _table("notes", list(_notes(sampling)))
 
 
 def read_sampling(path: Path) -> Sampling:
@@ -112,7 +96,7 @@ def read_sampling(path: Path) -> Sampling:
     Raises:
         DamagedTraceError: the description cannot be read, is of a newer version, or no part can be read.
     """
-    description = _description(path / DESCRIPTION)
+    description = _description(path / SAMPLES_DESCRIPTION)
     parts, unreadable = [], []
     for part in sorted(path.glob(PARTS)):
         try:
@@ -137,7 +121,7 @@ def _description(path: Path) -> dict[str, Any]:
         described = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DamagedTraceError(f"{path} cannot be read.", str(error), "Record again.") from error
-    if not isinstance(described, dict) or described.get("kind") != KIND:
+    if not isinstance(described, dict) or described.get("kind") != SAMPLES_KIND:
         raise DamagedTraceError(f"{path} does not describe samples of resources.")
     version = described.get("version")
     if version != VERSION:

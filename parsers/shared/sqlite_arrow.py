@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 import pyarrow as pa
 
 from traceviz.parsers.shared.arrow import Array, nulls, pc
+from traceviz.parsers.shared.sqlite_file import quoted, sqlite_uri
 from traceviz.parsers.shared.sqlite_pages import Column, NotPlainError, read_integers
 
 BATCH_ROWS = 1 << 16
@@ -54,32 +53,6 @@ class StoredTable:
             raise NotPlainError("a column that is not declared as an integer")
         order = list(self.types)
         return [order.index(name) for name in columns]
-
-
-def sqlite_uri(path: Path) -> str:
-    """URI that opens ``path`` without locking it, without a journal, and without writing anything beside it."""
-    return f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
-
-
-def quoted(name: str) -> str:
-    """``name`` as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def open_database(path: Path) -> sqlite3.Connection:
-    """Open ``path`` as :func:`sqlite_uri` says."""
-    return sqlite3.connect(sqlite_uri(path), uri=True)
-
-
-def table_names(path: Path) -> frozenset[str]:
-    """Names of the tables in the database ``path``.
-
-    Raises:
-        sqlite3.Error, OSError, ValueError: its catalogue cannot be read.
-    """
-    with closing(open_database(path)) as connection:
-        query = "SELECT name FROM sqlite_master WHERE type = 'table'"
-        return frozenset(name for (name,) in connection.execute(query))
 
 
 def plain_batches(path: Path, table: StoredTable, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from traceviz.errors import DamagedTraceError
 from traceviz.parsers.shared.arrow import Array
 from traceviz.parsers.shared.raw import Keep, RawTables
-from traceviz.parsers.shared.sqlite_arrow import StoredTable, open_database, plain_batches, quoted, sql_batches
+from traceviz.parsers.shared.sqlite_arrow import StoredTable, plain_batches, sql_batches
+from traceviz.parsers.shared.sqlite_file import check_complete, open_database, quoted
 from traceviz.parsers.shared.sqlite_pages import NotPlainError
 
-MAGIC = b"SQLite format 3\0"
 LOOKUPS_PER_QUERY = 500
 MAX_LOOKUPS = 1 << 14
 """Up to so many string ids are looked up one by one; for more, the whole table is streamed."""
@@ -113,35 +112,3 @@ def _catalogue(connection: sqlite3.Connection) -> dict[str, StoredTable]:
         name: StoredTable(name, root, {row[2]: row[3] for row in columns if row[2] is not None})
         for (name, root), columns in rows
     }
-
-
-def check_complete(path: Path) -> None:
-    """Compare the size of an SQLite file with the number of pages that its header states.
-
-    The count is valid where the header's change counter equals its "version valid for" number (SQLite file format,
-    section 1.3.7); writers since SQLite 3.7.0 keep them equal.
-
-    Raises:
-        DamagedTraceError: the file is shorter.
-    """
-    with path.open("rb") as file:
-        header = file.read(100)
-    size = path.stat().st_size
-    whole = 0
-    if len(header) == 100 and header[24:28] == header[92:96]:
-        page = int.from_bytes(header[16:18], "big")
-        whole = int.from_bytes(header[28:32], "big") * (65536 if page == 1 else page)
-    if len(header) < 100 or size < whole:
-        raise DamagedTraceError(
-            f"{path.name} is cut short.",
-            f"It holds {size:,} bytes; its header says {max(whole, 100):,}.",
-            "Copy or export it again.",
-        )
-
-
-def unread_log(path: Path) -> tuple[tuple[str, str, str], ...]:
-    """A write-ahead log beside the database: what it holds is not seen, since reading it would write there."""
-    log = path.with_name(path.name + "-wal")
-    if not log.is_file() or not log.stat().st_size:
-        return ()
-    return (("sqlite-log-ignored", "warning", f"{log.name} holds changes that are not in the file yet: not read."),)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from traceviz.parsers.shared.native import library
-from traceviz.parsers.xplane.raw import Array, Damage, Events, Line, Plane, Stats
-from traceviz.parsers.xplane.wire import Data, plane_damage
+from traceviz.parsers.xplane.raw import Array, Events, Line, Plane, Stats
+from traceviz.parsers.xplane.wire import Damage, Data, plane_damage
 
 _EVENT_COLUMNS = (
     ("event_line", np.int32),

@@ -16,7 +16,7 @@ import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from traceviz.parsers.xplane.raw import Array, Damage, Events, Kind, Line, Plane, Stats, Value
+from traceviz.parsers.xplane.raw import Array, Events, Kind, Line, Plane, Stats, Value
 from traceviz.parsers.xplane.wire import (
     BYTES,
     FIXED64,
@@ -24,6 +24,7 @@ from traceviz.parsers.xplane.wire import (
     Broken,
     BrokenMessageError,
     CutShortError,
+    Damage,
     Data,
     known,
     plane_damage,

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traceviz.parsers.shared.arrays import by_key
+from traceviz.parsers.xplane.wire import Damage
 
 Array = npt.NDArray[Any]
 
@@ -158,19 +159,6 @@ class Plane:
         bases = np.array([line.timestamp_ns - origin_ns for line in self.lines], dtype=np.int64) * 1000
         starts = self.events.offset_ps[rows]
         return bases[self.events.line[rows]] + starts if self.lines else starts
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """Something in the file that breaks its format.
-
-    Args:
-        where: Plane or line in words.
-        what: What was seen and what was left out.
-    """
-
-    where: str
-    what: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ from mmap import mmap
 
 from traceviz.parsers.shared.native import native
 from traceviz.parsers.xplane import compiled as xplane_compiled
-from traceviz.parsers.xplane.raw import Damage, Plane, Space
+from traceviz.parsers.xplane.raw import Plane, Space
 from traceviz.parsers.xplane.wire import (
     BYTES,
     Broken,
     BrokenMessageError,
     CutShortError,
+    Damage,
     Data,
     damage_words,
     read_fields,

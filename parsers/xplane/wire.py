@@ -16,8 +16,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from traceviz.parsers.xplane.raw import Damage
-
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """Wire types."""
 
@@ -26,6 +24,19 @@ Data = bytes | memoryview
 
 _LONGEST_VARINT = 10
 _PATTERN_MASK = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Something in the file that breaks its format.
+
+    Args:
+        where: Plane or line in words.
+        what: What was seen and what was left out.
+    """
+
+    where: str
+    what: str
 
 
 class BrokenMessageError(Exception):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from traceviz.errors import DamagedTraceError, UnknownFormatError
 from traceviz.files import check_file_free, check_folder_free, check_not_source, new_file, new_folder
-from traceviz.parsers.nsys.parquetdir import NsysParquetReader
+from traceviz.parsers.nsys.readers import NsysParquetReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.scrub.formats.nsys_parquet import scrub_nsys_parquet, secrets_of_nsys_parquet
 from traceviz.scrub.formats.nsys_sqlite import scrub_database
@@ -27,7 +27,7 @@ from traceviz.scrub.formats.sqlite_copy import MAGIC
 from traceviz.scrub.formats.tables import scrub_folder, secrets_of_capture, secrets_of_folder
 from traceviz.scrub.result import MANIFEST, ScrubReport, is_scrubbed_folder, listed
 from traceviz.scrub.secrets.secrets import Redactor, Secret
-from traceviz.tables import is_trace_folder
+from traceviz.trace_folder import is_trace_folder
 
 __all__ = ["MANIFEST", "Redactor", "ScrubReport", "Secret", "scrub", "scrub_folder", "secrets_in", "secrets_of_capture"]
 

@@ -22,9 +22,10 @@ import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.shared.arrow import StringArray, pc
-from traceviz.parsers.xplane.raw import Array, Damage, Events, Kind, Line, Plane, Space, Stats, Value
+from traceviz.parsers.xplane.raw import Array, Events, Kind, Line, Plane, Space, Stats, Value
 from traceviz.parsers.xplane.trace_json.decode import Decoded, TraceEvent, text_of
 from traceviz.parsers.xplane.trace_json.tf1 import Stream, is_aggregated, own_event, stream_event, stream_of
+from traceviz.parsers.xplane.wire import Damage
 
 CAPS = (1_000_000, 5_000_000)
 """Most events that the profiler writes: until 2024, and since then unless it is told otherwise."""

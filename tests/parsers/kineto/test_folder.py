@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.parsers.kineto import files as k
 from traceviz.errors import UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, ReadOptions
-from traceviz.parsers.kineto.reader import KinetoReader
+from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.registry import identify
-from traceviz.parsers.xplane.trace_json.reader import TensorFlowTraceReader
+from traceviz.parsers.xplane.readers import TensorFlowTraceReader
 from traceviz.tables import TraceTables
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.parsers.kineto import files as k
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.kineto.reader import KinetoReader
+from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.tables import TraceTables
 
 NASTY = st.sampled_from(

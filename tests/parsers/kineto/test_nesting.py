@@ -16,7 +16,8 @@ from tests.parsers.kineto import files as k
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.events import pair
-from traceviz.parsers.kineto.reader import KinetoReader, tables_of
+from traceviz.parsers.kineto.readers import KinetoReader
+from traceviz.parsers.kineto.tables import tables_of
 from traceviz.parsers.shared.native import SCANNER_VARIABLE
 from traceviz.tables import TraceTables
 

@@ -21,8 +21,7 @@ from tests.parsers.nsys.database import (
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
-from traceviz.parsers.nsys.parquetdir import NsysParquetReader
-from traceviz.parsers.nsys.sqlite import NsysSqliteReader
+from traceviz.parsers.nsys.readers import NsysParquetReader, NsysSqliteReader
 from traceviz.parsers.registry import identify
 from traceviz.parsers.shared.mapping import Name, Whole, Word
 from traceviz.schema import TABLES

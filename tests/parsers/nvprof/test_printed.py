@@ -4,7 +4,7 @@ import pytest
 
 from traceviz.errors import DamagedTraceError, UnknownFormatError
 from traceviz.parsers.base import Match, ReadOptions
-from traceviz.parsers.nvprof.printed import NvprofCsvReader
+from traceviz.parsers.nvprof.readers import NvprofCsvReader
 from traceviz.parsers.registry import identify
 from traceviz.tables import TraceTables
 

@@ -11,7 +11,7 @@ from traceviz import schema
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Match, ReadOptions
 from traceviz.parsers.nvprof.names import LONGEST_NAME, demangled, framework, function, functions
-from traceviz.parsers.nvprof.sqlite import NvprofSqliteReader
+from traceviz.parsers.nvprof.readers import NvprofSqliteReader
 from traceviz.parsers.registry import identify
 from traceviz.tables import TraceTables
 

@@ -9,7 +9,8 @@ import pytest
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Match, ReadOptions
 from traceviz.parsers.registry import identify
-from traceviz.parsers.run.samples import PART_SCHEMA, ResourceSamplesReader
+from traceviz.parsers.run.readers import ResourceSamplesReader
+from traceviz.parsers.run.samples import PART_SCHEMA
 from traceviz.tables import TraceTables
 
 START = 1_700_000_000_000_000_000

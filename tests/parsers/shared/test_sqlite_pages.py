@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.conftest import REPOSITORY
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.nsys.sqlite import NsysSqliteReader
+from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.shared import sqlite_arrow, sqlite_pages
 from traceviz.parsers.shared.raw import Keep
 from traceviz.parsers.shared.sqlite_pages import NotPlainError, Pages, read_integers

@@ -11,7 +11,7 @@ from tests.parsers.xplane.traces import US, environment, gpu, host, notes, read,
 from traceviz.errors import DamagedTraceError, UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, ReadOptions
 from traceviz.parsers.registry import identify
-from traceviz.parsers.xplane.reader import XPlaneReader
+from traceviz.parsers.xplane.readers import XPlaneReader
 from traceviz.schema import HOST_CATEGORIES
 from traceviz.tables import load, save
 

@@ -11,7 +11,8 @@ import pytest
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, OutputExistsError, UnknownFormatError
 from traceviz.scrub import scrub
-from traceviz.tables import MANIFEST, TraceTables, load, save
+from traceviz.tables import TraceTables, load, save
+from traceviz.trace_folder import MANIFEST
 
 UUID = "b50ecd63-f853-a457-8c3d-f47e6ed6e20e"
 

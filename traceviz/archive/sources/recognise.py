@@ -17,18 +17,16 @@ from pathlib import Path
 
 from traceviz.archive.sources.packed.index import parents
 from traceviz.parsers.base import HEAD_BYTES, Match
-from traceviz.parsers.nsys.parquetdir import CERTAIN
-from traceviz.parsers.nsys.parquetdir import SUFFIX as PARQUET
+from traceviz.parsers.nsys.readers import EXPORTED_FILES
 from traceviz.parsers.ranks.identity import RANK_IN_NAME
 from traceviz.parsers.registry import READERS
 from traceviz.parsers.run.manifest import KIND as RUN
 from traceviz.parsers.run.manifest import MANIFEST, MOST_BYTES
-from traceviz.parsers.run.samples import DESCRIPTION
-from traceviz.parsers.run.samples import KIND as RESOURCES
+from traceviz.parsers.run.readers import SAMPLES_DESCRIPTION, SAMPLES_KIND
 from traceviz.parsers.shared.json_stream import HEAD_TEXT_BYTES
 from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
-from traceviz.parsers.xplane.trace_json.reader import SUFFIXES as TRACE_JSON
-from traceviz.tables import MANIFEST_KIND
+from traceviz.parsers.xplane.sniff import TRACE_JSON_SUFFIXES as TRACE_JSON
+from traceviz.trace_folder import MANIFEST_KIND
 
 ARCHIVE = "archive.json"
 """File of an archive of traceviz, which says so."""
@@ -127,10 +125,14 @@ def whole_folders(names: Collection[str], read: Read, where: str) -> tuple[list[
 def _kind(folder: str, files: set[str], read: Read, path: str) -> str:
     """What a folder is as a whole; empty where it is only a folder."""
     prefix = f"{folder}/" if folder else ""
-    for name, kinds in ((MANIFEST, {RUN, MANIFEST_KIND}), (DESCRIPTION, {RESOURCES}), (ARCHIVE, {ARCHIVE_KIND})):
+    for name, kinds in (
+        (MANIFEST, {RUN, MANIFEST_KIND}),
+        (SAMPLES_DESCRIPTION, {SAMPLES_KIND}),
+        (ARCHIVE, {ARCHIVE_KIND}),
+    ):
         if name in files and (kind := _stated_kind(read(prefix + name, MOST_BYTES))) in kinds:
             return kind
-    if any(name + PARQUET in files for name in CERTAIN):
+    if any(f"{name}.parquet" in files for name in EXPORTED_FILES):
         return "nsys"
     if _PROFILE_RUN.search(path):
         hosts = [file for file in files if file.endswith(CAPTURES)] or [f for f in files if f.endswith(TRACE_JSON)]

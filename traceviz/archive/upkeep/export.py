@@ -19,7 +19,8 @@ from traceviz.archive.storage.store import LAST, Store
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.files import check_folder_free, new_file, new_folder
 from traceviz.parsers.base import Progress, silent
-from traceviz.tables import MANIFEST, conform, is_trace_folder, load
+from traceviz.tables import conform, load
+from traceviz.trace_folder import MANIFEST, is_trace_folder
 
 TRACE_ID = "trace_id"
 

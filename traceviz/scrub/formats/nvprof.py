@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from traceviz.parsers.nvprof.constants import PREFIX
-from traceviz.parsers.nvprof.raw import STRINGS
+from traceviz.parsers.nvprof.constants import PREFIX, STRINGS
 from traceviz.scrub.formats.documents import CLEANED
 from traceviz.scrub.formats.sqlite_copy import Column, attached, explained, number, quoted, tables_of
 from traceviz.scrub.result import Outcome

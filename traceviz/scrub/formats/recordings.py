@@ -20,9 +20,10 @@ import pyarrow.parquet as pq
 from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import TRACE_READERS
-from traceviz.parsers.run.manifest import MANIFEST, is_run_folder
-from traceviz.parsers.run.reader import TABLES, read_run
-from traceviz.parsers.run.samples import PART_SCHEMA, ResourceSamplesReader
+from traceviz.parsers.run.folder import read_run
+from traceviz.parsers.run.manifest import MANIFEST, TABLES, is_run_folder
+from traceviz.parsers.run.readers import ResourceSamplesReader
+from traceviz.parsers.run.samples import PART_SCHEMA
 from traceviz.scrub.formats.documents import clean_document, encoded, secrets_of_document
 from traceviz.scrub.formats.json_files import OWN_WORDS, check_content
 from traceviz.scrub.formats.registry import file_format, format_of, secrets_of_file
@@ -30,7 +31,8 @@ from traceviz.scrub.formats.tables import clean_texts, scrub_folder, secrets_of_
 from traceviz.scrub.result import MANIFEST as OUR_MANIFEST
 from traceviz.scrub.secrets.search import check_file, leak
 from traceviz.scrub.secrets.secrets import PATH, REMOVED, Redactor, Secret
-from traceviz.tables import is_trace_folder, write_tables
+from traceviz.tables import write_tables
+from traceviz.trace_folder import is_trace_folder
 
 MOST_FILES = 10_000
 """Files of a folder: one of more is no recording."""

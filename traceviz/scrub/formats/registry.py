@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceviz.errors import TracevizError, UnknownFormatError
-from traceviz.parsers.kineto.reader import KinetoReader
-from traceviz.parsers.nsys.sqlite import NsysSqliteReader
-from traceviz.parsers.nvprof.sqlite import NvprofSqliteReader
+from traceviz.parsers.kineto.readers import KinetoReader
+from traceviz.parsers.nsys.readers import NsysSqliteReader
+from traceviz.parsers.nvprof.readers import NvprofSqliteReader
 from traceviz.parsers.registry import identify
-from traceviz.parsers.xplane.reader import XPlaneReader
-from traceviz.parsers.xplane.trace_json.reader import TensorFlowTraceReader
+from traceviz.parsers.xplane.readers import TensorFlowTraceReader, XPlaneReader
 from traceviz.scrub.formats.json_files import scrub_json_file, secrets_of_json_file
 from traceviz.scrub.formats.json_trace import scrub_json_trace, secrets_of_json_trace
 from traceviz.scrub.formats.nsys_sqlite import scrub_database, secrets_of_database

@@ -31,7 +31,8 @@ from traceviz.scrub.secrets.secrets import (
     secrets_of_text,
     secrets_of_variable,
 )
-from traceviz.tables import MANIFEST, TraceTables, load, read_manifest, write_tables
+from traceviz.tables import TraceTables, load, read_manifest, write_tables
+from traceviz.trace_folder import MANIFEST
 
 Column: TypeAlias = "pa.ChunkedArray[Any]"
 Rows: TypeAlias = npt.NDArray[np.bool_]

@@ -13,8 +13,8 @@ from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, ReadOptions
 from traceviz.parsers.registry import identify, read_head
 from traceviz.parsers.xplane.raw import Space
+from traceviz.parsers.xplane.readers import TensorFlowTraceReader
 from traceviz.parsers.xplane.trace_json import planes as tf_trace_planes
-from traceviz.parsers.xplane.trace_json.reader import TensorFlowTraceReader
 from traceviz.tables import TraceTables
 
 READER = TensorFlowTraceReader()

@@ -1,4 +1,4 @@
-"""Reader of the captures that the profilers of TensorFlow and JAX write: ``*.xplane.pb``, and folders of them."""
+"""The files of a capture: which of them are read, and what each holds, as far as it is whole."""
 
 from __future__ import annotations
 
@@ -7,26 +7,18 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError, UsageError
-from traceviz.parsers.base import HEAD_BYTES, Match, Reader, ReadOptions
-from traceviz.parsers.shared.log_folders import SUFFIXES, Run, choose_run, find_runs
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.shared.log_folders import Run, choose_run
 from traceviz.parsers.xplane.hosts import ENVIRONMENT
-from traceviz.parsers.xplane.raw import Damage, Space
+from traceviz.parsers.xplane.raw import Space
 from traceviz.parsers.xplane.scan import read_space
+from traceviz.parsers.xplane.sniff import GZIP_MAGIC
 from traceviz.parsers.xplane.tables import Provenance, Source, read_spaces
-from traceviz.parsers.xplane.wire import BYTES, BrokenMessageError, CutShortError, UnreadableError, read_fields
-
-GZIP_MAGIC = b"\x1f\x8b"
-_PLANE_NAME = re.compile(rb"[\x20-\x7e]+")
-_PLANE_FIELDS = {1: 0, 2: BYTES, 3: BYTES, 4: BYTES, 5: BYTES, 6: BYTES}
-"""Wire type of each field of a plane."""
-
-_LONGEST_START = 15
-"""Bytes of a tag and a length: five and ten."""
+from traceviz.parsers.xplane.wire import Damage
 
 _AGAIN = "Copy the file again, or record again."
 _EMPTY = (
@@ -36,80 +28,15 @@ _EMPTY = (
 _SHORTER = "Record fewer steps, without the Python tracer (python_tracer_level=0), and let the program end the profile."
 
 
-class XPlaneReader(Reader):
-    """Captures of the profilers of TensorFlow, JAX and PyTorch/XLA, and TensorBoard log folders that hold some."""
-
-    format: ClassVar[str] = "xplane"
-    title: ClassVar[str] = "TensorFlow/JAX profile (XPlane)"
-    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
-
-    def sniff(self, head: bytes, path: Path) -> Match:
-        """Certain of a file that begins with a plane, of an empty file with the right name, of a folder with runs."""
-        try:
-            if path.is_dir():
-                # Another folder of traces may lie beside the logs; it says what it is in its manifest.
-                return Match.YES if not (path / "manifest.json").is_file() and find_runs(path) else Match.NO
-        except (OSError, ValueError):
-            return Match.NO
-        if not head:
-            return Match.YES if path.name.endswith(SUFFIXES) else Match.NO
-        if head.startswith(GZIP_MAGIC):
-            head = _inflated_head(head)
-            if not head and path.name.endswith(SUFFIXES):
-                return Match.MAYBE
-        return Match.YES if is_space(head) else Match.NO
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-        """See :meth:`Reader.read`.
-
-        Raises:
-            UsageError: ``options.run`` names no run.
-            UnknownFormatError: a folder holds no capture.
-        """
-        run, notes = _choose(path, options)
-        sources, dropped = _sources(run)
-        scanner = sources[0].space.scanner
-        route = "xplane, compiled scanner" if scanner == "compiled" else "xplane, protobuf fallback (slower)"
-        tables = read_spaces(sources, options, Provenance("xplane", route, (*notes, *dropped)))
-        del sources
-        yield from tables
-
-
-def is_space(head: bytes) -> bool:
-    """Whether ``head`` begins an XSpace: with a plane that has a readable name, and only fields that planes have.
-
-    Planes come first in a file, and the name comes first in a plane but for its number.
-    """
-    try:
-        for number, wire, begin, end in read_fields(memoryview(head), 0, len(head)):
-            return number == 1 and wire == BYTES and _is_plane(head[begin:end])
-    except CutShortError as error:  # of a long plane, the head holds the beginning
-        return (error.number, error.wire) == (1, BYTES) and _is_plane(head[error.begin :])
-    except BrokenMessageError:
-        pass
-    return False
-
-
-def _is_plane(head: bytes) -> bool:
-    named = False
-    try:
-        for number, wire, begin, end in read_fields(memoryview(head), 0, len(head)):
-            if _PLANE_FIELDS.get(number) != wire:
-                return False
-            named = named or (number == 2 and bool(_PLANE_NAME.fullmatch(head[begin:end])))
-    except CutShortError:
-        pass
-    except UnreadableError as error:  # where a head ends within a tag or a length, few bytes are left
-        return named and error.unread < _LONGEST_START
-    return named
-
-
-def _inflated_head(head: bytes) -> bytes:
-    """The beginning of what was compressed; nothing where that is empty or cannot be told."""
-    try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD_BYTES)
-    except zlib.error:
-        return b""
+def read_captures(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of a capture, or of one run of a log folder, one at a time; ``notes`` last."""
+    run, notes = _choose(path, options)
+    sources, dropped = _sources(run)
+    scanner = sources[0].space.scanner
+    route = "xplane, compiled scanner" if scanner == "compiled" else "xplane, protobuf fallback (slower)"
+    tables = read_spaces(sources, options, Provenance("xplane", route, (*notes, *dropped)))
+    del sources
+    yield from tables
 
 
 def _choose(path: Path, options: ReadOptions) -> tuple[Run, tuple[tuple[str, str, str], ...]]:

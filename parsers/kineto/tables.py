@@ -1,15 +1,14 @@
-"""Reader of the traces of PyTorch's profiler (Kineto), and of other traces in the format of Chrome's trace viewer."""
+"""From traces in the format of Chrome's trace viewer to the tables of the contract, one at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError, UsageError
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.kineto import capture as facts
 from traceviz.parsers.kineto import device as device_tables
 from traceviz.parsers.kineto import host as host_tables
@@ -17,45 +16,26 @@ from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.collectives import collectives
 from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.events import Events, sort_out
-from traceviz.parsers.kineto.folder import choose, looks_like_ours, note_choice
+from traceviz.parsers.kineto.folder import choose, note_choice
 from traceviz.parsers.kineto.identity import Identity, identify_all
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.memory import memory_events
 from traceviz.parsers.kineto.nesting import Forest
 from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
-from traceviz.parsers.kineto.sniff import sniff_file
 from traceviz.parsers.ranks.merge import merged
 from traceviz.parsers.shared.notes import Notes
 
 Maker = Callable[[], pa.Table | None]
 
 
-class KinetoReader(Reader):
-    """Traces of PyTorch's profiler, as files or as the folder that ``tensorboard_trace_handler`` fills."""
-
-    format: ClassVar[str] = "kineto"
-    title: ClassVar[str] = "PyTorch profiler (Kineto) or Chrome-format trace"
-    suffixes: ClassVar[tuple[str, ...]] = (".json", ".json.gz")
-
-    def sniff(self, head: bytes, path: Path) -> Match:
-        """Certain of what PyTorch writes; other traces of this format may be read as well."""
-        if head:
-            return sniff_file(head, path)
-        return Match.YES if looks_like_ours(path) else Match.NO
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-        """See :meth:`Reader.read`. Files of one run are read together, as ranks.
-
-        Raises:
-            UsageError: ``options.run`` is given for a file, or names no run.
-            UnknownFormatError: a folder holds no trace.
-        """
-        if path.is_dir():
-            yield from _read_folder(path, options)
-            return
-        if options.run is not None:
-            raise UsageError(f"{path.name} is one trace, not a folder of runs.", fix="Leave --run out.")
-        yield from _read_file(path, options)
+def read_traces(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of a trace, or of those of one run in a folder, one at a time; ``notes`` last."""
+    if path.is_dir():
+        yield from _read_folder(path, options)
+        return
+    if options.run is not None:
+        raise UsageError(f"{path.name} is one trace, not a folder of runs.", fix="Leave --run out.")
+    yield from _read_file(path, options)
 
 
 def _read_file(path: Path, options: ReadOptions, rank: int | None = None) -> Iterator[tuple[str, pa.Table]]:

@@ -1,4 +1,4 @@
-"""Reader of run folders: what ``traceviz collect`` leaves behind.
+"""The recordings of a run folder, merged into the tables of one trace.
 
 ::
 
@@ -12,56 +12,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.errors import TracevizError, UnknownFormatError, UsageError
-from traceviz.parsers.base import Match, Reader, ReadOptions
-from traceviz.parsers.run.manifest import RAW, Recorder, RunManifest, is_run_folder, read_manifest
-from traceviz.parsers.run.merge import FORMAT, merge_sources
+from traceviz.errors import TracevizError, UnknownFormatError
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.run.manifest import RAW, TABLES, Recorder, RunManifest, read_manifest
+from traceviz.parsers.run.merge import merge_sources
 from traceviz.parsers.run.owners import DEVICE_TABLES
 from traceviz.parsers.run.sources import Readers, Source, read_source, recordings_in
 from traceviz.parsers.run.steps import complete_steps, name_unfinished
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.traceviz_folder import TracevizFolderReader
-
-TABLES = "tables"
-"""Folder of the merged tables in a run folder."""
-
-
-class RunFolderReader(Reader):
-    """Folders with a ``manifest.json`` of the kind ``traceviz.run``."""
-
-    format: ClassVar[str] = FORMAT
-    title: ClassVar[str] = "traceviz run folder"
-    suffixes: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, readers: Readers) -> None:
-        """``readers`` know the formats of the traces that may lie in a run folder."""
-        self._readers = readers
-
-    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
-        """Certain of a folder whose manifest says so."""
-        try:
-            return Match.YES if is_run_folder(path) else Match.NO
-        except ValueError:
-            return Match.NO
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-        """See :meth:`Reader.read`: the merged tables where they were written, else merged now.
-
-        Raises:
-            UsageError: ``options.run`` is given: this is one run.
-            UnknownFormatError: the run recorded nothing that can be read.
-        """
-        if options.run is not None:
-            raise UsageError(f"{path} is one run, not a folder of several.", fix="Leave --run out.")
-        merged = TracevizFolderReader()
-        if merged.sniff(b"", path / TABLES) == Match.YES:
-            return merged.read(path / TABLES, options)
-        return read_run(path, options, self._readers)
 
 
 def read_run(folder: Path, options: ReadOptions, readers: Readers) -> Iterator[tuple[str, pa.Table]]:

@@ -1,0 +1,39 @@
+"""Traces in the format of Chrome's trace viewer, and how they are recognised; reading loads the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.kineto.folder import looks_like_ours
+from traceviz.parsers.kineto.sniff import sniff_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class KinetoReader(Reader):
+    """Traces of PyTorch's profiler, as files or as the folder that ``tensorboard_trace_handler`` fills."""
+
+    format: ClassVar[str] = "kineto"
+    title: ClassVar[str] = "PyTorch profiler (Kineto) or Chrome-format trace"
+    suffixes: ClassVar[tuple[str, ...]] = (".json", ".json.gz")
+
+    def sniff(self, head: bytes, path: Path) -> Match:
+        """Certain of what PyTorch writes; other traces of this format may be read as well."""
+        if head:
+            return sniff_file(head, path)
+        return Match.YES if looks_like_ours(path) else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`. Files of one run are read together, as ranks.
+
+        Raises:
+            UsageError: ``options.run`` is given for a file, or names no run.
+            UnknownFormatError: a folder holds no trace.
+        """
+        from traceviz.parsers.kineto.tables import read_traces
+
+        return read_traces(path, options)

@@ -1,0 +1,111 @@
+"""The formats of Nsight Systems, and how each is recognised; reading loads the rest."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.shared.sqlite_file import MAGIC as SQLITE_MAGIC
+from traceviz.parsers.shared.sqlite_file import table_names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EXPORTED_TABLES = frozenset(
+    {"TARGET_INFO_SESSION_START_TIME", "TARGET_INFO_SYSTEM_ENV", "ANALYSIS_DETAILS", "ANALYSIS_FILE"}
+    | {"META_DATA_EXPORT", "EXPORT_META_DATA", "NVTX_EVENTS", "OSRT_API", "CUPTI_ACTIVITY_KIND_RUNTIME"}
+)
+"""Tables of which every export has at least one, beside its strings."""
+EXPORTED_FILES = frozenset(
+    {"StringIds", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS", "OSRT_API"}
+)
+"""One of these names is enough to know the folder."""
+REPORT_MAGIC = b"NVIDIA Tegra Profiler Report "
+STREAM_MAGIC = b"NVIDIA Nsight System Stream "
+
+
+class NsysParquetReader(Reader):
+    """Folders that ``nsys export --type parquetdir`` writes."""
+
+    format: ClassVar[str] = "nsys-parquet"
+    title: ClassVar[str] = "Nsight Systems Parquet export"
+    suffixes: ClassVar[tuple[str, ...]] = ()
+
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
+        """Certain of a folder with one of the tables that every export has."""
+        try:
+            known = path.is_dir() and any((path / f"{name}.parquet").is_file() for name in EXPORTED_FILES)
+        except (OSError, ValueError):
+            return Match.NO
+        return Match.YES if known else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`."""
+        from traceviz.parsers.nsys.parquetdir import read_parquet_folder
+
+        return read_parquet_folder(path, options)
+
+
+class NsysStreamReader(Reader):
+    """Streams that ``nsys profile`` writes before it imports them into a report."""
+
+    format: ClassVar[str] = "nsys-qdstrm"
+    title: ClassVar[str] = "Nsight Systems stream"
+    suffixes: ClassVar[tuple[str, ...]] = (".qdstrm",)
+
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the first bytes say it all)
+        """Certain of the stream's first words, which follow eight bytes of framing."""
+        return Match.YES if STREAM_MAGIC in head[:64] else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`. Imports into a report in a temporary folder, then exports that."""
+        from traceviz.parsers.nsys.qdstrm import read_stream
+
+        return read_stream(path, options)
+
+
+class NsysReportReader(Reader):
+    """Reports that ``nsys profile`` writes."""
+
+    format: ClassVar[str] = "nsys-rep"
+    title: ClassVar[str] = "Nsight Systems report"
+    suffixes: ClassVar[tuple[str, ...]] = (".nsys-rep", ".qdrep")
+
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the first bytes say it all)
+        """Certain of the report's first words, the same since 2020."""
+        return Match.YES if head.startswith(REPORT_MAGIC) else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`. An export beside the report is used where nsys is missing or too old for it."""
+        from traceviz.parsers.nsys.report import read_report
+
+        return read_report(path, options)
+
+
+class NsysSqliteReader(Reader):
+    """Databases that ``nsys export --type sqlite`` and ``nsys stats`` write."""
+
+    format: ClassVar[str] = "nsys-sqlite"
+    title: ClassVar[str] = "Nsight Systems SQLite export"
+    suffixes: ClassVar[tuple[str, ...]] = (".sqlite",)
+
+    def sniff(self, head: bytes, path: Path) -> Match:
+        """Certain of a database with the strings and one of the tables that exports have."""
+        if not head.startswith(SQLITE_MAGIC):
+            return Match.NO
+        try:
+            names = table_names(path)
+        except (sqlite3.Error, OSError, ValueError):
+            # Damaged; the text of its catalogue, which begins on the first page, still says whose it was.
+            known = b"StringIds" in head and any(marker.encode() in head for marker in EXPORTED_TABLES)
+            return Match.YES if known else Match.NO
+        return Match.YES if "StringIds" in names and EXPORTED_TABLES & names else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`."""
+        from traceviz.parsers.nsys.sqlite import read_sqlite
+
+        return read_sqlite(path, options)

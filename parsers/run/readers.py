@@ -1,0 +1,76 @@
+"""What ``traceviz collect`` leaves behind, and how it is recognised; reading loads the rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from traceviz.errors import UsageError
+from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.run.manifest import TABLES, is_run_folder
+from traceviz.parsers.traceviz_folder import TracevizFolderReader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SAMPLES_KIND = "traceviz.resources"
+SAMPLES_DESCRIPTION = "resources.json"
+
+
+class ResourceSamplesReader(Reader):
+    """Folders whose ``resources.json`` is of the kind ``traceviz.resources``."""
+
+    format: ClassVar[str] = "resources"
+    title: ClassVar[str] = "samples of resources by traceviz collect"
+    suffixes: ClassVar[tuple[str, ...]] = ()
+
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
+        """Certain of a folder whose description says so."""
+        try:
+            described = json.loads((path / SAMPLES_DESCRIPTION).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return Match.NO
+        return Match.YES if isinstance(described, dict) and described.get("kind") == SAMPLES_KIND else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`. The clock is the wall clock of the machine, zero at the first sample."""
+        from traceviz.parsers.run.samples import read_samples
+
+        return read_samples(path, options)
+
+
+class RunFolderReader(Reader):
+    """Folders with a ``manifest.json`` of the kind ``traceviz.run``."""
+
+    format: ClassVar[str] = "run"
+    title: ClassVar[str] = "traceviz run folder"
+    suffixes: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, readers: tuple[Reader, ...]) -> None:
+        """``readers`` know the formats of the traces that may lie in a run folder."""
+        self._readers = readers
+
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
+        """Certain of a folder whose manifest says so."""
+        try:
+            return Match.YES if is_run_folder(path) else Match.NO
+        except ValueError:
+            return Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`: the merged tables where they were written, else merged now.
+
+        Raises:
+            UsageError: ``options.run`` is given: this is one run.
+            UnknownFormatError: the run recorded nothing that can be read.
+        """
+        if options.run is not None:
+            raise UsageError(f"{path} is one run, not a folder of several.", fix="Leave --run out.")
+        merged = TracevizFolderReader()
+        if merged.sniff(b"", path / TABLES) == Match.YES:
+            return merged.read(path / TABLES, options)
+        from traceviz.parsers.run.folder import read_run
+
+        return read_run(path, options, self._readers)

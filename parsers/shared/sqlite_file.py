@@ -1,0 +1,70 @@
+"""An SQLite file as seen from outside: whether it is one, whether it is whole, and which tables it names."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from traceviz.errors import DamagedTraceError
+
+MAGIC = b"SQLite format 3\0"
+
+
+def sqlite_uri(path: Path) -> str:
+    """URI that opens ``path`` without locking it, without a journal, and without writing anything beside it."""
+    return f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+
+
+def quoted(name: str) -> str:
+    """``name`` as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open ``path`` as :func:`sqlite_uri` says."""
+    return sqlite3.connect(sqlite_uri(path), uri=True)
+
+
+def table_names(path: Path) -> frozenset[str]:
+    """Names of the tables in the database ``path``.
+
+    Raises:
+        sqlite3.Error, OSError, ValueError: its catalogue cannot be read.
+    """
+    with closing(open_database(path)) as connection:
+        query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        return frozenset(name for (name,) in connection.execute(query))
+
+
+def check_complete(path: Path) -> None:
+    """Compare the size of an SQLite file with the number of pages that its header states.
+
+    The count is valid where the header's change counter equals its "version valid for" number (SQLite file format,
+    section 1.3.7); writers since SQLite 3.7.0 keep them equal.
+
+    Raises:
+        DamagedTraceError: the file is shorter.
+    """
+    with path.open("rb") as file:
+        header = file.read(100)
+    size = path.stat().st_size
+    whole = 0
+    if len(header) == 100 and header[24:28] == header[92:96]:
+        page = int.from_bytes(header[16:18], "big")
+        whole = int.from_bytes(header[28:32], "big") * (65536 if page == 1 else page)
+    if len(header) < 100 or size < whole:
+        raise DamagedTraceError(
+            f"{path.name} is cut short.",
+            f"It holds {size:,} bytes; its header says {max(whole, 100):,}.",
+            "Copy or export it again.",
+        )
+
+
+def unread_log(path: Path) -> tuple[tuple[str, str, str], ...]:
+    """A write-ahead log beside the database: what it holds is not seen, since reading it would write there."""
+    log = path.with_name(path.name + "-wal")
+    if not log.is_file() or not log.stat().st_size:
+        return ()
+    return (("sqlite-log-ignored", "warning", f"{log.name} holds changes that are not in the file yet: not read."),)

@@ -1,0 +1,78 @@
+"""The trace JSON of a capture: which files are read, and what each holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.shared.log_folders import Run, choose_run
+from traceviz.parsers.xplane.sniff import TRACE_JSON_SUFFIXES
+from traceviz.parsers.xplane.tables import Provenance, Source, read_spaces
+from traceviz.parsers.xplane.trace_json.decode import Decoded, decode
+from traceviz.parsers.xplane.trace_json.planes import cap_reached, left_out, spaces_of
+
+Notes = list[tuple[str, str, str]]
+
+
+def read_trace_json(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of a trace JSON, or of those of one run of a log folder, one at a time."""
+    run, notes = _choose(path, options.run)
+    sources = []
+    for done, file in enumerate(run.files):
+        options.progress("decode", done, len(run.files))
+        decoded = decode(file, options.max_size)
+        notes += _notes(decoded)
+        sources += _sources(file, decoded)
+        del decoded
+    yield from read_spaces(sources, options, Provenance("tf-trace-json", "trace JSON", tuple(notes)))
+
+
+def _sources(file: Path, decoded: Decoded) -> list[Source]:
+    spaces = spaces_of(decoded)
+    if not any(len(plane.events) for space in spaces.values() for plane in space.planes):
+        raise DamagedTraceError(
+            f"{file} holds no events.",
+            "The profiler was stopped before anything ran, or the file was cut off.",
+            "Record again, and let the profiler cover a few steps.",
+        )
+    return [Source(host or _host_of(file), space) for host, space in spaces.items()]
+
+
+def _host_of(file: Path) -> str:
+    """The host whose file it is: files are named after them."""
+    name = file.name
+    for suffix in TRACE_JSON_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _notes(decoded: Decoded) -> Notes:
+    found: Notes = []
+    cap = cap_reached(decoded)
+    if cap:
+        found.append(("events-capped", "warning", CAPPED.format(cap)))
+    for phase, count in left_out(decoded).items():
+        found.append(("unread-events", "info", f"{count:,} events of phase {phase} are not read."))
+    return found
+
+
+CAPPED = (
+    "The profiler writes at most {:,} events into this file, and it is full: later events are missing. "
+    "Read the .xplane.pb file instead, or record fewer steps."
+)
+
+
+def _choose(path: Path, wanted: str | None) -> tuple[Run, Notes]:
+    """The run to read, and a note of which others there are."""
+    if not path.is_dir():
+        if wanted is not None:
+            raise UsageError(f"{path.name} is one trace, not a folder of runs.", fix="Leave --run out.")
+        return Run(path.name, (path,)), []
+    run, others = choose_run(path, wanted, TRACE_JSON_SUFFIXES)
+    shown = ", ".join(other.name for other in others)
+    note = ("run-chosen", "info", f"Run {run.name} was read. Others: {shown} (--run NAME).")
+    return run, [note] if others else []

@@ -69,9 +69,9 @@ _CHEAPER = "Do less per sample: cache decoded data in memory or on disk, decode 
 _ON_DEVICE = "Move augmentation to the device: whole batches at once (torchvision.transforms.v2, NVIDIA DALI)."
 
 RARE_SHARE = 0.1
-"""Waits are rare where at most this share of the calls (but at least one) took ..."""
+"""Long waits are rare where at most this share of the calls (but at least one) took ..."""
 RARE_FACTOR = 10
-"""... so many times as long as the median call."""
+"""... this many times as long as the median call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,11 @@ class LoaderUse:
         kind: Where the loaders work.
         calls: How often a batch was taken.
         total_ns: Time in these calls.
-        waited_ns: The part in which no device worked: what the steps waited.
+        waited_ns: The part of it in which no device worked: the steps waited.
         median_ns: Median duration of a call.
-        longest_ns: The longest of them.
-        rare_ns: What was waited in a few calls much longer than the others; 0 where there are none.
-        inside: What ran in the calls, by name, the call itself included, with its own part of the wait:
+        longest_ns: Duration of the longest call.
+        rare_ns: Wait in a few calls much longer than the others; 0 where there are none.
+        inside: Operations in the calls by name, the call itself included, with their own part of the wait:
             ``name, category, calls, self_ns``, the largest first.
         has_device: Whether the program uses a device, to which work could be moved.
     """
@@ -114,7 +114,7 @@ class LoaderUse:
 
 
 def loader_kind(name: str) -> LoaderKind | None:
-    """Where the loader works whose iterator the operation or range ``name`` speaks of; ``None`` for other names."""
+    """Where the loader works that the operation or range ``name`` belongs to; ``None`` for other names."""
     return next((kind for iterator, kind in LOADERS.items() if iterator in name), None)
 
 
@@ -125,29 +125,26 @@ def loader_advice(kind: LoaderKind) -> tuple[str, ...]:
 
 def loader_uses(trace: TraceView) -> tuple[LoaderUse, ...]:
     """The loaders that the program took batches from in steady steps, those most waited for first."""
-    found: dict[LoaderKind, list[_Calls]] = {}
+    calls_by_kind: dict[LoaderKind, list[_Calls]] = {}
     for rank, steady in steady_time(trace).items():
         classes = host_classes(trace)[rank]
         waits = classes.sets["input_wait"].intersect(steady)
-        takes = [_takes(found) for found in (classes.input_ops, classes.input_ranges)]
-        for kind, calls in _by_kind(pl.concat(takes)).items():
-            own = _calls(trace, calls, steady, waits)
-            if own.within.size:
-                found.setdefault(kind, []).append(own)
-    uses = [_use(kind, parts, has_device=bool(trace.rank_busy)) for kind, parts in found.items()]
+        columns = ("start_ns", "end_ns", pl.col("thread_id").cast(pl.Int32), pl.col("name").cast(pl.String))
+        fetches = pl.concat([classes.input_ops.select(columns), classes.input_ranges.select(columns)])
+        for kind, rows in _by_kind(fetches).items():
+            calls = _calls(trace, rows, steady, waits)
+            if calls.within.size:
+                calls_by_kind.setdefault(kind, []).append(calls)
+    uses = [_use(kind, parts, has_device=bool(trace.rank_busy)) for kind, parts in calls_by_kind.items()]
     return tuple(sorted(uses, key=lambda use: (-use.waited_ns, use.kind)))
 
 
-def _takes(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.select("start_ns", "end_ns", pl.col("thread_id").cast(pl.Int32), pl.col("name").cast(pl.String))
-
-
-def _by_kind(takes: pl.DataFrame) -> dict[LoaderKind, pl.DataFrame]:
+def _by_kind(fetches: pl.DataFrame) -> dict[LoaderKind, pl.DataFrame]:
     """Operations and ranges in which a batch is taken from a DataLoader, by where it works."""
-    names = takes["name"]
+    names = fetches["name"]
     kinds = {name: kind for name in names.unique().to_list() if (kind := loader_kind(name)) is not None}
     return {
-        kind: takes.filter(names.is_in([name for name, of_name in kinds.items() if of_name == kind]))
+        kind: fetches.filter(names.is_in([name for name, of_name in kinds.items() if of_name == kind]))
         for kind in dict.fromkeys(LOADERS.values())
         if kind in kinds.values()
     }
@@ -155,7 +152,7 @@ def _by_kind(takes: pl.DataFrame) -> dict[LoaderKind, pl.DataFrame]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Calls:
-    """Calls of one rank: time of each within the steady steps, the part of it that was waited, and what ran inside."""
+    """Calls of one rank: time of each within steady steps, the part that steps waited, and the operations inside."""
 
     within: Array
     waited: Array
@@ -173,7 +170,7 @@ def _calls(trace: TraceView, calls: pl.DataFrame, steady: IntervalSet, waits: In
 def _inside(trace: TraceView, calls: pl.DataFrame, waits: IntervalSet) -> pl.DataFrame:
     """What ran within ``calls`` on their threads, by name: ``name, category, calls, self_ns``.
 
-    The parts add up to what of ``waits`` the calls cover: each operation has what its children do not.
+    The parts add up to the time of ``waits`` that the calls cover: each operation has what its children leave over.
     """
     if "host_ops" not in trace.tables:
         return pl.DataFrame(schema={"name": pl.String, "category": pl.String, "calls": pl.Int64, "self_ns": pl.Int64})
@@ -215,7 +212,7 @@ def _use(kind: LoaderKind, parts: list[_Calls], *, has_device: bool) -> LoaderUs
 
 
 def loader_findings(uses: tuple[LoaderUse, ...], wait_ns: int, blamed: float) -> tuple[Finding, ...]:
-    """TV108 and TV109: which kind of loader steps wait for, where at least ``blamed`` of ``wait_ns`` is for it.
+    """TV108 and TV109: kinds of loaders that steps wait for, each with at least a share of ``blamed`` of ``wait_ns``.
 
     They have no time at stake of their own: they explain the wait that another finding counts.
     """
@@ -246,7 +243,7 @@ def _finding(use: LoaderUse, wait_ns: int) -> Finding:
 
 
 def _mostly_inside(use: LoaderUse) -> str:
-    """The recorded operation with the largest part, where it is no smaller than what nothing was recorded of."""
+    """The recorded operation with the largest part of the wait, unless the unrecorded part is larger."""
     if not use.inside.height:
         return ""
     name, part = use.inside.select("name", "self_ns").row(0)

@@ -48,15 +48,15 @@ class InputPipelineResult:
         verdict: The verdict.
         step_ns: Steady step time.
         wait_ns: Input wait and exposed copies of input.
-        host_ns: Host time with an idle device; where no input was seen, without that in which recorded operations
+        host_ns: Host time with an idle device; where no input was seen, less the time in which recorded operations
             prepare device work.
-        stages: What took the time, largest first.
+        stages: Stages that took the time, largest first.
         reason: Why nothing can be judged.
         unranged: Why no data-loading range was found.
-        caveat: What makes the wait an upper bound; no speed-up is stated then.
+        caveat: Why the wait is an upper bound, if it is; no speed-up is stated then.
         host_only: Whether the program computes on the host, without any device.
         copy_ns: The exposed copies of input among ``wait_ns``.
-        best_case_step_ns: Median over the steady steps of what is left of them without the wait.
+        best_case_step_ns: Median duration of the steady steps without the wait.
         settings: How the pipeline is set up, where the trace says so.
         loaders: How batches are taken from PyTorch's DataLoader.
         remedy: What to record, so that it can be judged.
@@ -108,8 +108,8 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         high: From this input share on, highly input-bound.
         suspicious: From this share of host time on (no ranges recorded), possibly input-bound.
         empty: From this share of calls that find it empty on, a prefetch buffer runs empty.
-        blamed: From this share of the wait on, a stage is told how it could be set up better.
-        memory: From this share on, the memory budget of the pipeline is used up.
+        blamed: Stages get advice on a better set-up from this share of the wait on.
+        memory: From this share on, the memory budget of the pipeline counts as used up.
     """
 
     slug: ClassVar[str] = "input_pipeline"
@@ -128,14 +128,14 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
     def run(self, trace: TraceView) -> InputPipelineResult:
         """Judge the steady steps."""
         if not steady_time(trace):
-            why, what_to_do = why_no_steps(trace)
-            return _cannot_judge(f"{why}, so there is no step time to compare the input with", what_to_do)
+            why, remedy = why_no_steps(trace)
+            return _cannot_judge(f"{why}, so there is no step time to compare the input with", remedy)
         times = class_times(trace, steady_time(trace))
         step_ns = sum(times.values())
-        seen = sees_input(trace)
+        has_input = sees_input(trace)
         wait_ns = times["input_wait"] + times["copy_h2d"]
-        host_ns = times["host_blocked"] + times["host_compute"] - (0 if seen else _dispatch_ns(trace))
-        verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, ranges=seen)
+        host_ns = times["host_blocked"] + times["host_compute"] - (0 if has_input else _dispatch_ns(trace))
+        verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, has_input=has_input)
         guess = verdict == "possibly input-bound"
         if guess and not trace.rank_busy:
             return _cannot_judge("neither data-loading ranges nor device work were recorded", _how_to_annotate(trace))
@@ -154,7 +154,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             wait_ns,
             host_ns,
             largest_first(suspects(trace) if guess else stages),
-            unranged=_why_no_ranges(trace) if unclear and not seen else "",
+            unranged=_why_no_ranges(trace) if unclear and not has_input else "",
             caveat=_caveat(trace),
             host_only=_host_only(trace),
             copy_ns=times["copy_h2d"],
@@ -163,10 +163,10 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             loaders=loader_uses(trace),
         )
 
-    def _verdict(self, input_share: float, host_share: float, *, ranges: bool) -> InputVerdict:
+    def _verdict(self, input_share: float, host_share: float, *, has_input: bool) -> InputVerdict:
         if input_share >= self.high:
             return "highly input-bound"
-        if not ranges and host_share >= self.suspicious:
+        if not has_input and host_share >= self.suspicious:
             return "possibly input-bound"
         return "moderately input-bound" if input_share >= self.moderate else "not input-bound"
 
@@ -242,11 +242,11 @@ def _cannot_judge(reason: str, remedy: str) -> InputPipelineResult:
 
 
 _TOO_FEW = "no data-loading ranges were recorded, and so few steps are not enough to suspect the input without them"
-"""Why nothing is suspected: what one step does while the device is idle may be anything."""
+"""Why nothing is suspected: while the device is idle, a single step may do anything."""
 
 
 def _parts(result: InputPipelineResult) -> tuple[Fact, ...]:
-    """What the input share consists of, where it has two parts."""
+    """The parts of the input share, where it has two."""
     if not result.copy_ns or not result.step_ns:
         return ()
     return (
@@ -256,39 +256,41 @@ def _parts(result: InputPipelineResult) -> tuple[Fact, ...]:
 
 
 def _best_case_step(trace: TraceView) -> int | None:
-    """Median over the steady steps of what is left of each without waiting for or copying input."""
+    """Median duration of the steady steps without waiting for input and copying it."""
     if _caveat(trace):
         return None
-    left = []
+    remaining = []
     for rank, part in parts_by(training_steps(trace).steady, "process_id").items():
         sets = host_classes(trace)[rank].sets
         starts, ends = bounds(part)
-        left.append(ends - starts - sets["input_wait"].union(sets["copy_h2d"]).overlap(starts, ends))
-    return round(float(np.median(np.concatenate(left)))) if left else None
+        remaining.append(ends - starts - sets["input_wait"].union(sets["copy_h2d"]).overlap(starts, ends))
+    return round(float(np.median(np.concatenate(remaining)))) if remaining else None
 
 
 def _dispatch_ns(trace: TraceView) -> int:
     """Host time of the steady steps with an idle device in which recorded operations prepare device work."""
-    found = 0
+    total_ns = 0
     for rank, steady in steady_time(trace).items():
         compute = host_classes(trace)[rank].sets["host_compute"].intersect(steady)
-        found += compute.intersect(dispatching(trace, rank)).total
-    return found
+        total_ns += compute.intersect(dispatching(trace, rank)).total
+    return total_ns
 
 
 def _host_only(trace: TraceView) -> bool:
-    """Whether the host is the device: a framework's trace that knows no device and no launch."""
+    """Whether the program computes on the host: a framework's trace without any device or launch."""
     framework = "host_ops" in trace.tables and not trace.has_device_tables
     return framework and not trace.api_calls("launch").height
 
 
 def _caveat(trace: TraceView) -> str:
-    """Without device work the host's wait counts in full, even where a device would have been busy meanwhile."""
+    """Why the wait is an upper bound: without device work it counts in full, even where a device may have worked."""
     if trace.rank_busy or _host_only(trace):
         return ""
     launched = trace.api_calls("launch").height
-    seen = f"{launched:,} launch calls were recorded and no device work" if launched else "no device work was recorded"
-    return f"{seen}, so this is an upper bound"
+    reason = (
+        f"{launched:,} launch calls were recorded and no device work" if launched else "no device work was recorded"
+    )
+    return f"{reason}, so this is an upper bound"
 
 
 _TAKE_FROM = {
@@ -316,11 +318,11 @@ def _how_to_annotate(trace: TraceView) -> str:
 
 
 def _advice(stage: Stage | None, result: InputPipelineResult, empty: float) -> tuple[str, ...]:
-    """What to do: for a stage of a pipeline what helps there, else what helps in general."""
+    """Advice for the stage of a pipeline where there is one, else general advice."""
     own = (stage.advice, *stage.further) if stage else ()
     if stage and _is_last_prefetch(stage):
-        found_empty = result.settings.empty_share_of(stage.path)
-        if found_empty is not None and found_empty < empty:
+        empty_share = result.settings.empty_share_of(stage.path)
+        if empty_share is not None and empty_share < empty:
             own = (READY_ADVICE,)
     loader = loader_kind(f"{stage.name} {stage.inside}") if stage else None
     if stage:
@@ -350,13 +352,13 @@ def _why_no_ranges(trace: TraceView) -> str:
 def _mostly(stage: Stage | None) -> str:
     if stage is None:
         return ""
-    what = counted(stage.calls or 0, "range" if stage.kind == "NVTX range" else "call")
+    calls = counted(stage.calls or 0, "range" if stage.kind == "NVTX range" else "call")
     if stage.path:
-        return f", mostly for the stage {stage.name} of tf.data ({format_ns(stage.self_ns)}, {what})"
-    ranges = f" ({what}, {format_ns(stage.total_ns)})" if stage.calls else ""
+        return f", mostly for the stage {stage.name} of tf.data ({format_ns(stage.self_ns)}, {calls})"
+    calls_and_time = f" ({calls}, {format_ns(stage.total_ns)})" if stage.calls else ""
     if stage.kind == dataloader.DATALOADER:
-        return f", mostly in the {stage.name}{ranges}"
-    return f', mostly in "{stage.name}"{ranges}'
+        return f", mostly in the {stage.name}{calls_and_time}"
+    return f', mostly in "{stage.name}"{calls_and_time}'
 
 
 def _grid(result: InputPipelineResult) -> Grid:

@@ -25,14 +25,17 @@ RECORDED_STAGE = "_ipl_stage_name"
 
 
 def pipeline_stages(trace: TraceView) -> list[Stage]:
-    """Stages of tf.data, and the operations that take a batch, by path; without NVTX ranges, which are stages too."""
-    found: dict[tuple[str, str], list[Stage]] = {}
+    """Stages of tf.data and the operations that take a batch, by path; NVTX ranges are in :func:`range_stages`."""
+    by_path: dict[tuple[str, str], list[Stage]] = {}
     for rank, steady in steady_time(trace).items():
         for stage in _stages_of(trace, rank, steady):
-            found.setdefault((stage.path, stage.name), []).append(stage)
-    stages = [summed(parts) for parts in found.values()]
+            by_path.setdefault((stage.path, stage.name), []).append(stage)
+    stages = [summed(parts) for parts in by_path.values()]
     names = [stage.name for stage in stages]
-    return [_told_apart(stage) if names.count(stage.name) > 1 else stage for stage in stages]
+    return [
+        replace(stage, name=f"{stage.name} ({stage.path})") if stage.path and names.count(stage.name) > 1 else stage
+        for stage in stages
+    ]
 
 
 @once_per_trace
@@ -44,7 +47,8 @@ def forest_of(trace: TraceView, rank: int) -> Forest:
     is_take = pl.col("op_id").is_in(takes["op_id"].implode())
     category = pl.when(is_take).then(pl.lit("input")).otherwise(pl.col("category"))
     own = own.with_columns(role_of(pl.col("name"), category).alias("role")).filter(pl.col("role") != OTHER)
-    return build_forest(own.drop("category", "process_id"), _links(trace, own), takes)
+    links = op_args(trace, own, LINK_KEYS).select("op_id", "key", "integer")
+    return build_forest(own.drop("category", "process_id"), links, takes)
 
 
 @once_per_trace
@@ -53,19 +57,15 @@ def _pipeline_ops(trace: TraceView) -> pl.DataFrame:
     return operations.drop("group_id")
 
 
-def _links(trace: TraceView, operations: pl.DataFrame) -> pl.DataFrame:
-    return op_args(trace, operations, LINK_KEYS).select("op_id", "key", "integer")
-
-
 def op_args(trace: TraceView, operations: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
-    """Properties ``keys`` of ``operations``: ``op_id, key, integer, real, text``, the texts as text."""
+    """Properties ``keys`` of ``operations``: ``op_id, key, integer, real, text``."""
     columns = ("op_id", "key", "integer", "real", "text")
     if "op_args" not in trace.tables or not operations.height:
-        found = trace.frame("op_args", *columns).head(0)
+        args = trace.frame("op_args", *columns).head(0)
     else:
         scan = trace.tables.scan("op_args").select(columns).filter(pl.col("key").is_in(keys))
-        found = scan.join(operations.select("op_id").unique().lazy(), on="op_id", how="semi").collect()
-    return found.with_columns(pl.col("key", "text").cast(pl.String))
+        args = scan.join(operations.select("op_id").unique().lazy(), on="op_id", how="semi").collect()
+    return args.with_columns(pl.col("key", "text").cast(pl.String))
 
 
 def _stages_of(trace: TraceView, rank: int, steady: IntervalSet) -> list[Stage]:
@@ -84,15 +84,12 @@ def _stages_of(trace: TraceView, rank: int, steady: IntervalSet) -> list[Stage]:
         pl.col("dur_ns").sum().alias("capture_ns"),
     )
     rows = waited.join(by_name, on=["name", "role"]).sort("name", "role")
-    labels = _recorded_names(trace, forest.operations)
+    named = op_args(trace, forest.operations, (RECORDED_STAGE,)).join(
+        forest.operations.select("op_id", "name"), on="op_id"
+    )
+    labels = dict(named.select("name", "text").drop_nulls().unique("name", keep="first").iter_rows())
     python = bool(trace.host_names["name"].str.contains(PYTHON_CALL).any())
     return [_stage(row, labels, python=python) for row in rows.iter_rows(named=True)]  # once per stage
-
-
-def _recorded_names(trace: TraceView, operations: pl.DataFrame) -> dict[str, str]:
-    """Names that the program gave to its stages, by name of the operation."""
-    given = op_args(trace, operations, (RECORDED_STAGE,)).join(operations.select("op_id", "name"), on="op_id")
-    return dict(given.select("name", "text").drop_nulls().unique("name", keep="first").iter_rows())
 
 
 def _stage(row: dict[str, Any], labels: dict[str, str], *, python: bool) -> Stage:
@@ -120,7 +117,3 @@ def _stage(row: dict[str, Any], labels: dict[str, str], *, python: bool) -> Stag
         further=advice[1:],
         path=" > ".join(reversed(path)),
     )
-
-
-def _told_apart(stage: Stage) -> Stage:
-    return replace(stage, name=f"{stage.name} ({stage.path})") if stage.path else stage

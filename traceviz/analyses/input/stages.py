@@ -1,4 +1,4 @@
-"""What took the time of the input: ranges, stages of a pipeline, copies, or suspects where nothing was recorded."""
+"""Stages that took the time of the input: ranges, copies, infeed, or suspects where no stage was recorded."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Stage:
 
     Args:
         name: Name of the range, or what the host did.
-        kind: What kind of evidence this is.
+        kind: Kind of evidence: a range, an operation, a call.
         calls: How often it ran within the steady steps; ``None`` where that has no meaning.
         total_ns: Its duration within steady steps.
         capture_calls: How often it ran in the whole capture.
         capture_ns: Its duration in the whole capture.
-        self_ns: The part of it that was waited for.
-        inside: The nested range in which most of it was spent, with its share; empty where there is none.
-        advice: What to do about it first.
-        further: What else to do.
+        self_ns: The part of ``total_ns`` that the device, or the program, waited.
+        inside: The nested range in which most of the wait was spent; empty where there is none.
+        advice: The first thing to do about it.
+        further: Other things to do.
         path: Place in the pipeline, from the stage to the program; empty where there is no pipeline.
     """
 
@@ -54,8 +54,8 @@ class Stage:
 
 
 def range_stages(trace: TraceView) -> list[Stage]:
-    """Outermost data-loading ranges by name, and what the device waited for in each."""
-    found: dict[str, list[Stage]] = {}
+    """Outermost data-loading ranges by name, and the time that the device waited in each."""
+    by_name: dict[str, list[Stage]] = {}
     for rank, steady in steady_time(trace).items():
         classes = host_classes(trace)[rank]
         waits = classes.sets["input_wait"].intersect(steady)
@@ -74,12 +74,12 @@ def range_stages(trace: TraceView) -> list[Stage]:
                 inside=_largest_inside(trace, part, waits),
                 advice="",
             )
-            found.setdefault(stage.name, []).append(stage)
-    return [_with_advice(summed(parts)) for parts in found.values()]
+            by_name.setdefault(stage.name, []).append(stage)
+    return [_with_advice(summed(parts)) for parts in by_name.values()]
 
 
 def _outermost(ranges: pl.DataFrame) -> pl.DataFrame:
-    """Those of ``ranges`` (of one thread) that lie in no other of them, however many ranges are in between."""
+    """Those of ``ranges`` (of one thread) that lie in no other one of them, however many ranges are in between."""
     ordered = ranges.sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
     reach = pl.col("end_ns").cum_max().shift(1)
     return ordered.filter(reach.is_null() | (pl.col("end_ns") > reach))
@@ -98,7 +98,7 @@ def summed(parts: list[Stage]) -> Stage:
 
 
 def largest_first(stages: Iterable[Stage]) -> tuple[Stage, ...]:
-    """Stages that ran in steady steps, by what was waited for them."""
+    """Stages that ran in steady steps, those most waited for first."""
     return tuple(sorted((s for s in stages if s.total_ns), key=lambda stage: (-stage.self_ns, stage.name)))
 
 
@@ -162,8 +162,8 @@ INFEED = "infeed op"
 
 
 def infeed_stage(trace: TraceView) -> list[Stage]:
-    """The wait of devices for their infeed, as a stage, but for what the program's own loading explains."""
-    found = []
+    """The wait of devices for their infeed, as a stage, less the time that the program's own loading explains."""
+    parts = []
     for rank, steady in steady_time(trace).items():
         classes = host_classes(trace)[rank]
         loading = intervals(classes.input_ranges).union(intervals(classes.input_ops))
@@ -172,12 +172,12 @@ def infeed_stage(trace: TraceView) -> list[Stage]:
         if waited.total:
             counts = (len(within), within.total, len(whole), whole.total, waited.total)
             first, *rest = rule("TV404").advice
-            found.append(Stage("infeed", INFEED, *counts, "", first, tuple(rest)))
-    return [summed(found)] if found else []
+            parts.append(Stage("infeed", INFEED, *counts, "", first, tuple(rest)))
+    return [summed(parts)] if parts else []
 
 
 def suspects(trace: TraceView) -> list[Stage]:
-    """What the host did while the device was idle, where no data-loading range was recorded."""
+    """Activities of the host while the device was idle, where no data-loading range was recorded."""
     blocked: dict[str, list[Stage]] = {}
     compute = 0
     for rank, steady in steady_time(trace).items():

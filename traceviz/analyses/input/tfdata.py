@@ -1,4 +1,4 @@
-"""Names of tf.data stages for people, and what to do about a slow one.
+"""Names of tf.data stages for people, and advice for slow ones.
 
 A stage is an iterator of the pipeline. The trace names it by its path from the consumer to itself
 (``Iterator::Root::Prefetch::ParallelMapV2::FlatMap[0]::TFRecord``); versions, positions and implementation suffixes
@@ -13,7 +13,7 @@ from functools import lru_cache
 ITERATOR = "Iterator::"
 """How names of iterators begin."""
 
-_DECORATION = re.compile(r"\[\d+\]|V\d+$|Impl$|Dataset$")
+_DECORATION = r"\[\d+\]|V\d+$|Impl$|Dataset$"
 _OUTERMOST = {"Iterator", "Root", "Model"}
 _KINDS = {"MemoryCache": "Cache", "MemoryReader": "Cache", "MemoryWriter": "Cache"} | {
     "FileReader": "Cache",
@@ -27,7 +27,7 @@ _KINDS = {"MemoryCache": "Cache", "MemoryReader": "Cache", "MemoryWriter": "Cach
 }
 
 DEVICE_PREFETCH = ("Prefetch", "Generator")
-"""Path of the pipeline that brings batches to one device; what it takes comes from a pipeline on the host."""
+"""Path of the pipeline that brings batches to one device; they come from a pipeline on the host."""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -40,7 +40,7 @@ def stage_path(name: str) -> tuple[str, ...]:
 def _plain(part: str) -> str:
     before, after = "", part
     while before != after:
-        before, after = after, _DECORATION.sub("", after)
+        before, after = after, re.sub(_DECORATION, "", after)
     return after
 
 
@@ -137,7 +137,7 @@ _HAND_OVER = ("Copy the batch ahead of time: tf.data.experimental.prefetch_to_de
 
 
 def stage_advice(path: tuple[str, ...]) -> tuple[str, ...]:
-    """What to do about the stage at ``path``, most promising first."""
+    """Advice for the stage at ``path``, the most promising first."""
     if path == DEVICE_PREFETCH:
         return ("The pipeline on the host delivers batches too slowly for this device: look at its stages.", *_GENERAL)
     kind = path[-1] if path else ""
@@ -145,7 +145,7 @@ def stage_advice(path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def take_advice(name: str) -> tuple[str, ...]:
-    """What to do about time in the operation ``name`` that takes a batch, outside of any stage."""
+    """Advice for time in the operation ``name`` that takes a batch, outside of any stage."""
     return _HAND_OVER if re.search(r":_(Send|Recv)$", name) else _GENERAL
 
 

@@ -1,4 +1,4 @@
-"""What the settings of a tf.data pipeline explain, once it is known that the program waits for it."""
+"""Findings about the settings of a tf.data pipeline that the program waits for."""
 
 from __future__ import annotations
 
@@ -19,33 +19,34 @@ def settings_findings(
 
     Args:
         settings: The settings.
-        stages: What the program waited in.
-        empty: From this share of calls on, a prefetch is said to run empty.
-        blamed: A stage with less than this share of the wait is left alone.
-        memory: From this share of the memory budget on, it is said to be used up.
+        stages: Stages in which the program waited.
+        empty: A prefetch runs empty if at least this share of calls found its buffer empty.
+        blamed: Stages with less than this share of the wait are left out.
+        memory: The memory budget is used up from this share on.
     """
     whole = sum(stage.self_ns for stage in stages) or 1
     shares = {stage.path: stage.self_ns / whole for stage in stages if stage.kind == TF_DATA}
     if sum(shares.values()) < blamed:
         return ()  # the wait is not the pipeline's
     waited = [(s, share) for s in settings.stages if (share := shares.get(" > ".join(reversed(s.path)), 0.0)) >= blamed]
-    found = [
-        *(_runs_empty(stage) for stage in settings.stages if _is_starved(stage, empty)),
-        *(_few_at_once(stage, settings.cpu_budget or 0, share) for stage, share in waited if _spares(stage, settings)),
-        *(_one_by_one(share) for stage, share in waited if stage.kind == "Map"),
+    prefetches = [s for s in settings.stages if s.kind == "Prefetch" and s.empty_share is not None]
+    findings = [
+        *(_runs_empty(stage) for stage in prefetches if (stage.empty_share or 0.0) >= empty),
+        *(
+            _few_at_once(stage, settings.cpu_budget or 0, share)
+            for stage, share in waited
+            if _leaves_cores(stage, settings)
+        ),
+        *(_sequential_map(share) for stage, share in waited if stage.kind == "Map"),
     ]
     if settings.stages and not settings.prefetches:
-        found.append(_no_prefetch(settings))
+        findings.append(_no_prefetch(settings))
     if settings.memory_used is not None and settings.memory_used >= memory:
-        found.append(_memory_used(settings))
-    return tuple({finding.code: finding for finding in reversed(found)}.values())[::-1]
+        findings.append(_memory_used(settings))
+    return tuple({finding.code: finding for finding in reversed(findings)}.values())[::-1]
 
 
-def _is_starved(stage: StageSettings, empty: float) -> bool:
-    return stage.kind == "Prefetch" and stage.empty_share is not None and stage.empty_share >= empty
-
-
-def _spares(stage: StageSettings, settings: PipelineSettings) -> bool:
+def _leaves_cores(stage: StageSettings, settings: PipelineSettings) -> bool:
     """Whether a stage works on fewer elements at once than there are cores, and is not tuned by the runtime."""
     few = stage.parallelism is not None and stage.parallelism < (settings.cpu_budget or 0)
     return stage.kind in PARALLEL_KINDS and few and not stage.autotune
@@ -79,7 +80,7 @@ def _no_prefetch(settings: PipelineSettings) -> Finding:
     return _info("TV105", message, (Fact("last_stage", "last stage", last),))
 
 
-def _one_by_one(share: float) -> Finding:
+def _sequential_map(share: float) -> Finding:
     message = f"A sequential Map takes {format_ratio(share)} of the wait: it maps one element after the other."
     return _info("TV106", message, (Fact("share_of_wait", "of the wait", share, "ratio"),))
 

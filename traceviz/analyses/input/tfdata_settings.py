@@ -1,7 +1,7 @@
-"""How a tf.data pipeline is set up, as its own trace states it: parallelism, buffers, autotuning, memory.
+"""Settings of a tf.data pipeline that its own trace states: parallelism, buffers, autotuning, memory.
 
-The runtime writes these figures beside every call of an iterator, and no profile page shows them: a buffer that is
-found empty, a map that uses two of eight cores.
+The runtime writes these figures beside every call of an iterator, and no profile page shows them: a buffer found
+empty, a map that uses two of eight cores.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SETTING_KEYS = (
     *("parallelism", "autotune", "buffer_limit", "buffered_elements", "batch_size", "name"),
     *("cpu_budget", "ram_budget_megabytes", "ram_usage_megabytes"),
 )
-"""Properties of iterators that are read here."""
+"""The properties of iterators read here."""
 
 PARALLEL_KINDS = frozenset({"ParallelMap", "MapAndBatch", "ParallelInterleave", "ParallelBatch", "ParseExample"})
 """Stages that may use several cores."""
@@ -36,7 +36,7 @@ WRAPPERS = frozenset(
 """Stages that only pass elements on."""
 
 UNKNOWN = "unavailable"
-"""What an iterator gives for a figure that it cannot read without waiting for its own lock."""
+"""An iterator states this for a figure that it cannot read without waiting for its own lock."""
 
 _USED_OF = r"^\s*(\d+) out of (\d+)"
 
@@ -47,13 +47,13 @@ class StageSettings:
 
     Args:
         path: Kinds from the consumer to the stage.
-        calls: How often it was called in steady steps.
-        parallelism: Elements that it works on at once, at the last call.
+        calls: Calls in steady steps.
+        parallelism: Elements that it works on at once, as of the last call.
         autotune: Whether the runtime may change that.
-        buffer_limit: Elements that its buffer may hold, at the last call.
+        buffer_limit: Elements that its buffer may hold, as of the last call.
         empty_share: Share of the calls in steady steps that found the buffer empty.
         batch_size: Elements per batch.
-        fused: Kinds that it was fused from.
+        fused: Kinds of the stages that were fused into it.
     """
 
     path: tuple[str, ...]
@@ -79,7 +79,7 @@ class PipelineSettings:
         stages: In the order from the consumer to the sources.
         cpu_budget: Cores that the runtime tunes for.
         memory_budget: Bytes that buffers may take.
-        memory_used: Share of that in use, at the most.
+        memory_used: The largest share of that in use.
     """
 
     stages: tuple[StageSettings, ...] = ()
@@ -104,19 +104,19 @@ class PipelineSettings:
 
 
 def pipeline_settings(trace: TraceView) -> PipelineSettings:
-    """Settings of all processes that have steps; of several, the most restrictive."""
-    found = [settings for rank in steady_time(trace) if (settings := _settings_of(trace, rank)).stages]
-    if not found:
+    """Settings of all processes with steps; where they differ, the most restrictive."""
+    pipelines = [settings for rank in steady_time(trace) if (settings := _settings_of(trace, rank)).stages]
+    if not pipelines:
         return PipelineSettings()
     by_path: dict[tuple[str, ...], list[StageSettings]] = {}
-    for stage in (stage for settings in found for stage in settings.stages):
+    for stage in (stage for settings in pipelines for stage in settings.stages):
         by_path.setdefault(stage.path, []).append(stage)
     stages = [_strictest(parts) for _, parts in sorted(by_path.items(), key=lambda item: (len(item[0]), item[0]))]
     return PipelineSettings(
         tuple(stages),
-        min((s.cpu_budget for s in found if s.cpu_budget), default=None),
-        min((s.memory_budget for s in found if s.memory_budget), default=None),
-        max((s.memory_used for s in found if s.memory_used is not None), default=None),
+        min((p.cpu_budget for p in pipelines if p.cpu_budget), default=None),
+        min((p.memory_budget for p in pipelines if p.memory_budget), default=None),
+        max((p.memory_used for p in pipelines if p.memory_used is not None), default=None),
     )
 
 
@@ -142,9 +142,9 @@ def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
     last = args.sort("start_ns", "op_id").group_by("name", "key").agg(pl.col("integer", "text").last())
     values = {(name, key): (integer, text) for name, key, integer, text in last.iter_rows()}  # once per stage and key
     judged = calls.group_by("name").agg(pl.col("steady").sum())
-    empty = _empty_shares(args)
+    empty_shares = _empty_shares(args)
     stages = {
-        stage_path(name): _stage(stage_path(name), name, count, values, empty.get(name))
+        stage_path(name): _stage(stage_path(name), name, count, values, empty_shares.get(name))
         for name, count in judged.sort("name").iter_rows()
         if stage_path(name)
     }
@@ -225,19 +225,19 @@ def describe_settings(settings: PipelineSettings) -> list[Block]:
         for s in shown
     )
     known = tuple(fact for fact in facts if fact.value is not None)
-    told = tuple(
-        column if any(row[place] is not None for row in rows) else replace(column, importance=9)
-        for place, column in enumerate(columns)
+    shown_columns = tuple(
+        column if any(row[index] is not None for row in rows) else replace(column, importance=9)
+        for index, column in enumerate(columns)
     )
-    grid = [Grid(told, rows, "Pipeline settings, from the consumer to the sources")] if rows else []
-    return [Facts(known, audience="machine"), *grid, Prose(_in_words(settings))]
+    grid = [Grid(shown_columns, rows, "Pipeline settings, from the consumer to the sources")] if rows else []
+    return [Facts(known, audience="machine"), *grid, Prose(_sentence(settings))]
 
 
-def _in_words(settings: PipelineSettings) -> str:
+def _sentence(settings: PipelineSettings) -> str:
     end = "ends in a prefetch" if settings.prefetches else "does not end in a prefetch"
     cores = f"may use {counted(settings.cpu_budget, 'core')}" if settings.cpu_budget else ""
     memory = f"may buffer {format_value(settings.memory_budget, 'bytes')}" if settings.memory_budget else ""
     if memory and settings.memory_used is not None:
         memory += f" ({format_ratio(settings.memory_used)} used)"
-    said = [part for part in (cores, memory, end) if part]
-    return f"The pipeline {', '.join(said[:-1])}{' and ' if len(said) > 1 else ''}{said[-1]}."
+    parts = [part for part in (cores, memory, end) if part]
+    return f"The pipeline {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}."

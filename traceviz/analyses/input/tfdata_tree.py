@@ -1,8 +1,8 @@
 """Which stage of a tf.data pipeline the program waits in, nanosecond by nanosecond.
 
-Iterators call each other, on one thread or, where a stage runs ahead, across threads: the thread that *consumes* an
-element is linked to the one that *produces* it through the iterator's id and the element's. What a call waits for is
-then the deepest stage that runs within it::
+Iterators call each other on one thread or, where a stage runs ahead, across threads: the thread that *consumes* an
+element is linked to the one that *produces* it through the ids of the iterator and of the element. A call waits for
+the deepest stage that runs within it::
 
     program    |------- take the next batch -------|
     Prefetch     |----- consume ------------------|
@@ -10,7 +10,7 @@ then the deepest stage that runs within it::
                             |-Source-|
     waits      |t|-Prefetch-|-Map-|-Source-|-Map--|P|t|
 
-A stage that produced the element before the call began kept nobody waiting. Every nanosecond goes to one stage.
+A stage that produced its element before the call began kept nothing waiting. Every nanosecond goes to one stage.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LINK_KEYS = ("id", "parent_id", "element_id")
 """Properties of operations that link iterators."""
 
 ITERATES, PRODUCES, CONSUMES, TAKES, OTHER = range(5)
-"""What an operation is to the pipeline."""
+"""Roles of operations in the pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Forest:
     Args:
         operations: ``op_id, start_ns, end_ns, thread_id, name, role``, one row per operation.
         parent: Row of the operation that waits for each one, -1 for none.
-        segments: Part ``(starts, ends)`` of each operation that a call of the program waited for; empty for others.
-        stage: Row of the operation that names the stage each one is part of; -1 where nobody waited.
+        segments: Part ``(starts, ends)`` of each operation that a call of the program waited for; else empty.
+        stage: Row of the operation that names the stage of each operation; -1 where no call waited.
     """
 
     operations: pl.DataFrame
@@ -52,7 +52,7 @@ class Forest:
 
 
 def role_of(names: pl.Expr, category: pl.Expr) -> pl.Expr:
-    """What operations are to the pipeline, from their names (text) and categories (text)."""
+    """Roles of operations in the pipeline, from their names (text) and categories (text)."""
     return (
         pl.when(category == "input")
         .then(TAKES)
@@ -78,9 +78,7 @@ def build_forest(operations: pl.DataFrame, links: pl.DataFrame, takes: pl.DataFr
     ordered = operations.sort("thread_id", "start_ns", "end_ns", "op_id", descending=[False, False, True, False])
     starts, ends = ordered["start_ns"].to_numpy(), ordered["end_ns"].to_numpy()
     _, nested = nesting(starts, ends, ordered["thread_id"].to_numpy())
-    ids = _ids(ordered, links)
-    parent = _linked(ordered, nested, ids)
-    parent = _with_host_pipelines(ordered, parent)
+    parent = _with_host_pipelines(ordered, _linked(ordered, nested, _ids(ordered, links)))
     roots = ordered["op_id"].is_in(takes["op_id"].implode()).to_numpy() & (parent < 0)
     segments, stage = _waited(ordered, parent, roots)
     return Forest(ordered, parent, segments, stage)
@@ -88,11 +86,11 @@ def build_forest(operations: pl.DataFrame, links: pl.DataFrame, takes: pl.DataFr
 
 def _ids(operations: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """The properties :data:`LINK_KEYS` of each operation as columns, null where it has none."""
-    found = operations.select("op_id")
+    ids = operations.select("op_id")
     for key in LINK_KEYS:
         values = links.filter(pl.col("key") == key).select("op_id", pl.col("integer").alias(key))
-        found = found.join(values.unique("op_id", keep="first"), on="op_id", how="left", maintain_order="left")
-    return found
+        ids = ids.join(values.unique("op_id", keep="first"), on="op_id", how="left", maintain_order="left")
+    return ids
 
 
 def _linked(operations: pl.DataFrame, nested: Array, ids: pl.DataFrame) -> Array:
@@ -124,7 +122,7 @@ def _linked(operations: pl.DataFrame, nested: Array, ids: pl.DataFrame) -> Array
 def _with_host_pipelines(operations: pl.DataFrame, parent: Array) -> Array:
     """Hang pipelines of the host below the device's prefetch during which they run.
 
-    The trace does not link the two; that one waits for the other is known from when they run.
+    The trace does not link the two: only their times show that one waits for the other.
     """
     names = operations["name"].unique().to_list()
     generators = [name for name in names if name.startswith(ITERATOR) and stage_path(name) == DEVICE_PREFETCH]
@@ -137,13 +135,13 @@ def _with_host_pipelines(operations: pl.DataFrame, parent: Array) -> Array:
     before = np.searchsorted(starts[rows], starts[orphans], side="right") - 1
     around = rows[np.maximum(before, 0)]
     inside = (before >= 0) & (starts[orphans] < ends[around]) & (around != orphans)
-    found = parent.copy()
-    found[orphans[inside]] = around[inside]
-    return found
+    parent = parent.copy()
+    parent[orphans[inside]] = around[inside]
+    return parent
 
 
 def _waited(operations: pl.DataFrame, parent: Array, roots: npt.NDArray[np.bool_]) -> tuple[tuple[Array, Array], Array]:
-    """The part of each operation that ``roots`` waited for, level by level, and the stage that it is part of."""
+    """The part of each operation that ``roots`` waited for, level by level, and the stage of each operation."""
     count = parent.size
     starts, ends = operations["start_ns"].to_numpy(), operations["end_ns"].to_numpy()
     names_stage = np.isin(operations["role"].to_numpy(), (ITERATES, TAKES))
@@ -174,7 +172,7 @@ def _ranges(firsts: Array, ends: Array) -> Array:
 
 
 def _apart(group: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
-    """The intervals with what an earlier one of their ``group`` covers cut off, so that none overlap within it."""
+    """The intervals less what earlier ones of their ``group`` cover, so that none of a group overlap."""
     frame = pl.DataFrame({"group": group, "start": starts, "end": ends}).with_row_index("row")
     ordered = frame.sort("group", "start", "end", "row", descending=[False, False, True, False])
     reach = pl.col("end").cum_max().shift(1).over("group")

@@ -7,8 +7,8 @@ from program import US
 from xplane_stories import STORIES
 
 from tests.analyses.builders import tables
+from tests.compare.command import compared, share_of_difference
 from tests.compare.small_traces import kineto_loop, loop, training
-from tests.compare.told import compared, share_of_difference
 from tests.compare.trace_copies import (
     longer_kernels,
     shuffled_database,
@@ -49,15 +49,15 @@ HOUR_NS = 3600 * SECOND
 GATE = ("--fail-on-regression", "5%")
 
 
-def assert_no_change(told, measured):
+def assert_no_change(result, measured):
     """No change, in words, in the exit code and in every number of what both sides measured."""
-    assert (told.code, told.outcome, told.stderr) == (0, "no-change", "")
-    assert told.sentence.startswith("No change: median step ")
-    assert told.not_as_before() == {}
-    assert set(told.changes()) >= measured
-    facts = told.facts("effect")
+    assert (result.code, result.outcome, result.stderr) == (0, "no-change", "")
+    assert result.sentence.startswith("No change: median step ")
+    assert result.not_as_before() == {}
+    assert set(result.changes()) >= measured
+    facts = result.facts("effect")
     assert (facts["difference_ns"], facts["low_ratio"], facts["high_ratio"], facts["speedup"]) == (0, 0, 0, 1)
-    assert {row[end] for row in told.rows("attribution") for end in ("low_ns", "high_ns")} == {0}
+    assert {row[end] for row in result.rows("attribution") for end in ("low_ns", "high_ns")} == {0}
 
 
 # The same
@@ -88,7 +88,7 @@ def test_a_run_has_not_changed_against_itself_and_its_saved_report(samples, tmp_
         assert_no_change(compared(base, run, *GATE), INPUT | {"host"})
 
 
-# The same, told in another way
+# The same trace in another order
 
 
 @pytest.mark.parametrize(("name", "measured"), SAMPLES.items(), ids=SAMPLES)
@@ -115,18 +115,18 @@ def first_instant(path: Path) -> int:
 
 def test_copies_are_in_another_order(samples, tmp_path):
     for name in ("nsys/nvtx_loop.sqlite", "xplane/jax_annotated.xplane.pb.gz", "kineto/slow.pt.trace.json.gz"):
-        one, other = (rearranged(samples / name, tmp_path, seed=seed).read_bytes() for seed in (1, 2))
-        assert one != other
+        first, second = (rearranged(samples / name, tmp_path, seed=seed).read_bytes() for seed in (1, 2))
+        assert first != second
 
 
 def test_one_program_in_two_formats_differs_in_nothing_that_both_measure(samples):
     """nvprof measures no time in which the host is blocked: else the sides would be equal there too."""
     synthetic = samples / "synthetic"
-    told = compared(synthetic / "input_bound.sqlite", synthetic / "nvprof_torch_input_bound.nvvp", *GATE)
-    assert (told.code, told.outcome) == (0, "no-change")
-    assert told.not_as_before() == {}
-    assert set(told.changes()) >= INPUT
-    assert {row["code"] for row in told.rows("comparability")} >= {"format"}
+    result = compared(synthetic / "input_bound.sqlite", synthetic / "nvprof_torch_input_bound.nvvp", *GATE)
+    assert (result.code, result.outcome) == (0, "no-change")
+    assert result.not_as_before() == {}
+    assert set(result.changes()) >= INPUT
+    assert {row["code"] for row in result.rows("comparability")} >= {"format"}
 
 
 AS_NSYS_SPELLS = (
@@ -143,28 +143,28 @@ BOTH_SPELL = "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_ti
 def test_kernels_of_one_program_match_in_kineto_and_nsys_however_they_are_spelled(tmp_path):
     kineto = kineto_loop(tmp_path / "kineto.pt.trace.json", 12, [(BOTH_SPELL, 150 * US), (AS_KINETO_SPELLS, 40 * US)])
     nsys = loop(tmp_path / "nsys.sqlite", 12, [(BOTH_SPELL, 150 * US), (AS_NSYS_SPELLS, 50 * US)])
-    told = compared(kineto, nsys)
-    assert told.outcome == "slower"
-    assert told.facts("effect")["difference_ns"] == 10 * US
-    assert {key: row["difference_ns"] for key, row in told.classes().items() if row["difference_ns"]} == {
+    result = compared(kineto, nsys)
+    assert result.outcome == "slower"
+    assert result.facts("effect")["difference_ns"] == 10 * US
+    assert {key: row["difference_ns"] for key, row in result.classes().items() if row["difference_ns"]} == {
         "device_compute": 10 * US
     }
-    assert told.facts("kernels")["common_share"] == 1
-    assert [(row["base_ns"], row["new_ns"], row["status"]) for row in told.rows("kernels")] == [
+    assert result.facts("kernels")["common_share"] == 1
+    assert [(row["base_ns"], row["new_ns"], row["status"]) for row in result.rows("kernels")] == [
         (40 * US, 50 * US, "slower"),
         (150 * US, 150 * US, "same"),
     ]
-    assert {row["code"] for row in told.rows("comparability")} >= {"format", "step-source"}
+    assert {row["code"] for row in result.rows("comparability")} >= {"format", "step-source"}
 
 
 def test_kernels_whose_names_do_not_meet_are_not_compared(samples):
     """Another program, recorded by another profiler: most names would be new or gone, and mean nothing."""
     synthetic = samples / "synthetic"
-    told = compared(synthetic / "torch_healthy.pt.trace.json.gz", synthetic / "healthy.sqlite")
-    assert "kernels" not in told.changes()
-    texts = [block["text"] for block in told.section("kernels")["blocks"] if "text" in block]
+    result = compared(synthetic / "torch_healthy.pt.trace.json.gz", synthetic / "healthy.sqlite")
+    assert "kernels" not in result.changes()
+    texts = [block["text"] for block in result.section("kernels")["blocks"] if "text" in block]
     assert texts[0].startswith("Cannot compare kernels: only 8.4 % of kernel time is in kernels of both sides")
-    assert "kernel-names" in {row["code"] for row in told.rows("comparability")}
+    assert "kernel-names" in {row["code"] for row in result.rows("comparability")}
 
 
 # The input, and nothing else
@@ -172,12 +172,12 @@ def test_kernels_whose_names_do_not_meet_are_not_compared(samples):
 
 def test_the_gain_of_faster_loader_workers_is_input_wait(samples):
     synthetic = samples / "synthetic"
-    told = compared(
+    result = compared(
         synthetic / "torch_input_bound_workers.pt.trace.json.gz", synthetic / "torch_healthy.pt.trace.json.gz"
     )
-    assert told.outcome == "faster"
-    assert share_of_difference(told, "input_wait") == pytest.approx(1, abs=0.02)
-    assert told.sentence.endswith("99 % of the gain is input wait.")
+    assert result.outcome == "faster"
+    assert share_of_difference(result, "input_wait") == pytest.approx(1, abs=0.02)
+    assert result.sentence.endswith("99 % of the gain is input wait.")
 
 
 def loading(program, part):
@@ -191,14 +191,14 @@ def test_the_gain_of_a_quicker_loader_in_an_nsys_trace_is_input_wait(tmp_path):
     """The twins share every duration but those of loading."""
     slow = training(tmp_path / "slow.sqlite", lambda program: loading(program, 1))
     quick = training(tmp_path / "quick.sqlite", lambda program: loading(program, 0.05))
-    told = compared(slow, quick)
-    assert told.outcome == "faster"
+    result = compared(slow, quick)
+    assert result.outcome == "faster"
     # of 8 ms, by which durations vary by 3 %, 0.4 are left
-    assert told.classes()["input_wait"]["difference_ns"] == pytest.approx(-7.6e6, rel=0.02)
-    assert share_of_difference(told, "input_wait") == pytest.approx(1, abs=0.002)
-    assert {row["class"] for row in told.rows("attribution") if abs(row["difference_ns"]) > 2} == {"input_wait"}
-    assert {row["difference_ns"] for row in told.rows("kernels")} == {0}
-    assert told.sentence.endswith("100 % of the gain is input wait.")
+    assert result.classes()["input_wait"]["difference_ns"] == pytest.approx(-7.6e6, rel=0.02)
+    assert share_of_difference(result, "input_wait") == pytest.approx(1, abs=0.002)
+    assert {row["class"] for row in result.rows("attribution") if abs(row["difference_ns"]) > 2} == {"input_wait"}
+    assert {row["difference_ns"] for row in result.rows("kernels")} == {0}
+    assert result.sentence.endswith("100 % of the gain is input wait.")
 
 
 def test_the_gain_of_a_quicker_pipeline_in_an_xplane_trace_is_input_wait(tmp_path):
@@ -207,21 +207,21 @@ def test_the_gain_of_a_quicker_pipeline_in_an_xplane_trace_is_input_wait(tmp_pat
     (tmp_path / "slow.xplane.pb").write_bytes(space.encoded())
     squeezed_space(space, "IteratorGetNextOp::DoCompute", percent=-95)
     (tmp_path / "quick.xplane.pb").write_bytes(space.encoded())
-    told = compared(tmp_path / "slow.xplane.pb", tmp_path / "quick.xplane.pb")
-    assert told.outcome == "faster"
-    assert told.classes()["input_wait"]["difference_ns"] == pytest.approx(-3600 * US * 0.95, rel=0.03)
-    assert share_of_difference(told, "input_wait") == pytest.approx(1, abs=0.02)
-    assert {row["difference_ns"] for row in told.rows("kernels")} == {0}
+    result = compared(tmp_path / "slow.xplane.pb", tmp_path / "quick.xplane.pb")
+    assert result.outcome == "faster"
+    assert result.classes()["input_wait"]["difference_ns"] == pytest.approx(-3600 * US * 0.95, rel=0.03)
+    assert share_of_difference(result, "input_wait") == pytest.approx(1, abs=0.02)
+    assert {row["difference_ns"] for row in result.rows("kernels")} == {0}
 
 
 def test_the_gain_of_a_recorded_repair_adds_up_and_is_mostly_input_wait(samples):
     """Recorded on a CPU, where the loader and the network share the cores: computing became quicker as well."""
-    told = compared(samples / "kineto/slow.pt.trace.json.gz", samples / "kineto/repaired.pt.trace.json.gz")
-    assert told.outcome == "faster"
-    classes = {key: row["difference_ns"] for key, row in told.classes().items()}
-    assert sum(classes.values()) == told.facts("attribution")["difference_ns"]
-    assert sum(row["share_of_difference"] for row in told.rows("attribution")) == pytest.approx(1, abs=1e-12)
-    assert share_of_difference(told, "input_wait") > 0.9
+    result = compared(samples / "kineto/slow.pt.trace.json.gz", samples / "kineto/repaired.pt.trace.json.gz")
+    assert result.outcome == "faster"
+    classes = {key: row["difference_ns"] for key, row in result.classes().items()}
+    assert sum(classes.values()) == result.facts("attribution")["difference_ns"]
+    assert sum(row["share_of_difference"] for row in result.rows("attribution")) == pytest.approx(1, abs=1e-12)
+    assert share_of_difference(result, "input_wait") > 0.9
     assert min(classes, key=classes.__getitem__) == "input_wait"
 
 
@@ -231,49 +231,49 @@ def test_the_gain_of_a_recorded_repair_adds_up_and_is_mostly_input_wait(samples)
 @pytest.fixture
 def two_gpus(public_traces):
     """A training on two GPUs, recorded by nsys, whose steps are inferred."""
-    found = next((public_traces / "nsys").glob("*mfu_2gpu_before.sqlite"), None)
-    if found is None:
+    trace = next((public_traces / "nsys").glob("*mfu_2gpu_before.sqlite"), None)
+    if trace is None:
         pytest.skip("the folder of public traces has no mfu_2gpu_before.sqlite")
-    return found
+    return trace
 
 
 def test_kernels_that_are_10_percent_longer_are_named_and_fail_the_gate(tmp_path):
     """Of a step, 240 µs are kernels and 40 µs pauses: 280 µs, which become 24 longer."""
     base = loop(tmp_path / "base.sqlite", 12, [("gemm", 150 * US), ("add", 60 * US), ("norm", 30 * US)])
-    told = compared(base, longer_kernels(base, tmp_path / "new.sqlite", percent=10), *GATE)
-    assert (told.code, told.outcome) == (1, "slower")
-    classes = told.classes()
+    result = compared(base, longer_kernels(base, tmp_path / "new.sqlite", percent=10), *GATE)
+    assert (result.code, result.outcome) == (1, "slower")
+    classes = result.classes()
     assert (classes["device_compute"]["base_ns"], classes["device_compute"]["new_ns"]) == (240 * US, 264 * US)
     assert {key: row["difference_ns"] for key, row in classes.items() if row["difference_ns"]} == {
         "device_compute": 24 * US
     }
-    assert told.facts("effect")["ratio"] == pytest.approx(24 / 280)
-    assert [(row["status"], row["name"], row["difference_ns"], row["ratio"]) for row in told.rows("kernels")] == [
+    assert result.facts("effect")["ratio"] == pytest.approx(24 / 280)
+    assert [(row["status"], row["name"], row["difference_ns"], row["ratio"]) for row in result.rows("kernels")] == [
         ("slower", "gemm", 15 * US, 0.1),
         ("slower", "add", 6 * US, 0.1),
         ("slower", "norm", 3 * US, 0.1),
     ]
-    assert "regression: +8.6 %, slower" in told.stderr
+    assert "regression: +8.6 %, slower" in result.stderr
 
 
 def test_a_recorded_training_whose_kernels_are_10_percent_longer_fails_the_gate(two_gpus, tmp_path):
     """Kernels of a device of this trace hardly overlap (12 µs of 270 ms): +10 % to within a hundredth of a percent."""
-    told = compared(two_gpus, longer_kernels(two_gpus, tmp_path / "longer.sqlite", percent=10), *GATE)
-    assert (told.code, told.outcome) == (1, "slower")
+    result = compared(two_gpus, longer_kernels(two_gpus, tmp_path / "longer.sqlite", percent=10), *GATE)
+    assert (result.code, result.outcome) == (1, "slower")
     of_kernels = {"device_compute", "communication"}
-    assert of_kernels < set(told.classes())
-    for key, row in told.classes().items():
+    assert of_kernels < set(result.classes())
+    for key, row in result.classes().items():
         if key in of_kernels:
             assert row["difference_ns"] / row["base_ns"] == pytest.approx(0.1, abs=1e-4)
         else:  # its begin and its end are rounded to nanoseconds
             assert abs(row["difference_ns"]) <= 3
-    assert share_of_difference(told, "device_compute", "communication") == pytest.approx(1, abs=1e-4)
-    kernels = told.rows("kernels")
+    assert share_of_difference(result, "device_compute", "communication") == pytest.approx(1, abs=1e-4)
+    kernels = result.rows("kernels")
     assert len(kernels) == 27
     assert {row["status"] for row in kernels} == {"slower"}
     assert [row["ratio"] for row in kernels] == pytest.approx([0.1] * 27, abs=1e-3)
-    assert told.facts("effect")["ratio"] == pytest.approx(0.09, abs=0.01)  # nine tenths of a step are kernels
-    assert f"regression: {format_change(told.facts('effect')['ratio'], 'ratio')}, slower" in told.stderr
+    assert result.facts("effect")["ratio"] == pytest.approx(0.09, abs=0.01)  # nine tenths of a step are kernels
+    assert f"regression: {format_change(result.facts('effect')['ratio'], 'ratio')}, slower" in result.stderr
 
 
 def test_a_recorded_training_has_not_changed_when_its_rows_are_shuffled(two_gpus, tmp_path):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_compare import tagged_report
+from tests.compare.command import compared, refused
 from tests.compare.small_traces import kineto_steps
-from tests.compare.told import compared, refused
 from traceviz import api
 
 GATE = ("--fail-on-regression", "5%")
@@ -23,6 +23,7 @@ def sides(samples, tmp_path_factory):
     shutil.copy(good, folder / "good.sqlite")
     report = api.to_text(api.report_on(good), "json")
     texts = {
+        "good.json": report,
         "other.json": '{"schema": "other/1", "x": 1}',
         "newer.json": report.replace("traceviz.report/1", "traceviz.report/99", 1),
         "cut.json": report[: len(report) // 2],
@@ -81,16 +82,16 @@ def test_a_folder_that_may_not_be_read_is_no_failed_gate(sides, monkeypatch, arg
         return listed(folder)
 
     monkeypatch.setattr(Path, "iterdir", denied)
-    code, said = refused(*(argument.format(sides) for argument in arguments))
+    code, message = refused(*(argument.format(sides) for argument in arguments))
     assert code == 3
-    assert f"{sides}/locked cannot be opened." in said
+    assert f"{sides}/locked cannot be opened." in message
 
 
 def test_a_missing_side_is_a_wrong_call_and_nothing_is_written(sides, tmp_path):
-    for arguments, said in (((), "There is none."), ((sides / "good.sqlite",), "There is one side, good.")):
+    for arguments, why in (((), "There is none."), ((sides / "good.sqlite",), "There is one side, good.")):
         code, message = refused(*arguments, "-o", tmp_path / "out.txt")
         assert code == 2
-        assert said in message
+        assert why in message
         assert "Name the base, and what is compared with it." in message
         assert not list(tmp_path.iterdir())
 
@@ -105,62 +106,73 @@ def test_a_file_that_is_there_is_neither_replaced_nor_emptied(sides, tmp_path):
 
 
 def unjudged(*sides):
-    """What is said of sides without a verdict: exit code 0, 4 where a gate or the user asks for one."""
-    told = compared(*sides)
-    assert (told.code, told.outcome, told.stderr) == (0, "cannot-judge", "")
+    """A comparison without a verdict: exit code 0, and 4 where a gate or the user asks for a verdict."""
+    result = compared(*sides)
+    assert (result.code, result.outcome, result.stderr) == (0, "cannot-judge", "")
     gated = compared(*sides, *GATE)
-    assert (gated.code, gated.sentence) == (4, told.sentence)
+    assert (gated.code, gated.sentence) == (4, result.sentence)
     assert "1 of 1 gate cannot be judged.\n  regression: " in gated.stderr
     required = compared(*sides, "--require-verdict")
     assert (required.code, "Not every side can be judged." in required.stderr) == (4, True)
-    assert told.sentence.removeprefix("Cannot judge: ").split(".")[0] in required.stderr
-    return told
+    assert result.sentence.removeprefix("Cannot judge: ").split(".")[0] in required.stderr
+    return result
 
 
-def test_sides_without_steps_cannot_be_judged_and_are_told_to_mark_them(sides, samples):
-    summary = samples / "synthetic/nvprof_summary.csv"
-    assert unjudged(summary, summary).sentence.startswith("Cannot judge: nvprof_summary has no steps.")
-    for arguments in ((sides / "good.sqlite", summary), (summary, sides / "good.sqlite")):
-        told = unjudged(*arguments)
-        assert told.sentence.startswith("Cannot judge: nvprof_summary has no steps.")
-        assert told.facts("effect")["ratio"] is None
-        (remark,) = (row for row in told.rows("comparability") if row["code"] == "no-steps")
+def saved(trace, folder, name):
+    """The report of a trace as JSON: comparing that again costs a tenth of analysing the trace again."""
+    report = folder / f"{name}.json"
+    report.write_text(api.to_text(api.report_on(trace), "json"))
+    return report
+
+
+def test_sides_without_steps_cannot_be_judged_and_are_told_to_mark_them(sides, samples, tmp_path):
+    trace = samples / "synthetic/nvprof_summary.csv"
+    assert compared(trace, trace).sentence.startswith("Cannot judge: nvprof_summary has no steps.")
+    summary, good = saved(trace, tmp_path, "summary"), sides / "good.json"
+    for arguments in ((good, summary), (summary, good), (summary, summary)):
+        result = unjudged(*arguments)
+        assert result.sentence.startswith("Cannot judge: summary has no steps.")
+        assert result.facts("effect")["ratio"] is None
+        (remark, *_) = (row for row in result.rows("comparability") if row["code"] == "no-steps")
         assert (remark["forbids"], remark["severity"]) == ("verdict", "error")
 
 
-def test_one_step_is_too_few(tmp_path):
-    eight = kineto_steps(tmp_path / "eight.pt.trace.json", [200] * 8)
-    one = kineto_steps(tmp_path / "one.pt.trace.json", [100])
+@pytest.fixture
+def eight(tmp_path):
+    """The report of a trace of eight steps."""
+    return saved(kineto_steps(tmp_path / "eight.pt.trace.json", [200] * 8), tmp_path, "eight")
+
+
+def test_one_step_is_too_few(eight, tmp_path):
+    one = saved(kineto_steps(tmp_path / "one.pt.trace.json", [100]), tmp_path, "one")
     for arguments in ((eight, one), (one, eight), (one, one)):
-        told = unjudged(*arguments)
-        assert told.sentence.startswith("Cannot judge: one has 1 steady step, and 5 are needed.")
-        assert told.facts("effect")["speedup"] is None
+        result = unjudged(*arguments)
+        assert result.sentence.startswith("Cannot judge: one has 1 steady step, and 5 are needed.")
+        assert result.facts("effect")["speedup"] is None
 
 
-def test_steps_that_last_no_time_are_not_infinitely_fast(tmp_path):
-    eight = kineto_steps(tmp_path / "eight.pt.trace.json", [200] * 8)
+def test_steps_that_last_no_time_are_not_infinitely_fast(eight, tmp_path):
     report = tmp_path / "zero.json"
     report.write_text(api.to_text(tagged_report(0), "json"))
     for arguments in ((eight, report), (report, eight), (report, report)):
-        told = unjudged(*arguments)
-        assert told.sentence.startswith("Cannot judge: most steps of zero last no time at all.")
-        assert told.facts("effect")["speedup"] is None
-        assert "Infinity" not in json.dumps(told.stated)
+        result = unjudged(*arguments)
+        assert result.sentence.startswith("Cannot judge: most steps of zero last no time at all.")
+        assert result.facts("effect")["speedup"] is None
+        assert "Infinity" not in json.dumps(result.document)
 
 
-def test_a_trace_of_steps_at_one_instant_supports_no_verdict(tmp_path):
-    eight = kineto_steps(tmp_path / "eight.pt.trace.json", [200] * 8)
+def test_a_trace_of_steps_at_one_instant_supports_no_verdict(eight, tmp_path):
     at_once = kineto_steps(tmp_path / "at_once.pt.trace.json", [0] * 8)
-    told = unjudged(eight, at_once)
-    assert told.sentence.startswith("Cannot judge: ")
+    result = unjudged(eight, at_once)
+    assert result.sentence.startswith("Cannot judge: ")
 
 
 def test_what_is_cut_but_readable_is_compared_and_said_to_be_incomplete(samples, tmp_path):
     whole = samples / "synthetic/torch_healthy.pt.trace.json.gz"
     cut = tmp_path / "cut.pt.trace.json.gz"
     cut.write_bytes(whole.read_bytes()[:-4000])
-    told = compared(whole, cut)
-    assert told.code == 0
-    (lost,) = (row for row in told.rows("comparability") if row["code"] == "lost")
+    result = compared(whole, cut)
+    assert result.code == 0
+    (lost,) = (row for row in result.rows("comparability") if row["code"] == "lost")
     assert lost["severity"] == "warning"
     assert lost["text"].startswith("events are missing from cut, and its totals are lower bounds: ")

@@ -27,7 +27,7 @@ def job(rows, names="step process dur_ns wait compute", *sections):
 
 
 @pytest.mark.parametrize(
-    ("process", "step", "found"),
+    ("process", "step", "expected"),
     [
         ([7, 7, 7], [0, 1, 1], [0, 1, 2]),  # one process: every row is a step
         ([0, 1, 0, 1], [5, 5, 6, 6], [0, 0, 1, 1]),
@@ -37,8 +37,8 @@ def job(rows, names="step process dur_ns wait compute", *sections):
         ([0, 1, 0, 1], [100, 0, 101, 1], [0, 0, 1, 1]),  # numbers that never meet: the n-th of each
     ],
 )
-def test_rows_of_the_same_number_are_one_step(process, step, found):
-    assert job_steps(np.array(process), np.array(step)).tolist() == found
+def test_rows_of_the_same_number_are_one_step(process, step, expected):
+    assert job_steps(np.array(process), np.array(step)).tolist() == expected
 
 
 def test_no_rows_are_no_steps():
@@ -55,8 +55,8 @@ def test_two_steps_of_four_ranks_are_two_and_not_enough():
     rows = [(step, rank, 100, 40, 60) for step in range(2) for rank in range(4)]
     ranks = Side("ranks", (job(rows),))
     assert (ranks.steps, ranks.rank_steps) == (2, 8)
-    found = judge(ranks, ranks, Limits())
-    assert (found.outcome, found.why) == (Outcome.UNKNOWN, "ranks has 2 steady steps, and 5 are needed")
+    judgement = judge(ranks, ranks, Limits())
+    assert (judgement.outcome, judgement.why) == (Outcome.UNKNOWN, "ranks has 2 steady steps, and 5 are needed")
 
 
 def test_steps_of_a_report_without_classes_are_of_the_job_too():
@@ -72,24 +72,27 @@ def test_steps_of_a_report_without_classes_are_of_the_job_too():
 
 def test_classes_of_ranks_add_up_and_sums_are_per_step_of_a_rank():
     ran = kernels(("gemm", "gemm", 8, 4001))
-    one = Side("one", (job([(step, 0, 1000, 400, 600) for step in range(4)], "step process dur_ns wait compute", ran),))
+    single = Side(
+        "one", (job([(step, 0, 1000, 400, 600) for step in range(4)], "step process dur_ns wait compute", ran),)
+    )
     rows = [(step, rank, 700 + rank, 100 + rank, 600) for step in range(4) for rank in range(2)]
-    two = Side("two", (job(rows, "step process dur_ns wait compute", ran),))
-    found = attribute(one, two)
+    double = Side("two", (job(rows, "step process dur_ns wait compute", ran),))
+    attribution = attribute(single, double)
     # two ranks: 700.5 = 100.5 + 600, rounded to even, and what is missing by largest remainder
-    assert (found.base_ns, found.new_ns, found.difference_ns) == (1000, 700, -300)
-    assert [(part.key, part.base_ns, part.new_ns) for part in found.classes] == [
+    assert (attribution.base_ns, attribution.new_ns, attribution.difference_ns) == (1000, 700, -300)
+    assert [(part.key, part.base_ns, part.new_ns) for part in attribution.classes] == [
         ("wait", 400, 100),
         ("compute", 600, 600),
     ]
-    (change,) = compare_kernels(one, two).changes
+    (change,) = compare_kernels(single, double).changes
     assert (change.base_calls, change.new_calls) == (Fraction(2), Fraction(1))
     assert (change.base_ns, change.new_ns) == (1000, 500)
 
 
-def test_ranks_that_wait_for_one_another_are_no_more_evidence_than_one_of_them():
+@pytest.mark.parametrize("pairs", [20, pytest.param(100, marks=pytest.mark.slow)])
+def test_ranks_that_wait_for_one_another_are_no_more_evidence_than_one_of_them(pairs):
     """Eight ranks of equals, each rank's steps after those of the one before: half of the pairs would differ."""
-    generator, alarms, pairs = np.random.default_rng(0), {"job": 0, "ranks": 0}, 100
+    generator, alarms = np.random.default_rng(0), {"job": 0, "ranks": 0}
 
     def ranks():
         together = steps(generator, 30, 1e7, 0.05)
@@ -104,10 +107,10 @@ def test_ranks_that_wait_for_one_another_are_no_more_evidence_than_one_of_them()
     for _ in range(pairs):
         sides = ranks(), ranks()
         one_by_one = ([np.array([row[2] for row in side.reports[0].sections[0].blocks[0].rows])] for side in sides)
-        for name, found in (("job", effect(*(side.runs for side in sides))), ("ranks", effect(*one_by_one))):
-            alarms[name] += not found.low_ns <= 0 <= found.high_ns
+        for name, measured in (("job", effect(*(side.runs for side in sides))), ("ranks", effect(*one_by_one))):
+            alarms[name] += not measured.low_ns <= 0 <= measured.high_ns
     assert alarms["job"] <= 0.05 * pairs + 3 * math.sqrt(pairs * 0.05 * 0.95)
-    assert alarms["ranks"] > 25
+    assert alarms["ranks"] > pairs / 4
 
 
 def test_a_run_without_steps_takes_nothing_from_the_others():

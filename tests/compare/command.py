@@ -1,4 +1,4 @@
-"""``traceviz compare`` as a user runs it, and what it says in JSON."""
+"""``traceviz compare`` as a user runs it, with its document in JSON."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _ENDS = frozenset({"low_ratio", "high_ratio", "low_ns", "high_ns"})
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a comparison ended with and said."""
+class CommandResult:
+    """Exit code, JSON document and stderr of a comparison."""
 
     code: int
-    stated: Mapping[str, Any]
+    document: Mapping[str, Any]
     stderr: str
 
     @property
     def outcome(self) -> str:
-        return str(self.stated["verdict"]["code"])
+        return str(self.document["verdict"]["code"])
 
     @property
     def sentence(self) -> str:
-        return str(self.stated["verdict"]["sentence"])
+        return str(self.document["verdict"]["sentence"])
 
     def section(self, slug: str) -> Mapping[str, Any]:
-        return next(section for section in self.stated["sections"] if section["slug"] == slug)
+        return next(section for section in self.document["sections"] if section["slug"] == slug)
 
     def facts(self, slug: str) -> dict[str, Any]:
         return {fact["key"]: fact["value"] for block in self.section(slug)["blocks"] for fact in block.get("facts", ())}
@@ -48,46 +48,48 @@ class Told:
 
     def changes(self) -> dict[str, list[float]]:
         """Every change in every table by section, where it was measured; tables of sides without a row of the base."""
-        found: dict[str, list[float]] = {}
-        for section in self.stated["sections"]:
+        changes: dict[str, list[float]] = {}
+        for section in self.document["sections"]:
             for block in section["blocks"]:
-                signed = [one["name"] for one in block.get("columns", ()) if one.get("signed")]
+                signed = [column["name"] for column in block.get("columns", ()) if column.get("signed")]
                 values = [row[name] for row in block.get("rows", ()) for name in signed if name not in _ENDS]
-                found.setdefault(section["slug"], []).extend(value for value in values if value is not None)
-        return {slug: values for slug, values in found.items() if values}
+                changes.setdefault(section["slug"], []).extend(value for value in values if value is not None)
+        return {slug: values for slug, values in changes.items() if values}
 
     def not_as_before(self) -> dict[str, list[Any]]:
         """What differs between the sides, by section: changes, and findings that came, went or weigh otherwise."""
-        found: dict[str, list[Any]] = {slug: [one for one in values if one] for slug, values in self.changes().items()}
-        found["findings"] = [
+        differing: dict[str, list[Any]] = {
+            slug: [value for value in values if value] for slug, values in self.changes().items()
+        }
+        differing["findings"] = [
             row
             for row in self.rows("findings")
             if (row["seen"], row["base_share"], row["base_ns"]) != ("stayed", row["new_share"], row["new_ns"])
         ]
-        return {slug: values for slug, values in found.items() if values}
+        return {slug: values for slug, values in differing.items() if values}
 
 
-def compared(*arguments: object) -> Told:
+def compared(*arguments: object) -> CommandResult:
     """Compare, with JSON as the format."""
-    done = CliRunner().invoke(main, ["compare", *map(str, arguments), "--format", "json"])
-    assert done.stdout, done.stderr
-    return Told(done.exit_code, json.loads(done.stdout), done.stderr)
+    result = CliRunner().invoke(main, ["compare", *map(str, arguments), "--format", "json"])
+    assert result.stdout, result.stderr
+    return CommandResult(result.exit_code, json.loads(result.stdout), result.stderr)
 
 
 def refused(*arguments: object) -> tuple[int, str]:
     """Exit code and message of a comparison that prints nothing."""
-    done = CliRunner().invoke(main, ["compare", *map(str, arguments)])
-    assert done.stdout == ""
-    return done.exit_code, done.stderr
+    result = CliRunner().invoke(main, ["compare", *map(str, arguments)])
+    assert result.stdout == ""
+    return result.exit_code, result.stderr
 
 
-def share_of_difference(told: Told, *classes: str) -> float:
+def share_of_difference(result: CommandResult, *classes: str) -> float:
     """The part of the difference of the mean step that lies in ``classes``."""
-    differences = [told.classes()[one]["difference_ns"] for one in classes]
-    return float(sum(differences) / told.facts("attribution")["difference_ns"])
+    differences = [result.classes()[key]["difference_ns"] for key in classes]
+    return float(sum(differences) / result.facts("attribution")["difference_ns"])
 
 
 def path_of(folder: Path, name: str) -> Path:
     """A file of a folder, which must be there."""
-    (found,) = folder.glob(name)
-    return found
+    (path,) = folder.glob(name)
+    return path

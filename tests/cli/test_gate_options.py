@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.analyses.builders import tables
-from tests.cli.test_main import run
+from tests.command import run
 from traceviz.tables import save
 
 ERROR_AND_WAIT = "input_bound.sqlite"

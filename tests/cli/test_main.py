@@ -1,7 +1,6 @@
-"""The command line as a user runs it: one process per case, exit codes, what goes to stdout and what to stderr."""
+"""The command line as a user sees it: exit codes, what goes to stdout and what to stderr."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -13,17 +12,12 @@ import pytest
 
 from tests.analyses.builders import tables
 from tests.analyses.test_contract import busy_trace
+from tests.command import run, run_process
 from traceviz import api
 from traceviz.cli.main import main
 from traceviz.selection import Selection, select
 from traceviz.tables import load, save
-
-
-def run(*arguments, env=None, **options):
-    command = [sys.executable, "-m", "traceviz", *map(str, arguments)]
-    return subprocess.run(
-        command, check=False, capture_output=True, text=True, env={**os.environ, **(env or {})}, **options
-    )
+from traceviz.version import __version__
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +48,12 @@ def test_a_listing_says_of_a_command_what_the_command_says_of_itself(name):
 
 
 def test_version_and_help_answer():
-    assert run("--version").stdout.startswith("traceviz, version 0.1.0")
+    assert run_process("--version").stdout.startswith(f"traceviz, version {__version__}")
     assert {"report", "convert", "scrub", "explain"} <= set(run("--help").stdout.split())
 
 
 def test_a_report_on_a_pipe_has_no_colour_and_fits_100_columns(trace):
-    done = run("report", trace)
+    done = run_process("report", trace)
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
@@ -198,7 +192,7 @@ def test_no_steps_and_a_required_verdict_is_exit_4(tmp_path):
 
 
 def test_a_missing_file_is_exit_3(tmp_path):
-    done = run("report", tmp_path / "none.nsys-rep")
+    done = run_process("report", tmp_path / "none.nsys-rep")
     assert (done.returncode, done.stdout) == (3, "")
     assert "none.nsys-rep" in done.stderr
 

@@ -196,7 +196,7 @@ def test_an_unknown_collector_is_a_mistake_in_use(machine):
 
 def test_json_holds_every_check_and_who_is_not_ready(machine):
     told = json.loads(CliRunner().invoke(main, ["doctor", "--with", "gone,good", "--json"]).stdout)
-    assert (told["kind"], told["version"], told["not_ready"]) == ("traceviz.doctor.doctor", 1, ["gone"])
+    assert (told["kind"], told["version"], told["not_ready"]) == ("traceviz.doctor", 1, ["gone"])
     assert [check["name"] for check in told["checks"]][:2] == ["good", "gone"]
     assert set(told["checks"][0]) == {"group", "name", "condition", "detail", "fix"}
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import shlex
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from traceviz.cli.options import Time
+from traceviz.cli.options import Time, option_group
 from traceviz.errors import CommandNotFoundError, NotExecutableError, TracevizError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from traceviz.collectors.run.prepared import Prepared
 
 OWN_FAILURE = 125
-"""`collect` ends with the program's code; this one says that it failed itself, as with `env` and `timeout`."""
+"""`collect` ends with the program's exit code; this one means that `collect` itself failed, as with `timeout`."""
 
 
 class _PrefixUsageError(click.UsageError):
@@ -27,43 +28,104 @@ class _PrefixUsageError(click.UsageError):
 
 
 class _Prefix(click.Command):
-    """A command in front of the user's: its own failures have a code of their own, as those of ``env`` have."""
+    """A command in front of the user's: its own failures have an exit code of their own, as those of ``env`` do."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Read the options; what is wrong with them ends with the code of our own failures."""
+        """Read the options; a mistake in them ends with the exit code of our own failures."""
         try:
             return super().make_context(*args, **kwargs)
         except click.UsageError as error:
             raise _PrefixUsageError(error.format_message(), error.ctx) from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """What is recorded, and where to: the options of ``traceviz collect`` as they are typed."""
+
+    collectors: str
+    output: Path | None
+    name: str
+    tags: tuple[str, ...]
+    steps: str | None
+    delay: int | None
+    duration: int | None
+    nvtx: str
+    rate: float
+    nsys_args: str
+    keep_raw: bool
+    keep_private: bool
+    force: bool
+
+    def options(self) -> CollectOptions:
+        """The same with names, tags, flags and the window taken apart.
+
+        Raises:
+            UsageError: one of them is not what it should be, or two contradict each other.
+        """
+        from traceviz.collectors.run.plan import AUTO, CollectOptions, parse_tags, split_arguments, window_of
+
+        names = tuple(name.strip() for name in self.collectors.split(",") if name.strip())
+        delay_s, duration_s = (None if time is None else time / 1e9 for time in (self.delay, self.duration))
+        return CollectOptions(
+            collectors=None if names == (AUTO,) else names,
+            output=self.output,
+            name=self.name,
+            tags=parse_tags(self.tags),
+            window=window_of(self.steps, delay_s, duration_s),
+            nvtx=self.nvtx != "off",
+            rate_hz=self.rate,
+            nsys_args=split_arguments(self.nsys_args),
+            keep_raw=self.keep_raw,
+            keep_private=self.keep_private,
+            force=self.force,
+        )
+
+
+_recording_options = option_group(
+    "recording",
+    _Recording,
+    click.option(
+        *("--with", "collectors"),
+        default="auto",
+        metavar="NAMES",
+        help="Collectors, separated by commas: jax, nsys, nvtx, resources, tensorflow, torch; "
+        "or auto: all that are ready.",
+    ),
+    click.option("-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="Run folder to create."),
+    click.option("--name", default="", help="Name of the run, instead of the program's."),
+    click.option(
+        "--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A fact to find the run by; may be repeated."
+    ),
+    click.option(
+        "--steps", metavar="FIRST:END", help="Steps to record, counted from 0, up to END (10:30); nsys sees all."
+    ),
+    click.option("--delay", type=Time(), help="Begin so long after the start, e.g. 30s, instead of at a step."),
+    click.option("--duration", type=Time(), help="Record so long, e.g. 10s, instead of a number of steps."),
+    click.option(
+        "--nvtx",
+        type=click.Choice(["auto", "off"]),
+        default="auto",
+        help="NVTX ranges around steps and input, for nsys.",
+    ),
+    click.option(
+        "--rate", type=click.FloatRange(0.1, 100.0), default=10.0, help="Samples of resources per second (10)."
+    ),
+    click.option("--nsys-args", default="", metavar="ARGS", help="Flags for `nsys profile`; they win over ours."),
+    click.option("--keep-raw/--no-keep-raw", default=True, help="Keep what the profilers wrote beside the tables."),
+    click.option("--keep-private", is_flag=True, help="Store command line and host name too."),
+    click.option("--force", is_flag=True, help="Replace an existing run folder."),
+)
+
+
 @click.command(cls=_Prefix, context_settings={"allow_interspersed_args": False})
-@click.option(
-    "--with",
-    "wanted",
-    default="auto",
-    metavar="NAMES",
-    help="Collectors, separated by commas: jax, nsys, nvtx, resources, tensorflow, torch; or auto: all that are ready.",
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="Run folder to create.")
-@click.option("--name", default="", help="Name of the run, instead of the program's.")
-@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A fact to find the run by; may be repeated.")
-@click.option("--steps", metavar="FIRST:END", help="Steps to record, counted from 0, up to END (10:30); nsys sees all.")
-@click.option("--delay", type=Time(), help="Begin so long after the start, e.g. 30s, instead of at a step.")
-@click.option("--duration", type=Time(), help="Record so long, e.g. 10s, instead of a number of steps.")
-@click.option(
-    "--nvtx", type=click.Choice(["auto", "off"]), default="auto", help="NVTX ranges around steps and input, for nsys."
-)
-@click.option("--rate", type=click.FloatRange(0.1, 100.0), default=10.0, help="Samples of resources per second (10).")
-@click.option("--nsys-args", default="", metavar="ARGS", help="Flags for `nsys profile`; they win over ours.")
-@click.option("--keep-raw/--no-keep-raw", default=True, help="Keep what the profilers wrote beside the tables.")
-@click.option("--keep-private", is_flag=True, help="Store command line and host name too.")
-@click.option("--force", is_flag=True, help="Replace an existing run folder.")
+@_recording_options
 @click.option("--dry-run", is_flag=True, help="Print what would run, and create nothing.")
 @click.option("--report/--no-report", "verdict", default=True, help="Print the verdict once the program has ended.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
 @click.pass_context
-def collect(ctx: click.Context, /, command: tuple[str, ...], *, dry_run: bool, verdict: bool, **options: Any) -> None:
+def collect(
+    ctx: click.Context, /, command: tuple[str, ...], recording: _Recording, *, dry_run: bool, verdict: bool
+) -> None:
     """Run COMMAND and record it: profiles of its steps, and the machine's resources all along.
 
     The program needs no change. Its input, output, signals and exit code are its own; what is recorded is left in RUN
@@ -72,48 +134,21 @@ def collect(ctx: click.Context, /, command: tuple[str, ...], *, dry_run: bool, v
     Exits with the program's code (128 + n for signal n); 125 where recording fails, 126 where COMMAND cannot be
     executed, 127 where it is not found.
     """
-    from traceviz.collectors import collect as recording
+    from traceviz.collectors import collect as collecting
 
     try:
-        asked = _collect_options(**options)
+        options = recording.options()
         if dry_run:
-            click.echo(_preview(recording.prepare(asked, command)), nl=False)
+            click.echo(_preview(collecting.prepare(options, command)), nl=False)
             return
-        outcome = recording.collect(asked, command, verdict=verdict, tell=_tell)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is one moment's work, and the code is the program's
+        outcome = collecting.collect(options, command, verdict=verdict, tell=_tell)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left takes a moment, and the exit code is the program's
     except TracevizError as error:
         for part in filter(None, (error.what, error.why, error.fix)):
             _tell(part)
         ctx.exit(error.exit_code if isinstance(error, CommandNotFoundError | NotExecutableError) else OWN_FAILURE)
     _tell_outcome(outcome)
     ctx.exit(outcome.exit_code)
-
-
-def _collect_options(
-    *,
-    wanted: str,
-    tags: tuple[str, ...],
-    steps: str | None,
-    delay: int | None,
-    duration: int | None,
-    nvtx: str,
-    rate: float,
-    nsys_args: str,
-    **same: Any,
-) -> CollectOptions:
-    from traceviz.collectors.run.plan import AUTO, CollectOptions, parse_tags, split_arguments, window_of
-
-    names = tuple(name.strip() for name in wanted.split(",") if name.strip())
-    delay_s, duration_s = (None if time is None else time / 1e9 for time in (delay, duration))
-    return CollectOptions(
-        collectors=None if names == (AUTO,) else names,
-        tags=parse_tags(tags),
-        window=window_of(steps, delay_s, duration_s),
-        nvtx=nvtx != "off",
-        rate_hz=rate,
-        nsys_args=split_arguments(nsys_args),
-        **same,
-    )
 
 
 def _preview(run: Prepared) -> str:
@@ -134,7 +169,7 @@ def _preview(run: Prepared) -> str:
 
 
 def _tell(line: str) -> None:
-    """A line for the user beside the program's output, never in its stdout; a terminal that is gone is no error."""
+    """Print a line for the user on stderr, never in the program's stdout; a closed terminal is no error."""
     with contextlib.suppress(OSError):
         click.echo(f"traceviz: {line}", err=True)
 

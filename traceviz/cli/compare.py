@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from traceviz.cli.gate_options import gate_options
 from traceviz.cli.options import (
+    OutputOptions,
+    PageOptions,
+    PartOptions,
+    ReadingOptions,
     Source,
-    analysis_options,
+    option_group,
     output_options,
     page_options,
-    page_width,
     part_options,
     progress_bar_on_stderr,
     reading_options,
-    wants_color,
-    write,
 )
 from traceviz.errors import NoVerdictError, UsageError
 
@@ -31,18 +33,80 @@ if TYPE_CHECKING:
     from traceviz.report import Report
 
 
+@dataclass(frozen=True, slots=True)
+class _How:
+    """Which runs are a side, and how sides are compared: options of ``traceviz compare`` as they are typed."""
+
+    groups: tuple[str, ...]
+    by: str | None
+    base: str
+    per: str
+    same_work: bool
+    min_effect: str
+
+    def members(self) -> dict[str, list[Path]]:
+        """Runs by the name of their side: ``base=run1,run2``. A repeated name adds runs; patterns are resolved.
+
+        Raises:
+            UsageError: a text is no group, or names no run.
+        """
+        members: dict[str, list[Path]] = {}
+        for text in self.groups:
+            label, equals, rest = text.partition("=")
+            is_one_path = bool(rest) and Path(rest).exists()
+            paths = [rest] if is_one_path else [path.strip() for path in rest.split(",")]
+            if not label.strip() or not equals or not all(paths):  # as an empty shell variable leaves it
+                raise UsageError(f"--group {text!r} names no runs.", fix="Write it as --group base=run1,run2.")
+            runs = [Path(run) for path in paths for run in _matching(path)]
+            members.setdefault(label.strip(), []).extend(runs)
+        return members
+
+    def tags(self) -> tuple[str, ...]:
+        """Tags whose values are the sides.
+
+        Raises:
+            UsageError: the option is given, and names no tag.
+        """
+        if self.by is None:
+            return ()
+        tags = tuple(dict.fromkeys(tag.strip() for tag in self.by.split(",") if tag.strip()))
+        if not tags:
+            raise UsageError("--by names no tag.", fix="Write it as --by model,batch.")
+        return tags
+
+    def options(self) -> CompareOptions:
+        """How sides are compared.
+
+        Raises:
+            UsageError: the least effect is not a share.
+        """
+        from traceviz.compare.options import CompareOptions, Limits
+        from traceviz.gates.budgets import parse_share
+
+        return CompareOptions(Limits(min_effect=parse_share(self.min_effect)), self.per, self.same_work)
+
+
+_how_options = option_group(
+    "how",
+    _How,
+    click.option(
+        "--group", "groups", multiple=True, metavar="NAME=RUN,RUN", help="A side of several runs; repeatable."
+    ),
+    click.option(
+        "--by", metavar="TAG,TAG", help="Sides are the values of these tags of the runs, or folders of runs, named."
+    ),
+    click.option("--base", default="", metavar="NAME", help="Side to compare the others with (the first), e.g. 32."),
+    click.option(
+        "--per", default="", metavar="TAG", help="Compare the time of one unit, where TAG says how many a step does."
+    ),
+    click.option("--same-work", is_flag=True, help="Steps do the same work, whatever shapes of kernels say."),
+    click.option("--min-effect", default="1%", metavar="SHARE", help="Smaller differences are no change (1%)."),
+)
+
+
 @click.command()
 @click.argument("sides", nargs=-1, type=Source(), metavar="BASE NEW...")
-@click.option("--group", "groups", multiple=True, metavar="NAME=RUN,RUN", help="A side of several runs; repeatable.")
-@click.option(
-    "--by", metavar="TAG,TAG", help="Sides are the values of these tags of the runs, or folders of runs, named."
-)
-@click.option("--base", default="", metavar="NAME", help="Side to compare the others with (the first), e.g. 32.")
-@click.option(
-    "--per", default="", metavar="TAG", help="Compare the time of one unit, where TAG says how many a step does."
-)
-@click.option("--same-work", is_flag=True, help="Steps do the same work, whatever shapes of kernels say.")
-@click.option("--min-effect", default="1%", metavar="SHARE", help="Smaller differences are no change (1%).")
+@_how_options
 @click.option("--section", "sections", multiple=True, metavar="SLUG", help="Show only this section; may be repeated.")
 @output_options
 @part_options
@@ -50,7 +114,18 @@ if TYPE_CHECKING:
 @page_options
 @click.option("--require-verdict", is_flag=True, help="Exit with 4 where a side cannot be judged.")
 @gate_options(comparing=True)
-def compare(sides: tuple[Path, ...], groups: tuple[str, ...], by: str | None, gates: Gates, **options: Any) -> None:
+def compare(
+    *,
+    sides: tuple[Path, ...],
+    how: _How,
+    part: PartOptions,
+    reading: ReadingOptions,
+    output: OutputOptions,
+    page: PageOptions,
+    gates: Gates,
+    sections: tuple[str, ...],
+    require_verdict: bool,
+) -> None:
     """Say whether NEW is faster than BASE, by how much, how sure that is, and where the difference lies.
 
     BASE and NEW are what `traceviz report` takes, of any formats, or reports saved with `--format json`. Several NEW
@@ -64,135 +139,86 @@ def compare(sides: tuple[Path, ...], groups: tuple[str, ...], by: str | None, ga
     """
     from traceviz import api
     from traceviz.cli import gate_options as cli_gates
-    from traceviz.render.registry import renderer
 
-    renderer(options["format_name"])  # an unknown name is reported before the work, not after
-    cli_gates.check_format(options["format_name"], gates)
-    _check_sections(options["sections"])
-    members = _groups(groups)
-    _check_output(options["output"], [*sides, *(path for runs in members.values() for path in runs)], options["force"])
+    cli_gates.check_format(output.format_name, gates)
+    _check_sections(sections)
+    members = how.members()
+    output.check([*sides, *(run for runs in members.values() for run in runs)])
     with progress_bar_on_stderr() as progress:
-        found = api.compare(
+        comparison = api.compare(
             *sides,
             groups=members,
-            by=_tags(by),
-            base=options["base"],
-            options=_compare_options(options["per"], options["min_effect"], same_work=options["same_work"]),
-            analysis=analysis_options(options["step_marker"], options["input_range"], "traceviz"),
-            selection=api.Selection(options["start"], options["end"], options["device"], options["rank"]),
-            reader=options["reader"],
-            run=options["run"],
-            max_size=options["max_size"],
+            by=how.tags(),
+            base=how.base,
+            options=how.options(),
+            analysis=part.analysis(),
+            selection=part.selection(),
+            reader=reading.reader,
+            run=reading.run,
+            max_size=reading.max_size,
             progress=progress,
         )
-    wanted = options["sections"] or None
-    layout = api.RenderOptions(options["width"] or page_width(), wants_color(options["output"]), options["top"], wanted)
-    told, results = _judged(found, gates)
-    write(api.to_text(told, options["format_name"], layout), options["output"], force=options["force"])
-    cli_gates.conclude(told, results, options["format_name"])
-    if options["require_verdict"]:
-        _require_verdicts(found)
+    document, results = _judged(comparison, gates)
+    output.write(api.to_text(document, output.format_name, page.layout(output.path, sections or None)))
+    cli_gates.conclude(document, results, output.format_name)
+    if require_verdict:
+        _require_verdicts(comparison)
 
 
-def _check_sections(wanted: tuple[str, ...]) -> None:
-    """A section that no comparison has is reported before the work, not after.
+def _check_sections(names: tuple[str, ...]) -> None:
+    """Refuse, before the work and not after it, a section that no comparison has.
 
     Raises:
-        UsageError: there is none of a name.
+        UsageError: there is no section of a name.
     """
     from traceviz.compare.report.document import SECTIONS
 
-    for name in wanted:
+    for name in names:
         if name not in SECTIONS:
             raise UsageError.unknown("section", name, SECTIONS)
 
 
-def _groups(texts: tuple[str, ...]) -> dict[str, list[Path]]:
-    """Runs by the name of their side: ``base=run1,run2``; a name that comes twice gets more runs, patterns are found.
-
-    Raises:
-        UsageError: a text is no group, or names no run.
-    """
-    found: dict[str, list[Path]] = {}
-    for text in texts:
-        label, equals, rest = text.partition("=")
-        is_one = bool(rest) and Path(rest).exists()
-        paths = [rest] if is_one else [part.strip() for part in rest.split(",")]
-        if not label.strip() or not equals or not all(paths):  # as of an empty variable of a shell
-            raise UsageError(f"--group {text!r} names no runs.", fix="Write it as --group base=run1,run2.")
-        runs = [Path(run) for path in paths for run in _matching(path)]
-        found.setdefault(label.strip(), []).extend(runs)
-    return found
-
-
 def _matching(path: str) -> list[str]:
-    """The paths of a pattern such as ``runs/base-*``; what exists, or is none, is meant as it is written.
+    """The paths of a pattern such as ``runs/base-*``; a path that exists, or is no pattern, stands for itself.
 
     Raises:
         UsageError: nothing matches the pattern.
     """
     if Path(path).exists() or not has_magic(path):
         return [path]
-    found = sorted(glob(path))  # noqa: PTH207 (patterns may be absolute)
-    if not found:
+    paths = sorted(glob(path))  # noqa: PTH207 (patterns may be absolute)
+    if not paths:
         raise UsageError(f"No run matches the pattern {path!r}.", fix="Check the path.")
-    return found
+    return paths
 
 
-def _tags(text: str | None) -> tuple[str, ...]:
-    if text is None:
-        return ()
-    tags = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    if not tags:
-        raise UsageError("--by names no tag.", fix="Write it as --by model,batch.")
-    return tags
-
-
-def _compare_options(per: str, min_effect: str, *, same_work: bool) -> CompareOptions:
-    from traceviz.compare.options import CompareOptions, Limits
-    from traceviz.gates.budgets import parse_share
-
-    return CompareOptions(Limits(min_effect=parse_share(min_effect)), per, same_work)
-
-
-def _check_output(output: Path | None, sources: list[Path], force: bool) -> None:  # noqa: FBT001 (as the option is)
-    from traceviz.files import check_file_free, check_not_source
-
-    if output is None:
-        return
-    for source in sources:
-        check_not_source(source, output)
-    check_file_free(output, force=force)
-
-
-def _judged(found: Comparison, gates: Gates) -> tuple[Report, tuple[GateResult, ...]]:
-    """The document, with a section of what became of the gates: every side but the base goes through them."""
+def _judged(comparison: Comparison, gates: Gates) -> tuple[Report, tuple[GateResult, ...]]:
+    """The document with a section of its gates, and their results; they judge every side but the base."""
     from traceviz import api
 
-    told = api.document(found)
+    document = api.document(comparison)
     if not gates:
-        return told, ()
+        return document, ()
     from traceviz.gates.gates import gated, judge_gates
     from traceviz.gates.metrics import Candidate
 
-    several = len(found.pairs) > 1
+    several = len(comparison.pairs) > 1
     candidates = [
-        Candidate(pair.new.reports, pair.new.label if several else "", pair.judgement) for pair in found.pairs
+        Candidate(pair.new.reports, pair.new.label if several else "", pair.judgement) for pair in comparison.pairs
     ]
     results = judge_gates(gates, candidates)
-    return gated(told, results), results
+    return gated(document, results), results
 
 
-def _require_verdicts(found: Comparison) -> None:
+def _require_verdicts(comparison: Comparison) -> None:
     from traceviz.compare.judge import Outcome
 
-    unknown = [pair for pair in found.pairs if pair.judgement.outcome is Outcome.UNKNOWN]
-    if unknown:
-        why = " ".join(f"{_named(pair)}." for pair in unknown)
-        raise NoVerdictError("Not every side can be judged.", why)
+    reasons = [_reason(pair) for pair in comparison.pairs if pair.judgement.outcome is Outcome.UNKNOWN]
+    if reasons:
+        raise NoVerdictError("Not every side can be judged.", " ".join(f"{reason}." for reason in reasons))
 
 
-def _named(pair: Pair) -> str:
+def _reason(pair: Pair) -> str:
     """Why a side cannot be judged, with its name."""
-    why = pair.judgement.why.removesuffix(".")
-    return why if pair.new.label in why else f"{pair.new.label}: {why}"
+    reason = pair.judgement.why.removesuffix(".")
+    return reason if pair.new.label in reason else f"{pair.new.label}: {reason}"

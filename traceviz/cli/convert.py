@@ -6,23 +6,17 @@ from pathlib import Path
 
 import click
 
-from traceviz.cli.options import progress_bar_on_stderr, reading
+from traceviz.cli.options import ReadingOptions, progress_bar_on_stderr, reading_options, traces_argument
 
 
 @click.command()
-@reading
+@traces_argument
+@reading_options
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder to create.")
 @click.option("--force", is_flag=True, help="Replace an existing traceviz folder.")
 @click.option("--keep-private", is_flag=True, help="Store command line and host name too.")
 def convert(
-    traces: tuple[Path, ...],
-    reader: str | None,
-    run: str | None,
-    max_size: int | None,
-    output: Path,
-    *,
-    force: bool,
-    keep_private: bool,
+    traces: tuple[Path, ...], reading: ReadingOptions, output: Path, *, force: bool, keep_private: bool
 ) -> None:
     """Write TRACE, or the traces of several ranks as one, as a folder of Parquet tables."""
     from traceviz import api
@@ -32,11 +26,11 @@ def convert(
         api.convert(
             traces,
             output,
-            reader=reader,
+            reader=reading.reader,
             keep_private=keep_private,
             force=force,
-            run=run,
-            max_size=max_size,
+            run=reading.run,
+            max_size=reading.max_size,
             progress=progress,
         )
     counts = {name: count for name, count in read_manifest(output)["tables"].items() if count}

@@ -1,19 +1,36 @@
-"""What commands have in common: options that read traces, types of their values, where text goes."""
+"""What commands have in common: their options as typed values, types of option values, where text goes.
+
+>>> @click.command()
+... @traces_argument
+... @reading_options
+... def show(traces: tuple[Path, ...], reading: ReadingOptions) -> None: ...
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from traceviz.errors import OutputError
+from traceviz.errors import OutputError, UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from traceviz.analyses.options import AnalysisOptions
+    from traceviz.parsers.base import Progress
+    from traceviz.render.options import RenderOptions
+    from traceviz.selection import Selection
 
 PIPED_WIDTH = 100
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -23,26 +40,23 @@ class Time(click.ParamType[int]):
     """A time on the trace's clock: ``1.5`` or ``1.5s``, ``1500ms``, ``20us``; in nanoseconds."""
 
     name = "time"
-    _units = (("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
+    _units = (("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("", 1_000_000_000))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Nanoseconds of ``value``."""
         if isinstance(value, int):
             return value
         text = str(value).strip()
-        for suffix, size in (*self._units, ("", 1_000_000_000)):
-            if text.endswith(suffix):
-                try:
-                    return self._not_negative(round(float(text[: len(text) - len(suffix)]) * size))
-                except (ValueError, OverflowError):
-                    break
-        return self.fail(f"{value!r} is not a time such as 1.5s, 1500ms or 20us", param, ctx)
-
-    @staticmethod
-    def _not_negative(nanoseconds: int) -> int:
-        if nanoseconds < 0:
-            raise ValueError
-        return nanoseconds
+        suffix, size = next((suffix, size) for suffix, size in self._units if text.endswith(suffix))
+        try:
+            nanoseconds = round(float(text.removesuffix(suffix)) * size)
+        except (ValueError, OverflowError):
+            nanoseconds = -1
+        return (
+            nanoseconds
+            if nanoseconds >= 0
+            else self.fail(f"{value!r} is not a time such as 1.5s, 1500ms or 20us", param, ctx)
+        )
 
 
 class Size(click.ParamType[int]):
@@ -64,7 +78,7 @@ class Size(click.ParamType[int]):
 
 
 class Source(click.Path):
-    """A trace, run or report; an empty text, as of a variable of the shell that is not set, is not this folder."""
+    """A trace, run or report. An empty text, as an unset shell variable leaves it, does not mean this folder."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -74,18 +88,142 @@ class Source(click.Path):
         return super().convert(value, param, ctx) if value else self.fail("An empty text names nothing.", param, ctx)
 
 
-def reading(command: Command) -> Command:
-    """The traces and options that commands that read traces have."""
-    traces = click.argument("traces", nargs=-1, required=True, type=Source(), metavar="TRACE...")
-    return traces(reading_options(command))
+@dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """How traces are read.
+
+    Args:
+        reader: Identifier of the format, instead of recognising it.
+        run: Run to read, of a log folder of several.
+        max_size: The longest JSON to read, unpacked, in bytes.
+    """
+
+    reader: str | None
+    run: str | None
+    max_size: int | None
 
 
-def reading_options(command: Command) -> Command:
-    """Options of commands that read traces."""
-    reader = click.option("--reader", metavar="NAME", help="Format of TRACE, instead of recognising it by its content.")
-    run = click.option("--run", metavar="NAME", help="Run to read, where TRACE is a log folder of several (newest).")
-    size = click.option("--max-size", type=Size(), help="The longest JSON to read, unpacked, e.g. 200GB.")
-    return reader(run(size(without_pandas(command))))
+@dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """The format of a report, and where it goes.
+
+    Args:
+        format_name: Name of the renderer.
+        path: File to write; ``None`` for stdout.
+        force: Whether the file may be replaced.
+    """
+
+    format_name: str
+    path: Path | None
+    force: bool
+
+    def check(self, sources: Sequence[Path]) -> None:
+        """Find out before the work, not after, that the format is unknown or the file cannot be written.
+
+        Raises:
+            UsageError: there is no such format, or the file is one of the sources.
+            OutputExistsError: the file exists, and may not be replaced.
+        """
+        from traceviz.files import check_file_free, check_not_source
+        from traceviz.render.registry import renderer
+
+        renderer(self.format_name)
+        if self.path is None:
+            return
+        for source in sources:
+            check_not_source(source, self.path)
+        check_file_free(self.path, force=self.force)
+
+    def write(self, text: str) -> None:
+        """Print a text, or write it to the file: see :func:`write`."""
+        write(text, self.path, force=self.force)
+
+
+@dataclass(frozen=True, slots=True)
+class PartOptions:
+    """Which part of a trace is analysed, and what the user knows of the program.
+
+    Args:
+        device: Number of the only device.
+        rank: The only rank.
+        start: Begin of the window, in nanoseconds.
+        end: End of the window, in nanoseconds.
+        step_marker: Pattern of ranges that are training steps.
+        input_range: Pattern of ranges in which input is loaded.
+    """
+
+    device: int | None
+    rank: int | None
+    start: int | None
+    end: int | None
+    step_marker: str | None
+    input_range: str | None
+
+    def selection(self) -> Selection:
+        """The part of the trace."""
+        from traceviz.selection import Selection
+
+        return Selection(self.start, self.end, self.device, self.rank)
+
+    def analysis(self, basis: str = "traceviz") -> AnalysisOptions:
+        """What the user knows of the program, and the classes of step time to use.
+
+        Raises:
+            UsageError: a pattern is not a regular expression, or there is no such basis.
+        """
+        from traceviz.analyses.derived.steps import valid_pattern
+        from traceviz.analyses.options import AnalysisOptions, check_basis
+
+        for option, pattern in (("--step-marker", self.step_marker), ("--input-range", self.input_range)):
+            if pattern is not None and not (pattern and valid_pattern(pattern)):
+                raise UsageError(f"{option} {pattern!r} is not a regular expression.")
+        check_basis(basis)  # an unknown name is reported before the work, not after
+        return AnalysisOptions(self.step_marker, self.input_range, basis)
+
+
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """How a page of tables looks.
+
+    Args:
+        top: Rows per table; ``None`` for ten, small ones folded.
+        width: Columns of the page; ``None`` for those of the terminal.
+    """
+
+    top: int | None
+    width: int | None
+
+    def layout(self, output: Path | None, sections: tuple[str, ...] | None = None) -> RenderOptions:
+        """The layout of a page that goes to ``output`` (``None``: stdout) and shows ``sections`` (``None``: all)."""
+        from traceviz.render.options import RenderOptions
+
+        return RenderOptions(self.width or page_width(), wants_color(output), self.top, sections)
+
+
+def option_group(
+    name: str, values: type[DataclassInstance], *options: Callable[[Any], Any]
+) -> Callable[[Command], Command]:
+    """A decorator that gives a command these options, in this order, and calls it with one value in their place.
+
+    Args:
+        name: The command's parameter that takes the value.
+        values: Type of the value; each of its fields is named like the parameter of an option.
+        options: The options.
+    """
+    fields = [field.name for field in dataclasses.fields(values)]
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_value(*args: Any, **kwargs: Any) -> Any:
+            value = values(**{field: kwargs.pop(field) for field in fields})
+            return command(*args, **{name: value}, **kwargs)
+
+        decorated: Any = with_value
+        for option in reversed(options):
+            decorated = option(decorated)
+        return cast("Command", decorated)
+
+    return decorate
 
 
 def without_pandas(command: Command) -> Command:
@@ -101,17 +239,43 @@ def without_pandas(command: Command) -> Command:
     return cast("Command", run)
 
 
-_OUTPUT = (
+traces_argument = click.argument("traces", nargs=-1, required=True, type=Source(), metavar="TRACE...")
+
+_reading_options = option_group(
+    "reading",
+    ReadingOptions,
+    click.option("--reader", metavar="NAME", help="Format of TRACE, instead of recognising it by its content."),
+    click.option("--run", metavar="NAME", help="Run to read, where TRACE is a log folder of several (newest)."),
+    click.option("--max-size", type=Size(), help="The longest JSON to read, unpacked, e.g. 200GB."),
+)
+
+
+def reading_options(command: Command) -> Command:
+    """Options of commands that read traces, as ``reading``: :class:`ReadingOptions`."""
+    return _reading_options(without_pandas(command))
+
+
+output_options = option_group(
+    "output",
+    OutputOptions,
     click.option(
         *("--format", "format_name"),
         default="terminal",
         metavar="NAME",
         help="terminal, csv, github, json, junit or markdown.",
     ),
-    click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout."),
+    click.option(
+        *("-o", "--output", "path"),
+        type=click.Path(path_type=Path),
+        help="Write to this file instead of stdout.",
+    ),
     click.option("--force", is_flag=True, help="Replace an existing output file."),
 )
-_PART = (
+"""Options of commands that print a report, as ``output``: :class:`OutputOptions`."""
+
+part_options = option_group(
+    "part",
+    PartOptions,
     click.option("--device", type=int, help="Only the device with this number."),
     click.option("--rank", type=int, help="Only this rank (process)."),
     click.option("--from", "start", type=Time(), help="Begin of the window analysed, e.g. 1.5s."),
@@ -119,65 +283,33 @@ _PART = (
     click.option("--step-marker", metavar="REGEX", help="Ranges or annotations that are training steps."),
     click.option("--input-range", metavar="REGEX", help="Ranges or annotations in which input is loaded."),
 )
-_PAGE = (
+"""Options of commands that analyse traces, as ``part``: :class:`PartOptions`."""
+
+page_options = option_group(
+    "page",
+    PageOptions,
     click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, small ones folded)."),
     click.option(
         "--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped)."
     ),
 )
-
-
-def output_options(command: Command) -> Command:
-    """Options of commands that print a report: its format, and where it goes."""
-    return _with(command, _OUTPUT)
-
-
-def part_options(command: Command) -> Command:
-    """Options of commands that analyse traces: which part of them, and what the user knows of the program."""
-    return _with(command, _PART)
-
-
-def page_options(command: Command) -> Command:
-    """Options of commands that print a page of tables."""
-    return _with(command, _PAGE)
-
-
-def _with(command: Command, options: Iterable[Callable[[Command], Command]]) -> Command:
-    """The command with these options, which its help lists in this order."""
-    for option in reversed([*options]):
-        command = option(command)
-    return command
-
-
-def analysis_options(step_marker: str | None, input_range: str | None, basis: str) -> Any:
-    """What the user says about the program.
-
-    Raises:
-        UsageError: a pattern is none, or there is no such basis.
-    """
-    from traceviz.analyses.derived.steps import valid_pattern
-    from traceviz.analyses.options import check_basis
-    from traceviz.api import AnalysisOptions
-    from traceviz.errors import UsageError
-
-    for option, pattern in (("--step-marker", step_marker), ("--input-range", input_range)):
-        if pattern is not None and not (pattern and valid_pattern(pattern)):
-            raise UsageError(f"{option} {pattern!r} is not a regular expression.")
-    check_basis(basis)  # an unknown name is reported before the work, not after
-    return AnalysisOptions(step_marker, input_range, basis)
+"""Options of commands that print a page of tables, as ``page``: :class:`PageOptions`."""
 
 
 def write(text: str, output: Path | None, *, force: bool) -> None:
-    """Print to stdout, or write the whole file or none.
+    """Print a text, or write it to a file, which is complete or not there.
 
     Raises:
-        OutputError: neither is possible.
+        OutputError: stdout or the file cannot be written.
+        OutputExistsError: the file exists, and ``force`` is false.
     """
     from traceviz.files import new_file
 
     if output is None:
         try:
-            click.echo(_printable(text), nl=False)
+            # Question marks for what the encoding of stdout lacks: a page with gaps is better than none.
+            encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+            click.echo(text.encode(encoding, "replace").decode(encoding), nl=False)
         except BrokenPipeError:
             raise  # `| head`: click ends quietly
         except OSError as error:
@@ -187,14 +319,8 @@ def write(text: str, output: Path | None, *, force: bool) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _printable(text: str) -> str:
-    """The text with question marks for what the encoding of stdout lacks: a page with gaps is better than none."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return text.encode(encoding, "replace").decode(encoding)
-
-
 def wants_color(output: Path | None = None) -> bool:
-    """Whether the page goes to a terminal that shows colours, and nobody asked for none (https://no-color.org)."""
+    """Whether the page goes to a terminal that shows colours, and the user has not turned them off (no-color.org)."""
     is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     return output is None and sys.stdout.isatty() and not is_plain
 
@@ -206,8 +332,8 @@ def page_width() -> int:
     return max(40, shutil.get_terminal_size((PIPED_WIDTH, 24)).columns)
 
 
-def progress_bar_on_stderr() -> Any:
-    """A bar on stderr where somebody watches it, else nothing."""
+def progress_bar_on_stderr() -> AbstractContextManager[Progress]:
+    """A progress bar on stderr where that is a terminal, else none."""
     from traceviz.cli.progress import progress_bar
 
     return progress_bar(enabled=sys.stderr.isatty())

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from traceviz.cli.gate_options import gate_options
 from traceviz.cli.options import (
-    analysis_options,
+    OutputOptions,
+    PageOptions,
+    PartOptions,
+    ReadingOptions,
     output_options,
     page_options,
-    page_width,
     part_options,
     progress_bar_on_stderr,
-    reading,
-    wants_color,
-    write,
+    reading_options,
+    traces_argument,
 )
 from traceviz.errors import NoVerdictError
 
 if TYPE_CHECKING:
     from traceviz.gates.gates import Gates
-    from traceviz.report import Report
 
 
 @click.command()
-@reading
+@traces_argument
+@reading_options
 @click.option("--section", "sections", multiple=True, metavar="SLUG", help="Only this section; may be repeated.")
 @output_options
 @part_options
@@ -38,7 +39,16 @@ if TYPE_CHECKING:
 @click.option("--require-verdict", is_flag=True, help="Exit with 4 where the input cannot be judged.")
 @gate_options()
 def report(
-    traces: tuple[Path, ...], reader: str | None, run: str | None, sections: tuple[str, ...], **options: Any
+    *,
+    traces: tuple[Path, ...],
+    reading: ReadingOptions,
+    part: PartOptions,
+    output: OutputOptions,
+    page: PageOptions,
+    gates: Gates,
+    sections: tuple[str, ...],
+    basis: str,
+    require_verdict: bool,
 ) -> None:
     """Print what TRACE says: verdict, step breakdown, CUDA time share, kernels, findings.
 
@@ -52,36 +62,22 @@ def report(
     """
     from traceviz import api
     from traceviz.cli import gate_options as cli_gates
-    from traceviz.files import check_file_free, check_not_source
-    from traceviz.render.registry import renderer
 
-    renderer(options["format_name"])  # an unknown name is reported before the work, not after
-    gates: Gates = options["gates"]
-    cli_gates.check_format(options["format_name"], gates)
-    output = options["output"]
-    if output:
-        for trace in traces:
-            check_not_source(trace, output)
-        check_file_free(output, force=options["force"])
+    cli_gates.check_format(output.format_name, gates)
+    output.check(traces)
     with progress_bar_on_stderr() as progress:
-        found = api.report_on(
+        document = api.report_on(
             *traces,
             sections=cli_gates.sections_needed(sections, gates),
-            options=analysis_options(options["step_marker"], options["input_range"], options["basis"]),
-            selection=api.Selection(options["start"], options["end"], options["device"], options["rank"]),
-            reader=reader,
-            run=run,
-            max_size=options["max_size"],
+            options=part.analysis(basis),
+            selection=part.selection(),
+            reader=reading.reader,
+            run=reading.run,
+            max_size=reading.max_size,
             progress=progress,
         )
-    layout = api.RenderOptions(options["width"] or page_width(), wants_color(output), options["top"])
-    found, results = cli_gates.judged(found, gates, sections)
-    write(api.to_text(found, options["format_name"], layout), output, force=options["force"])
-    cli_gates.conclude(found, results, options["format_name"])
-    if options["require_verdict"]:
-        _require_verdict(found)
-
-
-def _require_verdict(found: Report) -> None:
-    if found.verdict.code in {"cannot-judge", "partial"}:
-        raise NoVerdictError("No verdict on the input pipeline is possible.", found.verdict.sentence)
+    document, results = cli_gates.judged(document, gates, sections)
+    output.write(api.to_text(document, output.format_name, page.layout(output.path)))
+    cli_gates.conclude(document, results, output.format_name)
+    if require_verdict and document.verdict.code in {"cannot-judge", "partial"}:
+        raise NoVerdictError("No verdict on the input pipeline is possible.", document.verdict.sentence)

@@ -24,9 +24,9 @@ def scrub(trace: Path, output: Path, *, force: bool) -> None:
     """
     from traceviz.scrub import scrub as remove_private
 
-    done = remove_private(trace, output, force=force)
-    click.echo(f"{output}: scrubbed, {done.verified_bytes:,} bytes verified. Removed:")
-    for what, count in done.removed:
-        click.echo(f"  {count:>7,}  {what}")
-    for name, why in done.left_out:
-        click.echo(f"  left out  {name}: {why}")
+    result = remove_private(trace, output, force=force)
+    click.echo(f"{output}: scrubbed, {result.verified_bytes:,} bytes verified. Removed:")
+    for kind, count in result.removed:
+        click.echo(f"  {count:>7,}  {kind}")
+    for name, reason in result.left_out:
+        click.echo(f"  left out  {name}: {reason}")

@@ -93,7 +93,7 @@ def to_text(diagnosis: Diagnosis, width: int = 100, *, color: bool = False) -> s
 def to_json(diagnosis: Diagnosis) -> str:
     """The same for programs."""
     told = {
-        "kind": "traceviz.doctor.doctor",
+        "kind": "traceviz.doctor",
         "version": 1,
         "subject": diagnosis.title,
         "checks": [asdict(check) for check in diagnosis.checks],

@@ -11,7 +11,21 @@ from traceviz.errors import DamagedTraceError
 from traceviz.render.json import dumps, loads
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
-from traceviz.report import Bar, Bars, Column, Fact, Grid, Lane, Report, Section, Timeline, Verdict
+from traceviz.report import (
+    Bar,
+    Bars,
+    Column,
+    Fact,
+    Grid,
+    Lane,
+    Level,
+    Point,
+    Report,
+    Section,
+    Series,
+    Timeline,
+    Verdict,
+)
 
 
 @given(REPORTS)
@@ -64,6 +78,27 @@ def test_what_is_no_number_is_refused_in_each_of_four_places(value, place):
         dumps(list(with_value(value))[place])
 
 
+def test_an_integer_stays_an_integer_and_is_written_again_byte_for_byte():
+    grid = Grid((Column("c", "C", "number"),), ((2**70,),), fold_below=0)
+    series = Series("", "bytes", (Point("", 7),), (Level(0, 7),))
+    text = dumps(Report((), Verdict("", ""), (Section("s", "S", (grid, series)),)))
+    assert dumps(loads(text)) == text
+
+
+def test_fields_that_are_not_known_are_passed_over():
+    document = json.loads(dumps(sample_report()))
+    document["more"] = {}
+    document["findings"][0]["more"] = []
+    document["sections"][3]["blocks"][1]["rows"][0]["more"] = [1]
+    assert loads(json.dumps(document)) == sample_report()
+
+
+def test_fields_that_older_reports_lack_have_their_defaults():
+    document = json.loads(dumps(sample_report()))
+    del document["skipped"][0]["tables"]
+    assert loads(json.dumps(document)) == sample_report()
+
+
 def damaged(change):
     document = json.loads(dumps(sample_report()))
     change(document)
@@ -80,7 +115,7 @@ def damaged(change):
         ("[1]", "names no schema"),
         ("{}", "names no schema"),
         ('{"schema": "traceviz.report/2"}', "It is of traceviz.report/2, another version"),
-        ('{"schema": "traceviz.report/1"}', "'verdict' is missing"),
+        ('{"schema": "traceviz.report/1"}', "missing required field"),
     ],
 )
 def test_what_is_no_report_says_why(text, says):
@@ -91,24 +126,28 @@ def test_what_is_no_report_says_why(text, says):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda d: d.pop("findings"), "'findings' is missing"),
-        (lambda d: d.update(notes=3), "'notes' should be a list, and is 3"),
-        (lambda d: d.update(skipped=[3]), "'skipped' should be a list of objects"),
-        (lambda d: d.update(verdict=[]), "'verdict' should be an object"),
-        (lambda d: d["findings"][0].update(severity="bad"), "one of info, warning, error, and is 'bad'"),
-        (lambda d: d["findings"][0].update(cost_ns=1.5), "'cost_ns' should be an integer, and is 1.5"),
-        (lambda d: d["findings"][0].update(cost_ns=True), "'cost_ns' should be an integer, and is True"),
-        (lambda d: d["findings"][0].update(advice=[1]), "'advice' should be a list of texts"),
-        (lambda d: d["findings"][0].update(share="much"), "'share' should be a number or null"),
-        (lambda d: d["run_facts"][0].update(unit="s"), "'unit' should be one of ns, bytes"),
-        (lambda d: d["run_facts"][0].update(unit=[]), "'unit' should be one of ns, bytes"),
-        (lambda d: d["run_facts"][0].update(value={}), "'value' should be a number, text"),
-        (lambda d: d["sections"][0].update(title=None), "'title' should be a text, and is None"),
-        (lambda d: d["sections"][0]["blocks"][0].update(type="chart"), "unknown type 'chart'"),
-        (lambda d: d["sections"][3]["blocks"][1]["rows"][0].pop("calls"), "'calls' is missing"),
-        (lambda d: d["sections"][3]["blocks"][1]["columns"][0].update(bar=1), "'bar' should be true or false"),
-        (lambda d: d["sections"][3]["blocks"][1].update(audience="me"), "'audience' should be all or machine"),
-        (lambda d: d["sections"][3]["blocks"][1].update(fold_below=None), "'fold_below' should be a number"),
+        (lambda d: d.pop("findings"), "missing required field `findings`"),
+        (lambda d: d.update(notes=3), r"Expected `array`, got `int` - at `\$.notes`"),
+        (lambda d: d.update(skipped=[3]), r"Expected `object`, got `int` - at `\$.skipped\[0\]`"),
+        (lambda d: d.update(verdict=[]), r"Expected `object`, got `array` - at `\$.verdict`"),
+        (lambda d: d["findings"][0].update(severity="bad"), r"'bad' - at `\$.findings\[0\].severity`"),
+        (lambda d: d["findings"][0].update(cost_ns=1.5), r"Expected `int`, got `float` - at .*cost_ns"),
+        (lambda d: d["findings"][0].update(cost_ns=1.0), r"Expected `int`, got `float` - at .*cost_ns"),
+        (lambda d: d["findings"][0].update(cost_ns=True), r"Expected `int`, got `bool` - at .*cost_ns"),
+        (lambda d: d["findings"][0].update(advice=[1]), r"Expected `str`, got `int` - at .*advice"),
+        (lambda d: d["findings"][0].update(share="much"), r"got `str` - at .*share"),
+        (lambda d: d["findings"][0].pop("share_of"), "missing required field `share_of`"),
+        (lambda d: d["run_facts"][0].update(unit="s"), r"'s' - at `\$.run_facts\[0\].unit`"),
+        (lambda d: d["run_facts"][0].update(unit=[]), r"Expected `str`, got `array` - at .*unit"),
+        (lambda d: d["run_facts"][0].pop("unit"), "missing required field `unit`"),
+        (lambda d: d["run_facts"][0].update(value={}), r"got `object` - at `\$.run_facts\[0\].value`"),
+        (lambda d: d["sections"][0].update(title=None), r"Expected `str`, got `null` - at `\$.sections\[0\].title`"),
+        (lambda d: d["sections"][0]["blocks"][0].update(type="chart"), r"'chart' - at .*blocks\[0\].type`"),
+        (lambda d: d["sections"][3]["blocks"][1]["rows"][0].pop("calls"), "lacks the column 'calls'"),
+        (lambda d: d["sections"][3]["blocks"][1]["rows"][0].update(calls=[]), "got `array`"),
+        (lambda d: d["sections"][3]["blocks"][1]["columns"][0].update(bar=1), r"Expected `bool`, got `int` - at .*bar"),
+        (lambda d: d["sections"][3]["blocks"][1].update(audience="me"), r"'me' - at .*audience"),
+        (lambda d: d["sections"][3]["blocks"][1].update(fold_below=None), r"got `null` - at .*fold_below"),
         (lambda d: d["sections"][3]["blocks"][1]["columns"][0].update(name="calls"), "same name"),
     ],
 )

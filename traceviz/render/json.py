@@ -7,8 +7,11 @@ Values stay in base units (ns, bytes, ratio 0 to 1). ``run`` is an object of pla
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, TypeVar, get_args
+from collections.abc import Iterable
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+from msgspec import Struct, structs
 
 from traceviz.errors import DamagedTraceError
 from traceviz.render.options import RenderOptions, select
@@ -39,11 +42,12 @@ from traceviz.report import (
     Timeline,
     Verdict,
 )
-from traceviz.units import UNITS, Unit, Value
+from traceviz.units import Unit, Value
 
 Object = dict[str, Any]
+Number = int | float
+"""A number as it is written: an integer stays one, so that a report that was read is written again byte for byte."""
 T = TypeVar("T")
-
 
 _AGAIN = "Copy it again, or write it with `traceviz report TRACE --format json`."
 
@@ -82,7 +86,7 @@ def loads(text: str) -> Report:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise _not_a_report(document.get("schema") if isinstance(document, dict) else None)
     try:
-        return _read_report(document)
+        return _read_report(msgspec.convert(document, _Document))
     except ValueError as error:
         raise DamagedTraceError("The JSON report breaks its schema.", f"{error}.", _AGAIN) from None
 
@@ -96,6 +100,10 @@ def _not_a_report(schema: object) -> DamagedTraceError:
     if schema == COMPARISON:
         why, fix = "It is a comparison of reports.", "Name the traces or reports that it compared."
     return DamagedTraceError(f"This is not a report of schema {SCHEMA}.", why, fix)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")
 
 
 # Writing
@@ -146,7 +154,7 @@ def _block(block: Block) -> Object:
             bars = [{"key": b.key, "label": b.label, "value": b.value, "share": b.share} for b in block.bars]
             return {"type": "bars", "title": block.title, "whole": block.whole, "unit": block.unit, "bars": bars}
         case Timeline():
-            lanes = [{"label": one.label, "values": list(one.values), "whole": one.whole} for one in block.lanes]
+            lanes = [{"label": lane.label, "values": list(lane.values), "whole": lane.whole} for lane in block.lanes]
             span = {"start_ns": block.start_ns, "end_ns": block.end_ns}
             return {"type": "timeline", "title": block.title, **span, "lanes": lanes}
         case Series():
@@ -192,227 +200,190 @@ def _column(column: Column) -> Object:
     }
 
 
-# Reading: every field is checked, and an error names the field
+# Reading: the document as it is written, every field checked by msgspec, which names the place of what is wrong
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON number")
+class _Verdict(Struct):
+    code: str
+    sentence: str
 
 
-def _read_report(document: Object) -> Report:
-    verdict = _object(document, "verdict")
+class _Fact(Struct):
+    key: str
+    label: str
+    value: Value
+    unit: Unit
+
+
+class _Facts(Struct, tag_field="type", tag="facts"):
+    facts: list[_Fact]
+    audience: Audience
+
+
+class _Column(Struct):
+    name: str
+    label: str
+    unit: Unit
+    importance: int
+    bar: bool
+    signed: bool = False
+    better: Better = ""
+
+
+class _Grid(Struct, tag_field="type", tag="grid"):
+    title: str
+    fold_below: Number
+    audience: Audience
+    columns: list[_Column]
+    rows: list[dict[str, Any]]
+    complete: bool = False
+
+
+class _Bar(Struct):
+    key: str
+    label: str
+    value: Value
+    share: Number
+
+
+class _Bars(Struct, tag_field="type", tag="bars"):
+    title: str
+    whole: str
+    unit: Unit
+    bars: list[_Bar]
+
+
+class _Lane(Struct):
+    label: str
+    values: tuple[Number | None, ...]
+    whole: str = ""
+
+
+class _Timeline(Struct, tag_field="type", tag="timeline"):
+    title: str
+    start_ns: int
+    end_ns: int
+    lanes: list[_Lane]
+
+
+class _Point(Struct):
+    label: str
+    value: Number | None
+
+
+class _Level(Struct):
+    start: int
+    value: Number
+
+
+class _Series(Struct, tag_field="type", tag="series"):
+    title: str
+    unit: Unit
+    audience: Audience
+    points: list[_Point]
+    levels: list[_Level]
+
+
+class _Prose(Struct, tag_field="type", tag="prose"):
+    text: str
+
+
+class _Section(Struct):
+    slug: str
+    title: str
+    blocks: list[_Facts | _Grid | _Bars | _Timeline | _Series | _Prose]
+
+
+class _Finding(Struct):
+    code: str
+    slug: str
+    severity: Severity
+    message: str
+    evidence: list[_Fact]
+    advice: tuple[str, ...]
+    cost_ns: int
+    share: Number | None
+    share_of: str
+
+
+class _Skipped(Struct):
+    slug: str
+    reason: str
+    tables: tuple[str, ...] = ()
+
+
+class _Note(Struct):
+    code: str
+    severity: Severity
+    message: str
+    count: int | None
+
+
+class _Document(Struct):
+    run_facts: list[_Fact]
+    verdict: _Verdict
+    sections: list[_Section]
+    findings: list[_Finding]
+    skipped: list[_Skipped]
+    notes: list[_Note]
+
+
+def _read_report(document: _Document) -> Report:
     return Report(
-        run=_read_facts(document, "run_facts"),
-        verdict=Verdict(_text(verdict, "code"), _text(verdict, "sentence")),
-        sections=_each(document, "sections", _read_section),
-        findings=_each(document, "findings", _read_finding),
-        skipped=_each(document, "skipped", _read_skipped),
-        notes=_each(document, "notes", _read_note),
+        run=_all(Fact, document.run_facts),
+        verdict=Verdict(document.verdict.code, document.verdict.sentence),
+        sections=tuple(
+            Section(section.slug, section.title, tuple(_read_block(block) for block in section.blocks))
+            for section in document.sections
+        ),
+        findings=tuple(
+            Finding(**{**structs.asdict(finding), "evidence": _all(Fact, finding.evidence)})
+            for finding in document.findings
+        ),
+        skipped=_all(Skipped, document.skipped),
+        notes=_all(Note, document.notes),
     )
 
 
-def _read_section(item: Object) -> Section:
-    return Section(_text(item, "slug"), _text(item, "title"), _each(item, "blocks", _read_block))
+def _all(cls: type[T], items: Iterable[Struct]) -> tuple[T, ...]:
+    """Values of the report from structs that have the same fields."""
+    return tuple(cls(**structs.asdict(item)) for item in items)
 
 
-def _read_block(item: Object) -> Block:
-    match item.get("type"):
-        case "facts":
-            return Facts(_read_facts(item, "facts"), _audience(item))
-        case "grid":
-            return _read_grid(item)
-        case "bars":
-            bars = _each(item, "bars", _read_bar)
-            return Bars(_text(item, "title"), _text(item, "whole"), _unit(item), bars)
-        case "timeline":
-            start, end = _integer(item, "start_ns"), _integer(item, "end_ns")
-            return Timeline(_text(item, "title"), start, end, _each(item, "lanes", _read_lane))
-        case "series":
-            points, levels = _each(item, "points", _read_point), _each(item, "levels", _read_level)
-            return Series(_text(item, "title"), _unit(item), points, levels, _audience(item))
-        case "prose":
-            return Prose(_text(item, "text"))
-        case other:
-            raise ValueError(f"a block has the unknown type {other!r}")
+def _read_block(block: _Facts | _Grid | _Bars | _Timeline | _Series | _Prose) -> Block:
+    match block:
+        case _Facts():
+            return Facts(_all(Fact, block.facts), block.audience)
+        case _Grid():
+            return _read_grid(block)
+        case _Bars():
+            return Bars(block.title, block.whole, block.unit, _all(Bar, block.bars))
+        case _Timeline():
+            return Timeline(block.title, block.start_ns, block.end_ns, _all(Lane, block.lanes))
+        case _Series():
+            points, levels = _all(Point, block.points), _all(Level, block.levels)
+            return Series(block.title, block.unit, points, levels, block.audience)
+        case _Prose():
+            return Prose(block.text)
 
 
-def _read_grid(item: Object) -> Grid:
-    columns = _each(item, "columns", _read_column)
+def _read_grid(grid: _Grid) -> Grid:
+    """The grid with its rows, which are objects in the document, in the order of its columns.
+
+    Raises:
+        ValueError: a row lacks a column, or has something there that is no value.
+    """
+    columns = _all(Column, grid.columns)
     names = [column.name for column in columns]
-
-    def read_row(row: Object) -> Row:
-        return tuple(_value(row, name) for name in names)
-
-    rows = _each(item, "rows", read_row)
-    complete = _flag(item, "complete") if "complete" in item else False
-    return Grid(columns, rows, _text(item, "title"), _number(item, "fold_below"), _audience(item), complete)
-
-
-def _read_column(item: Object) -> Column:
-    signed = _flag(item, "signed") if "signed" in item else False
-    better = _better(item) if "better" in item else ""
-    importance, bar = _integer(item, "importance"), _flag(item, "bar")
-    return Column(_text(item, "name"), _text(item, "label"), _unit(item), importance, bar, signed, better)
-
-
-def _read_bar(item: Object) -> Bar:
-    return Bar(_text(item, "key"), _text(item, "label"), _value(item, "value"), _number(item, "share"))
-
-
-def _read_lane(item: Object) -> Lane:
-    values = tuple(_number_or_none(value, "values") for value in _list(item, "values"))
-    return Lane(_text(item, "label"), values, _text(item, "whole") if "whole" in item else "")
-
-
-def _read_point(item: Object) -> Point:
-    return Point(_text(item, "label"), _number_or_none(_get(item, "value"), "value"))
-
-
-def _read_level(item: Object) -> Level:
-    return Level(_integer(item, "start"), _number(item, "value"))
-
-
-def _read_finding(item: Object) -> Finding:
-    return Finding(
-        code=_text(item, "code"),
-        slug=_text(item, "slug"),
-        severity=_severity(item),
-        message=_text(item, "message"),
-        evidence=_read_facts(item, "evidence"),
-        advice=_texts(item, "advice"),
-        cost_ns=_integer(item, "cost_ns"),
-        share=_number_or_none(_get(item, "share"), "share"),
-        share_of=_text(item, "share_of"),
-    )
-
-
-def _read_skipped(item: Object) -> Skipped:
-    return Skipped(_text(item, "slug"), _text(item, "reason"), _texts(item, "tables") if "tables" in item else ())
-
-
-def _read_note(item: Object) -> Note:
-    count = None if _get(item, "count") is None else _integer(item, "count")
-    return Note(_text(item, "code"), _severity(item), _text(item, "message"), count)
-
-
-def _read_facts(item: Object, key: str) -> tuple[Fact, ...]:
-    return _each(
-        item, key, lambda fact: Fact(_text(fact, "key"), _text(fact, "label"), _value(fact, "value"), _unit(fact))
-    )
-
-
-def _wrong(key: str, wanted: str, seen: object) -> ValueError:
-    return ValueError(f"{key!r} should be {wanted}, and is {seen!r:.80}")
-
-
-def _get(item: Object, key: str) -> Any:
-    if key not in item:
-        raise ValueError(f"{key!r} is missing")
-    return item[key]
-
-
-def _each(item: Object, key: str, read: Callable[[Object], T]) -> tuple[T, ...]:
-    entries = _list(item, key)
-    for entry in entries:
-        if not isinstance(entry, dict):
-            raise _wrong(key, "a list of objects", entry)
-    return tuple(read(entry) for entry in entries)
-
-
-def _list(item: Object, key: str) -> list[Any]:
-    value = _get(item, key)
-    if not isinstance(value, list):
-        raise _wrong(key, "a list", value)
-    return value
-
-
-def _texts(item: Object, key: str) -> tuple[str, ...]:
-    texts = tuple(_list(item, key))
-    if not all(isinstance(text, str) for text in texts):
-        raise _wrong(key, "a list of texts", texts)
-    return texts
-
-
-def _flag(item: Object, key: str) -> bool:
-    value = _get(item, key)
-    if not isinstance(value, bool):
-        raise _wrong(key, "true or false", value)
-    return value
-
-
-def _object(item: Object, key: str) -> Object:
-    value = _get(item, key)
-    if not isinstance(value, dict):
-        raise _wrong(key, "an object", value)
-    return value
-
-
-def _text(item: Object, key: str) -> str:
-    value = _get(item, key)
-    if not isinstance(value, str):
-        raise _wrong(key, "a text", value)
-    return value
-
-
-def _integer(item: Object, key: str) -> int:
-    value = _get(item, key)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise _wrong(key, "an integer", value)
-    return value
-
-
-def _number(item: Object, key: str) -> float:
-    value = _number_or_none(_get(item, key), key)
-    if value is None:
-        raise _wrong(key, "a number", value)
-    return value
-
-
-def _number_or_none(value: object, key: str) -> float | None:
-    if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
-        raise _wrong(key, "a number or null", value)
-    return value
-
-
-def _value(item: Object, key: str) -> Value:
-    value = _get(item, key)
-    if value is not None and not isinstance(value, get_args(Value)):
-        raise _wrong(key, "a number, text, true, false or null", value)
-    plain: Value = value
-    return plain
-
-
-def _unit(item: Object) -> Unit:
-    unit: Unit = _get(item, "unit")
-    if unit not in UNITS:
-        raise _wrong("unit", f"one of {', '.join(UNITS)}", unit)
-    return unit
-
-
-def _audience(item: Object) -> Audience:
-    match _text(item, "audience"):
-        case "all":
-            return "all"
-        case "machine":
-            return "machine"
-        case other:
-            raise _wrong("audience", "all or machine", other)
-
-
-def _better(item: Object) -> Better:
-    match _text(item, "better"):
-        case "":
-            return ""
-        case "lower":
-            return "lower"
-        case "higher":
-            return "higher"
-        case other:
-            raise _wrong("better", "lower, higher or empty", other)
-
-
-def _severity(item: Object) -> Severity:
     try:
-        return Severity(_get(item, "severity"))
-    except ValueError:
-        raise _wrong("severity", f"one of {', '.join(Severity)}", item.get("severity")) from None
+        rows = [tuple(row[name] for name in names) for row in grid.rows]
+    except KeyError as error:
+        raise ValueError(f"A row of grid {grid.title!r} lacks the column {error}") from None
+    return Grid(
+        columns,
+        msgspec.convert(rows, tuple[Row, ...]),
+        grid.title,
+        grid.fold_below,
+        grid.audience,
+        grid.complete,
+    )

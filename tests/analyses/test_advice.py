@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import tables
-from traceviz.analyses.advice import fitting, strangers
+from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.input.tfdata import take_advice
 from traceviz.analyses.run import analyze
 from traceviz.report import Finding, Severity
@@ -13,7 +13,7 @@ NAMES = "Spread it. TensorFlow: MirroredStrategy; PyTorch: DDP; JAX: shards."
 
 def advice(*steps, unwanted):
     found = Finding("TV101", "x", Severity.INFO, "", (), steps, 0)
-    return fitting(found, unwanted).advice
+    return fit_advice(found, unwanted).advice
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def advice(*steps, unwanted):
     ],
 )
 def test_a_trace_leaves_out_up_to_3_names_it_has_nothing_to_do_with(framework, producer, unwanted):
-    assert strangers(framework, producer) == unwanted
+    assert inapplicable(framework, producer) == unwanted
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Advice that fits the program: what is meant for another framework, or another profiler, is left out.
 
-A line of advice may have parts that begin with whom they are meant for, behind a sentence for all::
+A line of advice may have parts that begin with their addressee, behind a sentence for everybody::
 
     Let the input run ahead. TensorFlow: .prefetch(tf.data.AUTOTUNE); PyTorch: more workers; JAX: a thread.
 """
@@ -17,33 +17,33 @@ FRAMEWORKS = ("TensorFlow", "PyTorch", "JAX")
 NSIGHT = "Nsight Systems"
 _NAMES = "|".join((*FRAMEWORKS, NSIGHT))
 _BORDER = re.compile(rf"(?:; |(?<=\.) )(?=(?:{_NAMES}): )")
-_WHOM = re.compile(rf"^({_NAMES}): ")
+_ADDRESSEE = re.compile(rf"^({_NAMES}): ")
 
 
-def strangers(framework: str | None, producer: str | None) -> frozenset[str]:
-    """Whom advice may name that has no part in a trace.
+def inapplicable(framework: str | None, producer: str | None) -> frozenset[str]:
+    """Frameworks and profilers that advice may address, and that have no part in a trace.
 
     Args:
-        framework: The framework of the program; where it is not known, advice for each of them is kept.
-        producer: The program that recorded the trace; where it is not known, so is advice for any.
+        framework: The framework of the program; where it is unknown, advice for each of them is kept.
+        producer: The program that recorded the trace; where it is unknown, advice for any profiler is kept.
     """
     known = {name for name in FRAMEWORKS if name.lower() in (framework or "").lower()}
     others = set(FRAMEWORKS) - known if known else set()
     return frozenset(others | ({NSIGHT} if producer and "nsight" not in producer.lower() else set()))
 
 
-def fitting(found: Finding, unwanted: Collection[str]) -> Finding:
-    """The finding without the parts of its advice that are meant for ``unwanted``; all of it where none would stay."""
-    kept = tuple(line for step in found.advice if (line := _without(step, unwanted)))
-    return replace(found, advice=kept or found.advice)
+def fit_advice(finding: Finding, others: Collection[str]) -> Finding:
+    """``finding`` without the parts of its advice that address ``others``; unchanged where nothing would be left."""
+    kept = tuple(line for step in finding.advice if (line := _without(step, others)))
+    return replace(finding, advice=kept or finding.advice)
 
 
-def _without(step: str, unwanted: Collection[str]) -> str:
-    """``step`` without the parts for others; empty where it was only for others."""
+def _without(step: str, others: Collection[str]) -> str:
+    """``step`` without the parts that address ``others``; empty where it addresses nobody else."""
     parts = _BORDER.split(step)
-    meant = [part for part in parts if (whom := _WHOM.match(part)) is None or whom[1] not in unwanted]
-    if len(meant) == len(parts):
+    kept = [part for part in parts if (addressee := _ADDRESSEE.match(part)) is None or addressee[1] not in others]
+    if len(kept) == len(parts):
         return step
-    first, *rest = meant or [""]
-    text = f"{first} {'; '.join(rest)}" if rest and first.endswith(".") else "; ".join(meant)
+    first, *rest = kept or [""]
+    text = f"{first} {'; '.join(rest)}" if rest and first.endswith(".") else "; ".join(kept)
     return f"{text}." if text and not text.endswith(".") else text

@@ -32,13 +32,13 @@ class Analysis(ABC, Generic[R]):
     uses: ClassVar[tuple[str, ...]] = ()
     """Tables that it reads where the trace has them."""
     columns: ClassVar[Mapping[str, frozenset[str]]] = {}
-    """Of these tables it reads only these nullable columns, besides all that may not be null; of others, all."""
+    """Tables of which it does not read every nullable column, and the nullable columns that it reads."""
     rules: ClassVar[tuple[str, ...]] = ()
     """Codes of the rules that ``judge`` may raise."""
     expected: ClassVar[bool] = True
-    """Whether a report on any trace should say why it has no such section; else it is said to who asks for it."""
+    """Whether every report without the section should say why; otherwise only a report that was asked for it does."""
     frameworks: ClassVar[frozenset[str]] = frozenset()
-    """Frameworks that it is about, in lower case; empty for any. A trace of another one lacks nothing without it."""
+    """Frameworks that it is about, in lower case; empty for any. A trace of another one needs no such section."""
 
     @abstractmethod
     def run(self, trace: TraceView) -> R | Skipped:
@@ -83,7 +83,7 @@ def severity_of(share: float) -> Severity:
     return Severity.WARNING if share >= WARNING_SHARE else Severity.INFO
 
 
-def finding(  # noqa: PLR0917 (a finding is these six things)
+def finding(  # noqa: PLR0917 (a finding consists of these six)
     code: str,
     message: str,
     evidence: tuple[Fact, ...],
@@ -101,7 +101,7 @@ def finding(  # noqa: PLR0917 (a finding is these six things)
         evidence: The facts behind it.
         cost_ns: Time at stake, an upper bound of the gain.
         of_ns: The time that it is a share of.
-        share_of: That time in words.
+        share_of: ``of_ns`` in words.
         advice: Replaces the rule's own advice where the evidence says which part of it applies.
     """
     rule = rules.rule(code)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from traceviz import rules
-from traceviz.analyses.advice import fitting, strangers
+from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import AnalysisOptions
@@ -58,8 +58,8 @@ def analyze(
 
     Args:
         tables: The trace.
-        options: What the user says about the program.
-        sections: Slugs of the sections wanted; ``None`` for all.
+        options: What the user tells about the program.
+        sections: Slugs of the sections to make; ``None`` for all.
 
     Returns:
         The report: findings sorted by time at stake, sections in their fixed order, what was skipped with the reason.
@@ -81,11 +81,11 @@ def analyze(
         results[analysis.slug] = outcome
         findings.extend(analysis.judge(outcome))
         described.append(analysis.describe(outcome))
-    raised = {found.code for found in findings}
-    findings = [found for found in findings if raised.isdisjoint(rules.rule(found.code).part_of)]
+    raised = {finding.code for finding in findings}
+    findings = [finding for finding in findings if raised.isdisjoint(rules.rule(finding.code).part_of)]
     run = tables.run_facts()
-    unwanted = strangers(run.get("framework"), run.get("producer"))
-    findings = [fitting(found, unwanted) for found in findings]
+    others = inapplicable(run.get("framework"), run.get("producer"))
+    findings = [fit_advice(finding, others) for finding in findings]
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
     return Report(
         run=_run_facts(trace),

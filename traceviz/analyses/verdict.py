@@ -26,22 +26,16 @@ MOSTLY_IDLE = 0.5
 
 def verdict(results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
     """The verdict from the results of the analyses (by slug) and the findings, worst first."""
-    found = results.get("input_pipeline")
-    if not isinstance(found, InputPipelineResult):
-        return Verdict(
-            "partial",
-            " ".join(
-                filter(
-                    None, ("Only some sections were analysed; the verdict needs input_pipeline.", _largest(findings))
-                )
-            ),
-        )
+    pipeline = results.get("input_pipeline")
+    if not isinstance(pipeline, InputPipelineResult):
+        partial = "Only some sections were analysed; the verdict needs input_pipeline."
+        return Verdict("partial", " ".join(filter(None, (partial, _largest(findings)))))
     printed, capture = results.get("totals"), results.get("capture")
     if isinstance(printed, PrintedTotals) and isinstance(capture, CaptureFacts) and not capture.events:
         return Verdict("cannot-judge", _summary_sentence(printed))
-    code = found.verdict.replace(" ", "-")
-    sentences = (_input_sentence(found), _device_sentence(results, found, findings), _caution(results))
-    return Verdict(code, " ".join(sentence for sentence in sentences if sentence))
+    code = pipeline.verdict.replace(" ", "-")
+    sentences = (_input_sentence(pipeline), _device_sentence(results, pipeline, findings), _caution(results))
+    return Verdict(code, " ".join(filter(None, sentences)))
 
 
 def _summary_sentence(printed: PrintedTotals) -> str:
@@ -61,23 +55,22 @@ def _cut(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
-def _input_sentence(found: InputPipelineResult) -> str:
-    if found.verdict == "cannot judge":
-        return f"Cannot judge the input pipeline: {found.reason}.{f' {found.remedy}' if found.remedy else ''}"
-    share = format_ratio(found.at_stake_ns / found.step_ns)
-    if found.verdict == "not input-bound":
+def _input_sentence(pipeline: InputPipelineResult) -> str:
+    if pipeline.verdict == "cannot judge":
+        return f"Cannot judge the input pipeline: {pipeline.reason}.{f' {pipeline.remedy}' if pipeline.remedy else ''}"
+    share = format_ratio(pipeline.at_stake_ns / pipeline.step_ns)
+    if pipeline.verdict == "not input-bound":
         return f"Not input-bound: {share} of steady step time waits for input."
-    if found.verdict == "possibly input-bound":
+    if pipeline.verdict == "possibly input-bound":
         return (
             f"Possibly input-bound: in {share} of steady step time the device is idle and the host launches nothing, "
-            f"mostly {found.stages[0].name if found.stages else 'host compute'}. {found.unranged}"
+            f"mostly {pipeline.stages[0].name if pipeline.stages else 'host compute'}. {pipeline.unranged}"
         )
-    speedup = found.best_case_speedup
+    speedup = pipeline.best_case_speedup
     best = f"; at best {speedup:.1f}× as fast without the wait" if speedup else ""
-    bound = f" ({found.caveat})" if found.caveat else ""
-    what = f"{share} of steady step time waits for input"
-    where = f", mostly {_where(found.stages[0])}" if found.stages else ""
-    return f"{found.verdict.capitalize()}: {what}{where}{best}{bound}."
+    bound = f" ({pipeline.caveat})" if pipeline.caveat else ""
+    where = f", mostly {_where(pipeline.stages[0])}" if pipeline.stages else ""
+    return f"{pipeline.verdict.capitalize()}: {share} of steady step time waits for input{where}{best}{bound}."
 
 
 def _where(stage: Stage) -> str:
@@ -86,36 +79,39 @@ def _where(stage: Stage) -> str:
     return f"for {stage.name} (tf.data)" if stage.path else f'in "{stage.name}"'
 
 
-def _device_sentence(results: dict[str, Any], found: InputPipelineResult, findings: tuple[Finding, ...]) -> str:
-    """What else matters: the largest finding that is not about the input, else how busy the device is."""
-    if found.verdict in {"highly input-bound", "possibly input-bound"}:
+def _device_sentence(results: dict[str, Any], pipeline: InputPipelineResult, findings: tuple[Finding, ...]) -> str:
+    """How busy the device is, and the largest finding that is not about the input."""
+    if pipeline.verdict in {"highly input-bound", "possibly input-bound"}:
         return ""
     breakdown, use = results.get("breakdown"), results.get("device_use")
     busy = ""
     if isinstance(breakdown, Breakdown) and "device_compute" in breakdown.measured and breakdown.step_ns:
-        whole = "steady step time" if found.verdict == "cannot judge" else "it"  # of which the sentence before speaks
+        whole = (
+            "steady step time" if pipeline.verdict == "cannot judge" else "it"
+        )  # the step time of the sentence before
         share = breakdown.times["device_compute"] / breakdown.step_ns
         busy = f"The device computes in {format_ratio(share)} of {whole}."
     elif isinstance(use, DeviceUse):
         judged = sum(d.judged_ns for d in use.devices) or 1
         share = sum(d.judged_busy_ns for d in use.devices) / judged
         busy = f"The device is busy in {format_ratio(share)} of the {use.judged_words}{_otherwise(use, share)}."
-    return " ".join(part for part in (busy, _largest(findings)) if part)
+    return " ".join(filter(None, (busy, _largest(findings))))
 
 
 def _otherwise(use: DeviceUse, busy_share: float) -> str:
-    """What a device that mostly idles waits for, if the host was recorded."""
+    """What a mostly idle device waits for, if the host was recorded."""
     cause, time = max(use.idle_causes.items(), key=lambda item: item[1])
     return f"; the rest is mostly {LABELS[cause]}" if busy_share < MOSTLY_IDLE and time and use.host_seen else ""
 
 
 def _caution(results: dict[str, Any]) -> str:
     """A verdict on inferred steps is worth no more than the inference, one on few steps no more than those."""
-    found = results.get("steps")
-    if not isinstance(found, StepTimes):
+    times = results.get("steps")
+    if not isinstance(times, StepTimes):
         return ""
-    inferred = f"The steps were {SOURCE_WORDS[found.steps.source]}." if found.steps.source in INFERRED else ""
-    return " ".join(part for part in (few_steps(found.steps), inferred) if part)
+    source = times.steps.source
+    inferred = f"The steps were {SOURCE_WORDS[source]}." if source in INFERRED else ""
+    return " ".join(filter(None, (few_steps(times.steps), inferred)))
 
 
 def _largest(findings: tuple[Finding, ...]) -> str:

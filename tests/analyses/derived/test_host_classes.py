@@ -9,7 +9,7 @@ from tests.analyses.pipelines import training
 from traceviz import schema
 from traceviz.analyses.derived.host_classes import host_classes, measured
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.derived.xla_ops import role
+from traceviz.analyses.derived.xla_ops import role_expr
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import ANALYSES
@@ -145,7 +145,7 @@ def test_a_tpu_that_waits_for_its_infeed_waits_for_input_and_is_idle():
 )
 def test_xla_operations_have_roles(name, category, said):
     frame = pl.DataFrame({"name": [name], "category": [category]}, schema={"name": pl.String, "category": pl.String})
-    assert frame.select(role()).item() == said
+    assert frame.select(role_expr()).item() == said
 
 
 def test_compiling_is_a_class_of_its_own():

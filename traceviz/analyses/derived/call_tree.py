@@ -61,9 +61,9 @@ class CallTree:
         A call that begins at the moment counts, one that ends at it does not.
         """
         times, keys = np.asarray(moments, np.int64), np.asarray(threads, np.int64)
-        own, asked = _sortable(self.calls["thread_id"].to_numpy(), self.starts, keys, times)
-        row = np.searchsorted(own, asked, side="right") - 1  # the last that began by then
-        if not row.size or not own.size:
+        begins, searched = _sortable(self.calls["thread_id"].to_numpy(), self.starts, keys, times)
+        row = np.searchsorted(begins, searched, side="right") - 1  # the last that began by then
+        if not row.size or not begins.size:
             return np.full(row.size, -1, np.int64)
         same = (row >= 0) & (self.calls["thread_id"].to_numpy()[row] == keys)
         row = np.where(same, row, -1)
@@ -90,18 +90,18 @@ class CallTree:
             np.add.at(total, self.parent[rows], total[rows])
         return total
 
-    def nearest(self, chosen: npt.NDArray[np.bool_]) -> Array:
-        """Row of the nearest of the ``chosen`` calls: the call itself or what is around it; -1 for none."""
-        found = np.where(chosen, np.arange(chosen.size), -1)
+    def nearest(self, selected: npt.NDArray[np.bool_]) -> Array:
+        """For each call, the row of the innermost ``selected`` call that is it or is around it; -1 for none."""
+        nearest = np.where(selected, np.arange(selected.size), -1)
         for level in range(1, int(self.depth.max(initial=0)) + 1):
-            rows = np.flatnonzero((self.depth == level) & ~chosen)
-            found[rows] = found[self.parent[rows]]
-        return found
+            rows = np.flatnonzero((self.depth == level) & ~selected)
+            nearest[rows] = nearest[self.parent[rows]]
+        return nearest
 
 
-def _sortable(threads: Array, starts: Array, asked_threads: Array, moments: Array) -> tuple[Array, Array]:
-    """(thread, time) of the calls and of what is asked as one integer each that sorts the same way."""
-    _, thread = np.unique(np.concatenate([threads, asked_threads]), return_inverse=True)
+def _sortable(threads: Array, starts: Array, keys: Array, moments: Array) -> tuple[Array, Array]:
+    """The pairs ``(threads, starts)`` and ``(keys, moments)`` as one integer each, which sorts the same way."""
+    _, thread = np.unique(np.concatenate([threads, keys]), return_inverse=True)
     _, rank = np.unique(np.concatenate([starts, moments]), return_inverse=True)
     key = thread.astype(np.int64) * (rank.size + 1) + rank
     return key[: starts.size], key[starts.size :]

@@ -6,10 +6,9 @@
                   |launch|                                          |launch|
              |-----dispatch------|                               |---dispatch---|
 
-An operation that launches something is at work for the device from its begin to its end, and so is a module of the
-model, or an annotation named like a part of training. An operation that launches nothing computes on the host, and may
-be part of a loader. Where there is no device, nothing is launched, and only what is named like a part of training is
-known to be none.
+An operation that launches something works for the device from its begin to its end; so does a module of the model, or
+an annotation named like a part of training. An operation that launches nothing computes on the host, and may be part of
+a loader. Without a device nothing is launched, and only operations named like a part of training are known to be none.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ def dispatching(trace: TraceView, process_id: int) -> IntervalSet:
     calls = trace.api_calls("launch", "async_copy", "blocking_copy").filter(pl.col("process_id") == process_id)
     launches = {thread: part["start_ns"].sort().to_numpy() for thread, part in parts_by(calls, "thread_id").items()}
     own = _training_operations(trace).filter(pl.col("process_id") == process_id)
-    found = []
+    times = []
     for thread, part in parts_by(own, "thread_id").items():
         starts, ends = bounds(part)
         moments = launches.get(thread, np.array([], dtype=np.int64))
         busy = np.searchsorted(moments, ends) > np.searchsorted(moments, starts)
-        found.append(IntervalSet.of(starts[busy], ends[busy]))
-    return IntervalSet.empty().union(*found)
+        times.append(IntervalSet.of(starts[busy], ends[busy]))
+    return IntervalSet.empty().union(*times)
 
 
 def _training_operations(trace: TraceView) -> pl.DataFrame:

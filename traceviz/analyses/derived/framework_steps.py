@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.frames import parts_by
-from traceviz.analyses.derived.steps import FoundSteps, Steps, covers, cycle_steps, joined
+from traceviz.analyses.derived.steps import MIN_CONFIDENCE, ProcessSteps, Steps, covers, cycle_steps, join_processes
 from traceviz.intervals import IntervalSet
 
 COMPILED_CALL = r"^PjitFunction\(|^train_(function|step)$|^one_step"
@@ -17,9 +17,6 @@ MODULE_FINGERPRINT = r"\(\d+\)$"
 MIN_CALLS = 2
 """Different calls in an inferred step; any single operation that repeats is no training step."""
 
-MIN_CONFIDENCE = 0.8
-"""Likeness from which a cycle of calls is taken for a training loop."""
-
 COMPILED_SHARE = 0.1
 """A first step that compiles for this share of its time is warm-up."""
 
@@ -27,7 +24,7 @@ COMPILED_SHARE = 0.1
 def module_cycle_steps(modules: pl.DataFrame) -> Steps:
     """Steps from the cycle of compiled modules that a device executes.
 
-    Devices of one process execute the same modules; the one that is busiest with them is looked at.
+    Devices of one process execute the same modules: the device that is busiest with them decides.
 
     Args:
         modules: ``process_id, device_id, start_ns, end_ns, name``, sorted by start.
@@ -39,7 +36,7 @@ def module_cycle_steps(modules: pl.DataFrame) -> Steps:
         own = part.filter(pl.col("device_id") == device)
         plain = own.with_columns(pl.col("name").cast(pl.String).str.replace(MODULE_FINGERPRINT, ""))
         parts.append(cycle_steps(plain, "name", at_least=1))
-    return joined("module_cycle", [part for part in parts if part])
+    return join_processes("module_cycle", [part for part in parts if part])
 
 
 def host_cycle_steps(calls: pl.DataFrame, extents: dict[int, tuple[int, int]]) -> Steps:
@@ -50,24 +47,24 @@ def host_cycle_steps(calls: pl.DataFrame, extents: dict[int, tuple[int, int]]) -
             sorted by start, ``name`` as text.
         extents: Time of each process that the steps must cover half of.
     """
-    found = [_host_cycle(part, *extents[process]) for process, part in parts_by(calls, "process_id").items()]
-    return joined("host_cycle", [part for part in found if part])
+    parts = [_host_cycle(part, *extents[process]) for process, part in parts_by(calls, "process_id").items()]
+    return join_processes("host_cycle", [part for part in parts if part])
 
 
-def _host_cycle(calls: pl.DataFrame, first: int, last: int) -> FoundSteps | None:
+def _host_cycle(calls: pl.DataFrame, first: int, last: int) -> ProcessSteps | None:
     compiled = cycle_steps(calls.filter(pl.col("name").str.contains(COMPILED_CALL)), "name", at_least=1)
     if compiled and compiled.confidence >= MIN_CONFIDENCE:
         return compiled
-    found = cycle_steps(calls, "name", at_least=MIN_CALLS)
-    if found and found.confidence >= MIN_CONFIDENCE and covers(found.frame, first, last):
-        return found
+    mixed = cycle_steps(calls, "name", at_least=MIN_CALLS)
+    if mixed and mixed.confidence >= MIN_CONFIDENCE and covers(mixed.frame, first, last):
+        return mixed
     return None
 
 
 def without_compilation(steps: pl.DataFrame, compiling: dict[int, IntervalSet]) -> pl.DataFrame:
     """``steps`` with those first ones marked as warm-up that spend their time compiling.
 
-    A process keeps at least one step: where all of them compile, that is what its steps do.
+    Where all steps of a process compile, none is marked: that is what its steps do.
 
     Args:
         steps: Columns of :data:`traceviz.analyses.derived.steps.STEP_SCHEMA`, sorted by process and start.

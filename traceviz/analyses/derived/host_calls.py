@@ -1,4 +1,4 @@
-"""Host operations chosen by what their distinct names say: millions of rows are filtered, not looked at."""
+"""Host operations selected by their distinct names: millions of rows are filtered by a few names."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from traceviz.analyses.derived.view import HOST_OPS_VIEW, TraceView
 _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category")
 
 
-def calls_named(trace: TraceView, chosen: pl.DataFrame) -> pl.DataFrame:
-    """Host operations of the chosen names, by start.
+def calls_named(trace: TraceView, names: pl.DataFrame) -> pl.DataFrame:
+    """Host operations with these names, by start.
 
     Args:
         trace: The trace.
-        chosen: Rows of :attr:`TraceView.host_names`; further columns are passed on.
+        names: Rows of :attr:`TraceView.host_names`; further columns are passed on.
 
     Returns:
         ``start_ns, dur_ns, process_id, thread_id, op_id, name, category`` with names as text and a duration of 0 where
-        none is known, and the further columns of ``chosen``.
+        none is known, and the further columns of ``names``.
     """
     text = pl.col("name", "category").cast(pl.String)
     if "host_ops" in trace.tables:
-        named = pl.col("name").is_in(chosen["name"].unique().to_list())
+        named = pl.col("name").is_in(names["name"].unique().to_list())
         rows = trace.tables.scan("host_ops").filter(named).select(_COLUMNS).collect()
     else:
         rows = trace.frame("host_ops", *_COLUMNS)
     known = rows.with_columns(text, pl.col("dur_ns").fill_null(0))
-    return known.join(chosen, on=["name", "category"]).sort("start_ns", "op_id")
+    return known.join(names, on=["name", "category"]).sort("start_ns", "op_id")
 
 
 def annotated_calls(trace: TraceView, pattern: str) -> pl.DataFrame:

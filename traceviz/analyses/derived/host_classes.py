@@ -91,8 +91,8 @@ class HostClasses:
             own = self._trace.xla_kernels.filter(pl.col("process_id") == self.process_id)
             return own.select("start_ns", "dur_ns", "role")
         frame = self._own("kernels", "start_ns", "dur_ns", "name")
-        found = self._trace.kernel_classes.items()
-        collectives = [name for name, of_name in found if of_name.family == COMMUNICATION]
+        classes = self._trace.kernel_classes.items()
+        collectives = [name for name, kernel in classes if kernel.family == COMMUNICATION]
         role = pl.when(pl.col("name").is_in(collectives)).then(pl.lit("communication")).otherwise(pl.lit("compute"))
         return frame.select("start_ns", "dur_ns", role.alias("role"))
 

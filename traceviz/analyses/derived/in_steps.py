@@ -28,9 +28,9 @@ def sums_in_steps(trace: TraceView, events: pl.DataFrame, *keys: str, also: tupl
     for process, window in steady_time(trace).items():
         inside |= (processes == process) & pl.Series(window.contains(starts), dtype=pl.Boolean)
     sums = (pl.len().cast(pl.Int64).alias("calls"), pl.col("dur_ns").sum().alias("total_ns"), pl.col(also).sum())
-    found = events.filter(inside).group_by(keys).agg(*(sums if also else sums[:2]))
+    grouped = events.filter(inside).group_by(keys).agg(*(sums if also else sums[:2]))
     texts = pl.col(pl.Categorical, pl.Enum).cast(pl.String)
-    return found.with_columns(texts).sort("total_ns", *keys, descending=[True, *[False] * len(keys)])
+    return grouped.with_columns(texts).sort("total_ns", *keys, descending=[True, *[False] * len(keys)])
 
 
 def steady_grid(frame: pl.DataFrame, *columns: Column) -> Grid:

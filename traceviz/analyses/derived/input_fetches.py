@@ -32,19 +32,19 @@ HOOKS, RECORDED = "traceviz", "program"
 """NVTX domains of the ranges that ``traceviz collect`` puts around parts of a step, and of ``traceviz.record``."""
 
 SAME_SHARE = 0.5
-"""Ranges of these are told by operations, too, where they cover at least this share of those in which there are any."""
+"""Operations record ranges of these domains, too, where they cover at least this share of the ranges that hold any."""
 
 
 _ANNOTATIONS = ("annotation", "runtime")
-"""Categories among which annotations of the program are: some traces do not tell them from the runtime's events."""
+"""Categories of the program's annotations: some traces file them with the runtime's events."""
 
 
 def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.DataFrame:
     """Data-loading ranges on the training thread of a process: named (or categorised) like it, or as the user says.
 
     A wait that NVTX and a framework's profiler both recorded counts once. The framework's events say more about it, so
-    the range that a hook of ours put around them yields; so does that of ``traceviz.record``, which told the framework
-    the same name. Ranges of the program's own stay.
+    the range that a hook of ours put around them yields; so does that of ``traceviz.record``, which gives the framework
+    the same name. The program's own ranges stay.
 
     Args:
         trace: The trace.
@@ -53,25 +53,25 @@ def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.D
     """
     thread = training_thread(trace, process_id)
     own = trace.ranges.filter((pl.col("process_id") == process_id) & (pl.col("thread_id") == thread))
-    found = own.filter(is_input(trace.options.input_range))
+    ranges = own.filter(is_input(trace.options.input_range))
     if trace.options.input_range is not None or not takes.height:
-        return found
-    ours = found.filter(pl.col("domain") == HOOKS)
-    told = found.filter(pl.col("domain") == RECORDED).partition_by("name")
-    loops = [(ours, takes), *((part, takes.filter(pl.col("name") == part["name"][0])) for part in told)]
-    again = pl.concat([ranges.filter(_covered(ranges, operations)) for ranges, operations in loops])
-    return found.join(again, on="range_id", how="anti", maintain_order="left")
+        return ranges
+    ours = ranges.filter(pl.col("domain") == HOOKS)
+    recorded = ranges.filter(pl.col("domain") == RECORDED).partition_by("name")
+    loops = [(ours, takes), *((part, takes.filter(pl.col("name") == part["name"][0])) for part in recorded)]
+    again = pl.concat([part.filter(_covered(part, operations)) for part, operations in loops])
+    return ranges.join(again, on="range_id", how="anti", maintain_order="left")
 
 
 def _covered(ranges: pl.DataFrame, operations: pl.DataFrame) -> pl.Series:
-    """Which ranges ``operations`` tell of: those that hold any, if most of these is covered.
+    """Which ranges ``operations`` record, too: those that hold any, if most of these is covered.
 
-    Of one loop all or none, so that a stage is not what is left of it: of a short wait, the hook takes the larger part.
+    All ranges of a loop, or none, lest a stage be the remainder: of a short wait, the hook takes the larger part.
     """
     starts, ends = bounds(ranges)
-    told = intervals(operations).overlap(starts, ends)
-    holds = told > 0
-    return pl.Series(holds & (told.sum() >= SAME_SHARE * (ends - starts)[holds].sum()), dtype=pl.Boolean)
+    covered = intervals(operations).overlap(starts, ends)
+    holds = covered > 0
+    return pl.Series(holds & (covered.sum() >= SAME_SHARE * (ends - starts)[holds].sum()), dtype=pl.Boolean)
 
 
 def is_input(pattern: str | None) -> pl.Expr:
@@ -125,6 +125,6 @@ def _annotations(trace: TraceView) -> pl.DataFrame:
     """Annotations of the program named like data loading: rows of :meth:`TraceView.host_ops`."""
     free = pl.col("category").is_in(_ANNOTATIONS)
     known = trace.host_names.filter(free & pl.col("name").str.contains(ANNOTATION))
-    found = trace.host_ops(*_ANNOTATIONS) if known.height else trace.host_ops()
-    found = found.with_columns(pl.col("name", "category").cast(pl.String))
-    return found.filter(pl.col("name").is_in(known["name"].to_list()))
+    calls = trace.host_ops(*_ANNOTATIONS) if known.height else trace.host_ops()
+    calls = calls.with_columns(pl.col("name", "category").cast(pl.String))
+    return calls.filter(pl.col("name").is_in(known["name"].to_list()))

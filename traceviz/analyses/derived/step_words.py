@@ -23,13 +23,13 @@ HOW_TO_MARK = (
     "Mark the steps: wrap each iteration in an NVTX range named 'step' (nvtx.annotate('step') or "
     "torch.cuda.nvtx.range_push('step')), or name your own ranges with --step-marker REGEX."
 )
-"""What to do where steps are missing or uncertain."""
+"""Advice where steps are missing or uncertain."""
 
 HOW_TO_MARK_IN_RUN = (
     "Mark the steps: wrap each iteration in traceviz.step_range(number), which tells nsys and the profilers of "
     "frameworks; of a program without steps, record a time (--delay, --duration)."
 )
-"""The same where ``traceviz collect`` recorded a program of which no framework is known."""
+"""Advice where ``traceviz collect`` recorded a program whose framework is unknown."""
 
 SEES_NVTX_ONLY = frozenset({"nsys", "nvprof"})
 """Formats whose profilers record NVTX and no annotations of a framework."""
@@ -48,14 +48,14 @@ HOW_TO_MARK_IN = {
         "your own annotations with --step-marker REGEX."
     ),
 }
-"""The same by framework."""
+"""Advice by framework."""
 
 FEW_STEPS = 3
-"""Fewer steps than this are judged, and said to be few."""
+"""Fewer steps are judged, with a caution."""
 
 
 def how_to_mark(trace: TraceView) -> str:
-    """How the program of this trace would mark its steps."""
+    """How the program of this trace can mark its steps."""
     facts = trace.tables.run_facts()
     if facts.get("format") in SEES_NVTX_ONLY:
         return HOW_TO_MARK
@@ -85,7 +85,7 @@ def why_no_steps(trace: TraceView) -> tuple[str, str]:
     return _why_not_recorded(trace) or ("no steps were found", how_to_mark(trace))
 
 
-NOT_RECORDED = (
+_NOT_RECORDED = (
     "disk-full",
     "not-started",
     "killed-while-recording",
@@ -93,20 +93,20 @@ NOT_RECORDED = (
     "profiler-taken",
     "not-injected",
 )
-"""Codes of the notes by which a run and its collectors say why its steps are not recorded, the plainest first."""
+"""Codes of the notes in which a run and its collectors say why steps were not recorded, the plainest first."""
 _STOPPED = ("run-failed", "run-killed", "run-interrupted")
-"""Codes of the notes on a run that did not end by itself."""
+"""Codes of the notes on a run that did not end well."""
 
 
 def _why_not_recorded(trace: TraceView) -> tuple[str, str] | None:
     """What the notes of a run say of its missing steps: marking steps would not have helped."""
     if trace.tables.run_facts().get("format") != "run":
         return None
-    said = {note["code"]: note["message"] for note in reversed(trace.tables.arrow("notes").to_pylist())}
-    told = next((said[code] for code in NOT_RECORDED if code in said), None)
-    if told is not None:
-        return "no steps were recorded", told.partition(": ")[2] if told.startswith("Collector") else told
-    ended = next((said[code] for code in _STOPPED if code in said), None)
+    messages = {note["code"]: note["message"] for note in reversed(trace.tables.arrow("notes").to_pylist())}
+    reason = next((messages[code] for code in _NOT_RECORDED if code in messages), None)
+    if reason is not None:
+        return "no steps were recorded", reason.partition(": ")[2] if reason.startswith("Collector") else reason
+    ended = next((messages[code] for code in _STOPPED if code in messages), None)
     if ended is not None:
         how = ended.partition(";")[0]
         return f"no steps were found, and {how[:1].lower()}{how[1:]}", ""

@@ -1,6 +1,6 @@
 """Training steps of a trace: declared where it says so, else inferred from what repeats.
 
-In order of trust: steps that the trace itself declares; NVTX ranges with a step-like name (or the user's); annotations
+In order of trust: steps that the trace declares; NVTX ranges with a step-like name (or the user's); annotations
 of the framework with such a name; the cycle of NVTX ranges on the training thread; the cycle of compiled modules on a
 device; the cycle of the training thread's calls; the cycle of kernels. What was used and how sure it is travels with
 the steps.
@@ -22,7 +22,7 @@ from traceviz.intervals import Array
 StepSource = Literal["trace", "nvtx", "annotation", "nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle", "none"]
 
 INFERRED: frozenset[StepSource] = frozenset({"nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle"})
-"""Sources that are a guess, and said to be one."""
+"""Sources that are a guess, which reports say."""
 
 STEP_NAME = (
     r"(?i)^(?:profilerstep#?|train(?:ing)?|(?:(?:train(?:ing)?|global|mini|micro)[ _-]?)?(?:step|iter(?:ation)?|batch))"
@@ -32,6 +32,9 @@ STEP_NAME = (
 
 MIN_STEPS = 3
 """Fewer repetitions do not make a loop."""
+
+MIN_CONFIDENCE = 0.8
+"""Likeness from which a cycle of ranges or calls is taken for a training loop."""
 
 MIN_RANGES = 2
 """Sibling ranges in an inferred step: loading and computing, say."""
@@ -76,7 +79,7 @@ NO_STEPS = Steps("none", "", 0.0, pl.DataFrame(schema=STEP_SCHEMA), {})
 
 
 @dataclass(frozen=True, slots=True)
-class FoundSteps:
+class ProcessSteps:
     """Steps of one process: ``frame`` has the columns of :data:`STEP_SCHEMA`."""
 
     marker: str
@@ -86,14 +89,14 @@ class FoundSteps:
 
 
 def declared_steps(steps: pl.DataFrame) -> Steps:
-    """Steps from the ``steps`` table of a trace; a single one is enough, since the trace itself says so."""
+    """Steps from the ``steps`` table of a trace; a single one is enough, since the trace declares it."""
     frame = steps.with_columns(
         (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("end_ns"), pl.col("name", "marker").cast(pl.String)
     )
-    return joined("trace", [_declared(part) for part in parts_by(frame, "process_id").values()], at_least=1)
+    return join_processes("trace", [_declared(part) for part in parts_by(frame, "process_id").values()], at_least=1)
 
 
-def _declared(steps: pl.DataFrame) -> FoundSteps:
+def _declared(steps: pl.DataFrame) -> ProcessSteps:
     """The steps of one process by one marker, of one device.
 
     A device knows its own steps better than the host, which runs ahead of it. Of several devices (they run the same
@@ -106,10 +109,10 @@ def _declared(steps: pl.DataFrame) -> FoundSteps:
         "of_host", "covered", "start_ns", "device_id", "marker", descending=[False, True, False, False, False]
     )
     marker, device = ranked["marker"][0], ranked["device_id"][0]
-    chosen = steps.filter((pl.col("marker") == marker) & pl.col("device_id").eq_missing(pl.lit(device)))
-    chosen = chosen.sort("start_ns", "end_ns").with_columns(pl.col("step").fill_null(pl.int_range(pl.len())))
-    threads = chosen["thread_id"].drop_nulls()
-    return FoundSteps(marker, 1.0, finish(_tile(chosen)), threads[0] if threads.len() else None)
+    marked = steps.filter((pl.col("marker") == marker) & pl.col("device_id").eq_missing(pl.lit(device)))
+    marked = marked.sort("start_ns", "end_ns").with_columns(pl.col("step").fill_null(pl.int_range(pl.len())))
+    threads = marked["thread_id"].drop_nulls()
+    return ProcessSteps(marker, 1.0, mark_warmup(_tile(marked)), threads[0] if threads.len() else None)
 
 
 def named_steps(ranges: pl.DataFrame, marker: str | None, source: StepSource = "nvtx") -> Steps:
@@ -126,19 +129,18 @@ def named_steps(ranges: pl.DataFrame, marker: str | None, source: StepSource = "
     matches = pl.col("name").str.contains(marker) if marker else pl.col("family").str.contains(STEP_NAME)
     if marker:
         folded = folded.with_columns(pl.lit(marker).alias("family"))
-    found = folded.filter(matches)
     parts = []
-    for part in parts_by(found, "process_id").values():
+    for part in parts_by(folded.filter(matches), "process_id").values():
         families = part.group_by("family", "thread_id").agg(
             pl.len(), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("covered"), pl.col("start_ns").min()
         )
         families = families.filter(pl.col("len") >= MIN_STEPS).sort("covered", "start_ns", descending=[True, False])
         if families.height:
             family, thread = families["family"][0], families["thread_id"][0]
-            chosen = part.filter((pl.col("family") == family) & (pl.col("thread_id") == thread)).sort("start_ns")
-            numbered = chosen.with_columns(_step_numbers(chosen["name"]))
-            parts.append(FoundSteps(family, 1.0, finish(_tile(numbered)), thread))
-    return joined(source, parts)
+            marked = part.filter((pl.col("family") == family) & (pl.col("thread_id") == thread)).sort("start_ns")
+            numbered = marked.with_columns(_step_numbers(marked["name"]))
+            parts.append(ProcessSteps(family, 1.0, mark_warmup(_tile(numbered)), thread))
+    return join_processes(source, parts)
 
 
 def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int]]) -> Steps:
@@ -148,18 +150,18 @@ def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int
 
     Args:
         ranges: As for :func:`named_steps`, with ``depth``.
-        busy_extent: First and last device work of each process; ranges of other processes are not looked at.
+        busy_extent: First and last device work of each process; ranges of other processes do not count.
     """
     parts = []
     for process_id, (first, last) in busy_extent.items():
         own = ranges.filter(pl.col("process_id") == process_id).with_columns(fold_numbers("name").alias("family"))
         levels = own.filter(pl.col("depth") <= 4).sort("depth", "thread_id", "start_ns")
         for part in levels.partition_by("depth", "thread_id", maintain_order=True):
-            found = cycle_steps(part, "family", at_least=MIN_RANGES)
-            if found and found.confidence >= 0.8 and covers(found.frame, first, last):
-                parts.append(found)
+            steps = cycle_steps(part, "family", at_least=MIN_RANGES)
+            if steps and steps.confidence >= MIN_CONFIDENCE and covers(steps.frame, first, last):
+                parts.append(steps)
                 break
-    return joined("nvtx_cycle", parts)
+    return join_processes("nvtx_cycle", parts)
 
 
 def kernel_cycle_steps(kernels: pl.DataFrame) -> Steps:
@@ -168,12 +170,8 @@ def kernel_cycle_steps(kernels: pl.DataFrame) -> Steps:
     Args:
         kernels: ``process_id, start_ns, end_ns, name``, sorted by start.
     """
-    parts = []
-    for part in parts_by(kernels, "process_id").values():
-        found = cycle_steps(part, "name", at_least=MIN_KERNELS)
-        if found:
-            parts.append(found)
-    return joined("kernel_cycle", parts)
+    parts = [cycle_steps(part, "name", at_least=MIN_KERNELS) for part in parts_by(kernels, "process_id").values()]
+    return join_processes("kernel_cycle", [part for part in parts if part])
 
 
 def fold_numbers(column: str) -> pl.Expr:
@@ -181,7 +179,7 @@ def fold_numbers(column: str) -> pl.Expr:
     return pl.col(column).str.replace_all(r"\d+", "#")
 
 
-def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> FoundSteps | None:
+def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps | None:
     """Steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events."""
     starts = events["start_ns"].to_numpy()
     ends = np.maximum.accumulate(events["end_ns"].to_numpy()) if events.height else starts
@@ -201,7 +199,7 @@ def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> FoundSteps | 
         }
     )
     thread = events["thread_id"][0] if "thread_id" in events.columns else None
-    return FoundSteps(label, cycle.likeness, finish(frame.with_columns(pl.lit(False).alias("cut"))), thread)
+    return ProcessSteps(label, cycle.likeness, mark_warmup(frame.with_columns(pl.lit(False).alias("cut"))), thread)
 
 
 def covers(steps: pl.DataFrame, first: int, last: int) -> bool:
@@ -244,7 +242,7 @@ def _same_parent(markers: pl.DataFrame) -> Array:
     return np.asarray(parents[1:] == parents[:-1])
 
 
-def finish(steps: pl.DataFrame) -> pl.DataFrame:
+def mark_warmup(steps: pl.DataFrame) -> pl.DataFrame:
     """Mark the warm-up and select the columns of :data:`STEP_SCHEMA`."""
     warmup = warmup_steps((steps["end_ns"] - steps["start_ns"]).to_numpy()) | steps["cut"].to_numpy()
     return steps.with_columns(pl.Series("warmup", warmup)).select(
@@ -276,8 +274,8 @@ def _step_numbers(names: pl.Series) -> pl.Series:
     return numbers.alias("step")
 
 
-def joined(source: StepSource, parts: list[FoundSteps], at_least: int = MIN_STEPS - 1) -> Steps:
-    """Steps of all processes that have ``at_least`` that many."""
+def join_processes(source: StepSource, parts: list[ProcessSteps], at_least: int = MIN_STEPS - 1) -> Steps:
+    """Steps of all processes that have ``at_least`` so many."""
     parts = [part for part in parts if part.frame.height >= at_least]
     if not parts:
         return NO_STEPS

@@ -20,18 +20,18 @@ def xla_roles(operations: pl.DataFrame) -> pl.DataFrame:
     """The role of each distinct operation.
 
     Args:
-        operations: ``name`` and ``category`` as text; a category that says nothing leaves the word to the name.
+        operations: ``name`` and ``category`` as text; where the category says nothing, the name decides.
 
     Returns:
         ``name, category, role``, one row for each distinct pair.
     """
-    return operations.select("name", "category").unique().with_columns(role().alias("role"))
+    return operations.select("name", "category").unique().with_columns(role_expr().alias("role"))
 
 
-def role() -> pl.Expr:
+def role_expr() -> pl.Expr:
     """The role (see :data:`XlaRole`) from text columns ``name`` and ``category``."""
-    found: pl.Expr = pl.lit("compute")
-    for word, pattern in reversed(_PATTERNS):
+    role: pl.Expr = pl.lit("compute")
+    for name, pattern in reversed(_PATTERNS):
         matches = pl.col("category").fill_null("").str.contains(pattern) | pl.col("name").str.contains(pattern)
-        found = pl.when(matches).then(pl.lit(word)).otherwise(found)
-    return found
+        role = pl.when(matches).then(pl.lit(name)).otherwise(role)
+    return role

@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.nsys_program import without_paths
 from traceviz.parsers.kineto.categories import CATEGORIES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import Words
@@ -18,6 +17,7 @@ from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.kineto.identity import Identity
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.raw import RawTrace
+from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.notes import Notes
 
 _SIGNS = frozenset({"schemaVersion", "deviceProperties", "distributedInfo", "trace_id", "baseTimeNanoseconds"})
@@ -60,8 +60,7 @@ def run(raw: RawTrace, events: Events, *, pytorch: bool) -> pa.Table:
         "span_ns": events.span_ns,
         "reader": f"kineto, {raw.decoder}" if raw.decoder else "kineto",
     }
-    declared = schema.table("run").arrow
-    return pa.Table.from_pylist([{name: row.get(name) for name in declared.names}], declared)
+    return contract_table("run", [row])
 
 
 def producer(header: Header) -> str:
@@ -100,7 +99,7 @@ def settings(header: Header, *, keep_private: bool) -> pa.Table | None:
         for key, value in _flat(header)
         if keep_private or not _SECRET.search(key)
     ]
-    return pa.Table.from_pylist(rows, schema.table("settings").arrow) if rows else None
+    return contract_table("settings", rows) if rows else None
 
 
 def _flat(members: Header, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -114,7 +113,7 @@ def _flat(members: Header, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 def has_device(raw: RawTrace, events: Events, identity: Identity) -> bool:
     """Whether the capture recorded a device, or could have."""
-    return bool(identity.devices.num_rows or events.rows(Role.API).size or raw.header.get("deviceProperties"))
+    return bool(identity.tables["devices"].num_rows or events.rows(Role.API).size or raw.header.get("deviceProperties"))
 
 
 def note_source(raw: RawTrace, notes: Notes) -> None:
@@ -169,7 +168,7 @@ def _note_categories(events: Events, notes: Notes) -> None:
 
 def note_threads(identity: Identity, events: Events, notes: Notes) -> None:
     """Threads whose numbers are no ids of the operating system."""
-    negative = identity.threads["tid"].to_numpy() < 0
+    negative = identity.tables["threads"]["tid"].to_numpy() < 0
     count = int(negative[identity.thread_id[events.rows(Role.API)]].sum())
     notes.add("threads-unresolved", "info", UNRESOLVED, count)
 

@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.kineto.categories import CODES, ON_DEVICES, ON_THREADS, Role
 from traceviz.parsers.kineto.columns import Words, numbers
 from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.shared.arrays import NONE, Array, used
 from traceviz.parsers.shared.columns import Numbers
+from traceviz.parsers.shared.identity import compute_capability, identity_tables, numbered
 from traceviz.parsers.shared.notes import Notes
 
 MOST_PAIRS = 1 << 22
 """Pairs of processes and threads that are counted in a table; beyond that they are sorted."""
+
+_MOST_DEVICES = 1 << 15
+"""Device ids have 16 bits."""
 
 _WHOLE = re.compile(r"-?\d{1,18}")
 _THREAD_NAME = re.compile(r"thread -?\d+ \((?P<name>.*)\)", re.DOTALL)
@@ -35,18 +38,14 @@ class Identity:
     """Who is who.
 
     Args:
-        processes: Table ``processes``.
-        threads: Table ``threads``.
-        devices: Table ``devices``.
+        tables: The tables ``processes``, ``threads`` and ``devices``.
         thread_id: Thread of each event (int32), :data:`NONE` where it ran on none.
         process_of: Process of each thread (int32).
         program: The process that did most: that of device work of which no call is known.
         device_of: Device id by ordinal.
     """
 
-    processes: pa.Table
-    threads: pa.Table
-    devices: pa.Table
+    tables: Mapping[str, pa.Table]
     thread_id: Array
     process_of: Array
     program: int
@@ -94,22 +93,16 @@ def identify_all(
     home = _homes(pairs, notes) if one_program else {pair.pid: pair.pid for pair in pairs}
     process_rows, process_ids = _processes(pairs, home, labels, _rank(header, rank))
     thread_rows, thread_ids = _threads(pairs, home, process_ids, labels)
-    devices, device_of = _devices(events, header)
+    device_rows, device_of = _devices(events, header)
     by_pair = np.array([*(thread_ids[pair.pid, pair.tid] for pair in pairs), NONE], dtype=np.int32)
     program = _busiest(pairs, home)
     return Identity(
-        _table("processes", process_rows),
-        _table("threads", thread_rows),
-        devices,
+        identity_tables(process_rows, thread_rows, device_rows),
         by_pair[codes],
         np.array([row["process_id"] for row in thread_rows], dtype=np.int32),
         process_ids[program] if program is not None else 0,
         device_of,
     )
-
-
-def _table(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema.table(name).arrow)
 
 
 def _pairs(events: Events) -> tuple[Array, list[_Pair]]:
@@ -220,12 +213,8 @@ def _processes(
     pairs: Sequence[_Pair], home: Mapping[str, str], labels: Labels, rank: int | None
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """Rows of table ``processes``, and their ids by pid. Device work without any host event has a process as well."""
-    order = sorted({home[pair.pid] for pair in pairs}, key=_natural)
-    rows = [
-        {"process_id": number, "pid": _whole(pid), "name": _process_name(pid, labels), "rank": rank}
-        for number, pid in enumerate(order or [""])
-    ]
-    return rows, {pid: number for number, pid in enumerate(order)}
+    ids = numbered((home[pair.pid] for pair in pairs), _natural)
+    return [{"pid": _whole(pid), "name": _process_name(pid, labels), "rank": rank} for pid in ids or [""]], ids
 
 
 def _process_name(pid: str, labels: Labels) -> str | None:
@@ -240,12 +229,12 @@ def _threads(
     keys: dict[tuple[int, str], list[_Pair]] = {}
     for pair in pairs:
         keys.setdefault((process_ids[home[pair.pid]], pair.tid), []).append(pair)
-    order = sorted(keys, key=lambda key: (key[0], _natural(key[1])))
+    order = numbered(keys, lambda key: (key[0], _natural(key[1])))
     taken = {(process, _whole(tid)) for process, tid in order}
     rows: list[dict[str, Any]] = []
     ids: dict[tuple[str, str], int] = {}
     free = 0
-    for number, (process, tid) in enumerate(order):
+    for (process, tid), number in order.items():
         whole = _whole(tid)
         if whole is None:
             while (process, free) in taken:
@@ -253,7 +242,7 @@ def _threads(
             whole, free = free, free + 1
         name = next((label for pair in keys[process, tid] if (label := labels.threads.get((pair.pid, tid)))), None)
         named = name or (tid if tid and _whole(tid) is None else None)
-        rows.append({"thread_id": number, "process_id": process, "tid": whole, "name": named})
+        rows.append({"process_id": process, "tid": whole, "name": named})
         ids.update({(pair.pid, tid): number for pair in keys[process, tid]})
     return rows, ids
 
@@ -288,13 +277,12 @@ def ordinals(events: Events, rows: Array) -> Numbers:
     return Numbers(value, (value >= 0) & (value < 2**31))
 
 
-def _devices(events: Events, header: Mapping[str, Any]) -> tuple[pa.Table, dict[int, int]]:
-    """Table ``devices``, from what the header lists and from what worked, and their ids by ordinal."""
+def _devices(events: Events, header: Mapping[str, Any]) -> tuple[list[dict[str, Any]], dict[int, int]]:
+    """Rows of table ``devices``, from what the header lists and from what worked, and their ids by ordinal."""
     worked = ordinals(events, events.rows(*ON_DEVICES))
     listed = {entry["id"]: entry for entry in device_properties(header)}
-    order = sorted({*np.unique(worked.value[worked.known]).tolist(), *listed})[: 2**15]
-    device_of = {ordinal: number for number, ordinal in enumerate(order)}
-    return _table("devices", [_device_row(device_of[one], one, listed.get(one, {})) for one in order]), device_of
+    device_of = numbered(sorted({*np.unique(worked.value[worked.known]).tolist(), *listed})[:_MOST_DEVICES])
+    return [_device_row(ordinal, listed.get(ordinal, {})) for ordinal in device_of], device_of
 
 
 def device_properties(header: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -304,10 +292,9 @@ def device_properties(header: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict) and _count(entry.get("id"), least=0) is not None]
 
 
-def _device_row(number: int, ordinal: int, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _device_row(ordinal: int, facts: Mapping[str, Any]) -> dict[str, Any]:
     name = facts.get("name")
     return {
-        "device_id": number,
         "kind": "gpu",
         "ordinal": ordinal,
         "name": name if isinstance(name, str) and name else None,
@@ -322,7 +309,7 @@ def _compute_capability(facts: Mapping[str, Any]) -> str | None:
     """``8.0``. AMD's numbers are not CUDA's: its devices run 64 threads in a warp."""
     major, minor = _count(facts.get("computeMajor")), _count(facts.get("computeMinor"), least=0)
     is_amd = facts.get("warpSize") == 64 or _AMD.search(str(facts.get("name", "")))
-    return None if major is None or minor is None or is_amd else f"{major}.{minor}"
+    return None if is_amd else compute_capability(major, minor)
 
 
 def _count(value: Any, *, least: int = 1, most: int = 2**31 - 1) -> int | None:

@@ -6,17 +6,17 @@ CUDA_VISIBLE_DEVICES may both say 0; where the export maps (process, number) to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.nsys.constants import LOCAL_ID, PROCESS_SHIFT
 from traceviz.parsers.nsys.survey import Ids, Survey, process_of
 from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.identity import compute_capability, identity_tables
 from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.raw import RawTables
 
@@ -106,11 +106,11 @@ def identify_all(raw: RawTables, survey: Survey) -> Identity:
         pa.array([key for key, _ in keys], pa.int64()),
         pa.array([index for _, index in keys], pa.int16()),
         {device.gpu["number"]: index for index, device in enumerate(devices) if device.gpu},
-        {
-            "devices": _devices_table(devices),
-            "processes": _processes_table(raw, processes),
-            "threads": _threads_table(raw, threads, process_of_thread),
-        },
+        identity_tables(
+            _process_rows(raw, processes),
+            _thread_rows(raw, threads, process_of_thread),
+            (_device_row(device.ordinal, device.gpu) for device in devices),
+        ),
     )
 
 
@@ -170,21 +170,14 @@ def _device(number: int, gpu: Mapping[str, Any], users: list[Used]) -> Device:
     return Device(addressed.pop() if len(addressed) == 1 else own, gpu, tuple(users))
 
 
-def _devices_table(devices: list[Device]) -> pa.Table:
-    rows = [_device_row(index, device.ordinal, device.gpu) for index, device in enumerate(devices)]
-    return pa.Table.from_pylist(rows, schema.table("devices").arrow)
-
-
-def _device_row(index: int, ordinal: int, gpu: Mapping[str, Any]) -> dict[str, Any]:
-    major, minor = gpu.get("computeMajor"), gpu.get("computeMinor")
+def _device_row(ordinal: int, gpu: Mapping[str, Any]) -> dict[str, Any]:
     warps, width = gpu.get("maxWarpsPerSm"), gpu.get("threadsPerWarp")
     return {
-        "device_id": index,
         "kind": "gpu",
         "ordinal": ordinal,
         "name": gpu.get("name"),
         "uuid": gpu.get("uuid"),
-        "compute_capability": None if major is None or minor is None else f"{major}.{minor}",
+        "compute_capability": compute_capability(gpu.get("computeMajor"), gpu.get("computeMinor")),
         "sm_count": gpu.get("smCount"),
         "max_threads_per_sm": None if warps is None or width is None else warps * width,
         "memory_bytes": gpu.get("totalMemory"),
@@ -193,33 +186,27 @@ def _device_row(index: int, ordinal: int, gpu: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _processes_table(raw: RawTables, processes: Ids) -> pa.Table:
+def _process_rows(raw: RawTables, processes: Ids) -> Iterator[dict[str, Any]]:
     """Names are file names: the folders of a program are private. Exports of 2020 have no PROCESSES.
 
     Programs that nsys or a shell started may still go by the name of that there; their first thread knows better.
     """
     stated = {row["globalPid"]: row["name"] for row in raw.small("PROCESSES", ("globalPid",), ("name",))}
     first_threads = _thread_names(raw, processes | _pids(processes))  # the first thread of a process has its id
-    rows = []
-    for index, (process, pid, name) in enumerate(zip(processes, _pids(processes), first_threads, strict=True)):
+    for process, pid, name in zip(processes, _pids(processes), first_threads, strict=True):
         known = _file_name(stated.get(int(process)))
         better = _file_name(name) if known is None or known in _STARTERS else known
-        rows.append({"process_id": index, "pid": int(pid), "name": better or known, "rank": None})
-    return pa.Table.from_pylist(rows, schema.table("processes").arrow)
+        yield {"pid": int(pid), "name": better or known}
 
 
 def _file_name(name: str | None) -> str | None:
     return name and (name.rstrip("/").rsplit("/", 1)[-1] or name)
 
 
-def _threads_table(raw: RawTables, threads: Ids, process_of_thread: Ids) -> pa.Table:
-    columns = [
-        pa.array(np.arange(len(threads), dtype=np.int32)),
-        pa.array(process_of_thread, pa.int32()),
-        pa.array(threads & LOCAL_ID),
-        pa.array(_thread_names(raw, threads), pa.string()),
-    ]
-    return pa.table(columns, schema=schema.table("threads").arrow)
+def _thread_rows(raw: RawTables, threads: Ids, process_of_thread: Ids) -> Iterator[dict[str, Any]]:
+    columns = (process_of_thread.tolist(), (threads & LOCAL_ID).tolist(), _thread_names(raw, threads))
+    for process_id, tid, name in zip(*columns, strict=True):
+        yield {"process_id": process_id, "tid": tid, "name": name}
 
 
 def _thread_names(raw: RawTables, threads: Ids) -> list[str | None]:

@@ -6,18 +6,18 @@ correlation id tells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.nvprof.survey import Survey, Thread, small
 from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.identity import compute_capability, identity_tables, numbered
 from traceviz.parsers.shared.names import decode
 
 _DEVICE = constants.PREFIX + "DEVICE"
@@ -99,7 +99,7 @@ def identify_all(raw: NvprofTables, survey: Survey) -> Identity:
         pids = [None]
     processes = [0 if pid is None else pid for pid in pids]
     threads = sorted(survey.threads)
-    place = {pid: index for index, pid in enumerate(processes)}
+    place = numbered(processes)
     of_thread = pa.array([place[pid] for pid, _ in threads], pa.int32())
     keys = [pa.array([thread[side] for thread in threads], pa.int64()) for side in (0, 1)]
     described = _described(raw)
@@ -112,11 +112,9 @@ def identify_all(raw: NvprofTables, survey: Survey) -> Identity:
         pa.array(devices, pa.int64()),
         _launches(raw, place) if len(processes) > 1 else None,
         command,
-        {
-            "devices": _devices_table(raw, devices, described),
-            "processes": _processes_table(pids, names),
-            "threads": _threads_table(threads, of_thread, names),
-        },
+        identity_tables(
+            _process_rows(pids, names), _thread_rows(threads, place, names), _device_rows(raw, devices, described)
+        ),
     )
 
 
@@ -140,14 +138,10 @@ def _words(raw: NvprofTables, rows: Iterable[Mapping[str, Any]]) -> dict[Any, st
     return dict(zip(ids.to_pylist(), decode(raw.words(ids)).to_pylist(), strict=True))
 
 
-def _processes_table(pids: list[Any], names: Names) -> pa.Table:
+def _process_rows(pids: list[Any], names: Names) -> Iterator[dict[str, Any]]:
     """The name of a program is the file name of the first word of its command line; the rest is private."""
-    commands = [names.get((constants.OBJECT_PROCESS, pid, 0)) for pid in pids]
-    rows = [
-        {"process_id": index, "pid": pid, "name": program(command), "rank": None}
-        for index, (pid, command) in enumerate(zip(pids, commands, strict=True))
-    ]
-    return pa.Table.from_pylist(rows, schema.table("processes").arrow)
+    for pid in pids:
+        yield {"pid": pid, "name": program(names.get((constants.OBJECT_PROCESS, pid, 0)))}
 
 
 def program(command: str | None) -> str | None:
@@ -156,17 +150,10 @@ def program(command: str | None) -> str | None:
     return words[0].rsplit("/", 1)[-1] or None if words else None
 
 
-def _threads_table(threads: list[Thread], of_thread: Array, names: Names) -> pa.Table:
-    columns = [
-        pa.array(range(len(threads)), pa.int32()),
-        of_thread,
-        pa.array([tid for _, tid in threads], pa.int64()),
-        pa.array(
-            [names.get((constants.OBJECT_THREAD, *thread), _NO_THREAD.get(thread[1])) for thread in threads],
-            schema.TEXT,
-        ),
-    ]
-    return pa.table(columns, schema=schema.table("threads").arrow)
+def _thread_rows(threads: list[Thread], place: Mapping[int, int], names: Names) -> Iterator[dict[str, Any]]:
+    for pid, tid in threads:
+        name = names.get((constants.OBJECT_THREAD, pid, tid), _NO_THREAD.get(tid))
+        yield {"process_id": place[pid], "tid": tid, "name": name}
 
 
 def _described(raw: NvprofTables) -> dict[int, dict[str, Any]]:
@@ -175,21 +162,21 @@ def _described(raw: NvprofTables) -> dict[int, dict[str, Any]]:
     return {row["id"]: row for row in rows if row["id"] is not None}
 
 
-def _devices_table(raw: NvprofTables, devices: list[int], described: Mapping[int, dict[str, Any]]) -> pa.Table:
+def _device_rows(
+    raw: NvprofTables, devices: list[int], described: Mapping[int, dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
     words = _words(raw, described.values())
-    rows = [_device(index, number, described.get(number, {}), words) for index, number in enumerate(devices)]
-    return pa.Table.from_pylist(rows, schema.table("devices").arrow)
+    for number in devices:
+        yield _device_row(number, described.get(number, {}), words)
 
 
-def _device(index: int, number: int, row: Mapping[str, Any], words: Mapping[Any, str]) -> dict[str, Any]:
-    major, minor = row.get("computeCapabilityMajor"), row.get("computeCapabilityMinor")
+def _device_row(number: int, row: Mapping[str, Any], words: Mapping[Any, str]) -> dict[str, Any]:
     return {
-        "device_id": index,
         "kind": "gpu",
         "ordinal": _small(number),
         "name": words.get(row.get("name", constants.NO_NAME)),
         "uuid": _uuid(row.get("uuid")),
-        "compute_capability": None if major is None or minor is None else f"{major}.{minor}",
+        "compute_capability": compute_capability(row.get("computeCapabilityMajor"), row.get("computeCapabilityMinor")),
         "sm_count": _small(row.get("numMultiprocessors")),
         "max_threads_per_sm": _small(_product(row.get("maxWarpsPerMultiprocessor"), row.get("numThreadsPerWarp"))),
         "memory_bytes": row.get("globalMemorySize"),

@@ -14,6 +14,7 @@ import pyarrow as pa
 from traceviz import schema
 from traceviz.errors import UsageError
 from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.identity import by_trace, numbered, numbered_rows
 
 Tables = Mapping[str, pa.Table]
 Rows = list[dict[str, Any]]
@@ -46,6 +47,22 @@ class Member:
     devices: Array
     only_process: int | None
 
+    @classmethod
+    def of(
+        cls,
+        position: int,
+        name: str,
+        label: str,
+        *,
+        processes: Mapping[int, int],
+        threads: Mapping[int, int],
+        devices: Mapping[int, int],
+    ) -> Member:
+        """A member whose own numbers have these in the bundle."""
+        only = next(iter(processes.values())) if len(processes) == 1 else None
+        lookups = (_lookup(processes, pa.int32()), _lookup(threads, pa.int32()), _lookup(devices, pa.int16()))
+        return cls(position, name, label, *lookups, only)
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -77,14 +94,13 @@ def identify(parts: Sequence[Tables], names: Sequence[str]) -> Identity:
     thread_rows, thread_ids = _numbered_threads(parts, order, process_ids)
     device_rows, device_ids = _numbered_devices(parts, order)
     members = tuple(
-        Member(
-            position=index,
-            name=names[index],
-            label=_label(processes[index], names[index]),
-            processes=lookup(process_ids[index], pa.int32()),
-            threads=lookup(thread_ids[index], pa.int32()),
-            devices=lookup(device_ids[index], pa.int16()),
-            only_process=next(iter(process_ids[index].values())) if len(process_ids[index]) == 1 else None,
+        Member.of(
+            index,
+            names[index],
+            _label(processes[index], names[index]),
+            processes=process_ids[index],
+            threads=thread_ids[index],
+            devices=device_ids[index],
         )
         for index in order
     )
@@ -97,7 +113,7 @@ def rows_of(part: Tables, name: str) -> Rows:
     return [{**unknown, **row} for row in part[name].to_pylist()] if name in part else []
 
 
-def lookup(ids: Mapping[int, int], kind: pa.DataType) -> Array:
+def _lookup(ids: Mapping[int, int], kind: pa.DataType) -> Array:
     """``ids`` as an array whose value at each old id is the new one; -1 where there is no such old id.
 
     Args:
@@ -213,30 +229,22 @@ def _label(rows: Rows, name: str) -> str:
 def _numbered_processes(processes: Sequence[Rows], order: Sequence[int]) -> tuple[Rows, list[dict[int, int]]]:
     """Processes in the order of their ranks, those without one last, and for each trace the new number of each."""
     place = {index: position for position, index in enumerate(order)}
-    everyone = [(index, row) for index, rows in enumerate(processes) for row in rows]
-    everyone.sort(key=lambda item: (item[1]["rank"] is None, item[1]["rank"] or 0, place[item[0]]))
-    ids: list[dict[int, int]] = [{} for _ in processes]
-    rows = []
-    for number, (index, row) in enumerate(everyone):
-        ids[index][row["process_id"]] = number
-        rows.append({**row, "process_id": number})
-    return rows, ids
+    rows = {(index, row["process_id"]): row for index, stated in enumerate(processes) for row in stated}
+    numbers = numbered(rows, lambda key: (rows[key]["rank"] is None, rows[key]["rank"] or 0, place[key[0]]))
+    return numbered_rows("processes", (rows[key] for key in numbers)), by_trace(numbers, len(processes))
 
 
 def _numbered_threads(
     parts: Sequence[Tables], order: Iterable[int], processes: Sequence[Mapping[int, int]]
 ) -> tuple[Rows, list[dict[int, int]]]:
     """Threads in the order of their processes, and for each trace the new number of each."""
-    everyone = [
-        (processes[index][row["process_id"]], index, row) for index in order for row in rows_of(parts[index], "threads")
-    ]
-    everyone.sort(key=lambda item: item[0])
-    ids: list[dict[int, int]] = [{} for _ in parts]
-    rows = []
-    for number, (process, index, row) in enumerate(everyone):
-        ids[index][row["thread_id"]] = number
-        rows.append({**row, "thread_id": number, "process_id": process})
-    return rows, ids
+    rows = {
+        (index, row["thread_id"]): {**row, "process_id": processes[index][row["process_id"]]}
+        for index in order
+        for row in rows_of(parts[index], "threads")
+    }
+    numbers = numbered(rows, lambda key: rows[key]["process_id"])
+    return numbered_rows("threads", (rows[key] for key in numbers)), by_trace(numbers, len(parts))
 
 
 def _numbered_devices(parts: Sequence[Tables], order: Iterable[int]) -> tuple[Rows, list[dict[int, int]]]:

@@ -8,16 +8,15 @@ are found by name.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from traceviz import schema
-from traceviz.parsers.ranks.identity import Identity, Member, Rows, lookup, rows_of
+from traceviz.parsers.ranks.identity import Identity, Member, Rows, rows_of
 from traceviz.parsers.run.clock import run_row
 from traceviz.parsers.run.sources import Source, is_tracing
 from traceviz.parsers.shared.arrow import pc
+from traceviz.parsers.shared.identity import Key, by_trace, numbered, numbered_rows
 
 _OPAQUE_THREADS = ("xplane", "tf-trace")
 """Beginnings of formats whose thread ids are not those of the system."""
@@ -32,18 +31,38 @@ def identify_run(sources: Sequence[Source]) -> Identity:
     threads, thread_ids = _threads(sources, processes, process_ids)
     devices, device_ids = _devices(sources)
     members = tuple(
-        Member(
-            position=place,
-            name=source.name,
-            label=source.collector,
-            processes=lookup(process_ids[place], pa.int32()),
-            threads=lookup(thread_ids[place], pa.int32()),
-            devices=lookup(device_ids[place], pa.int16()),
-            only_process=next(iter(process_ids[place].values())) if len(process_ids[place]) == 1 else None,
+        Member.of(
+            place,
+            source.name,
+            source.collector,
+            processes=process_ids[place],
+            threads=thread_ids[place],
+            devices=device_ids[place],
         )
         for place, source in enumerate(sources)
     )
     return Identity(members, processes, threads, devices, [])
+
+
+def _numbered(
+    table: str,
+    known: Mapping[Key, Mapping[str, Any]],
+    keys: Mapping[tuple[int, int], Key],
+    sources: int,
+    order: Callable[[Key], Any] | None = None,
+) -> tuple[Rows, Numbers]:
+    """Rows of a table, and the number of each in each source.
+
+    Args:
+        table: Its name.
+        known: What is known of each thing, by what it is known by.
+        keys: The thing that each source means, by source and its own number.
+        sources: The number of sources.
+        order: What things are sorted by, if not by their keys.
+    """
+    numbers = numbered(known, order)
+    rows = numbered_rows(table, (known[key] for key in numbers))
+    return rows, by_trace({own: numbers[key] for own, key in keys.items()}, sources)
 
 
 def _completed(known: dict[str, Any], row: Mapping[str, Any]) -> None:
@@ -62,18 +81,15 @@ def _processes(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
     rows = [_stated_processes(source) for source in sources]
     traced = {row["pid"] for source, own in zip(sources, rows, strict=True) if is_tracing(source) for row in own}
     only = next(iter(traced - {None})) if len(traced - {None}) == 1 else None
-    found: dict[Any, dict[str, Any]] = {}
-    keys: list[dict[int, Any]] = [{} for _ in sources]
+    processes: dict[Any, dict[str, Any]] = {}
+    keys: dict[tuple[int, int], Any] = {}
     for place, own in enumerate(rows):
         for row in own:
             pid = only if row["pid"] is None and len(own) == 1 else row["pid"]
             key = (place, row["process_id"]) if pid is None else pid
-            keys[place][row["process_id"]] = key
-            _completed(found.setdefault(key, {"pid": pid}), row)
-    order = sorted(found, key=lambda key: _place(found[key]))
-    numbers = {key: number for number, key in enumerate(order)}
-    table = [{**found[key], "process_id": number} for key, number in numbers.items()]
-    return table, [{own: numbers[key] for own, key in of.items()} for of in keys]
+            keys[place, row["process_id"]] = key
+            _completed(processes.setdefault(key, {"pid": pid}), row)
+    return _numbered("processes", processes, keys, len(sources), lambda key: _place(processes[key]))
 
 
 def _stated_processes(source: Source) -> Rows:
@@ -93,26 +109,24 @@ def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _threads(sources: Sequence[Source], processes: Rows, process_ids: Numbers) -> tuple[Rows, Numbers]:
     """Threads in order of process and id, those that only opaque ids are known of last."""
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    keys: list[dict[int, tuple[Any, ...]]] = [{} for _ in sources]
+    threads: dict[tuple[Any, ...], dict[str, Any]] = {}
+    keys: dict[tuple[int, int], tuple[Any, ...]] = {}
     opaque = [str(run_row(source).get("format")).startswith(_OPAQUE_THREADS) for source in sources]
     for place in sorted(range(len(sources)), key=lambda place: opaque[place]):
         rows = rows_of(sources[place].tables, "threads")
         for row in rows:
             row["process_id"] = process_ids[place].get(row["process_id"], -1)
-        same = _named_alike(rows, found, processes, sources[place]) if opaque[place] else {}
+        same = _named_alike(rows, threads, processes, sources[place]) if opaque[place] else {}
         for row in rows:
             own = (row["process_id"], opaque[place], row["tid"], place if opaque[place] else 0)
             key = same.get(row["thread_id"], own)
-            keys[place][row["thread_id"]] = key
-            _completed(found.setdefault(key, {}), row)
-    numbers = {key: number for number, key in enumerate(sorted(found))}
-    table = [{**found[key], "thread_id": number} for key, number in numbers.items()]
-    return table, [{own: numbers[key] for own, key in of.items()} for of in keys]
+            keys[place, row["thread_id"]] = key
+            _completed(threads.setdefault(key, {}), row)
+    return _numbered("threads", threads, keys, len(sources))
 
 
 def _named_alike(
-    rows: Rows, found: Mapping[tuple[Any, ...], Mapping[str, Any]], processes: Rows, source: Source
+    rows: Rows, threads: Mapping[tuple[Any, ...], Mapping[str, Any]], processes: Rows, source: Source
 ) -> dict[int, tuple[Any, ...]]:
     """Threads known by the system's ids that threads with opaque ids are, by their own number.
 
@@ -120,16 +134,17 @@ def _named_alike(
     several threads of the system have it (a child inherits it), the one that carries the steps is the first thread.
     """
     pids = {row["process_id"]: row["pid"] for row in processes}
+    names = {key: (known["process_id"], known["name"]) for key, known in threads.items()}
     own = Counter((row["process_id"], row["name"]) for row in rows)
     marked = pc.unique(source.tables["steps"]["thread_id"]).to_pylist() if "steps" in source.tables else []
     same = {}
     for row in rows:
-        wanted = (row["process_id"], row["name"])
-        alike = [key for key, known in found.items() if (known["process_id"], known["name"]) == wanted and row["name"]]
+        name = (row["process_id"], row["name"])
+        alike = [key for key in threads if names[key] == name and row["name"]]
         first = [key for key in alike if key[2] == pids.get(row["process_id"])]
         if row["thread_id"] in marked and first:
             same[row["thread_id"]] = first[0]
-        elif own[wanted] == 1 and len(alike) == 1:
+        elif own[name] == 1 and len(alike) == 1:
             same[row["thread_id"]] = alike[0]
     return same
 
@@ -139,9 +154,9 @@ def _named_alike(
 
 def _devices(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
     """Devices in order of kind and number, and the number of each in each source."""
-    found: list[dict[str, Any]] = []
+    devices: list[dict[str, Any]] = []
     workers: list[set[str]] = []  # collectors of which a source works on the device
-    keys: list[dict[int, int]] = [{} for _ in sources]
+    keys: dict[tuple[int, int], int] = {}
     for place, source in enumerate(sources):
         used = _used_devices(source)
         taken: set[int] = set()
@@ -149,24 +164,23 @@ def _devices(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
             works = row["device_id"] in used
             free = [
                 number
-                for number, known in enumerate(found)
+                for number, known in enumerate(devices)
                 if number not in taken
                 and _may_be(known, row)
                 and (_identifier(row) or not (works and source.collector in workers[number]))
             ]
-            certain = [number for number in free if _identifier(row) and _identifier(found[number]) == _identifier(row)]
-            number = certain[0] if certain else free[0] if len(free) == 1 else len(found)
-            if number == len(found):
-                found.append({})
+            identifier = _identifier(row)
+            certain = [number for number in free if identifier and _identifier(devices[number]) == identifier]
+            number = certain[0] if certain else free[0] if len(free) == 1 else len(devices)
+            if number == len(devices):
+                devices.append({})
                 workers.append(set())
-            _completed(found[number], row)
+            _completed(devices[number], row)
             workers[number] |= {source.collector} if works else set()
             taken.add(number)
-            keys[place][row["device_id"]] = number
-    order = sorted(range(len(found)), key=lambda number: (*_device_place(found[number]), number))
-    numbers = {old: new for new, old in enumerate(order)}
-    table = [{**found[old], "device_id": new} for old, new in numbers.items()]
-    return table, [{own: numbers[old] for own, old in of.items()} for of in keys]
+            keys[place, row["device_id"]] = number
+    described = dict(enumerate(devices))
+    return _numbered("devices", described, keys, len(sources), lambda number: _device_place(described[number]))
 
 
 def _may_be(known: Mapping[str, Any], row: Mapping[str, Any]) -> bool:

@@ -21,6 +21,7 @@ from traceviz.parsers.run.identity import identify_run
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.owners import DEVICE_TABLES, Owners, choose_owners, in_order_of_trust
 from traceviz.parsers.run.sources import Source, is_tracing
+from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.notes import Notes
 from traceviz.units import format_ns
 
@@ -69,10 +70,10 @@ def merge_sources(
     labels = [(source.collector, source.tables.pop("notes", None)) for source in merge.sources]
     settings = _settings(merge)
     windows = _windows(merge)
-    yield "run", _table("run", [_run_row(merge, keep_private=keep_private)])
-    yield "devices", _table("devices", merge.identity.devices)
-    yield "processes", _table("processes", merge.identity.processes)
-    yield "threads", _table("threads", merge.identity.threads)
+    yield "run", contract_table("run", [_run_row(merge, keep_private=keep_private)])
+    yield "devices", contract_table("devices", merge.identity.devices)
+    yield "processes", contract_table("processes", merge.identity.processes)
+    yield "threads", contract_table("threads", merge.identity.threads)
     yield from _events(merge)
     yield "windows", windows
     yield "settings", settings
@@ -91,10 +92,6 @@ def _decided(sources: Sequence[Source], manifest: RunManifest, notes: Notes) -> 
     owners = choose_owners(kept)
     profiled = any(map(is_tracing, kept))
     return _Merge(kept, owners, replace(clock, starts=starts), identify_run(kept), manifest, profiled)
-
-
-def _table(name: str, rows: Rows) -> pa.Table:
-    return pa.Table.from_pylist(rows, schema=schema.table(name).arrow)
 
 
 def _run_row(merge: _Merge, *, keep_private: bool) -> dict[str, Any]:
@@ -165,7 +162,7 @@ def _windows(merge: _Merge) -> pa.Table:
             for name in schema.TABLES
             if name in source.tables and merge.owners.takes(source.collector, name)
         ]
-    return _table("windows", sorted(rows, key=lambda row: (row["start_ns"], row["recorded"], row["source"])))
+    return contract_table("windows", sorted(rows, key=lambda row: (row["start_ns"], row["recorded"], row["source"])))
 
 
 # Settings and notes
@@ -183,7 +180,7 @@ def _settings(merge: _Merge) -> pa.Table:
                 process = row["process_id"]
                 rows.append({**row, "process_id": None if process is None else numbers[process]})
     unique = {(row["process_id"], row["key"], row["value"]): row for row in rows}
-    return _table("settings", list(unique.values()))
+    return contract_table("settings", list(unique.values()))
 
 
 def _note_sources(merge: _Merge, labels: Sequence[tuple[str, pa.Table | None]], notes: Notes) -> None:

@@ -19,6 +19,7 @@ from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.run.readers import SAMPLES_DESCRIPTION, SAMPLES_KIND, ResourceSamplesReader
 from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.contract import contract_table
 
 VERSION = 1
 PARTS = "part-*.parquet"
@@ -80,14 +81,14 @@ def read_samples(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tab
     pids = _pids(sampling)
     gpus = [gpu for gpu in _rows(described, "gpus") if isinstance(gpu.get("ordinal"), int)]
     yield "run", _run(sampling)
-    yield "devices", _table("devices", [_device(number, gpu) for number, gpu in enumerate(gpus)])
+    yield "devices", contract_table("devices", [_device(number, gpu) for number, gpu in enumerate(gpus)])
     yield "processes", _processes(pids, described)
     yield "threads", schema.table("threads").empty()
     if options.wants("samples"):
         yield "samples", _samples(sampling, pids, pa.array([gpu["ordinal"] for gpu in gpus], pa.int16()))
     if options.wants("settings"):
         yield "settings", _settings(sampling)
-    yield "notes", _table("notes", list(_notes(sampling)))
+    yield "notes", contract_table("notes", list(_notes(sampling)))
 
 
 def read_sampling(path: Path) -> Sampling:
@@ -143,11 +144,6 @@ def _number(described: dict[str, Any], key: str) -> int:
     return int(value) if isinstance(value, int | float) else 0
 
 
-def _table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
-    declared = schema.table(name).arrow
-    return pa.Table.from_pylist([{field.name: row.get(field.name) for field in declared} for row in rows], declared)
-
-
 def _run(sampling: Sampling) -> pa.Table:
     facts = {
         "format": ResourceSamplesReader.format,
@@ -157,7 +153,7 @@ def _run(sampling: Sampling) -> pa.Table:
         "span_ns": sampling.span_ns,
         "reader": "resources",
     }
-    return _table("run", [facts])
+    return contract_table("run", [facts])
 
 
 def _device(number: int, gpu: dict[str, Any]) -> dict[str, Any]:
@@ -181,7 +177,7 @@ def _pids(sampling: Sampling) -> Array:
 def _processes(pids: Array, described: dict[str, Any]) -> pa.Table:
     names = {row.get("pid"): str(row.get("name") or "") or None for row in _rows(described, "processes")}
     rows = [{"process_id": number, "pid": pid, "name": names.get(pid)} for number, pid in enumerate(pids.to_pylist())]
-    return _table("processes", rows)
+    return contract_table("processes", rows)
 
 
 def _samples(sampling: Sampling, pids: Array, gpus: Array) -> pa.Table:
@@ -209,7 +205,7 @@ def _settings(sampling: Sampling) -> pa.Table:
         known["resources.cost"] = f"{_number(described, 'cpu_ns') / wall_ns:.5f}"
     if _number(described, "startup_cpu_ns") > 0:
         known["resources.start_ns"] = str(_number(described, "startup_cpu_ns"))
-    return _table("settings", [{"key": key, "value": value} for key, value in sorted(known.items())])
+    return contract_table("settings", [{"key": key, "value": value} for key, value in sorted(known.items())])
 
 
 def _notes(sampling: Sampling) -> Iterator[dict[str, Any]]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.nsys_program import without_paths
 from traceviz.parsers.shared import launch_details as details
+from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.xplane.device import GRAPH, Device, EventKind, unread_lines
 from traceviz.parsers.xplane.hosts import ENVIRONMENT, METADATA, Host, Role
@@ -90,7 +90,7 @@ def run(hosts: Sequence[Host], origin: Origin, *, keep_private: bool) -> pa.Tabl
         "span_ns": origin.span_ns,
         "reader": origin.route,
     }
-    return pa.Table.from_pylist([row], schema.table("run").arrow)
+    return contract_table("run", [row])
 
 
 def _dotted(version: str | None) -> str | None:
@@ -126,7 +126,7 @@ def settings(hosts: Sequence[Host], *, keep_private: bool) -> pa.Table:
         for key, value in _settings(plane)
         if keep_private or not _SECRET.search(key)
     ]
-    return pa.Table.from_pylist(rows, schema.table("settings").arrow)
+    return contract_table("settings", rows)
 
 
 def _settings(plane: Plane) -> Iterator[tuple[str, str]]:

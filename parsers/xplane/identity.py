@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
+from traceviz.parsers.shared.identity import compute_capability, identity_tables, numbered
 from traceviz.parsers.xplane.hosts import Host, Role, ordinal
 from traceviz.parsers.xplane.raw import Array, Line, Plane, Value
 
@@ -17,6 +18,7 @@ _NVTX_LINE = re.compile(r"^Host Threads/(?P<tid>\d{1,18})/NVTX$")
 _OF_SUBPROCESS = re.compile(r" \[\d+\]$")
 _WITH_ID = re.compile(r"^(?P<name>.+)/-?\d+$", re.DOTALL)
 
+Rows = list[dict[str, Any]]
 PlaneKey = tuple[int, int]
 """Process id and position of a plane."""
 
@@ -26,14 +28,12 @@ class Identity:
     """Who is who.
 
     Args:
-        processes, threads, devices: The tables of these names.
+        tables: The tables ``processes``, ``threads`` and ``devices``.
         thread_ids: Per host plane the thread id of each of its lines (int32).
         device_ids: Per device plane its device id.
     """
 
-    processes: pa.Table
-    threads: pa.Table
-    devices: pa.Table
+    tables: Mapping[str, pa.Table]
     thread_ids: dict[PlaneKey, Array]
     device_ids: dict[PlaneKey, int]
 
@@ -42,7 +42,8 @@ def identify_all(hosts: Sequence[Host], *, keep_private: bool) -> Identity:
     """Number the processes, threads and devices of ``hosts``, in sorted order."""
     threads, thread_ids = _threads(hosts)
     devices, device_ids = _devices(hosts)
-    return Identity(_processes(hosts, keep_private=keep_private), threads, devices, thread_ids, device_ids)
+    processes = _process_rows(hosts, keep_private=keep_private)
+    return Identity(identity_tables(processes, threads, devices), thread_ids, device_ids)
 
 
 def is_nvtx(line: Line) -> bool:
@@ -50,17 +51,16 @@ def is_nvtx(line: Line) -> bool:
     return bool(_NVTX_LINE.match(line.name))
 
 
-def _processes(hosts: Sequence[Host], *, keep_private: bool) -> pa.Table:
-    rows = [
+def _process_rows(hosts: Sequence[Host], *, keep_private: bool) -> Rows:
+    """One process per host, whose number is the host's."""
+    return [
         {
-            "process_id": host.process_id,
             "pid": _pid(host),
             "name": host.name if keep_private else None,
             "rank": host.process_id if len(hosts) > 1 else None,
         }
         for host in hosts
     ]
-    return pa.Table.from_pylist(rows, schema.table("processes").arrow)
 
 
 def _pid(host: Host) -> int | None:
@@ -70,7 +70,7 @@ def _pid(host: Host) -> int | None:
     return next((pid for pid in stated if isinstance(pid, int) and 0 <= pid < 2**63), None)
 
 
-def _threads(hosts: Sequence[Host]) -> tuple[pa.Table, dict[PlaneKey, Array]]:
+def _threads(hosts: Sequence[Host]) -> tuple[Rows, dict[PlaneKey, Array]]:
     """Lines with the same id are one thread; the ranges of NVTX belong to the thread whose number their line names."""
     names: dict[tuple[int, int], str] = {}
     keys: dict[PlaneKey, list[tuple[int, int]]] = {}
@@ -80,13 +80,10 @@ def _threads(hosts: Sequence[Host]) -> tuple[pa.Table, dict[PlaneKey, Array]]:
             for line, key in zip(plane.lines, keys[host.process_id, place], strict=True):
                 if line.events.stop > line.events.start and (key not in names or not is_nvtx(line)):
                     names[key] = names.get(key) or _thread_name(line)
-    order = {key: number for number, key in enumerate(sorted(names))}
-    rows = [
-        {"thread_id": number, "process_id": process, "tid": tid, "name": names[process, tid] or None}
-        for (process, tid), number in order.items()
-    ]
+    order = numbered(names)
+    rows: Rows = [{"process_id": process, "tid": tid, "name": names[process, tid] or None} for process, tid in order]
     ids = {plane: np.array([order.get(key, -1) for key in lines], dtype=np.int32) for plane, lines in keys.items()}
-    return pa.Table.from_pylist(rows, schema.table("threads").arrow), ids
+    return rows, ids
 
 
 def _tid(line: Line) -> int:
@@ -102,23 +99,22 @@ def _thread_name(line: Line) -> str:
     return match["name"] if match else line.name
 
 
-def _devices(hosts: Sequence[Host]) -> tuple[pa.Table, dict[PlaneKey, int]]:
+def _devices(hosts: Sequence[Host]) -> tuple[Rows, dict[PlaneKey, int]]:
     """One device per device and host; planes of parts of a device (its SparseCores) share its row."""
     planes = [(host, place, plane) for host in hosts for place, plane in host.planes(Role.GPU, Role.TPU)]
     keyed: dict[tuple[int, str, int], list[Plane]] = {}
     for host, _, plane in planes:
         keyed.setdefault(_device_key(host, plane), []).append(plane)
-    order = {key: number for number, key in enumerate(sorted(keyed))}
-    rows = [_device_row(number, key, keyed[key]) for key, number in order.items()]
+    order = numbered(keyed)
     ids = {(host.process_id, place): order[_device_key(host, plane)] for host, place, plane in planes}
-    return pa.Table.from_pylist(rows, schema.table("devices").arrow), ids
+    return [_device_row(key, keyed[key]) for key in order], ids
 
 
 def _device_key(host: Host, plane: Plane) -> tuple[int, str, int]:
     return host.process_id, plane.name.split(":")[1].lower(), ordinal(plane)
 
 
-def _device_row(number: int, key: tuple[int, str, int], planes: Sequence[Plane]) -> dict[str, object]:
+def _device_row(key: tuple[int, str, int], planes: Sequence[Plane]) -> dict[str, Any]:
     facts: dict[str, Value] = {}
     for plane in planes:
         facts = {**plane.properties, **facts}
@@ -126,14 +122,11 @@ def _device_row(number: int, key: tuple[int, str, int], planes: Sequence[Plane])
     name = facts.get("gpu_device_name") or facts.get("device_type_string")
     bandwidth = _count(facts.get("memory_bandwidth"), 1) or _count(facts.get("peak_hbm_bw_gigabytes_per_second"), 10**9)
     return {
-        "device_id": number,
         "kind": key[1],
         "ordinal": key[2],
         "name": name if isinstance(name, str) else f"{vendor} {key[1].upper()}" if isinstance(vendor, str) else None,
-        "uuid": None,
         "compute_capability": _compute_capability(facts) if vendor in (None, "Nvidia") else None,
         "sm_count": _count(facts.get("core_count"), 1, 2**31),
-        "max_threads_per_sm": None,
         "memory_bytes": _count(facts.get("memory_size"), 1),
         "memory_bandwidth": bandwidth,
         "clock_hz": _count(facts.get("clock_rate"), 1000),  # stated in kHz
@@ -143,7 +136,7 @@ def _device_row(number: int, key: tuple[int, str, int], planes: Sequence[Plane])
 def _compute_capability(facts: dict[str, Value]) -> str | None:
     """``8.0``; other vendors' numbers are not CUDA's, and are left out."""
     major, minor = facts.get("compute_cap_major"), facts.get("compute_cap_minor")
-    return f"{major}.{minor}" if isinstance(major, int) and isinstance(minor, int) else None
+    return compute_capability(major, minor) if isinstance(major, int) and isinstance(minor, int) else None
 
 
 def _count(value: Value | None, factor: int, bound: int = 2**63) -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
+from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.xplane.device import Device, EventKind
 from traceviz.parsers.xplane.groups.groups import Group
 from traceviz.parsers.xplane.host import Threads
@@ -36,7 +36,7 @@ def steps(hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[D
         marked = list(_marked(host, own_threads))
         rows += marked or list(_found(host, own_threads, own_devices))
         rows += [row for device in own_devices for row in _recorded(device)]
-    return pa.Table.from_pylist(rows, schema.table("steps").arrow)
+    return contract_table("steps", rows)
 
 
 def _marked(host: Host, threads: Sequence[Threads]) -> Iterator[Row]:

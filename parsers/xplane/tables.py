@@ -75,7 +75,7 @@ def read_spaces(
     origin = facts.Origin(provenance.format, provenance.route, clock.last_ns, clock.t0_unix_ns)
     yield "run", facts.run(hosts, origin, keep_private=options.keep_private)
     identity = identify_all(hosts, keep_private=options.keep_private)
-    yield from (("devices", identity.devices), ("processes", identity.processes), ("threads", identity.threads))
+    yield from identity.tables.items()
     threads = threads_of(hosts, identity.thread_ids)
     devices = devices_of(hosts, identity.device_ids)
     facts.note_captures(hosts, notes)

@@ -23,7 +23,7 @@ SHORTENED = ("steps_recorded", "first_step", "source", "version", "pid", "state"
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class ProcessRecord:
     """What one process left.
 
     Args:
@@ -37,19 +37,19 @@ class Recorded:
     problems: tuple[Problem, ...]
 
 
-def recorded(folder: Path) -> tuple[Recorded, ...]:
+def read_processes(folder: Path) -> tuple[ProcessRecord, ...]:
     """What each process left below a collector's folder, in order of the folders' names."""
     files = sorted({path.parent for name in (STATUS, PROBLEMS) for path in folder.rglob(name)})
-    return tuple(Recorded(own, read_status(own / STATUS), read_problems(own / PROBLEMS)) for own in files)
+    return tuple(ProcessRecord(own, read_status(own / STATUS), read_problems(own / PROBLEMS)) for own in files)
 
 
 def read_status(path: Path) -> dict[str, Any]:
     """The facts in a status file; none if it is missing or damaged."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        status = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return status if isinstance(status, dict) else {}
 
 
 def read_problems(path: Path) -> tuple[Problem, ...]:
@@ -63,13 +63,13 @@ def read_problems(path: Path) -> tuple[Problem, ...]:
 
 def _problem(line: str) -> Problem | None:
     try:
-        told = json.loads(line)
-        return Problem(str(told["code"]), str(told["message"]), str(told.get("fix", "")))
+        document = json.loads(line)
+        return Problem(str(document["code"]), str(document["message"]), str(document.get("fix", "")))
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-def harvest(plan: Plan, name: str, patterns: Iterable[str]) -> Harvest:
+def harvest_files(plan: Plan, name: str, patterns: Iterable[str]) -> Harvest:
     """What the processes of a collector left.
 
     Args:
@@ -79,13 +79,13 @@ def harvest(plan: Plan, name: str, patterns: Iterable[str]) -> Harvest:
             second is left out.
     """
     folder = plan.raw(name)
-    processes = recorded(folder)
-    found = [path for pattern in patterns for path in sorted(folder.rglob(pattern)) if path.stat().st_size]
-    sources = _first_of_each(found)
+    processes = read_processes(folder)
+    files = [path for pattern in patterns for path in sorted(folder.rglob(pattern)) if path.stat().st_size]
+    sources = _first_of_each_stem(files)
     problems = [problem for process in processes for problem in process.problems]
     # Where one trained, others that merely imported the framework are no loss: launchers, parents of forks.
-    trained = [process for process in processes if _trained(process)] or processes
-    lost = [process for process in trained if _lost(process, sources)]
+    trained = [process for process in processes if _has_trained(process)] or processes
+    lost = [process for process in trained if _is_lost(process, sources)]
     if sources:
         lost = [process for process in lost if process.status.get("state") != NOT_STARTED]
     problems += [_without_trace(process, plan.window, is_only=len(trained) == 1) for process in lost]
@@ -97,23 +97,23 @@ def harvest(plan: Plan, name: str, patterns: Iterable[str]) -> Harvest:
 def harvest_xplane(plan: Plan, name: str) -> Harvest:
     """What the processes of a collector left whose recordings are XPlane files.
 
-    A file without a byte is what a profiler leaves, without a word, of a capture of more than 2 GiB.
+    Of a capture of more than 2 GiB, a profiler leaves an empty file, without a word.
     """
     _without_host_names(plan.raw(name))
-    left = harvest(plan, name, (XPLANE,))
+    recorded = harvest_files(plan, name, (XPLANE,))
     empty = [path for path in plan.raw(name).rglob(XPLANE) if not path.stat().st_size]
     if not empty:
-        return left
+        return recorded
     too_large = Problem(
         "capture-too-large",
         f"The profiler saved nothing in {len(empty)} of its files: a capture may hold 2 GiB at most.",
         "Record fewer steps, for example --steps 10:15.",
     )
-    return Harvest(left.sources, (too_large, *(left.problems if left.sources else ())), left.facts)
+    return Harvest(recorded.sources, (too_large, *(recorded.problems if recorded.sources else ())), recorded.facts)
 
 
 def _without_host_names(folder: Path) -> None:
-    """Name captures otherwise than after this machine, whose name the manifest, which lists them, must not tell."""
+    """Give captures names without that of this machine: the manifest lists them, and must not tell it."""
     ours = re.compile(r"host\d*\.xplane\.pb")
     for path in sorted(folder.rglob(XPLANE)):
         names = (f"host{number or ''}.xplane.pb" for number in count())
@@ -121,40 +121,40 @@ def _without_host_names(folder: Path) -> None:
             path.rename(next(free for name in names if not (free := path.with_name(name)).exists()))
 
 
-def facts_of(processes: Sequence[Recorded]) -> dict[str, Any]:
+def facts_of(processes: Sequence[ProcessRecord]) -> dict[str, Any]:
     """What the manifest says of the processes: totals, and each one shortened."""
     if not processes:
         return {"processes": []}
-    told = [process.status for process in processes]
-    threads = next((status["threads"] for status in told if status.get("threads")), None)
+    statuses = [process.status for process in processes]
+    threads = next((status["threads"] for status in statuses if status.get("threads")), None)
     return {
         **({"threads": threads} if threads else {}),
-        "framework": next((status["framework"] for status in told if status.get("framework")), None),
-        "version": next((status["version"] for status in told if status.get("version")), None),
-        "steps_recorded": max(int(status.get("steps_recorded") or 0) for status in told),
-        "stop_cost_ns": max(int(status.get("stop_cost_ns") or 0) for status in told),
-        "processes": [{key: status[key] for key in SHORTENED if key in status} for status in told],
+        "framework": next((status["framework"] for status in statuses if status.get("framework")), None),
+        "version": next((status["version"] for status in statuses if status.get("version")), None),
+        "steps_recorded": max(int(status.get("steps_recorded") or 0) for status in statuses),
+        "stop_cost_ns": max(int(status.get("stop_cost_ns") or 0) for status in statuses),
+        "processes": [{key: status[key] for key in SHORTENED if key in status} for status in statuses],
     }
 
 
-def _first_of_each(paths: Iterable[Path]) -> tuple[Path, ...]:
+def _first_of_each_stem(paths: Iterable[Path]) -> tuple[Path, ...]:
     kept: dict[tuple[Path, str], Path] = {}
     for path in paths:
         kept.setdefault((path.parent, path.name.partition(".")[0]), path)
     return tuple(kept.values())
 
 
-def _lost(process: Recorded, sources: Sequence[Path]) -> bool:
-    """Whether it has neither a recording nor a problem that says why."""
+def _is_lost(process: ProcessRecord, sources: Sequence[Path]) -> bool:
+    """Whether it left neither a recording nor a problem that says why."""
     return not process.problems and not any(process.folder in source.parents for source in sources)
 
 
-def _trained(process: Recorded) -> bool:
+def _has_trained(process: ProcessRecord) -> bool:
     """Whether steps were seen in it, recorded or not."""
     return bool(process.status.get("steps_seen")) or process.status.get("state") != NOT_STARTED
 
 
-def _without_trace(process: Recorded, window: Window, *, is_only: bool) -> Problem:
+def _without_trace(process: ProcessRecord, window: Window, *, is_only: bool) -> Problem:
     state = process.status.get("state")
     who = "The program" if is_only else f"Process {process.status.get('pid', '?')}"
     if state == RECORDING:

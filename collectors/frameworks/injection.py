@@ -6,8 +6,9 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
-from traceviz.collectors.base import Plan
+from traceviz.collectors.base import Availability, Collector, Plan
 
 VARIABLE = "TRACEVIZ_INJECT"
 """Environment variable with the path of the settings that the hooks read."""
@@ -20,6 +21,24 @@ FOLDER = Path(__file__).parent.with_name("inject")
 
 INJECTED = ("tensorflow", "jax", "torch", "nvtx")
 """Collectors that work inside the program."""
+
+
+class InjectedCollector(Collector):
+    """A collector whose work is done by the hooks inside the program.
+
+    It is always ready: whether there is a framework is the program's matter, whose Python may be another one.
+    """
+
+    needs: ClassVar[str] = ""
+    """What the program has to train with."""
+
+    def availability(self) -> Availability:
+        """Ready, and for which programs."""
+        return Availability("ready", f"records if the program trains with {self.needs}")
+
+    def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:
+        """The hooks."""
+        return injection_environment(plan, inherited)
 
 
 def injection_environment(plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:
@@ -57,7 +76,7 @@ def write_injection(plan: Plan) -> Path:
 
 
 def injection_settings(plan: Plan) -> dict[str, object]:
-    """What the hooks are told, as JSON holds it: no path, as the file stays in the run folder, which may be shared."""
+    """The settings of the hooks as JSON holds them. No path: the file stays in the run folder, which may be shared."""
     names = [name for name in INJECTED if name in plan.collectors]
     window = plan.window
     return {

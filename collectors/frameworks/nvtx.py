@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
-from traceviz.collectors.base import NSYS, NVTX, Availability, Collector, Harvest, Plan, Problem
-from traceviz.collectors.frameworks import harvest as injected
-from traceviz.collectors.frameworks.injection import injection_environment
+from traceviz.collectors.base import NSYS, NVTX, Availability, Harvest, Plan, Problem
+from traceviz.collectors.frameworks.harvest import ProcessRecord, read_processes
+from traceviz.collectors.frameworks.injection import InjectedCollector
 from traceviz.collectors.nsys.collector import NsysCollector
 
 DOMAIN = "traceviz"
@@ -23,7 +22,7 @@ _DOMAINS = (
 )
 
 
-class NvtxCollector(Collector):
+class NvtxCollector(InjectedCollector):
     """Puts ranges into the program. It records nothing itself: nsys does, and is asked afterwards whether it did."""
 
     name: ClassVar[str] = NVTX
@@ -36,29 +35,25 @@ class NvtxCollector(Collector):
             return Availability(nsys.state, f"nsys records the ranges. {nsys.detail}", nsys.fix)
         return Availability("ready", "ranges go to nsys through its own interface; no package is needed")
 
-    def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:
-        """The hooks."""
-        return injection_environment(plan, inherited)
-
     def harvest(self, plan: Plan) -> Harvest:
         """How many ranges were made, and whether they arrived in the report of nsys."""
-        processes = injected.recorded(plan.raw(self.name))
+        processes = read_processes(plan.raw(self.name))
         emitted = sum(int(process.status.get("emitted") or 0) for process in processes)
         arrived = arrived_ranges(plan.raw(NSYS))
-        told = [problem for process in processes for problem in process.problems]
+        problems = [problem for process in processes for problem in process.problems]
         facts = {"emitted": emitted, "arrived": arrived, **_counts(processes)}
-        return Harvest((), (*told, *_problems(processes, emitted, arrived)), facts)
+        return Harvest((), (*problems, *_problems(processes, emitted, arrived)), facts)
 
 
-def _counts(processes: tuple[injected.Recorded, ...]) -> dict[str, Any]:
+def _counts(processes: tuple[ProcessRecord, ...]) -> dict[str, Any]:
     """Ranges by what they are around, and what was done about the program's own."""
     ranges: dict[str, int] = {}
     for process in processes:
-        for what, count in (process.status.get("ranges") or {}).items():
-            ranges[what] = ranges.get(what, 0) + int(count)
+        for part, count in (process.status.get("ranges") or {}).items():
+            ranges[part] = ranges.get(part, 0) + int(count)
     packages = [process.status["program_nvtx"] for process in processes if process.status.get("program_nvtx")]
     mended = any(process.status.get("program_nvtx_mended") for process in processes)
-    threads = next((one.status["threads"] for one in processes if one.status.get("threads")), None)
+    threads = next((process.status["threads"] for process in processes if process.status.get("threads")), None)
     return {
         "ranges": ranges,
         **({"threads": threads} if threads else {}),
@@ -66,7 +61,7 @@ def _counts(processes: tuple[injected.Recorded, ...]) -> dict[str, Any]:
     }
 
 
-def _problems(processes: tuple[injected.Recorded, ...], emitted: int, arrived: int | None) -> list[Problem]:
+def _problems(processes: tuple[ProcessRecord, ...], emitted: int, arrived: int | None) -> list[Problem]:
     """What is wrong with ``emitted`` ranges of which ``arrived`` are in the report (``None``: it cannot be asked)."""
     off = [process for process in processes if process.status.get("state") == "off"]
     if off and not emitted:

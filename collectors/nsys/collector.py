@@ -18,25 +18,31 @@ with 0 when it is told to. So it gets no signals (:attr:`own_session`), and its 
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shutil
-import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from traceviz.collectors.base import NSYS, Availability, Collector, Companion, Harvest, Plan, Problem, Window, Wrapped
 from traceviz.collectors.nsys.flags import TRACE, given
+from traceviz.collectors.nsys.report import (
+    LOG,
+    REFUSED,
+    REPORT,
+    TEMPORARY,
+    explain_no_report,
+    export_report,
+    find_report,
+)
 from traceviz.collectors.nsys.window import SESSION, WHOLE_RUN, ignores_steps, session_of, stop_after
 from traceviz.collectors.program.processes import with_variable
 from traceviz.collectors.program.wrapped import may_have_begun, read_wrapped, watched_command
 from traceviz.errors import MissingToolError, UsageError
-from traceviz.nsys_program import Nsys, Outcome, ask, find_importer, find_nsys, run_quietly, version_in, without_paths
+from traceviz.nsys_program import Nsys, ask, find_importer, find_nsys, version_in
 
-REPORT, STREAM, LOG, TEMPORARY = "report.nsys-rep", "report.qdstrm", "nsys.log", "tmp"
 OLDEST = "2020.3"
 """The first nsys whose reports we read."""
 
@@ -49,7 +55,7 @@ FLAGS = (
     ("--kill", "", "none"),  # nor may it be killed, as it is not without us
     ("--force-overwrite", "-f", "true"),
 )
-"""What ``nsys profile`` is told: long flag, short flag, value. A flag of the user replaces ours."""
+"""Our flags of ``nsys profile``: long, short, value. A flag of the user replaces ours."""
 
 _OUTPUT = ("--output", "-o")
 _DURATION = ("--duration", "-d")
@@ -62,10 +68,6 @@ _INNER = (
     'if [ "${TRACEVIZ_TMPDIR+set}" ]; then TMPDIR=$TRACEVIZ_TMPDIR; unset TRACEVIZ_TMPDIR; else unset TMPDIR; fi; '
     'umask "$TRACEVIZ_UMASK"; unset TRACEVIZ_UMASK; exec "$@" >&8 2>&9 8>&- 9>&-'
 )
-_PATIENCE_S = 10.0
-"""An nsys that was killed leaves a helper that may still write the report."""
-_LAST_LINE = 300
-_REFUSED = "nsys-refused"
 
 
 class NsysCollector(Collector):
@@ -113,7 +115,7 @@ class NsysCollector(Collector):
         return (*_profile(command, plan), *command)
 
     def caution(self, plan: Plan) -> str:
-        """That steps do not bound it."""
+        """Steps do not bound it."""
         return WHOLE_RUN if ignores_steps(plan.window) else ""
 
     def start(self, plan: Plan, pid: int) -> Companion | None:
@@ -131,7 +133,7 @@ class NsysCollector(Collector):
     def may_start_again(self, plan: Plan) -> bool:
         """On a busy machine, nsys 2022.4 fails to start now and then: its processes lose each other at once."""
         folder = plan.raw(self.name)
-        return not may_have_begun(folder) and _nothing(folder).code != _REFUSED
+        return not may_have_begun(folder) and explain_no_report(folder).code != REFUSED
 
     def helpers(self, plan: Plan) -> Iterable[int]:
         """The agent of an nsys that was killed: it would wait for another one, with the user's terminal open."""
@@ -149,16 +151,16 @@ class NsysCollector(Collector):
             "version": nsys.version if nsys else None,
             "window": _window_in_words(plan, can_stop=can_stop),
         }
-        report, problems = _report(folder, nsys)
+        report, problems = find_report(folder, nsys)
         if report is not None and nsys is not None and report.suffix != ".qdstrm":
             began = time.monotonic_ns()
-            exported, trouble = _export(nsys, report)
+            exported, trouble = export_report(nsys, report)
             facts |= {"report_bytes": report.stat().st_size, "export_ns": time.monotonic_ns() - began}
             sources, problems = (*exported, report), (*problems, *trouble)
         else:
             sources = (report,) if report is not None else ()
         shutil.rmtree(folder / TEMPORARY, ignore_errors=True)
-        return Harvest(sources, (*problems, *_of_window(plan, can_stop=can_stop)), facts)
+        return Harvest(sources, (*problems, *_problems_of_window(plan, can_stop=can_stop)), facts)
 
 
 def _check_names(names: tuple[str, ...]) -> None:
@@ -262,129 +264,8 @@ def _to_install() -> str:
     return "Install it from https://developer.nvidia.com/nsight-systems/get-started"
 
 
-def _report(folder: Path, nsys: Nsys | None) -> tuple[Path | None, tuple[Problem, ...]]:
-    """The report that nsys left, else its stream imported, else the stream as it is; and what is wrong with it."""
-    report, stream = folder / REPORT, folder / STREAM
-    partial = _rescued(folder)
-    found = next((path for path in (report, report.with_suffix(".qdrep")) if path.is_file()), None)
-    if found is not None:
-        return found, ()
-    if not stream.is_file():
-        return None, (_nothing(folder),)
-    trouble = _import(nsys, stream, report) if nsys is not None else "there is no nsys."
-    cut = (Problem("nsys-ended-early", "nsys ended before its report was complete: its end is missing."),) * partial
-    if not trouble:
-        return report, cut
-    kept = Problem("nsys-stream-only", f"nsys left only its raw stream, {STREAM}, which is kept: {trouble}")
-    return stream, (*cut, kept)
-
-
-def _rescued(folder: Path) -> bool:
-    """Move the stream of an nsys that was ended out of its temporary folder; whether there was one."""
-    temporary = folder / TEMPORARY
-    end = time.monotonic() + _PATIENCE_S
-    while (streams := _streams(temporary)) and time.monotonic() < end and not (folder / REPORT).exists():
-        sizes = [stream.stat().st_size for stream in streams if stream.exists()]
-        time.sleep(0.5)
-        if not _is_busy(streams) and sizes == [stream.stat().st_size for stream in streams if stream.exists()]:
-            break
-    if not streams or (folder / REPORT).exists() or (folder / STREAM).exists():
-        return False
-    streams[-1].replace(folder / STREAM)
-    return True
-
-
-def _streams(temporary: Path) -> list[Path]:
-    return sorted((path for path in temporary.glob("*.qdstrm") if path.is_file()), key=lambda path: path.stat().st_size)
-
-
-def _is_busy(streams: list[Path]) -> bool:
-    """Whether some process still has one of ``streams`` open."""
-    return any(target in streams for target in _open_files())
-
-
-def _open_files() -> Iterator[Path]:
-    for link in Path("/proc").glob("[0-9]*/fd/*"):
-        with contextlib.suppress(OSError):  # the process has just ended, or is somebody else's
-            yield link.readlink()
-
-
-def _import(nsys: Nsys, stream: Path, report: Path) -> str:
-    """Make the report of a stream; why that did not work, else an empty text."""
-    importer = find_importer(nsys.path)
-    if importer is None:
-        return "QdstrmImporter, a part of the nsys package, is missing."
-    command = [str(importer), "-i", str(stream.absolute()), "-o", str(report.absolute())]
-    outcome = run_quietly(command, stream.parent, "nsys import", _silent)
-    if outcome.status == 0 and report.is_file():
-        return ""
-    report.unlink(missing_ok=True)
-    return f"QdstrmImporter says: {outcome.last_words}"
-
-
-def _export(nsys: Nsys, report: Path) -> tuple[tuple[Path, ...], tuple[Problem, ...]]:
-    """The export beside the report: later machines may have no nsys, or one that is too old for it."""
-    folder = nsys.export_type == "parquetdir"
-    output = report.with_name(f"{report.stem}.{'parquetdir' if folder else 'sqlite'}")
-    unfinished = output.with_name(f"{output.name}.tmp")
-    outcome = run_quietly(nsys.export_command(report, unfinished), report.parent, "nsys export", _silent)
-    if outcome.status == 0 and _is_complete(unfinished):
-        _remove(output)  # of an --export of the user
-        unfinished.replace(output)
-        return (output,), ()
-    _remove(unfinished)
-    return (), (_not_exported(report, outcome),)
-
-
-def _is_complete(exported: Path) -> bool:
-    """Whether the export is whole: nsys has been seen to end with 0 and leave half of one; all have texts."""
-    if exported.is_dir():
-        return (exported / "StringIds.parquet").exists()
-    if not exported.exists() or exported.with_name(f"{exported.name}-journal").exists():
-        return False
-    try:
-        with contextlib.closing(sqlite3.connect(f"{exported.absolute().as_uri()}?mode=ro", uri=True)) as database:
-            return bool(database.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'StringIds'").fetchone()[0])
-    except sqlite3.DatabaseError:
-        return False
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    path.unlink(missing_ok=True)
-    path.with_name(f"{path.name}-journal").unlink(missing_ok=True)
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """Progress that is shown to nobody."""
-
-
-def _not_exported(report: Path, outcome: Outcome) -> Problem:
-    fix = f"Try: nsys export --type sqlite {report.name}"
-    return Problem("nsys-not-exported", f"{report.name} cannot be exported: {outcome.last_words}", fix)
-
-
-def _nothing(folder: Path) -> Problem:
-    """Why there is no report, in the words of nsys."""
-    try:
-        lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").replace("\r", "\n").splitlines()
-    except OSError:
-        lines = []
-    words = [line for text in lines if (line := without_paths(text)) and "%" not in line]
-    if any(line.startswith("usage:") for line in words):
-        return Problem(
-            _REFUSED,
-            f"nsys did not start the program: {words[0][:_LAST_LINE]}",
-            "Mend --nsys-args; nsys profile --help lists its flags.",
-        )
-    said = f"It said: {words[-1][:_LAST_LINE]}" if words else "It said nothing: it was probably killed."
-    left = "left no report" if may_have_begun(folder) else "did not start the program, and left no report"
-    return Problem("no-report", f"nsys {left}. {said}", "nsys status --environment says what this machine allows.")
-
-
-def _of_window(plan: Plan, *, can_stop: bool) -> tuple[Problem, ...]:
-    """Where nsys recorded another part of the run than was asked for."""
+def _problems_of_window(plan: Plan, *, can_stop: bool) -> tuple[Problem, ...]:
+    """Problems where nsys recorded another part of the run than the user named."""
     window = plan.window
     if window.duration_s is not None and not can_stop:
         message = "nsys recorded to the end of the program: this nsys, or its --session-new, leaves no way to stop it."

@@ -33,17 +33,17 @@ class Gpus:
 
     Args:
         library: The module ``pynvml``, initialised; ``None`` where there is none.
-        found: The GPUs.
+        devices: The GPUs.
         reason: Why there are none.
     """
 
     library: Any
-    found: tuple[Gpu, ...]
+    devices: tuple[Gpu, ...]
     reason: str = ""
 
     def readings(self) -> Iterator[Reading]:
         """How busy every GPU is, its memory, power, clocks and temperature. What a GPU cannot tell is left out."""
-        for gpu in self.found:
+        for gpu in self.devices:
             for metric, measure in _MEASURES:
                 value = self._value(measure, gpu)
                 if value is not None:
@@ -51,7 +51,7 @@ class Gpus:
 
     def traffic(self) -> Iterator[Reading]:
         """Bytes per second over PCIe; measuring them takes 40 ms for each GPU."""
-        for gpu in self.found:
+        for gpu in self.devices:
             for metric, measure in _TRAFFIC:
                 value = self._value(measure, gpu)
                 if value is not None:
@@ -117,8 +117,8 @@ def find_gpus(visible: str | None = None, library: Any = None) -> Gpus:
         every = [_gpu(nvml, number) for number in range(nvml.nvmlDeviceGetCount())]
     except nvml.NVMLError as error:
         return Gpus(None, (), f"NVML says: {error}")
-    found = tuple(gpu for gpu in every if gpu is not None and _is_visible(gpu, visible))
-    return Gpus(nvml, found, "" if found else "no GPU is visible to the program")
+    devices = tuple(gpu for gpu in every if gpu is not None and _is_visible(gpu, visible))
+    return Gpus(nvml, devices, "" if devices else "no GPU is visible to the program")
 
 
 def _gpu(nvml: Any, number: int) -> Gpu | None:
@@ -151,4 +151,4 @@ def _is_visible(gpu: Gpu, visible: str | None) -> bool:
 
 def gpu_facts(gpus: Gpus) -> Mapping[str, Any]:
     """What is stored of the GPUs: which there are, or why none was measured."""
-    return {"gpus": [gpu.facts() for gpu in gpus.found], "gpu_reason": gpus.reason}
+    return {"gpus": [gpu.facts() for gpu in gpus.devices], "gpu_reason": gpus.reason}

@@ -1,4 +1,4 @@
-"""What the machine offers to a program: cores, memory, the limits of its container, and what it was told of threads.
+"""What the machine offers to a program: cores, memory, the limits of its container, and its settings of threads.
 
 Everything is read from files below ``root``, so that tests can show other machines.
 """
@@ -74,13 +74,13 @@ def cgroup(pid: int | Literal["self"], root: Path = Path("/")) -> Cgroup:
 def _folders(controller: str, groups: Iterable[list[str]], root: Path) -> tuple[Path, ...]:
     """Folders of one controller: its own (version 1), and those that all share (version 2)."""
     mount = root / "sys/fs/cgroup"
-    found: list[Path] = []
+    folders: list[Path] = []
     for _, controllers, path in groups:
         if controller in controllers.split(","):
-            found.extend(_upwards(mount / controller, path))
+            folders.extend(_upwards(mount / controller, path))
         elif not controllers:
-            found.extend(_upwards(mount, path))
-    return tuple(found)
+            folders.extend(_upwards(mount, path))
+    return tuple(folders)
 
 
 def _upwards(mount: Path, path: str) -> Iterator[Path]:
@@ -111,7 +111,7 @@ def _throttled(folder: Path) -> int | None:
 
 
 def machine_settings(pid: int, root: Path = Path("/")) -> dict[str, str]:
-    """What process ``pid`` finds: keys ``machine.*``, and ``env.*`` for what it was told of threads.
+    """What process ``pid`` finds: keys ``machine.*``, and ``env.*`` for its settings of threads.
 
     ``machine.usable_cores`` are those of ``machine.cores`` that the process may run on, ``machine.cpu_limit`` is how
     many cores' worth of time its container allows. What cannot be found out is left out.
@@ -151,16 +151,16 @@ class Topology(NamedTuple):
 def topology(root: Path = Path("/")) -> Topology:
     """How the cores of the machine belong together."""
     folders = list((root / "sys/devices/system/cpu").glob("cpu[0-9]*/topology"))
-    siblings = [found for folder in folders if (found := read_once(folder / "thread_siblings_list"))]
-    sockets = {found for folder in folders if (found := read_once(folder / "physical_package_id"))}
+    siblings = [text for folder in folders if (text := read_once(folder / "thread_siblings_list"))]
+    sockets = {text for folder in folders if (text := read_once(folder / "physical_package_id"))}
     cores = len(set(siblings))
     return Topology(len(sockets) or None, cores or None, max(1, round(len(siblings) / cores)) if cores else None)
 
 
 def total_memory(root: Path = Path("/")) -> int | None:
     """Memory of the machine, in bytes."""
-    found = re.search(rb"^MemTotal:\s+(\d+) kB", read_once(root / "proc/meminfo") or b"", re.MULTILINE)
-    return int(found[1]) * 1024 if found else None
+    match = re.search(rb"^MemTotal:\s+(\d+) kB", read_once(root / "proc/meminfo") or b"", re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
 
 
 _FEATURES = ("amx_bf16", "avx512_bf16", "avx512f", "avx2")
@@ -179,8 +179,8 @@ def _processor_features(root: Path) -> str:
 
 def _of_processor(key: str, root: Path) -> str:
     text = (read_once(root / "proc/cpuinfo") or b"").decode("utf-8", "replace")
-    found = re.search(rf"^{key}\s*:\s*(.*)$", text, re.MULTILINE)
-    return found[1].strip() if found else ""
+    match = re.search(rf"^{key}\s*:\s*(.*)$", text, re.MULTILINE)
+    return match[1].strip() if match else ""
 
 
 def environment(pid: int, root: Path = Path("/")) -> dict[str, str]:

@@ -232,8 +232,8 @@ class ProcessTree:
         if self.root in new:
             self._adopt(self.root)
         parents = {pid: parent for pid in new if pid != self.root and (parent := self._parent(pid)) is not None}
-        while found := [pid for pid, parent in parents.items() if parent in self.members]:
-            for pid in found:
+        while children := [pid for pid, parent in parents.items() if parent in self.members]:
+            for pid in children:
                 del parents[pid]
                 self._adopt(pid)
 
@@ -241,11 +241,11 @@ class ProcessTree:
         """Find processes that the main threads of members have started, and those of these in turn."""
         fresh = list(self.members.values())
         while fresh:
-            found = {pid for process in fresh for pid in _children(process)} - self.members.keys()
-            for pid in found:
+            children = {pid for process in fresh for pid in _children(process)} - self.members.keys()
+            for pid in children:
                 self._known.add(pid)
                 self._adopt(pid)
-            fresh = [self.members[pid] for pid in found if pid in self.members]
+            fresh = [self.members[pid] for pid in children if pid in self.members]
 
     def update(self, now_ns: int) -> None:
         """Read every member again, at time ``now_ns``, and drop those that are gone."""
@@ -275,11 +275,11 @@ class ProcessTree:
 
     def _above(self, pid: int) -> set[int]:
         """Members from the parent of ``pid`` up; none where ``pid`` is no member."""
-        found: set[int] = set()
+        ancestors: set[int] = set()
         while pid in self.members and self.members[pid].stat.parent in self.members:
             pid = self.members[pid].stat.parent
-            found.add(pid)
-        return found
+            ancestors.add(pid)
+        return ancestors
 
     @property
     def has_ended(self) -> bool:

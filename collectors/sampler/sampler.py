@@ -72,10 +72,10 @@ class Sampler:
             CoresProbe(slow_ns, groups),
         )
         gpus = (GpuProbe(self._period_ns, self._gpus), TrafficProbe(slow_ns, self._gpus))
-        return (*every, *gpus) if self._gpus.found else every
+        return (*every, *gpus) if self._gpus.devices else every
 
     def run(self) -> None:
-        """Sample until told to stop, or nothing of the program is left."""
+        """Sample until SIGTERM, or until nothing of the program is left."""
         flushed_ns, took_ns = self._began_ns, 0
         self._writer.describe(self._description("recording"))
         next_ns = self._began_ns
@@ -89,7 +89,7 @@ class Sampler:
                 self._writer.flush(self._description("recording"))
                 flushed_ns, took_ns = now_ns, time.thread_time_ns() - took_ns
             next_ns = self._next(next_ns)
-            if _told_to_stop((next_ns - time.monotonic_ns()) / SECOND_NS):
+            if _is_stopped_within((next_ns - time.monotonic_ns()) / SECOND_NS):
                 self._sample()
                 break
         self._writer.flush(self._description("ended"))
@@ -133,10 +133,10 @@ def flush_pause(ran_ns: int, took_ns: int) -> int:
     return max(min(max(FLUSH_NS[0], ran_ns // 8), FLUSH_NS[1]), int(took_ns / FLUSH_SHARE))
 
 
-def _told_to_stop(seconds: float) -> bool:
-    """Wait, and say whether SIGTERM came meanwhile: it is blocked, so that it interrupts nothing else.
+def _is_stopped_within(seconds: float) -> bool:
+    """Wait, and return whether SIGTERM came meanwhile: it is blocked, so that it interrupts nothing else.
 
     Stopped and continued past the time, Python returns a signal that never came.
     """
-    found = signal.sigtimedwait({signal.SIGTERM}, max(seconds, 0.0))
-    return found is not None and found.si_signo == signal.SIGTERM
+    received = signal.sigtimedwait({signal.SIGTERM}, max(seconds, 0.0))
+    return received is not None and received.si_signo == signal.SIGTERM

@@ -71,16 +71,16 @@ class ThreadClocks:
 
     def read(self, processes: Iterable[Process]) -> dict[int, Clocks]:
         """The clocks by thread id; empty where the kernel keeps none."""
-        found: dict[int, Clocks] = {}
+        clocks: dict[int, Clocks] = {}
         alive = {process.pid: process for process in processes}
         for pid in self._files.keys() - alive.keys():
             _close(self._files.pop(pid).values())
         for pid, process in alive.items():
             own = self._files.setdefault(pid, {})
-            found |= self._kept(own)
+            clocks |= self._kept(own)
             if len(own) != process.stat.threads:
-                found |= self._appeared(pid, own)
-        return found
+                clocks |= self._appeared(pid, own)
+        return clocks
 
     def close(self) -> None:
         """Let go of all files."""
@@ -90,7 +90,7 @@ class ThreadClocks:
 
     def _kept(self, own: dict[int, int]) -> dict[int, Clocks]:
         """Those of threads whose files are open; what has ended is let go of."""
-        found = {}
+        by_thread = {}
         for thread, descriptor in list(own.items()):
             try:
                 clocks = parse_clocks(os.pread(descriptor, _BYTES, 0))
@@ -98,34 +98,34 @@ class ThreadClocks:
                 os.close(own.pop(thread))
                 continue
             if clocks is not None:
-                found[thread] = clocks
-        return found
+                by_thread[thread] = clocks
+        return by_thread
 
     def _appeared(self, pid: int, own: dict[int, int]) -> dict[int, Clocks]:
         """Those of other threads, whose files are kept open from now on, as far as that is allowed."""
-        folder, found = f"{self.proc}/{pid}/task", {}
+        folder, by_thread = f"{self.proc}/{pid}/task", {}
         for thread in _listed(folder) - own.keys():
             path = f"{folder}/{thread}/schedstat"
             clocks = parse_clocks(read_once(path) or b"")
             if clocks is None:
                 continue
-            found[thread] = clocks
+            by_thread[thread] = clocks
             if sum(map(len, self._files.values())) < self.most:
                 with contextlib.suppress(OSError):
                     own[thread] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        return found
+        return by_thread
 
 
 def read_switches(processes: Iterable[Process], proc: Path = Path("/proc")) -> dict[int, Switches]:
     """How often every thread of ``processes`` was switched, by thread id."""
-    found = {}
+    switches = {}
     for process in processes:
         folder = f"{proc}/{process.pid}/task"
         for thread in _listed(folder):
             status = read_once(f"{folder}/{thread}/status")
             if status:
-                found[thread] = parse_switches(status)
-    return found
+                switches[thread] = parse_switches(status)
+    return switches
 
 
 def _listed(folder: str) -> set[int]:

@@ -1,7 +1,7 @@
 """Hooks inside the profiled program: they count its steps and start and stop profilers around some of them.
 
 ====================  ==================================================================================================
-``config``            what was asked for: the file that TRACEVIZ_INJECT names
+``config``            the settings: the file that TRACEVIZ_INJECT names
 ``process``           which process of the program trains; only that one records
 ``hooks``             run a function once a module has been imported by the program
 ``steps``             the one step clock; ``keras_steps``, ``tf_iterators``, ``jax_calls``, ``torch_steps`` tell it
@@ -9,7 +9,7 @@
 ``frameworks``        which of the imported frameworks is at work, and with how many threads
 ``recorder``          a profiler's window on the clock; ``tensorflow_profiler``, ``jax_profiler``, ``torch_profiler``
 ``ending``            save at exit, at SIGTERM, at ``os._exit``
-``status``            what is told to the outside: status.json, problems.jsonl
+``status``            what others can read of it: status.json, problems.jsonl
 ====================  ==================================================================================================
 
 Standard library only, syntax of Python 3.9. Modules that are only needed once a framework was imported are imported
@@ -56,8 +56,8 @@ def _install_all(path: str) -> None:
 
     settings = config.load(path)
     process.watch_forks()
-    wanted = [RECORDERS[name] for name in settings.collectors if name in RECORDERS]
-    for module in (*STEP_SOURCES, *wanted) if wanted else ():
+    recorders = [RECORDERS[name] for name in settings.collectors if name in RECORDERS]
+    for module in (*STEP_SOURCES, *recorders) if recorders else ():
         status.guarded(_install_one)(module, settings)
 
 

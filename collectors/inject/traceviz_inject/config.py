@@ -1,4 +1,4 @@
-"""What was asked for: the file that the variable TRACEVIZ_INJECT names, written before the program started."""
+"""The settings: the file that the variable TRACEVIZ_INJECT names, written before the program started."""
 
 from __future__ import annotations
 
@@ -86,17 +86,17 @@ def load(path: str) -> Settings:
         ValueError: It is not JSON.
     """
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 pathlib costs start-up time
-        told = json.load(file)
-    window = told.get("window") or {}
+        document = json.load(file)
+    window = document.get("window") or {}
     return Settings(
         folder=os.path.join(os.path.dirname(os.path.abspath(path)), "raw"),  # noqa: PTH100, PTH118, PTH120
-        collectors=tuple(told.get("collectors") or ()),
+        collectors=tuple(document.get("collectors") or ()),
         window=Window(
             first_step=int(window.get("first_step") or 0),
             steps=window.get("steps"),
             delay_s=window.get("delay_s"),
             duration_s=window.get("duration_s"),
         ),
-        device_tracer=told.get("device_tracer"),
-        options=told.get("options"),
+        device_tracer=document.get("device_tracer"),
+        options=document.get("options"),
     )

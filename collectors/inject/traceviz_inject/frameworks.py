@@ -1,7 +1,7 @@
-"""What is known of the frameworks in this process: which of them is at work, and with how many threads.
+"""The frameworks in this process: which of them is at work, and with how many threads.
 
-Programs import frameworks that they do not use: Keras imports JAX for its sharding, TensorBoard imports TensorFlow. A
-question here must never make one of them choose devices or start threads: it is only asked what it has already done.
+Programs import frameworks that they do not use: Keras imports JAX for its sharding, TensorBoard imports TensorFlow.
+Nothing here may make one of them choose devices or start threads: only what it has already done is looked at.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ def when_imported(module: str, hook: Hook) -> None:
 
     Args:
         module: Full name of a module.
-        hook: Called with the module; a failure of it is said and does not reach the program. What it patches it must
-            mark (see :func:`replace`), because a reload calls it again.
+        hook: Called with the module; a failure of it is reported and does not reach the program. What it patches it
+            must mark (see :func:`replace`), because a reload calls it again.
     """
     _stand_first()
     hooks = _waiting.setdefault(module, [])
@@ -85,14 +85,14 @@ class _Finder:
             _prepare()
         if name not in _waiting:
             return None
-        spec = _found_by_the_others(name, path, target)
+        spec = _find_by_others(name, path, target)
         if spec is None or not hasattr(spec.loader, "exec_module"):
             return spec
         spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
         return spec
 
 
-def _found_by_the_others(name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
+def _find_by_others(name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
     for finder in list(sys.meta_path):
         if finder is _FINDER or not hasattr(finder, "find_spec"):
             continue

@@ -75,7 +75,7 @@ IN_FLIGHT = InFlight()
 
 def _smallest_array(result: Any) -> Any:
     arrays = [leaf for leaf in sys.modules["jax"].tree_util.tree_leaves(result) if hasattr(leaf, "block_until_ready")]
-    return min((one for one in arrays if not one.is_deleted()), key=lambda array: array.size, default=None)
+    return min((array for array in arrays if not array.is_deleted()), key=lambda array: array.size, default=None)
 
 
 def install(settings: Settings) -> None:  # noqa: ARG001 all step sources have one signature

@@ -275,7 +275,7 @@ def attach_once(profiler: type[Profiler], settings: Settings) -> None:
 
     Args:
         profiler: Made from the settings and the framework's module.
-        settings: What was asked for.
+        settings: Which part of the run to record, and where to.
     """
     attached: list[tuple[Profiler, Recorder]] = []
 

@@ -1,4 +1,4 @@
-"""What is told to the outside: a line on stderr at most, ``status.json`` and ``problems.jsonl`` in a process's folder.
+"""What a process says of its recording: one line on stderr, and ``status.json`` and ``problems.jsonl`` in its folder.
 
 Nothing here ever raises: a full disk or a folder that vanished must not break the program.
 """

@@ -46,7 +46,7 @@ _TOKENS: weakref.WeakKeyDictionary[Any, Token] = weakref.WeakKeyDictionary()
 
 
 class Loop:
-    """What was seen of the loop so far, and what that means for the clock."""
+    """What has been seen of the loop, and what that means for the clock."""
 
     def __init__(self) -> None:
         self._optimizers = Leader()

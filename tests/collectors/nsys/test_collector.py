@@ -14,8 +14,9 @@ from traceviz import nsys_program
 from traceviz.collectors import registry
 from traceviz.collectors.base import Plan, Window
 from traceviz.collectors.frameworks.nvtx import NvtxCollector
-from traceviz.collectors.nsys.collector import LOG, REPORT, STREAM, TEMPORARY, NsysCollector, profile_flags
+from traceviz.collectors.nsys.collector import NsysCollector, profile_flags
 from traceviz.collectors.nsys.flags import given
+from traceviz.collectors.nsys.report import LOG, REPORT, STREAM, TEMPORARY
 from traceviz.collectors.nsys.window import session_of, stop_after
 from traceviz.collectors.program.signals import watched_signals
 from traceviz.collectors.run.plan import CollectOptions

@@ -76,7 +76,7 @@ def test_every_gpu_is_measured_as_far_as_it_tells():
         "GPU temperature": 61.0,
     }
     assert "GPU power" not in readings(gpus, 1)
-    assert [gpu.facts()["name"] for gpu in gpus.found] == ["H100", "H200"]
+    assert [gpu.facts()["name"] for gpu in gpus.devices] == ["H100", "H200"]
 
 
 def test_traffic_is_in_bytes_per_second():
@@ -90,7 +90,7 @@ def test_traffic_is_in_bytes_per_second():
 )
 def test_only_gpus_that_the_program_sees_are_measured(visible, numbers):
     gpus = find_gpus(visible, FakeNvml())
-    assert [gpu.number for gpu in gpus.found] == numbers
+    assert [gpu.number for gpu in gpus.devices] == numbers
     assert bool(gpus.reason) == (not numbers)
 
 
@@ -116,5 +116,5 @@ def test_the_control_device_alone_is_no_gpu(tmp_path, monkeypatch, file, there):
 
 def test_a_driver_that_is_not_loaded_is_a_reason_and_no_error():
     gpus = find_gpus(library=FakeNvml(broken=True))
-    assert (gpus.found, gpus.reason) == ((), "NVML says: Driver Not Loaded")
+    assert (gpus.devices, gpus.reason) == ((), "NVML says: Driver Not Loaded")
     gpus.close()

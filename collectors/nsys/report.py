@@ -1,0 +1,144 @@
+"""What nsys left: its report, else the stream of an nsys that was ended, imported here; and the report exported."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from traceviz.collectors.base import Problem
+from traceviz.collectors.program.wrapped import may_have_begun
+from traceviz.nsys_program import Nsys, Outcome, find_importer, run_quietly, without_paths
+
+REPORT, STREAM, LOG, TEMPORARY = "report.nsys-rep", "report.qdstrm", "nsys.log", "tmp"
+
+REFUSED = "nsys-refused"
+"""Code of the problem that nsys did not take its flags: another try would end alike."""
+
+_PATIENCE_S = 10.0
+"""An nsys that was killed leaves a helper that may still write the report."""
+_LAST_LINE = 300
+
+
+def find_report(folder: Path, nsys: Nsys | None) -> tuple[Path | None, tuple[Problem, ...]]:
+    """The report that nsys left, else its stream imported, else the stream itself; and what is wrong with it."""
+    report, stream = folder / REPORT, folder / STREAM
+    partial = _rescue_stream(folder)
+    complete = next((path for path in (report, report.with_suffix(".qdrep")) if path.is_file()), None)
+    if complete is not None:
+        return complete, ()
+    if not stream.is_file():
+        return None, (explain_no_report(folder),)
+    trouble = _import(nsys, stream, report) if nsys is not None else "there is no nsys."
+    cut = (Problem("nsys-ended-early", "nsys ended before its report was complete: its end is missing."),) * partial
+    if not trouble:
+        return report, cut
+    kept = Problem("nsys-stream-only", f"nsys left only its raw stream, {STREAM}, which is kept: {trouble}")
+    return stream, (*cut, kept)
+
+
+def _rescue_stream(folder: Path) -> bool:
+    """Move the stream of an nsys that was ended out of its temporary folder; return whether there was one."""
+    temporary = folder / TEMPORARY
+    end = time.monotonic() + _PATIENCE_S
+    while (streams := _streams(temporary)) and time.monotonic() < end and not (folder / REPORT).exists():
+        sizes = [stream.stat().st_size for stream in streams if stream.exists()]
+        time.sleep(0.5)
+        if not _is_busy(streams) and sizes == [stream.stat().st_size for stream in streams if stream.exists()]:
+            break
+    if not streams or (folder / REPORT).exists() or (folder / STREAM).exists():
+        return False
+    streams[-1].replace(folder / STREAM)
+    return True
+
+
+def _streams(temporary: Path) -> list[Path]:
+    return sorted((path for path in temporary.glob("*.qdstrm") if path.is_file()), key=lambda path: path.stat().st_size)
+
+
+def _is_busy(streams: list[Path]) -> bool:
+    """Whether some process still has one of ``streams`` open."""
+    return any(target in streams for target in _open_files())
+
+
+def _open_files() -> Iterator[Path]:
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):  # the process has just ended, or is somebody else's
+            yield link.readlink()
+
+
+def _import(nsys: Nsys, stream: Path, report: Path) -> str:
+    """Make the report of a stream; return why that failed, else an empty text."""
+    importer = find_importer(nsys.path)
+    if importer is None:
+        return "QdstrmImporter, a part of the nsys package, is missing."
+    command = [str(importer), "-i", str(stream.absolute()), "-o", str(report.absolute())]
+    outcome = run_quietly(command, stream.parent, "nsys import", _silent)
+    if outcome.status == 0 and report.is_file():
+        return ""
+    report.unlink(missing_ok=True)
+    return f"QdstrmImporter says: {outcome.last_words}"
+
+
+def export_report(nsys: Nsys, report: Path) -> tuple[tuple[Path, ...], tuple[Problem, ...]]:
+    """The export beside the report: later machines may have no nsys, or one that is too old for it."""
+    folder = nsys.export_type == "parquetdir"
+    output = report.with_name(f"{report.stem}.{'parquetdir' if folder else 'sqlite'}")
+    unfinished = output.with_name(f"{output.name}.tmp")
+    outcome = run_quietly(nsys.export_command(report, unfinished), report.parent, "nsys export", _silent)
+    if outcome.status == 0 and _is_complete(unfinished):
+        _remove(output)  # of an --export of the user
+        unfinished.replace(output)
+        return (output,), ()
+    _remove(unfinished)
+    return (), (_not_exported(report, outcome),)
+
+
+def _is_complete(exported: Path) -> bool:
+    """Whether the export is whole: nsys has been seen to end with 0 and leave half of one. All have texts."""
+    if exported.is_dir():
+        return (exported / "StringIds.parquet").exists()
+    if not exported.exists() or exported.with_name(f"{exported.name}-journal").exists():
+        return False
+    try:
+        with contextlib.closing(sqlite3.connect(f"{exported.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            return bool(database.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'StringIds'").fetchone()[0])
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    path.unlink(missing_ok=True)
+    path.with_name(f"{path.name}-journal").unlink(missing_ok=True)
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Show no progress: the program has the terminal."""
+
+
+def _not_exported(report: Path, outcome: Outcome) -> Problem:
+    fix = f"Try: nsys export --type sqlite {report.name}"
+    return Problem("nsys-not-exported", f"{report.name} cannot be exported: {outcome.last_words}", fix)
+
+
+def explain_no_report(folder: Path) -> Problem:
+    """Why there is no report, in the words of nsys."""
+    try:
+        lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").replace("\r", "\n").splitlines()
+    except OSError:
+        lines = []
+    messages = [line for text in lines if (line := without_paths(text)) and "%" not in line]
+    if any(line.startswith("usage:") for line in messages):
+        return Problem(
+            REFUSED,
+            f"nsys did not start the program: {messages[0][:_LAST_LINE]}",
+            "Mend --nsys-args; nsys profile --help lists its flags.",
+        )
+    message = f"It said: {messages[-1][:_LAST_LINE]}" if messages else "It said nothing: it was probably killed."
+    left = "left no report" if may_have_begun(folder) else "did not start the program, and left no report"
+    return Problem("no-report", f"nsys {left}. {message}", "nsys status --environment says what this machine allows.")

@@ -22,7 +22,7 @@ class Contention:
     """Launch time of steady steps and how much of it passes while input is prepared; over all ranks.
 
     Args:
-        launch_ns: No device works, a launch call runs or launched work has not begun.
+        launch_ns: Time in which no device works and a launch call runs, or launched work has not begun.
         contended_ns: The part of it in which the input pipeline is busy.
         pipeline_ns: Time in which the input pipeline is busy on any thread.
         step_ns: Steady step time.
@@ -41,8 +41,8 @@ class LaunchContentionAnalysis(Analysis[Contention]):
     """Overlay of kernel launching and input preparation.
 
     Args:
-        launch_share: From this share of steady step time on that passes in launching while input is prepared, launches
-            are held up.
+        launch_share: Launches are held up if launching while input is prepared takes at least this share of steady
+            step time.
     """
 
     slug: ClassVar[str] = "launch_contention"
@@ -61,14 +61,16 @@ class LaunchContentionAnalysis(Analysis[Contention]):
             return self.skipped("the trace shows no input pipeline (tf.data)")
         if not steady_time(trace):
             return self.skipped("no steady steps were found")
-        launch = contended = preparing = step = 0
+        launch_ns = contended_ns = pipeline_ns = step_ns = 0
         for process, window in steady_time(trace).items():
             busy = intervals(pipeline.filter(pl.col("process_id") == process)).intersect(window)
             launching = host_classes(trace)[process].sets["kernel_launch"].intersect(window)
-            launch, contended = launch + launching.total, contended + launching.intersect(busy).total
-            preparing, step = preparing + busy.total, step + window.total
+            launch_ns += launching.total
+            contended_ns += launching.intersect(busy).total
+            pipeline_ns += busy.total
+            step_ns += window.total
         names = trace.frame("threads", "name")["name"].drop_nulls()
-        return Contention(launch, contended, preparing, step, bool(names.str.contains(PRIVATE).any()))
+        return Contention(launch_ns, contended_ns, pipeline_ns, step_ns, bool(names.str.contains(PRIVATE).any()))
 
     def judge(self, result: Contention) -> tuple[Finding, ...]:
         """Launches that are held up while input is prepared."""

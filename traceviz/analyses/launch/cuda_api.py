@@ -42,7 +42,7 @@ class ApiShares:
     """Calls by name and by thread, with the time that findings weigh.
 
     Args:
-        by_name: One row per (name, domain), largest first.
+        by_name: One row per (name, domain), the largest total first.
         by_thread: One row per (process, thread).
         in_steps: Calls that begin in steady steps, by name and domain.
         nested_ns: Driver calls that ran inside a runtime call of the same thread: counted in both domains.
@@ -69,7 +69,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
     """Time per CUDA API function.
 
     Args:
-        min_share: Exposed steady time from this share of the judged time on is a finding.
+        min_share: Exposed steady time is a finding from this share of the judged time on.
         fold_below: Rows below this share of API time fold into "other" in pictures, never in data.
     """
 
@@ -109,14 +109,14 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         """Allocation, stream creation and synchronisation in steady steps that leave the device idle."""
         if not result.steps:
             return ()
-        found = [
+        findings = (
             self._of_kind(result, "TV301", "allocation", "Memory is allocated or freed"),
             self._of_kind(result, "TV304", "stream", "Streams are created or destroyed"),
-            self._sync(result),
-        ]
-        return tuple(item for item in found if item is not None)
+            self._waits(result),
+        )
+        return tuple(finding for finding in findings if finding is not None)
 
-    def _of_kind(self, result: ApiShares, code: str, kind: ApiKind, what: str) -> Finding | None:
+    def _of_kind(self, result: ApiShares, code: str, kind: ApiKind, event: str) -> Finding | None:
         names = {name: entry for name, entry in result.steady_exposed.items() if api_kind(name) == kind}
         cost = sum(exposed for _, exposed in names.values())
         if not names or cost < self.min_share * result.judged_ns:
@@ -124,7 +124,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         calls = sum(count for count, _ in names.values())
         worst = max(names, key=lambda name: names[name][1])
         message = (
-            f"{what} {calls / result.steps:.1f} times per steady step, and the device is idle for "
+            f"{event} {calls / result.steps:.1f} times per steady step, and the device is idle for "
             f"{format_ns(cost)} of it ({format_ratio(cost / result.judged_ns)} of the {result.judged_words})."
         )
         evidence = (
@@ -134,7 +134,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         )
         return finding(code, message, evidence, cost, result.judged_ns, result.judged_words)
 
-    def _sync(self, result: ApiShares) -> Finding | None:
+    def _waits(self, result: ApiShares) -> Finding | None:
         waits, cost = result.waits, result.waits.exposed_ns
         if not waits.calls or cost < self.min_share * result.judged_ns:
             return None
@@ -151,9 +151,11 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             Fact("worst", "largest", waits.worst),
             *(Fact("cause", "operation that waits", cause) for cause in causes[:1]),
         )
-        own = advice_for(waits.causes)
-        advice = (*own, *(line for line in rule("TV203").advice if not own or line != READ_RARELY))
-        return finding("TV203", message, evidence, cost, result.judged_ns, result.judged_words, advice=advice)
+        specific = advice_for(waits.causes)
+        general = (line for line in rule("TV203").advice if not specific or line != READ_RARELY)
+        return finding(
+            "TV203", message, evidence, cost, result.judged_ns, result.judged_words, advice=(*specific, *general)
+        )
 
     def describe(self, result: ApiShares) -> Section:
         """The table of functions, and threads for machines."""
@@ -222,18 +224,18 @@ def _with_parts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _idle_of_user(trace: TraceView, process: int) -> IntervalSet:
-    """Idle time of the devices of a process; none where it uses no device, since then nothing waits for it."""
+    """Idle time of the devices of a process; none where it uses no device, since no device waits for it."""
     return trace.idle_of(process) if process in trace.rank_busy else IntervalSet.empty()
 
 
 def _first_steady(trace: TraceView, process: int) -> int:
-    """Begin of the first steady step of a process; where it has none, of any."""
+    """Begin of the first steady step of a process; where it has none, that of any process."""
     firsts = {rank: int(window.starts[0]) for rank, window in steady_time(trace).items()}
     return firsts.get(process, min(firsts.values()))
 
 
 def _by_name(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:
-    """Statistics per function. The share of wall time is that of an average thread among those that call it."""
+    """Statistics per function. Its share of wall time is that of the average thread that calls it."""
     keys = ("name", "domain")
     parts = [_sum_or_unknown(calls[name]) for name in ("startup_ns", "steady_ns", "exposed_ns")]
     threads = pl.col("thread_id").n_unique().cast(pl.Int64).alias("threads")  # 32 bits are few for threads × time
@@ -276,22 +278,22 @@ def _nested(calls: pl.DataFrame) -> int:
 
 
 JUDGED_KINDS: tuple[ApiKind, ...] = ("allocation", "stream")
-"""What findings look at."""
+"""Kinds of calls that findings are about."""
 
 
 def _steady_exposed(trace: TraceView) -> dict[str, tuple[int, int]]:
     """Calls of :data:`JUDGED_KINDS` in steady steps and their exposed nanoseconds there, by name."""
     calls = trace.api_calls(*JUDGED_KINDS)
-    found: dict[str, tuple[int, int]] = {}
+    sums: dict[str, tuple[int, int]] = {}
     for part in calls.partition_by("process_id", "name"):
         process, name = int(part["process_id"][0]), str(part["name"][0])
         window = steady_time(trace).get(process, IntervalSet.empty())
         count = int(np.count_nonzero(window.overlap(*bounds(part))))
         exposed = int(_idle_of_user(trace, process).intersect(window).overlap(*bounds(part)).sum())
         if count:
-            before = found.get(name, (0, 0))
-            found[name] = (before[0] + count, before[1] + exposed)
-    return found
+            before = sums.get(name, (0, 0))
+            sums[name] = (before[0] + count, before[1] + exposed)
+    return sums
 
 
 def _threads(by_thread: pl.DataFrame) -> Grid:

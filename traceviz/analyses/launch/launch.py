@@ -1,4 +1,4 @@
-"""The launch path: what a launch costs the host, how long the work then waits, and how long it runs.
+"""The launch path: the time that a launch costs the host, how long the work then waits, and how long it runs.
 
 ::
 
@@ -37,7 +37,7 @@ class LaunchTimes:
         overall: All launches, one row of the columns of ``by_name``.
         by_name: One row per API function, the largest total first.
         kernels: Kernels in the capture.
-        without_call: Kernels of which the capture has no launch call.
+        without_call: Kernels whose launch call is not in the capture.
         per_step: Launch calls per steady step; ``None`` where no steps were found.
     """
 
@@ -67,7 +67,7 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
         overall = _aggregate(launches.with_columns(pl.lit("all").alias("name")), kernels)
         without_call = kernels.height - int(overall["kernels"].sum())
         return LaunchTimes(
-            overall, _aggregate(launches, kernels), kernels.height, without_call, _per_step(trace, calls)
+            overall, _aggregate(launches, kernels), kernels.height, without_call, _calls_per_step(trace, calls)
         )
 
     def describe(self, result: LaunchTimes) -> Section:
@@ -135,7 +135,7 @@ def _aggregate(launches: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     return both.sort("total_ns", "name", descending=[True, False])
 
 
-def _per_step(trace: TraceView, calls: pl.DataFrame) -> float | None:
+def _calls_per_step(trace: TraceView, calls: pl.DataFrame) -> float | None:
     steps = training_steps(trace).steady.height
     if not steps:
         return None
@@ -146,16 +146,16 @@ def _per_step(trace: TraceView, calls: pl.DataFrame) -> float | None:
 
 
 def _facts(result: LaunchTimes) -> tuple[Fact, ...]:
-    found = result.overall.row(0, named=True)
+    launches = result.overall.row(0, named=True)
     return (
-        Fact("launches", "launch calls", found["calls"], "count"),
-        Fact("api_ns", "time in launch calls", found["total_ns"], "ns"),
-        Fact("queue_median_ns", "median queue delay", found["queue_median_ns"], "ns"),
-        Fact("queue_p95_ns", "queue delay, 95 %", found["queue_p95_ns"], "ns"),
-        Fact("queued", "queued launches", found["queued"], "count"),
-        Fact("api_median_ns", "median launch call", found["api_median_ns"], "ns"),
-        Fact("api_p95_ns", "launch call, 95 %", found["api_p95_ns"], "ns"),
-        Fact("kernel_median_ns", "median kernel", found["kernel_median_ns"], "ns"),
+        Fact("launches", "launch calls", launches["calls"], "count"),
+        Fact("api_ns", "time in launch calls", launches["total_ns"], "ns"),
+        Fact("queue_median_ns", "median queue delay", launches["queue_median_ns"], "ns"),
+        Fact("queue_p95_ns", "queue delay, 95 %", launches["queue_p95_ns"], "ns"),
+        Fact("queued", "queued launches", launches["queued"], "count"),
+        Fact("api_median_ns", "median launch call", launches["api_median_ns"], "ns"),
+        Fact("api_p95_ns", "launch call, 95 %", launches["api_p95_ns"], "ns"),
+        Fact("kernel_median_ns", "median kernel", launches["kernel_median_ns"], "ns"),
         Fact("launches_per_step", "launches per step", result.per_step, "number"),
         Fact("kernels_without_launch", "kernels without call", result.without_call, "count"),
     )

@@ -1,9 +1,9 @@
-"""Where the host waits for the device, what that costs, and which operation of the framework waited.
+"""Calls in which the host waits for the device, their cost, and the operation of the framework that waited.
 
-A wait for a busy device costs nothing in itself. What it costs is the gap after it: the device has finished, the
-host wakes up and only then prepares new work. Without the wait the host could have prepared it meanwhile, so at
-most as much of a gap can be won as the calls that return within it had waited, and nothing of what is spent
-waiting for input or in blocking copies::
+A wait for a busy device costs nothing in itself. The gap after it does: the device has finished, the host wakes up
+and only then prepares new work. Without the wait the host could have prepared it meanwhile. So a gap can shrink by at
+most the time that the calls returning within it had waited, and not by the time spent waiting for input or in blocking
+copies::
 
     device  |####kernel####|.........gap.........|###
     host       |---sync-----|  prepare  | launch |        cost = min(gap, sync)
@@ -32,10 +32,10 @@ class HostWaits:
 
     Args:
         calls: Number of calls that waited.
-        worst: Function after whose calls devices were idle longest; of several, the one that was called most often.
+        worst: Function after whose calls devices were idle longest; on a tie, the one called most often.
         exposed_ns: Idle time that the waits of judged time cost.
-        causes: Outermost operation of the framework around the calls, with what they cost, the largest first; without
-            rows where none was recorded. Columns ``op, exposed_ns``.
+        causes: ``op, exposed_ns``: outermost operations of the framework around the calls, with the cost of the calls,
+            the largest first; no rows where no operation was recorded.
     """
 
     calls: int
@@ -48,36 +48,33 @@ def waiting_calls(trace: TraceView) -> pl.DataFrame:
     """Calls that return only when a device has done its work: rows of :meth:`TraceView.api_calls`.
 
     Besides those that synchronise, these are asynchronous copies to pageable host memory: the driver copies through
-    memory of its own, and returns when the data has arrived. What ``tensor.item()`` waits for is often such a copy.
+    memory of its own and returns when the data has arrived. ``tensor.item()`` often waits for such a copy.
     """
-    return pl.concat([trace.api_calls("synchronisation"), _copies_to_pageable(trace)])
-
-
-def _copies_to_pageable(trace: TraceView) -> pl.DataFrame:
     copies = trace.frame("memcpy", *_KEY, "kind", "dst_memory").drop_nulls("correlation_id")
-    waited_for = copies.filter((pl.col("kind") == "d2h") & (pl.col("dst_memory") == "pageable"))
-    return trace.api_calls("async_copy").join(waited_for, on=_KEY, how="semi")
+    to_pageable = copies.filter((pl.col("kind") == "d2h") & (pl.col("dst_memory") == "pageable"))
+    waiting_copies = trace.api_calls("async_copy").join(to_pageable, on=_KEY, how="semi")
+    return pl.concat([trace.api_calls("synchronisation"), waiting_copies])
 
 
 def host_waits(trace: TraceView) -> HostWaits:
     """Measure the waits of every process that uses a device."""
     calls, blocking = waiting_calls(trace), trace.api_calls("blocking_copy")
     count = 0
-    found = []
+    parts = []
     for rank in trace.rank_busy:
         own = calls.filter(pl.col("process_id") == rank).sort("end_ns", "start_ns")
         steady = steady_time(trace).get(rank, IntervalSet.empty())
         count += int(np.count_nonzero(steady.overlap(*bounds(own))))
-        copies = intervals(blocking.filter(pl.col("process_id") == rank))  # their own rule speaks of these
+        copies = intervals(blocking.filter(pl.col("process_id") == rank))  # these have a rule of their own
         other = host_classes(trace)[rank].input_wait.union(copies)
         gaps = trace.idle_of(rank).intersect(judged_time(trace, rank))
-        found.append(own.with_columns(pl.Series("exposed_ns", _exposed_by(own, gaps, other), dtype=pl.Int64)))
-    every = pl.concat(found) if found else calls.with_columns(pl.lit(0, pl.Int64).alias("exposed_ns"))
-    return HostWaits(count, _worst(every), int(every["exposed_ns"].sum()), _causes(trace, every))
+        parts.append(own.with_columns(pl.Series("exposed_ns", _exposed_by(own, gaps, other), dtype=pl.Int64)))
+    waits = pl.concat(parts) if parts else calls.with_columns(pl.lit(0, pl.Int64).alias("exposed_ns"))
+    return HostWaits(count, _worst(waits), int(waits["exposed_ns"].sum()), _causes(trace, waits))
 
 
 def _exposed_by(calls: pl.DataFrame, gaps: IntervalSet, other: IntervalSet) -> Array:
-    """What each of ``calls`` (sorted by end) costs: a gap is put down to the last call that returns within it."""
+    """Cost of each of ``calls`` (sorted by end): a gap is attributed to the last call that returns within it."""
     cost = np.zeros(calls.height, dtype=np.int64)
     if not calls.height or not len(gaps):
         return cost
@@ -105,14 +102,16 @@ def _causes(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
     operations = trace.host_ops("op").filter(pl.col("thread_id").is_in(threads))
     outer = outermost(operations.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True]))
     parts = parts_by(outer, "thread_id") if outer.height else {}
-    found = [_around(own, parts[thread]) for thread, own in parts_by(costly, "thread_id").items() if thread in parts]
-    named = pl.concat(found) if found else pl.DataFrame(schema={"op": pl.String, "exposed_ns": pl.Int64})
+    named_parts = [
+        _around(own, parts[thread]) for thread, own in parts_by(costly, "thread_id").items() if thread in parts
+    ]
+    named = pl.concat(named_parts) if named_parts else pl.DataFrame(schema={"op": pl.String, "exposed_ns": pl.Int64})
     sums = named.drop_nulls("op").group_by("op").agg(pl.col("exposed_ns").sum())
     return sums.sort("exposed_ns", "op", descending=[True, False])
 
 
 def _around(calls: pl.DataFrame, operations: pl.DataFrame) -> pl.DataFrame:
-    """Of each call the operation in which it begins, null where there is none; operations do not overlap."""
+    """The operation in which each call begins, null where there is none; operations do not overlap."""
     starts, ends = bounds(operations)
     moments = calls["start_ns"].to_numpy()
     row = np.searchsorted(starts, moments, side="right") - 1
@@ -146,6 +145,6 @@ _ADVICE = (
 
 
 def advice_for(causes: pl.DataFrame) -> tuple[str, ...]:
-    """What to do about the operations that wait, the costliest first; empty for those that nothing is known of."""
+    """Advice for the operations that wait, the costliest first; none for unknown operations."""
     lines = [words for op in causes["op"] for pattern, words in _ADVICE if re.search(pattern, op)]
     return tuple(dict.fromkeys(lines))

@@ -1,8 +1,8 @@
 """Backward work and the forward operator that it is the gradient of.
 
-PyTorch numbers the operators that autograd will differentiate: an operator records the number that is next, so of those
-with one number the last to begin is the one that took it. The backward operator records the same number, and the thread
-of the forward pass::
+PyTorch numbers the operators that autograd will differentiate. Every operator records the next number, so the last to
+begin of those with the same number took it. The backward operator records that number, too, and the thread of the
+forward pass::
 
     forward    |--aten::linear 890--|                         looked at 890
                    |-aten::addmm 890-|                        took it
@@ -19,13 +19,13 @@ from traceviz.analyses.program.operator_calls import OperatorCalls
 from traceviz.intervals import Array
 
 
-def backward_links(trace: TraceView, found: OperatorCalls) -> tuple[Array, Array]:
+def backward_links(trace: TraceView, operators: OperatorCalls) -> tuple[Array, Array]:
     """``(backward, forward)``: rows of backward operators in the tree, and of the forward operator of each.
 
-    Only the outermost backward operators count, and only those of which the forward operator was recorded.
+    Only the outermost backward operators count, and only those whose forward operator was recorded.
     """
-    calls = _numbered(trace, found)
-    tree = found.tree
+    calls = _numbered(trace, operators)
+    tree = operators.tree
     is_backward = calls["backward"].to_numpy()
     around = tree.nearest(is_backward)
     outer = is_backward & ((tree.parent < 0) | (around[tree.parent] < 0))
@@ -45,25 +45,25 @@ def backward_links(trace: TraceView, found: OperatorCalls) -> tuple[Array, Array
     return pairs["row"].to_numpy(), pairs["row_forward"].to_numpy()
 
 
-def backward_work(trace: TraceView, found: OperatorCalls, device_self: Array) -> Array:
+def backward_work(trace: TraceView, operators: OperatorCalls, device_self: Array) -> Array:
     """Device work of the backward pass by the forward operator that it belongs to, in nanoseconds.
 
     Args:
         trace: The trace.
-        found: Its operators.
-        device_self: The device work launched directly by each operator that is to be counted.
+        operators: Its operators.
+        device_self: Device work launched directly by each operator, 0 where it must not count.
     """
-    backward, forward = backward_links(trace, found)
-    return found.tree.sums(forward, found.tree.totals(device_self)[backward])
+    backward, forward = backward_links(trace, operators)
+    return operators.tree.sums(forward, operators.tree.totals(device_self)[backward])
 
 
-def _numbered(trace: TraceView, found: OperatorCalls) -> pl.DataFrame:
+def _numbered(trace: TraceView, operators: OperatorCalls) -> pl.DataFrame:
     """Every call in the order of the tree: ``row, process_id, start_ns, sequence, backward``."""
-    calls = found.tree.calls.select("op_id", "process_id", "start_ns").with_row_index("row")
+    calls = operators.tree.calls.select("op_id", "process_id", "start_ns").with_row_index("row")
     sequence = argument(trace, "Sequence number", "integer").select("op_id", pl.col("integer").alias("sequence"))
     thread = argument(trace, "Fwd thread id", "integer").select("op_id", pl.col("integer").alias("thread"))
-    for known in (sequence, thread):
-        calls = calls.join(known.unique("op_id", keep="any"), on="op_id", how="left", maintain_order="left")
+    for values in (sequence, thread):
+        calls = calls.join(values.unique("op_id", keep="any"), on="op_id", how="left", maintain_order="left")
     backward = (pl.col("thread") > 0).fill_null(value=False) & pl.col("sequence").is_not_null()
     row = pl.col("row").cast(pl.Int64)
     return calls.select(row, "process_id", "start_ns", "sequence", backward.alias("backward"))

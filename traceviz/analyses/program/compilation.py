@@ -1,4 +1,4 @@
-"""Compilation: tracing functions, compiling programs and loading device code; what recurs after the first steps.
+"""Compilation: tracing functions, compiling programs and loading device code, in the first steps and later ones.
 
 ::
 
@@ -36,11 +36,11 @@ class CompileTimes:
         total_ns: Time in which anything is traced, compiled or loaded.
         warmup_ns: The part of it in warm-up steps.
         steady_ns: The part of it in steady steps.
-        exposed_ns: The part of that in which no device works.
+        exposed_ns: The part of ``steady_ns`` in which no device works.
         steps: Steady steps.
-        steps_with: Steady steps in which something is compiled for at least the shortest time that counts.
+        steps_with: Steady steps that compile for at least the shortest time that counts.
         step_ns: Steady step time.
-        recurring: The most such steps of one process: several that compile once each do not compile again.
+        recurring: The most such steps of one process; several processes that compile once each do not compile again.
     """
 
     by_name: pl.DataFrame
@@ -56,12 +56,12 @@ class CompileTimes:
 
 @dataclass(frozen=True, slots=True)
 class CompilationAnalysis(Analysis[CompileTimes]):
-    """Tracing and compilation, that of the first steps apart from what recurs.
+    """Tracing and compilation in the first steps and, separately, in steady ones.
 
     Args:
-        shortest_ns: Less compilation in a step than this is bookkeeping, and does not make it a compiling step.
-        recurring_steps: From so many steady steps of a process with compilation on, it recurs,
-        min_share: provided that it takes at least this share of steady step time while no device works.
+        shortest_ns: Less compilation in a step than this is bookkeeping and does not count.
+        recurring_steps: Compilation recurs if at least this many steady steps of a process compile,
+        min_share: and if it takes at least this share of steady step time while no device works.
     """
 
     slug: ClassVar[str] = "compilation"
@@ -85,7 +85,7 @@ class CompilationAnalysis(Analysis[CompileTimes]):
             window = steady_time(trace).get(process, IntervalSet.empty())
             marks = training_steps(trace).frame.filter(pl.col("process_id") == process)
             inside |= own & window.contains(events["start_ns"].to_numpy())
-            total, warmup = total + busy.total, warmup + _within(busy, marks.filter(pl.col("warmup"))).total
+            total, warmup = total + busy.total, warmup + busy.intersect(intervals(marks.filter(pl.col("warmup")))).total
             recurring = busy.intersect(window)
             steady, exposed = steady + recurring.total, exposed + recurring.intersect(trace.idle_of(process)).total
             per_step = busy.overlap(*bounds(marks.filter(~pl.col("warmup"))))
@@ -117,7 +117,7 @@ class CompilationAnalysis(Analysis[CompileTimes]):
         return (finding("TV401", message, evidence, result.exposed_ns, result.step_ns, "steady step time"),)
 
     def describe(self, result: CompileTimes) -> Section:
-        """Totals, first steps apart, and what was compiled."""
+        """Totals, those of the first steps separately, and the compile events by name."""
         facts = (
             Fact("total_ns", "tracing, compiling, loading", result.total_ns, "ns"),
             Fact("warmup_ns", "in warm-up steps", result.warmup_ns, "ns"),
@@ -149,11 +149,11 @@ _EVENT = ("start_ns", "dur_ns", "process_id", "thread_id", "name")
 
 def _compile_events(trace: TraceView) -> pl.DataFrame:
     """Host operations that compile, function calls that trace first, and API calls that load device code."""
-    said = argument(trace, "tf_function_call", "text")
-    traced = said.filter(pl.col("text").cast(pl.String).str.starts_with(_TRACED))["op_id"]
+    states = argument(trace, "tf_function_call", "text")
+    traced = states.filter(pl.col("text").cast(pl.String).str.starts_with(_TRACED))["op_id"]
     ops = trace.tables.scan("host_ops")
-    chosen = (pl.col("category") == "compile") | pl.col("op_id").is_in(traced.implode())
-    compiles = ops.filter(chosen).select(_EVENT).collect()
+    is_compile = (pl.col("category") == "compile") | pl.col("op_id").is_in(traced.implode())
+    compiles = ops.filter(is_compile).select(_EVENT).collect()
     loads = trace.api_calls("compilation").with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns"))
     text = pl.col("name").cast(pl.String)
     return pl.concat([part.with_columns(text).select(_EVENT) for part in (compiles, loads)]).sort("start_ns")
@@ -163,10 +163,6 @@ def _outermost(events: pl.DataFrame) -> pl.DataFrame:
     """Events that lie in no other compile event of their thread: nested phases count once."""
     _, parent = nesting(*bounds(events), events["thread_id"].to_numpy())
     return events.filter(pl.Series(parent < 0, dtype=pl.Boolean))
-
-
-def _within(busy: IntervalSet, steps: pl.DataFrame) -> IntervalSet:
-    return busy.intersect(intervals(steps))
 
 
 def _by_name(events: pl.DataFrame) -> pl.DataFrame:

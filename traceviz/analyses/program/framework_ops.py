@@ -1,4 +1,4 @@
-"""Framework ops: what each costs the host and the device, and which run one by one instead of in a compiled function.
+"""Framework ops: the cost of each on host and device, and the ops that run one by one, not in a compiled function.
 
 Self time on the host is an op's own duration without the ops and iterators inside it on the same thread::
 
@@ -35,8 +35,8 @@ class EagerUse:
 
     Args:
         calls: Ops in that time.
-        eager_calls: Those of them that run eagerly.
-        steps: Steady steps; 0 where none were found.
+        eager_calls: The ones that run eagerly.
+        steps: Steady steps; 0 where none were eager.
         cost_ns: Time in which eager ops are prepared and started while no device works.
         judged_ns: Judged time of all processes.
         judged_words: What the judged time is, in words.
@@ -76,9 +76,9 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
     Device time is that of the kernels, copies and fills whose trace event names the op.
 
     Args:
-        eager_share: From this share of ops on that run one by one, the program counts as eager,
-        eager_per_step: provided that at least so many of them run in a step
-        min_share: and that starting them takes at least this share of the judged time while no device works.
+        eager_share: The program counts as eager if at least this share of ops run one by one,
+        eager_per_step: if at least this many of them run in a step,
+        min_share: and if starting them takes at least this share of the judged time while no device works.
     """
 
     slug: ClassVar[str] = "framework_ops"
@@ -100,7 +100,7 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
         host, device = _by_name(calls), _device_times(trace)
         if not host.height and not device.height:
             return self.skipped("the trace names no framework ops")
-        by_op = _joined(host, device)
+        by_op = _by_op(host, device)
         by_type = _totals(by_op, "type").join(
             by_op.group_by("type").agg(pl.len().cast(pl.Int64).alias("ops")), on="type", maintain_order="left"
         )
@@ -108,23 +108,23 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
 
     def judge(self, result: OpTimes) -> tuple[Finding, ...]:
         """Programs that run their ops one by one."""
-        found = result.eager
-        if not found.judged_ns or (found.share or 0) < self.eager_share or found.per_step < self.eager_per_step:
+        eager = result.eager
+        if not eager.judged_ns or (eager.share or 0) < self.eager_share or eager.per_step < self.eager_per_step:
             return ()
-        if found.cost_ns < self.min_share * found.judged_ns:
+        if eager.cost_ns < self.min_share * eager.judged_ns:
             return ()
         message = (
-            f"{format_number(round(found.per_step))} ops per step run one by one, {format_ratio(found.share or 0)} of "
-            f"all: starting them takes {format_ratio(found.cost_ns / found.judged_ns)} of the {found.judged_words} "
+            f"{format_number(round(eager.per_step))} ops per step run one by one, {format_ratio(eager.share or 0)} of "
+            f"all: starting them takes {format_ratio(eager.cost_ns / eager.judged_ns)} of the {eager.judged_words} "
             "while no device works."
         )
         evidence = (
-            Fact("eager_calls", "ops run one by one", found.eager_calls, "count"),
-            Fact("eager_share", "of all ops", found.share, "ratio"),
-            Fact("eager_per_step", "per step", found.per_step, "number"),
-            Fact("cost_ns", "starting them, device idle", found.cost_ns, "ns"),
+            Fact("eager_calls", "ops run one by one", eager.eager_calls, "count"),
+            Fact("eager_share", "of all ops", eager.share, "ratio"),
+            Fact("eager_per_step", "per step", eager.per_step, "number"),
+            Fact("cost_ns", "starting them, device idle", eager.cost_ns, "ns"),
         )
-        return (finding("TV407", message, evidence, found.cost_ns, found.judged_ns, found.judged_words),)
+        return (finding("TV407", message, evidence, eager.cost_ns, eager.judged_ns, eager.judged_words),)
 
     def describe(self, result: OpTimes) -> Section:
         """Totals, ops by type, and every op."""
@@ -137,12 +137,13 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
         on_device = Fact("device_ns", "device time, summed over streams", int(by_op["device_ns"].sum()), "ns")
         eager = Fact("eager_share", "ops run one by one (eager)", result.eager.share, "ratio")
         nothing = {fact.key for fact in (on_device, eager) if not fact.value}
-        said = tuple(fact for fact in (on_device, eager) if fact.key not in nothing)
-        unsaid = tuple(fact for fact in (on_device, eager) if fact.key in nothing)
-        times = _times(device="device_ns" not in nothing, eager="eager_share" not in nothing)
+        shown = tuple(fact for fact in (on_device, eager) if fact.key not in nothing)
+        hidden = tuple(fact for fact in (on_device, eager) if fact.key in nothing)
+        useless = {*(_ON_DEVICE if "device_ns" in nothing else ()), *(nothing & {"eager_share"})}  # nothing but zeros
+        times = tuple(replace(column, importance=9) if column.name in useless else column for column in _TIMES)
         types = Grid((_TYPE, _OPS, *times), rows_of(result.by_type, ("type", "ops", *_TIME_NAMES)), "By type")
         ops = Grid((_OP, _TYPE_OF_OP, *times), rows_of(by_op, ("op", "type", *_TIME_NAMES)), "By op")
-        return Section(self.slug, self.title, (Facts((*facts, *said)), Facts(unsaid, audience="machine"), types, ops))
+        return Section(self.slug, self.title, (Facts((*facts, *shown)), Facts(hidden, audience="machine"), types, ops))
 
 
 _TYPE = Column("type", "Op type", "text", 0)
@@ -160,12 +161,6 @@ _TIMES = (
 _TIME_NAMES = tuple(column.name for column in _TIMES)
 
 
-def _times(*, device: bool, eager: bool) -> tuple[Column, ...]:
-    """The columns of times; those in which nothing but zeros would stand are left to programs."""
-    hidden = {*(() if device else _ON_DEVICE), *(() if eager else ("eager_share",))}
-    return tuple(replace(column, importance=9) if column.name in hidden else column for column in _TIMES)
-
-
 _ON_DEVICE = ("device_ns", "share_of_device_op_time")
 
 _EAGER = r"^Eager(?:Local)?Execute: (.+)$"
@@ -174,16 +169,16 @@ _INPUT_OP = r"[^:]:[A-Z_]\w*$"
 _FUNCTION = r"^Eager(?:Local)?Execute: __"
 """Calls of a traced function (``__inference_train_step_42``): the ops in it do not run one by one."""
 _EAGER_START = r"^(?:TFE_Py_FastPathExecute|Eager(?:Local)?Execute: [^_]|Eager(?:Local)?Execute: _[^_])"
-"""What starting an eager op takes. Functions are not started by the fast path."""
+"""Calls that start an eager op. Functions are not started by the fast path."""
 _EAGER_KERNEL = "EagerKernelExecute"
-"""The op itself within its start; without an accelerator this is the work, and not the cost of starting it."""
+"""The op itself within its start; without an accelerator this is the work, not the cost of starting it."""
 
 
 def _host_calls(trace: TraceView) -> pl.DataFrame:
     """One row per op on the host: ``text, eager, again, dur_ns, self_ns, process_id, start_ns``.
 
-    Newer TensorFlow records no op event inside an eager call: the call then stands for it. An op directly inside one
-    of the same name runs ``again``: its time is already counted, but for its part of the self time.
+    Newer TensorFlow records no op event inside an eager call: the call then stands for the op. An op directly inside
+    another of the same name runs ``again``: its time is counted already, except its part of the self time.
     """
     events = _nesting_events(trace)
     starts, ends = bounds(events)
@@ -192,11 +187,11 @@ def _host_calls(trace: TraceView) -> pl.DataFrame:
     inner = np.isin(role, ("op", "iterator")) & (parent >= 0)
     inside = np.zeros(events.height, dtype=np.int64)
     np.add.at(inside, parent[inner], (ends - starts)[inner])
-    outer = np.zeros(events.height, dtype=bool)  # eager calls around what is counted itself
+    outer = np.zeros(events.height, dtype=bool)  # eager calls around events that count themselves
     outer[parent[(role != "iterator") & (parent >= 0)]] = True
     around = np.where(parent >= 0, role[parent], "")
     names = events["name"].rank("dense").to_numpy()
-    again = (parent >= 0) & (names == names[parent])  # the same call as its wrapper, as JAX records it
+    again = (parent >= 0) & (names == names[parent])  # JAX records a call inside its wrapper of the same name
     calls = events.with_columns(
         pl.Series("self_ns", np.maximum(ends - starts - inside, 0)),
         pl.Series("outer", outer),
@@ -211,7 +206,7 @@ def _host_calls(trace: TraceView) -> pl.DataFrame:
 
 
 def _nesting_events(trace: TraceView) -> pl.DataFrame:
-    """Ops and what they nest with, in column ``role``: op, iterator, eager call, or call of a function."""
+    """Ops and the events that they nest with; ``role`` is op, iterator, eager (call) or function (call)."""
     name, category = pl.col("name"), pl.col("category")
     role = (
         pl.when((category == "op") | ((category == "input") & name.str.contains(_INPUT_OP)))
@@ -223,9 +218,9 @@ def _nesting_events(trace: TraceView) -> pl.DataFrame:
         .when((category == "runtime") & name.str.contains(_EAGER))
         .then(pl.lit("eager"))
     )
-    chosen = trace.host_names.with_columns(role.alias("role")).drop_nulls("role")
+    names = trace.host_names.with_columns(role.alias("role")).drop_nulls("role")
     recorded = argument(trace, "is_eager", "integer").select("op_id", (pl.col("integer") == 1).alias("recorded"))
-    events = calls_named(trace, chosen)
+    events = calls_named(trace, names)
     return events.join(recorded.unique("op_id"), on="op_id", how="left", maintain_order="left")
 
 
@@ -251,7 +246,7 @@ def _device_times(trace: TraceView) -> pl.DataFrame:
     return work.group_by(pl.col("op").alias("text")).agg(pl.col("dur_ns").sum().alias("device_ns"))
 
 
-def _joined(host: pl.DataFrame, device: pl.DataFrame) -> pl.DataFrame:
+def _by_op(host: pl.DataFrame, device: pl.DataFrame) -> pl.DataFrame:
     """Host and device by op and type; 0 on the side where an op did not run."""
     both = host.join(device, on="text", how="full", coalesce=True)
     named = both.join(parsed_ops(both["text"]), on="text")
@@ -261,7 +256,7 @@ def _joined(host: pl.DataFrame, device: pl.DataFrame) -> pl.DataFrame:
 def _totals(by_op: pl.DataFrame, *keys: str) -> pl.DataFrame:
     """Sums by ``keys``, with shares; the most device time first, then the most host time."""
     sums = by_op.group_by(keys).agg(pl.col("calls", "host_ns", "host_self_ns", "eager_calls", "device_ns").sum())
-    seen = pl.when(pl.col("calls") > 0)  # what the host did for an op that only the device names is not known
+    seen = pl.when(pl.col("calls") > 0)  # host time is not known for an op that only the device names
     host = seen.then(pl.col("host_ns", "host_self_ns"))
     eager = seen.then(pl.col("eager_calls") / pl.col("calls")).alias("eager_share")
     whole = int(sums["device_ns"].sum())

@@ -46,10 +46,10 @@ _PATHS: dict[str, pl.DataType | type[pl.DataType]] = {"number": pl.Int64, "path"
 
 @dataclass(frozen=True, slots=True)
 class NamedParts:
-    """Own figures of every part, without those of the parts inside.
+    """Figures of every part by itself, without the parts inside it.
 
     Args:
-        source: What names the parts.
+        source: Where the names come from.
         parts: One row per path: ``path, calls, start_ns, host_self_ns, device_self_ns, backward_self_ns``. ``path``
             holds the names from the outermost part inwards, ``start_ns`` is the first start, ``calls`` is null where
             calls are not recorded.
@@ -62,17 +62,17 @@ class NamedParts:
 def named_parts(trace: TraceView) -> NamedParts | None:
     """The parts that ``trace`` names, from the first source that it has; ``None`` where it has none."""
     python = (pl.col("category") == "python") & pl.col("name").str.contains(_FRAME)
-    found = operator_calls(trace)
+    operators = operator_calls(trace)
     frames = trace.host_names.filter(python)
     if frames.height:
         part = pl.col("name").str.replace(_FRAME, "").alias("part")
-        return NamedParts("nn.Module", _of_calls(trace, found, frames.with_columns(part)))
+        return NamedParts("nn.Module", _of_calls(trace, operators, frames.with_columns(part)))
     hierarchy = _hierarchy(trace)
     if hierarchy.height:
-        return NamedParts("module hierarchy", _of_hierarchy(trace, found, hierarchy))
+        return NamedParts("module hierarchy", _of_hierarchy(trace, operators, hierarchy))
     ranges = trace.host_names.filter(pl.col("category") == "annotation")
     if ranges.height:
-        return NamedParts("ranges", _of_calls(trace, found, ranges.with_columns(pl.col("name").alias("part"))))
+        return NamedParts("ranges", _of_calls(trace, operators, ranges.with_columns(pl.col("name").alias("part"))))
     return None
 
 
@@ -84,17 +84,17 @@ def _hierarchy(trace: TraceView) -> pl.DataFrame:
     return stated.unique("op_id").join(distinct, on="text").select("op_id", "path")
 
 
-def _of_calls(trace: TraceView, found: OperatorCalls, names: pl.DataFrame) -> pl.DataFrame:
+def _of_calls(trace: TraceView, operators: OperatorCalls, names: pl.DataFrame) -> pl.DataFrame:
     """Parts from calls that contain operators and launches in time, on their thread."""
     tree = CallTree.of(calls_named(trace, names))
     work = launched_work(trace)
     threads, calls = work["thread_id"].to_numpy(), work["call_ns"].to_numpy()
     durations = (work["end_ns"] - work["begin_ns"]).to_numpy()
     launched = tree.around(threads, calls)
-    operators = found.tree
-    of_operator = tree.around(operators.calls["thread_id"].to_numpy(), operators.starts)
-    by_operator = np.where(launched < 0, operators.around(threads, calls), -1)  # what a part holds counts once
-    backward = backward_work(trace, found, operators.sums(by_operator, durations))
+    nested = operators.tree
+    of_operator = tree.around(nested.calls["thread_id"].to_numpy(), nested.starts)
+    by_operator = np.where(launched < 0, nested.around(threads, calls), -1)  # work of a part counts there only
+    backward = backward_work(trace, operators, nested.sums(by_operator, durations))
     path, paths = _paths(tree)
     own = pl.DataFrame(
         {
@@ -119,22 +119,22 @@ def _paths(tree: CallTree) -> tuple[Array, pl.DataFrame]:
         rows = np.flatnonzero(tree.depth == level)
         around = np.where(tree.parent[rows] >= 0, number[tree.parent[rows]], -1)
         pairs = (around + 1) * (codes.size + 1) + codes[rows]
-        _, first, which = np.unique(pairs, return_index=True, return_inverse=True)
-        number[rows] = len(paths) + which
+        _, first, index = np.unique(pairs, return_index=True, return_inverse=True)
+        number[rows] = len(paths) + index
         for row in first:  # distinct paths, of which there are few
             outer = paths[around[row]] if around[row] >= 0 else []
             paths.append([*outer, names[rows[row]]])
     return number, pl.DataFrame({"number": range(len(paths)), "path": paths}, _PATHS)
 
 
-def _of_hierarchy(trace: TraceView, found: OperatorCalls, hierarchy: pl.DataFrame) -> pl.DataFrame:
-    """Parts from what operators say of themselves; the operators inside another are its own affair."""
-    tree = found.tree
-    silent = ~tree.calls["op_id"].is_in(hierarchy["op_id"].implode()).to_numpy()
-    backward = backward_work(trace, found, np.where(silent, found.device_self, 0))  # what states it counts there
+def _of_hierarchy(trace: TraceView, operators: OperatorCalls, hierarchy: pl.DataFrame) -> pl.DataFrame:
+    """Parts from the hierarchies that operators state; operators without one count in the operator around them."""
+    tree = operators.tree
+    unplaced = ~tree.calls["op_id"].is_in(hierarchy["op_id"].implode()).to_numpy()
+    backward = backward_work(trace, operators, np.where(unplaced, operators.device_self, 0))  # others count as forward
     own = tree.calls.select("op_id", "start_ns").with_columns(
         pl.Series("host_self_ns", np.maximum(tree.durations - tree.children(tree.durations), 0)),
-        pl.Series("device_self_ns", found.device_self),
+        pl.Series("device_self_ns", operators.device_self),
         pl.Series("backward_self_ns", backward),
     )
     sums = (

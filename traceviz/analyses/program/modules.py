@@ -24,8 +24,8 @@ _WHAT_TO_RECORD = (
     "the trace names no parts of the program: record with torch.profiler.profile(with_stack=True), which names every "
     "nn.Module, or put torch.profiler.record_function('name') around parts"
 )
-_INSTANCE = re.compile(r"^(.+)_\d+$|^\d+\((.+)\)$")
-"""Modules of a class that only a number tells apart: ``Linear_3``, and ``3(Linear)`` in a sequence."""
+_INSTANCE = r"^(.+)_\d+$|^\d+\((.+)\)$"
+"""Modules of a class that differ only by a number: ``Linear_3``, and ``3(Linear)`` in a sequence."""
 _SEPARATOR = " / "
 _OF_SOURCE = {
     "nn.Module": "calls of nn.Module",
@@ -39,7 +39,7 @@ class ModuleTimes:
     """Parts of the program as a tree, each row followed by the rows inside it, the most expensive first.
 
     Args:
-        source: What names the parts.
+        source: Where the names come from.
         exact: One row per part: ``path, name, level, instances, calls, host_ns, host_self_ns, device_ns,
             device_self_ns, backward_ns, share_of_device_time, share_of_host_time``.
         alike: The same with modules that differ only by their number taken together.
@@ -62,7 +62,7 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
 
     Args:
         depth: Levels of the tree that people see.
-        fold_below: Parts below this share of the device time and of the host time are left to programs.
+        fold_below: Parts below this share of both device time and host time are for programs only.
     """
 
     slug: ClassVar[str] = "modules"
@@ -78,13 +78,13 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
         """Sum host time, forward and backward device time over the tree of modules."""
         if not of_pytorch(trace):
             return self.skipped("the trace is not of PyTorch")
-        found = named_parts(trace)
-        if found is None:
+        named = named_parts(trace)
+        if named is None:
             return self.skipped(_WHAT_TO_RECORD)
         work = trace.device_work
         device_ns = int((work["end_ns"] - work["start_ns"]).sum())
-        alike = _alike(found.parts)
-        return ModuleTimes(found.source, _tree(found.parts, device_ns), _tree(alike, device_ns), device_ns)
+        alike = _without_numbers(named.parts)
+        return ModuleTimes(named.source, _tree(named.parts, device_ns), _tree(alike, device_ns), device_ns)
 
     def describe(self, result: ModuleTimes) -> Section:
         """The tree: exact for programs, and shorter for people."""
@@ -99,10 +99,10 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
         behind = Fact("backward_ns", "device time, backward", backward, "ns")
         of_all = Fact("inside_share", "together, of all device time", ratio(inside, result.device_ns), "ratio")
         device = (forward, *((behind,) if backward else ()), of_all)
-        said = (*facts, *(device if inside else ()))
-        unsaid = tuple(fact for fact in (forward, behind, of_all) if fact not in said)
+        shown = (*facts, *(device if inside else ()))
+        hidden = tuple(fact for fact in (forward, behind, of_all) if fact not in shown)
         exact = Grid(_EXACT, rows_of(result.exact, tuple(c.name for c in _EXACT)), "Exact", audience="machine")
-        blocks = (Facts(said), Facts(unsaid, audience="machine"), exact, self._shorter(result, on_device=inside > 0))
+        blocks = (Facts(shown), Facts(hidden, audience="machine"), exact, self._shorter(result, on_device=inside > 0))
         return Section(self.slug, self.title, blocks)
 
     def _shorter(self, result: ModuleTimes, *, on_device: bool) -> Grid:
@@ -141,19 +141,18 @@ _EXACT = (
     *_TIMES,
 )
 _SHORTER = (Column("instances", "Modules", "count", 3), *_TIMES)
-_SUMS = ("calls", "host_self_ns", "device_self_ns", "backward_self_ns")
 
 
-def _alike(parts: pl.DataFrame) -> pl.DataFrame:
-    """``parts`` with the numbers of instances taken out of their paths, and how many there are in ``instances``."""
+def _without_numbers(parts: pl.DataFrame) -> pl.DataFrame:
+    """``parts`` with the numbers of instances taken out of their paths."""
     names = parts["path"].explode().unique().drop_nulls().to_list()
-    kinds = {name: _INSTANCE.sub(r"\1\2", name) for name in names}
+    kinds = {name: re.sub(_INSTANCE, r"\1\2", name) for name in names}
     kind = pl.col("path").list.eval(pl.element().replace_strict(kinds, return_dtype=pl.String))
     return parts.with_columns(kind.alias("path"))
 
 
 def _tree(parts: pl.DataFrame, device_ns: int) -> pl.DataFrame:
-    """Totals over each part and all inside it, in the order of the tree."""
+    """Totals over each part and all parts inside it, in the order of the tree."""
     whole = _with_all_inside(parts)
     host_ns = int(whole.filter(pl.col("level") == 0)["host_ns"].sum())
     device = (pl.col("device_ns") + pl.col("backward_ns")).alias("both")
@@ -164,9 +163,11 @@ def _tree(parts: pl.DataFrame, device_ns: int) -> pl.DataFrame:
 
 
 def _with_all_inside(parts: pl.DataFrame) -> pl.DataFrame:
-    """One row per part and for everything around parts, with its own sums and those of all parts inside it."""
+    """One row per part, and per path around parts, with its own sums and those of all parts inside it."""
     own = parts.group_by("path").agg(
-        pl.len().cast(pl.Int64).alias("instances"), _total("calls"), pl.col(_SUMS[1:]).sum()
+        pl.len().cast(pl.Int64).alias("instances"),
+        pl.when(pl.col("calls").count() > 0).then(pl.col("calls").sum()),
+        pl.col("host_self_ns", "device_self_ns", "backward_self_ns").sum(),
     )
     levels = pl.int_ranges(1, pl.col("path").list.len() + 1)
     around = (
@@ -183,13 +184,8 @@ def _with_all_inside(parts: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(level.alias("level"), name.alias("name"), zeros)
 
 
-def _total(column: str) -> pl.Expr:
-    """The sum of ``column``; null where none of its values is known."""
-    return pl.when(pl.col(column).count() > 0).then(pl.col(column).sum()).alias(column)
-
-
 def _top_down(parts: pl.DataFrame) -> pl.DataFrame:
-    """Rows in the order of a tree: the most device time first among those side by side, then the most host time."""
+    """Rows in the order of a tree; among siblings the most device time comes first, then the most host time."""
     order = parts.sort("both", "host_ns", "path", descending=[True, True, False]).with_row_index("rank")
     rank = {tuple(path): position for path, position in order.select("path", "rank").iter_rows()}
     keys = [[rank[tuple(path[: level + 1])] for level in range(len(path))] for path in order["path"].to_list()]

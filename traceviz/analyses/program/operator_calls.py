@@ -1,4 +1,4 @@
-"""Calls of PyTorch operators: what each takes on the host by itself, and the device work that it launches.
+"""Calls of PyTorch operators: the time of each on the host by itself, and the device work that it launches.
 
 ::
 
@@ -10,8 +10,8 @@
     device                            |--kernel--|       aten::addmm by itself, both in total
 
 An operator's own time on the host leaves out the operators inside it and the CUDA calls that it makes itself, as
-PyTorch's profiler and its TensorBoard plugin define it. Ranges and Python frames between two operators are looked
-through. Device work belongs to the innermost operator that is running where and when its launch call begins.
+PyTorch's profiler and its TensorBoard plugin define it. Ranges and Python frames between two operators are ignored.
+Device work belongs to the innermost operator that is running where and when its launch call begins.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _XLA_FORMATS = ("xplane", "tf-trace-json")
 
 
 def of_pytorch(trace: TraceView) -> bool:
-    """Whether the host operations of a trace may be PyTorch's: nothing says that they are another framework's."""
+    """Whether the host operations of a trace may be PyTorch's: nothing names another framework."""
     run = trace.tables.run_facts()
     framework = str(run.get("framework") or "pytorch").lower()
     return "pytorch" in framework and run.get("format") not in _XLA_FORMATS
@@ -52,12 +52,12 @@ class OperatorCalls:
         host_self: Time on the host without the operators inside and the CUDA calls made directly.
         device_self: Device work launched directly, summed over streams.
         kernel_self: The part of it in kernels.
-        tensor_core_self: The part of that in kernels that compute on tensor cores.
+        tensor_core_self: The part of ``kernel_self`` in kernels that compute on tensor cores.
         outer: Whether no operator of the same name is around the call: its total time is counted here.
-        again: Whether the call is the only one inside another of the same name: the same call, seen once more.
+        again: Whether the call is the only one inside another of the same name: the same call, recorded twice.
         eligible: Whether it, or an operator inside it, is a matrix product or convolution.
-        elsewhere: Device work that no call could be found for: ``op`` (null where not known, or where it was a range of
-            the program that launched the work), ``dur_ns``, and of that ``kernel_ns`` and ``tensor_core_ns``.
+        elsewhere: Device work without a known call: ``op`` (null where not known, or where a range of the program
+            launched the work), ``dur_ns``, and of that ``kernel_ns`` and ``tensor_core_ns``.
     """
 
     tree: CallTree
@@ -83,17 +83,19 @@ def operator_calls(trace: TraceView) -> OperatorCalls:
     known = names.with_row_index("code").with_columns(torch_matrix_op("name").alias("matrix"))
     tree = CallTree.of(calls_named(trace, known))
     work = _work(trace)
-    row = _row_of_work(tree, work)
+    around = tree.around(work["thread_id"].fill_null(-1).to_numpy(), work["call_ns"].fill_null(0).to_numpy())
+    row = np.where(work["call_ns"].is_null().to_numpy(), -1, around)  # -1 where the call is not known
     others = trace.host_names.join(names, on="name", how="anti")["name"].to_list()
     operator = pl.col("op").cast(pl.String)
+    codes = tree.calls.select("thread_id", "code").with_columns(pl.Series("end_ns", tree.ends))
     return OperatorCalls(
         tree,
         np.maximum(tree.durations - tree.children(tree.durations) - _api_time(trace, tree), 0),
         tree.sums(row, work["dur_ns"].to_numpy()),
         tree.sums(row, work["kernel_ns"].to_numpy()),
         tree.sums(row, work["tensor_core_ns"].to_numpy()),
-        _outer(tree),
-        _again(tree),
+        outermost_by(codes, "thread_id", "code").to_numpy(),
+        _repeats(tree),
         tree.totals(tree.calls["matrix"].cast(pl.Int64).to_numpy()) > 0,
         work.filter(pl.Series(row < 0)).select(
             pl.when(~operator.is_in(others)).then(operator).alias("op"), "dur_ns", "kernel_ns", "tensor_core_ns"
@@ -103,7 +105,7 @@ def operator_calls(trace: TraceView) -> OperatorCalls:
 
 def _work(trace: TraceView) -> pl.DataFrame:
     """Device work with its call: ``dur_ns, kernel_ns, tensor_core_ns, op, thread_id, call_ns``."""
-    on_tensor_cores = [name for name, known in trace.kernel_classes.items() if known.tensor_core]
+    on_tensor_cores = [name for name, kernel in trace.kernel_classes.items() if kernel.tensor_core]
     duration = pl.col("end_ns") - pl.col("begin_ns")
     kernel = pl.col("kernel").is_not_null()
     tensor_core = pl.col("kernel").is_in(on_tensor_cores).fill_null(value=False)
@@ -117,12 +119,6 @@ def _work(trace: TraceView) -> pl.DataFrame:
     )
 
 
-def _row_of_work(tree: CallTree, work: pl.DataFrame) -> Array:
-    """The call in ``tree`` that launched each row of ``work``; -1 where that is not known."""
-    row = tree.around(work["thread_id"].fill_null(-1).to_numpy(), work["call_ns"].fill_null(0).to_numpy())
-    return np.where(work["call_ns"].is_null().to_numpy(), -1, row)
-
-
 def _api_time(trace: TraceView, tree: CallTree) -> Array:
     """Time of the CUDA calls that each operator makes directly; calls within calls are not counted twice."""
     calls = trace.frame("cuda_api", "thread_id", "start_ns", "dur_ns")
@@ -132,12 +128,8 @@ def _api_time(trace: TraceView, tree: CallTree) -> Array:
     return tree.sums(row, (outer["end_ns"] - outer["start_ns"]).to_numpy())
 
 
-def _outer(tree: CallTree) -> npt.NDArray[np.bool_]:
-    frame = tree.calls.select("thread_id", "code").with_columns(pl.Series("end_ns", tree.ends))
-    return outermost_by(frame, "thread_id", "code").to_numpy()
-
-
-def _again(tree: CallTree) -> npt.NDArray[np.bool_]:
+def _repeats(tree: CallTree) -> npt.NDArray[np.bool_]:
+    """Whether each call is the only one inside another of the same name."""
     names = tree.calls["code"].to_numpy()
     inside = tree.children(np.ones(tree.calls.height, np.int64))
     parent = tree.parent

@@ -1,4 +1,4 @@
-"""PyTorch operators: how often each runs, what it takes on the host and on the device, by itself and in total.
+"""PyTorch operators: calls of each, and its time on the host and on the device, by itself and in total.
 
 The definitions are those of PyTorch's profiler and its TensorBoard plugin: see
 :mod:`traceviz.analyses.program.operator_calls`. Total times count an operator inside one of the same name once.
@@ -33,9 +33,9 @@ class OperatorTimes:
         device_ns: Device work of the operators, summed over streams.
         all_device_ns: All device work of the capture, summed over streams.
         kernel_ns: The part of ``device_ns`` in kernels.
-        eligible_ns: The part of that which matrix products and convolutions launch.
+        eligible_ns: The part of ``kernel_ns`` launched by matrix products and convolutions.
         tensor_core_ns: The part of ``kernel_ns`` on tensor cores.
-        steps: Steady steps; 0 where none were found.
+        steps: Steady steps; 0 where none were operators.
     """
 
     by_name: pl.DataFrame
@@ -62,18 +62,18 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
         """Aggregate calls, and device work by the operator that launched it."""
         if not of_pytorch(trace):
             return self.skipped("the trace is not of PyTorch: see the framework ops")
-        found = operator_calls(trace)
-        elsewhere = _elsewhere(found)
-        if not found.tree.calls.height and not elsewhere.height:
+        operators = operator_calls(trace)
+        elsewhere = _elsewhere(operators)
+        if not operators.tree.calls.height and not elsewhere.height:
             return self.skipped("the trace names no operators")
-        calls = _calls(trace, found)
+        calls = _calls(trace, operators)
         steps = training_steps(trace).steady.height
         by_name = _by_name(calls, elsewhere, steps)
         return OperatorTimes(
             by_name,
             _by_shape(trace, calls, steps),
             int(by_name["device_self_ns"].sum()),
-            int(found.device_self.sum()) + int(found.elsewhere["dur_ns"].sum()),
+            int(operators.device_self.sum()) + int(operators.elsewhere["dur_ns"].sum()),
             int(by_name["kernel_ns"].sum()),
             int(by_name["eligible_ns"].sum()),
             int(by_name["tensor_core_ns"].sum()),
@@ -82,11 +82,11 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
 
     def describe(self, result: OperatorTimes) -> Section:
         """Totals, operators by name, and by name and shapes for programs."""
-        found = result.by_name
+        by_name = result.by_name
         facts = (
-            Fact("operators", "distinct operators", found.height, "count"),
-            Fact("calls", "calls", int(found["calls"].sum()), "count"),
-            Fact("host_self_ns", "host time, summed over threads", int(found["host_self_ns"].sum()), "ns"),
+            Fact("operators", "distinct operators", by_name.height, "count"),
+            Fact("calls", "calls", int(by_name["calls"].sum()), "count"),
+            Fact("host_self_ns", "host time, summed over threads", int(by_name["host_self_ns"].sum()), "ns"),
         )
         attributed = ratio(result.device_ns, result.all_device_ns)
         eligible = ratio(result.eligible_ns, result.kernel_ns)
@@ -99,8 +99,8 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
         )
         shown = Facts((*facts, *device)) if result.device_ns else Facts(facts)
         rest = () if result.device_ns else (Facts(device, audience="machine"),)
-        columns = _shown(result)
-        blocks = (shown, *rest, Grid(columns, rows_of(found, _NAMES)))
+        columns = _columns(result)
+        blocks = (shown, *rest, Grid(columns, rows_of(by_name, _NAMES)))
         if result.by_shape is not None:
             by_shape = Grid(
                 (columns[0], _SHAPES, *columns[1:]),
@@ -142,8 +142,8 @@ _ON_DEVICE = frozenset(
 )
 
 
-def _shown(result: OperatorTimes) -> tuple[Column, ...]:
-    """The columns; those in which nothing but zeros or nothing would stand are left to programs."""
+def _columns(result: OperatorTimes) -> tuple[Column, ...]:
+    """The columns; those that would hold only zeros or nothing are for programs only."""
     hidden = set() if result.device_ns else set(_ON_DEVICE)
     hidden |= set() if result.tensor_core_ns else {"tensor_core_share"}
     hidden |= set() if result.by_name["backward_ns"].sum() else {"backward_ns"}
@@ -151,24 +151,25 @@ def _shown(result: OperatorTimes) -> tuple[Column, ...]:
     return tuple(replace(column, importance=9) if column.name in hidden else column for column in _COLUMNS)
 
 
-def _calls(trace: TraceView, found: OperatorCalls) -> pl.DataFrame:
-    """One row per call, with what it adds to the figures of its name."""
-    tree = found.tree
-    once = np.where(found.again, 0, 1)
+def _calls(trace: TraceView, operators: OperatorCalls) -> pl.DataFrame:
+    """One row per call, with the amounts that it adds to the figures of its name."""
+    tree = operators.tree
+    once = np.where(operators.again, 0, 1)
+    backward = tree.totals(backward_work(trace, operators, operators.device_self))
     steady = _in_steady_steps(trace, tree.calls)
-    return tree.calls.select("op_id", "name", tensor_core_eligible=pl.Series(found.eligible)).with_columns(
+    return tree.calls.select("op_id", "name", tensor_core_eligible=pl.Series(operators.eligible)).with_columns(
         pl.Series("calls", once),
-        pl.Series("host_ns", np.where(found.outer, tree.durations, 0)),
-        pl.Series("host_self_ns", found.host_self),
-        pl.Series("device_ns", np.where(found.outer, found.device_total, 0)),
-        pl.Series("device_self_ns", found.device_self),
-        pl.Series("kernel_ns", found.kernel_self),
-        pl.Series("eligible_ns", np.where(found.eligible, found.kernel_self, 0)),
-        pl.Series("tensor_core_ns", found.tensor_core_self),
-        pl.Series("backward_ns", np.where(found.outer, tree.totals(backward_work(trace, found, found.device_self)), 0)),
+        pl.Series("host_ns", np.where(operators.outer, tree.durations, 0)),
+        pl.Series("host_self_ns", operators.host_self),
+        pl.Series("device_ns", np.where(operators.outer, operators.device_total, 0)),
+        pl.Series("device_self_ns", operators.device_self),
+        pl.Series("kernel_ns", operators.kernel_self),
+        pl.Series("eligible_ns", np.where(operators.eligible, operators.kernel_self, 0)),
+        pl.Series("tensor_core_ns", operators.tensor_core_self),
+        pl.Series("backward_ns", np.where(operators.outer, backward, 0)),
         pl.Series("steady_calls", np.where(steady, once, 0)),
-        pl.Series("steady_host_ns", np.where(steady, found.host_self, 0)),
-        pl.Series("steady_device_ns", np.where(steady, found.device_self, 0)),
+        pl.Series("steady_host_ns", np.where(steady, operators.host_self, 0)),
+        pl.Series("steady_device_ns", np.where(steady, operators.device_self, 0)),
     )
 
 
@@ -193,10 +194,10 @@ def _in_steady_steps(trace: TraceView, calls: pl.DataFrame) -> np.ndarray[tuple[
     return inside
 
 
-def _elsewhere(found: OperatorCalls) -> pl.DataFrame:
-    """Device work whose operator is known by name only, in the columns of :func:`_calls` that it adds to."""
+def _elsewhere(operators: OperatorCalls) -> pl.DataFrame:
+    """Device work whose operator is known by name only, in columns of :func:`_calls`."""
     eligible = pl.when(torch_matrix_op("op")).then(pl.col("kernel_ns")).otherwise(0)
-    return found.elsewhere.drop_nulls("op").select(
+    return operators.elsewhere.drop_nulls("op").select(
         pl.col("op").alias("name"),
         torch_matrix_op("op").alias("tensor_core_eligible"),
         pl.col("dur_ns").alias("device_ns"),
@@ -226,7 +227,7 @@ def _by_shape(trace: TraceView, calls: pl.DataFrame, steps: int) -> pl.DataFrame
 
 def _finished(sums: pl.DataFrame, steps: int, *keys: str) -> pl.DataFrame:
     """Sums with shares and figures per step; the most device time of their own first, then the most host time."""
-    seen = pl.when(pl.col("calls") > 0)  # what the host did for an operator that only the device names is not known
+    seen = pl.when(pl.col("calls") > 0)  # host time is not known for an operator that only the device names
     per_step = (
         (seen.then(pl.col(part) / steps) if steps else pl.lit(None, pl.Float64)).alias(name)
         for part, name in _PER_STEP.items()

@@ -1,4 +1,4 @@
-"""NVTX ranges: how long they take on the host, and what the work launched inside them takes on the device.
+"""NVTX ranges: their time on the host, and the time on the device of the work launched inside them.
 
 ::
 
@@ -33,7 +33,7 @@ from traceviz.analyses.derived.statistics import (
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Row, Section
 
-_RUNNING_NUMBER = re.compile(r"0x[0-9a-fA-F]+|(?<![\w.])\d+(?:\.\d+)?(?![\w.])|(?<=[_#])\d+$")
+_RUNNING_NUMBER = r"0x[0-9a-fA-F]+|(?<![\w.])\d+(?:\.\d+)?(?![\w.])|(?<=[_#])\d+$"
 """Numbers that count instances: those that stand alone, and those after ``_`` or ``#`` at the end."""
 
 
@@ -45,7 +45,7 @@ class RangeTimes:
         by_name: One row per (domain, name), the largest total first.
         folded: The same with running numbers replaced by ``N``, where that makes many rows few; else ``None``.
         unfinished: Ranges that never ended; they are not counted.
-        projected: Whether the capture has what it takes to project ranges on the device.
+        projected: Whether the capture has the tables needed to project ranges on the device.
         nested: Whether any range lies within another.
     """
 
@@ -62,7 +62,7 @@ class RangesAnalysis(Analysis[RangeTimes]):
 
     Args:
         many: Above this number of distinct names, running numbers are folded for people ...
-        fewer: ... provided that this makes at least this many times fewer rows.
+        fewer: ... if this leaves at least this many times fewer rows.
     """
 
     slug: ClassVar[str] = "ranges"
@@ -89,7 +89,7 @@ class RangesAnalysis(Analysis[RangeTimes]):
 
     def _folded(self, instances: pl.DataFrame) -> pl.DataFrame:
         names = instances["name"].unique()
-        shorter = pl.DataFrame({"name": names, "folded": [_RUNNING_NUMBER.sub("N", name) for name in names]})
+        shorter = pl.DataFrame({"name": names, "folded": [re.sub(_RUNNING_NUMBER, "N", name) for name in names]})
         renamed = instances.join(shorter, on="name").with_columns(pl.col("folded").alias("name"))
         return _aggregate(renamed)
 
@@ -143,21 +143,19 @@ def _with_projection(ranges: pl.DataFrame, trace: TraceView, *, projected: bool)
     if not projected:
         return ranges.with_columns(unknown.alias("device_span_ns"), unknown.alias("device_busy_ns"))
     work = launched_work(trace)
-    nesting = ranges.filter(pl.col("depth").is_not_null()).with_columns(_end("start_ns", "range_end_ns"))
+    nesting = ranges.filter(pl.col("depth").is_not_null()).with_columns(
+        (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("range_end_ns")
+    )
     levels = [_project(level, work) for level in nesting.partition_by("depth")]  # one pass per depth, not per range
     known = pl.col("kind").cast(pl.String) == "push_pop"
-    found = pl.concat([_NOTHING, *levels])
+    projections = pl.concat([_NOTHING, *levels])
     columns = [
         pl.when(known).then(pl.col(name).fill_null(0)).alias(name) for name in ("device_span_ns", "device_busy_ns")
     ]
-    return ranges.join(found, on="range_id", how="left").with_columns(columns)
+    return ranges.join(projections, on="range_id", how="left").with_columns(columns)
 
 
 _NOTHING = pl.DataFrame(schema={"range_id": pl.Int64, "device_span_ns": pl.Int64, "device_busy_ns": pl.Int64})
-
-
-def _end(start: str, name: str) -> pl.Expr:
-    return (pl.col(start) + pl.col("dur_ns").fill_null(0)).alias(name)
 
 
 def _project(ranges: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
@@ -166,15 +164,12 @@ def _project(ranges: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     inside = work.join_asof(
         candidates, left_on="call_ns", right_on="start_ns", by="thread_id", strategy="backward", check_sortedness=False
     ).filter(pl.col("call_end_ns") <= pl.col("range_end_ns"))
-    return inside.sort("range_id", "begin_ns").group_by("range_id").agg(_span(), _busy())
-
-
-def _span() -> pl.Expr:
-    return (pl.col("end_ns").max() - pl.col("begin_ns").min()).alias("device_span_ns")
+    span = (pl.col("end_ns").max() - pl.col("begin_ns").min()).alias("device_span_ns")
+    return inside.sort("range_id", "begin_ns").group_by("range_id").agg(span, _busy())
 
 
 def _busy() -> pl.Expr:
-    """Union of the work of a group, in order of begin: what each adds beyond the furthest end before it."""
+    """Union of the work of a group, in order of begin: each adds the time beyond the furthest end before it."""
     reach = pl.col("end_ns").cum_max().shift(1)
     added = pl.col("end_ns") - pl.max_horizontal(pl.col("begin_ns"), reach)
     return added.clip(lower_bound=0).sum().alias("device_busy_ns")

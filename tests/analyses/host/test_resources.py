@@ -16,7 +16,7 @@ from tests.analyses.host_literals import (
 )
 from traceviz.analyses.host.findings import CODES
 from traceviz.analyses.host.resources import amount
-from traceviz.analyses.host.samples import Series, Shown, all_series, judged_window, machine, sliced
+from traceviz.analyses.host.samples import Metric, Series, all_series, judged_window, machine, sliced
 from traceviz.analyses.run import analyze
 from traceviz.report import Bars, Facts, Grid, Skipped, Timeline
 
@@ -174,7 +174,7 @@ class TestPictures:
 
     def test_series_know_their_place(self):
         assert isinstance(self.one((0, 1)), Series)
-        assert self.one((0, 1)).shown == Shown("program CPU", "CPU, program", "cores", "core")
+        assert self.one((0, 1)).metric == Metric("program CPU", "CPU, program", "cores", "core")
 
 
 class TestMachine:

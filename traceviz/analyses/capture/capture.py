@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import polars as pl
@@ -22,8 +22,8 @@ from traceviz.report import Fact, Facts, Finding, Section, Severity
 from traceviz.units import format_ratio
 
 EVENTS = (*schema.DEVICE_WORK, "cuda_api", "nvtx", "host_ops", "device_ops", "os_calls")
-"""Tables of which every row is something that happened; steps, arguments, settings and samples are about those, and
-allocations and synchronisations are among them already."""
+"""Tables whose rows are events. Steps, arguments, settings and samples describe them; allocations and
+synchronisations are among them already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Capture(Analysis[CaptureFacts]):
         tables = trace.tables
         rows = {name: tables.rows(name) for name in EVENTS if name in tables}
         overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
-        # Else there is only the start of a program that came to nothing, and overhead costs nobody.
+        # Otherwise there is only the start of a program that failed, and its overhead costs nobody anything.
         worked = bool(steady_time(trace) or trace.rank_busy or trace.host_names.height)
         judged = {rank: judged_time(trace, rank) for rank in trace.ranks if worked}
         return CaptureFacts(
@@ -92,17 +92,17 @@ class Capture(Analysis[CaptureFacts]):
 
     def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
         """What was lost, and the profiler's own overhead."""
-        found = []
+        findings = []
         if result.losses:
             evidence = tuple(Fact("message", "message", message) for message in result.losses[:3])
             lost = finding("TV901", "Events are missing from the capture; totals are lower bounds.", evidence, 0, 0, "")
-            found.append(_as_warning(lost))
+            findings.append(replace(lost, severity=Severity.WARNING, share=None))  # no time at stake, still a warning
         cost, judged = result.judged_overhead_ns, result.judged_ns
         if cost > self.overhead_share * judged:
             message = f"The profiler itself took {format_ratio(cost / judged)} of the {result.judged_words}."
             evidence = (Fact("overhead_ns", "profiler overhead", cost, "ns"),)
-            found.append(finding("TV902", message, evidence, cost, judged, result.judged_words))
-        return tuple(found)
+            findings.append(finding("TV902", message, evidence, cost, judged, result.judged_words))
+        return tuple(findings)
 
     def describe(self, result: CaptureFacts) -> Section:
         """Facts only."""
@@ -120,12 +120,12 @@ class Capture(Analysis[CaptureFacts]):
 
 
 def _overhead_of(overhead: pl.DataFrame, process_id: int) -> IntervalSet:
-    """What the profiler took of a process; where the trace does not tell, it held up all of them."""
+    """What the profiler took of a process; overhead without a process holds up all of them."""
     return intervals(overhead.filter(pl.col("process_id").eq_missing(process_id) | pl.col("process_id").is_null()))
 
 
 def _overhead(result: CaptureFacts) -> tuple[Fact, ...]:
-    """What the profiler took, where it says so: not recorded is not nothing."""
+    """What the profiler took, where it was recorded."""
     label = "profiler overhead while recording"
     return () if result.overhead_ns is None else (Fact("overhead_ns", label, result.overhead_ns, "ns"),)
 
@@ -137,8 +137,3 @@ def _ranks(result: CaptureFacts) -> tuple[Fact, ...]:
         return ()
     words = f"{len(result.ranks):,}{f' of {whole:,}' if whole else ''} ({in_words(result.ranks)})"
     return (Fact("ranks", "ranks", words),)
-
-
-def _as_warning(item: Finding) -> Finding:
-    """A loss has no time at stake, and still is worth a warning."""
-    return Finding(item.code, item.slug, Severity.WARNING, item.message, item.evidence, item.advice, 0)

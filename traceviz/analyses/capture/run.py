@@ -14,14 +14,14 @@ from traceviz.report import TAG, Fact, Facts, Section, Skipped
 from traceviz.units import counted, format_ns, format_signal, format_value
 
 _COST = "stop_cost_ns"
-"""Fact of a collector that says how long the program waited for it to stop and save."""
+"""Key under which a collector states how long the program waited for it to stop and save."""
 _BUSY = frozenset({"recorded", "recording"})
 """States of collectors that left something, or may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What the settings of a run say, by key: ``run.status``, ``tag.batch``, ``machine.cores`` and the like."""
+    """The settings of a run by key: ``run.status``, ``tag.batch``, ``machine.cores`` and the like."""
 
     stated: Mapping[str, str]
 
@@ -31,12 +31,12 @@ class RunFacts:
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
     def under(self, prefix: str) -> dict[str, str]:
-        """What lies under ``prefix``, without it."""
+        """Settings whose keys begin with ``prefix``, by the rest of the key."""
         return {key.removeprefix(prefix): value for key, value in self.stated.items() if key.startswith(prefix)}
 
     @property
     def collectors(self) -> tuple[str, ...]:
-        """Names of all that could have recorded."""
+        """Names of all collectors that the run considered."""
         keys = (key.partition(".") for key in self.under("collector."))
         return tuple(sorted(name for name, _, rest in keys if rest == "state"))
 
@@ -48,12 +48,12 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class RunAnalysis(Analysis[RunFacts]):
-    """What the manifest of a run folder says, for people."""
+    """The manifest of a run folder, for people."""
 
     slug: ClassVar[str] = "run"
     title: ClassVar[str] = "Run"
     needs: ClassVar[tuple[str, ...]] = ("settings",)
-    expected: ClassVar[bool] = False  # other traces are of no run
+    expected: ClassVar[bool] = False  # other traces have no manifest
 
     def run(self, trace: TraceView) -> RunFacts | Skipped:
         """The settings that belong to no process."""
@@ -76,7 +76,7 @@ class RunAnalysis(Analysis[RunFacts]):
             Fact("duration_ns", "program ran", result.whole("run.duration_ns"), "ns"),
             Fact("exit_code", "exit code", result.whole("run.exit.code"), "id"),
         )
-        machine = {"duration_ns", "exit_code"}  # people read them in how it ended
+        machine = {"duration_ns", "exit_code"}  # people read them in the fact "ended"
         shown = tuple(fact for fact in facts if fact.value is not None and fact.key not in machine)
         tags = tuple(Fact(f"{TAG}{key}", key, value) for key, value in result.under("tag.").items())
         rest = (*(fact for fact in facts if fact.value is not None and fact.key in machine), *tags)
@@ -116,15 +116,14 @@ def _gpus(run: RunFacts) -> str | None:
 
 
 def _recorders(run: RunFacts) -> list[str]:
-    """Collectors that left something, with the version of what they recorded with; ranges are in others' recordings."""
-    found = [
-        name
+    """Collectors that left something, with the version of their profiler; ranges are in others' recordings."""
+    return [
+        " ".join(filter(None, (name, run.stated.get(f"collector.{name}.version"))))
         for name in run.collectors
         if run.stated[f"collector.{name}.state"] in _BUSY or run.whole(f"collector.{name}.arrived")
     ]
-    return [" ".join(filter(None, (name, run.stated.get(f"collector.{name}.version")))) for name in found]
 
 
 def _without(run: RunFacts) -> list[str]:
-    """Collectors that recorded and failed; why is among the notes."""
+    """Collectors that failed; the notes say why."""
     return [name for name in run.collectors if run.stated[f"collector.{name}.state"] == "failed"]

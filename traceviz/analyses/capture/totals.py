@@ -1,4 +1,4 @@
-"""The summary that a profiler printed, as it stands: totals by name, without the events behind them.
+"""The summary that a profiler printed: totals by name, without the events behind them.
 
 GPU activities and API calls run at the same time, so each of the two has its own 100 %, as in nvprof's own table.
 """
@@ -70,7 +70,7 @@ class TotalsAnalysis(Analysis[PrintedTotals]):
         )
 
     def describe(self, result: PrintedTotals) -> Section:
-        """A grid for each part that has rows; the first is there always."""
+        """A grid for each part that has rows; GPU activities always have one."""
         of_gpu = (
             Fact("device_total_ns", "GPU activities, summed", _total(result.gpu), "ns"),
             Fact("device_calls", "GPU activities", _calls(result.gpu), "count"),
@@ -112,9 +112,9 @@ _MIGRATIONS = (
 )
 
 
-def _part(rows: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
-    """The rows that are ``chosen``, largest total first, with their share of the total of all of them."""
-    part = rows.filter(chosen)
+def _part(rows: pl.DataFrame, condition: pl.Expr) -> pl.DataFrame:
+    """The rows that meet ``condition``, the largest total first, with their share of the total of all of these."""
+    part = rows.filter(condition)
     return part.with_columns(share("total_ns", _total(part), "share")).sort(
         "total_ns", "name", "process_id", descending=[True, False, False], nulls_last=True
     )

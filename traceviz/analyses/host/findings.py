@@ -15,7 +15,7 @@ from traceviz.rules import rule
 from traceviz.units import counted, format_number, format_ratio, format_value
 
 CODES = ("TV601", "TV602", "TV603", "TV604", "TV605")
-"""Rules that are raised here."""
+"""Rules that these findings belong to."""
 
 STEPS = "steady step time"
 
@@ -39,9 +39,9 @@ class Limits:
 
 
 def host_findings(load: HostLoad, limits: Limits) -> tuple[Finding, ...]:
-    """All findings that the judged time gives rise to."""
-    found = (_few_cores(load, limits), _oversubscribed(load, limits), _settings(load, limits), _grows(load, limits))
-    return tuple(finding for finding in found if finding is not None)
+    """All findings about the judged time."""
+    findings = (_few_cores(load, limits), _oversubscribed(load, limits), _settings(load, limits), _grows(load, limits))
+    return tuple(finding for finding in findings if finding is not None)
 
 
 def _few_cores(load: HostLoad, limits: Limits) -> Finding | None:
@@ -51,8 +51,8 @@ def _few_cores(load: HostLoad, limits: Limits) -> Finding | None:
         return None
     if idle <= (1 - limits.busy_share) * cores:
         return None
-    one = limits.one_core_low <= busy <= limits.one_core_high
-    # Where devices wait, the findings about input and idle devices count that time; this one says what is free.
+    is_one_core = limits.one_core_low <= busy <= limits.one_core_high
+    # Where devices wait, the findings about input and idle devices count that time; this finding says what is free.
     cost_ns = round(load.steps.host_ns * idle / (busy + idle)) if load.steps.on_host else 0
     facts = (
         Fact("busy_cores", f"busy cores, {load.judged_words}", busy, "number"),
@@ -65,17 +65,17 @@ def _few_cores(load: HostLoad, limits: Limits) -> Finding | None:
         Fact("read_rate", "read from storage", load.read_rate, "bytes/s"),
     )
     evidence = tuple(fact for fact in facts if fact.value is not None)
-    working = "about one core" if one else f"{format_number(round(busy, 1))} cores"
+    working = "about one core" if is_one_core else f"{format_number(round(busy, 1))} cores"
     message = f"{_waiting(load)}, and the program keeps {working} of {format_number(cores)} busy."
-    if not one and busy < limits.one_core_low:
+    if not is_one_core and busy < limits.one_core_low:
         message = f"{message} It does not wait for the CPU, but for storage, the network, a lock or a pause."
-    code = "TV601" if one else "TV602"
+    code = "TV601" if is_one_core else "TV602"
     advice = _advice(code, load, limits)
     return finding(code, message, evidence, cost_ns, load.steps.step_ns, STEPS, advice=advice)
 
 
 def _advice(code: str, load: HostLoad, limits: Limits) -> tuple[str, ...] | None:
-    """The advice that fits: of either rule, the first is about input, the others about what else the host does."""
+    """The advice that fits. In either rule the first line is about input, the others about the host's other work."""
     if not load.steps.step_ns:
         return None
     first, *others = rule(code).advice
@@ -112,7 +112,7 @@ def _oversubscribed(load: HostLoad, limits: Limits) -> Finding | None:
     if usable is None or runnable is None:
         return None
     if load.queued_cores is not None and load.queued_cores < limits.waiting_cores:
-        return None  # a program that hardly wants a core loses nothing, however long it waits for that
+        return None  # a program that hardly needs a core loses nothing, however long it waits
     cores, others = load.machine.cores or usable, load.others_runnable or 0.0
     by_others = runnable < limits.oversubscribed * usable
     if by_others and (waiting is None or others < cores or runnable + others < limits.oversubscribed * cores):
@@ -120,11 +120,11 @@ def _oversubscribed(load: HostLoad, limits: Limits) -> Finding | None:
     lost = waiting if waiting is not None else 1 - usable / runnable
     if lost < limits.waiting_share:
         return None
-    wanted = runnable + others if by_others else runnable
+    competing = runnable + others if by_others else runnable
     cost_ns = round((load.steps.input_ns + load.steps.host_ns) * lost)
     whose = "threads of this and other programs" if by_others else "threads of the program"
     message = (
-        f"In the {load.judged_words}, {format_number(round(wanted, 1))} {whose} want one of {format_number(usable)} "
+        f"In the {load.judged_words}, {format_number(round(competing, 1))} {whose} want one of {format_number(usable)} "
         f"cores on average: those of the program wait in {format_ratio(lost)} of the time in which they could run."
     )
     facts = (
@@ -137,20 +137,20 @@ def _oversubscribed(load: HostLoad, limits: Limits) -> Finding | None:
     return finding("TV603", message, evidence, cost_ns, load.steps.step_ns, STEPS)
 
 
-_TOLD = re.compile(r"^collector\.(\w+)\.threads\.(intra|inter)_op$")
-"""What a framework said of its threads while it trained, by framework."""
+_FRAMEWORK_THREADS = re.compile(r"^collector\.(\w+)\.threads\.(intra|inter)_op$")
+"""Settings in which a framework states its threads while it trained."""
 _TEAMS = re.compile(
     r"^(?:env\.(?:OMP_NUM|MKL_NUM|OPENBLAS_NUM|TF_NUM_INTRAOP)_THREADS|collector\.\w+\.threads\.intra_op)$"
 )
-"""Settings of how many threads compute one operation."""
+"""Settings of the number of threads that compute one operation."""
 _POOLS = re.compile(r"^(?:env\.TF_NUM_INTEROP_THREADS|collector\.tensorflow\.threads\.inter_op)$")
-"""Settings of how many operations run at once; PyTorch starts such threads only for programs that ask for them."""
+"""Settings of the number of operations that run at once; PyTorch starts such threads only on request."""
 _SPIN = "env.KMP_BLOCKTIME"
 _ONEDNN = "env.TF_ENABLE_ONEDNN_OPTS"
 
 
 def _settings(load: HostLoad, limits: Limits) -> Finding | None:
-    """TV604: settings of threads that do not fit the machine, and cost something here."""
+    """TV604: settings of threads that do not fit the machine, and cost time here."""
     misfits = tuple(_misfits(load, limits))
     if not misfits:
         return None
@@ -166,7 +166,7 @@ def _settings(load: HostLoad, limits: Limits) -> Finding | None:
 
 
 def _thread_advice(keys: set[str]) -> tuple[str, ...]:
-    """The advice on settings that do not fit: that on one variable only where it is among them."""
+    """The advice on settings that do not fit, without the lines on variables that do fit."""
     fine = [key.removeprefix("env.") for key in (_SPIN, _ONEDNN) if key not in keys]
     return tuple(line for line in rule("TV604").advice if not any(name in line for name in fine))
 
@@ -183,7 +183,7 @@ def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
         if threads is None:
             continue
         name = _name(key)
-        started = load.threads_max is None or load.threads_max >= threads  # else nobody heeds the setting
+        started = load.threads_max is None or load.threads_max >= threads  # otherwise the setting has no effect
         if threads > math.ceil(usable) and started and max(busy, load.runnable or 0.0) >= usable / 2:
             yield key, value, f"{name} is {threads}, and the program may use {counted(math.ceil(usable), 'core')}."
         elif threads < math.floor(best) and starved and _TEAMS.match(key):
@@ -199,18 +199,18 @@ def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
 
 
 def _name(key: str) -> str:
-    """A setting as people know it: the variable, or the framework's word."""
-    told = _TOLD.match(key)
-    if told is None:
+    """A setting as people know it: the variable, or the framework's term."""
+    stated = _FRAMEWORK_THREADS.match(key)
+    if stated is None:
         return key.removeprefix("env.")
-    return f"{_FRAMEWORKS.get(told[1], 'The framework')}'s {told[2]}-op thread number"
+    return f"{_FRAMEWORKS.get(stated[1], 'The framework')}'s {stated[2]}-op thread number"
 
 
 _FRAMEWORKS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
 
 
 def _threads(key: str, value: str) -> int | None:
-    """The number of threads that a setting states; ``None`` where it is no such setting, or leaves it open."""
+    """The number of threads that a setting states; ``None`` if it states none, or is about something else."""
     if not (_TEAMS.match(key) or _POOLS.match(key)):
         return None
     first = value.split(",", maxsplit=1)[0].strip()  # OMP_NUM_THREADS may name a number for each level of nesting
@@ -218,7 +218,7 @@ def _threads(key: str, value: str) -> int | None:
 
 
 def _spinning(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
-    """Threads that spin after their work take cores from those that have some."""
+    """Threads that spin after their work take cores from threads that have work."""
     value = load.machine.settings.get(_SPIN, "").strip().lower()
     spins = value == "infinite" or (value.isdigit() and int(value) > 1)
     full = (load.busy_cores or 0) >= limits.busy_share * (load.machine.usable or math.inf)
@@ -228,10 +228,10 @@ def _spinning(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
 
 
 def _limited(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
-    """A container with a limit: libraries start a thread for each core of the machine."""
-    machine, told = load.machine, any(_threads(*setting) for setting in load.machine.settings.items())
+    """A container with a CPU limit, while libraries start a thread for each core of the machine."""
+    machine, is_set = load.machine, any(_threads(*setting) for setting in load.machine.settings.items())
     limit = machine.settings.get("machine.cpu_limit")
-    if limit and not told and (machine.cores or 0) > (machine.usable or math.inf):
+    if limit and not is_set and (machine.cores or 0) > (machine.usable or math.inf):
         throttled = load.throttled or 0.0
         if throttled >= limits.throttled:
             words = (
@@ -270,10 +270,10 @@ def _grows(load: HostLoad, limits: Limits) -> Finding | None:
 
 
 def _share(value: float | None) -> float | None:
-    """A share that is not above 1, which counting ticks of a clock can make it."""
+    """A share of at most 1: counting ticks of a clock may exceed it."""
     return None if value is None else min(value, 1.0)
 
 
 def _of(part_ns: int, load: HostLoad) -> float | None:
-    """A part of the step time as a share of it; ``None`` without steps."""
+    """``part_ns`` as a share of the step time; ``None`` without steps."""
     return ratio(part_ns, load.steps.step_ns)

@@ -1,4 +1,4 @@
-"""What the samples say of the judged time: busy cores, threads that want one, growing memory, what the steps wait for.
+"""The judged time in figures: busy cores, threads that want one, growing memory, what the steps wait for.
 
 One frozen value, from which the findings about the host follow.
 """
@@ -18,17 +18,17 @@ from traceviz.analyses.host import samples as host_samples
 from traceviz.analyses.host.samples import Machine, Series
 
 GROWTH_PARTS = 10
-"""Growth is judged on the least memory in each of so many parts of the time."""
+"""Growth is judged by the least memory in each of so many parts of the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepUse:
-    """What steady steps spend on the host, in nanoseconds over all of them; all 0 without steps.
+    """Time of steady steps spent on the host, in nanoseconds over all of them; 0 without steps.
 
     Args:
         step_ns: Steady step time.
-        input_ns: Of it, waiting for input while no device works.
-        host_ns: Of it, host compute: Python and the framework while no device works.
+        input_ns: The part of it that waits for input while no device works.
+        host_ns: The part of it that is host compute: Python and the framework while no device works.
         on_host: Whether no device works at all: the host computes the steps.
         mean_step_ns: Mean duration of a steady step.
     """
@@ -102,12 +102,12 @@ class HostLoad:
 
     @property
     def judged_words(self) -> str:
-        """Of which time the means are."""
+        """The time of the means, in words."""
         return "steady steps" if self.steps.step_ns else "whole run"
 
     @property
     def idle_cores(self) -> float | None:
-        """Cores that the program could use besides, on average: nobody used them."""
+        """Cores that nobody used and that the program could use besides, on average."""
         best, cores = self.machine.full_speed, self.machine.cores
         if best is None or self.busy_cores is None:
             return None
@@ -117,7 +117,7 @@ class HostLoad:
 
     @property
     def waiting_share(self) -> float | None:
-        """Share of its runnable time for which a thread of the program waited for a core."""
+        """Share of its runnable time in which a thread of the program waited for a core."""
         if self.runnable is None or self.queued_cores is None:
             return None
         return min(self.queued_cores / self.runnable, 1.0) if self.runnable else None
@@ -133,12 +133,12 @@ def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, grow
         growth_share: Memory must rise from one part of the time to the next in this share of them to be growing.
     """
     window = host_samples.judged_window(trace)
-    of_host = {one.shown.metric: one for one in series if one.device_id is None}
-    inside = {metric: one.within(window) for metric, one in of_host.items()}
-    means = {metric: float(values.mean()) for metric, values in inside.items() if values.size}
+    of_host = {item.metric.name: item for item in series if item.device_id is None}
+    inside = {name: item.within(window) for name, item in of_host.items()}
+    means = {name: float(values.mean()) for name, values in inside.items() if values.size}
     cpu = inside.get(host_samples.PROGRAM_CPU)
     steps = _step_use(trace)
-    gpus = [one.within(window) for one in series if one.shown.metric == host_samples.GPU_UTILISATION]
+    gpus = [item.within(window) for item in series if item.metric.name == host_samples.GPU_UTILISATION]
     return HostLoad(
         machine=machine,
         steps=steps,
@@ -159,16 +159,16 @@ def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, grow
 
 
 START_NS, START_SHARE = 10_000_000_000, 0.25
-"""Without steps, so much of the beginning is taken for the start of the program, in which memory grows anyway."""
+"""Without steps, this much of the beginning counts as the start of the program, in which memory grows anyway."""
 LEAST_NS = 10_000_000_000
-"""Growth is not judged on less than this."""
+"""Growth is not judged on less time."""
 
 
 def _training(memory: Series, first_step_ns: int | None) -> tuple[int, int]:
     """From the first steady step to the end of the run: profilers record few of the steps, the sampler all.
 
-    A program that ends returns its memory, which the last samples may see: the end is where it had most in the last
-    tenth of the time.
+    A program that ends returns its memory, and the last samples may see that: the end is the moment with most memory in
+    the last tenth of the time.
     """
     first, last = int(memory.times[0]), int(memory.times[-1])
     late = np.flatnonzero(memory.times >= last - (last - first) // GROWTH_PARTS)
@@ -187,18 +187,18 @@ def _highest(series: Series | None) -> int | None:
 
 
 def _others(of_host: dict[str, Series], window: tuple[int, int]) -> float | None:
-    """Runnable threads of other programs: those of the machine, in the time that the program's samples speak for."""
+    """Runnable threads of other programs: those of the machine less the program's, in the time of the same samples."""
     everybody, own = of_host.get(host_samples.MACHINE_RUNNABLE), of_host.get(host_samples.RUNNABLE)
     if everybody is None or own is None:
         return None
-    chosen = np.flatnonzero(own.chosen(window))
-    if not chosen.size:
+    rows = np.flatnonzero(own.mask(window))
+    if not rows.size:
         return None
-    begin = int(own.times[max(int(chosen[0]) - 1, 0)])
-    inside = (everybody.times > begin) & (everybody.times <= int(own.times[chosen[-1]]))
+    begin = int(own.times[max(int(rows[0]) - 1, 0)])
+    inside = (everybody.times > begin) & (everybody.times <= int(own.times[rows[-1]]))
     if not inside.any():
         return None
-    return max(float(everybody.values[inside].mean()) - float(own.values[chosen].mean()), 0.0)
+    return max(float(everybody.values[inside].mean()) - float(own.values[rows].mean()), 0.0)
 
 
 def _step_use(trace: TraceView) -> StepUse:
@@ -218,8 +218,8 @@ def _step_use(trace: TraceView) -> StepUse:
 def _growth(of_host: dict[str, Series], first_step_ns: int | None, steps: StepUse, share: float) -> Growth | None:
     """Growth of the program's memory, if the least of each part of the training rises, and goes on rising.
 
-    The least, because what a step takes and returns is no growth; and no more processes at the end than at the
-    beginning, because those that were started explain it.
+    The least, because memory that a step takes and returns is no growth. And no more processes at the end than at the
+    beginning, because new processes explain growth.
     """
     memory, processes = of_host.get(host_samples.PROGRAM_MEMORY), of_host.get(host_samples.PROGRAM_PROCESSES)
     if memory is None:

@@ -1,4 +1,4 @@
-"""The host while the program ran: CPU, memory, threads, storage and GPUs over time, and what is wrong with them."""
+"""The host while the program ran: CPU, memory, threads, storage and GPUs over time, and their problems."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class HostResourcesAnalysis(Analysis[HostResources]):
         bound_share: Steps wait for the host from this share of their time on in which they wait for input or the
             host computes, while no device works.
         input_share: From this share of step time in which steps wait for input on, the input is worth a change.
-        one_core_low: From so many busy cores on,
-        one_core_high: up to so many, one core is busy.
+        one_core_low: One core is busy from so many busy cores on,
+        one_core_high: up to so many.
         busy_share: Where more than the rest of this share of the physical cores is idle, cores are idle.
         oversubscribed: From so many threads that want one of each core on, there are too many,
         waiting_share: provided that they wait for this share of the time in which they could run,
@@ -126,24 +126,24 @@ class HostResourcesAnalysis(Analysis[HostResources]):
     processes: int = 20
 
     def is_expected(self, trace: TraceView) -> bool:
-        """Of what ``traceviz collect`` recorded."""
+        """Whether ``traceviz collect`` recorded the trace."""
         return str(trace.tables.run_facts().get("format")) in {"resources", "run"}
 
     def run(self, trace: TraceView) -> HostResources | Skipped:
         """Summarise every metric, and put the judged time into figures."""
         series = all_series(trace)
-        if not any(one.shown.metric in HOST_METRICS for one in series):
+        if not any(item.metric.name in HOST_METRICS for item in series):
             return self.skipped("no resources of the host were sampled")
-        found = machine(trace)
+        host = machine(trace)
         names, products, memory = device_names(trace), _devices(trace, "name"), _devices(trace, "memory_bytes")
         begin, end = _window(series, trace.span_ns)
-        moved = (replace(one, times=one.times - begin) for one in series)
-        uses = tuple(_use(one, end - begin, self.slices, found, names, products, memory) for one in moved)
+        moved = (replace(item, times=item.times - begin) for item in series)
+        uses = tuple(_use(item, end - begin, self.slices, host, names, products, memory) for item in moved)
         return HostResources(
             metrics=uses,
             processes=_processes(trace, self.processes),
             cores=_cores(trace),
-            load=host_load(trace, series, found, self.rising_share),
+            load=host_load(trace, series, host, self.rising_share),
             samples=host_samples.instants(trace),
             pauses=_pauses(series),
             window=(begin, end),
@@ -180,7 +180,7 @@ class HostResourcesAnalysis(Analysis[HostResources]):
 
 
 def _over(result: HostResources) -> str:
-    """What the pictures show, and which part of it the profilers recorded."""
+    """What the pictures show, and the part of it that profilers recorded."""
     profiled = format_value(result.span_ns, "ns")
     part = "" if result.window == (0, result.span_ns) else f", of which profilers recorded 0 s to {profiled}"
     empty = any(value is None for use in result.metrics if use.lane for value in use.lane.values)
@@ -189,8 +189,8 @@ def _over(result: HostResources) -> str:
 
 
 def _busy_cores(result: HostResources) -> Iterator[Bars]:
-    """The busiest cores, where they differ: one that works while the others rest."""
-    ordered = sorted(result.cores, key=lambda one: (-one[1], one[0]))
+    """The busiest cores, where they differ: one works while the others rest."""
+    ordered = sorted(result.cores, key=lambda core: (-core[1], core[0]))
     if len(ordered) < 2 or ordered[0][1] - ordered[-1][1] < UNEVEN:
         return
     shown = ordered[:MOST_CORES]
@@ -201,25 +201,25 @@ def _busy_cores(result: HostResources) -> Iterator[Bars]:
 
 
 UNEVEN = 0.3
-"""Cores that differ by this share of the time in which they work are shown one by one,"""
+"""Cores are shown one by one where their busy shares differ by this much."""
 MOST_CORES = 8
-"""so many of them."""
+"""At most so many cores are shown."""
 
 
 def _facts(result: HostResources) -> Iterator[Fact]:
-    load, found = result.load, result.load.machine
+    load, host = result.load, result.load.machine
     cpu, memory = result.of(host_samples.PROGRAM_CPU), result.of(host_samples.PROGRAM_MEMORY)
     threads, gpu = result.of(host_samples.PROGRAM_THREADS), result.of(host_samples.GPU_UTILISATION)
     processes = result.of(host_samples.PROGRAM_PROCESSES)
-    share = min(cpu.mean / 100 / found.usable, 1.0) if cpu and found.usable else None
+    share = min(cpu.mean / 100 / host.usable, 1.0) if cpu and host.usable else None
     yield Fact("cpu_mean", "CPU, of the usable cores", share, "ratio")
     yield Fact("busy_cores", "busy cores, whole run", cpu.mean / 100 if cpu else None, "number")
     steady = load.busy_cores if load.steps.step_ns else None
     yield Fact("steady_busy_cores", "busy cores, steady steps", steady, "number")
-    yield Fact("cores", "usable cores", found.usable, "number")
-    yield Fact("physical_cores", "physical cores", found.physical, "count")
+    yield Fact("cores", "usable cores", host.usable, "number")
+    yield Fact("physical_cores", "physical cores", host.physical, "count")
     yield Fact("rss_max", "memory, highest", round(memory.highest) if memory else None, "bytes")
-    yield Fact("memory_bytes", "memory of the machine", found.memory_bytes, "bytes")
+    yield Fact("memory_bytes", "memory of the machine", host.memory_bytes, "bytes")
     yield Fact("threads_max", "threads, most", round(threads.highest) if threads else None, "count")
     yield Fact("processes_max", "processes, most", round(processes.highest) if processes else None, "count")
     yield Fact("gpu_mean", f"utilisation, {gpu.device}" if gpu else "GPU utilisation", _ratio(gpu), "ratio")
@@ -227,13 +227,13 @@ def _facts(result: HostResources) -> Iterator[Fact]:
     mean_ns, longest_ns = result.pauses or (None, None)
     yield Fact("sample_interval_ns", "program measured every, mean", mean_ns, "ns")
     yield Fact("longest_interval_ns", "program measured every, most", longest_ns, "ns")
-    yield Fact("sampler_cost", "sampling took, of one core", found.cost if (found.cost or 0) <= 1 else 1.0, "ratio")
-    yield Fact("sampler_start_ns", "its start took, CPU time", found.start_ns, "ns")
+    yield Fact("sampler_cost", "sampling took, of one core", host.cost if (host.cost or 0) <= 1 else 1.0, "ratio")
+    yield Fact("sampler_start_ns", "its start took, CPU time", host.start_ns, "ns")
 
 
 def _pauses(series: Sequence[Series]) -> tuple[int, int] | None:
-    """Mean and longest time between two measurements of the program, which a sampler that holds its limits thins."""
-    times = next((one.times for one in series if one.shown.metric == host_samples.PROGRAM_CPU), None)
+    """Mean and longest time between two measurements of the program; the sampler thins them to keep its limits."""
+    times = next((item.times for item in series if item.metric.name == host_samples.PROGRAM_CPU), None)
     if times is None or times.size < 2:
         return None
     pauses = np.diff(times)
@@ -245,28 +245,28 @@ def _ratio(use: MetricUse | None) -> float | None:
 
 
 def _devices(trace: TraceView, column: str) -> dict[int, Any]:
-    """What is known of devices in a column of their table, by ``device_id``."""
+    """Values of a column of the devices' table, by ``device_id``."""
     rows = trace.frame("devices", "device_id", column).drop_nulls()
     return dict(rows.iter_rows())
 
 
 def _window(series: Sequence[Series], span_ns: int) -> tuple[int, int]:
-    """The capture, and all samples: they cover a whole run, of which profilers may have recorded a part only."""
-    return min(0, *(int(one.times[0]) for one in series)), max(span_ns, *(int(one.times[-1]) for one in series))
+    """The capture and all samples: these cover the whole run, of which profilers may have recorded only a part."""
+    return min(0, *(int(item.times[0]) for item in series)), max(span_ns, *(int(item.times[-1]) for item in series))
 
 
 def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
     series: Series,
     span_ns: int,
     slices: int,
-    found: Machine,
+    host: Machine,
     names: dict[int, str],
     products: dict[int, str],
     memory: dict[int, int],
 ) -> MetricUse:
     device = "" if series.device_id is None else names.get(series.device_id, f"device {series.device_id}")
-    label = f"{device} {series.shown.label}".strip()
-    whole, words = _whole(series, found, memory)
+    label = f"{device} {series.metric.label}".strip()
+    whole, words = _whole(series, host, memory)
     lane = None
     if whole:
         shares = (None if value is None else min(value / whole, 1.0) for value in sliced(series, span_ns, slices))
@@ -274,11 +274,11 @@ def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
         short = label.replace(f" {product}", "", 1) if product else label  # pictures leave no room for products
         lane = Lane(short, tuple(shares), words)
     return MetricUse(
-        metric=series.shown.metric,
+        metric=series.metric.name,
         label=label,
         device=device,
         unit=series.unit,
-        whole=series.shown.whole,
+        whole=series.metric.whole,
         mean=float(series.values.mean()),
         p95=float(np.quantile(series.values, 0.95)),
         highest=float(series.values.max()),
@@ -286,12 +286,12 @@ def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
     )
 
 
-def _whole(series: Series, found: Machine, memory: dict[int, int]) -> tuple[float, str]:
-    """The amount that the picture of a metric is a share of, and its words; 0 for a metric without picture."""
+def _whole(series: Series, host: Machine, memory: dict[int, int]) -> tuple[float, str]:
+    """The amount that is full height in the picture of a metric, and its words; 0 for a metric without picture."""
     highest = float(series.values.max())
-    match series.shown.scale:
-        case "cores" if found.usable:
-            return found.usable * 100, f"{format_number(found.usable)} cores"
+    match series.metric.scale:
+        case "cores" if host.usable:
+            return host.usable * 100, f"{format_number(host.usable)} cores"
         case "percent":
             return 100.0, "100 %"
         case "device_memory" if series.device_id in memory:
@@ -303,7 +303,7 @@ def _whole(series: Series, found: Machine, memory: dict[int, int]) -> tuple[floa
 
 
 def amount(value: float, unit: str, whole: str = "") -> str:
-    """A sampled value with its unit, for people; percent of a core or a thread as so many of them."""
+    """A sampled value with its unit, for people; percent of a core (a thread) as a number of cores (threads)."""
     if unit == "%" and whole:
         wholes = round(value / 100, 2)
         return f"{format_number(wholes)} {whole if wholes == 1 else f'{whole}s'}"
@@ -351,7 +351,7 @@ def _for_machines(result: HostResources) -> Grid:
 
 
 def _for_people(result: HostResources) -> Grid:
-    """The same in words, each amount with its own unit; what was zero all the time says nothing."""
+    """The metrics in words, each amount with its unit, without those that were zero all the time."""
     rows = tuple(
         (use.label, *(amount(value, use.unit, use.whole) for value in (use.mean, use.p95, use.highest)))
         for use in result.metrics
@@ -370,11 +370,11 @@ def _lists(result: HostResources) -> Iterator[Grid]:
 
 
 def _processes(trace: TraceView, most: int) -> tuple[ProcessUse, ...]:
-    """Processes that were sampled one by one; those with the most CPU time first."""
+    """Processes that were sampled one by one, the one with the most CPU time first."""
     columns = ("process_id", "metric", "value")
-    wanted = [host_samples.PROCESS_CPU, host_samples.PROCESS_MEMORY]
+    metrics = [host_samples.PROCESS_CPU, host_samples.PROCESS_MEMORY]
     frame = trace.frame("samples", *columns).with_columns(pl.col("metric").cast(pl.String))
-    frame = frame.filter(pl.col("metric").is_in(wanted) & pl.col("process_id").is_not_null())
+    frame = frame.filter(pl.col("metric").is_in(metrics) & pl.col("process_id").is_not_null())
     cpu = pl.col("metric") == host_samples.PROCESS_CPU
     uses = frame.group_by("process_id").agg(
         (pl.col("value").filter(cpu).sum() / 100).alias("total"),

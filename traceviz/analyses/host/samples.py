@@ -1,7 +1,7 @@
-"""Time series of the host and its GPUs: what was sampled, what the machine offers, and which time is judged.
+"""Time series of the host and its GPUs, the machine, and the time that is judged.
 
-Amounts of CPU time are sampled in percent of one core. Names are those under which readers store what they find;
-metrics that are not listed here (counters of a GPU, say) belong to other analyses.
+Amounts of CPU time are sampled in percent of one core. Readers store metrics under the names listed here; others
+(counters of a GPU, say) belong to other analyses.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from traceviz.intervals import union_all
 
 Floats = npt.NDArray[np.float64]
 Times = npt.NDArray[np.int64]
-Chosen = npt.NDArray[np.bool_]
+Mask = npt.NDArray[np.bool_]
 Scale = Literal["cores", "percent", "device_memory", "highest"]
-"""What the picture of a metric shows it as a share of."""
+"""The amount that is full height in the picture of a metric."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Metric:
     """A metric that the report shows.
 
     Args:
-        metric: Name in table ``samples``.
+        name: Name in table ``samples``.
         label: Name for people.
-        scale: What its picture shows it as a share of; ``None`` for a metric without one.
-        whole: What 100 % are, for people, where percent are not those of a whole; empty where they are.
+        scale: The amount that is full height in its picture; ``None`` for a metric without picture.
+        whole: What 100 % is, for people (a core, a thread); empty where it is the whole of something.
     """
 
-    metric: str
+    name: str
     label: str
     scale: Scale | None = None
     whole: str = ""
@@ -59,37 +59,37 @@ PROCESS_CPU = "process CPU"
 PROCESS_MEMORY = "process memory"
 CORE = r"^core (\d+)$"
 
-SHOWN: tuple[Shown, ...] = (
-    Shown(PROGRAM_CPU, "CPU, program", "cores", "core"),
-    Shown("profiler CPU", "CPU, profiler", None, "core"),
-    Shown(MACHINE_CPU, "CPU, machine", None, "core"),
-    Shown("machine busiest core", "busiest core", "percent"),
-    Shown(BUSIEST_THREAD, "busiest thread", "percent"),
-    Shown(PROGRAM_MEMORY, "memory", "highest"),
-    Shown("machine memory available", "memory left, machine"),
-    Shown(PROGRAM_THREADS, "threads", "highest"),
-    Shown(RUNNABLE, "threads that want a core"),
-    Shown(QUEUED, "threads that wait for a core", None, "thread"),
-    Shown(MACHINE_RUNNABLE, "threads that want one, machine"),
-    Shown(PROGRAM_PROCESSES, "processes"),
-    Shown(PROGRAM_READ, "read", "highest"),
-    Shown("program write", "write"),
-    Shown("program voluntary switches", "switches, voluntary"),
-    Shown("program involuntary switches", "switches, involuntary"),
-    Shown(THROTTLED, "held back by CPU limit", None, "core"),
-    Shown(GPU_UTILISATION, "utilisation", "percent"),
-    Shown("GPU memory used", "memory", "device_memory"),
-    Shown("GPU power", "power", "highest"),
-    Shown("SM clock", "SM clock"),
-    Shown("memory clock", "memory clock"),
-    Shown("GPU temperature", "temperature"),
-    Shown("PCIe receive", "PCIe receive"),
-    Shown("PCIe transmit", "PCIe transmit"),
+METRICS: tuple[Metric, ...] = (
+    Metric(PROGRAM_CPU, "CPU, program", "cores", "core"),
+    Metric("profiler CPU", "CPU, profiler", None, "core"),
+    Metric(MACHINE_CPU, "CPU, machine", None, "core"),
+    Metric("machine busiest core", "busiest core", "percent"),
+    Metric(BUSIEST_THREAD, "busiest thread", "percent"),
+    Metric(PROGRAM_MEMORY, "memory", "highest"),
+    Metric("machine memory available", "memory left, machine"),
+    Metric(PROGRAM_THREADS, "threads", "highest"),
+    Metric(RUNNABLE, "threads that want a core"),
+    Metric(QUEUED, "threads that wait for a core", None, "thread"),
+    Metric(MACHINE_RUNNABLE, "threads that want one, machine"),
+    Metric(PROGRAM_PROCESSES, "processes"),
+    Metric(PROGRAM_READ, "read", "highest"),
+    Metric("program write", "write"),
+    Metric("program voluntary switches", "switches, voluntary"),
+    Metric("program involuntary switches", "switches, involuntary"),
+    Metric(THROTTLED, "held back by CPU limit", None, "core"),
+    Metric(GPU_UTILISATION, "utilisation", "percent"),
+    Metric("GPU memory used", "memory", "device_memory"),
+    Metric("GPU power", "power", "highest"),
+    Metric("SM clock", "SM clock"),
+    Metric("memory clock", "memory clock"),
+    Metric("GPU temperature", "temperature"),
+    Metric("PCIe receive", "PCIe receive"),
+    Metric("PCIe transmit", "PCIe transmit"),
 )
 """Metrics of the report, in its order."""
 
 HOST_METRICS = frozenset(
-    {shown.metric for shown in SHOWN if shown.metric.startswith(("program", "machine"))} | {THROTTLED}
+    {metric.name for metric in METRICS if metric.name.startswith(("program", "machine"))} | {THROTTLED}
 )
 """Metrics of the host: a trace without any is not about its resources."""
 
@@ -98,18 +98,18 @@ HOST_METRICS = frozenset(
 class Series:
     """One metric over time, of a device or (``None``) the host; times in nanoseconds."""
 
-    shown: Shown
+    metric: Metric
     unit: str
     device_id: int | None
     times: Times
     values: Floats
 
     def within(self, window: tuple[int, int]) -> Floats:
-        """Values in a window of time, or near it: see :meth:`chosen`."""
-        return self.values[self.chosen(window)]
+        """Values in a window of time, or near it: see :meth:`mask`."""
+        return self.values[self.mask(window)]
 
-    def chosen(self, window: tuple[int, int]) -> Chosen:
-        """Which samples speak for a window of time; of a short one those nearest, as training goes on before and after.
+    def mask(self, window: tuple[int, int]) -> Mask:
+        """Which samples represent a window of time; for a short one the nearest, as training goes on before and after.
 
         None where fewer than :data:`FEW` lie within :data:`NEAR_NS` of it.
         """
@@ -121,24 +121,24 @@ class Series:
 
 
 FEW = 5
-"""Fewer samples do not speak for a window of time."""
+"""Fewer samples do not represent a window of time."""
 NEAR_NS = 3_000_000_000
-"""Samples further away than this do not, either."""
+"""Samples further away do not, either."""
 
 
 def all_series(trace: TraceView) -> tuple[Series, ...]:
-    """Every metric of :data:`SHOWN` that was sampled, in its order, those of the host first.
+    """Every metric of :data:`METRICS` that was sampled, in their order, those of the host first.
 
     Where several programs were sampled (the nodes of a job), a series holds the values of all.
     """
     columns = ("start_ns", "device_id", "metric", "unit", "value")
-    known = {shown.metric: shown for shown in SHOWN}
+    metrics = {metric.name: metric for metric in METRICS}
     frame = trace.frame("samples", *columns).with_columns(pl.col("metric", "unit").cast(pl.String))
-    frame = frame.filter(pl.col("metric").is_in(list(known))).sort("start_ns", "metric", "device_id", "value")
+    frame = frame.filter(pl.col("metric").is_in(list(metrics))).sort("start_ns", "metric", "device_id", "value")
     parts = frame.partition_by("metric", "device_id", as_dict=True, maintain_order=True)
     series = [
         Series(
-            known[str(metric)],
+            metrics[str(metric)],
             str(part["unit"][0]),
             None if device is None else int(device),
             part["start_ns"].to_numpy(),
@@ -146,13 +146,12 @@ def all_series(trace: TraceView) -> tuple[Series, ...]:
         )
         for (metric, device), part in parts.items()
     ]
-    order = {shown.metric: number for number, shown in enumerate(SHOWN)}
-    by_place = sorted(series, key=lambda one: (-1 if one.device_id is None else one.device_id, order[one.shown.metric]))
-    return tuple(by_place)
+    order = {metric.name: number for number, metric in enumerate(METRICS)}
+    return tuple(sorted(series, key=lambda s: (-1 if s.device_id is None else s.device_id, order[s.metric.name])))
 
 
 def instants(trace: TraceView) -> int:
-    """At how many moments something of the host was measured."""
+    """Number of moments at which something of the host was measured."""
     names = HOST_METRICS | {PROCESS_CPU, PROCESS_MEMORY, "profiler CPU"}
     rows = trace.frame("samples", "start_ns", "device_id", "metric").filter(pl.col("device_id").is_null())
     metric = pl.col("metric").cast(pl.String)
@@ -162,7 +161,7 @@ def instants(trace: TraceView) -> int:
 def sliced(series: Series, span_ns: int, slices: int) -> tuple[float | None, ...]:
     """Mean in each of ``slices`` equal slices of the capture; ``None`` where nothing was sampled.
 
-    A sample speaks for the time since the one before it: slices between the two have its value, unless the sampler
+    A sample stands for the time since the sample before it: slices between the two have its value, unless the sampler
     paused there.
     """
     if span_ns <= 0:
@@ -179,25 +178,25 @@ def sliced(series: Series, span_ns: int, slices: int) -> tuple[float | None, ...
     filled = (counts == 0) & between & (gaps <= PAUSE * usual)
     values = np.where(filled, series.values[later], means)
     known = (counts > 0) | filled
-    return tuple(float(value) if there else None for value, there in zip(values, known, strict=True))
+    return tuple(float(value) if is_known else None for value, is_known in zip(values, known, strict=True))
 
 
 PAUSE = 4
-"""Samples that are so many times as far apart as usual have a pause between them."""
+"""Samples have a pause between them if they are so many times as far apart as usual."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the program finds, where the trace says so.
+    """The machine that the program finds, as far as the trace states it.
 
     Args:
         cores: Logical cores of the machine.
-        usable: Of these, what affinity and the limit of its container leave to the program.
+        usable: Cores that affinity and the limit of its container leave to the program.
         physical: Physical cores.
         sockets: Processor packages.
         memory_bytes: Memory that the program may use.
-        cost: What sampling took of one core.
-        start_ns: CPU time that the sampler took to start, which is no part of it.
+        cost: Share of one core that sampling took.
+        start_ns: CPU time that the sampler took to start; not part of ``cost``.
         settings: All settings by key.
     """
 

@@ -59,7 +59,7 @@ class Breakdown:
 class BreakdownAnalysis(Analysis[Breakdown | XprofSteps | KinetoSteps]):
     """Exclusive classes of steady step time, by the priority of :data:`traceviz.analyses.derived.host_classes.CLASSES`.
 
-    Where the user asks for the classes of another program, those: see :mod:`traceviz.analyses.steps.bases.xprof` and
+    With ``--basis``, the classes of another program: see :mod:`traceviz.analyses.steps.bases.xprof` and
     :mod:`traceviz.analyses.steps.bases.kineto`.
     """
 

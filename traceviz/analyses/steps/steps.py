@@ -1,4 +1,4 @@
-"""Steps: how many, how long, and how sure we are of them."""
+"""Steps: how many, how long, and how certain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from traceviz.units import counted
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """Steps and the distribution of the steady ones' durations in nanoseconds; ``mark`` says how to mark them.
+    """Steps, and the distribution of the steady ones' durations in nanoseconds; ``mark`` says how to mark steps.
 
     ``lost`` steps are left out, since the profiler lost what the devices did in them.
     """
@@ -86,8 +86,8 @@ class StepAnalysis(Analysis[StepTimes]):
 def _why_none(trace: TraceView) -> str:
     marker = trace.options.step_marker
     if marker is None or count_cut_steps(trace) or count_lost_steps(trace):
-        why, what_to_do = why_no_steps(trace)
-        return f"{why}. {what_to_do}" if what_to_do else why
+        reason, remedy = why_no_steps(trace)
+        return f"{reason}. {remedy}" if remedy else reason
     matching = trace.ranges["name"].str.contains(marker).sum() + annotated_calls(trace, marker).height
     needed = f"at least {MIN_STEPS} on one thread are needed"
     return f"--step-marker {marker!r} matches {matching} ranges of the capture; {needed}"

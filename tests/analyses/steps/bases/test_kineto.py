@@ -205,7 +205,7 @@ def test_figures_of_a_gpu_are_those_from_the_first_to_the_last_step():
         "kernels": [kernel(20, 40, 1, **shape), (200, 50, "late", {"blocks_per_sm": 9.0, "achieved_occupancy": 1.0})],
     }
     (gpu,) = kineto_steps(view(**literals)).gpus
-    assert (gpu.utilisation, gpu.found.sm_efficiency, gpu.found.occupancy) == (0.4, 0.2, 0.25)
+    assert (gpu.utilisation, gpu.efficiency.sm_efficiency, gpu.efficiency.occupancy) == (0.4, 0.2, 0.25)
     assert gpu.tensor_core_share == 0.0
 
 
@@ -214,8 +214,8 @@ def test_an_occupancy_stated_as_0_lowers_the_mean_as_in_the_original():
     kernels = [kernel(10 * n, 10, n, achieved_occupancy=value) for n, value in enumerate(stated)]
     calls = [call(0, 1, n) for n in range(2)]
     (gpu,) = kineto_steps(view(steps=[(0, 100, 0)], cuda_api=calls, kernels=kernels)).gpus
-    assert gpu.found.occupancy == 0.25
-    assert gpu.found.sm_efficiency is None  # no blocks per SM are stated
+    assert gpu.efficiency.occupancy == 0.25
+    assert gpu.efficiency.sm_efficiency is None  # no blocks per SM are stated
 
 
 def said(**literals):

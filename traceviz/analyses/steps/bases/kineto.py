@@ -67,12 +67,12 @@ COLLECTIVES = tuple(
     for library in ("nccl", "gloo")
     for name in ("broadcast", "reduce", "all_reduce", "all_gather", "reduce_scatter")
 )
-"""Names of the operators that communicate; kernels that they launch do, too. Others, as all_to_all, do not count."""
+"""Names of the operators that communicate, as do the kernels that they launch. Others, as all_to_all, do not count."""
 
 _LOADER = r"^enumerate\(DataLoader\)#.*\.__next__$|^enumerate\(DataPipe\)#"
 _OPERATOR = "op"
-"""Category of operators: they make the step of a trace without marks. A DataLoader is an annotation, except in the
-oldest traces, and does not."""
+"""Category of operators: they make the step of a trace without marks. A DataLoader does not; it is an annotation,
+except in the oldest traces."""
 _HOST = (_OPERATOR, "input", "annotation", "compile")
 """Categories of what runs on the host, besides the steps; Python frames count as nothing."""
 
@@ -88,7 +88,7 @@ class KinetoSteps(BasisSteps):
         frame: See :class:`BasisSteps`, with the keys of :data:`CLASSES`; names of steps are their numbers.
         classes: The classes that it shows of this trace.
         gpus: Its figures of each GPU.
-        clues: What its recommendations rest on besides.
+        clues: Further clues for its recommendations.
         marked: Whether the trace marks steps.
     """
 
@@ -152,7 +152,7 @@ def _marks(trace: TraceView) -> pl.DataFrame:
 
 
 def _host_steps(trace: TraceView, marks: pl.DataFrame, process: int) -> pl.DataFrame:
-    """Steps of a process before they are moved; a single one where none is marked, and none without operators."""
+    """Steps of a process before they are moved; a single step where none is marked, and none without operators."""
     own = marks.filter(pl.col("process_id") == process)
     if own.height:
         return own
@@ -167,7 +167,7 @@ def _host_steps(trace: TraceView, marks: pl.DataFrame, process: int) -> pl.DataF
 
 
 def _device_work(trace: TraceView, process: int) -> pl.DataFrame:
-    """Device work of a process: ``start_ns, end_ns, correlation_id, role``, the role a key of :data:`CLASSES`."""
+    """Device work of a process: ``start_ns, end_ns, correlation_id, role``; roles are keys of :data:`CLASSES`."""
     communicates = pl.col("op").is_in(COLLECTIVES).fill_null(value=False)
     parts = [
         trace.frame(table, "process_id", "start_ns", "dur_ns", "correlation_id", "op")
@@ -228,13 +228,13 @@ def _launched_in(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -
         pl.int_range(pl.len(), dtype=pl.Int64).alias("number"),
     )
     timed = joined.sort("call_end").set_sorted("call_end")
-    found = timed.join_asof(marks.sort("call_end", "number"), on="call_end", strategy="forward")
+    enclosed = timed.join_asof(marks.sort("call_end", "number"), on="call_end", strategy="forward")
     inside = pl.col("call_start") >= pl.col("mark_start")
-    return found.with_columns(pl.when(inside).then(pl.col("number")).alias("number"))
+    return enclosed.with_columns(pl.when(inside).then(pl.col("number")).alias("number"))
 
 
 def _recorded(counts: list[int]) -> int:
-    """How many steps are kept, by the number of device events that belong to each."""
+    """How many steps are kept, by their numbers of device events."""
     last = max(number for number, count in enumerate(counts) if count)
     incomplete = last > 0 and counts[last] < _KEPT * counts[last - 1]
     return last if incomplete else last + 1
@@ -248,7 +248,7 @@ def _whole(trace: TraceView, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _roles(trace: TraceView, process: int, work: pl.DataFrame) -> dict[str, IntervalSet]:
-    """Time of each class but the last, whatever the others are."""
+    """Time of each class but the last, overlaps included."""
     host = trace.host_ops(*_HOST).filter(pl.col("process_id") == process)
     names = _names(trace)
     loads = pl.col("name").is_in(names.filter(names.str.contains(_LOADER)).to_list())
@@ -270,10 +270,10 @@ def _broken_down(steps: pl.DataFrame, roles: dict[str, IntervalSet]) -> pl.DataF
     starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
     free = IntervalSet.of(starts, ends)
     columns = []
-    for found in CLASSES[:-1]:
-        owned = roles[found.key].intersect(free)
+    for step_class in CLASSES[:-1]:
+        owned = roles[step_class.key].intersect(free)
         free = free.subtract(owned)
-        columns.append(pl.Series(found.key, owned.overlap(starts, ends)))
+        columns.append(pl.Series(step_class.key, owned.overlap(starts, ends)))
     columns.append(pl.Series(CLASSES[-1].key, free.overlap(starts, ends)))
     length = (pl.col("end_ns") - pl.col("start_ns")).alias("step_ns")
     return steps.select("process_id", "step", "start_ns", length).with_columns(columns)

@@ -1,4 +1,4 @@
-"""What PyTorch's TensorBoard plugin says of GPUs, and what its recommendations rest on besides step time.
+"""What PyTorch's TensorBoard plugin says of GPUs, and the clues besides step time for its recommendations.
 
 Its definitions, as of its last source (pytorch/kineto, ``tb_plugin``: ``gpu_metrics_parser``, ``tensor_core``,
 ``tensor_cores_parser``, ``data``).
@@ -23,7 +23,7 @@ _TENSOR_CORE_KERNELS = (
     *("dgrad_1x1_stride_2x2", "first_layer_wgrad_kernel", "conv1x1", "conv2d_c1_k1", "direct_group"),
     *("xmma_implicit_gemm", "xmma_sparse_conv", "xmma_warp_specialized_implicit_gemm", "xmma_gemm", "xmma_sparse_gemm"),
 )
-"""Parts of the names of kernels that it takes to use tensor cores; those of newer GPUs are not among them."""
+"""Parts of the names of kernels that, to the plugin, use tensor cores; kernels of newer GPUs are not among them."""
 
 _ELIGIBLE_OPS = frozenset(
     f"aten::{name}"
@@ -41,39 +41,39 @@ _ELIGIBLE_OPS = frozenset(
     *("CudnnConvolutionBackward", "CudnnConvolutionTransposeBackward", "BmmBackward0", "MmBackward"),
     *("AddmvBackward", "MvBackward", "AddmmBackward", "AddbmmBackward"),
 }
-"""Operators that it takes to be able to use tensor cores; their names as of PyTorch 1.8 to 1.10."""
+"""Operators that, to the plugin, can use tensor cores; their names as of PyTorch 1.8 to 1.10."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuFigures:
-    """Its figures of one GPU that a process uses, from the begin of the first step to the end of the last.
+    """The plugin's figures of one GPU that a process uses, from the begin of the first step to the end of the last.
 
     Args:
         process_id: The process.
-        device_id: The GPU,
-        ordinal: the program's number of it,
-        device: and its name for people.
-        found: Utilisation, SM efficiency and occupancy, from what the trace states.
-        tensor_core_share: Share of the time of kernels that calls of the runtime launched in those whose names speak of
-            tensor cores.
+        device_id: The GPU.
+        ordinal: The number that the program gives it.
+        device: Its name for people.
+        efficiency: Utilisation, SM efficiency and occupancy, from what the trace states.
+        tensor_core_share: Share of the time of kernels launched by calls of the runtime in kernels whose names speak
+            of tensor cores.
     """
 
     process_id: int
     device_id: int
     ordinal: int
     device: str
-    found: Efficiency
+    efficiency: Efficiency
     tensor_core_share: float | None
 
     @property
     def utilisation(self) -> float:
         """Share of the steps' time, gaps between them included, in which a kernel runs."""
-        return ratio(self.found.kernel_ns, self.found.window_ns) or 0.0
+        return ratio(self.efficiency.kernel_ns, self.efficiency.window_ns) or 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class FullMemory:
-    """A GPU of whose memory nearly all was in use."""
+    """A GPU whose memory was nearly all in use."""
 
     ordinal: int
     peak_bytes: int
@@ -82,7 +82,7 @@ class FullMemory:
 
 @dataclass(frozen=True, slots=True)
 class Clues:
-    """What recommendations rest on besides step time and the figures of GPUs.
+    """Clues for recommendations besides step time and the figures of GPUs.
 
     Args:
         data_parallel: Whether DataParallel ran on several GPUs.
@@ -130,7 +130,7 @@ def gpu_figures(trace: TraceView, process: int, begin: int, end: int) -> list[Gp
             device_id=device,
             ordinal=ordinals.get(device, device),
             device=names[device],
-            found=efficiency(part, window, np.zeros(part.height, dtype=bool)),
+            efficiency=efficiency(part, window, np.zeros(part.height, dtype=bool)),
             tensor_core_share=_share(_linked(trace, part), on_tensor_cores),
         )
         for device, part in parts_by(kernels, "device_id").items()
@@ -138,7 +138,7 @@ def gpu_figures(trace: TraceView, process: int, begin: int, end: int) -> list[Gp
 
 
 def clues(trace: TraceView) -> Clues:
-    """Look for what the recommendations rest on."""
+    """Collect the clues."""
     names = set(trace.host_names["name"].to_list())
     kernels = trace.frame("kernels", "dur_ns", "process_id", "device_id", "correlation_id", "name", "op")
     stated = trace.frame("devices", "compute_capability")["compute_capability"].drop_nulls()
@@ -158,7 +158,7 @@ def clues(trace: TraceView) -> Clues:
 
 
 def _linked(trace: TraceView, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Those of ``kernels`` that a recorded call of the runtime launched; the plugin does not look at the driver's."""
+    """Those of ``kernels`` that a recorded call of the runtime launched; the plugin ignores calls of the driver."""
     calls = trace.frame("cuda_api", "process_id", "correlation_id", "domain")
     return kernels.join(calls.filter(pl.col("domain") == "runtime"), on=["process_id", "correlation_id"], how="semi")
 
@@ -172,13 +172,13 @@ def _tensor_core_names(trace: TraceView) -> list[str]:
     return [name for name in trace.kernel_classes if any(part in name for part in _TENSOR_CORE_KERNELS)]
 
 
-def _share(kernels: pl.DataFrame, chosen: pl.Expr) -> float | None:
-    """Share of the time of ``kernels`` in those that are ``chosen``."""
-    return ratio(int(kernels.filter(chosen)["dur_ns"].sum()), int(kernels["dur_ns"].sum()))
+def _share(kernels: pl.DataFrame, condition: pl.Expr) -> float | None:
+    """Share of the time of ``kernels`` in those that meet ``condition``."""
+    return ratio(int(kernels.filter(condition)["dur_ns"].sum()), int(kernels["dur_ns"].sum()))
 
 
 def _full_memory(trace: TraceView) -> FullMemory | None:
-    """The first GPU of whose memory the allocator had given out more than :data:`FULL`."""
+    """The first GPU whose allocator had given out more than the share :data:`FULL` of its memory."""
     events = trace.frame("memory_events", "device_id", "in_use_bytes").drop_nulls()
     peaks = events.group_by("device_id").agg(pl.col("in_use_bytes").max().alias("peak"))
     devices = trace.frame("devices", "device_id", "ordinal", "memory_bytes").drop_nulls()

@@ -138,6 +138,6 @@ def _importance(steps: KinetoSteps, shown: KinetoClass) -> int:
 
 def _gpu_rows(steps: KinetoSteps) -> tuple[Row, ...]:
     return tuple(
-        (g.device, g.process_id, g.utilisation, g.found.sm_efficiency, g.found.occupancy, g.tensor_core_share)
+        (g.device, g.process_id, g.utilisation, g.efficiency.sm_efficiency, g.efficiency.occupancy, g.tensor_core_share)
         for g in steps.gpus
     )

@@ -108,12 +108,12 @@ CLASSES: tuple[XprofClass, ...] = (
     XprofClass("other", "All others", (UNKNOWN,)),
     XprofClass("host_to_host", "Host to host", (HOST_TO_HOST,)),
 )
-"""In the order of the original's columns; it has none for the last, so that its columns may not add up to the step."""
+"""In the order of the original's columns. It has no column for the last, so its columns may not add up to the step."""
 
 EXPLICIT_MARKER = r"^(?:train|test|TraceContext)[^/]*$"
-"""Names of events that mark a step whatever else is known of them."""
+"""Names of events that always mark a step."""
 _UNMARKED = ("Profiled batch",)
-"""Step markers that the originals do not take for markers."""
+"""Step markers that the originals do not recognise."""
 _DROPPED = r"^(?:EagerExecute|EagerLocalExecute|EagerKernelExecute|FunctionRun)"
 _TO_DEVICE = r"(?i:^memcpyhtod[^:]*$)|^[^:]+:InfeedEnqueue"
 _HOST_COPY = r"(?i)^memcpyhtoh[^:]*$"
@@ -122,7 +122,7 @@ _INPUT = r"(?i)^iteratorgetnext"
 _COLLECTIVE = r"(?i)^nccl"
 
 NO_STEPS = "No step time measured. Therefore we cannot tell where the performance bottleneck is."
-"""What the originals say where they find no step."""
+"""The originals' sentence where they find no step."""
 
 KEEP_ALL = 5
 """Up to this many steps, none is dropped."""
@@ -139,7 +139,7 @@ class XprofSteps(BasisSteps):
         rules: The rules.
         has_device: Whether the capture has a device.
         tf_data: Whether the trace has iterators of tf.data.
-        near: Whether the groups begin with markers that the program does not know: its own groups may differ.
+        near: Whether the profiler does not know the markers of the groups: its own groups may differ.
     """
 
     rules: XprofRules
@@ -264,7 +264,7 @@ def _host_kind(trace: TraceView, rules: XprofRules, *, has_device: bool) -> pl.E
 
 
 def _device_runs(device: pl.DataFrame) -> pl.DataFrame:
-    """Stretches in which consecutive events of a device belong to one group: what the originals show as its steps."""
+    """Stretches in which consecutive events of a device belong to one group: the originals show them as its steps."""
     ordered = device.sort("device_id", "start_ns", "end_ns", descending=[False, False, True])
     same = pl.col("device_id", "group_id")
     run = pl.any_horizontal(same != same.shift(1)).fill_null(value=True).cum_sum().alias("run")
@@ -273,7 +273,7 @@ def _device_runs(device: pl.DataFrame) -> pl.DataFrame:
 
 
 def _longest(markers: pl.DataFrame) -> pl.DataFrame:
-    """The longest marker of each group, the earliest of equals; those without duration mark nothing."""
+    """The longest marker of each group, the earliest of equals; markers without duration mark nothing."""
     length = pl.col("end_ns") - pl.col("start_ns")
     lasting = markers.filter(length > 0).sort(length, "start_ns", descending=[True, False])
     return lasting.unique("group_id", keep="first", maintain_order=True).select(_EVENT)
@@ -284,11 +284,11 @@ def _step_times(host: pl.DataFrame, device: pl.DataFrame) -> pl.DataFrame:
     both = host.join(device, on="group_id", how="full", coalesce=True, suffix="_device")
     encloses = (pl.col("start_ns") <= pl.col("start_ns_device")) & (pl.col("end_ns") >= pl.col("end_ns_device"))
     by_host = pl.col("start_ns_device").is_null() | encloses.fill_null(value=False)
-    chosen = [
+    columns = [
         pl.when(by_host).then(pl.col(name)).otherwise(pl.col(f"{name}_device")).alias(name)
         for name in ("process_id", "start_ns", "end_ns")
     ]
-    return both.select("group_id", *chosen).sort("process_id", "group_id")
+    return both.select("group_id", *columns).sort("process_id", "group_id")
 
 
 def _broken_down(steps: pl.DataFrame, events: pl.DataFrame, required: int) -> pl.DataFrame:

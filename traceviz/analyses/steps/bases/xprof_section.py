@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from traceviz.analyses.steps.bases.section import basis_blocks, class_totals
 from traceviz.analyses.steps.bases.xprof import CLASSES, XprofSteps
-from traceviz.analyses.steps.bases.xprof_sentences import Shares, conclusion, shares, statements
+from traceviz.analyses.steps.bases.xprof_sentences import Shares, conclusion, shares_of, statements
 from traceviz.report import Block, Column, Fact, Grid, Row
 
 _LAST = "host_to_host"
@@ -29,7 +29,7 @@ _STEP_COLUMNS = (
 
 def xprof_blocks(steps: XprofSteps) -> tuple[Block, ...]:
     """The classes, every step, and what the profiler concludes."""
-    rules, parts = steps.rules, shares(steps)
+    rules, parts = steps.rules, shares_of(steps)
     totals = class_totals(steps, (c for c in CLASSES if c.key != _LAST or steps.total(c.key)))
     blind = rules.blind if steps.has_device else rules.blind_without_device
     rows: tuple[Row, ...] = tuple((total.key, total.total_ns, total.share, total.per_step_ns) for total in totals)

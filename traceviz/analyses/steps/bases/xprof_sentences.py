@@ -33,7 +33,7 @@ class Shares:
         return max(0.0, 1.0 - self.input - self.output - self.device_compute - self.device_collectives)
 
 
-def shares(steps: XprofSteps) -> Shares:
+def shares_of(steps: XprofSteps) -> Shares:
     """The shares of all step time."""
     return Shares(
         input=steps.share("infeed"),
@@ -45,34 +45,34 @@ def shares(steps: XprofSteps) -> Shares:
     )
 
 
-def conclusion(found: Shares) -> str:
+def conclusion(shares: Shares) -> str:
     """The sentence on input."""
-    if found.input >= HIGHLY_INPUT_BOUND:
+    if shares.input >= HIGHLY_INPUT_BOUND:
         return (
-            f"Your program is HIGHLY input-bound because {_percent(found.input)}% of the total step time sampled is "
+            f"Your program is HIGHLY input-bound because {_percent(shares.input)}% of the total step time sampled is "
             "waiting for input. Therefore, you should first focus on reducing the input time."
         )
-    if found.input >= MODERATELY_INPUT_BOUND:
+    if shares.input >= MODERATELY_INPUT_BOUND:
         return (
-            f"Your program is MODERATELY input-bound because {_percent(found.input)}% of the total step time sampled "
+            f"Your program is MODERATELY input-bound because {_percent(shares.input)}% of the total step time sampled "
             "is waiting for input. Therefore, you would need to reduce both the input time and other time."
         )
-    if found.other >= NOTABLE:
+    if shares.other >= NOTABLE:
         return (
-            f"Your program is POTENTIALLY input-bound because {_percent(found.other)}% of the total step time sampled "
+            f"Your program is POTENTIALLY input-bound because {_percent(shares.other)}% of the total step time sampled "
             "is spent on 'All Others' time (which could be due to I/O or Python execution or both)."
         )
     return (
-        f"Your program is NOT input-bound because only {_percent(found.input)}% of the total step time sampled is "
+        f"Your program is NOT input-bound because only {_percent(shares.input)}% of the total step time sampled is "
         "waiting for input. Therefore, you should focus on reducing other time."
     )
 
 
-def statements(found: Shares, *, tf_data: bool) -> tuple[str, ...]:
+def statements(shares: Shares, *, tf_data: bool) -> tuple[str, ...]:
     """The further sentences: on output, collectives, kernel launch and all others, where they are notable.
 
     Args:
-        found: The shares.
+        shares: Shares of step time.
         tf_data: Whether the program uses tf.data, which may compete with kernel launches for cores.
     """
     python = " This could be due to Python execution overhead."
@@ -80,12 +80,12 @@ def statements(found: Shares, *, tf_data: bool) -> tuple[str, ...]:
         " It could be due to CPU contention with tf.data. In this case, you may try to set the environment variable "
         "TF_GPU_THREAD_MODE=gpu_private."
     )
-    reported = found.input < MODERATELY_INPUT_BOUND  # then the sentence on input has already named all others
+    reported = shares.input < MODERATELY_INPUT_BOUND  # then the sentence on input has already named all others
     sentences = (
-        _output(found.output),
-        _notable(found.device_collectives, "'Device Collective Communication'"),
-        _notable(found.kernel_launch, "'Kernel Launch'", contention if tf_data else ""),
-        "" if reported else _notable(found.other, "'All Others' time", python),
+        _output(shares.output),
+        _notable(shares.device_collectives, "'Device Collective Communication'"),
+        _notable(shares.kernel_launch, "'Kernel Launch'", contention if tf_data else ""),
+        "" if reported else _notable(shares.other, "'All Others' time", python),
     )
     return tuple(sentence for sentence in sentences if sentence)
 

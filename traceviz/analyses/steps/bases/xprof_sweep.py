@@ -78,10 +78,11 @@ def sweep(step: Array, starts: Array, ends: Array, kind: Kinds) -> Spans:
     """
     if not step.size:
         return Spans(step, starts, ends, kind)
-    found = _boundaries(step, starts, ends, kind)
-    inner = ~found.opens_step[1:]  # the last boundary of a step opens no gap
-    current = _current_kind(found)
-    return Spans(found.step[:-1][inner], found.times[:-1][inner], found.times[1:][inner], current[:-1][inner])
+    boundaries = _boundaries(step, starts, ends, kind)
+    inner = ~boundaries.opens_step[1:]  # the last boundary of a step opens no gap
+    current = _current_kind(boundaries)
+    starts, ends = boundaries.times[:-1], boundaries.times[1:]
+    return Spans(boundaries.step[:-1][inner], starts[inner], ends[inner], current[:-1][inner])
 
 
 def _boundaries(step: Array, starts: Array, ends: Array, kind: Kinds) -> _Boundaries:
@@ -94,24 +95,24 @@ def _boundaries(step: Array, starts: Array, ends: Array, kind: Kinds) -> _Bounda
     return _Boundaries(steps[order], times[order], kinds[order], is_start[order])
 
 
-def _current_kind(found: _Boundaries) -> Kinds:
+def _current_kind(boundaries: _Boundaries) -> Kinds:
     """The current kind after each boundary.
 
     From the highest kind down: a kind is current where it was set last by a start of its own, and not yet cleared by
     the end of its last event, wherever no higher kind is current. Where a higher kind has just gone, the kind is
     current if one of its events runs.
     """
-    position = np.arange(found.times.size)
-    opens = found.opens_step
-    current = np.zeros(found.times.size, dtype=np.int8)
-    above = np.zeros(found.times.size, dtype=bool)
-    for kind in np.unique(found.kind)[::-1]:
-        own = found.kind == kind
-        running = np.cumsum(np.where(found.is_start, own, -own.astype(np.int32)), dtype=np.int64)
-        begins = own & found.is_start
+    position = np.arange(boundaries.times.size)
+    opens = boundaries.opens_step
+    current = np.zeros(boundaries.times.size, dtype=np.int8)
+    above = np.zeros(boundaries.times.size, dtype=bool)
+    for kind in np.unique(boundaries.kind)[::-1]:
+        own = boundaries.kind == kind
+        running = np.cumsum(np.where(boundaries.is_start, own, -own.astype(np.int32)), dtype=np.int64)
+        begins = own & boundaries.is_start
         resumes = opens.copy()
         resumes[1:] |= above[:-1] & ~above[1:]
-        decides = begins | resumes | (own & ~found.is_start & (running == 0))
+        decides = begins | resumes | (own & ~boundaries.is_start & (running == 0))
         holds = begins | (resumes & (running > 0))
         last = np.maximum.accumulate(np.where(decides, position, 0))
         mine = holds[last] & ~above

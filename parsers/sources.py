@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from traceviz.errors import TracevizError, UnknownFormatError, UsageError
-from traceviz.parsers.base import Match, Progress, ReadOptions, certain_reader
-from traceviz.parsers.ranks.identity import rank_in_name
-from traceviz.parsers.ranks.merge import merged
+from traceviz.parsers.base import Match, Progress, Reader, ReadOptions, certain_reader
+from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.run.manifest import is_run_folder, whole_run
 from traceviz.report import Fact
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _LISTED = 3
 """So many traces are named in the title of a report; of more, the others are counted."""
@@ -101,21 +102,31 @@ def _is_trace(path: Path) -> bool:
     return not path.name.startswith(".") and path.is_file() and certain_reader(READERS, path) is not None
 
 
-def read_all(files: Sequence[Path], reader: str | None, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def readers_of(files: Sequence[Path], reader: str | None) -> list[Reader]:
+    """The readers of ``files``; ``reader`` names the format instead of recognising it.
+
+    Raises:
+        TracevizError: as :func:`traceviz.parsers.registry.identify`. What cannot be read is said before the work.
+    """
+    return [identify(file, reader) for file in files]
+
+
+def read_all(files: Sequence[Path], readers: Sequence[Reader], options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
     """Tables of the one trace, or of several as one, ``notes`` last.
 
     Raises:
         TracevizError: as :meth:`traceviz.parsers.base.Reader.read` and :func:`traceviz.parsers.ranks.merge.combine`;
             where there are several traces, the error names the one that it is about.
     """
-    readers = [identify(file, reader) for file in files]  # what cannot be read is said before the work
     if len(readers) == 1:
         return readers[0].read(files[0], options)
+    from traceviz.parsers.ranks.merge import merged  # noqa: PLC0415 (of one trace, nothing is merged)
+
     parts = []
-    for number, (file, chosen) in enumerate(zip(files, readers, strict=True), 1):
-        told = replace(options, progress=_numbered(options.progress, file.name, number, len(readers)))
+    for number, (file, reader) in enumerate(zip(files, readers, strict=True), 1):
+        progress = _numbered(options.progress, file.name, number, len(readers))
         try:
-            parts.append(dict(chosen.read(file, told)))
+            parts.append(dict(reader.read(file, replace(options, progress=progress))))
         except TracevizError as error:
             raise about(error, file) from error
     return merged(parts, trace_names(files))

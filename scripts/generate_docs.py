@@ -25,7 +25,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from traceviz.analyses.registry import ANALYSES
+from traceviz.analyses.registry import analyses
 from traceviz.archive.catalogue.columns import COLUMNS
 from traceviz.cli.main import main as traceviz
 from traceviz.rules import RULES, Rule
@@ -147,7 +147,7 @@ def thresholds_page() -> str:
 Every number that an analysis compares with, by the section of the report that it concerns. In Python each is a field
 of the analysis and can be set.
 """
-    return "\n".join([head, *filter(None, map(_thresholds, ANALYSES))])
+    return "\n".join([head, *filter(None, map(_thresholds, analyses()))])
 
 
 def _thresholds(analysis: Any) -> str:

@@ -1,12 +1,14 @@
 """Documentation says the same as the code."""
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
 from scripts.generate_docs import DOCS, PAGES, main, outdated
-from traceviz.analyses.registry import ANALYSES
+from traceviz.analyses.derived import statistics
+from traceviz.analyses.registry import analyses
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.rules import RULES
 from traceviz.schema import TABLES
@@ -46,19 +48,13 @@ def _json_table() -> dict[str, tuple[list[str], list[str]]]:
 
 
 def test_json_names_are_documented_for_every_section_in_order() -> None:
-    assert sorted(_json_table()) == sorted(analysis.slug for analysis in ANALYSES)
+    assert sorted(_json_table()) == sorted(analysis.slug for analysis in analyses())
 
 
-MODULES = {"host": "host_resources", "run": "run_section"}
-"""Modules of the analyses that are not named after their section."""
-
-
-@pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.slug)
+@pytest.mark.parametrize("analysis", analyses(), ids=lambda analysis: analysis.slug)
 def test_documented_json_names_occur_in_the_analysis(analysis) -> None:
     facts, columns = _json_table()[analysis.slug]
-    folder = REPOSITORY / "traceviz" / "analyses"
-    source = (folder / f"{MODULES.get(analysis.slug, analysis.slug)}.py").read_text()
-    shared = (folder / "statistics.py").read_text()
+    source, shared = (inspect.getsource(inspect.getmodule(thing)) for thing in (type(analysis), statistics))
     assert [name for name in facts if f'Fact("{name}"' not in source] == []
     assert [name for name in columns if f'Column("{name}"' not in source + shared] == []
 

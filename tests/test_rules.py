@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from traceviz.analyses.registry import ANALYSES
+from traceviz.analyses.registry import analyses
 from traceviz.errors import UsageError
 from traceviz.rules import RULES, Rule, rule
 
@@ -42,5 +42,5 @@ def test_an_unknown_rule_lists_those_that_exist() -> None:
 
 
 def test_every_rule_is_raised_by_exactly_one_analysis() -> None:
-    raised = [code for analysis in ANALYSES for code in analysis.rules]
+    raised = [code for analysis in analyses() for code in analysis.rules]
     assert sorted(raised) == [r.code for r in RULES]

@@ -5,8 +5,9 @@ import pytest
 from tests.analyses.builders import tables
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.memory import MemoryAnalysis
+from traceviz.cutting import select
 from traceviz.errors import UsageError
-from traceviz.selection import Selection, select
+from traceviz.selection import Selection
 
 
 def spans(part, name="kernels"):

@@ -4,6 +4,9 @@
 >>> tables.kernels.group_by("name").agg(pl.col("dur_ns").sum()).collect()
 >>> report = traceviz.analyze(tables)
 >>> print(traceviz.to_text(report, "terminal"))
+
+What takes long to import is imported by the function that needs it, once it is clear that there is work for it: that a
+file does not exist is said at once.
 """
 
 from __future__ import annotations
@@ -12,27 +15,26 @@ import gc
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from traceviz import tables as storage
 from traceviz.analyses.options import AnalysisOptions
-from traceviz.analyses.run import analyze, columns_for, tables_for
-from traceviz.compare.compare import Comparison
-from traceviz.compare.compare import compare as compare_sides
 from traceviz.compare.options import CompareOptions
-from traceviz.compare.report.document import document
-from traceviz.compare.sides.from_files import is_saved_report, named_sides, tagged_sides
 from traceviz.errors import UsageError
 from traceviz.files import check_folder_free, check_not_source, new_folder
-from traceviz.parsers.base import Progress, ReadOptions, silent
-from traceviz.parsers.registry import identify
-from traceviz.parsers.sources import read_all, source_facts, trace_files
+from traceviz.parsers.base import Progress, Reader, ReadOptions, silent
+from traceviz.parsers.sources import read_all, readers_of, source_facts, trace_files
 from traceviz.render.options import RenderOptions
-from traceviz.render.registry import renderer
 from traceviz.report import Report
-from traceviz.selection import Selection, select
-from traceviz.tables import TraceTables
+from traceviz.selection import Selection
 from traceviz.trace_folder import is_trace_folder
+
+if TYPE_CHECKING:
+    from traceviz.analyses.run import analyze
+    from traceviz.compare.compare import Comparison
+    from traceviz.compare.report.document import document
+    from traceviz.tables import TraceTables
 
 __all__ = [
     "AnalysisOptions",
@@ -79,7 +81,11 @@ def open_trace(
     """
     wanted = None if tables is None else frozenset(tables)
     options = ReadOptions(wanted, keep_private=keep_private, progress=progress, run=run, max_size=max_size)
-    return TraceTables(dict(read_all(trace_files(paths), reader, options)))
+    files = trace_files(paths)
+    readers = readers_of(files, reader)
+    from traceviz.tables import TraceTables
+
+    return TraceTables(dict(read_all(files, readers, options)))
 
 
 def convert(
@@ -107,11 +113,13 @@ def convert(
     for source in sources:
         check_not_source(source, target)
     check_folder_free(target, force=force, replaceable=is_trace_folder)
-    formats = [identify(source, reader).format for source in sources]
+    readers = readers_of(sources, reader)
+    from traceviz.tables import write_tables
+
     options = ReadOptions(None, keep_private=keep_private, progress=progress, run=run, max_size=max_size)
-    parts = read_all(sources, reader, options)
+    parts = read_all(sources, readers, options)
     with new_folder(target, force=force, replaceable=is_trace_folder) as temporary:
-        storage.write_tables(temporary, parts, _provenance(sources, formats, keep_private=keep_private))
+        write_tables(temporary, parts, _provenance(sources, readers, keep_private=keep_private))
     return target
 
 
@@ -127,10 +135,18 @@ def report_on(
 ) -> Report:
     """Read traces and analyse them: :func:`open_trace`, a :class:`Selection`, :func:`analyze`."""
     sources = trace_files(paths)
-    wanted = ReadOptions(tables_for(sections), columns_for(sections), progress=progress, run=run, max_size=max_size)
-    tables = TraceTables(dict(read_all(sources, reader, wanted)))
-    found = analyze(select(tables, selection or Selection()), options, sections)
-    return replace(found, run=(*source_facts(sources), *found.run))
+    readers = readers_of(sources, reader)
+    from traceviz.analyses.run import analyze, columns_for, tables_for
+    from traceviz.tables import TraceTables
+
+    needs = ReadOptions(tables_for(sections), columns_for(sections), progress=progress, run=run, max_size=max_size)
+    tables = TraceTables(dict(read_all(sources, readers, needs)))
+    if selection and not selection.is_everything:
+        from traceviz.cutting import select
+
+        tables = select(tables, selection)
+    report = analyze(tables, options, sections)
+    return replace(report, run=(*source_facts(sources), *report.run))
 
 
 def compare(
@@ -170,6 +186,9 @@ def compare(
         UsageError: there are fewer than two sides, or none of a name that was asked for.
         TracevizError: a side cannot be read; the message names it.
     """
+    from traceviz.compare.compare import compare as compare_sides
+    from traceviz.compare.sides.from_files import named_sides, tagged_sides
+
     is_partial = selection is not None and selection != Selection()
     is_special = analysis is not None and analysis != AnalysisOptions()
 
@@ -206,6 +225,8 @@ def _named_progress(name: str, progress: Progress) -> Progress:
 
 def _check_none_is_saved(paths: Sequence[Path]) -> None:
     """What part of a trace is analysed, and how, was settled when its report was saved."""
+    from traceviz.compare.sides.from_files import is_saved_report
+
     for path in paths:
         if is_saved_report(path):
             raise UsageError(
@@ -216,14 +237,35 @@ def _check_none_is_saved(paths: Sequence[Path]) -> None:
 
 def to_text(report: Report | Comparison, name: str = "terminal", options: RenderOptions | None = None) -> str:
     """Text of a report or comparison in the format ``name`` (terminal, json, markdown, csv, ...)."""
-    told = document(report) if isinstance(report, Comparison) else report
-    return renderer(name).render(told, options or RenderOptions())
+    from traceviz.render.registry import renderer
+
+    if not isinstance(report, Report):
+        from traceviz.compare.report.document import document
+
+        report = document(report)
+    return renderer(name).render(report, options or RenderOptions())
 
 
-def _provenance(sources: Sequence[Path], formats: Sequence[str], *, keep_private: bool) -> dict[str, object]:
+_HOMES = {
+    "Comparison": "traceviz.compare.compare",
+    "analyze": "traceviz.analyses.run",
+    "document": "traceviz.compare.report.document",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What is defined elsewhere, on first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'traceviz.api' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def _provenance(sources: Sequence[Path], readers: Sequence[Reader], *, keep_private: bool) -> dict[str, object]:
     """What the manifest says of the source; of several, a list."""
-    each = [_source(path, name) for path, name in zip(sources, formats, strict=True)]
-    facts: dict[str, object] = dict(each[0]) if len(each) == 1 else {"sources": each}
+    stated = [_source(path, reader.format) for path, reader in zip(sources, readers, strict=True)]
+    facts: dict[str, object] = dict(stated[0]) if len(stated) == 1 else {"sources": stated}
     facts["left_out"] = [] if keep_private else ["command line", "host name", "environment", "captured output"]
     return facts
 

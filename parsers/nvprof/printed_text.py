@@ -20,7 +20,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from traceviz.parsers.nvprof.quantities import UNITS
+from traceviz.parsers.nvprof.units import UNITS
 
 Kind = Literal["trace", "summary", "unified_memory"]
 

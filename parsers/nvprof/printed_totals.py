@@ -23,7 +23,8 @@ import pyarrow as pa
 
 from traceviz.parsers.nvprof.names import demangled
 from traceviz.parsers.nvprof.printed_text import Section
-from traceviz.parsers.nvprof.quantities import COUNTS, SIZES, TIMES, whole
+from traceviz.parsers.nvprof.quantities import whole
+from traceviz.parsers.nvprof.units import COUNTS, SIZES, TIMES
 
 GPU, API = "GPU activities", "API calls"
 _TYPED = re.compile(r"^\s*(?P<type>[A-Za-z][^:%]*):\s+(?P<rest>[0-9.]+%.*)$")

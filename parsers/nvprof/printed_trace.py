@@ -20,7 +20,8 @@ import pyarrow.csv as pc_csv
 from traceviz import schema
 from traceviz.parsers.nvprof.names import demangled
 from traceviz.parsers.nvprof.printed_text import ROW, Section
-from traceviz.parsers.nvprof.quantities import COUNTS, SIZES, TIMES, whole
+from traceviz.parsers.nvprof.quantities import whole
+from traceviz.parsers.nvprof.units import COUNTS, SIZES, TIMES
 from traceviz.parsers.shared.arrow import Array, nulls, pc
 from traceviz.parsers.shared.notes import Notes
 

@@ -13,15 +13,13 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import UsageError
+from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.identity import by_trace, numbered, numbered_rows
 
 Tables = Mapping[str, pa.Table]
 Rows = list[dict[str, Any]]
 Nameless = list[tuple[dict[str, Any], str]]
-
-RANK_IN_NAME = re.compile(r"(?i)(?<![a-z])rank[-_ ]?(\d{1,6})(?!\d)")
-"""How names of files and folders state the rank: ``rank0.json``, ``run_rank-3.nsys-rep``, ``rank 12/trace.json``."""
 
 _LISTED = 4
 """So many ranks are named in a note; of more, the others are counted."""
@@ -126,12 +124,6 @@ def _lookup(ids: Mapping[int, int], kind: pa.DataType) -> Array:
 
 
 # Ranks
-
-
-def rank_in_name(name: str) -> int | None:
-    """The rank that the name or path of a trace states, nearest to its end; ``None`` where it states none."""
-    found = RANK_IN_NAME.findall(name)
-    return int(found[-1]) if found else None
 
 
 def _take_ranks_from_names(

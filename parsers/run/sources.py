@@ -20,7 +20,7 @@ from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError
 from traceviz.nsys_program import without_paths
 from traceviz.parsers.base import Progress, Reader, ReadOptions, certain_reader
-from traceviz.parsers.ranks.identity import rank_in_name
+from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.run.manifest import MOST_BYTES, MOST_FILES, RAW, RunManifest, decoded
 from traceviz.parsers.shared.notes import Notes
 

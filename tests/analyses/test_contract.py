@@ -9,8 +9,9 @@ from tests.analyses.builders import tables
 from traceviz import rules, schema
 from traceviz.analyses.capture.capture import Capture
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.registry import ANALYSES
+from traceviz.analyses.registry import SLUGS, analyses
 from traceviz.analyses.run import analyze
+from traceviz.errors import UsageError
 from traceviz.parsers.ranks.merge import combine
 from traceviz.report import Facts, Grid, Skipped
 from traceviz.tables import TraceTables
@@ -204,7 +205,15 @@ def trace_for(analysis):
     return two_ranks() if analysis.slug == "ranks" else busy_trace()
 
 
-@pytest.mark.parametrize("analysis", ANALYSES, ids=lambda a: a.slug)
+def test_the_registry_knows_each_analysis_by_its_own_slug_and_loads_those_that_are_asked_for():
+    assert tuple(analysis.slug for analysis in analyses()) == SLUGS
+    assert len(SLUGS) == 27
+    assert [analysis.slug for analysis in analyses(["kernels", "run"])] == ["run", "kernels"]
+    with pytest.raises(UsageError, match="kernel"):
+        analyses(["kernel"])
+
+
+@pytest.mark.parametrize("analysis", analyses(), ids=lambda a: a.slug)
 class TestEveryAnalysis:
     def test_has_the_stable_facts_and_columns(self, analysis):
         result = analysis.run(TraceView(trace_for(analysis)))
@@ -275,11 +284,11 @@ def dump(analysis, trace):
 
 
 def test_every_analysis_has_its_stable_names_listed():
-    assert set(STABLE) == {analysis.slug for analysis in ANALYSES}
+    assert set(STABLE) == {analysis.slug for analysis in analyses()}
 
 
 def test_every_rule_is_raised_by_one_analysis():
-    raised = [code for analysis in ANALYSES for code in analysis.rules]
+    raised = [code for analysis in analyses() for code in analysis.rules]
     assert sorted(raised) == sorted(rule.code for rule in rules.RULES)
 
 

@@ -15,7 +15,8 @@ from tests.analyses.test_contract import busy_trace
 from tests.command import run, run_process
 from traceviz import api
 from traceviz.cli.main import main
-from traceviz.selection import Selection, select
+from traceviz.cutting import select
+from traceviz.selection import Selection
 from traceviz.tables import load, save
 from traceviz.version import __version__
 

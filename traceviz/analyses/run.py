@@ -7,41 +7,24 @@ from typing import Any
 
 from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
-from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import AnalysisOptions
-from traceviz.analyses.registry import ANALYSES
+from traceviz.analyses.registry import analyses
 from traceviz.analyses.verdict import verdict
-from traceviz.errors import UsageError
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
 from traceviz.tables import TraceTables
 from traceviz.units import Unit
 
-SLUGS: tuple[str, ...] = tuple(analysis.slug for analysis in ANALYSES)
-"""Slugs of all sections, in the order of the report."""
-
-
-def choose(sections: Collection[str] | None) -> tuple[Analysis[Any], ...]:
-    """The analyses of ``sections``, in the order of the report; all of them for ``None``.
-
-    Raises:
-        UsageError: a section does not exist.
-    """
-    for slug in sections or ():
-        if slug not in SLUGS:
-            raise UsageError.unknown("section", slug, SLUGS)
-    return tuple(analysis for analysis in ANALYSES if sections is None or analysis.slug in sections)
-
 
 def tables_for(sections: Collection[str] | None) -> frozenset[str]:
     """Tables that the analyses of ``sections`` can make use of."""
-    return frozenset(table for analysis in choose(sections) for table in (*analysis.needs, *analysis.uses))
+    return frozenset(table for analysis in analyses(sections) for table in (*analysis.needs, *analysis.uses))
 
 
 def columns_for(sections: Collection[str] | None) -> dict[str, frozenset[str]]:
     """For tables of which the analyses of ``sections`` need only some columns, the nullable ones among them."""
     users: dict[str, list[frozenset[str] | None]] = {}
-    for analysis in choose(sections):
+    for analysis in analyses(sections):
         for table in (*analysis.needs, *analysis.uses):
             users.setdefault(table, []).append(analysis.columns.get(table))
     return {
@@ -72,7 +55,7 @@ def analyze(
     skipped: list[Skipped] = []
     described: list[Section] = []
     findings: list[Finding] = []
-    for analysis in choose(sections):
+    for analysis in analyses(sections):
         outcome = analysis.missing(trace) or analysis.run(trace)
         if isinstance(outcome, Skipped):
             if analysis.is_expected(trace) or sections is not None:

@@ -89,7 +89,7 @@ def gates_asked(
         from traceviz.gates.gates import Gates
 
         return Gates()
-    from traceviz.analyses.run import choose
+    from traceviz.analyses.registry import check_sections
     from traceviz.gates.budgets import Budget, parse_share
     from traceviz.gates.file import gates_from_toml
     from traceviz.gates.gates import Gates, for_one_side
@@ -102,7 +102,7 @@ def gates_asked(
     )
     if budget_file is not None:
         gates = gates.over(gates_from_toml(_text_of(budget_file), str(budget_file)))
-    choose(gates.sections)  # a section that does not exist is reported before the work, not after
+    check_sections(gates.sections)  # a section that does not exist is reported before the work, not after
     return gates if comparing else for_one_side(gates)
 
 
@@ -132,10 +132,10 @@ def check_format(name: str, gates: Gates) -> None:
 
 def sections_needed(sections: Collection[str], gates: Gates) -> set[str] | None:
     """Sections to analyse, so that all gates can be judged; ``None`` for all."""
-    from traceviz.analyses.run import choose
+    from traceviz.analyses.registry import check_sections
 
     wanted = {name for name in sections if not (gates and name == GATES)}
-    choose(wanted)  # a section that does not exist is an error, also where all are analysed
+    check_sections(wanted)  # a section that does not exist is an error, also where all are analysed
     return None if not sections or gates.needs_all else {*wanted, *gates.sections}
 
 

@@ -12,7 +12,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.derived.xla_ops import role_expr
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.options import AnalysisOptions
-from traceviz.analyses.registry import ANALYSES
+from traceviz.analyses.registry import analyses
 from traceviz.analyses.run import analyze
 from traceviz.intervals import union_all
 from traceviz.report import Skipped
@@ -189,7 +189,7 @@ def test_ranks_on_several_hosts_are_judged_together():
     assert [(stage.name, stage.calls, stage.self_ns) for stage in result.stages] == [("IteratorGetNext", 8, 2400)]
 
 
-@pytest.mark.parametrize("analysis", ANALYSES, ids=lambda a: a.slug)
+@pytest.mark.parametrize("analysis", analyses(), ids=lambda a: a.slug)
 def test_every_analysis_of_a_framework_trace_reads_only_the_tables_that_it_declares(analysis):
     kernels = [(i * 1000 + 700, 300, "fusion", {"op": "MatMul:MatMul", "group_id": i}) for i in range(5)]
     modules = [(i * 1000 + 700, 300, "jit_f(7)", "module") for i in range(5)]

@@ -8,8 +8,9 @@ from traceviz.analyses.device.devices import DevicesAnalysis
 from traceviz.analyses.device.memory import MemoryAnalysis
 from traceviz.analyses.device.precision import PrecisionAnalysis
 from traceviz.analyses.launch.contention import LaunchContentionAnalysis
+from traceviz.cutting import select
 from traceviz.report import Grid, Skipped
-from traceviz.selection import Selection, select
+from traceviz.selection import Selection
 
 
 def codes(analysis, view):

@@ -10,8 +10,9 @@ from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze
 from traceviz.collectors.inject.traceviz_inject import nvtx_ranges
+from traceviz.cutting import select
 from traceviz.report import Grid, Severity
-from traceviz.selection import Selection, select
+from traceviz.selection import Selection
 
 ANALYSIS = InputPipelineAnalysis()
 

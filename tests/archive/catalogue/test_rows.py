@@ -110,7 +110,7 @@ def test_every_rank_of_a_trace_has_the_figures_of_the_report_on_it_alone(two_ran
     assert [row["rank"] for row in rows] == [3, 5]
     assert {row["job"] for row in rows} == {"logs/both.sqlite"}
     for row in rows:
-        alone = traceviz.analyze(traceviz.selection.select(two_ranks, traceviz.Selection(rank=row["rank"])))
+        alone = traceviz.analyze(traceviz.cutting.select(two_ranks, traceviz.Selection(rank=row["rank"])))
         assert row["step_median"] == alone.fact("steps", "median_ns")
         assert row["devices"] == 1
         assert row["exposed_api_ns"] == alone.fact("cuda_api", "exposed_ns")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.compare.sections_of import facts, finding, run, section, side
-from traceviz.analyses.registry import ANALYSES
+from traceviz.analyses.registry import analyses
 from traceviz.compare.changes.findings import FOUND_IN, Seen, compare_findings
 from traceviz.report import Severity
 
@@ -73,4 +73,4 @@ def test_a_cost_of_other_time_is_not_told_per_step():
 
 
 def test_every_finding_is_looked_for_in_the_section_that_raises_it():
-    assert dict(FOUND_IN) == {code: analysis.slug for analysis in ANALYSES for code in analysis.rules}
+    assert dict(FOUND_IN) == {code: analysis.slug for analysis in analyses() for code in analysis.rules}

@@ -210,7 +210,7 @@ class TraceView:
 
     @cached_property
     def is_window(self) -> bool:
-        """Whether the trace was cut to a time window (see :mod:`traceviz.selection`)."""
+        """Whether the trace was cut to a time window (see :mod:`traceviz.cutting`)."""
         return WINDOW_NOTE in self.tables.arrow("notes")["code"].to_pylist()
 
     @cached_property

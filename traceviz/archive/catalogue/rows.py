@@ -16,11 +16,12 @@ import pyarrow as pa
 
 from traceviz.analyses.run import analyze
 from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.cutting import select
 from traceviz.errors import UsageError
 from traceviz.gates.metrics import METRICS, Candidate, Metric
-from traceviz.parsers.ranks.identity import RANK_IN_NAME, rank_in_name
+from traceviz.parsers.ranks.names import RANK_IN_NAME, rank_in_name
 from traceviz.report import Finding, Report
-from traceviz.selection import Selection, select
+from traceviz.selection import Selection
 from traceviz.tables import TraceTables
 
 Row = dict[str, Any]

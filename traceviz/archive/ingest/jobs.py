@@ -18,8 +18,8 @@ from traceviz.archive.storage.layout import OWN_FILES, trace_parts
 from traceviz.archive.storage.store import LAST, Store
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.parsers.base import Progress, ReadOptions, silent
-from traceviz.parsers.ranks.identity import rank_in_name
 from traceviz.parsers.ranks.merge import merged
+from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.report import Fact, Report
 from traceviz.tables import TraceTables

@@ -18,7 +18,7 @@ from pathlib import Path
 from traceviz.archive.sources.packed.index import parents
 from traceviz.parsers.base import HEAD_BYTES, Match
 from traceviz.parsers.nsys.readers import EXPORTED_FILES
-from traceviz.parsers.ranks.identity import RANK_IN_NAME
+from traceviz.parsers.ranks.names import RANK_IN_NAME
 from traceviz.parsers.registry import READERS
 from traceviz.parsers.run.manifest import KIND as RUN
 from traceviz.parsers.run.manifest import MANIFEST, MOST_BYTES

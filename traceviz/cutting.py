@@ -1,0 +1,128 @@
+"""Cutting a trace to a part of it: a time window, one device, one rank."""
+
+from __future__ import annotations
+
+import polars as pl
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.errors import UsageError
+from traceviz.selection import Selection
+from traceviz.tables import WINDOW_NOTE, TraceTables
+
+_ON_DEVICES = (*schema.DEVICE_WORK, "device_ops", "memory_events")
+"""Tables that tell which process used which device."""
+
+
+def select(tables: TraceTables, selection: Selection) -> TraceTables:
+    """The selected part of a trace.
+
+    Events that reach over an edge of the window are cut there, so that times add up to the window; the clock is
+    shifted so that the window begins at 0.
+
+    Raises:
+        UsageError: the window is empty, or the trace has no such device or rank.
+    """
+    if selection.is_everything:
+        return tables
+    window = _window(tables, selection)
+    devices = None if selection.device is None else _device_ids(tables, selection.device)
+    processes = None if selection.rank is None else _process_ids(tables, selection.rank)
+    kept = {name: _keep(tables, name, window, devices, processes) for name in tables if name not in schema.REQUIRED}
+    run = tables.scan("run").with_columns(
+        pl.lit(window[1] - window[0], pl.Int64).alias("span_ns"),
+        (pl.col("t0_unix_ns") + window[0]).alias("t0_unix_ns"),
+    )
+    owners = {
+        name: tables.scan(name).filter(pl.col("process_id").is_in(processes)).collect().to_arrow()
+        for name in ("processes", "threads")
+        if processes is not None
+    }
+    owners["devices"] = _devices_left(tables, devices, processes)
+    return tables.replace({**kept, **owners, "run": run.collect().to_arrow(), "notes": _noted(tables, selection)})
+
+
+def _window(tables: TraceTables, selection: Selection) -> tuple[int, int]:
+    span = int(tables.run_facts().get("span_ns") or 0)
+    start = selection.start_ns or 0
+    end = span if selection.end_ns is None else min(selection.end_ns, span)
+    lasts = f"The capture lasts {span / 1e9:g} s."
+    if start >= span:
+        raise UsageError(f"The window begins at {start / 1e9:g} s, after the capture ends.", lasts)
+    if end <= start:
+        raise UsageError(f"The window from {start / 1e9:g} s to {end / 1e9:g} s is empty.", lasts)
+    return start, end
+
+
+def _device_ids(tables: TraceTables, ordinal: int) -> list[int]:
+    devices = tables.arrow("devices").to_pylist()
+    found = [d["device_id"] for d in devices if d["ordinal"] == ordinal]
+    if not found:
+        raise UsageError.unknown("device", str(ordinal), (str(d["ordinal"]) for d in devices))
+    return found
+
+
+def _process_ids(tables: TraceTables, rank: int) -> list[int]:
+    processes = tables.arrow("processes").to_pylist()
+    key = "rank" if any(p["rank"] is not None for p in processes) else "process_id"
+    found = [p["process_id"] for p in processes if p[key] == rank]
+    if not found:
+        raise UsageError.unknown("rank", str(rank), (str(p[key]) for p in processes))
+    return found
+
+
+def _devices_left(tables: TraceTables, devices: list[int] | None, processes: list[int] | None) -> pa.Table:
+    """The devices that are part of the selection: not those where only processes that are left out did any work."""
+    frame = tables.scan("devices")
+    if devices is not None:
+        frame = frame.filter(pl.col("device_id").is_in(devices))
+    if processes is not None:
+        used = [tables.scan(name).select("device_id", "process_id") for name in _ON_DEVICES if name in tables]
+        users = pl.concat(used).unique().collect() if used else pl.DataFrame(schema={"device_id": pl.Int16})
+        own = pl.col("process_id").is_in(processes) if used else pl.lit(value=False)
+        others = set(users["device_id"].drop_nulls()) - set(users.filter(own)["device_id"])
+        frame = frame.filter(~pl.col("device_id").is_in(sorted(others)))
+    return frame.collect().to_arrow()
+
+
+def _keep(
+    tables: TraceTables, name: str, window: tuple[int, int], devices: list[int] | None, processes: list[int] | None
+) -> pa.Table:
+    columns = {column.name for column in schema.table(name).columns}
+    frame = tables.scan(name)
+    if devices is not None and "device_id" in columns:
+        # What belongs to no device, such as a step that the host marked, is about all of them.
+        frame = frame.filter(pl.col("device_id").is_in(devices) | pl.col("device_id").is_null())
+    if processes is not None and "process_id" in columns:
+        # What is said of no process, such as a setting of the capture, is about all of them.
+        of_all = pl.col("process_id").is_null() & pl.lit("start_ns" not in columns)
+        frame = frame.filter(pl.col("process_id").is_in(processes) | of_all)
+    if "dur_ns" in columns:
+        start, end = pl.col("start_ns"), pl.col("start_ns") + pl.col("dur_ns").fill_null(0)
+        inside = (start < window[1]) & ((end > window[0]) | ((end == start) & (start >= window[0])))
+        first, last = start.clip(*window), end.clip(*window)
+        cut = pl.when(pl.col("dur_ns").is_not_null()).then(last - first).alias("dur_ns")
+        frame = frame.filter(inside).with_columns((first - window[0]).alias("start_ns"), cut)
+    elif "start_ns" in columns:
+        frame = frame.filter(pl.col("start_ns").is_between(*window, closed="left"))
+        frame = frame.with_columns(pl.col("start_ns") - window[0])
+    return frame.collect().to_arrow()
+
+
+def _noted(tables: TraceTables, selection: Selection) -> pa.Table:
+    """The notes, with one for what was left out; the time window has a code of its own, which analyses look for."""
+    edges = {"from": selection.start_ns, "to": selection.end_ns}
+    window = [f"{word} {time / 1e9:g} s" for word, time in edges.items() if time is not None]
+    owners = {"device": selection.device, "rank": selection.rank}
+    named = [f"{word} {number}" for word, number in owners.items() if number is not None]
+    rows = []
+    if window:
+        cut = "events that reach over an edge were cut, and steps at the edges are not counted"
+        rows.append(_note(WINDOW_NOTE, f"Only a part was analysed: {' '.join(window)}; {cut}."))
+    if named:
+        rows.append(_note("selection", f"Only a part was analysed: {', '.join(named)}."))
+    return pa.concat_tables([tables.arrow("notes"), pa.Table.from_pylist(rows, schema=schema.table("notes").arrow)])
+
+
+def _note(code: str, message: str) -> dict[str, str | None]:
+    return {"code": code, "severity": "info", "count": None, "message": message}

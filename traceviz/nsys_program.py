@@ -1,7 +1,7 @@
-"""The installed nsys: where it is, what it can export, and running it without trusting it.
+"""The installed nsys: finding it, the formats it exports, and running it without trusting it.
 
-nsys leaves half-written files behind when it fails, and returns 0 where it should not: results count only if they
-pass the checks of the reader that opens them, and everything happens in a folder that is removed in any case.
+nsys leaves half-written files behind when it fails, and may return 0 then. So results count only if they pass the
+checks of the reader that opens them, and nsys runs in a folder that is removed in any case.
 
 The environment variable ``TRACEVIZ_NSYS`` names an nsys to use instead of the first one on PATH.
 """
@@ -20,30 +20,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceviz.errors import MissingToolError
+from traceviz.private_paths import without_paths
 
 OVERRIDE = "TRACEVIZ_NSYS"
-PLACES = (
+INSTALLED_AT = (
     "/usr/lib/nsight-systems/bin/nsys",
     "/opt/nvidia/nsight-systems/*/bin/nsys",
     "/opt/nvidia/nsight-systems-cli/*/bin/nsys",
     "/usr/local/cuda*/bin/nsys",
 )
 """Where packages put nsys when they do not put it on PATH."""
-IMPORTER_PLACES = (
+IMPORTER_INSTALLED_AT = (
     "/usr/lib/nsight-systems/host-linux-*/QdstrmImporter",
     "/opt/nvidia/nsight-systems/*/host-linux-*/QdstrmImporter",
     "/opt/nvidia/nsight-systems-cli/*/host-linux-*/QdstrmImporter",
 )
 TOO_OLD = ("Version number is invalid", "ProtobufParseException", "Unsupported file format", "newer version of")
-"""What nsys says of a file that a newer nsys wrote."""
+"""Messages of nsys about a file that a newer nsys wrote."""
 
-_VERSION = re.compile(r"\b(20\d\d(?:\.\d+){2,3})")
-_PERCENT = re.compile(rb"(\d{1,3})%")
-_ABSOLUTE_PATH = re.compile(r"(?<![\w/.\]])(?:/|~/|[A-Za-z]:\\)[^\s'\",;()<>]+")
+_VERSION = r"\b(20\d\d(?:\.\d+){2,3})"
+_PERCENT = rb"(\d{1,3})%"
 _KEPT_OUTPUT = 1 << 16
 
 Progress = Callable[[str, int, int], None]
-"""Called with the stage, what is done of it, and its total."""
+"""Called with the stage, the amount done and the total."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Nsys:
 
     Args:
         path: The program.
-        version: Its version, for example ``2022.4.2.1``; empty where it does not say.
+        version: Its version, for example ``2022.4.2.1``; empty where it prints none.
         export_help: Help text of its ``export`` command.
     """
 
@@ -81,45 +81,40 @@ class Nsys:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a program ended, and the last of what it said."""
+    """The exit status of a program and the last part of its output."""
 
     status: int
-    said: str
+    output: str
 
     @property
     def too_old(self) -> bool:
         """Whether the program says that a newer one wrote the file."""
-        return any(phrase in self.said for phrase in TOO_OLD)
+        return any(phrase in self.output for phrase in TOO_OLD)
 
     @property
     def last_words(self) -> str:
-        """The last line without progress bars, fit to be shown."""
-        lines = [line.strip() for line in re.split(r"[\r\n]", self.said)]
-        words = [line for line in lines if line and "%" not in line and not line.startswith("[=")]
-        return without_paths(words[-1])[:300] if words else f"exit status {self.status}"
-
-
-def without_paths(text: str) -> str:
-    """``text`` on one line, with every absolute path replaced: paths name users and machines."""
-    return _ABSOLUTE_PATH.sub("[path]", " ".join(text.split()))
+        """The last line of output that is no progress bar, without paths."""
+        lines = [line.strip() for line in re.split(r"[\r\n]", self.output)]
+        messages = [line for line in lines if line and "%" not in line and not line.startswith("[=")]
+        return without_paths(messages[-1])[:300] if messages else f"exit status {self.status}"
 
 
 def find_nsys() -> Nsys | None:
-    """The nsys to use: ``TRACEVIZ_NSYS``, else the one on PATH, else the newest where packages put it.
+    """The nsys to use: ``TRACEVIZ_NSYS``, else the one on PATH, else the newest that a package installed.
 
     Raises:
-        MissingToolError: ``TRACEVIZ_NSYS`` names something that is no program.
+        MissingToolError: ``TRACEVIZ_NSYS`` does not name a program.
     """
     override = os.environ.get(OVERRIDE)
     if override and not _is_program(override):
         raise MissingToolError(
             f"{OVERRIDE} names {override}, which is not a program.", fix=f"Mend or unset {OVERRIDE}."
         )
-    for candidate in (override, shutil.which("nsys"), *_newest_first(PLACES)):
+    for candidate in (override, shutil.which("nsys"), *_newest_first(INSTALLED_AT)):
         if candidate and _is_program(candidate):
             path = Path(candidate)
-            version = _VERSION.search(ask(path, "--version"))
-            return Nsys(path, version[1] if version else "", ask(path, "export", "--help"))
+            version = re.search(_VERSION, output_of(path, "--version"))
+            return Nsys(path, version[1] if version else "", output_of(path, "export", "--help"))
     return None
 
 
@@ -128,44 +123,44 @@ def _is_program(path: str) -> bool:
 
 
 def find_importer(nsys: Path | None = None) -> Path | None:
-    """QdstrmImporter, which packages hide: beside the folder that nsys really lies in, or where they install hosts.
+    """QdstrmImporter, which packages keep off PATH: beside the real folder of nsys, or where they install hosts.
 
     Args:
-        nsys: The nsys that it should belong to; without it, the one on PATH.
+        nsys: The nsys that it should belong to; by default, the one on PATH.
     """
     program = nsys or shutil.which("nsys")
     beside = Path(program).resolve().parent.parent if program else None
     patterns = [f"{glob.escape(str(beside))}/host-linux-*/QdstrmImporter"] if beside else []
-    candidates = [*_newest_first(patterns), shutil.which("QdstrmImporter"), *_newest_first(IMPORTER_PLACES)]
-    return next((Path(found) for found in candidates if found and os.access(found, os.X_OK)), None)
+    candidates = [*_newest_first(patterns), shutil.which("QdstrmImporter"), *_newest_first(IMPORTER_INSTALLED_AT)]
+    return next((Path(path) for path in candidates if path and os.access(path, os.X_OK)), None)
 
 
 def _newest_first(patterns: Iterable[str]) -> list[str]:
     return [
-        found
+        path
         for pattern in patterns
-        for found in sorted(glob.glob(pattern), key=version_in, reverse=True)  # noqa: PTH207
+        for path in sorted(glob.glob(pattern), key=version_in, reverse=True)  # noqa: PTH207
     ]
 
 
 def version_in(path: str) -> list[tuple[int, str]]:
-    """Sorts 2024.10 behind 2024.9: numbers as numbers, everything else as text."""
+    """Sort key by which 2024.10 follows 2024.9: numbers compare as numbers, everything else as text."""
     return [(int(piece), "") if piece.isdecimal() else (-1, piece) for piece in re.split(r"(\d+)", path)]
 
 
-def ask(program: Path, *arguments: str) -> str:
-    """What ``program`` prints, on either stream; empty where it cannot be run or does not end."""
+def output_of(program: Path, *arguments: str) -> str:
+    """The output of ``program``, both streams; empty where it cannot be run or does not end."""
     try:
-        answer = subprocess.run([program, *arguments], capture_output=True, check=False, timeout=60)
+        process = subprocess.run([program, *arguments], capture_output=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return (answer.stdout + answer.stderr).decode("utf-8", "replace")
+    return (process.stdout + process.stderr).decode("utf-8", "replace")
 
 
 def run_quietly(command: Sequence[str], folder: Path, stage: str, progress: Progress) -> Outcome:
-    """Run ``command`` in ``folder``, its progress bar turned into calls of ``progress``.
+    """Run ``command`` in ``folder`` and turn its progress bar into calls of ``progress``.
 
-    It gets a process group of its own, which is killed whatever ends this function early, Ctrl-C included.
+    It runs in a process group of its own, which is killed if anything ends this function early, Ctrl-C included.
 
     Raises:
         MissingToolError: the program cannot be started.
@@ -181,27 +176,27 @@ def run_quietly(command: Sequence[str], folder: Path, stage: str, progress: Prog
         )
     except OSError as error:
         raise MissingToolError(f"{command[0]} cannot be started.", str(error)) from error
-    said = b""
+    output = b""
     try:
         assert process.stdout is not None
         with process.stdout as pipe:
             while piece := _next_piece(pipe.fileno()):
-                said = (said + piece)[-_KEPT_OUTPUT:]
-                percents = _PERCENT.findall(said)
+                output = (output + piece)[-_KEPT_OUTPUT:]
+                percents = re.findall(_PERCENT, output)
                 progress(stage, min(int(percents[-1]), 100) if percents else 0, 100)
         status = process.wait()
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    return Outcome(status, said.decode("utf-8", "replace"))
+    return Outcome(status, output.decode("utf-8", "replace"))
 
 
 def _next_piece(pipe: int) -> bytes:
-    """What comes next from ``pipe``; empty at its end.
+    """The next bytes of ``pipe``; empty at its end.
 
-    Waiting is left to ``select``: polars lets system calls start again after a signal, and a read that starts again
-    never lets go of Ctrl-C.
+    ``select`` does the waiting: polars has system calls restart after a signal, and a read that restarts would block
+    Ctrl-C.
     """
     select.select([pipe], [], [])
     return os.read(pipe, 1 << 12)

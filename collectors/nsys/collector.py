@@ -41,7 +41,7 @@ from traceviz.collectors.nsys.window import SESSION, WHOLE_RUN, ignores_steps, s
 from traceviz.collectors.program.processes import with_variable
 from traceviz.collectors.program.wrapped import may_have_begun, read_wrapped, watched_command
 from traceviz.errors import MissingToolError, UsageError
-from traceviz.nsys_program import Nsys, ask, find_importer, find_nsys, version_in
+from traceviz.nsys_program import Nsys, find_importer, find_nsys, output_of, version_in
 
 OLDEST = "2020.3"
 """The first nsys whose reports we read."""
@@ -184,7 +184,7 @@ def _profile(command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
     nsys = find_nsys()
     if nsys is None:
         raise MissingToolError("There is no nsys.", fix=_to_install())
-    return (str(nsys.path), "profile", *profile_flags(plan, ask(nsys.path, "profile", "--help")))
+    return (str(nsys.path), "profile", *profile_flags(plan, output_of(nsys.path, "profile", "--help")))
 
 
 def profile_flags(plan: Plan, help_text: str) -> tuple[str, ...]:
@@ -231,7 +231,7 @@ def _can_stop(plan: Plan, nsys: Nsys) -> bool:
     """Whether ``nsys stop`` can end the recording: where there is an end, and the session's name is ours."""
     if plan.window.duration_s is None or given(plan.nsys_args, SESSION, ""):
         return False
-    return _is_known(SESSION, ask(nsys.path, "profile", "--help"))
+    return _is_known(SESSION, output_of(nsys.path, "profile", "--help"))
 
 
 def _window_in_words(plan: Plan, *, can_stop: bool) -> str:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from traceviz.collectors.base import Problem
 from traceviz.collectors.program.wrapped import may_have_begun
-from traceviz.nsys_program import Nsys, Outcome, find_importer, run_quietly, without_paths
+from traceviz.nsys_program import Nsys, Outcome, find_importer, run_quietly
+from traceviz.private_paths import without_paths
 
 REPORT, STREAM, LOG, TEMPORARY = "report.nsys-rep", "report.qdstrm", "nsys.log", "tmp"
 

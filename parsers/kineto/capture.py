@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz.nsys_program import without_paths
 from traceviz.parsers.kineto.categories import CATEGORIES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.device import on_a_device
@@ -19,6 +18,7 @@ from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.raw import RawTrace
 from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.notes import Notes
+from traceviz.private_paths import without_paths
 
 _SIGNS = frozenset({"schemaVersion", "deviceProperties", "distributedInfo", "trace_id", "baseTimeNanoseconds"})
 """Members that only PyTorch's profiler writes."""

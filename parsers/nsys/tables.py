@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.nsys_program import without_paths
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.capture import Capture, read_capture
 from traceviz.parsers.nsys.constants import SEVERITY
@@ -26,6 +25,7 @@ from traceviz.parsers.nsys.survey import Survey, present, take_survey
 from traceviz.parsers.shared.arrow import DictionaryArray, pc
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
+from traceviz.private_paths import without_paths
 
 PRODUCER = "Nsight Systems"
 

@@ -58,7 +58,7 @@ def too_old(report: Path, nsys: Nsys) -> MissingToolError:
 
 def failed(report: Path, outcome: Outcome) -> DamagedTraceError:
     """The error where nsys gave up, or what it wrote is incomplete."""
-    if outcome.status == 0 and not outcome.said.strip():
+    if outcome.status == 0 and not outcome.output.strip():
         what = "nsys ended without an error and wrote no complete export: is it really nsys?"
     else:
         what = f"nsys says: {outcome.last_words}"

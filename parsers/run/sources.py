@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError
-from traceviz.nsys_program import without_paths
 from traceviz.parsers.base import Progress, Reader, ReadOptions, certain_reader
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.run.manifest import MOST_BYTES, MOST_FILES, RAW, RunManifest, decoded
 from traceviz.parsers.shared.notes import Notes
+from traceviz.private_paths import without_paths
 
 PREFERENCE = ("nsys-parquet", "nsys-sqlite", "nsys-rep", "nsys-qdstrm", "xplane", "tf-trace-json", "kineto")
 """Formats of which one recording may be there several times, best first; others count as the best."""

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from traceviz.nsys_program import without_paths
 from traceviz.parsers.shared import launch_details as details
 from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.xplane.device import GRAPH, Device, EventKind, unread_lines
 from traceviz.parsers.xplane.hosts import ENVIRONMENT, METADATA, Host, Role
 from traceviz.parsers.xplane.raw import Plane, Value
+from traceviz.private_paths import without_paths
 
 TENSORFLOW, JAX = "TensorFlow", "JAX"
 _SIGNS = (

@@ -20,7 +20,7 @@ from traceviz.collectors.run.folder import room
 from traceviz.collectors.run.machine import Machine, read_machine
 from traceviz.doctor.checks import Check
 from traceviz.errors import UsageError
-from traceviz.nsys_program import Nsys, ask, version_in
+from traceviz.nsys_program import Nsys, output_of, version_in
 from traceviz.units import format_value
 
 COLLECTORS, MACHINE, PROGRAM = "collectors", "machine", "program"
@@ -104,7 +104,7 @@ def machine_checks(
     if machine.gpus:
         yield _nvml()
         yield _counters(root)
-    yield _sampling(root, "" if nsys is None else ask(nsys.path, "status", "--environment"))
+    yield _sampling(root, "" if nsys is None else output_of(nsys.path, "status", "--environment"))
     yield _container(machine)
     yield _storage(Path.cwd())
     yield _python(python)

@@ -57,7 +57,7 @@ def fake(tmp_path, monkeypatch):
         program.write_text(FAKE.format(python=sys.executable, body=body, version=version, help_text=help_text))
         program.chmod(0o755)
         monkeypatch.setenv(nsys_program.OVERRIDE, str(program))
-        monkeypatch.setattr(nsys_program, "IMPORTER_PLACES", ())
+        monkeypatch.setattr(nsys_program, "IMPORTER_INSTALLED_AT", ())
         return program
 
     return put
@@ -71,8 +71,8 @@ def no_path(tmp_path, monkeypatch):
 @pytest.fixture
 def no_nsys(no_path, monkeypatch):
     monkeypatch.delenv(nsys_program.OVERRIDE, raising=False)
-    monkeypatch.setattr(nsys_program, "PLACES", ())
-    monkeypatch.setattr(nsys_program, "IMPORTER_PLACES", ())
+    monkeypatch.setattr(nsys_program, "INSTALLED_AT", ())
+    monkeypatch.setattr(nsys_program, "IMPORTER_INSTALLED_AT", ())
 
 
 def test_the_trace_set_is_small_and_samples_nothing(tmp_path):
@@ -283,7 +283,7 @@ def test_an_export_of_the_users_own_is_replaced_by_ours(tmp_path, fake):
 
 
 def test_the_importer_is_the_one_of_the_nsys_in_use(tmp_path, monkeypatch):
-    monkeypatch.setattr(nsys_program, "IMPORTER_PLACES", ())
+    monkeypatch.setattr(nsys_program, "IMPORTER_INSTALLED_AT", ())
     for name in ("one", "two"):
         for program in (f"{name}/target-linux-x64/nsys", f"{name}/host-linux-x64/QdstrmImporter"):
             path = tmp_path / program
@@ -298,9 +298,9 @@ def test_the_importer_is_the_one_of_the_nsys_in_use(tmp_path, monkeypatch):
 def test_nvtx_is_ready_where_an_nsys_is_that_packages_hide(fake, no_path, monkeypatch):
     program = fake()
     monkeypatch.delenv(nsys_program.OVERRIDE)
-    monkeypatch.setattr(nsys_program, "PLACES", (str(program),))
+    monkeypatch.setattr(nsys_program, "INSTALLED_AT", (str(program),))
     assert NvtxCollector().availability().state == "ready"
-    monkeypatch.setattr(nsys_program, "PLACES", ())
+    monkeypatch.setattr(nsys_program, "INSTALLED_AT", ())
     assert NvtxCollector().availability().state == "not-installed"
     assert NvtxCollector().availability().fix == NsysCollector().availability().fix != ""
 
@@ -331,7 +331,7 @@ def test_a_layout_without_importer_is_ready_and_says_what_is_lost(tmp_path, monk
     importer = tmp_path / "host-linux-x64" / "QdstrmImporter"
     importer.parent.mkdir()
     importer.touch(0o755)
-    monkeypatch.setattr(nsys_program, "IMPORTER_PLACES", (str(importer),))
+    monkeypatch.setattr(nsys_program, "IMPORTER_INSTALLED_AT", (str(importer),))
     assert NsysCollector().availability().fix == f"sudo ln -s {importer.parent} {tmp_path}/lib/host-linux-x64"
 
 

@@ -52,8 +52,8 @@ def scratch(tmp_path, monkeypatch):
 def no_nsys(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv(nsys_program.OVERRIDE, raising=False)
-    monkeypatch.setattr(nsys_program, "PLACES", ())
-    monkeypatch.setattr(nsys_program, "IMPORTER_PLACES", ())
+    monkeypatch.setattr(nsys_program, "INSTALLED_AT", ())
+    monkeypatch.setattr(nsys_program, "IMPORTER_INSTALLED_AT", ())
 
 
 @pytest.fixture

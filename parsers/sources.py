@@ -12,7 +12,7 @@ from traceviz.errors import TracevizError, UnknownFormatError, UsageError
 from traceviz.parsers.base import Match, Progress, Reader, ReadOptions, certain_reader
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.registry import READERS, identify
-from traceviz.parsers.run.manifest import is_run_folder, whole_run
+from traceviz.parsers.run.layout import is_run_folder, whole_run
 from traceviz.report import Fact
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from traceviz.files import new_folder
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.folder import read_run
-from traceviz.parsers.run.manifest import TABLES
+from traceviz.parsers.run.layout import TABLES
 from traceviz.report import Report
 from traceviz.tables import load, read_manifest, write_tables
 from traceviz.trace_folder import is_trace_folder

@@ -1,11 +1,4 @@
-"""The recordings of a run folder, merged into the tables of one trace.
-
-::
-
-    RUN/manifest.json    how the run went, on which machine
-        raw/NAME/...     what each collector recorded, in its own format
-        tables/          all of it as one traceviz folder, once it has been merged
-"""
+"""The recordings of a run folder, merged into the tables of one trace."""
 
 from __future__ import annotations
 
@@ -13,12 +6,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import TracevizError, UnknownFormatError
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.run.manifest import RAW, TABLES, Recorder, RunManifest, read_manifest
+from traceviz.parsers.run.layout import RAW, TABLES
+from traceviz.parsers.run.manifest import Recorder, RunManifest, read_manifest
 from traceviz.parsers.run.merge import merge_sources
 from traceviz.parsers.run.owners import DEVICE_TABLES
 from traceviz.parsers.run.sources import Readers, Source, read_source, recordings_in
@@ -60,9 +55,10 @@ def _settled(manifest: RunManifest, readable: Collection[str], notes: Notes) -> 
         if recorder.state == "recording":
             message = f"Collector {recorder.name}: it had saved nothing yet when the recording was ended."
             notes.add("recording-lost", "warning", message)
-        return replace(recorder, state="failed") if recorder.state in {"recorded", "recording"} else recorder
+        failed = recorder.state in {"recorded", "recording"}
+        return msgspec.structs.replace(recorder, state="failed") if failed else recorder
 
-    return replace(manifest, recorders=tuple(settled(recorder) for recorder in manifest.recorders))
+    return msgspec.structs.replace(manifest, recorders=tuple(settled(recorder) for recorder in manifest.recorders))
 
 
 def _widened(options: ReadOptions) -> ReadOptions:

@@ -6,31 +6,23 @@ leaves a manifest that says less: everything in it is optional here, and what ha
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from traceviz.errors import DamagedTraceError
+from traceviz.parsers.run.layout import KIND, MANIFEST, MOST_BYTES, MOST_FILES, RAW, decoded, manifest_document
+from traceviz.parsers.run.lenient import convert_struct
+from traceviz.parsers.shared.notes import Notes
 from traceviz.units import format_ns, format_signal
 
-if TYPE_CHECKING:
-    from traceviz.parsers.shared.notes import Notes
-
-MANIFEST = "manifest.json"
-KIND = "traceviz.run"
 VERSION = 1
 """The newest version of run folders that is read."""
-TABLES = "tables"
-"""Folder of the merged tables in a run folder."""
-RAW = "raw"
-"""Folder of what the collectors recorded, each in a folder of its own name."""
-MOST_BYTES = 16 << 20
-"""A longer manifest is none: that of a run of thousands of processes has a tenth of it."""
-MOST_FILES = 10_000
-"""Files of a run that are looked at before the search is given up: a run has few."""
 _DEEPEST = 8
 """Settings that lie deeper in each other are left out."""
 _PROBLEMS = "problems.jsonl"
@@ -40,111 +32,138 @@ _COST = "stop_cost_ns"
 """Fact of a collector that says how long the program waited for it to stop and save."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recorder:
+class Problem(msgspec.Struct, frozen=True):
+    """What went wrong, and what to do about it."""
+
+    code: str = ""
+    message: str = ""
+    fix: str = ""
+
+    @property
+    def sentences(self) -> str:
+        """Message and fix."""
+        return " ".join(filter(None, (self.message, self.fix)))
+
+    @property
+    def note_code(self) -> str:
+        """The code, also of a problem that states none."""
+        return self.code or "collector-problem"
+
+
+class Recorder(msgspec.Struct, frozen=True):
     """One collector of a run.
 
     Args:
         name: Its name, and that of its folder under ``raw/``.
         state: How it went, in a word.
         sources: What it left behind, relative to the run folder.
-        problems: What went wrong: a code, and what happened with what to do.
+        problems: What went wrong.
         facts: What else it says.
     """
 
     name: str
     state: str = ""
     sources: tuple[str, ...] = ()
-    problems: tuple[tuple[str, str], ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    facts: dict[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class RunManifest:
+class Exit(msgspec.Struct, frozen=True):
+    """How the program ended: its exit code, or the signal that ended it."""
+
+    code: int | None = None
+    signal: int | None = None
+
+    @property
+    def in_words(self) -> str:
+        """``exit code 3``, or the signal by number and name."""
+        if self.signal:
+            return format_signal(self.signal)
+        return f"exit code {'unknown' if self.code is None else self.code}"
+
+
+class RunManifest(msgspec.Struct, frozen=True):
     """The manifest of a run folder.
 
     Args:
-        stated: Everything that it says.
+        name: Name of the run.
+        status: ``running``, ``finished``, ``failed``, ``killed`` or ``interrupted``.
+        command: The command line, as far as it was kept.
+        left_out: What was left out because it may be private.
+        exit: How the program ended.
+        pid: Process id of the program that was started.
+        started_unix_ns: When the program was started.
+        ended_unix_ns: When it ended; ``None`` while it runs.
+        duration_ns: Time in between.
         recorders: Its collectors.
+        run_problems: What went wrong with the run as a whole.
+        machine, window, settings, versions, tags: What becomes rows of table ``settings``, whatever its shape.
     """
 
-    stated: Mapping[str, Any]
-    recorders: tuple[Recorder, ...]
-
-    @property
-    def status(self) -> str:
-        """``running``, ``finished``, ``failed``, ``killed`` or ``interrupted``."""
-        return _text(self.stated.get("status"))
-
-    @property
-    def pid(self) -> int | None:
-        """Process id of the program that was started."""
-        return _whole(self.stated.get("pid"))
-
-    @property
-    def started_unix_ns(self) -> int | None:
-        """When the program was started."""
-        return _whole(self.stated.get("started_unix_ns"))
-
-    @property
-    def ended_unix_ns(self) -> int | None:
-        """When it ended; ``None`` while it runs."""
-        return _whole(self.stated.get("ended_unix_ns"))
-
-    @property
-    def command(self) -> str | None:
-        """The command line, as far as it was kept."""
-        return _text(self.stated.get("command")) or None
+    name: str | None = None
+    status: str = ""
+    command: str | None = None
+    left_out: tuple[str, ...] = ()
+    exit: Exit = Exit()
+    pid: int | None = None
+    started_unix_ns: int | None = None
+    ended_unix_ns: int | None = None
+    duration_ns: int | None = None
+    recorders: tuple[Recorder, ...] = msgspec.field(default=(), name="collectors")
+    run_problems: tuple[Problem, ...] = msgspec.field(default=(), name="problems")
+    machine: Any = None
+    window: Any = None
+    variables: Any = msgspec.field(default=None, name="settings")
+    versions: Any = None
+    tags: Any = None
 
     def settings(self) -> dict[str, str]:
         """Rows of table ``settings`` by key: the run, the machine, variables, versions, tags, and the collectors.
 
         What the manifest is told only after the tables were written (their rows, the cost of writing them) is no part.
         """
-        of_run = {name: self.stated.get(name) for name in ("name", "status", "duration_ns", "exit")}
-        if "command line" in _list(self.stated.get("left_out")):  # then it says no more than the program's name
-            of_run["command"] = self.stated.get("command")
+        run: dict[str, Any] = {"name": self.name, "status": self.status or None, "duration_ns": self.duration_ns}
+        run["exit"] = msgspec.structs.asdict(self.exit)
+        if "command line" in self.left_out:  # then it says no more than the program's name
+            run["command"] = self.command
         groups = {
-            "run": of_run,
-            "window": self.stated.get("window"),
-            "machine": self.stated.get("machine"),
-            "env": self.stated.get("settings"),
-            "version": self.stated.get("versions"),
-            "tag": self.stated.get("tags"),
-            "collector": {one.name: {"state": one.state or None, **one.facts} for one in self.recorders},
+            "run": run,
+            "window": self.window,
+            "machine": self.machine,
+            "env": self.variables,
+            "version": self.versions,
+            "tag": self.tags,
+            "collector": {
+                recorder.name: {"state": recorder.state or None, **recorder.facts} for recorder in self.recorders
+            },
         }
         return {key: value for name, group in groups.items() for key, value in _flattened(name, group)}
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What went wrong with the run as a whole, and then with each collector; each sentence once."""
-        own = (*_problems(self.stated.get("problems")), *(one for each in self.recorders for one in each.problems))
-        return tuple(dict.fromkeys(text for _, text in own))
+        of_recorders = (problem for recorder in self.recorders for problem in recorder.problems)
+        return tuple(dict.fromkeys(problem.sentences for problem in (*self.run_problems, *of_recorders)))
 
     def notes(self, notes: Notes) -> None:
         """Add what people should know of how the run went."""
         message = _ENDINGS.get(self.status, "")
         if message:
-            notes.add(f"run-{self.status}", "warning", message.format(how=self._how_it_ended()))
-        for code, text in _problems(self.stated.get("problems")):
-            notes.add(code, "warning", text)
-        said: dict[tuple[str, str], list[str]] = {}
+            notes.add(f"run-{self.status}", "warning", message.format(how=self.exit.in_words))
+        for problem in self.run_problems:
+            notes.add(problem.note_code, "warning", problem.sentences)
+        recorders: dict[Problem, list[str]] = {}
         for recorder in self.recorders:
             for problem in recorder.problems:
-                said.setdefault(problem, []).append(recorder.name)
-        for (code, text), names in said.items():
-            notes.add(code, "warning", f"Collector{'s' * (len(names) > 1)} {', '.join(names)}: {text}")
+                recorders.setdefault(problem, []).append(recorder.name)
+        for problem, names in recorders.items():
+            collectors = f"Collector{'s' * (len(names) > 1)} {', '.join(names)}"
+            notes.add(problem.note_code, "warning", f"{collectors}: {problem.sentences}")
         for recorder in self.recorders:
             cost = recorder.facts.get(_COST)
             if isinstance(cost, int | float) and math.isfinite(cost) and cost > 0:
-                words = f"Collector {recorder.name}: stopping and saving took {format_ns(cost)}."
-                notes.add("collector-cost", "info", words)
-
-    def _how_it_ended(self) -> str:
-        exit_facts = self.stated.get("exit")
-        stated = exit_facts if isinstance(exit_facts, dict) else {}
-        number, code = _whole(stated.get("signal")), _whole(stated.get("code"))
-        return format_signal(number) if number else f"exit code {'unknown' if code is None else code}"
+                message = f"Collector {recorder.name}: stopping and saving took {format_ns(cost)}."
+                notes.add("collector-cost", "info", message)
 
 
 _ENDINGS = {
@@ -157,101 +176,51 @@ _ENDINGS = {
 """What to say of a run that did not simply finish, by its status."""
 
 
-def is_run_folder(folder: Path) -> bool:
-    """Whether ``folder`` holds the manifest of a run."""
-    return _stated(folder).get("kind") == KIND
-
-
-def whole_run(path: Path) -> Path:
-    """The run folder that ``path`` is a part of, where it is its manifest or all its recordings; else ``path``."""
-    return path.parent if path.name in {MANIFEST, RAW} and is_run_folder(path.parent) else path
-
-
 def read_manifest(folder: Path) -> RunManifest:
     """The manifest of a run folder.
 
     Raises:
         DamagedTraceError: there is none, or a newer traceviz wrote it.
     """
-    stated = _stated(folder)
-    version = stated.get("version")
-    if stated.get("kind") != KIND:
+    document = manifest_document(folder)
+    version = document.get("version")
+    if document.get("kind") != KIND:
         raise DamagedTraceError(f"{folder} has no {MANIFEST} of a run.")
     if not isinstance(version, int) or not 1 <= version <= VERSION:
         raise DamagedTraceError(
             f"{folder} is a run folder of version {version}; this traceviz reads 1 to {VERSION}.",
             fix="Install a newer traceviz.",
         )
-    return RunManifest(stated, tuple(_collected(one, folder) for one in _recorders(stated.get("collectors"))))
+    manifest = convert_struct(document, RunManifest)
+    recorders = (_completed(recorder, folder) for recorder in manifest.recorders if _names_a_folder(recorder.name))
+    return replace(manifest, recorders=tuple(recorders))
 
 
-def _collected(recorder: Recorder, folder: Path) -> Recorder:
+def _names_a_folder(name: str) -> bool:
+    """Whether a name is that of a folder under ``raw/``, and leads nowhere else."""
+    return name != "" and name == Path(name).name != ".."
+
+
+def _completed(recorder: Recorder, folder: Path) -> Recorder:
     """A recorder with what it noted, where nobody came to collect that: ``traceviz collect`` was killed."""
-    if recorder.state != "recording":
-        return recorder
-    return replace(recorder, problems=recorder.problems + _noted(folder / RAW / recorder.name))
+    problems = recorder.problems
+    if recorder.state == "recording":
+        problems += _noted(folder / RAW / recorder.name)
+    return replace(recorder, sources=recorder.sources[:MOST_FILES], problems=problems)
 
 
-def _stated(folder: Path) -> dict[str, Any]:
-    """What the manifest says; nothing where there is none that can be read."""
-    path = folder / MANIFEST
-    try:
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
-            return {}
-        found = decoded(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def decoded(text: bytes) -> Any:
-    """JSON whose texts can be written again, and without numbers that are none.
-
-    Raises:
-        ValueError: it is no JSON.
-        RecursionError: it is nested too deeply.
-    """
-    found = json.loads(text, parse_constant=lambda _: None)
-    return json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))  # half a character is none
-
-
-def _noted(folder: Path) -> tuple[tuple[str, str], ...]:
+def _noted(folder: Path) -> tuple[Problem, ...]:
     """Problems that a collector noted for its processes, one a line; a line that was cut off is left out."""
-    found: dict[tuple[str, str], None] = {}
+    problems: dict[Problem, None] = {}
     for path in sorted((*folder.glob(_PROBLEMS), *folder.glob(f"*/{_PROBLEMS}")))[:MOST_FILES]:
         try:
             lines = path.read_bytes().splitlines() if path.is_file() and path.stat().st_size <= MOST_BYTES else []
         except OSError:
             continue
         for line in lines:
-            try:
-                found |= dict.fromkeys(_problems([decoded(line)]))
-            except (ValueError, RecursionError):
-                continue
-    return tuple(found)
-
-
-def _recorders(stated: Any) -> Iterator[Recorder]:
-    for entry in stated if isinstance(stated, list) else ():
-        name = _text(entry.get("name")) if isinstance(entry, dict) else ""
-        if name and name == Path(name).name != "..":  # which is that of its folder, and leads nowhere else
-            facts = entry.get("facts")
-            yield Recorder(
-                name,
-                _text(entry.get("state")),
-                tuple(source for source in _list(entry.get("sources"))[:MOST_FILES] if isinstance(source, str)),
-                _problems(entry.get("problems")),
-                facts if isinstance(facts, dict) else {},
-            )
-
-
-def _problems(stated: Any) -> tuple[tuple[str, str], ...]:
-    return tuple(_problem(problem) for problem in _list(stated) if isinstance(problem, dict))
-
-
-def _problem(stated: Mapping[str, Any]) -> tuple[str, str]:
-    sentences = (_text(stated.get("message")), _text(stated.get("fix")))
-    return _text(stated.get("code")) or "collector-problem", " ".join(filter(None, sentences))
+            with suppress(ValueError, RecursionError):  # msgspec's errors are ValueErrors
+                problems[convert_struct(decoded(line), Problem)] = None
+    return tuple(problems)
 
 
 def _flattened(key: str, value: Any, deepest: int = _DEEPEST) -> Iterator[tuple[str, str]]:
@@ -264,15 +233,3 @@ def _flattened(key: str, value: Any, deepest: int = _DEEPEST) -> Iterator[tuple[
         yield key, str(value).lower()
     elif value is not None:
         yield key, str(value)
-
-
-def _list(stated: Any) -> list[Any]:
-    return stated if isinstance(stated, list) else []
-
-
-def _text(stated: Any) -> str:
-    return stated if isinstance(stated, str) else ""
-
-
-def _whole(stated: Any) -> int | None:
-    return stated if isinstance(stated, int) and not isinstance(stated, bool) else None

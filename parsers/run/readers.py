@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.errors import UsageError
 from traceviz.parsers.base import Match, Reader, ReadOptions
-from traceviz.parsers.run.manifest import TABLES, is_run_folder
+from traceviz.parsers.run.layout import TABLES, is_run_folder
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError
 from traceviz.parsers.base import Progress, Reader, ReadOptions, certain_reader
 from traceviz.parsers.ranks.names import rank_in_name
-from traceviz.parsers.run.manifest import MOST_BYTES, MOST_FILES, RAW, RunManifest, decoded
+from traceviz.parsers.run.layout import MOST_BYTES, MOST_FILES, RAW, decoded
+from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.shared.notes import Notes
 from traceviz.private_paths import without_paths
 

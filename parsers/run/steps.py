@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from traceviz.parsers.run.manifest import MOST_FILES, RAW
+from traceviz.parsers.run.layout import MOST_FILES, RAW
 from traceviz.parsers.run.sources import as_number, stated_in
 from traceviz.parsers.shared.arrow import pc
 

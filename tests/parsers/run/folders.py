@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.analyses.builders import tables
-from traceviz.parsers.run.manifest import KIND, RunManifest
+from traceviz.parsers.run.layout import KIND
+from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.sources import Source
 from traceviz.tables import TraceTables, save
 
@@ -36,7 +37,7 @@ def manifest(**changed: Any) -> dict[str, Any]:
 
 def no_manifest() -> RunManifest:
     """What is known of a run of which nothing is known."""
-    return RunManifest({}, ())
+    return RunManifest()
 
 
 def run_folder(

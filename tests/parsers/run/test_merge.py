@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.parsers.run.folders import SECOND, literal, no_manifest
 from traceviz import schema
 from traceviz.errors import UsageError
-from traceviz.parsers.run.manifest import RunManifest
+from traceviz.parsers.run.manifest import Exit, RunManifest
 from traceviz.parsers.run.merge import merge_sources
 from traceviz.parsers.shared.notes import Notes
 from traceviz.tables import TraceTables
@@ -121,14 +121,14 @@ class TestClock:
         assert "samples" not in found
 
     def test_a_source_of_another_day_is_left_out_and_named(self):
-        ran = RunManifest({"started_unix_ns": 0, "ended_unix_ns": 5 * SECOND}, ())
+        ran = RunManifest(started_unix_ns=0, ended_unix_ns=5 * SECOND)
         found = merged(nsys(1_000), torch(86_400 * SECOND), manifest=ran)
         assert "host_ops" not in found
         assert found.run_facts()["span_ns"] == 50
         assert "not those at which the program ran" in notes(found)["source-not-aligned"]
 
     def test_it_is_said_how_much_of_the_run_was_profiled(self):
-        ran = RunManifest({"started_unix_ns": 0, "ended_unix_ns": 60 * SECOND}, ())
+        ran = RunManifest(started_unix_ns=0, ended_unix_ns=60 * SECOND)
         window = torch(10 * SECOND, steps=[(0, 2 * SECOND, 3)])
         assert "recorded 2.00 s of the 60.0 s" in notes(merged(window, manifest=ran))["profiled-window"]
 
@@ -138,7 +138,7 @@ class TestClock:
         assert found["profiled-window"] == "Steps and operations were recorded for 2.00 s of these 10.0 s."
 
     def test_nothing_is_said_of_a_run_that_was_profiled_throughout(self):
-        ran = RunManifest({"started_unix_ns": 1_000, "ended_unix_ns": 1_050}, ())
+        ran = RunManifest(started_unix_ns=1_000, ended_unix_ns=1_050)
         assert set(notes(merged(nsys(), manifest=ran))) == {"tables-from"}
 
 
@@ -253,15 +253,12 @@ class TestIdentity:
 
 class TestFacts:
     STATED = RunManifest(
-        {
-            "name": "cnn",
-            "tags": {"batch": "64"},
-            "machine": {"cores": 8, "gpus": [{"name": "H200"}], "container": None},
-            "settings": {"OMP_NUM_THREADS": "4"},
-            "command": "python train.py",
-            "exit": {"code": 3, "signal": None},
-        },
-        (),
+        name="cnn",
+        tags={"batch": "64"},
+        machine={"cores": 8, "gpus": [{"name": "H200"}], "container": None},
+        variables={"OMP_NUM_THREADS": "4"},
+        command="python train.py",
+        exit=Exit(code=3),
     )
 
     def test_settings_hold_machine_variables_tags_and_the_end_of_the_run(self):
@@ -302,7 +299,7 @@ class TestFacts:
         ],
     )
     def test_a_run_that_did_not_finish_says_so(self, status, end, said):
-        found = notes(merged(torch(), manifest=RunManifest({"status": status, "exit": end}, ())))
+        found = notes(merged(torch(), manifest=RunManifest(status=status, exit=Exit(**end))))
         assert said in found[f"run-{status}"]
 
     def test_what_is_known_beforehand_is_noted_first(self):

@@ -41,7 +41,7 @@ from traceviz.archive.sources.recognise import (
 )
 from traceviz.archive.sources.trees import LINK, LocalTree, MemberTree, RemoteTree, Tree, folder_name
 from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError, UsageError
-from traceviz.parsers.run.manifest import whole_run
+from traceviz.parsers.run.layout import whole_run
 
 _BLOCK = 1 << 20
 _NO_TRACE = "It is no trace: neither its name nor its first bytes are those of one."

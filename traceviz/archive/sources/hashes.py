@@ -20,7 +20,7 @@ from pathlib import Path
 
 from traceviz.archive.sources.packed.names import printable
 from traceviz.errors import UnknownFormatError
-from traceviz.parsers.run.manifest import MANIFEST, RAW, TABLES, decoded, is_run_folder
+from traceviz.parsers.run.layout import MANIFEST, RAW, TABLES, decoded, is_run_folder
 from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
 
 DERIVED = frozenset({"tables", "overhead", "problems"})

@@ -21,7 +21,7 @@ from traceviz.errors import DamagedTraceError, OutputError, TracevizError, Unkno
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.folder import read_run
-from traceviz.parsers.run.manifest import MANIFEST, TABLES, is_run_folder
+from traceviz.parsers.run.layout import MANIFEST, TABLES, is_run_folder
 from traceviz.parsers.run.readers import ResourceSamplesReader
 from traceviz.parsers.run.samples import PART_SCHEMA
 from traceviz.scrub.formats.documents import clean_document, encoded, secrets_of_document

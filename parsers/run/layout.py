@@ -1,0 +1,58 @@
+"""What lies where in a run folder, and whether a folder is one: all that must be known before it is read.
+
+::
+
+    RUN/manifest.json    how the run went, on which machine
+        raw/NAME/...     what each collector recorded, in its own format
+        tables/          all of it as one traceviz folder, once it has been merged
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+MANIFEST = "manifest.json"
+KIND = "traceviz.run"
+TABLES = "tables"
+"""Folder of the merged tables in a run folder."""
+RAW = "raw"
+"""Folder of what the collectors recorded, each in a folder of its own name."""
+MOST_BYTES = 16 << 20
+"""A longer manifest is none: that of a run of thousands of processes has a tenth of it."""
+MOST_FILES = 10_000
+"""Files of a run that are looked at before the search is given up: a run has few."""
+
+
+def is_run_folder(folder: Path) -> bool:
+    """Whether ``folder`` holds the manifest of a run."""
+    return manifest_document(folder).get("kind") == KIND
+
+
+def whole_run(path: Path) -> Path:
+    """The run folder that ``path`` is a part of, where it is its manifest or all its recordings; else ``path``."""
+    return path.parent if path.name in {MANIFEST, RAW} and is_run_folder(path.parent) else path
+
+
+def manifest_document(folder: Path) -> dict[str, Any]:
+    """The manifest in a folder as JSON; empty where there is none that can be read."""
+    path = folder / MANIFEST
+    try:
+        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+            return {}
+        document = decoded(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def decoded(text: bytes) -> Any:
+    """JSON whose texts can be written again, and without numbers that are none.
+
+    Raises:
+        ValueError: it is no JSON.
+        RecursionError: it is nested too deeply.
+    """
+    document = json.loads(text, parse_constant=lambda _: None)
+    return json.loads(json.dumps(document, ensure_ascii=False).encode(errors="replace"))  # half a character is none

@@ -20,32 +20,32 @@ WHOLE = [renderer(name) for name in ("json", "markdown", "terminal")]
 EMPTY = Report((), Verdict("", ""))
 
 
-@pytest.mark.parametrize("each", RENDERERS, ids=lambda each: each.name)
+@pytest.mark.parametrize("any_renderer", RENDERERS, ids=lambda any_renderer: any_renderer.name)
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
-def test_hostile_names_leave_one_line_a_line_and_no_control_character(each, name):
-    text = each.render(hostile_report(name), RenderOptions(80))
+def test_hostile_names_leave_one_line_a_line_and_no_control_character(any_renderer, name):
+    text = any_renderer.render(hostile_report(name), RenderOptions(80))
     assert text.endswith("\n")
     assert [c for c in text if c != "\n" and not c.isprintable()] == []
     assert len(text.splitlines()) == text.count("\n")
 
 
-@pytest.mark.parametrize("each", RENDERERS, ids=lambda each: each.name)
+@pytest.mark.parametrize("any_renderer", RENDERERS, ids=lambda any_renderer: any_renderer.name)
 @given(report=REPORTS, width=st.integers(40, 200))
-@settings(max_examples=50, deadline=None)
-def test_any_report_renders_the_same_twice(each, report, width):
+@settings(max_examples=40)
+def test_any_report_renders_the_same_twice(any_renderer, report, width):
     options = RenderOptions(width)
-    text = each.render(report, options)
-    assert text == each.render(report, options)
+    text = any_renderer.render(report, options)
+    assert text == any_renderer.render(report, options)
     assert [line for line in text.split("\n") if line != line.rstrip()] == []
 
 
-@pytest.mark.parametrize("each", RENDERERS, ids=lambda each: each.name)
-def test_the_empty_report_renders(each):
-    assert each.render(EMPTY, RenderOptions()).count("\n") <= 14
+@pytest.mark.parametrize("any_renderer", RENDERERS, ids=lambda any_renderer: any_renderer.name)
+def test_the_empty_report_renders(any_renderer):
+    assert any_renderer.render(EMPTY, RenderOptions()).count("\n") <= 14
 
 
 def test_there_are_six_renderers_sorted_by_name():
-    assert [each.name for each in RENDERERS] == ["csv", "github", "json", "junit", "markdown", "terminal"]
+    assert [registered.name for registered in RENDERERS] == ["csv", "github", "json", "junit", "markdown", "terminal"]
 
 
 def test_an_unknown_renderer_names_those_known():
@@ -61,9 +61,9 @@ def test_importing_the_registry_loads_none_of_the_four_slow_libraries():
     assert run.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("each", WHOLE, ids=lambda each: each.name)
-def test_one_section_leaves_out_the_eight_others(each):
-    text = each.render(sample_report(), RenderOptions(sections=("kernels",)))
+@pytest.mark.parametrize("any_renderer", WHOLE, ids=lambda any_renderer: any_renderer.name)
+def test_one_section_leaves_out_the_eight_others(any_renderer):
+    text = any_renderer.render(sample_report(), RenderOptions(sections=("kernels",)))
     assert "91,884" in text or "91884" in text
     assert "Highly input-bound" in text
     assert "cudaMalloc" not in text

@@ -1,7 +1,7 @@
 """Tables of a report as CSV (RFC 4180) for spreadsheets and plots: plain numbers in base units, named in the heading.
 
-Of a comparison it is one table, a row for each side; of a report, or where sections are named, every table in turn,
-with an empty line between two. Tables that only programs read are in JSON, and here where there are no others.
+A comparison gives one table with a row for each side. A report, or named sections of a comparison, give every table in
+turn, with an empty line between two. Tables that only programs read appear only where there are no others.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from traceviz.units import Value
 _EFFECT = "effect"
 """Section of a comparison with the table of its sides."""
 _FOR_PEOPLE = frozenset({"interval"})
-"""Columns of figures in words; others of the same table have them as numbers."""
+"""Columns that put figures into words; other columns of the table hold them as numbers."""
 _UNITS = {"ns": "ns", "bytes": "bytes", "bytes/s": "bytes/s", "ratio": "ratio", "factor": "factor"}
 """Units that a heading names; the others are plain numbers and words."""
 _FORMULA = re.compile(r"[=@]|[+\-](?![\d.,+\-− %]*$)")
-"""Text that a spreadsheet takes for a formula; numbers with a sign are none."""
+"""Text that a spreadsheet takes for a formula; a number with a sign is not."""
 
 
 class CsvRenderer:
@@ -35,17 +35,17 @@ class CsvRenderer:
         """The tables, each with its heading; a lone newline where there is none."""
         is_comparison = report.schema == COMPARISON and options.sections is None
         sections = select(report, (_EFFECT,) if is_comparison else options.sections).sections
-        every = [block for section in sections for block in section.blocks if isinstance(block, Grid)]
-        grids = [grid for grid in every if grid.audience == "all"] or every
+        all_grids = [block for section in sections for block in section.blocks if isinstance(block, Grid)]
+        grids = [grid for grid in all_grids if grid.audience == "all"] or all_grids
         return "\n".join(map(_table, grids[:1] if is_comparison else grids)) or "\n"
 
 
 def _table(grid: Grid) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    places = [place for place, column in enumerate(grid.columns) if column.name not in _FOR_PEOPLE]
-    writer.writerow(_heading(grid.columns[place]) for place in places)
-    writer.writerows([_cell(row[place]) for place in places] for row in grid.rows)
+    positions = [position for position, column in enumerate(grid.columns) if column.name not in _FOR_PEOPLE]
+    writer.writerow(_heading(grid.columns[position]) for position in positions)
+    writer.writerows([_cell(row[position]) for position in positions] for row in grid.rows)
     return text.getvalue()
 
 
@@ -56,7 +56,7 @@ def _heading(column: Column) -> str:
 
 
 def _cell(value: Value) -> Value:
-    """Numbers as they are, nothing for what was not measured; text that a spreadsheet would run gets an apostrophe."""
+    """Numbers as they are, nothing for what was not measured; an apostrophe before what a spreadsheet would run."""
     if not isinstance(value, str):
         return value
     shown = visible(value).strip()

@@ -1,4 +1,4 @@
-"""What a report says of its gates, for the renderers that are for continuous integration."""
+"""The gates of a report, for the renderers that serve continuous integration."""
 
 from __future__ import annotations
 
@@ -25,23 +25,26 @@ class Gate:
 
     @property
     def title(self) -> str:
-        """What is asked, of which side: ``input_wait <= 5%``."""
-        asked = f"{self.gate} {self.limit}" if self.kind == "budget" else f"{self.gate}: {self.limit}"
-        return f"{self.side}: {asked}" if self.side else asked
+        """The condition, and the side that it is about: ``input_wait <= 5%``."""
+        condition = f"{self.gate} {self.limit}" if self.kind == "budget" else f"{self.gate}: {self.limit}"
+        return f"{self.side}: {condition}" if self.side else condition
 
 
 def gates_of(report: Report) -> tuple[Gate, ...]:
     """Gates of the report, worst first; none where it has no such section."""
     blocks = (block for section in report.sections if section.slug == GATES for block in section.blocks)
-    found: list[Gate] = []
+    gates: list[Gate] = []
     for block in blocks:
         names = [column.name for column in block.columns] if isinstance(block, Grid) else []
         if isinstance(block, Grid) and set(_COLUMNS) <= set(names):
-            places = [names.index(name) for name in _COLUMNS]
-            found += [Gate(*("" if row[place] is None else str(row[place]) for place in places)) for row in block.rows]
-    return tuple(found)
+            positions = [names.index(name) for name in _COLUMNS]
+            texts = [
+                ["" if row[position] is None else str(row[position]) for position in positions] for row in block.rows
+            ]
+            gates += [Gate(*row) for row in texts]
+    return tuple(gates)
 
 
 def source_of(report: Report) -> str:
-    """Name of what the report is about; empty where it does not say."""
+    """Name of the trace that the report is about; empty where it does not say."""
     return next((str(fact.value) for fact in report.run if fact.key == "source" and fact.value is not None), "")

@@ -1,6 +1,6 @@
 """The report as commands of GitHub Actions, which show as annotations of a job.
 
-The job shows the whole report as its summary: that is Markdown, and the command line writes it.
+The summary of the job shows the whole report: it is Markdown, and the command line writes it.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from traceviz.render.gates import FAILED, UNKNOWN, Gate, gates_of, source_of
+from traceviz.render.gates import FAILED, UNKNOWN, gates_of, source_of
 from traceviz.render.options import RenderOptions, select
-from traceviz.render.stakes import by_time_at_stake, time_at_stake
+from traceviz.render.rows import by_time_at_stake, time_at_stake
 from traceviz.render.text import sentence
-from traceviz.report import Finding, Report, Severity
+from traceviz.report import Report, Severity
 
 _IN_MESSAGES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTIES = {**_IN_MESSAGES, ":": "%3A", ",": "%2C"}
@@ -20,12 +20,12 @@ _IN_PROPERTIES = {**_IN_MESSAGES, ":": "%3A", ",": "%2C"}
 
 
 class GitHubRenderer:
-    """An error per gate that did not pass, a warning per finding that is one, and the verdict as a notice."""
+    """An error for each gate that did not pass, a warning for each finding that is one, and the verdict as a notice."""
 
     name: ClassVar[str] = "github"
 
     def render(self, report: Report, options: RenderOptions) -> str:
-        """A command a line, ended by a newline; width, colour and row limit do not matter."""
+        """One command per line, ended by a newline; width, colour and row limit do not matter."""
         return "".join(f"{line}\n" for line in _commands(select(report, options.sections)))
 
 
@@ -33,26 +33,17 @@ def _commands(report: Report) -> Iterator[str]:
     gates = gates_of(report)
     for gate in gates:
         if gate.outcome in {FAILED, UNKNOWN}:
-            yield _gate(gate)
+            ending = "failed" if gate.outcome == FAILED else "cannot be judged"
+            yield _command("error", f"Gate {gate.title} {ending}", gate.message)
     for finding in by_time_at_stake(report.findings):
         if finding.severity.rank >= Severity.WARNING.rank:
-            yield _finding(finding)
+            stake = time_at_stake(finding)
+            message = f"{finding.message} ({stake})" if stake else finding.message
+            yield _command("warning", f"{finding.code} {finding.slug}", message)
     passed = sum(gate.outcome not in {FAILED, UNKNOWN} for gate in gates)
     tally = f" {passed} of {len(gates)} gates passed." if gates else ""
     title = ": ".join(part for part in ("traceviz", source_of(report)) if part)
     yield _command("notice", title, f"{report.verdict.sentence}{tally}")
-
-
-def _gate(gate: Gate) -> str:
-    ending = "failed" if gate.outcome == FAILED else "cannot be judged"
-    return _command("error", f"Gate {gate.title} {ending}", gate.message)
-
-
-def _finding(finding: Finding) -> str:
-    stake = time_at_stake(finding)
-    return _command(
-        "warning", f"{finding.code} {finding.slug}", f"{finding.message} ({stake})" if stake else finding.message
-    )
 
 
 def _command(name: str, title: str, message: str) -> str:

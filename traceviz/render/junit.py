@@ -1,6 +1,6 @@
 """The gates as JUnit XML, which build servers show as tests.
 
-A gate that failed is a failure, one that cannot be judged an error: neither is a success.
+A gate that failed is a failure, and a gate that cannot be judged an error: neither is a success.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class JUnitRenderer:
             f"<testsuites {counts}>",
             f'  <testsuite name={_attribute(name)} {counts} skipped="0">',
             *(line for gate in gates for line in _case(gate)),
-            f"    <system-out>{_text(report.verdict.sentence)}</system-out>",
+            f"    <system-out>{escape(sentence(report.verdict.sentence))}</system-out>",
             "  </testsuite>",
             "</testsuites>",
         ]
@@ -43,13 +43,9 @@ def _case(gate: Gate) -> list[str]:
     element = {FAILED: "failure", UNKNOWN: "error"}.get(gate.outcome)
     if element is None:
         return [f"{opening}/>"]
-    found = f"      <{element} type={_attribute(gate.kind)} message={_attribute(gate.message)}/>"
-    return [f"{opening}>", found, "    </testcase>"]
+    result = f"      <{element} type={_attribute(gate.kind)} message={_attribute(gate.message)}/>"
+    return [f"{opening}>", result, "    </testcase>"]
 
 
 def _attribute(text: str) -> str:
     return quoteattr(sentence(text))
-
-
-def _text(text: str) -> str:
-    return escape(sentence(text))

@@ -12,16 +12,18 @@ from typing import ClassVar
 
 from traceviz.render.options import RenderOptions, select
 from traceviz.render.rows import (
+    absence,
     bars_heading,
     blocks_for_people,
+    by_time_at_stake,
     not_measured,
-    not_there,
     number_of,
     shown_columns,
     shown_rows,
     telling_columns,
+    time_at_stake,
+    times,
 )
-from traceviz.render.stakes import by_time_at_stake, time_at_stake, times
 from traceviz.render.terminal.blocks import bar, mean, sparkline
 from traceviz.render.terminal.plot import plot
 from traceviz.render.text import ELLIPSIS, sentence, visible
@@ -52,7 +54,7 @@ _BAR_CELLS = 20
 _TIMELINE_CELLS = 60
 _PLOT_CELLS = 80
 _PLAIN = re.compile(r"(?:[^\W_]|[ .,%+/×'…→−-]|(?<=[^\W_])_(?=[^\W_]))*")
-"""Text that means the same in Markdown as it says: words, numbers, units; underscores inside words only."""
+"""Text that Markdown shows as it is: words, numbers, units; underscores inside words only."""
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]|~!$&<>]|(?<![^\W_])_|_(?![^\W_])|^[-+=#]")
 _NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)")
 _LINKING = re.compile(r"([@#])(?=\w)")
@@ -83,9 +85,9 @@ class MarkdownRenderer:
 
 
 def prose(text: str) -> str:
-    """A sentence, every character of which is shown as it is."""
+    """A sentence whose every character is shown as it is."""
     escaped = _NUMBERED.sub(r"\1\\\2", _PUNCTUATION.sub(_escape, sentence(text)))
-    return _LINKING.sub("\\1&#8203;", escaped)  # a zero-width space: what follows is no user and no issue
+    return _LINKING.sub("\\1&#8203;", escaped)  # a zero-width space, so that what follows names no user and no issue
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -94,7 +96,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def data(text: str) -> str:
-    """A name out of a trace: as it is where it cannot be taken for markup, else as code."""
+    """A name from a trace: as it is where it cannot be taken for markup, else as code."""
     shown = visible(text).strip()
     if len(shown) > _NAME_LIMIT:
         shown = shown[: _NAME_LIMIT * 3 // 4] + ELLIPSIS + shown[-(_NAME_LIMIT // 4) + 1 :]
@@ -102,7 +104,7 @@ def data(text: str) -> str:
         return shown
     if not re.search(r"[`|\\]", shown):
         return f"`{shown}`"
-    # Backticks need longer fences, and a table splits cells at a pipe even within code: entities have neither trouble.
+    # Backticks need longer fences, and a table splits cells at a pipe even within code: entities avoid both.
     return f"<code>{''.join(_entity(character) for character in shown)}</code>"
 
 
@@ -157,15 +159,15 @@ def _grid(grid: Grid, top: int | None) -> str:
     more = f"… and {shown.hidden:,} more" if shown.hidden and shown.rest is None else ""
     if shown.rest is not None:
         rows.append(_rest(shown.rest, shown.hidden, positions, columns))
-    rights = [not _is_text(column) for column in columns]
+    rights = [column.unit not in {"text", "bool"} for column in columns]
     return _joined([title, _table([prose(column.label) for column in columns], rights, rows), more])
 
 
 def _rest(rest: Row, hidden: int, positions: tuple[int, ...], columns: list[Column]) -> list[str]:
-    """The line for the rows that are not shown: how many, and their sums."""
+    """The line for the rows that are not shown: how many they are, and their sums."""
     pairs = zip(positions, columns, strict=True)
     cells = ["" if rest[index] is None else _cell(rest[index], column) for index, column in pairs]
-    label = next((place for place, column in enumerate(columns) if column.unit == "text"), 0)
+    label = next((position for position, column in enumerate(columns) if column.unit == "text"), 0)
     cells[label] = f"other ({hidden:,})"
     return cells
 
@@ -174,22 +176,19 @@ def _cell(value: Value, column: Column) -> str:
     return data((format_change if column.signed else format_value)(value, column.unit))
 
 
-def _is_text(column: Column) -> bool:
-    return column.unit in {"text", "bool"}
-
-
 def _bars(bars: Bars) -> str:
     rows = [
-        [data(part.label), data(format_value(part.value, bars.unit)), format_ratio(part.share), _bar(part.share)]
+        (
+            data(part.label),
+            data(format_value(part.value, bars.unit)),
+            format_ratio(part.share),
+            bar(number_of(part.share), _BAR_CELLS),
+        )
         for part in bars.bars
     ]
     return _joined(
         [prose(bars_heading(bars)), _table(("part", "value", "share", ""), (False, True, True, False), rows)]
     )
-
-
-def _bar(share: float) -> str:
-    return bar(number_of(share), _BAR_CELLS)
 
 
 def _timeline(timeline: Timeline) -> str:
@@ -205,7 +204,7 @@ def _timeline(timeline: Timeline) -> str:
 
 
 def _series(series: Series) -> str:
-    """The picture of the terminal; what it shows as numbers stands in tables beside it."""
+    """The plot of the terminal; tables beside it hold its numbers."""
     drawn = plot(series, _PLOT_CELLS)
     return _joined([prose(series.title), "\n".join(("```text", *drawn, "```"))]) if drawn else ""
 
@@ -233,6 +232,6 @@ def _notes(report: Report) -> str:
     if not report.notes and not report.skipped:
         return ""
     lines = [f"- {note.severity.value}: {prose(note.message)}{times(note)}" for note in report.notes]
-    said = not_there(report)
-    lines += [f"- {said}: {prose(f'{what} ({why})')}" for what, why in not_measured(report.skipped)]
+    absent = absence(report)
+    lines += [f"- {absent}: {prose(f'{names} ({reason})')}" for names, reason in not_measured(report.skipped)]
     return _joined(["## Notes", "\n".join(lines)])

@@ -1,4 +1,4 @@
-"""What a caller may ask of any renderer, and what a renderer is."""
+"""Options that every renderer takes, and the protocol of a renderer."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from traceviz.report import Report
 FINDINGS = "findings"
 NOTES = "notes"
 GATES = "gates"
-"""Slug of the section that stays, whichever are wanted: whoever asks for a gate wants to see what became of it."""
+"""Slug of the section that always stays: whoever sets a gate wants to see its result."""
 DEFAULT_TOP = 10
 
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
-    """How a report is to be laid out. Renderers ignore what does not concern them.
+    """The layout of a report. Renderers ignore what does not concern them.
 
     Args:
         width: Page width in terminal cells; below 40 the page stays 40 wide.
         color: Whether ANSI colour may be used.
         top: Rows shown per table. ``None`` shows ten, and folds small trailing rows where the table asks for it.
-        sections: Slugs of the sections wanted, ``None`` for the whole report; ``"findings"`` and ``"notes"``
-            name the parts that are no sections.
+        sections: Slugs of the sections to show, ``None`` for the whole report; ``"findings"`` and ``"notes"``
+            name parts that are not sections.
     """
 
     width: int = 100

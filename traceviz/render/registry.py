@@ -25,7 +25,7 @@ def renderer(name: str) -> Renderer:
     """The renderer of this name.
 
     Raises:
-        UsageError: no such renderer; the error lists those that exist.
+        UsageError: there is no such renderer; the error lists those that exist.
     """
     for candidate in RENDERERS:
         if candidate.name == name:

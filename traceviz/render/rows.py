@@ -1,4 +1,4 @@
-"""What of a report people see, whatever the medium: which blocks, columns and rows, and what the rest adds up to."""
+"""What people see of a report, whatever the medium: blocks, columns, rows and their rest, findings and notes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from traceviz.render.options import DEFAULT_TOP
-from traceviz.report import COMPARISON, Bars, Block, Column, Facts, Grid, Report, Row, Series, Skipped
-from traceviz.units import Value
+from traceviz.report import (
+    COMPARISON,
+    Bars,
+    Block,
+    Column,
+    Facts,
+    Finding,
+    Grid,
+    Note,
+    Report,
+    Row,
+    Series,
+    Skipped,
+)
+from traceviz.units import Value, format_ns, format_ratio
 
 MACHINE_ONLY = 9
 _LEAST_SHOWN = 3
@@ -35,17 +48,38 @@ class ShownRows:
 
 
 def blocks_for_people(blocks: tuple[Block, ...]) -> list[Block]:
-    """The blocks without those that only programs read."""
+    """The blocks, without those that only programs read."""
     return [block for block in blocks if not (isinstance(block, Facts | Grid | Series) and block.audience == "machine")]
 
 
-def not_there(report: Report) -> str:
-    """What is said of sections that are not there: a comparison also leaves out what only one side recorded."""
+def by_time_at_stake(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Findings by the time at stake, largest first; equal ones by severity, then by code."""
+    return tuple(sorted(findings, key=lambda finding: (-finding.cost_ns, -finding.severity.rank, finding.code)))
+
+
+def time_at_stake(finding: Finding) -> str:
+    """``8.10 s at stake, 70.9 % of steady steps``; empty where no time can be named."""
+    if finding.cost_ns == 0:
+        return ""
+    stake = f"{format_ns(finding.cost_ns)} at stake"
+    if finding.share is None:
+        return stake
+    of = f" of {finding.share_of}" if finding.share_of else ""
+    return f"{stake}, {format_ratio(finding.share)}{of}"
+
+
+def times(note: Note) -> str:
+    """`` (3×)`` for a note of something that happened more than once; else empty."""
+    return f" ({note.count:,}×)" if note.count is not None and note.count > 1 else ""
+
+
+def absence(report: Report) -> str:
+    """Words for absent sections: a comparison also leaves out what only one side recorded."""
     return "not compared" if report.schema == COMPARISON else "not measured"
 
 
 def not_measured(skipped: Sequence[Skipped]) -> list[tuple[str, str]]:
-    """What was not measured and why: sections whose tables the capture does not have share one line."""
+    """Sections that are absent, and why: those whose tables the capture does not have share one line."""
     absent = [skip.slug for skip in skipped if skip.tables]
     if len(absent) < 2:
         return [(skip.slug, skip.reason) for skip in skipped]
@@ -106,6 +140,11 @@ def _adds_up(column: Column) -> bool:
     return is_share(column) or column.name in _ADDITIVE or column.name.startswith("share_of_")
 
 
+def _total(values: list[Value]) -> Value:
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    return sum(numbers) if numbers else None
+
+
 def is_share(column: Column) -> bool:
     """Whether a column's bars are shares of one whole."""
     return column.bar and column.unit == "ratio" and not column.signed
@@ -116,11 +155,6 @@ def bar_ratios(column: Column, values: Sequence[Value]) -> tuple[float, ...]:
     numbers = [number_of(value) for value in values]
     whole = 1.0 if is_share(column) else max(map(abs, numbers), default=0.0)
     return tuple(number / whole if whole else 0.0 for number in numbers)
-
-
-def _total(values: list[Value]) -> Value:
-    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-    return sum(numbers) if numbers else None
 
 
 def number_of(value: Value) -> float:

@@ -1,4 +1,4 @@
-"""Text that came out of a trace is data: these functions make it harmless to look at, whatever it holds."""
+"""Text from a trace is data: these functions make it harmless to look at, whatever it holds."""
 
 from __future__ import annotations
 

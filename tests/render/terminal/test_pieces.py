@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from traceviz.render.rows import not_measured, shown_rows
-from traceviz.render.stakes import by_time_at_stake, time_at_stake, times
+from traceviz.render.rows import by_time_at_stake, not_measured, shown_rows, time_at_stake, times
 from traceviz.render.terminal.blocks import bar, cells_of, resample, sparkline
 from traceviz.render.terminal.lines import shorten, shorten_apart, wrap
 from traceviz.render.text import simplify_signature, visible

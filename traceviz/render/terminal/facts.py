@@ -7,7 +7,7 @@ from rich.text import Text
 
 from traceviz.render.terminal.lines import INDENT, QUIET, pad, paragraph, shorten, widest
 from traceviz.render.text import sentence, visible
-from traceviz.report import Fact, Facts
+from traceviz.report import Facts
 from traceviz.units import NOT_MEASURED, format_value
 
 _GAP = 4
@@ -18,7 +18,7 @@ def facts_lines(facts: Facts, width: int) -> list[Text]:
     """``label  value`` with the values below each other, read along the line where there are two columns."""
     if not facts.facts:
         return []
-    pairs = [(visible(fact.label), _value(fact)) for fact in facts.facts]
+    pairs = [(visible(fact.label), sentence(format_value(fact.value, fact.unit))) for fact in facts.facts]
     if len(pairs) > 1:
         halves = [_Column(pairs[0::2]), _Column(pairs[1::2])]
         if sum(half.width for half in halves) + _GAP <= width - INDENT:
@@ -31,10 +31,6 @@ def facts_lines(facts: Facts, width: int) -> list[Text]:
         text = shorten(value, _MOST_LINES * (width - cell_len(start)))
         lines += paragraph(text or NOT_MEASURED, width, first=start, first_style=QUIET)
     return lines
-
-
-def _value(fact: Fact) -> str:
-    return sentence(format_value(fact.value, fact.unit))
 
 
 class _Column:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from rich.text import Text
 
-from traceviz.render.stakes import by_time_at_stake, time_at_stake, times
+from traceviz.render.rows import by_time_at_stake, time_at_stake, times
 from traceviz.render.terminal.lines import (
     INDENT,
     QUIET,
@@ -27,27 +27,26 @@ def summary_line(findings: tuple[Finding, ...], width: int) -> list[Text]:
     """One sentence for the top of the page: how many findings there are, and what they are called."""
     if not findings:
         return []
-    names = ", ".join(_named(finding) for finding in by_time_at_stake(findings))
+    names = ", ".join(
+        visible(finding.slug) + (f" ({format_ratio(finding.share)})" if finding.share else "")
+        for finding in by_time_at_stake(findings)
+    )
     count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
     return paragraph(f"{count}, explained at the end: {names}", width, first=" " * INDENT)
 
 
-def _named(finding: Finding) -> str:
-    share = "" if not finding.share else f" ({format_ratio(finding.share)})"
-    return visible(finding.slug) + share
-
-
-def finding_lines(finding: Finding, width: int, said: Collection[str] = ()) -> list[Text]:
+def finding_lines(finding: Finding, width: int, given: Collection[str] = ()) -> list[Text]:
     """Heading with the time at stake, message, evidence, advice; info findings show their first advice only.
 
-    Advice that findings above it have given already (``said``) is not repeated.
+    Advice that findings above have ``given`` is not repeated.
     """
-    body = width - len(_BODY)
-    lines = [*_heading(finding, width), *_indented(wrap(sentence(finding.message), body))]
+    lines = _heading(finding, width)
+    lines += [Text(_BODY + line) for line in wrap(sentence(finding.message), width - len(_BODY))]
     if finding.evidence:
         lines += paragraph(" · ".join(map(_evidence, finding.evidence)), width, first=_BODY, style=QUIET)
-    for step in (step for step in shown_advice(finding) if step not in said):
-        lines += paragraph(sentence(step), width, first=_BODY + "• ")
+    for step in shown_advice(finding):
+        if step not in given:
+            lines += paragraph(sentence(step), width, first=_BODY + "• ")
     return lines
 
 
@@ -67,17 +66,13 @@ def _evidence(fact: Fact) -> str:
     return f"{visible(fact.label)}: {sentence(format_value(fact.value, fact.unit))}"
 
 
-def _indented(lines: list[str]) -> list[Text]:
-    return [Text(_BODY + line) for line in lines]
-
-
 def note_lines(note: Note, width: int) -> list[Text]:
     """Marker, message, and how often it happened."""
     mark = " " * INDENT + SEVERITY_MARK[note.severity] + " "
     return paragraph(sentence(note.message) + times(note), width, first=mark, first_style=SEVERITY_STYLE[note.severity])
 
 
-def skipped_lines(what: str, why: str, width: int, said: str = "not measured") -> list[Text]:
+def skipped_lines(names: str, reason: str, width: int, absence: str) -> list[Text]:
     """What was not measured, or not compared, and why: not the same as fine."""
-    text = f"{visible(what)} ({sentence(why)})"
-    return paragraph(text, width, first=" " * INDENT + f"{said}: ", style=QUIET, first_style=QUIET)
+    text = f"{visible(names)} ({sentence(reason)})"
+    return paragraph(text, width, first=" " * INDENT + f"{absence}: ", style=QUIET, first_style=QUIET)

@@ -37,7 +37,7 @@ _NAME_SHARE = 0.36
 _OTHER_TEXT_LEAST = 14
 _LEAST = 4
 _WHOLE = frozenset({"interval", "trace_id", "verdict"})
-"""Columns whose texts are figures, ids or one of a few words: of no use in part."""
+"""Columns of figures, ids or one of a few words: a shortened text would be of no use."""
 _SHORT_NAME = 14
 _BEFORE_NAMES = 1
 """Columns of this importance stay, and names are shortened further instead."""
@@ -56,7 +56,7 @@ class Track:
         styles: How each row is coloured.
         width: Cells for the text.
         bar_width: Cells for the bar behind the text.
-        least: Cells below which the text is not shrunk while a less important column can go instead.
+        least: Cells below which the text does not shrink while a less important column can go instead.
         names_rows: Whether this is the column that says what a row is.
     """
 
@@ -107,7 +107,7 @@ def shown_columns_at(grid: Grid, width: int) -> tuple[str, ...]:
 
 
 def _rest_lines(tracks: list[Track], shown: ShownRows) -> list[Text]:
-    """What the hidden rows add up to, or at least how many they are."""
+    """The sums of the hidden rows, or at least their number."""
     if not shown.hidden:
         return []
     if shown.rest is None or not any(track.names_rows for track in tracks):
@@ -215,7 +215,7 @@ def _track(grid: Grid, shown: ShownRows, index: int, width: int, *, names_rows: 
 
 
 def _style(column: Column, value: Value) -> str:
-    """Colour of a change; its sign says the same where there is none."""
+    """Colour of a change; without colour its sign says the same."""
     number = number_of(value)
     if not number or not column.signed or not column.better:
         return ""
@@ -223,7 +223,7 @@ def _style(column: Column, value: Value) -> str:
 
 
 def _cells(values: list[Value], shown: ShownRows, index: int, column: Column, *, names_rows: bool) -> list[str]:
-    """Text of each row, and of the row for the hidden ones: what has no sum stays blank there."""
+    """Text of each row, and of the row for the hidden ones, where a column without a sum stays blank."""
     if shown.rest is None:
         return aligned(values, column.unit, signed=column.signed)
     if names_rows:
@@ -235,12 +235,12 @@ def _cells(values: list[Value], shown: ShownRows, index: int, column: Column, *,
 
 
 def _head_words(column: Column, limit: int = _HEAD_LIMIT) -> list[str]:
-    """Words of a heading, none wider than ``limit``: longer ones are broken, where parts of a name join if possible."""
+    """Words of a heading, none wider than ``limit``: longer ones are broken, if possible where parts of a name join."""
     return [piece for word in visible(column.label).split() for piece in _pieces(word, limit)] or [""]
 
 
 def _pieces(word: str, limit: int) -> list[str]:
-    """``gpu_keras_input_bound``: ``gpu_keras_`` and ``input_bound``; what is cut nowhere is cut at the limit."""
+    """``gpu_keras_input_bound``: ``gpu_keras_`` and ``input_bound``; a part without a joint is cut at the limit."""
     pieces: list[str] = []
     for part in _JOINT.split(word) if cell_len(word) > limit else [word]:
         if pieces and cell_len(pieces[-1] + part) <= limit:

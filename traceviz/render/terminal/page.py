@@ -1,4 +1,4 @@
-"""The page of the terminal: verdict first, sections in order, findings near the end where a scrolled terminal stops."""
+"""The page of the terminal: verdict first, sections in order, findings near the end, which stays in sight."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from traceviz.render.options import RenderOptions
-from traceviz.render.rows import blocks_for_people, not_measured, not_there
-from traceviz.render.stakes import by_time_at_stake
+from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake, not_measured
 from traceviz.render.terminal.bars import bars_lines
 from traceviz.render.terminal.facts import facts_lines
 from traceviz.render.terminal.findings import (
@@ -129,8 +128,8 @@ def _findings(report: Report, width: int) -> list[Text]:
     lines = [rule("Findings", width, "largest time at stake first; stakes may overlap")]
     for index, finding in enumerate(ordered):
         lines += [Text()] if index else []
-        said = {step for earlier in ordered[:index] for step in shown_advice(earlier)}
-        lines += finding_lines(finding, width, said)
+        given = {step for earlier in ordered[:index] for step in shown_advice(earlier)}
+        lines += finding_lines(finding, width, given)
     hint = f"Why, and when it misleads: traceviz explain {ordered[0].code}"
     return [*lines, Text(), *paragraph(sentence(hint), width, first=" " * INDENT, style=QUIET)]
 
@@ -141,6 +140,6 @@ def _notes(report: Report, width: int) -> list[Text]:
     lines = [rule("Notes", width)]
     for note in sorted(report.notes, key=lambda note: -note.severity.rank):
         lines += note_lines(note, width)
-    for what, why in not_measured(report.skipped):
-        lines += skipped_lines(what, why, width, not_there(report))
+    for names, reason in not_measured(report.skipped):
+        lines += skipped_lines(names, reason, width, absence(report))
     return lines

@@ -31,9 +31,9 @@ _POINT, _LEVEL, _CHANGE, _MARK = "•", "─", "┊", "▲"
 _LEAST_CELLS = 12
 _LONGEST_LABEL = 20
 _FACTOR = 50.0
-"""A largest value of so many times the smallest leaves one row to all others on an even scale."""
+"""Where the largest value is this many times the smallest, an even scale leaves one row to all others."""
 _EQUAL = 1e-9
-"""Values that differ by less of themselves differ by how they were rounded."""
+"""Values whose relative difference is smaller differ by rounding only."""
 _LOG = "log"
 
 
@@ -49,7 +49,8 @@ class _Axis:
     def row(self, value: float) -> int:
         if self.height == 1:
             return 0
-        low, high, at = (math.log(one) for one in (self.low, self.high, value)) if self.is_log else self._even(value)
+        bounds = (self.low, self.high, value)
+        low, high, at = map(math.log, bounds) if self.is_log else bounds
         return round((high - at) / (high - low) * (self.height - 1))
 
     def value(self, row: int) -> float:
@@ -58,27 +59,20 @@ class _Axis:
             return math.exp(math.log(self.high) - (math.log(self.high) - math.log(self.low)) * part)
         return self.high - (self.high - self.low) * part
 
-    def _even(self, value: float) -> tuple[float, float, float]:
-        return self.low, self.high, value
-
-
-def _axis(low: float, high: float, series: Series, height: int) -> _Axis:
-    is_log = series.unit != "ratio" and low > 0 and high / low > _FACTOR
-    are_equal = high - low <= _EQUAL * max(abs(low), abs(high))
-    return _Axis(low, high, 1 if are_equal else height, is_log)
-
 
 def plot(series: Series, width: int, height: int = HEIGHT) -> list[str]:
     """Lines of at most ``width`` characters; none where nothing was measured or there is no room."""
     values = [point.value for point in series.points]
-    seen = [value for value in values if value is not None and math.isfinite(value)]
-    bounds = [*seen, *(level.value for level in series.levels)]
+    measured = [value for value in values if value is not None and math.isfinite(value)]
+    bounds = [*measured, *(level.value for level in series.levels)]
     low, high = min(bounds, default=0.0), max(bounds, default=0.0)
-    axis = _axis(low, high, series, height)
+    are_equal = high - low <= _EQUAL * max(abs(low), abs(high))
+    is_log = series.unit != "ratio" and low > 0 and high / low > _FACTOR
+    axis = _Axis(low, high, 1 if are_equal else height, is_log)
     labels = _scale(axis, series)
     margin = max(map(len, labels)) + 2
     cells = width - margin
-    if not seen or cells < _LEAST_CELLS:
+    if not measured or cells < _LEAST_CELLS:
         return []
     canvas = _canvas(series, axis, cells)
     axes = ("┤" if label.strip() else "│" for label in labels)
@@ -90,7 +84,7 @@ def plot(series: Series, width: int, height: int = HEIGHT) -> list[str]:
 
 
 def _scale(axis: _Axis, series: Series) -> list[str]:
-    """What stands at the left of every row: the largest value, the smallest, and one between."""
+    """The texts at the left of the rows: the largest value, the smallest, and one between."""
     height = axis.height
     shown = {0: axis.high, height - 1: axis.low}
     if height > 4:
@@ -101,7 +95,7 @@ def _scale(axis: _Axis, series: Series) -> list[str]:
 
 
 def _place(index: int, count: int, cells: int) -> int:
-    """The column of a point; the last cell is that of the last point."""
+    """The column of a point; the last point has the last cell."""
     return 0 if count < 2 else index * (cells - 1) // (count - 1)
 
 
@@ -130,13 +124,13 @@ def _canvas(series: Series, axis: _Axis, cells: int) -> list[list[str]]:
 
 
 def _names(series: Series, cells: int) -> str:
-    """Where changes begin, then the ends as far as there is room between those."""
+    """The names of points where changes begin, and of both ends as far as there is room."""
     count = len(series.points)
-    wanted = [(column, f"{_MARK} {_name(series, start)}") for column, start in _changes(series, cells).items()]
+    names = [(column, f"{_MARK} {_name(series, start)}") for column, start in _changes(series, cells).items()]
     last = _name(series, count - 1)
-    wanted += [(0, _name(series, 0)), (cells - _cells_of(last), last)]
+    names += [(0, _name(series, 0)), (cells - _cells_of(last), last)]
     placed: list[tuple[int, str]] = []
-    for at, text in wanted:
+    for at, text in names:
         column = max(min(at, cells - _cells_of(text)), 0)
         if _is_free(column, text, placed) and _cells_of(text) <= cells:
             placed.append((column, text))
@@ -161,6 +155,6 @@ def _cells_of(text: str) -> int:
     """Cells of a text in a terminal: characters of East Asia take two, combining marks none."""
     marks = {"Mn", "Me"}
     return sum(
-        0 if unicodedata.category(one) in marks else 2 if unicodedata.east_asian_width(one) in {"W", "F"} else 1
-        for one in text
+        0 if unicodedata.category(letter) in marks else 2 if unicodedata.east_asian_width(letter) in {"W", "F"} else 1
+        for letter in text
     )

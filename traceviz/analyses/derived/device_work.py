@@ -8,6 +8,12 @@ from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
+from traceviz.kernel_names import COMMUNICATION
+
+
+def communication_names(trace: TraceView) -> list[str]:
+    """Names of the trace's kernels that communicate."""
+    return [name for name, kernel in trace.kernel_classes.items() if kernel.family == COMMUNICATION]
 
 
 def kernel_busy(trace: TraceView) -> dict[int, IntervalSet]:

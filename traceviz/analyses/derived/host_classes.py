@@ -12,13 +12,13 @@ from functools import cached_property
 import polars as pl
 
 from traceviz import schema
+from traceviz.analyses.derived.device_work import communication_names
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.input_fetches import input_ops, input_ranges
 from traceviz.analyses.derived.step_search import training_steps, training_thread
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView, once_per_trace
 from traceviz.analyses.derived.xla_ops import XlaRole
 from traceviz.intervals import IntervalSet, exclusive
-from traceviz.kernel_names import COMMUNICATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,8 @@ class HostClasses:
             own = self._trace.xla_kernels.filter(pl.col("process_id") == self.process_id)
             return own.select("start_ns", "dur_ns", "role")
         frame = self._own("kernels", "start_ns", "dur_ns", "name")
-        classes = self._trace.kernel_classes.items()
-        collectives = [name for name, kernel in classes if kernel.family == COMMUNICATION]
-        role = pl.when(pl.col("name").is_in(collectives)).then(pl.lit("communication")).otherwise(pl.lit("compute"))
+        communicates = pl.col("name").is_in(communication_names(self._trace))
+        role = pl.when(communicates).then(pl.lit("communication")).otherwise(pl.lit("compute"))
         return frame.select("start_ns", "dur_ns", role.alias("role"))
 
     def _role(self, role: XlaRole) -> IntervalSet:

@@ -18,6 +18,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.device_names import device_names
+from traceviz.analyses.derived.device_work import communication_names
 from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.occupancy import SHAPE, filled
@@ -25,7 +26,6 @@ from traceviz.analyses.derived.sm_efficiency import Efficiency, efficiency, to_m
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, ratio, rows_of
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.intervals import union_all
-from traceviz.kernel_names import COMMUNICATION
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 from traceviz.units import format_ns, format_ratio
 
@@ -213,8 +213,7 @@ def shaped_kernels(trace: TraceView) -> pl.DataFrame:
 
 def _gpu(trace: TraceView, name: str, kernels: pl.DataFrame) -> GpuTime:
     window = union_all(judged_time(trace, int(process)) for process in kernels["process_id"].unique())
-    names = [name for name, kernel in trace.kernel_classes.items() if kernel.family == COMMUNICATION]
-    communication = kernels["name"].is_in(names).to_numpy()
+    communication = kernels["name"].is_in(communication_names(trace)).to_numpy()
     begin, end = trace.device_window
     return GpuTime(name, end - begin, intervals(kernels).total, efficiency(kernels, window, communication))
 

@@ -1,7 +1,7 @@
 """When the ranks arrive at their collectives, and how long they wait there for one another.
 
-A collective ends on all ranks at about the same time, whenever each of them came: so the n-th collective of a group is
-aligned on its end, which also shows how far the clocks of the ranks are apart::
+A collective ends on all ranks at about the same time, whenever each of them arrived. So the n-th collective of a group
+is aligned on its end, which also shows how far the clocks of the ranks are apart::
 
     rank 0   |---wait---|--transfer--|        arrived first
     rank 1          |wait|--transfer--|       its clock is a little late: the ends differ by as much in every collective
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from traceviz.analyses.derived.device_work import communication_names
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
-from traceviz.kernel_names import COMMUNICATION
 
 POINT_TO_POINT = r"(?i)(^|:)i?(send|recv)(any_?source)?$|send_?recv"
 """Transfers between two ranks: each has a partner of its own, so that the n-th of two ranks are not the same."""
@@ -29,7 +29,7 @@ ON_HOST = r"^(gloo|mpi|ucc):"
 """Annotations in which PyTorch carries out a collective on the host; those of NCCL only launch it."""
 
 LEAST_TOLERANCE_NS = 100_000
-"""Ends that differ by less than this line up, however often collectives follow each other."""
+"""Ends that differ by less line up, however often collectives follow each other."""
 
 _STARTS_COLLECTIVE = "c10d::"
 _KEY = ("group", "name")
@@ -52,8 +52,8 @@ class Skew:
             transfer_ns, last`` (whether the rank arrived last), by collective.
         clock_ns: How far the clock of each rank is ahead of the others', by ``process_id``; ranks that could not be
             compared are not in it.
-        unequal: Groups and names of which the ranks have different numbers; as many as all have were compared, from the
-            first on or up to the last.
+        unequal: Groups and names with different numbers of collectives on the ranks; the number that all have was
+            compared, from the first on or up to the last.
         unaligned: Ranks whose collectives do not end together with those of the others, by ``process_id``.
         ambiguous: Groups that more ranks name than they have members.
         point_to_point: Transfers between two ranks, which are not compared.
@@ -73,7 +73,7 @@ class Skew:
 
 
 def collective_skew(trace: TraceView, tolerance: float) -> Skew:
-    """Compare the arrivals of the ranks at the collectives that they have in common.
+    """Compare the arrivals of the ranks at their common collectives.
 
     Args:
         trace: The trace.
@@ -108,18 +108,17 @@ def collective_calls(trace: TraceView) -> pl.DataFrame:
 
     Columns ``process_id, group, name, group_size, start_ns, end_ns``; ``group`` is empty where it is not known.
     """
-    found = trace.frame("collectives", "process_id", "group", "name", "group_size", "start_ns", "dur_ns")
-    names = [name for name, known in trace.kernel_classes.items() if known.family == COMMUNICATION]
+    calls = trace.frame("collectives", "process_id", "group", "name", "group_size", "start_ns", "dur_ns")
     kernels = trace.frame("kernels", "process_id", "name", "start_ns", "dur_ns")
-    kernels = kernels.filter(pl.col("name").cast(pl.String).is_in(names))
+    kernels = kernels.filter(pl.col("name").cast(pl.String).is_in(communication_names(trace)))
     unknown = (pl.lit("").alias("group"), pl.lit(None, pl.Int32).alias("group_size"))
-    if set(kernels["process_id"]) - set(found["process_id"]):  # where one rank has no description, none is used
-        found = kernels.with_columns(*unknown)
-    if not found.height:
-        found = host_collectives(trace).with_columns(*unknown)
-    if "end_ns" not in found.columns:
-        found = found.drop_nulls("dur_ns").with_columns((pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns"))
-    rows = found.with_columns(pl.col("group").cast(pl.String).fill_null(""), pl.col("name").cast(pl.String))
+    if set(kernels["process_id"]) - set(calls["process_id"]):  # a rank without descriptions: all ranks as kernels
+        calls = kernels.with_columns(*unknown)
+    if not calls.height:
+        calls = host_collectives(trace).with_columns(*unknown)
+    if "end_ns" not in calls.columns:
+        calls = calls.drop_nulls("dur_ns").with_columns((pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns"))
+    rows = calls.with_columns(pl.col("group").cast(pl.String).fill_null(""), pl.col("name").cast(pl.String))
     return rows.select(pl.col(name).cast(kind) for name, kind in _ROWS.items()).sort("start_ns", "end_ns")
 
 
@@ -141,20 +140,20 @@ def host_communication(trace: TraceView, process_id: int) -> IntervalSet:
 
 
 def _matched(calls: pl.DataFrame, tolerance: float) -> tuple[pl.DataFrame, dict[int, int], tuple[int, ...]]:
-    """Calls with their ``index`` within the rank, the group and the name, and what :func:`_aligned_clocks` says of it.
+    """Calls with their ``index`` within the rank, the group and the name, and the result of :func:`_aligned_clocks`.
 
-    Where ranks have different numbers of them, a capture began or ended between the same call on two ranks. Counted
-    from the first on or back from the last: that counts by which more ranks line up, and clocks are less apart.
+    Where ranks have different numbers of calls, a capture began or ended between the same call on two ranks. Calls are
+    then counted from the first on, or back from the last: whichever lines up more ranks, with clocks closer together.
     """
     place = pl.int_range(pl.len()).over("process_id", *_KEY)
     forwards = calls.with_columns(place.alias("index")).filter(pl.col("index") < pl.col("shared"))
-    found = (forwards, *_aligned_clocks(forwards, tolerance))
+    first = (forwards, *_aligned_clocks(forwards, tolerance))
     if not calls["unequal"].any():
-        return found
+        return first
     back = place - pl.len().over("process_id", *_KEY).cast(pl.Int64)
     backwards = calls.with_columns(back.alias("index")).filter(pl.col("index") >= -pl.col("shared").cast(pl.Int64))
-    ways = (found, (backwards, *_aligned_clocks(backwards, tolerance)))
-    return min(ways, key=lambda way: (len(way[2]), max(map(abs, way[1].values()), default=0)))
+    matches = (first, (backwards, *_aligned_clocks(backwards, tolerance)))
+    return min(matches, key=lambda match: (len(match[2]), max(map(abs, match[1].values()), default=0)))
 
 
 def _aligned_clocks(matched: pl.DataFrame, tolerance: float) -> tuple[dict[int, int], tuple[int, ...]]:
@@ -163,13 +162,13 @@ def _aligned_clocks(matched: pl.DataFrame, tolerance: float) -> tuple[dict[int, 
     best: dict[int, int] = {}
     rest = parts
     while len(rest) > len(best):
-        clock, rest = _one_clock(rest, tolerance)
+        clock, rest = _clock_of_first(rest, tolerance)
         best = max(best, clock, key=len)
-    everyone = (int(part["process_id"][0]) for part in parts)
-    return best, tuple(process for process in everyone if process not in best)
+    processes = (int(part["process_id"][0]) for part in parts)
+    return best, tuple(process for process in processes if process not in best)
 
 
-def _one_clock(waiting: list[pl.DataFrame], tolerance: float) -> tuple[dict[int, int], list[pl.DataFrame]]:
+def _clock_of_first(waiting: list[pl.DataFrame], tolerance: float) -> tuple[dict[int, int], list[pl.DataFrame]]:
     """Offsets against the first rank, and the calls of the ranks whose ends do not line up with it.
 
     A rank joins as soon as it shares collectives with those that have joined: the median difference of the ends is its
@@ -182,7 +181,7 @@ def _one_clock(waiting: list[pl.DataFrame], tolerance: float) -> tuple[dict[int,
     waiting = list(waiting)
     while waiting:
         shared = (part.join(known, on=instance) for part in waiting)
-        place, both = next(((at, found) for at, found in enumerate(shared) if found.height), (0, None))
+        place, both = next(((at, frame) for at, frame in enumerate(shared) if frame.height), (0, None))
         part = waiting.pop(place)
         apart = both["end_ns"] - both["common_ns"] if both is not None else pl.Series([0])
         offset = _median(apart)
@@ -200,7 +199,7 @@ def _median(values: pl.Series) -> int:
 
 
 def _arrivals(matched: pl.DataFrame, clock: dict[int, int]) -> pl.DataFrame:
-    """Skew, wait and transfer of each rank in each collective that at least two ranks are left of."""
+    """Skew, wait and transfer of each rank in each collective with at least two ranks left."""
     instance = (*_KEY, "index")
     offset = pl.col("process_id").replace_strict(clock, default=None, return_dtype=pl.Int64)
     duration = pl.col("end_ns") - pl.col("start_ns")

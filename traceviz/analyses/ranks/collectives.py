@@ -58,10 +58,10 @@ def bus_factor(name: str, ranks: int | None) -> float | None:
         The factor, or ``None`` where the collective is not known, or where it depends on an unknown number of ranks.
     """
     plain = name.lower().replace("_", "")
-    found = next(((whole, part) for pattern, whole, part in _FACTORS if re.search(pattern, plain)), None)
-    if found is None:
+    factors = next(((whole, part) for pattern, whole, part in _FACTORS if re.search(pattern, plain)), None)
+    if factors is None:
         return None
-    whole, part = found
+    whole, part = factors
     if not part:
         return whole
     return whole + part / ranks if ranks else None

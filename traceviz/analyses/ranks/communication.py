@@ -8,7 +8,7 @@ from typing import ClassVar
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.device_work import exposed, judged_device_ns
+from traceviz.analyses.derived.device_work import communication_names, exposed, judged_device_ns
 from traceviz.analyses.derived.frames import parts_by, unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.rank_names import rank_numbers
@@ -25,7 +25,6 @@ from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.collectives import collective_grid, collective_times
 from traceviz.intervals import IntervalSet
-from traceviz.kernel_names import COMMUNICATION
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.units import format_ns, format_ratio
 
@@ -38,9 +37,9 @@ class CommunicationTimes:
         by_name: One row per kernel name, the largest total first.
         collectives: One row per collective, group and type (see :mod:`traceviz.analyses.ranks.collectives`).
         busy_ns: Time in which at least one communication kernel runs.
-        exposed_ns: The part of it in which no other kernel runs on that device.
-        judged_exposed_ns: The part of that within judged time, without what is spent waiting for other ranks.
-        waiting_ns: What of it is spent waiting for ranks that arrive later; ``None`` where no ranks can be compared.
+        exposed_ns: The part of ``busy_ns`` in which no other kernel runs on that device.
+        judged_exposed_ns: The part of ``exposed_ns`` within judged time, without waiting for other ranks.
+        waiting_ns: Exposed judged time that waits for ranks that arrive later; ``None`` where no ranks can be compared.
         judged_ns: Judged time of all devices.
         judged_words: What the judged time is, in words.
     """
@@ -81,9 +80,8 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
 
     def run(self, trace: TraceView) -> CommunicationTimes:
         """Tell communication kernels from compute kernels and overlay them per device."""
-        names = [name for name, found in trace.kernel_classes.items() if found.family == COMMUNICATION]
         kernels = trace.frame("kernels", "start_ns", "dur_ns", "device_id", "process_id", "name")
-        is_communication = pl.col("name").cast(pl.String).is_in(names)
+        is_communication = pl.col("name").cast(pl.String).is_in(communication_names(trace))
         communication = kernels.filter(is_communication)
         compute = unions_by(kernels.filter(~is_communication), "device_id")
         waiting = self._waiting(trace)
@@ -107,7 +105,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
         )
 
     def _waiting(self, trace: TraceView) -> dict[int, IntervalSet]:
-        """Time that each rank spends in collectives before the last rank has come, by ``process_id``."""
+        """Time that each rank spends in collectives before the last rank arrives, by ``process_id``."""
         if len(rank_numbers(trace)) < 2:
             return {}
         arrivals = collective_skew(trace, self.tolerance).arrivals

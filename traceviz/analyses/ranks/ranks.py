@@ -90,12 +90,12 @@ class RanksResult:
 
     Args:
         ranks: In the order of their numbers.
-        own_ns: Own time of each, per step: judged time without waiting in collectives; ``None`` without judged time.
-        scores: Modified z-score of the own time of each.
+        own_ns: Own time of each rank per step: judged time without waiting in collectives, or ``None``.
+        scores: Modified z-score of each own time.
         worlds: Numbers of ranks of the job that the traces state.
-        imbalance: Their steps side by side.
+        imbalance: The ranks' steps side by side.
         skew: Their collectives side by side.
-        compared: Whether the collectives of all of them could be compared.
+        compared: Whether the collectives of all ranks could be compared.
         judged_words: What the judged time is, in words.
     """
 
@@ -112,7 +112,7 @@ class RanksResult:
     def judged_ns(self) -> int:
         """Mean of the ranks' judged times: findings are about the time of the job, not about the sum over ranks.
 
-        Ranks without any, as those that mark no steps while others do, do not count.
+        Ranks without judged time, such as those that mark no steps while others do, do not count.
         """
         return _mean([rank.judged_ns for rank in self.ranks if rank.judged_ns])
 
@@ -130,7 +130,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         straggler_score: Above this modified z-score of its own time (of three ranks or more), a rank is a straggler,
         straggler_share: provided that at least this share of the judged time could be saved.
         spread_floor: Spread of own times, as a share of their median, that is normal between equal ranks.
-        imbalance_share: From this excess of the slowest rank's median step over the median rank's on, it is a finding.
+        imbalance_share: An excess of the slowest rank's median step over the median rank's is a finding from here on.
         late_share: Waiting in collectives from this share of the judged time on is a finding.
         tolerance: Collectives whose ends differ by more than this share of the time between them are not compared.
     """
@@ -190,7 +190,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             return ()
         unit = "per step" if rank.steps else "in all"
         key, excess = _excess(result, rank)
-        more = sum(found > self.straggler_score for found in result.scores) - 1
+        more = sum(other > self.straggler_score for other in result.scores) - 1
         message = (
             f"Rank {rank.rank} needs {format_ns(round(own))} {unit} for its own work, the others "
             f"{format_ns(round(others))} (median). Most of the difference is {LABELS[key]} "
@@ -316,19 +316,19 @@ def _exposed_wait(arrivals: pl.DataFrame, alone: IntervalSet) -> int:
 
 
 def _own_ns(rank: RankTimes, *, compared: bool) -> float | None:
-    """Judged time per step without waiting; where that is not known of all ranks, without exposed communication."""
+    """Judged time per step without waiting; if the waiting of a rank is unknown, without exposed communication."""
     away = (rank.wait_ns or 0) if compared else rank.classes["communication"]
     return (rank.judged_ns - away) / rank.rounds if rank.judged_ns else None
 
 
 def _straggler_cost(result: RanksResult, place: int, slower_ns: float) -> int:
-    """What the job gains at most where the rank is no longer slower than the others; no more than those wait."""
+    """What the job gains at most if the rank is no longer slower than the others: no more than these wait."""
     waits = [rank.wait_ns or 0 for at, rank in enumerate(result.ranks) if at != place and rank.judged_ns]
     return round(min(slower_ns, _mean(waits)) if result.compared else slower_ns)
 
 
 def _excess(result: RanksResult, rank: RankTimes) -> tuple[str, int]:
-    """The class in which the rank spends most more time per step than the median of the others, and how much more."""
+    """The class whose time per step exceeds the median of the other ranks most, and by how much."""
     others = [other for other in result.ranks if other is not rank]
     excess = {
         key: time / rank.rounds - median(other.classes[key] / other.rounds for other in others)
@@ -408,7 +408,7 @@ def _arrivals_grid(result: RanksResult) -> Grid:
 
 
 def _collectives_grid(result: RanksResult) -> Grid:
-    """Collectives by group and name: for machines, since most jobs have one or two that matter."""
+    """Collectives by group and name; for machines where there is only one."""
     columns = (
         Column("name", "Collective", "text", 0),
         Column("group", "Group", "text", 1),
@@ -417,10 +417,10 @@ def _collectives_grid(result: RanksResult) -> Grid:
         Column("wait_ns", "Waiting, summed over ranks", "ns", 0),
         Column("median_skew_ns", "Last after first, median", "ns", 1),
     )
-    each = result.skew.arrivals.group_by("group", "name", "index").agg(
+    instances = result.skew.arrivals.group_by("group", "name", "index").agg(
         pl.col("transfer_ns").first(), pl.col("wait_ns").sum(), pl.col("skew_ns").max()
     )
-    grouped = each.group_by("group", "name").agg(
+    grouped = instances.group_by("group", "name").agg(
         pl.len().alias("calls"),
         pl.col("transfer_ns", "wait_ns").sum(),
         pl.col("skew_ns").median().alias("median_skew_ns"),
@@ -445,34 +445,36 @@ def _steps_grid(result: RanksResult) -> Grid:
 
 
 def _cautions(result: RanksResult) -> list[str]:
-    """What the figures do not say, and how clocks were set."""
-    captured, skew, said = len(result.ranks), result.skew, []
+    """What the figures leave open, and how clocks were aligned."""
+    captured, skew, cautions = len(result.ranks), result.skew, []
     if len(result.worlds) > 1:
         sizes = ", ".join(f"{size:,}" for size in result.worlds)
-        said.append(f"The traces state different numbers of ranks ({sizes}): they may not be of one job.")
+        cautions.append(f"The traces state different numbers of ranks ({sizes}): they may not be of one job.")
     elif result.worlds and result.worlds[0] > captured:
-        said.append(
+        cautions.append(
             f"{captured} of {result.worlds[0]:,} ranks were captured: the others may arrive later, or wait longer."
         )
     if skew.collectives:
-        said.append(
+        cautions.append(
             "Clocks of the ranks were aligned on the ends of their collectives. Transfer is the shortest duration over "
             "the ranks; what a rank is longer in a collective is its wait."
         )
     if skew.unequal:
-        said.append(
+        cautions.append(
             f"Of {counted(skew.unequal, 'kind')} of collective the ranks recorded different numbers; as many "
             "as all have were compared."
         )
     if skew.unaligned:
         late = ", ".join(str(rank.rank) for rank in result.ranks if rank.process_id in skew.unaligned)
-        said.append(
+        cautions.append(
             f"Collectives do not end together with those of the other ranks, and were not compared: rank {late}."
         )
     if skew.ambiguous:
-        said.append(f"{counted(skew.ambiguous, 'process group')} with more ranks than members: not compared.")
+        cautions.append(f"{counted(skew.ambiguous, 'process group')} with more ranks than members: not compared.")
     if not (skew.arrivals.height or skew.point_to_point or skew.unaligned):
-        said.append("No collectives that several ranks have in common were recorded: who waits for whom is not known.")
+        cautions.append(
+            "No collectives that several ranks have in common were recorded: who waits for whom is not known."
+        )
     if skew.point_to_point and not skew.collectives:
-        said.append("Transfers between two ranks (send, receive) are not compared: each has a partner of its own.")
-    return said
+        cautions.append("Transfers between two ranks (send, receive) are not compared: each has a partner of its own.")
+    return cautions

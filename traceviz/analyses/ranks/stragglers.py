@@ -11,7 +11,7 @@ import polars as pl
 from traceviz.analyses.derived.steps import INFERRED, Steps
 
 LEAST_RANKS = 3
-"""Of two ranks nobody can say which one is the exception."""
+"""Of two ranks, neither is the exception."""
 
 
 def modified_scores(values: Sequence[float], spread_floor: float) -> tuple[float, ...]:
@@ -25,12 +25,12 @@ def modified_scores(values: Sequence[float], spread_floor: float) -> tuple[float
     Returns:
         The scores; zeros where there are fewer than :data:`LEAST_RANKS` values, or where all are 0.
     """
-    found = np.asarray(values, dtype=np.float64)
-    if found.size < LEAST_RANKS:
-        return (0.0,) * found.size
-    median = float(np.median(found))
-    spread = max(float(np.median(np.abs(found - median))), spread_floor * abs(median))
-    return tuple((0.6745 * (found - median) / spread).tolist()) if spread > 0 else (0.0,) * found.size
+    samples = np.asarray(values, dtype=np.float64)
+    if samples.size < LEAST_RANKS:
+        return (0.0,) * samples.size
+    median = float(np.median(samples))
+    spread = max(float(np.median(np.abs(samples - median))), spread_floor * abs(median))
+    return tuple((0.6745 * (samples - median) / spread).tolist()) if spread > 0 else (0.0,) * samples.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class StepImbalance:
 
     @property
     def lost_ns(self) -> int:
-        """What the steps would be shorter if their work were spread evenly: the sum of (slowest - mean)."""
+        """Time that the steps would save if their work were spread evenly: the sum of (slowest - mean)."""
         return round(float((self.steps["max_ns"] - self.steps["mean_ns"]).sum()))
 
     def slowest(self, process_id: int) -> int:

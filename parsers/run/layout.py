@@ -19,6 +19,10 @@ TABLES = "tables"
 """Folder of the merged tables in a run folder."""
 RAW = "raw"
 """Folder of what the collectors recorded, each in a folder of its own name."""
+SAMPLES_FORMAT = "resources"
+SAMPLES_KIND = "traceviz.resources"
+SAMPLES_DESCRIPTION = "resources.json"
+"""The description of a folder of samples, which is of the kind :data:`SAMPLES_KIND`."""
 MOST_BYTES = 16 << 20
 """A longer manifest is none: that of a run of thousands of processes has a tenth of it."""
 MOST_FILES = 10_000

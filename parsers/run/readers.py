@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.errors import UsageError
 from traceviz.parsers.base import Match, Reader, ReadOptions
-from traceviz.parsers.run.layout import TABLES, is_run_folder
+from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND, TABLES, is_run_folder
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SAMPLES_KIND = "traceviz.resources"
-SAMPLES_DESCRIPTION = "resources.json"
-
 
 class ResourceSamplesReader(Reader):
     """Folders whose ``resources.json`` is of the kind ``traceviz.resources``."""
 
-    format: ClassVar[str] = "resources"
+    format: ClassVar[str] = SAMPLES_FORMAT
     title: ClassVar[str] = "samples of resources by traceviz collect"
     suffixes: ClassVar[tuple[str, ...]] = ()
 

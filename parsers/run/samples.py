@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.run.readers import SAMPLES_DESCRIPTION, SAMPLES_KIND, ResourceSamplesReader
+from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.contract import contract_table
 
@@ -146,7 +146,7 @@ def _number(described: dict[str, Any], key: str) -> int:
 
 def _run(sampling: Sampling) -> pa.Table:
     facts = {
-        "format": ResourceSamplesReader.format,
+        "format": SAMPLES_FORMAT,
         "producer": "traceviz collect",
         "source_schema": str(VERSION),
         "t0_unix_ns": sampling.t0_unix_ns,

@@ -10,9 +10,11 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.parsers.nsys.constants import LOCAL_ID, NVTX_CATEGORY_NAME, NVTX_DOMAIN_NAME
-from traceviz.parsers.nsys.events import EventReader
-from traceviz.parsers.nsys.mapping import EventTable
+from traceviz.parsers.nsys.identity import Identity
+from traceviz.parsers.nsys.mapping import EVENT_TABLES
+from traceviz.parsers.nsys.survey import Survey
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, DictionaryArray, pc
+from traceviz.parsers.shared.event_reader import EventReader
 from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.nvtx import ordered, push_pop_nesting
 from traceviz.parsers.shared.raw import Keep, RawTables
@@ -23,21 +25,21 @@ _DERIVED = ("domain", "category", "range_id", "depth", "parent_id")
 Words = dict[tuple[Any, ...], str]
 
 
-def read_nvtx(events: EventReader, table: EventTable) -> pa.Table:
+def read_nvtx(events: EventReader, survey: Survey, identity: Identity) -> pa.Table:
     """Table ``nvtx``, sorted by start (where equal, the longer range first), with the nesting of push/pop ranges."""
     declared = schema.table("nvtx").arrow
     raw_numbers = [pa.field("domain", pa.int64()), pa.field("category", pa.int64())]
-    (source,) = table.sources
+    (source,) = EVENT_TABLES["nvtx"]
     streamed = pa.schema([*(field for field in declared if field.name not in _DERIVED), *raw_numbers])
-    rows = ordered(events.columns(table, source, streamed))
+    rows = ordered(events.columns("nvtx", source, streamed))
     domains, categories = _declared_names(events.raw)
     domain, category = pc.fill_null(rows.column("domain").combine_chunks(), 0), rows.column("category").combine_chunks()
-    owner = _taken(events.identity.processes, rows.column("process_id"))
+    owner = _taken(identity.processes, rows.column("process_id"))
     derived = {
         "domain": _named([owner, domain], lambda process, number: domains.get((process, number), _unnamed(number))),
         "category": _named([owner, domain, category], lambda *key: _category(categories, *key)),
         "range_id": pa.array(np.arange(rows.num_rows)),
-        **push_pop_nesting(rows, events.survey.last_ns - events.survey.zero_ns),
+        **push_pop_nesting(rows, survey.last_ns - survey.zero_ns),
     }
     columns: dict[str, Array] = {
         name: derived[name] if name in derived else rows.column(name) for name in declared.names

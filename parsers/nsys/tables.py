@@ -16,15 +16,17 @@ from traceviz import schema
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.capture import Capture, read_capture
 from traceviz.parsers.nsys.constants import SEVERITY
-from traceviz.parsers.nsys.events import EventReader
+from traceviz.parsers.nsys.events import event_reader
 from traceviz.parsers.nsys.identity import identify_all
-from traceviz.parsers.nsys.mapping import EVENT_TABLES
+from traceviz.parsers.nsys.mapping import EVENT_TABLES, EVIDENCE
 from traceviz.parsers.nsys.nvtx import read_nvtx
 from traceviz.parsers.nsys.samples import has_samples, read_samples
-from traceviz.parsers.nsys.survey import Survey, present, take_survey
-from traceviz.parsers.shared.arrow import DictionaryArray, pc
+from traceviz.parsers.nsys.survey import Survey, take_survey
+from traceviz.parsers.shared.arrow import ChunkedArray, pc
+from traceviz.parsers.shared.names import count_rows
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
+from traceviz.parsers.shared.survey import present
 from traceviz.private_paths import without_paths
 
 PRODUCER = "Nsight Systems"
@@ -59,18 +61,18 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
     yield "run", _run(capture, survey, provenance, keep_private=options.keep_private)
     identity = identify_all(raw, survey)
     yield from identity.tables.items()
-    events = EventReader(raw, survey, identity, notes, options)
-    for declared in EVENT_TABLES:
-        if not options.wants(declared.name):
+    events = event_reader(raw, survey, identity, notes, options)
+    for name, sources in EVENT_TABLES.items():
+        if not options.wants(name):
             continue
-        if any(present(raw, declared.sources)):
-            table = read_nvtx(events, declared) if declared.name == "nvtx" else events.read(declared)
-            if declared.name == "cuda_api":
+        if any(present(raw, sources)):
+            table = read_nvtx(events, survey, identity) if name == "nvtx" else events.read(name, sources)
+            if name == "cuda_api":
                 _note_hidden_graphs(raw, capture, table, notes)
-            yield declared.name, table
+            yield name, table
             del table  # the caller may have let go of it, and so must we
-        elif capture.shows(declared.evidence, raw.names):
-            yield declared.name, schema.table(declared.name).empty()
+        elif capture.shows(EVIDENCE[name], raw.names):
+            yield name, schema.table(name).empty()
     if options.wants("samples") and has_samples(raw):
         yield "samples", read_samples(raw, survey.zero_ns, identity.gpu_devices)
     _note_graph_traces(raw, notes)
@@ -109,17 +111,16 @@ HIDDEN = "Graph-level tracing hides kernels: record with --cuda-graph-trace=node
 def _note_graph_traces(raw: RawTables, notes: Notes) -> None:
     """Graphs that were recorded as a whole (since 3.1): device work of which no kernel is known."""
     if "start" in raw.columns("CUPTI_ACTIVITY_KIND_GRAPH_TRACE"):
-        rows = raw.extent("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "start", None, None).rows
+        rows = sum(batch.num_rows for batch in raw.stream("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", ["start"]))
         notes.add("graph-kernels-hidden", "warning", HIDDEN, rows)
 
 
 def _note_hidden_graphs(raw: RawTables, capture: Capture, calls: pa.Table, notes: Notes) -> None:
     """Graphs that were launched, in a capture whose options say that it records them as a whole."""
     if capture.graph_level_tracing and "CUPTI_ACTIVITY_KIND_GRAPH_TRACE" not in raw.names and calls.num_rows:
-        names: list[DictionaryArray] = calls["name"].chunks
-        launches = pc.match_substring_regex(names[0].dictionary, "^(cuda|cu)GraphLaunch")
-        counted = sum(pc.sum(launches.take(chunk.indices)).as_py() or 0 for chunk in names)
-        notes.add("graph-kernels-hidden", "warning", HIDDEN, counted)
+        names: ChunkedArray = calls["name"]
+        launches = pc.match_substring_regex(names.chunk(0).dictionary, "^(cuda|cu)GraphLaunch")
+        notes.add("graph-kernels-hidden", "warning", HIDDEN, count_rows(names, launches))
 
 
 def _note_diagnostics(raw: RawTables, notes: Notes) -> None:

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.raw import NvprofTables
-from traceviz.parsers.nvprof.survey import Survey, Thread, small
+from traceviz.parsers.nvprof.survey import Survey, Thread
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.identity import compute_capability, identity_tables, numbered
-from traceviz.parsers.shared.names import decode
+from traceviz.parsers.shared.names import look_up
 
 _DEVICE = constants.PREFIX + "DEVICE"
 _NAME = constants.PREFIX + "NAME"
@@ -123,7 +123,7 @@ Names = dict[tuple[int, int, int], str]
 
 
 def _names(raw: NvprofTables) -> Names:
-    rows = small(raw, _NAME, ("objectKind", "processId", "threadId", "name"))
+    rows = raw.small(_NAME, ("objectKind", "processId", "threadId", "name"))
     words = _words(raw, rows)
     return {
         (row["objectKind"], row["processId"], row["threadId"] or 0): word
@@ -135,7 +135,7 @@ def _names(raw: NvprofTables) -> Names:
 def _words(raw: NvprofTables, rows: Iterable[Mapping[str, Any]]) -> dict[Any, str]:
     """Strings of the ids in column ``name`` of ``rows``."""
     ids = pa.array(sorted({row["name"] for row in rows if row["name"] is not None}), pa.int64())
-    return dict(zip(ids.to_pylist(), decode(raw.words(ids)).to_pylist(), strict=True))
+    return dict(zip(ids.to_pylist(), look_up(raw, ids).to_pylist(), strict=True))
 
 
 def _process_rows(pids: list[Any], names: Names) -> Iterator[dict[str, Any]]:
@@ -158,7 +158,7 @@ def _thread_rows(threads: list[Thread], place: Mapping[int, int], names: Names) 
 
 def _described(raw: NvprofTables) -> dict[int, dict[str, Any]]:
     """Rows of the table of devices by device number."""
-    rows = small(raw, _DEVICE, _DEVICE_NUMBERS, ("uuid",))
+    rows = raw.small(_DEVICE, _DEVICE_NUMBERS, blobs=("uuid",))
     return {row["id"]: row for row in rows if row["id"] is not None}
 
 

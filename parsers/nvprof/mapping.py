@@ -6,71 +6,28 @@ has had, newest first; one that a version lacks gives nulls. The columns are the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.shared.cupti import COPY_KIND, SYNC_KIND
-from traceviz.parsers.shared.mapping import LAUNCH_SHAPE, Whole, Word
+from traceviz.parsers.shared.mapping import LAUNCH_SHAPE, EventTables, Name, Source, Whole, Word
 from traceviz.parsers.shared.raw import Keep
 
-Owner = Literal["thread", "process", "launch"]
-"""Whose event it is: that of a thread (``processId``, ``threadId``), of a process (``processId``), or of the process
-that made the API call with the same ``correlationId``."""
+THREAD, PROCESS, LAUNCH = ("processId", "threadId"), ("processId",), ("correlationId",)
+"""Whose event a row is: that of a thread, of a process, or of the process that made the API call with the same id."""
+
+OF_PROCESSES_TOO = frozenset({constants.PREFIX + "OVERHEAD"})
+"""Tables in which an event without a thread is one of its whole process; in the others it is one of thread 0."""
+
+MARKERS = Source(constants.PREFIX + "MARKER", THREAD, start=("timestamp",), end=())
+"""Records of NVTX, two for each range."""
+
+OPTIONAL = frozenset({"sync", "memory_events"})
+"""nvprof makes all its tables always. Without rows, those that it records only on request, or only of some programs,
+show nothing; the table of the contract is then absent."""
 
 _NONE = -1
 """CUPTI's "no such stream or context", all bits set, which nvprof stores as a signed number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """How rows of one raw table become rows of the contract.
-
-    Args:
-        table: Raw table, without the common beginning of all.
-        owner: Whose event it is.
-        columns: The columns, except times, owner, device and name.
-        start: Raw column of the start, by all its names.
-        end: Raw column of the end; nothing for instants.
-        device: Raw column of the device number.
-        name: Raw column of the id of the name.
-        calls: Where names are numbers of functions: of the runtime or of the driver.
-        keep: Rows that count; ``None`` for all that have a time.
-    """
-
-    table: str
-    owner: Owner
-    columns: tuple[Whole | Word, ...]
-    start: tuple[str, ...] = ("start",)
-    end: tuple[str, ...] = ("end",)
-    device: str | None = None
-    name: str | None = None
-    calls: Literal["runtime", "driver"] | None = None
-    keep: Keep | None = None
-
-    @property
-    def raw(self) -> str:
-        """Full name of the raw table."""
-        return constants.PREFIX + self.table
-
-
-@dataclass(frozen=True, slots=True)
-class EventTable:
-    """One event table of the contract and the raw tables that feed it.
-
-    Args:
-        name: Table of the contract.
-        sources: Raw tables.
-        optional: nvprof makes all its tables always. Without rows, those that it records only on request, or only
-            of some programs, show nothing; the table is then absent.
-        clock: Whether its events count for the trace's zero and span.
-    """
-
-    name: str
-    sources: tuple[Source, ...]
-    optional: bool = False
-    clock: bool = True
-
 
 _CORRELATION = Whole("correlation_id", ("correlationId",))
 _WORK = (Whole("stream", ("streamId",), unset=_NONE), Whole("context_id", ("contextId",), unset=_NONE))
@@ -85,98 +42,91 @@ _ENDS = (
 )
 
 
+def _source(  # noqa: PLR0917 (in the order of Source)
+    table: str,
+    owner: tuple[str, ...],
+    name: Name | None,
+    columns: tuple[Whole | Word, ...],
+    start: tuple[str, ...] = ("start",),
+    device: str | None = None,
+    keep: Keep | None = None,
+) -> Source:
+    return Source(
+        constants.PREFIX + table, owner, name, columns, start, device=device, keep=keep, no_time=constants.NOT_TIMED
+    )
+
+
 def _kernels(table: str) -> Source:
-    return Source(table, "launch", _LAUNCH, device="deviceId", name="name")
+    return _source(table, LAUNCH, Name(("name",)), _LAUNCH, device="deviceId")
 
 
 def _calls(table: str, domain: Literal["runtime", "driver"]) -> Source:
     columns = (_CORRELATION, Word("domain", (), {}, domain), Whole("status", ("returnValue",)))
-    return Source(table, "thread", columns, calls=domain, name="cbid")
+    return _source(table, THREAD, Name(("cbid",), calls=domain), columns)
 
 
 def _allocations(kind: str, time: str) -> Source:
-    """The record of an allocation begins with it and ends when it is freed."""
+    """The record of an allocation begins with it and ends when it is freed; that one was not freed is no lost time."""
     columns = (
         Word("kind", (), {}, kind),
         Word("memory", ("memoryKind",), constants.MEMORY_KIND, "unknown"),
         Whole("address", ("address",)),
         _BYTES,
     )
-    return Source("MEMORY", "process", columns, start=(time,), end=(), device="deviceId")
+    known = Keep(time, (constants.NOT_TIMED,), inverted=True)
+    return Source(constants.PREFIX + "MEMORY", PROCESS, None, columns, (time,), (), "deviceId", known)
 
 
-EVENT_TABLES = (
-    EventTable("kernels", (_kernels("KERNEL"), _kernels("CONCURRENT_KERNEL"), _kernels("CDP_KERNEL"))),
-    EventTable(
-        "memcpy",
-        (
-            Source(
-                "MEMCPY",
-                "launch",
-                (*_DEVICE_WORK, Word("kind", ("copyKind",), COPY_KIND, "unknown"), *_ENDS),
-                device="deviceId",
+EVENT_TABLES: EventTables = {
+    "kernels": (_kernels("KERNEL"), _kernels("CONCURRENT_KERNEL"), _kernels("CDP_KERNEL")),
+    "memcpy": (
+        _source(
+            "MEMCPY",
+            LAUNCH,
+            None,
+            (*_DEVICE_WORK, Word("kind", ("copyKind",), COPY_KIND, "unknown"), *_ENDS),
+            device="deviceId",
+        ),
+        # Between devices.
+        _source("MEMCPY2", LAUNCH, None, (*_DEVICE_WORK, Word("kind", (), {}, "p2p"), *_ENDS), device="deviceId"),
+        _source(
+            "UNIFIED_MEMORY_COUNTER",
+            PROCESS,
+            None,
+            (
+                Whole("stream", ("streamId",), unset=_NONE),
+                Word("kind", ("counterKind",), constants.MIGRATION_KIND, "unknown"),
+                Word("src_memory", (), {}, "managed"),
+                Word("dst_memory", (), {}, "managed"),
+                Whole("bytes", ("value",)),
             ),
-            Source(
-                "MEMCPY2",  # between devices
-                "launch",
-                (*_DEVICE_WORK, Word("kind", (), {}, "p2p"), *_ENDS),
-                device="deviceId",
-            ),
-            Source(
-                "UNIFIED_MEMORY_COUNTER",
-                "process",
-                (
-                    Whole("stream", ("streamId",), unset=_NONE),
-                    Word("kind", ("counterKind",), constants.MIGRATION_KIND, "unknown"),
-                    Word("src_memory", (), {}, "managed"),
-                    Word("dst_memory", (), {}, "managed"),
-                    Whole("bytes", ("value",)),
-                ),
-                start=("start", "timestamp"),
-                device="deviceId",
-                keep=Keep("counterKind", tuple(constants.MIGRATION_KIND)),
-            ),
+            start=("start", "timestamp"),
+            device="deviceId",
+            keep=Keep("counterKind", tuple(constants.MIGRATION_KIND)),
         ),
     ),
-    EventTable(
-        "memset",
-        (
-            Source(
-                "MEMSET",
-                "launch",
-                (*_DEVICE_WORK, Word("memory", ("memoryKind",), constants.MEMORY_KIND, "unknown"), _BYTES),
-                device="deviceId",
-            ),
+    "memset": (
+        _source(
+            "MEMSET",
+            LAUNCH,
+            None,
+            (*_DEVICE_WORK, Word("memory", ("memoryKind",), constants.MEMORY_KIND, "unknown"), _BYTES),
+            device="deviceId",
         ),
     ),
-    EventTable("cuda_api", (_calls("RUNTIME", "runtime"), _calls("DRIVER", "driver"))),
-    EventTable(
-        "sync",
-        (
-            Source(
-                "SYNCHRONIZATION",
-                "launch",
-                (*_WORK, _CORRELATION, Word("kind", ("type",), SYNC_KIND, "unknown")),
-            ),
-        ),
-        optional=True,
+    "cuda_api": (_calls("RUNTIME", "runtime"), _calls("DRIVER", "driver")),
+    "sync": (
+        _source("SYNCHRONIZATION", LAUNCH, None, (*_WORK, _CORRELATION, Word("kind", ("type",), SYNC_KIND, "unknown"))),
     ),
-    EventTable(
-        "overhead",
-        (
-            Source(
-                "OVERHEAD",
-                "thread",
-                (Word("name", ("overheadKind",), constants.OVERHEAD_KIND, "Other"),),
-                keep=Keep("overheadKind", tuple(constants.OVERHEAD_KIND)),
-            ),
+    "overhead": (
+        _source(
+            "OVERHEAD",
+            THREAD,
+            None,
+            (Word("name", ("overheadKind",), constants.OVERHEAD_KIND, "Other"),),
+            keep=Keep("overheadKind", tuple(constants.OVERHEAD_KIND)),
         ),
     ),
-    EventTable(
-        "memory_events",
-        (_allocations("alloc", "start"), _allocations("free", "end")),
-        optional=True,
-        clock=False,
-    ),
-)
-"""The event tables of the contract, in the order in which they are read; ``nvtx`` and ``samples`` have their own."""
+    "memory_events": (_allocations("alloc", "start"), _allocations("free", "end")),
+}
+"""The event tables of the contract; ``nvtx`` and ``samples`` are read on their own."""

@@ -21,10 +21,11 @@ import pyarrow as pa
 from traceviz import schema
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.identity import Identity
+from traceviz.parsers.nvprof.mapping import MARKERS
 from traceviz.parsers.nvprof.raw import NvprofTables
-from traceviz.parsers.nvprof.survey import MARKERS, Survey, small
+from traceviz.parsers.nvprof.survey import Survey
 from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.names import UNKNOWN, decode
+from traceviz.parsers.shared.names import UNKNOWN, look_up
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.nvtx import ordered, push_pop_nesting
 
@@ -50,7 +51,7 @@ class _Records:
 
 def has_markers(raw: NvprofTables) -> bool:
     """Whether the file has a table of markers."""
-    return "timestamp" in raw.columns(MARKERS)
+    return "timestamp" in raw.columns(MARKERS.table)
 
 
 def read_markers(raw: NvprofTables, survey: Survey, identity: Identity, notes: Notes) -> pa.Table:
@@ -75,8 +76,8 @@ def read_markers(raw: NvprofTables, survey: Survey, identity: Identity, notes: N
 
 
 def _records(raw: NvprofTables) -> _Records:
-    present = [name for name in _COLUMNS if name in raw.columns(MARKERS)]
-    batches = list(raw.stream(MARKERS, present))
+    present = [name for name in _COLUMNS if name in raw.columns(MARKERS.table)]
+    batches = list(raw.stream(MARKERS.table, present))
     table = pa.Table.from_batches(batches, pa.schema([(name, pa.int64()) for name in present]))
     table = table.filter(table["timestamp"].is_valid())
     nothing = np.zeros(table.num_rows, np.int64)
@@ -180,13 +181,13 @@ def _chosen(codes: Numbers, words: list[str]) -> Array:
 def _strings(raw: NvprofTables, ids: Numbers, otherwise: str) -> Array:
     """Strings by id as a dictionary; ``otherwise`` for the id that stands for none."""
     encoded = pa.array(ids).dictionary_encode()
-    words = pc.fill_null(decode(raw.words(encoded.dictionary)), otherwise).dictionary_encode()
+    words = pc.fill_null(look_up(raw, encoded.dictionary), otherwise).dictionary_encode()
     return pa.DictionaryArray.from_arrays(words.indices.take(encoded.indices), words.dictionary)
 
 
 def _categories(raw: NvprofTables, ids: Numbers) -> Array:
     """Categories of markers by number, as their names are not stored; null where a marker has none."""
-    rows = small(raw, _DATA, ("id", "category"))
+    rows = raw.small(_DATA, ("id", "category"))
     stated = {row["id"]: row["category"] for row in rows if row["id"] is not None and row["category"]}
     words = pa.array([f"[category {number}]" for number in stated.values()], pa.string()).dictionary_encode()
     found = pc.index_in(pa.array(ids), value_set=pa.array(list(stated), pa.int64()))

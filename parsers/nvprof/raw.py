@@ -66,12 +66,10 @@ class NvprofTables(SqliteTables):
             for batch in super().stream(table, integers, texts, keep):
                 yield _shown(_columns(batch), batch.schema.names) if "threadId" in integers else batch
 
-    def words(self, ids: Array) -> Array:
-        """Strings (binary) with these distinct ids; null for the id that stands for none and for unknown ones."""
-        if not super().columns(STRINGS) >= {STRING_ID, "value"}:
-            return pa.nulls(len(ids), pa.binary())
-        strings = self.strings(ids.filter(pc.not_equal(ids, constants.NO_NAME))).combine_chunks()
-        return strings["value"].combine_chunks().take(pc.index_in(ids, value_set=strings["id"].combine_chunks()))
+    def strings(self, ids: Array) -> pa.Table:
+        """Strings by id; the id that stands for no string has none. See :meth:`RawTables.strings`."""
+        stored = super().columns(STRINGS) >= {STRING_ID, "value"}
+        return super().strings(ids.filter(pc.not_equal(ids, constants.NO_NAME)) if stored else ids[:0])
 
 
 def _derived_device(table: str, stored: frozenset[str]) -> frozenset[str]:

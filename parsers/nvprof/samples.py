@@ -12,7 +12,6 @@ from traceviz import schema
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.identity import Identity
 from traceviz.parsers.nvprof.raw import NvprofTables
-from traceviz.parsers.nvprof.survey import small
 
 _TABLE = constants.PREFIX + "ENVIRONMENT"
 
@@ -60,7 +59,7 @@ def read_samples(raw: NvprofTables, identity: Identity, zero_ns: int) -> pa.Tabl
 
 
 def _rows(raw: NvprofTables) -> list[dict[str, Any]]:
-    rows = small(raw, _TABLE, ("deviceId", "timestamp", "environmentKind"), ("data",))
+    rows = raw.small(_TABLE, ("deviceId", "timestamp", "environmentKind"), blobs=("data",))
     return [row for row in rows if row["timestamp"] and row["environmentKind"] in _READINGS]
 
 

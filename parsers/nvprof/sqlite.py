@@ -11,19 +11,20 @@ from traceviz import schema
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nvprof import constants
-from traceviz.parsers.nvprof.events import EventReader
+from traceviz.parsers.nvprof.events import event_reader
 from traceviz.parsers.nvprof.identity import Identity, identify_all
-from traceviz.parsers.nvprof.mapping import EVENT_TABLES, EventTable
+from traceviz.parsers.nvprof.mapping import EVENT_TABLES, OPTIONAL
 from traceviz.parsers.nvprof.names import demangled, framework
 from traceviz.parsers.nvprof.nvtx import has_markers, read_markers
 from traceviz.parsers.nvprof.raw import MIGRATIONS, NvprofTables
 from traceviz.parsers.nvprof.readers import is_session
 from traceviz.parsers.nvprof.samples import has_samples, read_samples
-from traceviz.parsers.nvprof.survey import Survey, present, small, take_survey
+from traceviz.parsers.nvprof.survey import Survey, take_survey
 from traceviz.parsers.shared.arrow import pc
-from traceviz.parsers.shared.names import decode
+from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.sqlite_file import unread_log
+from traceviz.parsers.shared.survey import present
 
 PRODUCER = "nvprof"
 
@@ -56,10 +57,10 @@ def _tables(raw: NvprofTables, options: ReadOptions) -> Iterator[tuple[str, pa.T
     identity = identify_all(raw, survey)
     yield "run", _run(raw, survey, identity, version, keep_private=options.keep_private)
     yield from identity.tables.items()
-    events = EventReader(raw, survey, identity, notes, options)
-    for table in EVENT_TABLES:
-        if options.wants(table.name) and _could_hold(raw, table, survey, notes):
-            yield table.name, events.read(table)
+    events = event_reader(raw, survey, identity, notes, options)
+    for table, sources in EVENT_TABLES.items():
+        if options.wants(table) and any(present(raw, sources)) and _could_hold(table, survey, notes):
+            yield table, events.read(table, sources)
     if options.wants("nvtx") and has_markers(raw):
         yield "nvtx", read_markers(raw, survey, identity, notes)
     if options.wants("samples") and has_samples(raw):
@@ -68,19 +69,19 @@ def _tables(raw: NvprofTables, options: ReadOptions) -> Iterator[tuple[str, pa.T
     yield "notes", notes.table()
 
 
-def _could_hold(raw: NvprofTables, table: EventTable, survey: Survey, notes: Notes) -> bool:
+def _could_hold(table: str, survey: Survey, notes: Notes) -> bool:
     """Whether the capture could contain ``table``, of which it may nevertheless have no rows."""
-    rows = survey.rows.get(table.name, 0)
-    if not any(present(raw, table)) or (table.optional and not rows):
+    rows = survey.rows[table]
+    if table in OPTIONAL and not rows:
         return False
-    if table.name == "cuda_api" and not rows and any(survey.rows.get(name) for name in schema.DEVICE_WORK):
+    if table == "cuda_api" and not rows and any(survey.rows[name] for name in schema.DEVICE_WORK):
         notes.add("api-not-recorded", "info", "Calls of the CUDA API were not recorded (--profile-api-trace none).")
         return False
     return True
 
 
 def _version(raw: NvprofTables, notes: Notes) -> int | None:
-    rows = small(raw, "Version", ("version",))
+    rows = raw.small("Version", ("version",))
     version: int | None = rows[0]["version"] if rows else None
     if version is None:
         notes.add("version-missing", "info", "The file does not state its version; it was read by the names in it.")
@@ -91,7 +92,7 @@ def _version(raw: NvprofTables, notes: Notes) -> int | None:
 
 
 def _run(raw: NvprofTables, survey: Survey, identity: Identity, version: int | None, *, keep_private: bool) -> pa.Table:
-    kernels = decode(raw.words(pc.drop_null(survey.kernels))).to_pylist()
+    kernels = look_up(raw, survey.kernels).to_pylist()
     is_unix = constants.FIRST_UNIX_NS <= survey.zero_ns < constants.LAST_UNIX_NS
     row = {
         "format": "nvprof",

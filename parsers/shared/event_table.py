@@ -19,6 +19,7 @@ class Repairs:
     without_start: int = 0
     negative: int = 0
     without_owner: int = 0
+    untimed: int = 0
     too_large: dict[str, int] = field(default_factory=dict)
 
 
@@ -39,6 +40,8 @@ def note_repairs(notes: Notes, name: str, repairs: Repairs) -> None:
     )
     for column, count in repairs.too_large.items():
         notes.add("value-too-large", "info", f"{name}.{column}: values beyond 32 bits, left out.", count)
+    untimed = f"{name}: rows whose time the profiler could not take, left out."
+    notes.add("not-timed", "warning", untimed, repairs.untimed)
 
 
 def of_each(function: Callable[..., Array], *columns: Array) -> Array:
@@ -53,6 +56,11 @@ def of_each(function: Callable[..., Array], *columns: Array) -> Array:
 def first(names: tuple[str, ...], available: frozenset[str] | set[str]) -> str | None:
     """The first of ``names`` that is available."""
     return next((name for name in names if name in available), None)
+
+
+def raw_column(batch: pa.RecordBatch, name: str | None) -> Array:
+    """The column ``name`` of integers; nulls where ``batch`` does not have it."""
+    return batch[name] if name in batch.schema.names else pa.nulls(batch.num_rows, pa.int64())
 
 
 def durations(starts: Array, ends: Array | None, repairs: Repairs) -> Array:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
+
+from traceviz.parsers.shared.raw import Keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,49 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A string: the text itself or, where that is null, an id in StringIds. ``strip`` is removed from its end."""
+    """A name: the text itself or, where that is null, the id of a string. ``strip`` is removed from its end.
+
+    ``calls`` says that the ids are numbers of functions of CUDA's runtime or driver, instead of ids of strings.
+    """
 
     ids: tuple[str, ...]
     text: str | None = None
     strip: str = ""
+    calls: Literal["runtime", "driver"] | None = None
 
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How rows of one raw table become rows of the contract. Columns are given by all their names, newest first.
+
+    Args:
+        table: Raw table.
+        owner: Raw columns that say whose event it is.
+        name: Where the column ``name`` comes from, if there is one.
+        columns: The other columns, except times, owner and device.
+        start: Raw column of the start.
+        end: Raw column of the end; nothing for instants.
+        device: Raw column of the device number, where there is one.
+        keep: Rows that count; ``None`` for all.
+        no_time: The start that says that the profiler could not take the time: such rows do not count.
+    """
+
+    table: str
+    owner: tuple[str, ...]
+    name: Name | None = None
+    columns: tuple[Whole | Word, ...] = ()
+    start: tuple[str, ...] = ("start",)
+    end: tuple[str, ...] = ("end",)
+    device: str | None = None
+    keep: Keep | None = None
+    no_time: int | None = None
+
+
+EventTables = Mapping[str, tuple[Source, ...]]
+"""The raw tables that feed each event table of the contract, in the order in which they are read."""
+
+OFF_CLOCK = frozenset({"memory_events"})
+"""Event tables that do not count for the trace's time zero and span."""
 
 LAUNCH_SHAPE = (
     Whole("grid_x", ("gridX",)),

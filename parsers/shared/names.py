@@ -1,10 +1,17 @@
-"""Names of events as a profiler stored them: bytes or ids of strings, which are decoded once each."""
+"""Names: integers while they stream, strings once, when all rows are there.
+
+A capture with millions of rows has hundreds of different names. Each batch is dictionary-encoded by id; at the end
+the dictionaries are unified, the ids used are looked up, and only the distinct names are cleaned and decoded.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pyarrow as pa
 
-from traceviz.parsers.shared.arrow import Array, StringArray, pc
+from traceviz.parsers.shared.arrow import Array, ChunkedArray, StringArray, chunked_array, pc
 from traceviz.parsers.shared.raw import RawTables
 
 UNKNOWN = "[unknown]"
@@ -29,3 +36,46 @@ def look_up(raw: RawTables, ids: Array) -> StringArray:
 def stripped(words: StringArray, ending: str) -> StringArray:
     """``words`` without the regular expression ``ending``."""
     return pc.replace_substring_regex(words, ending, "") if ending else words
+
+
+def name_column(parts: Sequence[ChunkedArray], words: Sequence[StringArray]) -> tuple[ChunkedArray, int]:
+    """Rows named by the first of ``parts`` that knows a name, as a dictionary of distinct names.
+
+    ::
+
+        text:  "step"  null   null        words of the ids 3 and 9: "forward" and none
+        id:    null    3      9
+        name:  "step"  "forward"  "[unknown]"
+
+    Args:
+        parts: Dictionary-encoded columns with equal chunks, each chunk of a part with the same dictionary.
+        words: For each part, the string of each entry of its dictionary; null where there is none.
+
+    Returns:
+        The column (``dictionary<int32, string>``, no nulls) and the number of rows without a name.
+    """
+    encoded = chunked_array(words, pa.string()).combine_chunks().dictionary_encode()
+    offsets = np.cumsum([0, *(len(some) for some in words)])
+    codes = [encoded.indices.slice(offset, len(some)) for offset, some in zip(offsets, words, strict=False)]
+    known: list[Array] = []
+    for index in range(parts[0].num_chunks):
+        found = [code.take(part.chunk(index).indices) for code, part in zip(codes, parts, strict=True)]
+        known.append(pc.coalesce(*found))
+    missing = sum(chunk.null_count for chunk in known)
+    names, unknown = _with_unknown(encoded.dictionary) if missing else (encoded.dictionary, 0)
+    filled = (chunk.fill_null(unknown) if chunk.null_count else chunk for chunk in known)
+    chunks = [pa.DictionaryArray.from_arrays(chunk, names) for chunk in filled]
+    return chunked_array(chunks, pa.dictionary(pa.int32(), pa.string())), missing
+
+
+def count_rows(column: ChunkedArray, flags: Array) -> int:
+    """Rows of a column, all chunks of which have one dictionary, whose entry of it is flagged."""
+    return sum(pc.sum(flags.take(chunk.indices)).as_py() or 0 for chunk in column.chunks)
+
+
+def _with_unknown(names: StringArray) -> tuple[StringArray, int]:
+    """``names`` with the name of the nameless among them, and its position."""
+    at = names.index(UNKNOWN).as_py()
+    if at >= 0:
+        return names, at
+    return pa.concat_arrays([names, pa.array([UNKNOWN])]), len(names)

@@ -1,7 +1,6 @@
 """The tables that a profiler stored, whatever they are stored in.
 
-:class:`RawTables` is what the mapping to the contract needs of them: names, columns, streams of batches, and two small
-queries (extent, strings).
+:class:`RawTables` is what the mapping to the contract needs of them: names, columns, streams of batches, and strings.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError
@@ -37,23 +35,6 @@ class Keep:
         """Those rows of ``batch``, which has the column."""
         inside = pc.is_in(batch[self.column], value_set=pa.array(self.values, pa.int64()))
         return batch.filter(pc.invert(inside) if self.inverted else inside)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Extent:
-    """What one pass over the times of a raw table shows.
-
-    Args:
-        rows: Rows that count.
-        first_ns: When the first event begins; ``None`` without rows.
-        last_ns: When the last event ends; ``None`` without rows.
-        keys: Distinct combinations of the columns asked for.
-    """
-
-    rows: int
-    first_ns: int | None
-    last_ns: int | None
-    keys: pa.Table
 
 
 class RawTables(ABC):
@@ -100,19 +81,6 @@ class RawTables(ABC):
         """Whether ``column``, an id of a string by its documentation, holds the string itself."""
         return False
 
-    def extent(self, table: str, start: str, end: str | None, keep: Keep | None, keys: Sequence[str] = ()) -> Extent:
-        """Rows, time range and distinct values of ``keys``, which exist, of the event table ``table``."""
-        times = [name for name in (start, end) if name in self.columns(table)]
-        rows, bounds = 0, []
-        combinations = [pa.schema([(name, pa.int64()) for name in keys]).empty_table()]
-        for batch in self.stream(table, list(dict.fromkeys([*times, *keys])), keep=keep):
-            rows += batch.num_rows
-            bounds += [bound for name in times for bound in pc.min_max(batch[name]).as_py().values()]
-            combinations.append(_distinct(pa.Table.from_batches([batch]).select(keys)))
-        known = [bound for bound in bounds if bound is not None]
-        distinct = _distinct(pa.concat_tables(combinations))
-        return Extent(rows, min(known, default=None), max(known, default=None), distinct)
-
     def strings(self, ids: Array) -> pa.Table:
         """Rows ``id`` and ``value`` (binary) of the strings with these ids; ids that do not exist have no row."""
         empty = pa.table({"id": pa.array([], pa.int64()), "value": pa.array([], pa.binary())})
@@ -125,17 +93,17 @@ class RawTables(ABC):
     def _string_batches(self, ids: Array) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 (a hint for subclasses)
         return self.stream(self.string_table, (self.string_id,), ("value",))
 
-    def small(self, table: str, integers: Sequence[str] = (), texts: Sequence[str] = ()) -> list[dict[str, Any]]:
-        """Rows of a table that describes the capture; columns that it does not have are ``None``."""
-        present = self.columns(table)
-        wanted = [name for name in integers if name in present]
-        wanted_texts = [name for name in texts if name in present]
-        nothing: dict[str, Any] = dict.fromkeys((*integers, *texts))
-        if table not in self.names or not (wanted or wanted_texts):
-            return []
-        rows: list[dict[str, Any]] = []
-        for batch in self.stream(table, wanted, wanted_texts):
-            rows += [{**nothing, **{key: _decoded(value) for key, value in row.items()}} for row in batch.to_pylist()]
+    def small(
+        self, table: str, integers: Sequence[str] = (), texts: Sequence[str] = (), blobs: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        """Rows of a table that describes the capture; columns that it does not have are ``None``, blobs are bytes."""
+        columns = self.columns(table)
+        present = [name for name in integers if name in columns], [name for name in (*texts, *blobs) if name in columns]
+        empty: dict[str, Any] = dict.fromkeys((*integers, *texts, *blobs))
+        batches = self.stream(table, *present) if any(present) else ()
+        rows: list[dict[str, Any]] = [empty | row for batch in batches for row in batch.to_pylist()]
+        for row in rows:
+            row.update({name: row[name].decode("utf-8", "replace") for name in texts if isinstance(row[name], bytes)})
         return rows
 
     def damaged(self, table: str, seen: object) -> DamagedTraceError:
@@ -145,18 +113,3 @@ class RawTables(ABC):
             f"{str(seen).strip().rstrip('.')}.",
             "Copy or export the file again.",
         )
-
-
-def _distinct(rows: pa.Table) -> pa.Table:
-    """Distinct rows. Columns in which all values are equal, which most are, take no part in the comparison."""
-    codes = np.zeros(rows.num_rows, dtype=np.int64)
-    for column in rows.columns:
-        values = pc.unique(column)
-        if len(values) > 1:
-            codes = codes * len(values) + pc.index_in(column, value_set=values).to_numpy()
-    several, first = codes.any(), np.arange(min(rows.num_rows, 1))
-    return rows.take(np.unique(codes, return_index=True)[1] if several else first)
-
-
-def _decoded(value: Any) -> Any:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -447,9 +447,9 @@ def test_progress_counts_rows_up_to_the_total(tmp_path):
 
 
 def test_mapping_names_only_columns_of_the_contract():
-    for table in EVENT_TABLES:
-        declared = {column.name for column in TABLES[table.name].columns}
-        for source in table.sources:
+    for table, sources in EVENT_TABLES.items():
+        declared = {column.name for column in TABLES[table].columns}
+        for source in sources:
             assert {column.name for column in source.columns if isinstance(column, Whole | Word)} <= declared
             assert isinstance(source.name, Name) == ("name" in declared)
     assert len(EVENT_TABLES) == 9

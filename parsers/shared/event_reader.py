@@ -1,0 +1,147 @@
+"""Event tables, streamed: raw batches of 64-bit integers become rows of the contract in its narrow types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.shared.arrow import Array, ChunkedArray, chunked_array, nulls, pc
+from traceviz.parsers.shared.event_table import Repairs, converted, durations, first, note_repairs, raw_column
+from traceviz.parsers.shared.mapping import Name, Source
+from traceviz.parsers.shared.notes import Notes
+from traceviz.parsers.shared.raw import RawTables
+from traceviz.parsers.shared.survey import counted, present, start_of
+
+IDS = "name ids"
+TEXTS = "name texts"
+
+Owners = Callable[[pa.RecordBatch, Source, Repairs], dict[str, Array]]
+"""Columns ``process_id``, ``thread_id`` and ``device_id`` of a batch of raw rows, as far as its source has them."""
+
+Names = Callable[[str, Name, pa.Table], ChunkedArray]
+"""Names of the rows of a table from :data:`TEXTS` and :data:`IDS`, all chunks of which have the same dictionary."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventReader:
+    """Reads event tables of the contract from the raw tables of one file.
+
+    Args:
+        raw: The raw tables.
+        zero_ns: Raw time that is zero on the trace's clock.
+        rows: Rows by table of the contract.
+        owners: How the format says whose an event is.
+        names: How the format says what an event is called.
+        notes: Where it goes what is dropped or repaired.
+        options: What the caller wants.
+        read_rows: Rows read so far, by table of the contract.
+    """
+
+    raw: RawTables
+    zero_ns: int
+    rows: Mapping[str, int]
+    owners: Owners
+    names: Names
+    notes: Notes
+    options: ReadOptions
+    read_rows: Counter[str] = field(default_factory=Counter)
+
+    def read(self, table: str, sources: tuple[Source, ...]) -> pa.Table:
+        """The table of the contract from those of its ``sources`` that are present, of which there is one."""
+        declared = schema.table(table).arrow
+        parts = [self.columns(table, source, declared) for source in present(self.raw, sources)]
+        return pa.concat_tables(parts).unify_dictionaries() if len(parts) > 1 else parts[0]
+
+    def columns(self, table: str, source: Source, target: pa.Schema) -> pa.Table:
+        """Rows of one raw table with the columns of ``target``; what the raw table does not have is null."""
+        source = self._needed(table, source)
+        repairs = Repairs()
+        streamed = _streamed(source, target)
+        rows = pa.Table.from_batches(self._batches(table, source, streamed, repairs), streamed)
+        columns = {name: rows.column(name) for name in rows.column_names if name not in (IDS, TEXTS)}
+        if source.name:
+            encoded = rows.select([TEXTS, IDS]).unify_dictionaries()
+            columns["name"] = (
+                self.names(table, source.name, encoded) if rows.num_rows else chunked_array([], schema.NAME)
+            )
+        note_repairs(self.notes, table, repairs)
+        return pa.table([columns[name] for name in target.names], schema=target)
+
+    def _needed(self, table: str, source: Source) -> Source:
+        """``source`` without the columns that may be left null and that nobody asked for."""
+        if table not in self.options.columns:
+            return source
+        declared, wanted = schema.table(table).arrow, self.options.columns[table]
+        kept = [c for c in source.columns if c.name in wanted or not declared.field(c.name).nullable]
+        return replace(source, columns=tuple(kept))
+
+    def _batches(self, table: str, source: Source, streamed: pa.Schema, repairs: Repairs) -> Iterator[pa.RecordBatch]:
+        available = self.raw.columns(source.table)
+        ids, texts = self._name_columns(source)
+        integers = [first(source.end, available), *source.owner, source.device, ids]
+        integers += [first(column.raw, available) for column in source.columns]
+        for batch, untimed in counted(self.raw, source, [name for name in integers if name in available], texts):
+            repairs.untimed += untimed
+            yield self._converted(batch, source, streamed, repairs)
+            self.read_rows[table] += batch.num_rows
+            self.options.progress(table, self.read_rows[table], self.rows.get(table))
+
+    def _name_columns(self, source: Source) -> tuple[str | None, list[str]]:
+        """Raw columns of the name: of its id, and of its text. Some exports write the text in the column of the id."""
+        if source.name is None:
+            return None, []
+        available = self.raw.columns(source.table)
+        texts = [source.name.text] if source.name.text in available else []
+        ids = first(source.name.ids, available)
+        if ids and self.raw.is_text(source.table, ids):
+            return None, [*texts, ids]
+        return ids, texts
+
+    def _converted(
+        self, batch: pa.RecordBatch, source: Source, streamed: pa.Schema, repairs: Repairs
+    ) -> pa.RecordBatch:
+        known = set(batch.schema.names)
+        start, end = start_of(self.raw, source), first(source.end, known)
+        missing = batch[start].null_count
+        repairs.without_start += missing
+        batch = batch.filter(batch[start].is_valid()) if missing else batch
+        columns = {"start_ns": pc.subtract(batch[start], self.zero_ns)}
+        if "dur_ns" in streamed.names:
+            columns["dur_ns"] = durations(batch[start], batch[end] if end else None, repairs)
+        columns |= self.owners(batch, source, repairs)
+        for column in source.columns:
+            values = raw_column(batch, first(column.raw, known))
+            columns[column.name] = converted(values, column, streamed.field(column.name).type, repairs)
+        ids, texts = self._name_columns(source)
+        columns |= {IDS: batch[ids].dictionary_encode()} if ids else {}
+        columns |= {TEXTS: pc.coalesce(*(batch[text] for text in texts)).dictionary_encode()} if texts else {}
+        arrays = [
+            columns[name] if name in columns else _blank(kind, batch.num_rows)
+            for name, kind in zip(streamed.names, streamed.types, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=streamed)
+
+
+def _streamed(source: Source, target: pa.Schema) -> pa.Schema:
+    """Columns while they stream: those of ``target``, with the name still as ids and texts."""
+    if source.name is None:
+        return target
+    fields = [column for column in target if column.name != "name"]
+    ids, texts = pa.dictionary(pa.int32(), pa.int64()), pa.dictionary(pa.int32(), pa.binary())
+    return pa.schema([*fields, pa.field(TEXTS, texts), pa.field(IDS, ids)])
+
+
+@lru_cache(maxsize=64)
+def _blanks(kind: pa.DataType, capacity: int) -> Array:
+    return nulls(capacity, kind)
+
+
+def _blank(kind: pa.DataType, rows: int) -> Array:
+    """Nulls for one batch; all batches of about one size share the memory of them."""
+    return _blanks(kind, 1 << max(rows - 1, 1).bit_length()).slice(0, rows)

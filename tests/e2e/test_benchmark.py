@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_the_benchmark_measures_every_route_and_agrees_with_nsys(nsys: str, repository: Path, tmp_path: Path) -> None:
     options = ["--rows-scale", "0.001", "--runs", "1", "--data", str(tmp_path)]
     done = subprocess.run(

@@ -18,12 +18,11 @@ COLUMNS = {
 
 
 @pytest.fixture
-def report(public_traces, traceviz):
+def report(public_traces, report_of):
     def run(name, *sections):
-        chosen = [word for slug in sections for word in ("--section", slug)]
-        file = public_traces / "kineto" / name
-        done = traceviz("report", file, "--basis", "kineto", *chosen, "--format", "json")
-        return {section["slug"]: section["blocks"] for section in json.loads(done.stdout)["sections"]}
+        options = [word for slug in sections for word in ("--section", slug)]
+        document = report_of(public_traces / "kineto" / name, "--basis", "kineto", *options)
+        return {section["slug"]: section["blocks"] for section in document["sections"]}
 
     return run
 
@@ -35,7 +34,7 @@ def resnet(report):
 
 @pytest.fixture
 def overview(public_traces):
-    """The first of the pages that the plugin made, which the file has one a line."""
+    """The first of the pages that the plugin made; the file holds one per line."""
     text = (public_traces / "expected" / "kineto" / f"{RESNET}__tb_plugin.txt").read_text()
     return json.JSONDecoder().raw_decode(text)[0]
 
@@ -95,10 +94,10 @@ def test_recommendations_are_in_the_plugin_s_words(resnet, overview):
 
 
 def test_our_figures_of_the_gpu_are_close_and_judged_on_our_steps(report):
-    found = facts(report(f"{RESNET}.pt.trace.json.gz", "gpu_efficiency")["gpu_efficiency"])
-    assert found["sm_efficiency"] == pytest.approx(0.5468, abs=0.01)
-    assert found["occupancy"] == pytest.approx(0.4913, abs=0.005)
-    assert found["known_share"] == 1.0
+    figures = facts(report(f"{RESNET}.pt.trace.json.gz", "gpu_efficiency")["gpu_efficiency"])
+    assert figures["sm_efficiency"] == pytest.approx(0.5468, abs=0.01)
+    assert figures["occupancy"] == pytest.approx(0.4913, abs=0.005)
+    assert figures["known_share"] == 1.0
 
 
 def test_steps_are_not_counted_twice_where_the_device_shows_them_too(report):

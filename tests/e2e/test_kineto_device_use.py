@@ -1,7 +1,6 @@
 """Device use of real PyTorch captures equals what TraceLens printed for them."""
 
 import csv
-import json
 
 import pytest
 
@@ -15,11 +14,10 @@ a hundred by a few. Where it prints 1.225309 ms, the durations in the file add u
 
 
 @pytest.fixture
-def sections(public_traces, traceviz):
+def sections(public_traces, report_of):
     def run(name):
         file = public_traces / "kineto" / f"{PREFIX}{name}.json.gz"
-        chosen = ("--section", "device_use", "--section", "gpu_efficiency", "--section", "kernels")
-        document = json.loads(traceviz("report", file, *chosen, "--format", "json").stdout)
+        document = report_of(file, "--section", "device_use", "--section", "gpu_efficiency", "--section", "kernels")
         return {section["slug"]: section["blocks"] for section in document["sections"]}
 
     return run

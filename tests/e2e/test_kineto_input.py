@@ -42,7 +42,7 @@ def report_of(path):
 
 
 def codes(report):
-    return [found.code for found in report.findings]
+    return [finding.code for finding in report.findings]
 
 
 def test_the_single_process_loader_is_what_the_resnet_trace_waits_for(public_traces):
@@ -105,12 +105,9 @@ def test_collectives_have_the_sizes_that_the_trace_states(public_traces):
 
 
 def test_exposed_communication_of_the_recommendation_model_is_a_finding(public_traces):
-    (found,) = [
-        f
-        for f in report_of(public_traces / "kineto" / f"{HTA}trace_diff_control.json.gz").findings
-        if f.code == "TV504"
-    ]
-    assert found.share == pytest.approx(0.189, abs=0.001)
+    report = report_of(public_traces / "kineto" / f"{HTA}trace_diff_control.json.gz")
+    (finding,) = [finding for finding in report.findings if finding.code == "TV504"]
+    assert finding.share == pytest.approx(0.189, abs=0.001)
 
 
 def test_copies_of_hip_are_no_communication(public_traces):
@@ -128,7 +125,7 @@ def test_reserved_memory_is_held_against_what_the_device_has(public_traces):
 
 
 @pytest.mark.parametrize(
-    ("sample", "verdict", "found"),
+    ("sample", "verdict", "findings"),
     [
         ("kineto/slow.pt.trace.json.gz", "highly-input-bound", ["TV101", "TV108"]),
         ("kineto/workers.pt.trace.json.gz", "highly-input-bound", ["TV101", "TV109"]),
@@ -141,6 +138,6 @@ def test_reserved_memory_is_held_against_what_the_device_has(public_traces):
         ("synthetic/torch_memory_nearly_full.pt.trace.json.gz", "not-input-bound", ["TV402"]),
     ],
 )
-def test_shipped_pytorch_samples_get_1_verdict_and_what_explains_it(samples, sample, verdict, found):
+def test_shipped_pytorch_samples_get_1_verdict_and_what_explains_it(samples, sample, verdict, findings):
     report = report_of(samples / sample)
-    assert (report.verdict.code, codes(report)) == (verdict, found)
+    assert (report.verdict.code, codes(report)) == (verdict, findings)

@@ -25,7 +25,7 @@ def test_two_ranks_of_128_keep_their_10_collectives_each(public_traces: Path) ->
 
 def test_the_rank_with_the_longer_sequences_keeps_the_other_waiting(samples: Path) -> None:
     report = api.report_on(samples / "kineto" / "two_ranks")
-    late = next(found for found in report.findings if found.code == "TV503")
+    late = next(finding for finding in report.findings if finding.code == "TV503")
     assert {fact.key: fact.value for fact in late.evidence}["rank"] == 1
     own = {row["rank"]: row["own_ns"] for row in report.rows("ranks")}
     assert own[1] > 1.5 * own[0]

@@ -32,8 +32,8 @@ def recorded(nsys: str, repository: Path, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def report(recorded: Path, traceviz: Run) -> dict[str, Any]:
-    return dict(json.loads(traceviz("report", recorded, "--format", "json").stdout))
+def report(recorded: Path, installed: Run) -> dict[str, Any]:
+    return dict(json.loads(installed("report", recorded, "--format", "json").stdout))
 
 
 def section(report: dict[str, Any], slug: str) -> dict[str, Any]:
@@ -78,9 +78,9 @@ def test_operating_system_calls_are_those_that_nsys_counts(
 
 
 def test_the_loop_is_named_input_bound(report: dict[str, Any]) -> None:
-    found = facts(report, "input_pipeline")
-    assert found["verdict"] == "highly input-bound"
-    assert 0.5 < found["input_share"] <= 1.0
+    figures = facts(report, "input_pipeline")
+    assert figures["verdict"] == "highly input-bound"
+    assert 0.5 < figures["input_share"] <= 1.0
 
 
 def test_what_the_capture_could_not_hold_is_skipped_and_not_zero(report: dict[str, Any]) -> None:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.conftest import REPOSITORY
 
-from .conftest import Run
-
 SAMPLES = REPOSITORY / "sample_traces"
 ENTRIES: list[dict[str, Any]] = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]
-
-
-def report_of(traceviz: Run, name: str) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads(traceviz("report", SAMPLES / name, "--format", "json").stdout)
-    return report
+Reports = Callable[..., dict[str, Any]]
 
 
 def facts_of(report: dict[str, Any]) -> dict[tuple[str, str], Any]:
@@ -32,28 +26,28 @@ def facts_of(report: dict[str, Any]) -> dict[tuple[str, str], Any]:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["file"])
 def test_the_report_says_what_the_manifest_promises(
-    entry: dict[str, Any], traceviz: Run, request: pytest.FixtureRequest
+    entry: dict[str, Any], report_of: Reports, request: pytest.FixtureRequest
 ) -> None:
     if entry["file"].endswith(".nsys-rep"):
         request.getfixturevalue("nsys")
-    report = report_of(traceviz, entry.get("folder", entry["file"]))
+    report = report_of(SAMPLES / entry.get("folder", entry["file"]))
     facts = facts_of(report)
     assert facts.get(("steps", "count"), 0) == entry["steps"]
     assert report["verdict"]["code"] == entry["verdict"]
     assert sorted({finding["code"] for finding in report["findings"]}) == sorted(entry["findings"])
 
 
-def test_the_best_case_of_the_slow_map_is_what_the_repaired_pipeline_takes(traceviz: Run) -> None:
+def test_the_best_case_of_the_slow_map_is_what_the_repaired_pipeline_takes(report_of: Reports) -> None:
     """The two captures differ in nothing but the pipeline, and were recorded one after the other."""
-    slow = facts_of(report_of(traceviz, "xplane/slow_map.xplane.pb.gz"))
-    repaired = facts_of(report_of(traceviz, "xplane/repaired.xplane.pb"))
+    slow = facts_of(report_of(SAMPLES / "xplane/slow_map.xplane.pb.gz"))
+    repaired = facts_of(report_of(SAMPLES / "xplane/repaired.xplane.pb"))
     assert slow["input_pipeline", "stage"] == "Map"
     assert slow["steps", "median_ns"] > 2.2 * repaired["steps", "median_ns"]
     assert slow["input_pipeline", "best_case_step_ns"] == pytest.approx(repaired["steps", "median_ns"], rel=0.10)
 
 
 @pytest.mark.parametrize(("name", "stage"), [("generator", "Generator"), ("tfrecord", "TFRecord")])
-def test_the_stage_to_blame_is_named(name: str, stage: str, traceviz: Run) -> None:
-    facts = facts_of(report_of(traceviz, f"xplane/{name}.xplane.pb.gz"))
+def test_the_stage_to_blame_is_named(name: str, stage: str, report_of: Reports) -> None:
+    facts = facts_of(report_of(SAMPLES / f"xplane/{name}.xplane.pb.gz"))
     assert facts["input_pipeline", "stage"] == stage
     assert 0.5 < facts["input_pipeline", "input_share"] < 0.7

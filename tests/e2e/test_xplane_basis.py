@@ -25,13 +25,8 @@ MI300X = "AMD-AGI__TraceLens__chi-mi300x-013.ord.vultr.cpe.ice.amd.com.xplane.pb
 
 
 @pytest.fixture
-def report(public_traces, traceviz):
-    def run(name, basis):
-        file = public_traces / "xplane" / name
-        done = traceviz("report", file, "--basis", basis, "--section", "breakdown", "--format", "json")
-        return json.loads(done.stdout)
-
-    return run
+def report(public_traces, report_of):
+    return lambda name, basis: report_of(public_traces / "xplane" / name, "--basis", basis, "--section", "breakdown")
 
 
 @pytest.fixture
@@ -92,10 +87,9 @@ def test_our_classes_see_the_wait_that_xprof_does_not(report):
 
 
 @pytest.mark.parametrize(("basis", "count", "input_share"), [("xprof", 10, 0.0), ("tensorboard", 12, 0.0)])
-def test_both_miss_the_wait_of_a_gpu_that_ours_sees(basis, count, input_share, samples, traceviz):
+def test_both_miss_the_wait_of_a_gpu_that_ours_sees(basis, count, input_share, samples, report_of):
     file = samples / "synthetic" / "gpu_keras_input_bound.xplane.pb"
-    sections = ("--section", "breakdown", "--section", "input_pipeline", "--format", "json")
-    document = json.loads(traceviz("report", file, "--basis", basis, *sections).stdout)
+    document = report_of(file, "--basis", basis, "--section", "breakdown", "--section", "input_pipeline")
     assert facts(document)["basis"] == basis
     assert (facts(document)["steps"], facts(document)["input_share"]) == (count, input_share)
     assert document["verdict"]["code"] == "highly-input-bound"

@@ -1,11 +1,10 @@
 """Public captures of TensorFlow and JAX: what is in them is read to the nanosecond, and reported."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
+from tests.command import run
 from traceviz import api
 
 T4 = "ecbme4040__e4040-2022fall-assign2-yg2820__2022_11_04_21_26_12__instance-ecbm.xplane.pb"
@@ -59,11 +58,11 @@ def test_ops_of_tpus_add_up_to_their_picoseconds(tables_of):
 
 def by_name(rows):
     """Occurrences and total time by name of rows that name a kernel more than once."""
-    found: dict[str, tuple[int, int]] = {}
+    totals: dict[str, tuple[int, int]] = {}
     for name, count, spent in rows:
-        before = found.get(name, (0, 0))
-        found[name] = (before[0] + count, before[1] + spent)
-    return found
+        before = totals.get(name, (0, 0))
+        totals[name] = (before[0] + count, before[1] + spent)
+    return totals
 
 
 def test_kernels_by_name_equal_those_of_tensorboard(tables_of, public_traces):
@@ -135,15 +134,14 @@ def test_a_report_names_no_host(public_traces, tmp_path):
 
 
 def test_the_command_line_reads_a_run_of_a_log_folder(public_traces, tmp_path):
-    for run, name in (("2022_11_04_21_26_12", T4), ("2022_10_31_19_09_08", MACOS)):
-        folder = tmp_path / "logs" / "plugins" / "profile" / run
+    for run_name, name in (("2022_11_04_21_26_12", T4), ("2022_10_31_19_09_08", MACOS)):
+        folder = tmp_path / "logs" / "plugins" / "profile" / run_name
         folder.mkdir(parents=True)
         (folder / "host.xplane.pb").write_bytes((public_traces / "xplane" / name).read_bytes())
 
     def kernels(*options):
-        command = [sys.executable, "-m", "traceviz", "report", str(tmp_path / "logs"), "--section", "kernels", *options]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout
+        completed = run("report", tmp_path / "logs", "--section", "kernels", *options)
+        return completed.returncode, completed.stdout
 
     newest = kernels()
     assert newest[0] == 0

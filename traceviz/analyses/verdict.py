@@ -41,18 +41,14 @@ def verdict(results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
 def _summary_sentence(printed: PrintedTotals) -> str:
     """What a summary without events can say: who takes most of the time that it lists."""
     parts = ((printed.gpu, "of the time of GPU activities"), (printed.api, "of the time of API calls"))
-    largest = [
-        f"{_cut(part['name'][0])} has {format_ratio(part['share'][0])} {of}."
-        for part, of in parts
-        if part.height and part["share"][0] is not None
-    ]
+    largest = []
+    for part, of in parts:
+        if part.height and part["share"][0] is not None:
+            name = part["name"][0]
+            short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+            largest.append(f"{short} has {format_ratio(part['share'][0])} {of}.")
     no_events = "Cannot judge the input pipeline: the file is a summary without events."
     return " ".join([no_events, *largest])
-
-
-def _cut(name: str) -> str:
-    """The beginning of a name that would fill the sentence."""
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _input_sentence(pipeline: InputPipelineResult) -> str:

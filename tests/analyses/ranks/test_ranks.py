@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analyses.builders import tables, trace
@@ -219,6 +219,7 @@ class TestArrivals:
         skew = collective_skew(trace(kernels=[], collectives=collectives), 0.1)
         assert (skew.collectives, skew.ambiguous) == (0, 1)
 
+    @settings(max_examples=20)
     @given(st.lists(st.integers(50, 150), min_size=2, max_size=5), st.integers(0, 50))
     def test_nobody_waits_longer_than_the_slowest_is_late(self, computes, ahead):
         found = result(job(computes, clocks=[rank * ahead for rank in range(len(computes))], steps=4))

@@ -114,20 +114,15 @@ class Capture(Analysis[CaptureFacts]):
             Fact("steps_source", "steps", SOURCE_WORDS[result.steps_source]),
             Fact("events", "events", result.events, "count"),
             Fact("device_events", "device events", result.device_events, "count"),
-            *_overhead(result),
         )
+        if result.overhead_ns is not None:
+            facts += (Fact("overhead_ns", "profiler overhead while recording", result.overhead_ns, "ns"),)
         return Section(self.slug, self.title, (Facts(facts),))
 
 
 def _overhead_of(overhead: pl.DataFrame, process_id: int) -> IntervalSet:
     """What the profiler took of a process; overhead without a process holds up all of them."""
     return intervals(overhead.filter(pl.col("process_id").eq_missing(process_id) | pl.col("process_id").is_null()))
-
-
-def _overhead(result: CaptureFacts) -> tuple[Fact, ...]:
-    """What the profiler took, where it was recorded."""
-    label = "profiler overhead while recording"
-    return () if result.overhead_ns is None else (Fact("overhead_ns", label, result.overhead_ns, "ns"),)
 
 
 def _ranks(result: CaptureFacts) -> tuple[Fact, ...]:

@@ -63,6 +63,7 @@ class RunAnalysis(Analysis[RunFacts]):
 
     def describe(self, result: RunFacts) -> Section:
         """Facts only."""
+        failed = [name for name in result.collectors if result.stated[f"collector.{name}.state"] == "failed"]
         facts = (
             Fact("name", "name", result.stated.get("run.name")),
             Fact("tags", "tags", ", ".join(f"{key}={value}" for key, value in result.under("tag.").items()) or None),
@@ -71,7 +72,7 @@ class RunAnalysis(Analysis[RunFacts]):
             Fact("machine", "machine", _machine(result)),
             Fact("gpus", "GPUs", _gpus(result)),
             Fact("recorded_by", "recorded by", ", ".join(_recorders(result)) or None),
-            Fact("without", "nothing from", ", ".join(_without(result)) or None),
+            Fact("without", "nothing from", ", ".join(failed) or None),
             Fact("stop_cost_ns", "stopping and saving took", result.stop_cost_ns, "ns"),
             Fact("duration_ns", "program ran", result.whole("run.duration_ns"), "ns"),
             Fact("exit_code", "exit code", result.whole("run.exit.code"), "id"),
@@ -122,8 +123,3 @@ def _recorders(run: RunFacts) -> list[str]:
         for name in run.collectors
         if run.stated[f"collector.{name}.state"] in _BUSY or run.whole(f"collector.{name}.arrived")
     ]
-
-
-def _without(run: RunFacts) -> list[str]:
-    """Collectors that failed; the notes say why."""
-    return [name for name in run.collectors if run.stated[f"collector.{name}.state"] == "failed"]

@@ -39,7 +39,8 @@ def dispatching(trace: TraceView, process_id: int) -> IntervalSet:
         return intervals(own)
     calls = trace.api_calls("launch", "async_copy", "blocking_copy").filter(pl.col("process_id") == process_id)
     launches = {thread: part["start_ns"].sort().to_numpy() for thread, part in parts_by(calls, "thread_id").items()}
-    own = _training_operations(trace).filter(pl.col("process_id") == process_id)
+    is_training = (pl.col("category") == "op") | _is_named(trace, "annotation", "python")
+    own = trace.host_ops(*_CATEGORIES).filter((pl.col("process_id") == process_id) & is_training)
     times = []
     for thread, part in parts_by(own, "thread_id").items():
         starts, ends = bounds(part)
@@ -47,12 +48,6 @@ def dispatching(trace: TraceView, process_id: int) -> IntervalSet:
         busy = np.searchsorted(moments, ends) > np.searchsorted(moments, starts)
         times.append(IntervalSet.of(starts[busy], ends[busy]))
     return IntervalSet.empty().union(*times)
-
-
-def _training_operations(trace: TraceView) -> pl.DataFrame:
-    """Operations of the framework, and what is named like a part of training: rows of :meth:`TraceView.host_ops`."""
-    named = _is_named(trace, "annotation", "python")
-    return trace.host_ops(*_CATEGORIES).filter((pl.col("category") == "op") | named)
 
 
 def _is_named(trace: TraceView, *categories: str) -> pl.Expr:

@@ -13,7 +13,7 @@ import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.derived.device_work import communication_names
-from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.input_fetches import input_ops, input_ranges
 from traceviz.analyses.derived.step_search import training_steps, training_thread
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView, once_per_trace
@@ -232,17 +232,13 @@ def step_classes(trace: TraceView) -> pl.DataFrame:
     The classes of a row add up to ``dur_ns``. Rows are in the order of the steps.
     """
     steps = training_steps(trace).steady.select("step", pl.col("process_id").alias("process"), "start_ns", "end_ns")
-    parts = [
-        _of_rank(part, host_classes(trace)[rank])
-        for (rank,), part in steps.partition_by("process", as_dict=True).items()
-    ]
+    parts = []
+    for (rank,), part in steps.partition_by("process", as_dict=True).items():
+        starts, ends = bounds(part)
+        sets = host_classes(trace)[rank].sets
+        parts.append(part.with_columns(pl.Series(key, owned.overlap(starts, ends)) for key, owned in sets.items()))
     frame = pl.concat(parts).sort("start_ns", "process")
     return frame.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns")).drop("start_ns", "end_ns")
-
-
-def _of_rank(steps: pl.DataFrame, classes: HostClasses) -> pl.DataFrame:
-    starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
-    return steps.with_columns(pl.Series(key, owned.overlap(starts, ends)) for key, owned in classes.sets.items())
 
 
 def measured(trace: TraceView) -> frozenset[str]:

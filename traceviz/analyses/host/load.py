@@ -136,7 +136,7 @@ def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, grow
     of_host = {item.metric.name: item for item in series if item.device_id is None}
     inside = {name: item.within(window) for name, item in of_host.items()}
     means = {name: float(values.mean()) for name, values in inside.items() if values.size}
-    cpu = inside.get(host_samples.PROGRAM_CPU)
+    cpu, threads = inside.get(host_samples.PROGRAM_CPU), of_host.get(host_samples.PROGRAM_THREADS)
     steps = _step_use(trace)
     gpus = [item.within(window) for item in series if item.metric.name == host_samples.GPU_UTILISATION]
     return HostLoad(
@@ -152,7 +152,7 @@ def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, grow
         machine_busy=_percent(means.get(host_samples.MACHINE_CPU)),
         read_rate=means.get(host_samples.PROGRAM_READ),
         throttled=_percent(means.get(host_samples.THROTTLED)),
-        threads_max=_highest(of_host.get(host_samples.PROGRAM_THREADS)),
+        threads_max=None if threads is None else round(float(threads.values.max())),
         gpu_share=_percent(max((float(values.mean()) for values in gpus if values.any()), default=None)),
         growth=_growth(of_host, window[0] if steady_time(trace) else None, steps, growth_share),
     )
@@ -180,10 +180,6 @@ def _training(memory: Series, first_step_ns: int | None) -> tuple[int, int]:
 
 def _percent(value: float | None) -> float | None:
     return None if value is None else value / 100
-
-
-def _highest(series: Series | None) -> int | None:
-    return None if series is None else round(float(series.values.max()))
 
 
 def _others(of_host: dict[str, Series], window: tuple[int, int]) -> float | None:

@@ -136,7 +136,9 @@ class HostResourcesAnalysis(Analysis[HostResources]):
             return self.skipped("no resources of the host were sampled")
         host = machine(trace)
         names, products, memory = device_names(trace), _devices(trace, "name"), _devices(trace, "memory_bytes")
-        begin, end = _window(series, trace.span_ns)
+        # Samples cover the whole run, of which profilers may have recorded only a part.
+        begin = min(0, *(int(item.times[0]) for item in series))
+        end = max(trace.span_ns, *(int(item.times[-1]) for item in series))
         moved = (replace(item, times=item.times - begin) for item in series)
         uses = tuple(_use(item, end - begin, self.slices, host, names, products, memory) for item in moved)
         return HostResources(
@@ -222,7 +224,8 @@ def _facts(result: HostResources) -> Iterator[Fact]:
     yield Fact("memory_bytes", "memory of the machine", host.memory_bytes, "bytes")
     yield Fact("threads_max", "threads, most", round(threads.highest) if threads else None, "count")
     yield Fact("processes_max", "processes, most", round(processes.highest) if processes else None, "count")
-    yield Fact("gpu_mean", f"utilisation, {gpu.device}" if gpu else "GPU utilisation", _ratio(gpu), "ratio")
+    gpu_label = f"utilisation, {gpu.device}" if gpu else "GPU utilisation"
+    yield Fact("gpu_mean", gpu_label, min(gpu.mean / 100, 1.0) if gpu else None, "ratio")
     yield Fact("samples", "samples", result.samples, "count")
     mean_ns, longest_ns = result.pauses or (None, None)
     yield Fact("sample_interval_ns", "program measured every, mean", mean_ns, "ns")
@@ -240,19 +243,10 @@ def _pauses(series: Sequence[Series]) -> tuple[int, int] | None:
     return round(pauses.mean()), int(pauses.max())
 
 
-def _ratio(use: MetricUse | None) -> float | None:
-    return None if use is None else min(use.mean / 100, 1.0)
-
-
 def _devices(trace: TraceView, column: str) -> dict[int, Any]:
     """Values of a column of the devices' table, by ``device_id``."""
     rows = trace.frame("devices", "device_id", column).drop_nulls()
     return dict(rows.iter_rows())
-
-
-def _window(series: Sequence[Series], span_ns: int) -> tuple[int, int]:
-    """The capture and all samples: these cover the whole run, of which profilers may have recorded only a part."""
-    return min(0, *(int(item.times[0]) for item in series)), max(span_ns, *(int(item.times[-1]) for item in series))
 
 
 def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)

@@ -247,11 +247,14 @@ class RanksAnalysis(Analysis[RanksResult]):
 
     def describe(self, result: RanksResult) -> Section:
         """How many ranks there are, one row per rank, and what could be compared."""
+        imbalance = result.imbalance
+        slowest = None if imbalance.share is None else 1 + imbalance.share
+        lost = imbalance.lost_ns if imbalance.steps.height else None
         facts = (
             Fact("count", "ranks captured", len(result.ranks), "count"),
             Fact("world_size", "ranks of the job", result.worlds[0] if len(result.worlds) == 1 else None, "count"),
-            Fact("slowest_factor", "slowest rank's step / median", _slowest_factor(result), "factor"),
-            Fact("lost_ns", "lost to unequal steps", _lost(result), "ns"),
+            Fact("slowest_factor", "slowest rank's step / median", slowest, "factor"),
+            Fact("lost_ns", "lost to unequal steps", lost, "ns"),
             Fact("collectives", "collectives compared", result.skew.collectives, "count"),
             Fact("wait_ns", "waiting in them, mean", result.wait_ns if result.compared else None, "ns"),
         )
@@ -269,6 +272,7 @@ def _rank_times(trace: TraceView, process: int, number: int, skew: Skew) -> Rank
     steps = training_steps(trace).steady.filter(pl.col("process_id") == process)
     durations = steps["end_ns"] - steps["start_ns"]
     arrivals = skew.arrivals.filter(pl.col("process_id") == process)
+    kernels = trace.frame("kernels", "process_id")
     calls = trace.frame("cuda_api", "start_ns", "dur_ns", "process_id").filter(pl.col("process_id") == process)
     return RankTimes(
         rank=number,
@@ -283,13 +287,9 @@ def _rank_times(trace: TraceView, process: int, number: int, skew: Skew) -> Rank
         arrivals=arrivals.height,
         median_skew_ns=_number(arrivals["skew_ns"].median()),
         last=int(arrivals["last"].sum()),
-        kernels=_kernels(trace, process) if "kernels" in trace.tables else None,
+        kernels=int((kernels["process_id"] == process).sum()) if "kernels" in trace.tables else None,
         api_ns=intervals(calls).intersect(judged).total if "cuda_api" in trace.tables else None,
     )
-
-
-def _kernels(trace: TraceView, process: int) -> int:
-    return int((trace.frame("kernels", "process_id")["process_id"] == process).sum())
 
 
 def _classes(trace: TraceView, process: int) -> dict[str, IntervalSet]:
@@ -339,14 +339,6 @@ def _excess(result: RanksResult, rank: RankTimes) -> tuple[str, int]:
     return key, round(excess[key])
 
 
-def _slowest_factor(result: RanksResult) -> float | None:
-    return None if result.imbalance.share is None else 1 + result.imbalance.share
-
-
-def _lost(result: RanksResult) -> int | None:
-    return result.imbalance.lost_ns if result.imbalance.steps.height else None
-
-
 # Grids
 
 
@@ -378,11 +370,8 @@ def _times_grid(result: RanksResult) -> Grid:
         )
         for rank, own, score in zip(result.ranks, result.own_ns, result.scores, strict=True)
     )
-    return Grid(columns, rows, f"Own time: per step, without {_without(result)}; shares of {result.judged_words}")
-
-
-def _without(result: RanksResult) -> str:
-    return "waiting in collectives" if result.compared else "exposed communication"
+    without = "waiting in collectives" if result.compared else "exposed communication"
+    return Grid(columns, rows, f"Own time: per step, without {without}; shares of {result.judged_words}")
 
 
 def _arrivals_grid(result: RanksResult) -> Grid:

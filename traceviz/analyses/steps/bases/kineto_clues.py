@@ -122,7 +122,8 @@ def gpu_figures(trace: TraceView, process: int, begin: int, end: int) -> list[Gp
     )
     if not kernels.height:
         return []
-    names, ordinals, window = device_names(trace), _ordinals(trace), IntervalSet.span(begin, end)
+    names, window = device_names(trace), IntervalSet.span(begin, end)
+    ordinals = dict(trace.frame("devices", "device_id", "ordinal").drop_nulls().iter_rows())
     on_tensor_cores = pl.col("name").is_in(_tensor_core_names(trace))
     return [
         GpuFigures(
@@ -161,11 +162,6 @@ def _linked(trace: TraceView, kernels: pl.DataFrame) -> pl.DataFrame:
     """Those of ``kernels`` that a recorded call of the runtime launched; the plugin ignores calls of the driver."""
     calls = trace.frame("cuda_api", "process_id", "correlation_id", "domain")
     return kernels.join(calls.filter(pl.col("domain") == "runtime"), on=["process_id", "correlation_id"], how="semi")
-
-
-def _ordinals(trace: TraceView) -> dict[int, int]:
-    devices = trace.frame("devices", "device_id", "ordinal").drop_nulls()
-    return dict(devices.iter_rows())
 
 
 def _tensor_core_names(trace: TraceView) -> list[str]:

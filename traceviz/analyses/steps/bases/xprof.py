@@ -186,7 +186,8 @@ def xprof_steps(trace: TraceView, rules: XprofRules) -> XprofSteps:
     if rules.drops_edges:
         frame = frame.filter(~_is_edge())
     named = _named(trace, frame, host_names=not has_device or rules.merges_host)
-    return XprofSteps(named, rules, has_device, _tf_data(trace), _has_unknown_markers(trace))
+    tf_data = bool(trace.host_names["name"].str.starts_with("Iterator::").any())
+    return XprofSteps(named, rules, has_device, tf_data, _has_unknown_markers(trace))
 
 
 def _cut_groups(trace: TraceView, events: pl.DataFrame) -> pl.DataFrame:
@@ -334,7 +335,3 @@ def _named(trace: TraceView, frame: pl.DataFrame, *, host_names: bool) -> pl.Dat
     names = declared.select("group_id", pl.col("name").cast(pl.String).alias("step")).unique("group_id", keep="first")
     named = frame.join(names, on="group_id", how="left", maintain_order="left")
     return named.with_columns(pl.col("step").fill_null(number))
-
-
-def _tf_data(trace: TraceView) -> bool:
-    return bool(trace.host_names["name"].str.starts_with("Iterator::").any())

@@ -10,8 +10,45 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
+
+
+def skip_pandas() -> None:
+    """Let pyarrow find out that it can do without pandas, now or once it is imported.
+
+    Nothing happens where pandas has been imported. For processes that are ours alone: in those of others,
+    ``pyarrow.array`` must recognise a ``Series``.
+    """
+    if "pandas" in sys.modules:
+        return
+    if "pyarrow" in sys.modules:
+        _convert_without_pandas(sys.modules["pyarrow"])
+    elif not any(isinstance(finder, _WatchForPyarrow) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _WatchForPyarrow())
+
+
+class _WatchForPyarrow(MetaPathFinder):
+    """Waits for the import of pyarrow, lets it happen, and has it convert something at once."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The specification of pyarrow, with something to do after its import; nothing for other modules.
+
+        Others only ask whether there is a pyarrow: the watch ends when it is imported.
+        """
+        if name != "pyarrow":
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_convert(module: ModuleType) -> None:
+                sys.meta_path.remove(self)
+                load(module)
+                _convert_without_pandas(module)
+
+            spec.loader.exec_module = load_and_convert  # type: ignore[method-assign]
+        return spec
 
 
 class _NoPandas(MetaPathFinder):
@@ -25,18 +62,10 @@ class _NoPandas(MetaPathFinder):
         return None
 
 
-def skip_pandas() -> None:
-    """Let pyarrow find out that it can do without pandas; nothing happens where pandas has been imported.
-
-    For processes that are ours alone: in those of others, ``pyarrow.array`` must recognise a ``Series``.
-    """
-    if "pandas" in sys.modules:
-        return
-    import pyarrow as pa  # noqa: PLC0415 (a command that reads no trace does without it)
-
+def _convert_without_pandas(pyarrow: ModuleType) -> None:
     finder = _NoPandas()
     sys.meta_path.insert(0, finder)
     try:
-        pa.array(())
+        pyarrow.array(())
     finally:
         sys.meta_path.remove(finder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from traceviz.errors import UsageError
@@ -37,3 +38,15 @@ def check_basis(name: str) -> None:
     """
     if name not in BASES:
         raise UsageError.unknown("basis", name, BASES)
+
+
+def is_pattern(text: str) -> bool:
+    """Whether ``text`` is a regular expression that both Python and polars accept, and not empty."""
+    import polars as pl  # noqa: PLC0415 (loaded only where somebody gives a pattern)
+
+    try:
+        re.compile(text)
+        pl.Series([""]).str.contains(text)
+    except (re.error, pl.exceptions.ComputeError):
+        return False
+    return bool(text)

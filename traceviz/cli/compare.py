@@ -122,7 +122,7 @@ def compare(
     reading: ReadingOptions,
     output: OutputOptions,
     page: PageOptions,
-    gates: Gates,
+    gates: Gates | None,
     sections: tuple[str, ...],
     require_verdict: bool,
 ) -> None:
@@ -192,7 +192,7 @@ def _matching(path: str) -> list[str]:
     return paths
 
 
-def _judged(comparison: Comparison, gates: Gates) -> tuple[Report, tuple[GateResult, ...]]:
+def _judged(comparison: Comparison, gates: Gates | None) -> tuple[Report, tuple[GateResult, ...]]:
     """The document with a section of its gates, and their results; they judge every side but the base."""
     from traceviz import api
 

@@ -2,7 +2,7 @@
 
 >>> @main.command()
 ... @gate_options(comparing=True)
-... def compare(..., gates: Gates) -> None: ...
+... def compare(..., gates: Gates | None) -> None: ...
 """
 
 from __future__ import annotations
@@ -79,16 +79,14 @@ def gates_asked(
     budget_file: Path | None = None,
     *,
     comparing: bool = False,
-) -> Gates:
-    """Gates from options, and from a file what the options say nothing of.
+) -> Gates | None:
+    """Gates from options, and from a file what the options say nothing of; ``None`` where none was asked for.
 
     Raises:
         UsageError: what was asked is no gate, or one of another command.
     """
     if not (budgets or fail_on or fail_on_regression or budget_file):
-        from traceviz.gates.gates import Gates
-
-        return Gates()
+        return None
     from traceviz.analyses.registry import check_sections
     from traceviz.gates.budgets import Budget, parse_share
     from traceviz.gates.file import gates_from_toml
@@ -115,7 +113,7 @@ def _text_of(path: Path) -> str:
         raise UsageError(f"{path} cannot be read.", f"{error}.") from None
 
 
-def check_format(name: str, gates: Gates) -> None:
+def check_format(name: str, gates: Gates | None) -> None:
     """Refuse a format that shows gates and nothing else where none was asked.
 
     Raises:
@@ -130,16 +128,18 @@ def check_format(name: str, gates: Gates) -> None:
         )
 
 
-def sections_needed(sections: Collection[str], gates: Gates) -> set[str] | None:
+def sections_needed(sections: Collection[str], gates: Gates | None) -> set[str] | None:
     """Sections to analyse, so that all gates can be judged; ``None`` for all."""
     from traceviz.analyses.registry import check_sections
 
     wanted = {name for name in sections if not (gates and name == GATES)}
     check_sections(wanted)  # a section that does not exist is an error, also where all are analysed
-    return None if not sections or gates.needs_all else {*wanted, *gates.sections}
+    if not sections or (gates and gates.needs_all):
+        return None
+    return {*wanted, *gates.sections} if gates else wanted
 
 
-def judged(found: Report, gates: Gates, sections: Collection[str] = ()) -> tuple[Report, tuple[GateResult, ...]]:
+def judged(found: Report, gates: Gates | None, sections: Collection[str] = ()) -> tuple[Report, tuple[GateResult, ...]]:
     """A report with a section of its gates, and what became of them.
 
     Args:

@@ -171,11 +171,10 @@ class PartOptions:
         Raises:
             UsageError: a pattern is not a regular expression, or there is no such basis.
         """
-        from traceviz.analyses.derived.steps import valid_pattern
-        from traceviz.analyses.options import AnalysisOptions, check_basis
+        from traceviz.analyses.options import AnalysisOptions, check_basis, is_pattern
 
         for option, pattern in (("--step-marker", self.step_marker), ("--input-range", self.input_range)):
-            if pattern is not None and not (pattern and valid_pattern(pattern)):
+            if pattern is not None and not is_pattern(pattern):
                 raise UsageError(f"{option} {pattern!r} is not a regular expression.")
         check_basis(basis)  # an unknown name is reported before the work, not after
         return AnalysisOptions(self.step_marker, self.input_range, basis)

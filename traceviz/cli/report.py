@@ -45,7 +45,7 @@ def report(
     part: PartOptions,
     output: OutputOptions,
     page: PageOptions,
-    gates: Gates,
+    gates: Gates | None,
     sections: tuple[str, ...],
     basis: str,
     require_verdict: bool,

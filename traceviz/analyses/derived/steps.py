@@ -8,7 +8,6 @@ the steps.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -287,13 +286,3 @@ def join_processes(source: StepSource, parts: list[ProcessSteps], at_least: int 
         pl.concat([part.frame for part in parts]).sort("process_id", "start_ns"),
         threads,
     )
-
-
-def valid_pattern(pattern: str) -> bool:
-    """Whether ``pattern`` is a regular expression that both Python and polars accept."""
-    try:
-        re.compile(pattern)
-        pl.Series([""]).str.contains(pattern)
-    except (re.error, pl.exceptions.ComputeError):
-        return False
-    return True

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.analyses.builders import tables
+from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.memory import MemoryAnalysis
 from traceviz.cutting import select
@@ -76,8 +77,8 @@ def test_an_empty_window_is_refused(window, why):
 
 def test_steps_that_a_window_may_have_cut_are_not_counted():
     whole = tables(nvtx=[(i * 100, 100, f"step {i}") for i in range(10)])
-    assert TraceView(select(whole, Selection(150, 850))).steps.frame["step"].to_list() == [2, 3, 4, 5, 6, 7]
-    assert TraceView(whole).steps.frame.height == 10
+    assert training_steps(TraceView(select(whole, Selection(150, 850)))).frame["step"].to_list() == [2, 3, 4, 5, 6, 7]
+    assert training_steps(TraceView(whole)).frame.height == 10
 
 
 def test_a_rank_keeps_only_its_own_process():

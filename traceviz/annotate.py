@@ -7,13 +7,13 @@
 ...             ready = prepare(batch)
 ...         train(ready)
 
-A range goes to NVTX where a tool takes it, and to the profilers of TensorFlow, JAX and PyTorch, of those that the
-program has imported and whose profiler is recording. While nothing records, a range costs about one microsecond.
+A range goes to NVTX where a tool takes it, and to the profilers of TensorFlow, JAX and PyTorch that the program has
+imported and that are recording. While nothing records, a range costs about one microsecond.
 Ranges are for code that runs in Python: within a function that is traced or compiled (``tf.function``, ``jax.jit``,
 ``torch.compile``) they would show the tracing.
 
-A range begins and ends on one thread, and the innermost ends first, as ``with`` has it. Around an ``await`` or a
-``yield`` that lets others begin ranges on the thread meanwhile, profilers would take theirs for parts of it.
+A range begins and ends on one thread, and the innermost ends first, as with ``with``. Around an ``await`` or a
+``yield``, other code may begin ranges on the thread meanwhile, and profilers would take these for parts of it.
 
 Standard library only: a training program can afford to import this.
 """
@@ -37,11 +37,11 @@ STEP = "step"
 """Name of a step for profilers that keep its number apart."""
 
 _CLIENTS = ("traceviz_inject.nvtx_client", "traceviz.collectors.inject.traceviz_inject.nvtx_client")
-"""Our NVTX client: as ``traceviz collect`` gave it to this program, or as installed."""
+"""Our NVTX client: the copy that ``traceviz collect`` gave this program, or the installed one."""
 
 _INJECTION = "NVTX_INJECTION64_PATH" if sys.maxsize > 1 << 32 else "NVTX_INJECTION32_PATH"
 _HAS_TOOL = _INJECTION in os.environ
-"""Whether a tool may take NVTX ranges. It is there before the program starts, and asking each time would be dear."""
+"""Whether a tool may take NVTX ranges. It is set before the program starts, and a look-up per range would be slow."""
 
 _CLOCK = "traceviz_inject.steps"
 """The module that counts steps in a program run by ``traceviz collect``."""
@@ -54,23 +54,23 @@ Mark = AbstractContextManager[Any]
 def record(name: str) -> Range:
     """A range called ``name``, as a context manager or a decorator.
 
-    Names that tell what a range is, such as ``data loading``, ``forward``, ``backward``, ``optimizer``, are understood
-    by the report; do not put numbers into them, which would make every range another one.
+    The report understands names such as ``data loading``, ``forward``, ``backward``, ``optimizer``. Do not put numbers
+    into names: every range would count as a different one.
     """
     return Range(name)
 
 
 def step_range(number: int) -> Range:
-    """The training step ``number``: a range that the report divides, and averages over.
+    """The training step ``number``: a range that the report breaks down and averages over.
 
-    It may lie around the taking of the batch, which then counts as part of the step. Where a ``torch.profiler`` with a
+    It may enclose the fetch of the batch, which then counts as part of the step. Where a ``torch.profiler`` with a
     schedule records, leave the steps to its own ``step()``.
     """
     return Range(STEP, number)
 
 
 def step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Make every call of ``function`` one training step, counted from 0. Of an ``async`` one, a step ends as it does.
+    """Make every call of ``function`` one training step, counted from 0; that of an ``async`` one ends when it does.
 
     Raises:
         TypeError: ``function`` is a generator, whose call does no work.
@@ -80,11 +80,11 @@ def step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
 
 _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
-"""Flags of code, as ``inspect.CO_*`` has them: that module takes longer to import than all of this one."""
+"""Flags of code, the same as ``inspect.CO_*``: importing that module takes longer than importing this one."""
 
 
 def _within(make: Callable[[], Range], function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """``function``, each call of which lies in a range of its own.
+    """``function`` with a range of its own around each call.
 
     Raises:
         TypeError: ``function`` is a generator.
@@ -116,7 +116,7 @@ def _within(make: Callable[[], Range], function: Callable[Arguments, Result]) ->
 
 
 class Range:
-    """A range in the traces of all who record. As a context manager it is used once; as a decorator, by every call."""
+    """A range in every trace being recorded. A context manager is used once; a decorator, by every call."""
 
     __slots__ = ("_marks", "_name", "_number")
 
@@ -126,7 +126,7 @@ class Range:
         self._marks: tuple[Mark, ...] = ()
 
     def __call__(self, function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-        """``function``, each call of which lies in a range of its own, be it from within another.
+        """``function`` with a range of its own around each call, also around recursive ones.
 
         Raises:
             TypeError: ``function`` is a generator, whose call does no work.
@@ -134,13 +134,15 @@ class Range:
         return _within(lambda: Range(self._name, self._number), function)
 
     def __enter__(self) -> Self:
-        if _HAS_TOOL or not _MAKERS.keys().isdisjoint(sys.modules.keys()):  # of a dict, it would try each module
+        if _HAS_TOOL or not _FACTORIES.keys().isdisjoint(
+            sys.modules.keys()
+        ):  # with a dict it would look at each module
             self._begin()
         return self
 
     def _begin(self) -> None:
         try:
-            for make in _makers():
+            for make in _factories():
                 mark = make(self._name, self._number)
                 if mark is not None:
                     mark.__enter__()
@@ -158,20 +160,18 @@ class Range:
                 mark.__exit__(kind, raised, trace)
 
 
-Maker = Callable[[str, int | None], Mark | None]
+MarkFactory = Callable[[str, int | None], Mark | None]
 
 
-def _makers() -> list[Maker]:
-    """What makes marks for the frameworks that are loaded; NVTX last, because the others may move the step clock."""
-    makers = [make for module, make in _MAKERS.items() if module in sys.modules]
-    if _HAS_TOOL:
-        makers.append(_nvtx)
-    return makers
+def _factories() -> list[MarkFactory]:
+    """Factories of marks for the frameworks that are loaded; NVTX last, because others may move the step clock."""
+    factories = [make for module, make in _FACTORIES.items() if module in sys.modules]
+    return [*factories, _nvtx] if _HAS_TOOL else factories
 
 
 def _tensorflow(name: str, number: int | None) -> Mark | None:
     trace: Any = sys.modules["tensorflow.python.profiler.trace"]
-    if not (_moves_the_clock(number) or _says_yes(trace, "enabled")):
+    if not (_moves_the_clock(number) or _answers_yes(trace, "enabled")):
         return None
     # `_r` marks the root of a step.
     made: Mark = trace.Trace(name) if number is None else trace.Trace(name, step_num=number, _r=1)
@@ -180,7 +180,7 @@ def _tensorflow(name: str, number: int | None) -> Mark | None:
 
 def _jax(name: str, number: int | None) -> Mark | None:
     profiler: Any = sys.modules["jax._src.profiler"]
-    if not (_moves_the_clock(number) or _says_yes(getattr(profiler, "TraceAnnotation", None), "is_enabled")):
+    if not (_moves_the_clock(number) or _answers_yes(getattr(profiler, "TraceAnnotation", None), "is_enabled")):
         return None
     made: Mark = (
         profiler.TraceAnnotation(name) if number is None else profiler.StepTraceAnnotation(name, step_num=number)
@@ -199,21 +199,21 @@ def _torch(name: str, number: int | None) -> Mark | None:
     return None if _CLOCK in sys.modules else profiler.record_function(f"ProfilerStep#{number}")
 
 
-_MAKERS: dict[str, Maker] = {
+_FACTORIES: dict[str, MarkFactory] = {
     "jax._src.profiler": _jax,
     "tensorflow.python.profiler.trace": _tensorflow,
     "torch.autograd.profiler": _torch,
 }
-"""By the module that holds a framework's annotations, which is there once the framework was imported."""
+"""By the module with a framework's annotations, which is loaded once the framework was imported."""
 
 
 def _moves_the_clock(number: int | None) -> bool:
-    """Whether the mark of a step is wanted before anything records: recording begins at a step."""
+    """Whether a step must be marked before anything records: recording begins at a step."""
     return number is not None and _CLOCK in sys.modules
 
 
-def _says_yes(owner: Any, question: str) -> bool:
-    """What a profiler answers; one that cannot be asked is taken to record."""
+def _answers_yes(owner: Any, question: str) -> bool:
+    """The answer of a profiler; without an answer it counts as recording."""
     ask = getattr(owner, question, None)
     return bool(ask()) if ask is not None else True
 
@@ -262,8 +262,8 @@ def _domain() -> Any:
 def _client() -> Any:
     for name in _CLIENTS:
         try:
-            found: ModuleType = import_module(name)
+            module: ModuleType = import_module(name)
         except ImportError:
             continue
-        return found
+        return module
     return None

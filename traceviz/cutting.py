@@ -11,14 +11,14 @@ from traceviz.selection import Selection
 from traceviz.tables import WINDOW_NOTE, TraceTables
 
 _ON_DEVICES = (*schema.DEVICE_WORK, "device_ops", "memory_events")
-"""Tables that tell which process used which device."""
+"""Tables that show which process used which device."""
 
 
 def select(tables: TraceTables, selection: Selection) -> TraceTables:
     """The selected part of a trace.
 
-    Events that reach over an edge of the window are cut there, so that times add up to the window; the clock is
-    shifted so that the window begins at 0.
+    Events that reach over an edge of the window are cut there, so that times add up to the window. The clock is shifted
+    so that the window begins at 0.
 
     Raises:
         UsageError: the window is empty, or the trace has no such device or rank.
@@ -56,23 +56,23 @@ def _window(tables: TraceTables, selection: Selection) -> tuple[int, int]:
 
 def _device_ids(tables: TraceTables, ordinal: int) -> list[int]:
     devices = tables.arrow("devices").to_pylist()
-    found = [d["device_id"] for d in devices if d["ordinal"] == ordinal]
-    if not found:
+    ids = [d["device_id"] for d in devices if d["ordinal"] == ordinal]
+    if not ids:
         raise UsageError.unknown("device", str(ordinal), (str(d["ordinal"]) for d in devices))
-    return found
+    return ids
 
 
 def _process_ids(tables: TraceTables, rank: int) -> list[int]:
     processes = tables.arrow("processes").to_pylist()
     key = "rank" if any(p["rank"] is not None for p in processes) else "process_id"
-    found = [p["process_id"] for p in processes if p[key] == rank]
-    if not found:
+    ids = [p["process_id"] for p in processes if p[key] == rank]
+    if not ids:
         raise UsageError.unknown("rank", str(rank), (str(p[key]) for p in processes))
-    return found
+    return ids
 
 
 def _devices_left(tables: TraceTables, devices: list[int] | None, processes: list[int] | None) -> pa.Table:
-    """The devices that are part of the selection: not those where only processes that are left out did any work."""
+    """The devices of the selection, without those where only processes that are left out did any work."""
     frame = tables.scan("devices")
     if devices is not None:
         frame = frame.filter(pl.col("device_id").is_in(devices))
@@ -91,10 +91,10 @@ def _keep(
     columns = {column.name for column in schema.table(name).columns}
     frame = tables.scan(name)
     if devices is not None and "device_id" in columns:
-        # What belongs to no device, such as a step that the host marked, is about all of them.
+        # Rows without a device, such as steps that the host marked, concern all devices.
         frame = frame.filter(pl.col("device_id").is_in(devices) | pl.col("device_id").is_null())
     if processes is not None and "process_id" in columns:
-        # What is said of no process, such as a setting of the capture, is about all of them.
+        # Rows without a process, such as settings of the capture, concern all processes.
         of_all = pl.col("process_id").is_null() & pl.lit("start_ns" not in columns)
         frame = frame.filter(pl.col("process_id").is_in(processes) | of_all)
     if "dur_ns" in columns:
@@ -110,7 +110,7 @@ def _keep(
 
 
 def _noted(tables: TraceTables, selection: Selection) -> pa.Table:
-    """The notes, with one for what was left out; the time window has a code of its own, which analyses look for."""
+    """The notes, and one on what was left out; the note of a time window has its own code, which analyses look for."""
     edges = {"from": selection.start_ns, "to": selection.end_ns}
     window = [f"{word} {time / 1e9:g} s" for word, time in edges.items() if time is not None]
     owners = {"device": selection.device, "rank": selection.rank}

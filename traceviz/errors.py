@@ -1,7 +1,7 @@
 """Every error that reaches a person: what happened, why, and what to do next.
 
-An error carries its three sentences apart, so that the terminal, a notebook and a log can lay them out
-as they like, and the exit code of the command line that it stands for (see ``docs/commands.md``).
+An error carries its three sentences separately, so that a terminal, a notebook and a log can lay them out as they like,
+and the exit code that the command line ends with (see ``docs/commands.md``).
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ class TracevizError(Exception):
 
 
 class UsageError(TracevizError):
-    """The request itself cannot be met: an unknown name, options that contradict each other."""
+    """The request itself is wrong: an unknown name, options that contradict each other."""
 
     exit_code: ClassVar[int] = 2
 
     @classmethod
     def unknown(cls, kind: str, name: str, known: Iterable[str]) -> UsageError:
-        """Name something that does not exist, what does, and what may be meant."""
+        """There is no ``kind`` of this ``name``; the error lists those that exist and suggests the nearest."""
         names = sorted(known)
         near = get_close_matches(name, names, 1)
-        meant = f"Did you mean {near[0]!r}?" if near else ""
-        between = "; " if any("," in one for one in names) else ", "
-        return cls(f"There is no {kind} {name!r}.", meant, f"Known: {between.join(names)}.")
+        suggestion = f"Did you mean {near[0]!r}?" if near else ""
+        separator = "; " if any("," in known_name for known_name in names) else ", "
+        return cls(f"There is no {kind} {name!r}.", suggestion, f"Known: {separator.join(names)}.")
 
 
 class OutputExistsError(UsageError):
@@ -58,11 +58,11 @@ class OutputExistsError(UsageError):
 
 
 class OutputError(TracevizError):
-    """The output cannot be written where it was asked for."""
+    """The output cannot be written to the given place."""
 
 
 class WorkerError(TracevizError):
-    """Processes or a cluster that were to do the work cannot be had."""
+    """The processes or the cluster that should do the work are not available."""
 
 
 class CommandNotFoundError(TracevizError):
@@ -90,11 +90,11 @@ class DamagedTraceError(TracevizError):
 
 
 class MissingTableError(TracevizError, AttributeError):
-    """A table was asked for that this trace does not contain."""
+    """The trace does not contain the requested table."""
 
     @classmethod
     def named(cls, table: str, present: Iterable[str]) -> MissingTableError:
-        """Say which table is missing and which are there."""
+        """``table`` is missing; the error lists the tables that are ``present``."""
         return cls(
             f"The trace has no table {table!r}.",
             "The capture did not record it (which is not the same as recording none).",
@@ -113,6 +113,6 @@ class NoVerdictError(TracevizError):
 
 
 class GateFailedError(TracevizError):
-    """A condition that the run had to meet is not met."""
+    """The run fails a condition that it had to meet."""
 
     exit_code: ClassVar[int] = 1

@@ -18,8 +18,8 @@ def new_folder(folder: Path, *, force: bool, replaceable: Callable[[Path], bool]
 
     Args:
         folder: The folder to create.
-        force: Replace an existing folder, provided that ``replaceable`` agrees: nobody's documents are deleted.
-        replaceable: Whether an existing folder is one that this program made.
+        force: Replace an existing folder if it is ``replaceable``: no documents of the user are deleted.
+        replaceable: Whether an existing folder was made by traceviz.
 
     Raises:
         OutputExistsError: ``folder`` exists and may not be replaced.
@@ -43,7 +43,7 @@ def new_folder(folder: Path, *, force: bool, replaceable: Callable[[Path], bool]
 
 
 def check_folder_free(folder: Path, *, force: bool, replaceable: Callable[[Path], bool]) -> None:
-    """Raise :class:`OutputExistsError` now rather than after minutes of work."""
+    """Raise :class:`OutputExistsError` at once rather than after minutes of work."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if not force:
@@ -77,11 +77,11 @@ def new_file(path: Path, *, force: bool) -> Iterator[Path]:
 
 
 def check_file_free(path: Path, *, force: bool) -> None:
-    """Raise now rather than after minutes of work.
+    """Raise at once rather than after minutes of work.
 
     Raises:
         OutputExistsError: ``path`` exists, and ``force`` is false or it is no regular file.
-        OutputError: there is no such folder to put it into.
+        OutputError: its folder does not exist.
     """
     if path.exists() and not path.is_file():
         raise OutputExistsError(f"{path} is not a regular file.", "It is not replaced, even with --force.")
@@ -92,13 +92,13 @@ def check_file_free(path: Path, *, force: bool) -> None:
 
 
 def check_not_source(source: Path, output: Path) -> None:
-    """Raise :class:`UsageError` where the output would replace what is being read."""
+    """Raise :class:`UsageError` where the output would replace its own source."""
     if source.exists() and output.exists() and source.samefile(output):
         raise UsageError(f"{output} is the trace itself.", "The source is never changed.", "Give another -o.")
 
 
 def _umask() -> int:
-    """The permissions that this process takes away from new files (they can only be asked for by setting them)."""
+    """The permissions that new files of this process lack; they can only be read by setting them."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
@@ -106,6 +106,7 @@ def _umask() -> int:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
+    """Turn errors of the operating system into :class:`OutputError`."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The report document: what the analyses say, before anybody decides how it looks.
+"""The report document: the results of the analyses, independent of how they are shown.
 
 A :class:`Report` is one frozen value. Analyses fill sections with blocks (:class:`Facts`, :class:`Grid`,
 :class:`Bars`, :class:`Timeline`, :class:`Series`, :class:`Prose`) and rules add findings; a renderer turns it into
@@ -16,18 +16,18 @@ from traceviz.units import Unit, Value
 
 SCHEMA = "traceviz.report/1"
 COMPARISON = "traceviz.comparison/1"
-"""Schema of what :mod:`traceviz.compare` says of several reports: the same document, of other sections."""
+"""Schema of a comparison of several reports by :mod:`traceviz.compare`: the same document with other sections."""
 LISTING = "traceviz.listing/1"
 """Schema of a list of traces of an archive."""
 POPULATION = "traceviz.population/1"
-"""Schema of what an archive says of all its traces."""
+"""Schema of a report on all traces of an archive."""
 TREND = "traceviz.trend/1"
-"""Schema of how a figure went over many traces."""
+"""Schema of the course of a figure over many traces."""
 
 BY_STEP, EVERY_STEP, IN_STEPS, BY_SHAPE = "By step", "Every step", "In steady steps", "By launch shape"
-"""Titles of the grids for machines from which comparisons are made, also of reports that were saved."""
+"""Titles of the grids for machines that comparisons, also of saved reports, are made from."""
 TAG = "tag."
-"""Begin of the keys of facts that are tags of a run."""
+"""Prefix of the keys of facts that are tags of a run."""
 
 Audience = Literal["all", "machine"]
 """Who a block is for: everybody, or only programs that read the JSON report."""
@@ -97,14 +97,14 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table: ``rows`` are in the order of ``columns`` and complete; how many are shown is the renderer's choice.
+    """A table: ``rows`` are complete, their values in the order of ``columns``; renderers choose how many to show.
 
     Args:
-        title: What one row is; may be empty where the section's title says it.
+        title: The meaning of a row; may be empty where the section's title tells it.
         fold_below: Pictures may fold trailing rows whose bar column is below this ratio into "other".
         audience: ``"machine"`` keeps the grid out of renderings for people (it is too long, and another grid of the
             section says it better); the JSON report has it.
-        complete: Every row is shown, however many they are.
+        complete: Every row is shown, however many there are.
     """
 
     columns: tuple[Column, ...]
@@ -169,14 +169,14 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A sentence or a few, for people."""
+    """A few sentences for people."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of a :class:`Series`: what it is called, and its value; ``None`` where nothing was measured."""
+    """One point of a :class:`Series`: its name and its value, ``None`` where nothing was measured."""
 
     label: str
     value: float | None
@@ -184,7 +184,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What a series is about from the point at ``start`` on, until the next level begins."""
+    """The typical value of a series from the point at ``start`` on, until the next level begins."""
 
     start: int
     value: float
@@ -195,8 +195,8 @@ class Series:
     """A figure from point to point, in base ``unit``, and the levels between which it changed.
 
     Args:
-        points: In the order of time, or of whatever the labels are.
-        levels: In order; where the second and each later one starts, the figure changed.
+        points: In the order of time, or of their labels.
+        levels: In order; the figure changed where the second and each later level starts.
         audience: See :class:`Grid`.
     """
 
@@ -217,7 +217,7 @@ Block = Facts | Grid | Bars | Timeline | Series | Prose
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What one analysis has to say. ``slug`` is stable; ``order`` of sections is that of the registry."""
+    """The result of one analysis. ``slug`` is stable; sections are in the order of the registry."""
 
     slug: str
     title: str
@@ -234,7 +234,7 @@ class Finding:
         severity: From the share of the run that is at stake.
         message: One sentence with the figures that matter.
         evidence: The facts behind the message, with units.
-        advice: What to do, most promising first.
+        advice: Things to do, the most promising first.
         cost_ns: Time at stake: an upper bound of what the change can save in this capture.
         share: ``cost_ns`` as a share of the time that ``share_of`` names.
     """
@@ -257,7 +257,7 @@ class Skipped:
     Args:
         slug: Of the analysis.
         reason: Why it could not run.
-        tables: Tables that it needs and the capture does not have; empty where the reason is another.
+        tables: Tables that it needs and the capture does not have; empty where there is another reason.
     """
 
     slug: str
@@ -267,7 +267,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that the reader of the trace dropped, repaired or could not see."""
+    """Something that the reader dropped, repaired or could not see in the trace."""
 
     code: str
     severity: Severity
@@ -285,7 +285,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that traceviz says of one trace."""
+    """The whole report on one trace."""
 
     run: tuple[Fact, ...]
     verdict: Verdict

@@ -1,7 +1,7 @@
-"""Making tables of what a run recorded: ``python -m traceviz.run_tables RUN``, a process of its own.
+"""Making the tables of a run from its recordings: ``python -m traceviz.run_tables RUN``, a process of its own.
 
-Reading a large trace takes memory and may fail; neither must cost the run its exit code or its manifest, and while
-the program runs, none of the libraries that reading takes is loaded beside it.
+Reading a large trace takes memory and may fail; neither must cost the run its exit code or its manifest. And while the
+program runs, no library for reading traces is loaded beside it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from traceviz.parsers.run.layout import TABLES
 from traceviz.report import Report
 from traceviz.tables import load, read_manifest, write_tables
 from traceviz.trace_folder import is_trace_folder
+from traceviz.without_pandas import skip_pandas
 
 _FINDINGS = 3
-"""The first lines of a report name so many of its findings."""
+"""Number of findings in the first lines of a report."""
 
 
 def write_run_tables(folder: Path, *, keep_private: bool = False) -> dict[str, int]:
@@ -46,19 +47,20 @@ def write_run_tables(folder: Path, *, keep_private: bool = False) -> dict[str, i
 
 
 def first_lines(report: Report) -> Iterator[str]:
-    """The verdict, and the findings with most time at stake."""
+    """The verdict, and the findings with the most time at stake."""
     yield report.verdict.sentence
     for finding in report.findings[:_FINDINGS]:
         yield f"{finding.code} {finding.message}"
 
 
 def main(arguments: list[str]) -> int:
-    """Write the tables of a run, and print what came of it as lines of JSON.
+    """Write the tables of a run, and print the outcome as lines of JSON.
 
-    They are ``tables``, then ``lines`` with ``judged``, whether the report has a verdict; or ``error``.
+    The lines hold ``tables``, then ``lines`` with ``judged`` (whether the report has a verdict); or ``error``.
 
-    Arguments are the run folder, then ``--keep-private`` and ``--verdict`` where wanted.
+    Arguments are the run folder, then optionally ``--keep-private`` and ``--verdict``.
     """
+    skip_pandas()
     folder = Path(arguments[0])
     try:
         _answer(tables=write_run_tables(folder, keep_private="--keep-private" in arguments))
@@ -71,8 +73,8 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _answer(**found: object) -> None:
-    print(json.dumps(found), flush=True)  # noqa: T201 (the process that asked reads it)
+def _answer(**values: object) -> None:
+    print(json.dumps(values), flush=True)  # noqa: T201 (`traceviz collect` reads it)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to keep of a trace.
+    """The part of a trace to keep.
 
     Args:
         start_ns: Begin of the window on the trace's clock; ``None`` for the first event.
         end_ns: End of the window; ``None`` for the end of the capture.
-        device: Ordinal of the device whose work is kept; calls that launched nothing on it stay, as does what belongs
-            to no device.
-        rank: Rank, else number of the process (in order of pid), whose events are kept.
+        device: Ordinal of the device whose work is kept. All calls stay, and rows that belong to no device.
+        rank: Rank whose events are kept; in a trace without ranks, number of the process in order of pid.
     """
 
     start_ns: int | None = None

@@ -1,8 +1,8 @@
-"""A trace in memory or on disk: the tables of :mod:`traceviz.schema`, validated at one door.
+"""A trace in memory or on disk: the tables of :mod:`traceviz.schema`, validated in one place.
 
-``TraceTables(...)`` checks every table against its declaration; what passes is trusted from there on. Tables are
-Arrow in memory or Parquet files that are scanned lazily, and who asks for a polars ``LazyFrame`` never needs to know
-which. On disk a trace is a folder: one Parquet file per table and ``manifest.json``.
+``TraceTables(...)`` checks every table against its declaration; later code trusts them. Tables are Arrow in memory or
+Parquet files that are scanned lazily; a polars ``LazyFrame`` hides which. On disk a trace is a folder: one Parquet file
+per table and ``manifest.json``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WINDOW_NOTE = "window"
-"""Code of the note by which a trace says that it is a time window of another."""
+"""Code of the note in a trace that is a time window of another trace."""
 ANNOTATED_STEPS_NOTE = "steps-from-annotations"
-"""Code of the note by which a trace says that its groups begin with annotations that its producer ignores."""
+"""Code of the note in a trace whose groups begin with annotations that its producer ignores."""
 ROW_GROUP = 1 << 18
 """Rows of one row group of a Parquet file."""
 
@@ -90,7 +90,7 @@ class TraceTables:
         source = self._source(name)
         if isinstance(source, Path):
             return _with_added_columns(name, source)
-        if name not in self._frames:  # dictionaries are recoded on the way to polars: once is enough
+        if name not in self._frames:  # polars recodes dictionaries, which takes long: once is enough
             frame = pl.from_arrow(source)
             assert isinstance(frame, pl.DataFrame)
             self._frames[name] = frame
@@ -105,7 +105,7 @@ class TraceTables:
         source = self._source(name)
         if not isinstance(source, Path):
             return source
-        with pq.ParquetFile(source) as file:  # `read_table` looks for a data set around it: of small files, most of it
+        with pq.ParquetFile(source) as file:  # `read_table` looks for a data set around it, which takes longer
             return conform(name, file.read())
 
     def rows(self, name: str) -> int:
@@ -140,7 +140,7 @@ class TraceTables:
 
 
 def _with_added_columns(name: str, path: Path) -> pl.LazyFrame:
-    """The Parquet file with the declared nullable columns that it lacks, as nulls (see ``schema.SCHEMA_VERSION``)."""
+    """The Parquet file; declared nullable columns that it lacks are nulls (see ``schema.SCHEMA_VERSION``)."""
     frame = pl.scan_parquet(path, glob=False)  # folders may be called "run[1]"
     declared = schema.table(name).arrow.names
     present = set(pq.read_schema(path).names)
@@ -172,7 +172,7 @@ def conform(name: str, table: pa.Table) -> pa.Table:
 
 
 def _typed(name: str, table: pa.Table) -> pa.Table:
-    """``table`` with the declared columns and types, in the order in which its rows are."""
+    """``table`` with the declared columns and types; its rows keep their order."""
     declared = schema.table(name)
     if not table.schema.equals(declared.arrow):
         missing = _missing(name, table.column_names)
@@ -209,11 +209,11 @@ def _cast(name: str, values: pa.ChunkedArray[Any], column: schema.Column) -> pa.
 
 
 def _order(table: pa.Table) -> pa.Array[Any] | None:
-    """Positions of the rows in order of ``start_ns``, equal ones as they come; ``None`` where they are in order."""
+    """Positions of the rows in order of ``start_ns``, stable; ``None`` where they are in order already."""
     if "start_ns" not in table.column_names:
         return None
     starts = table.column("start_ns").to_numpy()
-    # Profilers write in order but for a few: a merge sort, which finds what is sorted already, takes one pass.
+    # Profilers write nearly in order: a merge sort finds the sorted runs and takes one pass.
     return None if np.all(starts[1:] >= starts[:-1]) else pa.array(np.argsort(starts, kind="stable"))
 
 
@@ -241,8 +241,8 @@ def save(
 def write_tables(target: Path, tables: Iterable[tuple[str, pa.Table]], provenance: Mapping[str, Any]) -> None:
     """Write tables one after the other into the existing folder ``target``, and its manifest last.
 
-    Tables need not be sorted, and each is let go of before the next is taken: peak memory is that of the largest
-    table and one row group.
+    Tables need not be sorted. Each is released before the next is taken: peak memory is that of the largest table and
+    one row group.
 
     Raises:
         SchemaError, UsageError: as :func:`conform`.
@@ -259,8 +259,8 @@ def write_tables(target: Path, tables: Iterable[tuple[str, pa.Table]], provenanc
 def _write(path: Path, table: pa.Table) -> None:
     """One Parquet file, sorted by ``start_ns`` one row group at a time.
 
-    Differences between neighbouring integers are small, above all those of times: they are stored instead of the
-    values, which makes files smaller and faster to write and to read than dictionaries of numbers do.
+    Integers are stored as differences between neighbours, which are small, above all those of times: files are smaller,
+    and faster to write and to read, than with dictionaries of numbers.
     """
     names = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
     integers = [field.name for field in table.schema if pa.types.is_int64(field.type)]
@@ -276,12 +276,12 @@ def _write(path: Path, table: pa.Table) -> None:
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
     ) as writer:
         for begin in range(0, max(table.num_rows, 1), ROW_GROUP):
-            rows = table.slice(begin, ROW_GROUP) if order is None else _taken(table, order[begin : begin + ROW_GROUP])
+            rows = table.slice(begin, ROW_GROUP) if order is None else _take(table, order[begin : begin + ROW_GROUP])
             writer.write_table(rows, ROW_GROUP)
 
 
-def _taken(table: pa.Table, positions: pa.Array[Any]) -> pa.Table:
-    """Rows at ``positions``, which in nearly sorted tables are neighbours: only the stretch between them is copied."""
+def _take(table: pa.Table, positions: pa.Array[Any]) -> pa.Table:
+    """Rows at ``positions``. In nearly sorted tables these are neighbours: only the stretch between them is copied."""
     bounds = pc.min_max(positions)
     first, last = bounds["min"].as_py(), bounds["max"].as_py()
     stretch = table.slice(first, last - first + 1)
@@ -335,11 +335,11 @@ def _check_file(path: Path, name: str, count: int) -> None:
     again = "Convert the source again: traceviz convert TRACE -o DIR."
     try:
         with pq.ParquetFile(path) as file:
-            metadata, found = file.metadata, set(file.schema_arrow.names)
+            metadata, present = file.metadata, set(file.schema_arrow.names)
     except (OSError, pa.ArrowInvalid) as error:
         raise DamagedTraceError(f"{path} cannot be read.", str(error), again) from error
     if metadata.num_rows != count:
         raise DamagedTraceError(f"{path} holds {metadata.num_rows} rows; the manifest says {count}.", fix=again)
-    missing = _missing(name, found)
+    missing = _missing(name, present)
     if missing:
         raise DamagedTraceError(f"{path} lacks the columns {', '.join(missing)}.", fix=again)

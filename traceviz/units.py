@@ -27,7 +27,7 @@ MINUS = "\N{MINUS SIGN}"
 
 _LONG_TIME_STEPS = ((3_600_000_000_000, "h"), (60_000_000_000, "min"))
 _LONG_TIME = 999_500_000_000
-"""From here on, 1,000 s, times are told in minutes and hours: what many runs took together."""
+"""Times of 1,000 s and more are given in minutes and hours: many runs together take that long."""
 _TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 _SIZE_STEPS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
 
@@ -93,12 +93,12 @@ def format_number(value: float) -> str:
 
 def format_signal(number: int) -> str:
     """A signal for people: ``signal 9 (SIGKILL)``; without a name where this system has none for it."""
-    name = next((one.name for one in signal.Signals if one.value == number), None)
+    name = next((known.name for known in signal.Signals if known.value == number), None)
     return f"signal {number}" + (f" ({name})" if name else "")
 
 
 def counted(count: int, noun: str) -> str:
-    """A number of things: ``1 steady step``, ``57 steady steps``."""
+    """A count with its noun: ``1 steady step``, ``57 steady steps``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -126,7 +126,7 @@ def _in_step(value: float, step: tuple[int, str]) -> str:
 
 
 def _with_minus(text: str) -> str:
-    """The sign of typography, which is as wide as a plus: a hyphen stands for what was not measured."""
+    """``text`` with a typographic minus, which is as wide as a plus; a hyphen alone means not measured."""
     return MINUS + text[1:] if text.startswith("-") else text
 
 

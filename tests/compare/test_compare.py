@@ -281,10 +281,10 @@ def test_a_side_without_steps_on_a_path_of_3_leaves_its_2_changes_unknown():
 
 def test_steps_of_a_report_are_read_once_however_often_they_are_asked_for(monkeypatch):
     read = []
-    recorded = of_sides._recorded
-    monkeypatch.setattr(of_sides, "_recorded", lambda report: read.append(report) or recorded(report))
-    found = [finding(code, 500, 0.1, Severity.WARNING) for code in ("TV101", "TV201", "TV301")]
-    told = [side(name, run(12, kernels(("a", "gemm", 12, 900)), findings=found)) for name in "abc"]
-    assert [one.base_ns for one in compare(told).shown.findings.changes] == [42] * 3  # 500 ns of 12 steps
+    run_steps = of_sides._run_steps
+    monkeypatch.setattr(of_sides, "_run_steps", lambda report: read.append(report) or run_steps(report))
+    findings = [finding(code, 500, 0.1, Severity.WARNING) for code in ("TV101", "TV201", "TV301")]
+    sides = [side(name, run(12, kernels(("a", "gemm", 12, 900)), findings=findings)) for name in "abc"]
+    assert [change.base_ns for change in compare(sides).shown.findings.changes] == [42] * 3  # 500 ns of 12 steps
     assert len(read) == 3
-    assert "Grid(" not in repr(told)
+    assert "Grid(" not in repr(sides)

@@ -23,12 +23,12 @@ class ClassChange:
         base_ns: Time on the base; 0 where :attr:`in_base` says that it was not measured.
         new_ns: The same of the new side.
         low_ns: Lower end of the 95 % interval of the difference: between runs where a side has several, else between
-            steps. ``None`` where there are too few to tell.
+            steps. ``None`` where there are too few.
         high_ns: Its upper end.
         in_base: Whether the base measured it.
         in_new: Whether the new side did.
-        comparable: Whether both sides mean the same by it: where a side does not measure a class, the time of that is
-            in the classes after it.
+        comparable: Whether both sides mean the same by it. Where a side does not measure a class, its time is in the
+            classes after it.
     """
 
     key: str
@@ -47,7 +47,7 @@ class ClassChange:
 
     @property
     def is_certain(self) -> bool | None:
-        """Whether the interval leaves out zero; ``None`` where nobody can tell whether the class changed."""
+        """Whether the interval leaves out zero; ``None`` where it is unknown whether the class changed."""
         if self.low_ns is None or self.high_ns is None or not self.comparable:
             return None
         return self.low_ns > 0 or self.high_ns < 0
@@ -57,7 +57,7 @@ class ClassChange:
 class Attribution:
     """The mean step of both sides and its classes, which add up to it to the nanosecond, and so do the differences.
 
-    ``is_change`` says whether the mean step surely changed, and by enough that shares of the change say something.
+    ``is_change`` tells whether the mean step changed beyond chance, and by enough for shares of the change to matter.
     """
 
     base_ns: int
@@ -76,7 +76,7 @@ class Attribution:
 
 
 def attribute(base: Side, new: Side, limits: Limits | None = None) -> Attribution | None:
-    """Classes of both sides; ``None`` where a side does not tell of them.
+    """Classes of both sides; ``None`` where the report of a side does not have them.
 
     Args:
         base: What the new side is compared with.
@@ -85,10 +85,10 @@ def attribute(base: Side, new: Side, limits: Limits | None = None) -> Attributio
     """
     if not all(side.classes and side.steps for side in (base, new)):
         return None
-    asked = limits or Limits()
+    limits = limits or Limits()
     keys = sorted(dict.fromkeys((*base.classes, *new.classes)), key=_place)
     before, after = (_means(side, keys) for side in (base, new))
-    ends = _intervals(base, new, keys, asked)
+    ends = _intervals(base, new, keys, limits)
     last = min((_place(key) for key in keys if _is_elsewhere(key, base, new)), default=len(CLASS_KEYS) + 1)
     changes = tuple(
         ClassChange(key, *means, *of_mean, key in base.measured, key in new.measured, _place(key) < last)
@@ -97,12 +97,12 @@ def attribute(base: Side, new: Side, limits: Limits | None = None) -> Attributio
     low, high = ends[0]
     is_sure = low is not None and high is not None and (low > 0 or high < 0)
     return Attribution(
-        before[0], after[0], changes, is_sure and abs(after[0] - before[0]) >= asked.min_effect * before[0]
+        before[0], after[0], changes, is_sure and abs(after[0] - before[0]) >= limits.min_effect * before[0]
     )
 
 
 def _place(key: str) -> int:
-    """Classes take time by this order; what is no class of ours comes last."""
+    """Position in the order in which classes take time; keys that are no known class come last."""
     return CLASS_KEYS.index(key) if key in CLASS_KEYS else len(CLASS_KEYS)
 
 

@@ -1,7 +1,7 @@
 """Whether two sides can be compared at all, and what to bear in mind where they can.
 
-What forbids a verdict is work that differs: a step of 128 samples takes longer than one of 32 and is none the slower.
-What forbids less is said as well: other devices, another profiler, classes that only one side measured, lost events.
+Work that differs forbids a verdict: a step of 128 samples takes longer than one of 32, and is not slower for it. Other
+remarks forbid less: other devices, another profiler, classes that only one side measured, lost events.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from traceviz.compare.same_work import MOST, batch, calls_per_step, other_sizes
 from traceviz.compare.sides.mixtures import mixtures
 from traceviz.compare.sides.sides import Side, fact
 from traceviz.report import IN_STEPS, Report, Severity
-from traceviz.units import Value, counted, format_ratio, format_value
+from traceviz.units import counted, format_ratio, format_value
 
 Forbids = Literal["", "verdict", "attribution", "kernels"]
 """What a remark makes impossible."""
@@ -33,17 +33,17 @@ Forbids = Literal["", "verdict", "attribution", "kernels"]
 FEW_STEPS = 10
 """Intervals of fewer steps than this are wide, and one slow step moves them."""
 MANY_MORE = 2
-"""A side with so many times the steps of the other is said."""
+"""From this ratio on, numbers of steps are remarked on."""
 OVERHEAD = 0.05
-"""Profilers that took shares of the captured time that differ by more than this are said."""
+"""Overheads of profilers, as shares of the captured time, are remarked on where they differ by more than this."""
 MORE_BYTES = 0.05
-"""Copies to the device that differ by more than this share of the larger are said,"""
+"""Copies to the device are remarked on where they differ by more than this share of the larger,"""
 FEW_BYTES = 64 * 1024
-"""unless there are hardly any."""
+"""and where there are more bytes than this."""
 DEVICE = "device_compute"
-"""Class of steps that every capture of a device measures, and of a program without one none."""
+"""Class of step time that every capture of a device measures, and no capture without a device."""
 INFERRED = "inferred"
-"""With this word begin the sources of steps that the program does not declare."""
+"""First word of the sources of steps that the program does not declare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,10 @@ class Remark:
     """Something about the sides that bears on their comparison.
 
     Args:
-        code: Stable name of what is remarked.
+        code: Stable name of the remark.
         severity: ``error`` where it forbids something, ``warning`` where it may explain a difference.
         text: For people, without a full stop.
-        forbids: What cannot be said because of it; empty where it only has to be borne in mind.
+        forbids: The conclusion that it rules out; empty where it only has to be borne in mind.
         brief: A few words for beside the verdict, where it may well explain a difference; else empty.
     """
 
@@ -66,13 +66,13 @@ class Remark:
 
 
 def remarks(base: Side, new: Side, options: CompareOptions) -> tuple[Remark, ...]:
-    """All remarks on a pair of sides: what forbids something first, then the more serious."""
-    found = [remark for check in _CHECKS for remark in check(base, new)]
+    """All remarks on a pair of sides: those that forbid something first, then the more serious."""
+    known = [remark for check in _CHECKS for remark in check(base, new)]
     if not options.per and not options.same_work:
-        found.extend(_work(base, new))
+        known.extend(_work(base, new))
     if options.same_work:
-        found = [_vouched(remark) if remark.code in _VOUCHED_FOR else remark for remark in found]
-    return tuple(sorted(found, key=lambda remark: (not remark.forbids, -remark.severity.rank)))
+        known = [_vouched(remark) if remark.code in _VOUCHED_FOR else remark for remark in known]
+    return tuple(sorted(known, key=lambda remark: (not remark.forbids, -remark.severity.rank)))
 
 
 def _info(code: str, text: str) -> Remark:
@@ -84,7 +84,7 @@ def _warning(code: str, text: str, brief: str = "") -> Remark:
 
 
 _VOUCHED_FOR = frozenset({"step-source", "kernel-set"})
-"""Doubts whether steps do the same work that the user can set aside."""
+"""Remarks that doubt whether steps do the same work, which the user can set aside."""
 
 
 def _vouched(remark: Remark) -> Remark:
@@ -96,11 +96,11 @@ _VOUCH = "if the work of a step is the same, say so with --same-work"
 
 
 def _work(base: Side, new: Side) -> Iterator[Remark]:
-    """Work that differs, by the first that tells: what follows from it need not be said."""
+    """The first remark on work that differs: those after it would follow from it."""
     for check in (_batches, _sizes, _counts):
-        found = check(base, new)
-        if found is not None:
-            yield found
+        remark = check(base, new)
+        if remark is not None:
+            yield remark
             return
 
 
@@ -156,9 +156,8 @@ def _step_numbers(base: Side, new: Side) -> Iterator[Remark]:
     """None, few, or many more on one side."""
     for side in (base, new):
         if not side.steps:
-            reasons = dict.fromkeys(
-                one.reason for report in side.reports for one in report.skipped if one.slug == "steps"
-            )
+            skipped = (skip for report in side.reports for skip in report.skipped)
+            reasons = dict.fromkeys(skip.reason for skip in skipped if skip.slug == "steps")
             because = f": {'; '.join(reasons).rstrip('.')}" if reasons else ""
             yield Remark("no-steps", Severity.ERROR, f"{side.label} has no steady steps{because}", "verdict")
         elif side.steps < FEW_STEPS:
@@ -173,9 +172,10 @@ def _step_numbers(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _step_sources(base: Side, new: Side) -> Iterator[Remark]:
-    """How steps were found, and what marks them."""
-    sources, inferred = [_said(side, "steps", "source") for side in (base, new)], [_is_inferred(s) for s in (base, new)]
-    markers = [_said(side, "steps", "marker") for side in (base, new)]
+    """Where steps come from, and what marks them."""
+    sources = [_values(side, "steps", "source") for side in (base, new)]
+    inferred = [_is_inferred(side) for side in (base, new)]
+    markers = [_values(side, "steps", "marker") for side in (base, new)]
     if not all(sources):
         return
     if set(sources[0]) != set(sources[1]):
@@ -193,14 +193,14 @@ def _step_sources(base: Side, new: Side) -> Iterator[Remark]:
 
 def _inferred(base: Side, new: Side) -> Iterator[Remark]:
     """Steps that nobody declared, on both sides in the same way."""
-    sources = [_said(side, "steps", "source") for side in (base, new)]
+    sources = [_values(side, "steps", "source") for side in (base, new)]
     if all(_is_inferred(side) for side in (base, new)) and set(sources[0]) == set(sources[1]):
         doubt = "what repeats may be a layer and no step. Shares and speed-up are of what repeats"
         yield _warning("inferred-steps", f"steps are {_and(sources[0])}: {doubt}", "steps are inferred")
 
 
 def _is_inferred(side: Side) -> bool:
-    return any(source.startswith(INFERRED) for source in _said(side, "steps", "source"))
+    return any(source.startswith(INFERRED) for source in _values(side, "steps", "source"))
 
 
 def _ranks(base: Side, new: Side) -> Iterator[Remark]:
@@ -212,12 +212,12 @@ def _ranks(base: Side, new: Side) -> Iterator[Remark]:
 
 def _copies(base: Side, new: Side) -> Iterator[Remark]:
     """The same recordings on both sides, or twice on one; steps that all last equally long prove nothing."""
-    found = [[recording(run) for run in side.runs if np.unique(run).size > 1] for side in (base, new)]
-    for side, recordings in zip((base, new), found, strict=True):
-        if len(set(recordings)) < len(recordings):
+    recordings = [[recording(run) for run in side.runs if np.unique(run).size > 1] for side in (base, new)]
+    for side, of_side in zip((base, new), recordings, strict=True):
+        if len(set(of_side)) < len(of_side):
             text = f"runs of {side.label} have the same steps to the nanosecond: one recording, given more than once"
             yield Remark("copied-runs", Severity.ERROR, text, "verdict")
-    if not set(found[0]) & set(found[1]):
+    if not set(recordings[0]) & set(recordings[1]):
         return
     if are_copies(base.runs, new.runs):
         yield _info("copies", "both sides have the same steps to the nanosecond: one recording, or copies of it")
@@ -231,7 +231,7 @@ _STOPPED = frozenset({"run-failed", "run-killed", "run-interrupted"})
 
 
 def _stopped(base: Side, new: Side) -> Iterator[Remark]:
-    """Runs that did not end by themselves: what they have left out may be what takes time."""
+    """Runs that did not end by themselves: what they left out may be what takes time."""
     for side in (base, new):
         messages = dict.fromkeys(
             note.message for report in side.reports for note in report.notes if note.code in _STOPPED
@@ -245,20 +245,20 @@ def _stopped(base: Side, new: Side) -> Iterator[Remark]:
 
 
 _HOW_MANY = re.compile(r"^\d+ × | \(\d+ used\)$")
-"""What is said of a device besides its model."""
+"""Parts of a device's description besides its model."""
 
 
 def _machines(base: Side, new: Side) -> Iterator[Remark]:
     """Devices and machine."""
     if _differ(base, new, "devices"):
         which = _against(base.run_fact("devices"), new.run_fact("devices"))
-        models = [{_HOW_MANY.sub("", one) for one in side.run_fact("devices")} for side in (base, new)]
+        models = [{_HOW_MANY.sub("", device) for device in side.run_fact("devices")} for side in (base, new)]
         yield _warning("devices", f"devices differ: {which}", "other devices" if models[0] != models[1] else "")
     for on, off in ((base, new), (new, base)):
         if DEVICE in on.measured and off.measured and DEVICE not in off.measured:
             shown = f"{on.label} ran on {_and(on.run_fact('devices') or ('a device',))}, {off.label} shows none"
             yield _warning("no-device", shown, f"no device in {off.label}")
-    machines = [_said(side, "run", "machine") for side in (base, new)]
+    machines = [_values(side, "run", "machine") for side in (base, new)]
     if all(machines) and set(machines[0]) != set(machines[1]):
         yield _warning("machine", f"machines differ: {_against(*machines)}", "another machine")
     elif _differ(base, new, "host"):
@@ -274,19 +274,19 @@ def _software(base: Side, new: Side) -> Iterator[Remark]:
         yield _info(
             "framework", f"frameworks differ: {_against(base.run_fact('framework'), new.run_fact('framework'))}"
         )
-    found = [
+    versions = [
         f"{label} {_against(base.run_fact(key), new.run_fact(key))}"
         for key, label in _SOFTWARE
         if _differ(base, new, key)
     ]
-    if found:
-        yield _info("software", f"versions differ: {', '.join(found)}")
+    if versions:
+        yield _info("software", f"versions differ: {', '.join(versions)}")
 
 
 def _recorders(base: Side, new: Side) -> Iterator[Remark]:
     """Profilers: each costs the program something else, and sees something else."""
     cost = "what recording costs the program, and what it sees, differs"
-    recorders = [frozenset(_names(_said(side, "run", "recorded_by"))) for side in (base, new)]
+    recorders = [frozenset(_names(_values(side, "run", "recorded_by"))) for side in (base, new)]
     if _differ(base, new, "format"):
         formats = _against(base.run_fact("format"), new.run_fact("format"))
         yield _warning("format", f"formats differ, {formats}: {cost}", "another profiler")
@@ -296,13 +296,13 @@ def _recorders(base: Side, new: Side) -> Iterator[Remark]:
         yield _info("producer", f"recorded by {_against(base.run_fact('producer'), new.run_fact('producer'))}: {cost}")
 
 
-def _names(said: Iterable[str]) -> Iterator[str]:
+def _names(recorded_by: Iterable[str]) -> Iterator[str]:
     """Names of collectors, from ``nsys 2026.2.1, resources``."""
-    return (part.split()[0] for one in said for part in one.split(",") if part.strip())
+    return (part.split()[0] for collectors in recorded_by for part in collectors.split(",") if part.strip())
 
 
 def _overhead(base: Side, new: Side) -> Iterator[Remark]:
-    """What the profilers took of the captured time, where they say so."""
+    """The profilers' share of the captured time, where it is known."""
     shares = [_overhead_of(side) for side in (base, new)]
     known = [share for share in shares if share is not None]
     if not known or max(known) - (min(known) if len(known) == 2 else 0) <= OVERHEAD:
@@ -315,15 +315,15 @@ def _overhead(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _overhead_of(side: Side) -> float | None:
-    """Mean over the runs that tell."""
-    found = [
+    """Mean over the runs that state it."""
+    shares = [
         overhead / span
         for report in side.reports
         if isinstance(overhead := fact(report, "capture", "overhead_ns"), int | float)
         and isinstance(span := fact(report, "capture", "span_ns"), int | float)
         and span > 0
     ]
-    return sum(found) / len(found) if found else None
+    return sum(shares) / len(shares) if shares else None
 
 
 LOST = "TV901"
@@ -342,19 +342,19 @@ def _losses(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _lost(report: Report) -> Iterator[str]:
-    for found in report.findings:
-        if found.code == LOST:
-            yield next((str(one.value) for one in found.evidence), found.message)
+    for finding in report.findings:
+        if finding.code == LOST:
+            yield next((str(fact.value) for fact in finding.evidence), finding.message)
             return
     yield from (note.message for note in report.notes if note.code == DAMAGED)
 
 
-# What can be set against each other
+# What can be compared
 
 
 def _basis(base: Side, new: Side) -> Iterator[Remark]:
     """Rules by which steps were divided into classes."""
-    bases = [_said(side, "breakdown", "basis") for side in (base, new)]
+    bases = [_values(side, "breakdown", "basis") for side in (base, new)]
     if all(bases) and set(bases[0]) != set(bases[1]):
         text = f"classes of step time follow the rules of {_and(bases[0])} in {base.label}, of {_and(bases[1])} in "
         advice = "make both reports with the same --basis"
@@ -375,32 +375,34 @@ def _classes(base: Side, new: Side) -> Iterator[Remark]:
         labels = side.class_labels
         only = {key: share_of(side, key) for key in side.classes if key not in other.measured}
         for matters in (True, False):
-            found = [labels.get(key, key) for key, share in only.items() if (share >= MATTERS) is matters]
-            if found:
-                text = f"{other.label} does not measure {_and(found)}: such time counts there as another class"
+            names = [labels.get(key, key) for key, share in only.items() if (share >= MATTERS) is matters]
+            if names:
+                text = f"{other.label} does not measure {_and(names)}: such time counts there as another class"
                 yield _warning("classes", text) if matters else _info("classes", text)
 
 
 def _kernels(base: Side, new: Side) -> Iterator[Remark]:
-    """Kernels that cannot be told to be the same, or are not."""
-    found = compare_kernels(base, new)
-    if found.common is None or found.common >= IN_COMMON:
+    """Kernels with little in common: by names that cannot be compared, or because they are others."""
+    changes = compare_kernels(base, new)
+    if changes.common is None or changes.common >= IN_COMMON:
         return
-    if found.why_not:
-        yield Remark("kernel-names", Severity.WARNING, found.why_not, "kernels")
+    if changes.why_not:
+        yield Remark("kernel-names", Severity.WARNING, changes.why_not, "kernels")
     else:
-        yield _other_kernels(base, new, found)
+        yield _other_kernels(base, new, changes)
 
 
-def _other_kernels(base: Side, new: Side, found: KernelChanges) -> Remark:
-    """Kernels none of which is the same: another program, unless another framework or library does the same work."""
-    told = f"hardly a kernel runs on both sides: {format_ratio(found.common or 0.0)} of kernel time is in those that do"
+def _other_kernels(base: Side, new: Side, changes: KernelChanges) -> Remark:
+    """Kernels that all differ: another program, unless another framework or library does the same work."""
+    text = (
+        f"hardly a kernel runs on both sides: {format_ratio(changes.common or 0.0)} of kernel time is in those that do"
+    )
     brief = "hardly a kernel in common"
-    renamed = sum(one.base_ns + one.new_ns for one in found.of(Status.RENAMED))
-    total = (found.base_ns or 0) + (found.new_ns or 0)
+    renamed = sum(change.base_ns + change.new_ns for change in changes.of(Status.RENAMED))
+    total = (changes.base_ns or 0) + (changes.new_ns or 0)
     if _differ(base, new, "framework") or renamed >= IN_COMMON * total:
-        return _warning("kernel-set", told, brief)
-    return Remark("kernel-set", Severity.ERROR, f"{told}. {_VOUCH[:1].upper()}{_VOUCH[1:]}", "verdict", brief)
+        return _warning("kernel-set", text, brief)
+    return Remark("kernel-set", Severity.ERROR, f"{text}. {_VOUCH[:1].upper()}{_VOUCH[1:]}", "verdict", brief)
 
 
 def _bytes(base: Side, new: Side) -> Iterator[Remark]:
@@ -421,16 +423,15 @@ def _bytes(base: Side, new: Side) -> Iterator[Remark]:
 # Words
 
 
-def _said(side: Side, slug: str, key: str) -> tuple[str, ...]:
-    """What runs say under a key, each answer once."""
-    values: Iterable[Value] = side.facts(slug, key)
-    return tuple(dict.fromkeys(str(value) for value in values))
+def _values(side: Side, slug: str, key: str) -> tuple[str, ...]:
+    """Distinct values of a fact over the runs of a side, as text."""
+    return tuple(dict.fromkeys(str(value) for value in side.facts(slug, key)))
 
 
 def _differ(base: Side, new: Side, key: str) -> bool:
-    """Whether runs say different things of themselves; not where a side says nothing."""
-    said = set(base.run_fact(key)), set(new.run_fact(key))
-    return all(said) and said[0] != said[1]
+    """Whether a fact of the runs differs; not where a side lacks it."""
+    values = set(base.run_fact(key)), set(new.run_fact(key))
+    return all(values) and values[0] != values[1]
 
 
 def _against(base: Iterable[str], new: Iterable[str]) -> str:
@@ -444,12 +445,12 @@ def _and(parts: Iterable[str]) -> str:
 
 
 def _mixtures(base: Side, new: Side) -> Iterator[Remark]:
-    """Runs of a side that are no repeats: a mean over several programs; no comparison where each side mixes others."""
-    for what, alike in mixtures(base, new):
+    """Runs of a side that are no repeats: a mean over several programs, not comparable where each side mixes others."""
+    for mix, alike in mixtures(base, new):
         if alike:
-            yield _warning("mixture", f"{what}: a side is a mixture of them, and what they differ in counts as chance")
+            yield _warning("mixture", f"{mix}: a side is a mixture of them, and what they differ in counts as chance")
         else:
-            text = f"{what}, and the sides do not mix the same: compare like with like, with these tags in --by too"
+            text = f"{mix}, and the sides do not mix the same: compare like with like, with these tags in --by too"
             yield Remark("mixture", Severity.ERROR, text, "verdict")
 
 

@@ -1,4 +1,4 @@
-"""Compare sides: every other one with the first, and along the path that they may be."""
+"""Comparison of sides: each with the first, and where they are a path, each with the one before."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Pair:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What belongs beside the verdict, in a few words each: that something else differs that makes steps longer."""
+        """Other differences that may make steps longer, in a few words each, for beside the verdict."""
         return tuple(dict.fromkeys(remark.brief for remark in self.remarks if remark.brief and not remark.forbids))
 
 
@@ -67,12 +67,12 @@ class PathChange:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Sides, the first of which is what the others are compared with.
+    """Sides, of which the first is the base of all others.
 
     Args:
         sides: Two or more.
-        pairs: The first against each of the others.
-        path: Each against the one before; empty where the sides are two, or no path.
+        pairs: Each of the others against the first.
+        path: Each against the one before; empty where there are two sides, or the sides are no path.
         options: How they were compared.
         by: Tags whose values the sides are; empty where the user named the sides.
         left_out: Runs that lack one of these tags.
@@ -87,7 +87,7 @@ class Comparison:
 
     @property
     def shown(self) -> Pair:
-        """The pair that is told in full: the end of the path; of sides that are no path, the fastest.
+        """The pair that is shown in full: the end of a path, else the fastest side that can be judged.
 
         Where none can be judged, the fastest of those that do the same work.
         """
@@ -149,14 +149,14 @@ def _judge_and_attribute(
 def _pair(base: Side, new: Side, options: CompareOptions) -> Pair:
     known = remarks(base, new, options)
     judgement, attribution = _judge_and_attribute(base, new, known, options.limits)
-    untold = "; ".join(f"{side.label} {_without_classes(side)}" for side in (base, new) if _without_classes(side))
+    without = "; ".join(f"{side.label} {_without_classes(side)}" for side in (base, new) if _without_classes(side))
     return Pair(
         base,
         new,
         known,
         judgement,
         attribution,
-        _forbidding(known, "attribution") or untold,
+        _forbidding(known, "attribution") or without,
         compare_kernels(base, new),
         compare_api(base, new),
         compare_copies(base, new),
@@ -167,7 +167,7 @@ def _pair(base: Side, new: Side, options: CompareOptions) -> Pair:
 
 
 def _without_classes(side: Side) -> str:
-    """Why the classes of its steps cannot be told; empty where they can."""
+    """Why the classes of its steps are unknown; empty where they are known."""
     if not side.steps:
         return "has no steady steps"
     return "" if side.classes else "does not say what each step consists of"

@@ -36,9 +36,9 @@ RESAMPLES = 2_000
 _CELLS = 2_000_000
 """Numbers held at once while resampling."""
 ENOUGH = 10_000
-"""Steps that are drawn at most; of more, so many are drawn, and what they scatter is scaled to all by the root of n."""
+"""Most steps drawn. Of more, this many are drawn, and their scatter is scaled to all by the root of their number."""
 _SHORTEST = 1e-3
-"""Of a unit of work, ns."""
+"""Shortest duration of a unit of work, ns."""
 _T_975 = (
     *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281),
     *(2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
@@ -57,7 +57,7 @@ class Effect:
         new_ns: The same of the new side.
         low_ns: Lower end of the 95 % interval of ``new_ns - base_ns``: of their ratio, at ``base_ns``.
         high_ns: Its upper end.
-        runs: Whether it tells of the spread between runs, or only between the steps of one run on each side.
+        runs: Whether the interval covers the spread between runs, or only that between steps of one run a side.
     """
 
     base_ns: float
@@ -119,7 +119,7 @@ def effect(base: Sequence[Times], new: Sequence[Times], seed: int = 0) -> Effect
 def typical(medians: Figures) -> float:
     """Geometric mean of the medians of runs, ns: one run in ten on a busy machine does not double it.
 
-    It is what the interval is of; ratios of it multiply along a path.
+    The interval is of this figure. Its ratios multiply along a path.
     """
     if medians.size == 1 or medians.min() <= 0:
         return float(medians.min())
@@ -127,7 +127,7 @@ def typical(medians: Figures) -> float:
 
 
 def are_copies(base: Sequence[Times], new: Sequence[Times]) -> bool:
-    """Whether both sides are the same recordings: there is no difference then, and nothing that chance could do.
+    """Whether both sides are the same recordings: then there is no difference, and no room for chance.
 
     Args:
         base: Every run: steps, or steps by columns.
@@ -137,7 +137,7 @@ def are_copies(base: Sequence[Times], new: Sequence[Times]) -> bool:
 
 
 def recording(run: Times) -> bytes:
-    """What tells a recording from all others, and not from its copies: its steps, sorted (each column of them)."""
+    """Fingerprint of a recording, the same for its copies: its steps, each column sorted."""
     return np.sort(run, axis=0).astype(np.float64).tobytes()
 
 
@@ -147,8 +147,8 @@ def half_widths(base: Figures, new: Figures, weights: Sequence[Figures] | None =
     Args:
         base: A row for every run.
         new: The same columns of the other side; of both together there are three runs or more.
-        weights: Share of every run in the mean of its side, which scatters the more the less alike they are; the same
-            for all where there are none.
+        weights: Share of every run in the mean of its side, equal where not given. The mean scatters more where they
+            differ.
     """
     counts = np.array([[len(base)], [len(new)]])
     squares = np.stack([((side - side.mean(axis=0)) ** 2).sum(axis=0) for side in (base, new)])
@@ -161,7 +161,7 @@ def half_widths(base: Figures, new: Figures, weights: Sequence[Figures] | None =
     spread = (errors**2 / (counts - 1)).sum(axis=0)
     total = errors.sum(axis=0)
     freedom = np.divide(total**2, spread, out=np.full_like(total, pooled), where=spread > 0)
-    half: Figures = np.array([_student(one) for one in freedom]) * np.sqrt(total)
+    half: Figures = np.array([_student(degrees) for degrees in freedom]) * np.sqrt(total)
     return half
 
 
@@ -179,10 +179,10 @@ def _student(freedom: float) -> float:
 
 
 def _ends(drawn: Figures, seen: Figures, *sides: Times) -> Figures:
-    """Ends of the interval of figures that were ``seen``, from those of resampled steps: two rows.
+    """Ends of the interval of measured figures (``seen``), from those of resampled steps: two rows.
 
-    Quantiles of resampled figures are as if there were endless blocks; of few, the interval is as much wider as
-    Student's is. Further quantiles would be as wide, but hang on a handful of resamples.
+    Quantiles of resampled figures assume endless blocks. For few blocks the interval is widened as Student's is.
+    Quantiles further out would be as wide, but would depend on a handful of resamples.
     """
     blocks = max(min(side.size // block_length(side) for side in sides), 2)
     wider = _student(blocks - 1) / _Z_975 * math.sqrt(blocks / (blocks - 1))
@@ -197,13 +197,13 @@ def _generators(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
 
 
 def _medians(times: Times, generator: np.random.Generator) -> Figures:
-    """Logarithms of the medians of resampled steps; of no time at all, that of the shortest there can be."""
+    """Logarithms of the medians of resampled steps; no time at all counts as the shortest duration."""
     drawn = np.concatenate([np.median(times[index], axis=1) for index in resampled(times, generator)])
     return _of_all(np.log(np.maximum(drawn, _SHORTEST)), np.log(np.median(times)), times.size)
 
 
 def _of_all(drawn: Figures, seen: np.float64 | Figures, count: int) -> Figures:
-    """Figures of resampled steps, as they would scatter if as many steps had been drawn as there are."""
+    """Figures of resampled steps, scaled to the scatter that drawing all steps would give."""
     return drawn if count <= ENOUGH else seen + (drawn - seen) * math.sqrt(ENOUGH / count)
 
 
@@ -226,7 +226,7 @@ def mean_differences(base: Sequence[Times], new: Sequence[Times], seed: int = 0)
         return _ends(drawn[1] - drawn[0], seen, base[0][:, 0], new[0][:, 0])
     means = [np.stack([run.mean(axis=0) for run in side]) for side in (base, new)]
     steps = [np.array([len(run) for run in side]) for side in (base, new)]
-    weights = [counts / counts.sum() for counts in steps]  # a mean over all steps: of a run, as many as it has
+    weights = [counts / counts.sum() for counts in steps]  # a mean over all steps, so each run weighs by its steps
     before, after = (shares @ side for shares, side in zip(weights, means, strict=True))
     half = half_widths(means[0], means[1], weights)
     return np.stack([after - before - half, after - before + half])
@@ -252,8 +252,8 @@ def resampled(times: Times, generator: np.random.Generator, width: int = 1) -> I
 def block_length(times: Times) -> int:
     """Steps that are resampled together: 1 where neighbours are not alike, at most a quarter of all.
 
-    The correlation found in n steps is too small by (1 + 4ρ) / n on average (Marriott and Pope 1954), and that is
-    added: without it, of a dozen steps with a correlation of 0.5 one in ten pairs of equals would be called different.
+    The correlation measured in n steps is too small by (1 + 4ρ) / n on average (Marriott and Pope 1954), which is
+    added. Without it, one in ten pairs of equals of a dozen steps with a correlation of 0.5 would be called different.
     """
     count = times.size
     deviations = times - times.mean()
@@ -262,7 +262,7 @@ def block_length(times: Times) -> int:
         return 1
     seen = float(deviations[1:] @ deviations[:-1]) / variance
     correlation = min(seen + (1 + 4 * seen) / count, 0.95)
-    if correlation <= 1.5 / math.sqrt(count):  # as far as chance alone mostly goes
+    if correlation <= 1.5 / math.sqrt(count):  # chance alone rarely exceeds this
         return 1
     ideal = math.pow(math.sqrt(6) * correlation / (1 - correlation**2), 2 / 3) * math.cbrt(count)
     return min(math.ceil(ideal), count // 4)

@@ -1,4 +1,4 @@
-"""Whether one side is faster: yes, no, no change, or not to be told from what there is."""
+"""Whether one side is faster: yes, no, no change, or unknown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from traceviz.units import counted, format_change
 
 
 class Outcome(StrEnum):
-    """What is said of the new side."""
+    """The verdict on the new side."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -27,14 +27,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The outcome, the effect behind it where there is one, and why where it cannot be told."""
+    """The outcome, the effect behind it where there is one, and why where it is unknown."""
 
     outcome: Outcome
     effect: Effect | None = None
     why: str = ""
 
     def is_slower_by(self, limit: float) -> bool:
-        """Whether steps are surely longer, and by ``limit`` of the base or more: also by less than is a difference."""
+        """Whether steps are longer beyond chance, by ``limit`` of the base or more; ``min_effect`` does not matter."""
         if self.outcome is Outcome.UNKNOWN or self.effect is None:
             return False
         return (self.outcome is Outcome.SLOWER or self.effect.low_ns > 0) and self.effect.ratio >= limit
@@ -52,18 +52,18 @@ def judge(base: Side, new: Side, limits: Limits, forbidding: str = "") -> Judgem
     for side in (base, new):
         if why := _unusable(side, limits):
             return Judgement(Outcome.UNKNOWN, None, why)
-    found = effect(base.runs, new.runs)
+    measured = effect(base.runs, new.runs)
     if forbidding:
-        return Judgement(Outcome.UNKNOWN, found, forbidding)
-    low, high = found.interval
+        return Judgement(Outcome.UNKNOWN, measured, forbidding)
+    low, high = measured.interval
     if low > 0 or high < 0:
-        if abs(found.ratio) < limits.min_effect:
-            return Judgement(Outcome.NO_CHANGE, found)
-        return Judgement(Outcome.SLOWER if found.ratio > 0 else Outcome.FASTER, found)
+        if abs(measured.ratio) < limits.min_effect:
+            return Judgement(Outcome.NO_CHANGE, measured)
+        return Judgement(Outcome.SLOWER if measured.ratio > 0 else Outcome.FASTER, measured)
     if max(-low, high) > limits.widest:
         reach = f"the difference may be anything from {format_change(low, 'ratio')} to {format_change(high, 'ratio')}"
-        return Judgement(Outcome.UNKNOWN, found, f"{reach}; more steps, or more runs of each side, would tell")
-    return Judgement(Outcome.NO_CHANGE, found)
+        return Judgement(Outcome.UNKNOWN, measured, f"{reach}; more steps, or more runs of each side, would tell")
+    return Judgement(Outcome.NO_CHANGE, measured)
 
 
 def _unusable(side: Side, limits: Limits) -> str:

@@ -1,6 +1,6 @@
-"""Which kernels of two sides are the same, although a library, a compiler or a profiler calls them otherwise.
+"""Which kernels of two sides are the same, although a library, a compiler or a profiler names them differently.
 
-From the surest to the least sure, each on what those before have left:
+Rules from the surest to the least sure, each on what those before have left:
 
 1. the same name;
 2. the same spelling (:func:`spelling`): profilers print one C++ name differently;
@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 SAYS_NOTHING = frozenset({"unknown", "fusion", "elementwise", "reduction", "copy", "indexing"})
-"""Families of kernels that may do anything: that two are of one of these does not make them the same work."""
+"""Families whose kernels may do anything: two of one such family need not do the same work."""
 
 ALIKE = Fraction(1, 20)
 """Two kernels are called as often where their calls per step differ by no more than this share of the larger."""
@@ -41,7 +41,7 @@ Events = Mapping[str, PerStep]
 
 
 class How(IntEnum):
-    """By what two kernels were found to be the same; the higher, the less sure."""
+    """The rule by which two kernels are the same; the higher, the less sure."""
 
     NAME = 1
     SPELLING = 2
@@ -70,21 +70,21 @@ def matches(base: Events, new: Events) -> tuple[Match, ...]:
     left.take(_alike(left, _family, How.FAMILY))
     left.take([Match((name,), (), How.NOT) for name in left.base])
     left.take([Match((), (name,), How.NOT) for name in left.new])
-    return tuple(left.found)
+    return tuple(left.matches)
 
 
 @dataclass(slots=True)
 class _Left:
-    """Kernels that have no match yet, and the matches found."""
+    """Kernels that have no match yet, and the matches so far."""
 
     base: dict[str, PerStep]
     new: dict[str, PerStep]
-    found: list[Match] = field(default_factory=list)
+    matches: list[Match] = field(default_factory=list)
 
-    def take(self, found: Iterable[Match]) -> None:
-        """Keep ``found``, and look no further for its kernels."""
-        for match in list(found):
-            self.found.append(match)
+    def take(self, new_matches: Iterable[Match]) -> None:
+        """Keep matches, and look no further for their kernels."""
+        for match in list(new_matches):
+            self.matches.append(match)
             for name in match.base:
                 del self.base[name]
             for name in match.new:
@@ -93,8 +93,8 @@ class _Left:
 
 def _grouped(left: _Left, key: Callable[[str], str], how: How) -> list[Match]:
     """Kernels with the same key on both sides, all of a key together."""
-    base, new = _by(left.base, key), _by(left.new, key)
-    return [Match(base[one], new[one], how) for one in base if one in new]
+    base, new = _names_by_key(left.base, key), _names_by_key(left.new, key)
+    return [Match(names, new[shared], how) for shared, names in base.items() if shared in new]
 
 
 def _bare(left: _Left) -> list[Match]:
@@ -112,18 +112,19 @@ def _alike(left: _Left, key: Callable[[str, PerStep], Hashable], how: How) -> li
     for name in _largest_first(left.new):
         by_calls = candidates.setdefault(key(name, left.new[name]), {})
         by_calls.setdefault(left.new[name].calls, deque()).append(name)
-    rates = {one: sorted(by_calls) for one, by_calls in candidates.items()}
-    found = []
+    rates = {group: sorted(by_calls) for group, by_calls in candidates.items()}
+    pairs = []
     for name in _largest_first(left.base):
         event = left.base[name]
-        one = key(name, event)
-        if one is None or one not in candidates:
+        group = key(name, event)
+        if group is None or group not in candidates:
             continue
-        queues = [candidates[one][calls] for calls in _about(event.calls, rates[one]) if candidates[one][calls]]
+        by_calls = candidates[group]
+        queues = [by_calls[calls] for calls in _about(event.calls, rates[group]) if by_calls[calls]]
         if queues:
             queue = min(queues, key=lambda queue: (-left.new[queue[0]].ns, queue[0]))
-            found.append(Match((name,), (queue.popleft(),), how))
-    return found
+            pairs.append(Match((name,), (queue.popleft(),), how))
+    return pairs
 
 
 def _about(calls: Fraction, rates: list[Fraction]) -> list[Fraction]:
@@ -139,15 +140,15 @@ def _largest_first(events: Events) -> list[str]:
     return sorted(events, key=lambda name: (-events[name].ns, name))
 
 
-def _by(events: Events, key: Callable[[str], str]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
+def _names_by_key(events: Events, key: Callable[[str], str]) -> dict[str, tuple[str, ...]]:
+    names: dict[str, list[str]] = {}
     for name in _largest_first(events):
-        found.setdefault(key(name), []).append(name)
-    return {one: tuple(names) for one, names in found.items()}
+        names.setdefault(key(name), []).append(name)
+    return {shared: tuple(group) for shared, group in names.items()}
 
 
 _LONGEST = 4_000
-"""Characters of a name that are looked at: time stays bounded."""
+"""Characters of a name that count: a bound on time."""
 _UNNAMED = re.compile(r"(\(anonymous namespace\)|<unnamed>|\(anonymous\)|\{anonymous\})(::)?")
 _INSTANCE = re.compile(r"\(instance (\d+)\)")
 _INNERMOST = re.compile(r"\([^()]*\)")
@@ -162,7 +163,7 @@ def spelling(name: str) -> str:
 
     Nsight Systems writes ``void k<(int)4, (bool)1, f(T1 &)::[lambda(int) (instance 2)]>(int, T2)`` where CUPTI and
     PyTorch write ``void k<4, true, f(float&)::{lambda(int)#2}>(int, float)``; both become ``k<4,1,f::{lambda#2}>``.
-    All that stands in round brackets goes: parameters follow from template arguments, casts from what is cast.
+    Whatever is in round brackets goes: parameters follow from template arguments, casts from what is cast.
     """
     text = _INSTANCE.sub(r"#\1", _UNNAMED.sub("", name[:_LONGEST]))
     before = ""

@@ -14,29 +14,29 @@ from traceviz.compare.sides.units_of_work import is_batch
 from traceviz.report import BY_SHAPE
 
 ENOUGH = 0.5
-"""Kernels of both sides say something from this share of the base's kernel time on."""
+"""Kernels of both sides are evidence from this share of the base's kernel time on."""
 MOST = 0.8
 """From this share of the time of kernels in common on, they are launched differently."""
 AS_OFTEN = Fraction(3, 2)
-"""Kernels that are called so many times as often per step are called more often."""
+"""From this factor on, kernels are called more often per step."""
 
 Shape = tuple[str, str]
-"""Spelling and block of a kernel: where the block is another, a kernel was tuned, and its grid says nothing."""
+"""Spelling and block of a kernel: a kernel with another block was tuned, and its grid is no evidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Batch sizes of the runs of a side: the tag that says so, and its values, each once, small ones first."""
+    """Batch sizes of the runs of a side: the tag that states them, and its distinct values, small ones first."""
 
     tag: str
     values: tuple[str, ...]
 
 
 def batch(side: Side) -> Batch | None:
-    """What the tags of all runs say; ``None`` where a run does not say it."""
-    said = [next(((key, value) for key, value in tags(one).items() if is_batch(key)), None) for one in side.reports]
-    known = [one for one in said if one is not None]
-    if not known or len(known) < len(said):
+    """The batch sizes that the tags of all runs state; ``None`` where a run states none."""
+    stated = (next(((tag, size) for tag, size in tags(run).items() if is_batch(tag)), None) for run in side.reports)
+    known = [batch_tag for batch_tag in stated if batch_tag is not None]
+    if not known or len(known) < len(side.reports):
         return None
     sizes = {value.strip() for _, value in known}
     return Batch(known[0][0], tuple(sorted(sizes, key=natural)))
@@ -64,25 +64,25 @@ def other_sizes(base: Side, new: Side) -> float | None:
 def _apart(base: Mapping[str, int], new: Mapping[str, int]) -> float:
     """The share of the time that two distributions over grids do not have in common."""
     totals = sum(base.values()), sum(new.values())
-    return 1.0 - sum(min(base[one] / totals[0], new[one] / totals[1]) for one in base.keys() & new.keys())
+    return 1.0 - sum(min(base[size] / totals[0], new[size] / totals[1]) for size in base.keys() & new.keys())
 
 
 def _launches(side: Side) -> dict[Shape, dict[str, int]]:
     """Time by grid of every kernel, over the whole captures of all runs."""
-    found: dict[Shape, dict[str, int]] = {}
+    launches: dict[Shape, dict[str, int]] = {}
     for report in side.reports:
         shapes = grid(report, "kernels", BY_SHAPE)
         for row in rows(shapes) if shapes is not None else ():
             if row["grid"] is not None and row["block"] is not None:
-                grids = found.setdefault((spelling(str(row["name"])), str(row["block"])), {})
+                grids = launches.setdefault((spelling(str(row["name"])), str(row["block"])), {})
                 grids[str(row["grid"])] = grids.get(str(row["grid"]), 0) + whole(row["total_ns"])
-    return found
+    return launches
 
 
 def _kernel_ns(side: Side) -> int:
     """Time of all kernels, of known launch shape or not."""
-    shapes = (grid(report, "kernels", BY_SHAPE) for report in side.reports)
-    return sum(whole(row["total_ns"]) for one in shapes if one is not None for row in rows(one))
+    tables = (grid(report, "kernels", BY_SHAPE) for report in side.reports)
+    return sum(whole(row["total_ns"]) for shapes in tables if shapes is not None for row in rows(shapes))
 
 
 def calls_per_step(base: Side, new: Side) -> float | None:

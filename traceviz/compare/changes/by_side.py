@@ -1,4 +1,4 @@
-"""Several sides beside each other: shares of the CUDA API, and what each took of the host.
+"""Several sides in one table: shares of the CUDA API, and resources of the host.
 
 Pairs show changes from the base. Studies of several frameworks print these tables, with a figure of each side.
 """
@@ -13,11 +13,11 @@ from traceviz.report import Block, Column, Grid, Row
 from traceviz.units import Unit
 
 _SIDES_BESIDE = 5
-"""Tables of more would not fit 80 columns; the others follow in a table of their own."""
+"""Most sides in a table that fits 80 columns; the others follow in further tables."""
 _LEAST = 2
-"""Fewer sides are no figure."""
+"""Fewest sides with a figure for a table."""
 SHARE = "share."
-"""Begin of the name of the column of a side."""
+"""Prefix of the name of a side's column."""
 
 _HOST: tuple[tuple[str, str, Unit, int], ...] = (
     ("cpu_mean", "CPU", "ratio", 0),

@@ -29,13 +29,13 @@ FOUND_IN: Mapping[str, str] = {
     "TV407": "framework_ops",
     "TV504": "communication",
 }
-"""Section that raises a finding: where a report lacks it, nobody looked. A test holds it to the analyses."""
+"""Section that raises a finding: a report without it was not searched for it. A test holds this to the analyses."""
 
 PER_STEP = "steady step time"
-"""The time that findings name where their cost lies in steady steps."""
+"""``share_of`` of findings whose cost lies in steady steps."""
 
 OF_THE_PROFILER = frozenset(f"TV10{number}" for number in range(3, 10))
-"""How the input pipeline is set up: each profiler sees another kind of pipeline, and none of the others."""
+"""Findings on the set-up of the input pipeline: each profiler sees one kind of pipeline only."""
 
 
 class Seen(StrEnum):
@@ -58,11 +58,11 @@ class FindingChange:
         seen: What became of it.
         base: The most serious on the base; ``None`` where it has none.
         new: The same of the new side.
-        base_ns: Cost per steady step, in the runs that have it; ``None`` where none has (what is at stake below the
-            threshold of a finding is not measured, and need not be zero), or where its cost is not one of steady steps.
+        base_ns: Cost per steady step, in the runs that have it. ``None`` where none has it (a cost below the threshold
+            of a finding is not measured, and need not be zero), or where its cost does not lie in steady steps.
         new_ns: The same of the new side.
-        base_share: Cost as a share of the time that it names, mean over the runs that have it; ``None`` where none has,
-            or nobody can tell its cost.
+        base_share: Cost as a share of the time that it names, mean over the runs that have it; ``None`` where none has
+            it, or its cost is unknown.
         new_share: The same of the new side.
     """
 
@@ -84,7 +84,7 @@ class FindingChange:
 
     @property
     def message(self) -> str:
-        """What the new side says of it; where it went away, what the base said."""
+        """Message of the new side; where the finding went away, that of the base."""
         finding = self.new or self.base
         return finding.message if finding else ""
 
@@ -139,8 +139,8 @@ class _FindingsOfSide:
 
     Args:
         findings: In all runs.
-        runs: Number of runs that have it,
-        work: and of their steady steps, each once for each rank; of units of work, where sides are compared by that.
+        runs: Number of runs that have it.
+        work: Number of their steady steps, each once for each rank; of units of work, where sides are compared by that.
         looked: Whether any run was searched for it.
     """
 
@@ -173,7 +173,7 @@ class _FindingsOfSide:
 
 
 def was_looked_for(code: str, report: Report) -> bool:
-    """Whether a report would have the finding if there were cause: its section is there and could judge."""
+    """Whether a report would have the finding if there were cause: its section is there, and could judge."""
     if any(finding.code == code for finding in report.findings):
         return True
     slug = FOUND_IN.get(code)

@@ -30,7 +30,7 @@ class HostChange:
 
     @property
     def is_notable(self) -> bool:
-        """Whether people want to see it: what the program took of the machine, and what else is another on a side."""
+        """Whether people want to see it: use of the machine by the program, and other figures that differ."""
         if self.key in _OF_THE_PROGRAM:
             return True
         if self.base is None or self.new is None:
@@ -47,7 +47,7 @@ class HostChanges:
 
     @property
     def notable(self) -> tuple[HostChange, ...]:
-        """Those that people want to see; what is the same on both sides (cores, memory of the machine) is not one."""
+        """Figures that people want to see. Those equal on both sides (cores, memory of the machine) are left out."""
         return tuple(change for change in self.changes if change.is_notable)
 
 
@@ -70,7 +70,7 @@ _OTHER = 0.05
 _ABOUT_SAMPLING = frozenset(
     {"samples", "sample_interval_ns", "longest_interval_ns", "sampler_cost", "sampler_start_ns"}
 )
-"""What the sampler says of itself and not of the program."""
+"""Figures about the sampler, not the program."""
 _SAMPLED_IN: Mapping[str, tuple[Unit, float]] = {
     "%": ("ratio", 0.01),
     "bytes": ("bytes", 1),

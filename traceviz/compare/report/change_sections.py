@@ -12,10 +12,10 @@ from traceviz.compare.compare import Pair
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Row
 from traceviz.units import Value, format_change, format_value
 
-Told = tuple[list[Block], str]
-"""Blocks of a pair for people; and why there is nothing to compare, empty where there is."""
-Teller = Callable[[Pair, str], Told]
-"""Takes the pair, and what times are of (``per step, on average``)."""
+Blocks = tuple[list[Block], str]
+"""Blocks of a pair; and why there is nothing to compare, empty where there is."""
+BlocksOfPair = Callable[[Pair, str], Blocks]
+"""Takes the pair, and the unit of its times in words (``per step, on average``)."""
 
 _TIMES = (
     Column("base_ns", "Base", "ns", 1),
@@ -39,19 +39,19 @@ def _number(exact: Fraction) -> Value:
     return exact.numerator if exact.denominator == 1 else float(exact)
 
 
-def kernels(pair: Pair, per: str) -> Told:
+def kernel_blocks(pair: Pair, per: str) -> Blocks:
     """Kernel time, how many kernels are new, gone, faster, slower, and each of them."""
-    found = pair.kernels
-    if found.base_ns is None:
-        return [], found.why_not
-    counts = (Fact(status.value, f"{status} kernels", len(found.of(status)), "count") for status in Status)
+    kernels = pair.kernels
+    if kernels.base_ns is None:
+        return [], kernels.why_not
+    counts = (Fact(status.value, f"{status} kernels", len(kernels.of(status)), "count") for status in Status)
     facts = (
-        Fact("base_ns", "kernel time, base", found.base_ns, "ns"),
-        Fact("new_ns", "kernel time, new", found.new_ns, "ns"),
-        Fact("common_share", "in kernels of both", found.common, "ratio"),
+        Fact("base_ns", "kernel time, base", kernels.base_ns, "ns"),
+        Fact("new_ns", "kernel time, new", kernels.new_ns, "ns"),
+        Fact("common_share", "in kernels of both", kernels.common, "ratio"),
     )
-    if found.why_not:
-        return [Facts(facts), Prose(f"{found.why_not[:1].upper()}{found.why_not[1:]}.")], ""
+    if kernels.why_not:
+        return [Facts(facts), Prose(f"{kernels.why_not[:1].upper()}{kernels.why_not[1:]}.")], ""
     columns = (
         _STATUS,
         Column("name", "Kernel", "text", 0),
@@ -61,16 +61,17 @@ def kernels(pair: Pair, per: str) -> Told:
         *_TIMES,
     )
     rows = tuple(
-        (one.status.value, one.name, one.was or None, one.group, *_calls(one), *_times(one)) for one in found.changes
+        (change.status.value, change.name, change.was or None, change.group, *_calls(change), *_times(change))
+        for change in kernels.changes
     )
     return [Facts((*facts, *counts)), Grid(columns, rows, per)], ""
 
 
-def cuda_api(pair: Pair, per: str) -> Told:
+def api_blocks(pair: Pair, per: str) -> Blocks:
     """Shares of API time side by side, for functions that have 1 % on either side; for machines all of them."""
-    found = pair.api
-    if found.why_not:
-        return [], found.why_not
+    api = pair.api
+    if api.why_not:
+        return [], api.why_not
     columns = (
         Column("name", "Function", "text", 0),
         Column("domain", "Domain", "text", 9),
@@ -84,54 +85,54 @@ def cuda_api(pair: Pair, per: str) -> Told:
         Column("ratio", "Of base", "ratio", 9, signed=True, better="lower"),
     )
     every: list[Row] = []
-    for one in found.changes:
-        steady = (*_calls(one.steady), *_times(one.steady)) if one.steady else (None,) * 6
-        shares = one.base_share, one.new_share, one.new_share - one.base_share
-        every.append((one.name, one.domain, *shares, *steady))
-    notable = tuple(row for row, one in zip(every, found.changes, strict=True) if one.is_notable)
+    for change in api.changes:
+        steady = (*_calls(change.steady), *_times(change.steady)) if change.steady else (None,) * 6
+        shares = change.base_share, change.new_share, change.new_share - change.base_share
+        every.append((change.name, change.domain, *shares, *steady))
+    notable = tuple(row for row, change in zip(every, api.changes, strict=True) if change.is_notable)
     facts = (
-        Fact("base_ns", "API time, base", found.base_ns, "ns"),
-        Fact("new_ns", "API time, new", found.new_ns, "ns"),
+        Fact("base_ns", "API time, base", api.base_ns, "ns"),
+        Fact("new_ns", "API time, new", api.new_ns, "ns"),
     )
-    told: list[Block] = [] if found.base_ns is None else [Facts(facts)]
+    totals: list[Block] = [] if api.base_ns is None else [Facts(facts)]
     title = f"shares of the whole capture; calls and times {per}"
     machine = Grid(columns, tuple(every), "every function", audience="machine")
-    return [*told, Grid(columns, notable, title), machine], ""
+    return [*totals, Grid(columns, notable, title), machine], ""
 
 
-def copies(pair: Pair, per: str) -> Told:
+def copy_blocks(pair: Pair, per: str) -> Blocks:
     """Copies and fills by kind, with bytes."""
-    found = pair.copies
-    if found.why_not:
-        return [], found.why_not
+    copies = pair.copies
+    if copies.why_not:
+        return [], copies.why_not
     sizes = (Column("base_bytes", "Bytes, base", "bytes", 2), Column("new_bytes", "Bytes, new", "bytes", 2))
     columns = (_STATUS, Column("kind", "Kind", "text", 0), *_CALLS, *sizes, *_TIMES)
     rows = tuple(
-        (one.times.status.value, one.kind, *_calls(one.times), one.base_bytes, one.new_bytes, *_times(one.times))
-        for one in found.changes
+        (copy.times.status.value, copy.kind, *_calls(copy.times), copy.base_bytes, copy.new_bytes, *_times(copy.times))
+        for copy in copies.changes
     )
     return [Grid(columns, rows, per)], ""
 
 
-def input_pipeline(pair: Pair, per: str) -> Told:
+def stage_blocks(pair: Pair, per: str) -> Blocks:
     """Time that steps waited in each stage."""
-    found = pair.stages
-    if found.why_not:
-        return [], found.why_not
+    stages = pair.stages
+    if stages.why_not:
+        return [], stages.why_not
     columns = (_STATUS, Column("stage", "Stage", "text", 0), Column("kind", "Evidence", "text", 4), *_TIMES)
-    rows = tuple((one.status.value, one.name, one.group, *_times(one)) for one in found.changes)
+    rows = tuple((stage.status.value, stage.name, stage.group, *_times(stage)) for stage in stages.changes)
     facts = (
-        Fact("base_share", "input share of steps, base", found.base_share, "ratio"),
-        Fact("new_share", "input share of steps, new", found.new_share, "ratio"),
+        Fact("base_share", "input share of steps, base", stages.base_share, "ratio"),
+        Fact("new_share", "input share of steps, new", stages.new_share, "ratio"),
     )
     return [Facts(facts), Grid(columns, rows, f"wait for each stage, {per}")], ""
 
 
-def host(pair: Pair, per: str) -> Told:  # noqa: ARG001 (of the whole run, whatever a step is)
+def host_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole run, whatever a step is)
     """CPU, memory, threads of the whole runs."""
-    found = pair.host
-    if found.why_not:
-        return [], found.why_not
+    host = pair.host
+    if host.why_not:
+        return [], host.why_not
     columns = (
         Column("metric", "Metric", "text", 0),
         Column("base", "Base", "text", 0),
@@ -141,22 +142,22 @@ def host(pair: Pair, per: str) -> Told:  # noqa: ARG001 (of the whole run, whate
         *(Column(name, name, "text", 9) for name in ("key", "unit")),
         *(Column(name, name, "number", 9) for name in ("base_value", "new_value")),
     )
-    notable, every = (tuple(map(_host_row, changes)) for changes in (found.notable, found.changes))
+    notable, every = (tuple(map(_host_row, changes)) for changes in (host.notable, host.changes))
     machine = Grid(columns, every, "every figure", audience="machine")
     return [Grid(columns, notable, "mean over the runs"), machine], ""
 
 
-def _host_row(one: HostChange) -> Row:
-    """The change of a share is in points of it: a tenth more of 20 % reads as if it were 30 %."""
-    change = format_change(one.ratio, "ratio")
-    if one.unit == "ratio" and one.base is not None and one.new is not None:
-        points = (one.new - one.base) * 100
+def _host_row(figure: HostChange) -> Row:
+    """A figure of the host. A share changes by points of percent: "+10 %" of 20 % reads as if it were 30 %."""
+    change = format_change(figure.ratio, "ratio")
+    if figure.unit == "ratio" and figure.base is not None and figure.new is not None:
+        points = (figure.new - figure.base) * 100
         change = f"{format_change(round(points, 1), 'number')} points"
-    shown = (format_value(value, one.unit) for value in (one.base, one.new))
-    return one.label, *shown, change, one.ratio, one.key, one.unit, one.base, one.new
+    shown = (format_value(value, figure.unit) for value in (figure.base, figure.new))
+    return figure.label, *shown, change, figure.ratio, figure.key, figure.unit, figure.base, figure.new
 
 
-def findings(pair: Pair, per: str) -> Told:
+def finding_blocks(pair: Pair, per: str) -> Blocks:
     """Findings that appeared, stayed or went away, with the share of time at stake."""
     columns = (
         Column("seen", "Finding", "text", 1),
@@ -172,29 +173,32 @@ def findings(pair: Pair, per: str) -> Told:
     changes = pair.findings.changes
     rows = tuple(
         (
-            *(one.seen.value, one.code, one.slug),
-            *(_priced(one.base, one.base_share), _priced(one.new, one.new_share), one.base_ns, one.new_ns),
-            *(one.severity.value, one.message),
+            *(change.seen.value, change.code, change.slug),
+            *(_priced(change.base, change.base_share), _priced(change.new, change.new_share)),
+            *(change.base_ns, change.new_ns),
+            *(change.severity.value, change.message),
         )
-        for one in changes
+        for change in changes
     )
     appeared: Iterable[Block] = (
-        Prose(f"Appeared: {one.code} {one.slug}: {one.message}") for one in changes if one.seen is Seen.APPEARED
+        Prose(f"Appeared: {change.code} {change.slug}: {change.message}")
+        for change in changes
+        if change.seen is Seen.APPEARED
     )
     return [Grid(columns, rows, f"share of the time at stake, and that time {per}"), *appeared], ""
 
 
 def _priced(finding: Finding | None, share: float | None) -> float | None:
-    """Its share; ``None`` for a finding whose cost nobody can tell."""
+    """Share of a finding; ``None`` where its cost is unknown."""
     return None if finding is not None and finding.share is None else share
 
 
-TELLERS: tuple[tuple[str, str, Teller], ...] = (
-    ("kernels", "Kernels", kernels),
-    ("cuda_api", "CUDA API", cuda_api),
-    ("copies", "Copies", copies),
-    ("input_pipeline", "Input pipeline", input_pipeline),
-    ("host", "Host resources", host),
-    ("findings", "Findings", findings),
+CHANGE_SECTIONS: tuple[tuple[str, str, BlocksOfPair], ...] = (
+    ("kernels", "Kernels", kernel_blocks),
+    ("cuda_api", "CUDA API", api_blocks),
+    ("copies", "Copies", copy_blocks),
+    ("input_pipeline", "Input pipeline", stage_blocks),
+    ("host", "Host resources", host_blocks),
+    ("findings", "Findings", finding_blocks),
 )
-"""Slug, title and teller of every section of changes, in the order of the document."""
+"""Slug, title and blocks of every section of changes, in the order of the document."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from traceviz.compare.changes.by_side import api_by_side, host_by_side
 from traceviz.compare.compare import Comparison, Pair
-from traceviz.compare.report.change_sections import TELLERS, Teller
+from traceviz.compare.report.change_sections import CHANGE_SECTIONS, BlocksOfPair
 from traceviz.compare.report.effect_section import effect_section
 from traceviz.compare.report.sentences import between, class_name, interval_ns, mean_of, on_average, verdict_sentence
 from traceviz.compare.sides.sides import Side
@@ -26,23 +26,23 @@ from traceviz.report import (
     Verdict,
 )
 
-SECTIONS = ("effect", "attribution", *(slug for slug, _, _ in TELLERS), "comparability", "gates")
-"""Slugs of all sections, in order; those of what no side recorded are left out of a document, and said to be."""
+SECTIONS = ("effect", "attribution", *(slug for slug, _, _ in CHANGE_SECTIONS), "comparability", "gates")
+"""Slugs of all sections, in order. A document lists those that no side recorded as skipped."""
 
 
 def document(comparison: Comparison) -> Report:
-    """Sections of everything that was compared: of several pairs the one that is told in full first."""
-    changes = [_changes(comparison, *teller) for teller in TELLERS]
+    """Sections of everything that was compared; of several pairs, the one that is shown in full comes first."""
+    changes = [_changes(comparison, *change_section) for change_section in CHANGE_SECTIONS]
     return Report(
         run=_about(comparison),
         verdict=Verdict(comparison.shown.judgement.outcome.code, verdict_sentence(comparison)),
         sections=(
             effect_section(comparison),
             _attribution(comparison),
-            *(one for one in changes if isinstance(one, Section)),
+            *(section for section in changes if isinstance(section, Section)),
             _comparability(comparison),
         ),
-        skipped=tuple(one for one in changes if isinstance(one, Skipped)),
+        skipped=tuple(section for section in changes if isinstance(section, Skipped)),
         schema=COMPARISON,
     )
 
@@ -62,29 +62,29 @@ def _about(comparison: Comparison) -> tuple[Fact, ...]:
     )
 
 
-def _changes(comparison: Comparison, slug: str, title: str, tell: Teller) -> Section | Skipped:
-    """What changed of one kind: of the pair for people, and of all others for machines."""
-    told = [(pair, *tell(pair, on_average(comparison))) for pair in shown_first(comparison)]
+def _changes(comparison: Comparison, slug: str, title: str, blocks_of: BlocksOfPair) -> Section | Skipped:
+    """Changes of one kind: those of the shown pair for people, those of all others for machines."""
+    pairs = [(pair, *blocks_of(pair, on_average(comparison))) for pair in shown_first(comparison)]
     several = _BY_SIDE[slug](comparison.sides) if slug in _BY_SIDE and len(comparison.sides) > 2 else []
-    blocks = [*several, *(block for pair, found, _ in told for block in _of_pair(comparison, pair, found))]
-    why_not = told[0][2]
+    blocks = [*several, *(block for pair, changes, _ in pairs for block in _of_pair(comparison, pair, changes))]
+    why_not = pairs[0][2]
     if not blocks:
         return Skipped(slug, why_not, () if _is_recorded(comparison, slug) else (slug,))
     return Section(slug, title, (*([Prose(f"{why_not}.")] if why_not else ()), *blocks))
 
 
 _BY_SIDE: Mapping[str, Callable[[Sequence[Side]], list[Block]]] = {"cuda_api": api_by_side, "host": host_by_side}
-"""What begins a section where there are more than two sides: a figure of each, beside each other."""
+"""First blocks of a section where there are more than two sides: a figure of each side, side by side."""
 
 
 def shown_first(comparison: Comparison) -> tuple[Pair, ...]:
-    """All pairs, the one for people first."""
+    """All pairs, the one that is shown in full first."""
     shown = comparison.shown
     return (shown, *(pair for pair in comparison.pairs if pair is not shown))
 
 
 def _of_pair(comparison: Comparison, pair: Pair, blocks: Iterable[Block]) -> Iterator[Block]:
-    """Blocks that say which of several pairs they are of; those of pairs that are not shown are for machines."""
+    """Blocks labelled with their pair where there are several; those of pairs that are not shown are for machines."""
     audience: Audience = "all" if pair is comparison.shown else "machine"
     blocks = list(blocks)
     if blocks and len(comparison.pairs) > 1:
@@ -101,7 +101,8 @@ def _of_pair(comparison: Comparison, pair: Pair, blocks: Iterable[Block]) -> Ite
 
 
 def _is_recorded(comparison: Comparison, slug: str) -> bool:
-    return any(section.slug == slug for side in comparison.sides for one in side.reports for section in one.sections)
+    reports = (report for side in comparison.sides for report in side.reports)
+    return any(section.slug == slug for report in reports for section in report.sections)
 
 
 def _attribution(comparison: Comparison) -> Section:
@@ -125,11 +126,10 @@ CLASS_COLUMNS = (
 
 
 def _classes(comparison: Comparison, pair: Pair) -> Iterator[Block]:
-    found = pair.attribution
-    if found is None:
+    attribution = pair.attribution
+    if attribution is None:
         yield Prose(f"Cannot be told: {pair.why_no_attribution}.")
         return
-    whole = found.difference_ns
     rows = tuple(
         (
             change.key,
@@ -137,20 +137,23 @@ def _classes(comparison: Comparison, pair: Pair) -> Iterator[Block]:
             change.base_ns if change.in_base else None,
             change.new_ns if change.in_new else None,
             change.difference_ns,
-            found.share(change),
+            attribution.share(change),
             change.low_ns,
             change.high_ns,
             interval_ns(change.low_ns, change.high_ns),
             change.is_certain,
         )
-        for change in sorted(found.classes, key=lambda change: -abs(change.difference_ns))
+        for change in sorted(attribution.classes, key=lambda change: -abs(change.difference_ns))
         if change.base_ns or change.new_ns
     )
     mean = mean_of(comparison)
     yield Facts(
-        (Fact("base_ns", f"{mean}, base", found.base_ns, "ns"), Fact("new_ns", f"{mean}, new", found.new_ns, "ns"))
+        (
+            Fact("base_ns", f"{mean}, base", attribution.base_ns, "ns"),
+            Fact("new_ns", f"{mean}, new", attribution.new_ns, "ns"),
+        )
     )
-    yield Facts((Fact("difference_ns", "difference", whole, "ns"),), audience="machine")
+    yield Facts((Fact("difference_ns", "difference", attribution.difference_ns, "ns"),), audience="machine")
     yield Grid(CLASS_COLUMNS, rows, f"{on_average(comparison)}; the changes add up to that of the {mean}")
 
 
@@ -163,13 +166,14 @@ REMARK_COLUMNS = (
 
 
 def _comparability(comparison: Comparison) -> Section:
-    """What differs between the sides besides what is measured; sentences for people, a table for machines."""
-    told: list[Block] = [Prose(f"{one.severity}: {one.text.removesuffix('.')}.") for one in comparison.shown.remarks]
+    """Remarks on what else differs between the sides: sentences for people, a table for machines."""
+    remarks = comparison.shown.remarks
+    sentences: list[Block] = [Prose(f"{remark.severity}: {remark.text.removesuffix('.')}.") for remark in remarks]
     nothing = Prose("Nothing was found that keeps the sides from being compared.")
     tables = (block for pair in shown_first(comparison) for block in _of_pair(comparison, pair, [_remarks(pair)]))
-    return Section("comparability", "Comparability", (*(told or [nothing]), *tables))
+    return Section("comparability", "Comparability", (*(sentences or [nothing]), *tables))
 
 
 def _remarks(pair: Pair) -> Grid:
-    rows = tuple((one.code, one.severity.value, one.text, one.forbids or None) for one in pair.remarks)
+    rows = tuple((remark.code, remark.severity.value, remark.text, remark.forbids or None) for remark in pair.remarks)
     return Grid(REMARK_COLUMNS, rows, "remarks", audience="machine")

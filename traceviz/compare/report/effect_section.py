@@ -1,4 +1,4 @@
-"""The table that studies end in: side, time of a step, speed-up, and whether it is one."""
+"""The main table of a study: side, time of a step, speed-up, and the verdict on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BASE = "base"
 
 
 def effect_section(comparison: Comparison) -> Section:
-    """Facts of the pair that is told in full, a row for every side, the path, and what to know of the intervals."""
+    """Facts of the shown pair, a row for every side, the path, and what to know of the intervals."""
     blocks: list[Block] = [_facts(comparison), _sides(comparison)]
     if comparison.path:
         blocks.append(_path(comparison))
@@ -118,12 +118,12 @@ def _differences(effect: Effect | None) -> tuple[Value, ...]:
 
 
 def _ends(effect: Effect) -> str:
-    """``−71.8, −50.3``: percent, as the heading says; as short as columns of text never get."""
+    """``−71.8, −50.3`` in percent, which the heading states: columns of text never get narrower than this."""
     return interval(effect).removesuffix(" %").replace(" to ", ", ")
 
 
 _LONGEST_PATH = 8
-"""More sides in a row than these changes are a list rather than a path: only programs are told."""
+"""Longest path shown to people; longer ones are for machines only."""
 PATH_COLUMNS = (
     Column("before", "From", "text", 1),
     Column("after", "To", "text", 0),
@@ -140,7 +140,7 @@ PATH_COLUMNS = (
 
 
 def _path(comparison: Comparison) -> Grid:
-    """Every change and the total of all: their differences add up to it, their speed-ups multiply to it."""
+    """Every change and the total: differences add up to it, speed-ups multiply to it."""
     base, last = comparison.sides[0], comparison.sides[-1]
     total = comparison.pairs[-1]
     whole = PathChange(base, last, total.judgement, total.attribution)
@@ -150,15 +150,15 @@ def _path(comparison: Comparison) -> Grid:
 
 
 def _step(change: PathChange) -> Row:
-    found = change.attribution
-    cause = main_cause(found) if found else None
+    attribution = change.attribution
+    cause = main_cause(attribution) if attribution else None
     return (
         change.before.label,
         change.after.label,
         *_of_change(change.judgement.effect),
         change.judgement.outcome.value,
         class_name_of((change.before, change.after), cause.key) if cause else None,
-        cause.difference_ns / found.difference_ns if cause and found else None,
+        cause.difference_ns / attribution.difference_ns if cause and attribution else None,
     )
 
 
@@ -169,7 +169,7 @@ def _of_change(effect: Effect | None) -> tuple[Value, ...]:
 
 
 def _why(comparison: Comparison, pair: Pair) -> str:
-    """Why a side cannot be judged; of intervals the same words for all, as the table has their ends."""
+    """Why a side cannot be judged. Wide intervals get the same words on every side, as the table has their ends."""
     if pair.judgement.effect is None or any(remark.forbids == "verdict" for remark in pair.remarks):
         return pair.judgement.why.removesuffix(".")
     widest = format_ratio(comparison.options.limits.widest)
@@ -177,7 +177,7 @@ def _why(comparison: Comparison, pair: Pair) -> str:
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:
-    """Why verdicts cannot be given, and what the intervals do not hold."""
+    """Why there is no verdict on some sides, and what the intervals do not cover."""
     if len(comparison.pairs) > 1:
         unknown: dict[str, list[str]] = {}
         for pair in comparison.pairs:

@@ -11,7 +11,7 @@ from traceviz.compare.sides.units_of_work import unit_of
 from traceviz.units import format_change, format_ns, format_value
 
 _FAR = 10.0
-"""Changes by more times the base than this are not told apart."""
+"""Changes by more times the base than this are shown as more than it."""
 _MOSTLY = 0.5
 """A class of a smaller share of the gain or loss is not named in the verdict."""
 
@@ -44,24 +44,24 @@ def outcome_words(pair: Pair) -> str:
 
 
 def measured(comparison: Comparison) -> str:
-    """What is compared: ``median step``, or ``median time per sample``."""
+    """The figure that is compared: ``median step``, or ``median time per sample``."""
     per = comparison.options.per
     return f"median time per {unit_of(per)}" if per else "median step"
 
 
 def mean_of(comparison: Comparison) -> str:
-    """What classes and events are given for: ``mean step``, or ``mean time per sample``."""
+    """The figure that classes and events add up to: ``mean step``, or ``mean time per sample``."""
     per = comparison.options.per
     return f"mean time per {unit_of(per)}" if per else "mean step"
 
 
 def on_average(comparison: Comparison) -> str:
-    """What calls and times are of: ``per step, on average``."""
+    """Unit of calls and times in words: ``per step, on average``."""
     return f"per {unit_of(comparison.options.per)}, on average" if comparison.options.per else "per step, on average"
 
 
 def between(pair: Pair) -> str:
-    """``slow → repaired``: the title of what is told of a pair."""
+    """Title of a pair: ``slow → repaired``."""
     return f"{pair.base.label} → {pair.new.label}"
 
 
@@ -72,14 +72,14 @@ def effect_words(effect: Effect) -> str:
 
 
 def from_to(base_ns: float, new_ns: float) -> str:
-    """Two durations, the unit said once where it is the same."""
+    """Two durations; the unit stands once where it is the same."""
     base, new = format_ns(base_ns), format_ns(new_ns)
     number, _, unit = base.rpartition(" ")
     return f"{number if unit == new.rpartition(' ')[2] else base} → {new}"
 
 
 def interval(effect: Effect) -> str:
-    """``−71.8 to −50.3 %``; what is beyond tenfold is said to be, as nobody reads its digits."""
+    """``−71.8 to −50.3 %``; an end beyond tenfold is shown as that, as nobody reads its digits."""
     low, high = (format_change(end, "ratio") if end <= _FAR else f">+{_FAR * 100:.0f} %" for end in effect.interval)
     return f"{low.removesuffix(' %')} to {high}"
 
@@ -120,12 +120,12 @@ def class_name(pair: Pair, key: str) -> str:
 
 
 def class_name_of(sides: tuple[Side, ...], key: str) -> str:
-    """What people call a class of step time, by the first side that says."""
+    """What people call a class of step time, by the first side that has it."""
     return next((side.class_labels[key] for side in sides if key in side.class_labels), key)
 
 
 def main_cause(attribution: Attribution) -> ClassChange | None:
-    """The class that makes most of the difference, where it makes at least half of it, and not by chance."""
+    """The class that makes most of the difference, if it makes at least half of it, beyond chance."""
     total = attribution.difference_ns
     if not total or not attribution.classes:
         return None

@@ -11,7 +11,7 @@ from traceviz.report import Report
 
 Key = tuple[str, ...]
 _SWITCH = frozenset({"false", "no", "none", "off", "on", "true", "yes"})
-"""Values that say nothing without their tag."""
+"""Values that mean nothing without their tag."""
 
 
 def sides_by(reports: Iterable[tuple[str, Report]], by: Sequence[str], base: str = "") -> tuple[list[Side], list[str]]:
@@ -55,11 +55,11 @@ def _value(part: str, by: Sequence[str]) -> str:
 
 
 def _side(by: Sequence[str], key: Key, runs: Sequence[Report]) -> Side:
-    return Side(", ".join(map(_said, by, key)), tuple(runs))
+    return Side(", ".join(map(_label, by, key)), tuple(runs))
 
 
-def _said(tag: str, value: str) -> str:
-    """``torch`` says what it is; ``batch=32`` and ``cache=on`` need their tag."""
+def _label(tag: str, value: str) -> str:
+    """``torch`` speaks for itself; ``batch=32`` and ``cache=on`` need their tag."""
     return value if value[:1].isalpha() and value.lower() not in _SWITCH else f"{tag}={value}"
 
 
@@ -67,7 +67,7 @@ def with_base(sides: Sequence[Side], base: str) -> list[Side]:
     """The side called ``base`` first, the others in their order.
 
     Raises:
-        UsageError: none is called so.
+        UsageError: there is no such side.
     """
     if not base:
         return list(sides)

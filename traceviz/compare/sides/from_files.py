@@ -1,4 +1,4 @@
-"""What a comparison is asked to compare, from disk: traces and runs are analysed, saved reports are read."""
+"""Sides of a comparison from files: traces and runs are analysed, saved reports are read."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from traceviz.report import Report
 
 _HEAD = 1 << 20
 _SCHEMA = re.compile(rb'"schema"\s*:\s*"traceviz\.')
-"""What JSON of ours has near its begin, wherever another program may have sorted its keys to."""
+"""What JSON of traceviz has near its begin, even where another program has sorted its keys."""
 BASE_LABELS = ("base", "baseline")
-"""A group of this name is what the others are compared with."""
+"""Names of a group that make it the base."""
 
 Read = Callable[[Path], Report]
 """Analyses a trace."""
 
 
 def is_saved_report(path: Path) -> bool:
-    """Whether a file is a report that was saved as JSON, or another JSON document of ours."""
+    """Whether a file is a report saved as JSON, or another JSON document of traceviz."""
     with openable(path):
         if not path.is_file():
             return False
@@ -65,14 +65,15 @@ def named_sides(
     reports = [_read_one(path, read) for path in paths]
     names = [_run_name(report) for report in reports]
     alone = [Side("", (report,)) for report in reports]
-    called = labels([str(path) for path in paths], names, [side.tags for side in alone])
+    distinct = labels([str(path) for path in paths], names, [side.tags for side in alone])
     sides = [
-        *(Side(label, side.reports) for label, side in zip(called, alone, strict=True)),
+        *(Side(label, side.reports) for label, side in zip(distinct, alone, strict=True)),
         *(Side(label, tuple(_read_one(path, read) for path in runs)) for label, runs in groups.items()),
     ]
-    told = [Side(label, side.reports) for label, side in zip(numbered([s.label for s in sides]), sides, strict=True)]
+    final = numbered([side.label for side in sides])
+    labelled = [Side(label, side.reports) for label, side in zip(final, sides, strict=True)]
     implied = next((label for label in groups if label.lower() in BASE_LABELS), "")
-    return with_base(told, base or implied), []
+    return with_base(labelled, base or implied), []
 
 
 def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read) -> tuple[list[Side], list[str]]:
@@ -93,12 +94,12 @@ def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read
 
 
 def runs_in(path: Path) -> tuple[Path, ...]:
-    """The runs and saved reports in a folder, by name; ``path`` itself where it is none of several."""
+    """The runs and saved reports in a folder, by name; ``path`` itself where it is no folder of runs."""
     with openable(path):
         if not path.is_dir() or is_run_folder(path):
             return (path,)
-        found = tuple(entry for entry in sorted(path.iterdir()) if is_run_folder(entry) or is_saved_report(entry))
-    return found or (path,)
+        runs = tuple(entry for entry in sorted(path.iterdir()) if is_run_folder(entry) or is_saved_report(entry))
+    return runs or (path,)
 
 
 def _run_name(report: Report) -> str | None:
@@ -110,7 +111,7 @@ def _read_one(path: Path, read: Read) -> Report:
     """The report of a path that is one run.
 
     Raises:
-        UsageError: it is a folder of several, of which none is meant more than another.
+        UsageError: it is a folder of several runs.
     """
     runs = (path,) if is_trace_folder(path) else runs_in(path)
     if len(runs) > 1:

@@ -3,9 +3,9 @@
     rank 0   | step 0 | step 1 | step 2 |          the ranks of a job wait for one another: four ranks show
     rank 1     | step 0 | step 1 | step 2 |        the same step four times, and not four steps
 
-Were the steps of the ranks counted one by one, a job of four ranks would be four times as sure of itself as it is. The
-step of the job is the mean of its ranks: classes of the ranks then add up to it, as those of the slowest rank, which is
-another one in every step, would not. Ranks that keep pace have the same mean over many steps as the slowest.
+Counting the steps of each rank would make a job of four ranks look four times as certain as it is. The step of the
+job is the mean of its ranks, so that the classes of the ranks add up to it. Those of the slowest rank would not: it is
+another rank in every step. Ranks that keep pace have the same mean over many steps as the slowest.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Index = npt.NDArray[np.intp]
 
 
 def job_steps(process: Whole, step: Whole) -> Index:
-    """Which step of the job each row is of, numbered from 0 in the order in which they begin.
+    """The step of the job that each row belongs to, numbered from 0 in the order in which they begin.
 
-    Rows of several processes that have the same number are one step; where a number comes again in one process (a
-    second epoch), the second times are. Where the numbers of the processes hardly meet, their n-th steps are one.
+    Rows of several processes with the same number are one step. Where a number comes again in one process (a second
+    epoch), its second occurrences are one step. Where processes share hardly any numbers, their n-th steps are one.
 
     Args:
         process: Of every row; rows of a process are in order.
@@ -29,11 +29,11 @@ def job_steps(process: Whole, step: Whole) -> Index:
     """
     if np.unique(process).size < 2:
         return np.arange(process.size)
-    found = _same(step, _occurrence(process, step))
+    by_number = _same(step, _occurrence(process, step))
     most = int(np.unique(process, return_counts=True)[1].max())
-    if found.max() + 1 - most > (process.size - most) / 2:
-        found = _same(_occurrence(process, np.zeros_like(process)), np.zeros_like(process))
-    return found
+    if by_number.max() + 1 - most <= (process.size - most) / 2:
+        return by_number
+    return _same(_occurrence(process, np.zeros_like(process)), np.zeros_like(process))
 
 
 def _occurrence(process: Whole, number: Whole) -> Whole:
@@ -42,9 +42,9 @@ def _occurrence(process: Whole, number: Whole) -> Whole:
     keys = np.stack([process[order], number[order]])
     begins = np.flatnonzero(np.r_[True, (np.diff(keys, axis=1) != 0).any(axis=0)])
     within = np.arange(process.size) - np.repeat(begins, np.diff(np.r_[begins, process.size]))
-    found = np.empty(process.size, np.int64)
-    found[order] = within
-    return found
+    occurrence = np.empty(process.size, np.int64)
+    occurrence[order] = within
+    return occurrence
 
 
 def _same(number: Whole, occurrence: Whole) -> Index:
@@ -61,10 +61,10 @@ def of_the_job(rows: npt.NDArray[np.int64], job: Index) -> npt.NDArray[np.int64 
 
     Args:
         rows: A row for every step of every rank: durations, or columns of them.
-        job: Which step of the job each is of.
+        job: The step of the job that each belongs to.
 
     Returns:
-        The rows themselves where each is a step of its own; else their means, no whole numbers.
+        The rows themselves where each is a step of its own; else their means, which need not be whole.
     """
     counts = np.bincount(job)
     if counts.size == len(rows):

@@ -1,4 +1,4 @@
-"""What the sides of a comparison are called: the shortest that tells them apart."""
+"""Labels of the sides of a comparison: the shortest names that are distinct."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def labels(
 
     Args:
         paths: What the user named.
-        names: Names of the runs, where they are runs; they come first, as somebody gave them.
-        tags: Tags of the runs; those in which they differ come second.
+        names: Names of the runs, where they are runs; the first choice, as somebody gave them.
+        tags: Tags of the runs; those in which they differ are the second choice.
 
     Returns:
         Distinct names, in the order of ``paths``: a path that is named twice gets a number.
@@ -36,9 +36,9 @@ def labels(
 
 
 def _differing_tags(tags: Sequence[Mapping[str, str]]) -> list[str]:
-    keys = dict.fromkeys(key for one in tags for key in one)
-    differing = [key for key in keys if len({one.get(key) for one in tags}) > 1]
-    return [" ".join(f"{key}={one[key]}" for key in differing if key in one) for one in tags]
+    keys = dict.fromkeys(key for of_side in tags for key in of_side)
+    differing = [key for key in keys if len({of_side.get(key) for of_side in tags}) > 1]
+    return [" ".join(f"{key}={of_side[key]}" for key in differing if key in of_side) for of_side in tags]
 
 
 def _shortest(paths: Sequence[str]) -> list[str]:
@@ -49,9 +49,9 @@ def _shortest(paths: Sequence[str]) -> list[str]:
             return candidate
     parts = [PurePath(path).parts for path in paths]
     least = min(map(len, parts))
-    same = next((index for index in range(least) if len({one[-1 - index] for one in parts}) > 1), 0)
-    different = [one[: len(one) - same] for one in parts]
-    tails = (["/".join(one[-count:]) for one in different] for count in range(1, max(map(len, different)) + 1))
+    same = next((index for index in range(least) if len({path[-1 - index] for path in parts}) > 1), 0)
+    different = [path[: len(path) - same] for path in parts]
+    tails = (["/".join(path[-count:]) for path in different] for count in range(1, max(map(len, different)) + 1))
     return next((tail for tail in tails if _tell_apart(tail, paths)), list(paths))
 
 
@@ -61,10 +61,10 @@ def _tell_apart(names: Sequence[str], paths: Sequence[str]) -> bool:
 
 
 def numbered(names: Sequence[str]) -> tuple[str, ...]:
-    """The second of two equal names is called so."""
+    """Names with a number from the second of several equal ones on: ``run``, ``run (2)``."""
     seen: Counter[str] = Counter()
-    told = []
+    distinct = []
     for name in names:
         seen[name] += 1
-        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return tuple(told)
+        distinct.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return tuple(distinct)

@@ -1,4 +1,4 @@
-"""Runs of one side that are no repeats of each other: tags in which they differ besides."""
+"""Runs of one side that are no repeats of each other: the tags in which they differ."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ REPEATS = frozenset({"rep", "repeat", "repetition", "round", "run", "seed", "tri
 
 
 def mixtures(base: Side, new: Side) -> Iterator[tuple[str, bool]]:
-    """What the runs of a side differ in, where they do, and whether both sides mix the same.
+    """The tags in which the runs of a side differ, where they do, and whether both sides mix the same.
 
-    Tags of :data:`REPEATS` are no mixture, and neither are those that count the runs of a side from 0 or 1 on: other
-    numbers (1, 4 and 8 workers) are settings.
+    Tags of :data:`REPEATS` make no mixture, nor do those that count the runs of a side from 0 or 1 on. Other numbers
+    (1, 4 and 8 workers) are settings.
 
     Yields:
         ``runs of tf differ in variant (base, cache)``, of both sides in one sentence, and whether each has the same
@@ -35,8 +35,9 @@ def mixtures(base: Side, new: Side) -> Iterator[tuple[str, bool]]:
 
 
 def _mixed_tags(side: Side) -> list[str]:
-    values = {tag: _values(side, tag) for tag in _all_tags(side) if tag.lower() not in REPEATS}
-    return [tag for tag, said in values.items() if len(set(said)) > 1 and not _counts(said)]
+    known = dict.fromkeys(tag for report in side.reports for tag in tags(report))
+    values = {tag: _values(side, tag) for tag in known if tag.lower() not in REPEATS}
+    return [tag for tag, of_runs in values.items() if len(set(of_runs)) > 1 and not _counts(of_runs)]
 
 
 def _named(side: Side, differing: Sequence[str]) -> str:
@@ -47,10 +48,6 @@ def _shares(side: Side, differing: Sequence[str]) -> dict[tuple[str, ...], Fract
     """Share of the runs with each combination of values."""
     counts = Counter(zip(*(_values(side, tag) for tag in differing), strict=True))
     return {key: Fraction(count, len(side.reports)) for key, count in counts.items()}
-
-
-def _all_tags(side: Side) -> list[str]:
-    return list(dict.fromkeys(tag for report in side.reports for tag in tags(report)))
 
 
 def _values(side: Side, tag: str) -> list[str]:

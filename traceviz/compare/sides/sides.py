@@ -1,4 +1,4 @@
-"""One side of a comparison: what its reports say per step, in arrays that line up with those of the other side."""
+"""One side of a comparison: figures of its reports per step, in arrays that line up with those of the other side."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class Side:
     def runs(self) -> tuple[Times, ...]:
         """Durations of the steady steps of every run that has any, in order, ns.
 
-        Of one unit of work each, and then no whole numbers, where a step does several. Of several ranks, the step of
-        the job, which is seen once: the mean of the ranks, see :func:`traceviz.compare.sides.job_steps.of_the_job`.
+        Where a step does several units of work, durations of one unit, which need not be whole. Where a job has
+        several ranks, its step once: their mean, see :func:`traceviz.compare.sides.job_steps.of_the_job`.
         """
-        return tuple(self.per_unit(of_the_job(one[DURATION], one.job)) for one in self._recorded)
+        return tuple(self.per_unit(of_the_job(run[DURATION], run.job)) for run in self._with_steps)
 
     def per_unit(self, times: Times) -> Times:
         """Durations of steps as those of one unit of their work."""
@@ -65,59 +65,60 @@ class Side:
 
     @cached_property
     def rank_steps(self) -> int:
-        """The same with every step counted once for each rank: what sums over all ranks are divided by."""
+        """The same with every step counted once for each rank: the divisor of sums over all ranks."""
         return sum(self.rank_steps_by_run)
 
     @cached_property
     def rank_steps_by_run(self) -> tuple[int, ...]:
         """The same of each of :attr:`reports`; 0 of runs without steady steps."""
-        return tuple(one.job.size for one in self._every_run)
+        return tuple(run.job.size for run in self._every_run)
 
     @cached_property
     def ranks(self) -> int:
         """Ranks that have steady steps, in the run that has most of them."""
-        return max((np.unique(one["process"]).size for one in self._recorded), default=0)
+        return max((np.unique(run["process"]).size for run in self._with_steps), default=0)
 
     @cached_property
     def stepless(self) -> int:
-        """Number of runs without steady steps; nothing per step is of them."""
+        """Number of runs without steady steps, which no figure per step covers."""
         return self.rank_steps_by_run.count(0)
 
     @cached_property
     def classes(self) -> Mapping[str, Times]:
         """Nanoseconds of each exclusive class in every steady step of every rank; they add up to its duration.
 
-        Empty where a report does not tell of the steps one by one.
+        Empty where a report does not list the steps one by one.
         """
-        if not self._recorded or any(grid(report, "breakdown", BY_STEP) is None for report in self._stepping):
+        runs = self._with_steps
+        if not runs or any(grid(report, "breakdown", BY_STEP) is None for report in self._reports_with_steps):
             return {}
-        keys = dict.fromkeys(key for one in self._recorded for key in one.columns if key not in _OF_STEP)
-        return {key: np.concatenate([one[key] for one in self._recorded]) for key in keys}
+        keys = dict.fromkeys(key for run in runs for key in run.columns if key not in _OF_STEP)
+        return {key: np.concatenate([run[key] for run in runs]) for key in keys}
 
     @cached_property
     def measured(self) -> frozenset[str]:
         """Classes that every run measured; elsewhere their time counts as another class."""
-        columns = [frozenset(one.columns) for one in self._recorded] if self.classes else []
+        columns = [frozenset(run.columns) for run in self._with_steps] if self.classes else []
         return frozenset.intersection(*columns) - _OF_STEP if columns else frozenset()
 
     def tables(self, keys: Sequence[str]) -> tuple[Times, ...]:
         """Steps of every run as in :attr:`runs`, by columns: their sum, and the classes ``keys``."""
-        parts = ([one[key] for key in keys] for one in self._recorded)
+        parts = ([run[key] for key in keys] for run in self._with_steps)
         stacked = (np.stack([np.sum(columns, axis=0), *columns], axis=1) for columns in parts)
         return tuple(
-            self.per_unit(of_the_job(table, one.job)) for table, one in zip(stacked, self._recorded, strict=True)
+            self.per_unit(of_the_job(table, run.job)) for table, run in zip(stacked, self._with_steps, strict=True)
         )
 
     @cached_property
-    def _every_run(self) -> tuple[_Recorded, ...]:
-        return tuple(map(_recorded, self.reports))
+    def _every_run(self) -> tuple[_RunSteps, ...]:
+        return tuple(map(_run_steps, self.reports))
 
     @cached_property
-    def _recorded(self) -> tuple[_Recorded, ...]:
-        return tuple(one for one in self._every_run if one.job.size)
+    def _with_steps(self) -> tuple[_RunSteps, ...]:
+        return tuple(run for run in self._every_run if run.job.size)
 
     @cached_property
-    def _stepping(self) -> tuple[Report, ...]:
+    def _reports_with_steps(self) -> tuple[Report, ...]:
         steps = zip(self.reports, self.rank_steps_by_run, strict=True)
         return tuple(report for report, count in steps if count)
 
@@ -128,8 +129,8 @@ class Side:
 
     def events(self, slug: str, key: str = "name", group: str = "") -> Events:
         """:meth:`sums` per step, or per unit of its work; none where they were not recorded."""
-        found = self.sums(slug, key, group) or {}
-        return {name: PerStep(self.per_step(s.calls), self.per_step(s.total_ns), s.group) for name, s in found.items()}
+        sums = (self.sums(slug, key, group) or {}).items()
+        return {name: PerStep(self.per_step(s.calls), self.per_step(s.total_ns), s.group) for name, s in sums}
 
     def sums(self, slug: str, key: str = "name", group: str = "") -> Mapping[str, Sums] | None:
         """Events in steady steps by the column ``key`` of section ``slug``, over all runs.
@@ -142,17 +143,17 @@ class Side:
         Returns:
             ``None`` where a report of the side has no such section: not measured, which is not the same as none.
         """
-        found: dict[str, Sums] = {}
-        for report in self._stepping or self.reports:
-            one = grid(report, slug, IN_STEPS)
-            if one is None:
+        sums: dict[str, Sums] = {}
+        for report in self._reports_with_steps or self.reports:
+            events = grid(report, slug, IN_STEPS)
+            if events is None:
                 return None
-            for row in rows(one):
+            for row in rows(events):
                 name, kind = str(row[key]), str(row[group]) if group else ""
-                before = found.get(name, Sums(0, 0, kind))
+                before = sums.get(name, Sums(0, 0, kind))
                 calls, total = before.calls + whole(row["calls"]), before.total_ns + whole(row["total_ns"])
-                found[name] = Sums(calls, total, kind)
-        return found
+                sums[name] = Sums(calls, total, kind)
+        return sums
 
     def per_step(self, total: int) -> Fraction:
         """A sum over all steady steps per step of a rank, or per unit of work; exact."""
@@ -161,13 +162,13 @@ class Side:
     @cached_property
     def class_labels(self) -> Mapping[str, str]:
         """What people call the classes, by key."""
-        grids = (grid(report, "breakdown", BY_STEP) for report in self.reports)
-        columns = (column for one in grids if one is not None for column in one.columns)
+        tables = (grid(report, "breakdown", BY_STEP) for report in self.reports)
+        columns = (column for by_step in tables if by_step is not None for column in by_step.columns)
         return {column.name: column.label for column in columns if column.name not in _OF_STEP}
 
     @cached_property
     def tags(self) -> Mapping[str, str]:
-        """Tags of the runs, as ``traceviz collect --tag`` gave them, in which they all agree."""
+        """Tags that ``traceviz collect --tag`` gave the runs, as far as all agree."""
         first, *others = [tags(report) for report in self.reports] or [{}]
         return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
 
@@ -181,9 +182,9 @@ class Side:
         return float(np.mean(numbers)) if numbers else None
 
     def run_fact(self, key: str) -> tuple[str, ...]:
-        """What the runs say of themselves (format, framework, devices, ...), each answer once."""
-        said = (one.value for report in self.reports for one in report.run if one.key == key)
-        return tuple(dict.fromkeys(str(value) for value in said if value is not None))
+        """Distinct values of a fact about the runs (format, framework, devices, ...)."""
+        values = (fact.value for report in self.reports for fact in report.run if fact.key == key)
+        return tuple(dict.fromkeys(str(value) for value in values if value is not None))
 
 
 DURATION = "dur_ns"
@@ -191,7 +192,7 @@ _OF_STEP = frozenset({"step", "process", DURATION})
 
 
 @dataclass(frozen=True, slots=True)
-class _Recorded:
+class _RunSteps:
     """Columns of the steady steps of a run, a row for each step of each rank; ``job`` numbers the job's steps."""
 
     columns: Mapping[str, npt.NDArray[np.int64]]
@@ -202,10 +203,10 @@ class _Recorded:
         return self.columns.get(key, np.zeros(self.job.size, np.int64))
 
 
-def _recorded(report: Report) -> _Recorded:
+def _run_steps(report: Report) -> _RunSteps:
     by_step = grid(report, "breakdown", BY_STEP)
     columns = column_arrays(by_step) if by_step is not None else _every_steady_step(report)
-    return _Recorded(columns, job_steps(columns["process"], columns["step"]))
+    return _RunSteps(columns, job_steps(columns["process"], columns["step"]))
 
 
 def _every_steady_step(report: Report) -> dict[str, npt.NDArray[np.int64]]:
@@ -216,7 +217,7 @@ def _every_steady_step(report: Report) -> dict[str, npt.NDArray[np.int64]]:
 
 def steady_steps(report: Report) -> Times:
     """Durations of the steady steps of all ranks of a report, ns; empty where it has none."""
-    return _recorded(report)[DURATION]
+    return _run_steps(report)[DURATION]
 
 
 def grid(report: Report, slug: str, title: str) -> Grid | None:
@@ -225,16 +226,17 @@ def grid(report: Report, slug: str, title: str) -> Grid | None:
     return next((block for block in blocks if isinstance(block, Grid) and block.title == title), None)
 
 
-def rows(found: Grid) -> list[dict[str, Value]]:
+def rows(table: Grid) -> list[dict[str, Value]]:
     """Rows by name of the column."""
-    names = [column.name for column in found.columns]
-    return [dict(zip(names, row, strict=True)) for row in found.rows]
+    names = [column.name for column in table.columns]
+    return [dict(zip(names, row, strict=True)) for row in table.rows]
 
 
-def column_arrays(found: Grid) -> dict[str, npt.NDArray[np.int64]]:
+def column_arrays(table: Grid) -> dict[str, npt.NDArray[np.int64]]:
     """Columns of whole numbers."""
-    table = np.array([[whole(value) for value in row] for row in found.rows], np.int64).reshape(-1, len(found.columns))
-    return {column.name: table[:, index] for index, column in enumerate(found.columns)}
+    numbers = [[whole(value) for value in row] for row in table.rows]
+    array = np.array(numbers, np.int64).reshape(-1, len(table.columns))
+    return {column.name: array[:, index] for index, column in enumerate(table.columns)}
 
 
 def fact(report: Report, slug: str, key: str) -> Value:
@@ -246,19 +248,19 @@ def fact(report: Report, slug: str, key: str) -> Value:
 
 
 def tags(report: Report) -> dict[str, str]:
-    """Tags of the run that a report is about; none where it is about something else."""
-    sections = (section for section in report.sections if section.slug == "run")
-    facts = (one for section in sections for block in section.blocks if isinstance(block, Facts) for one in block.facts)
-    return {one.key.removeprefix(TAG): str(one.value) for one in facts if one.key.startswith(TAG)}
+    """Tags of the run that a report is about; none where it is no report of a run."""
+    blocks = (block for section in report.sections if section.slug == "run" for block in section.blocks)
+    facts = (fact for block in blocks if isinstance(block, Facts) for fact in block.facts)
+    return {fact.key.removeprefix(TAG): str(fact.value) for fact in facts if fact.key.startswith(TAG)}
 
 
 def whole(value: Value) -> int:
-    """A whole number of a report, 0 where it has none there."""
+    """A number of a report as a whole number; 0 where the value is none."""
     return int(value) if isinstance(value, int | float) else 0
 
 
 def apportioned(parts: Sequence[Fraction], total: int) -> list[int]:
-    """Whole numbers that add up to ``total``, each less than one away from its part: the largest remainders go up.
+    """Whole numbers that add up to ``total``, each less than one away from its part: largest remainders are rounded up.
 
     Args:
         parts: Exact numbers.

@@ -1,4 +1,4 @@
-"""Steps that do different amounts of work: compared by one unit of it, as a tag of the runs says how many they are."""
+"""Steps that do different amounts of work are compared by one unit of it: a tag states how many a step does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_batch(tag: str) -> bool:
 
 
 def unit_of(tag: str) -> str:
-    """What one unit of ``tag`` is: of a batch a sample, of tokens a token."""
+    """Name of one unit of ``tag``: a sample of a batch, a token of tokens."""
     if is_batch(tag):
         return "sample"
     return tag.removesuffix("s") or tag
@@ -34,26 +34,23 @@ def per_unit(sides: Sequence[Side], tag: str) -> tuple[Side, ...]:
 
 
 def _units(side: Side, tag: str) -> Fraction:
-    said = list(dict.fromkeys(tags(report).get(tag) for report in side.reports))
-    if None in said:
+    values = list(dict.fromkeys(tags(report).get(tag) for report in side.reports))
+    if None in values:
         raise UsageError(
             f"--per {tag}: {side.label} has no tag {tag!r}.",
             "How much work its steps do is not known.",
             f"Record it with `traceviz collect --tag {tag}=NUMBER`.",
         )
-    if len(said) > 1:
-        values = " and ".join(str(value) for value in said)
+    if len(values) > 1:
+        different = " and ".join(str(value) for value in values)
         raise UsageError(
-            f"--per {tag}: runs of {side.label} have {values}.", "One side does one work.", "Make a side of each."
+            f"--per {tag}: runs of {side.label} have {different}.", "One side does one work.", "Make a side of each."
         )
-    return _positive(str(said[0]), side.label, tag)
-
-
-def _positive(text: str, label: str, tag: str) -> Fraction:
+    text = str(values[0])
     try:
         units = Fraction(text.strip())
     except (ValueError, ZeroDivisionError):
         units = Fraction(0)
     if units <= 0:
-        raise UsageError(f"--per {tag}: {label} has {tag}={text}, which is no number above zero.")
+        raise UsageError(f"--per {tag}: {side.label} has {tag}={text}, which is no number above zero.")
     return units

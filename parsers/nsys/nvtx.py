@@ -13,7 +13,7 @@ from traceviz.parsers.nsys.constants import LOCAL_ID, NVTX_CATEGORY_NAME, NVTX_D
 from traceviz.parsers.nsys.identity import Identity
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
 from traceviz.parsers.nsys.survey import Survey
-from traceviz.parsers.shared.arrow import Array, ChunkedArray, DictionaryArray, pc
+from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
 from traceviz.parsers.shared.event_reader import EventReader
 from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.nvtx import ordered, push_pop_nesting
@@ -34,9 +34,14 @@ def read_nvtx(events: EventReader, survey: Survey, identity: Identity) -> pa.Tab
     rows = ordered(events.columns("nvtx", source, streamed))
     domains, categories = _declared_names(events.raw)
     domain, category = pc.fill_null(rows.column("domain").combine_chunks(), 0), rows.column("category").combine_chunks()
-    owner = _taken(identity.processes, rows.column("process_id"))
+    owner = identity.processes.take(rows.column("process_id").combine_chunks())
+
+    def domain_name(process: int, number: int) -> str:
+        # Captures that began after a domain was created do not know its name.
+        return domains.get((process, number), f"[domain {number}]" if number else "")
+
     derived = {
-        "domain": _named([owner, domain], lambda process, number: domains.get((process, number), _unnamed(number))),
+        "domain": _named([owner, domain], domain_name),
         "category": _named([owner, domain, category], lambda *key: _category(categories, *key)),
         "range_id": pa.array(np.arange(rows.num_rows)),
         **push_pop_nesting(rows, survey.last_ns - survey.zero_ns),
@@ -57,11 +62,6 @@ def _named(columns: Sequence[Array], name_of: Callable[..., str | None]) -> Dict
     keys = zip(*(column.take(first).to_pylist() for column in columns), strict=True)
     words = pa.array([name_of(*key) for key in keys], pa.string()).dictionary_encode()
     return pa.DictionaryArray.from_arrays(words.indices.take(combination), words.dictionary)
-
-
-def _unnamed(domain: int) -> str:
-    """Captures that began after a domain was created do not know its name."""
-    return f"[domain {domain}]" if domain else ""
 
 
 def _category(names: Words, process: int, domain: int, category: int | None) -> str | None:
@@ -93,10 +93,6 @@ def _declared_names(raw: RawTables) -> tuple[Words, Words]:
         elif name:
             categories[process, domain, row.get("category")] = name
     return domains, categories
-
-
-def _taken(values: Array, indices: ChunkedArray) -> Array:
-    return values.take(indices.combine_chunks())
 
 
 def _word(value: Any, words: dict[Any, Any]) -> str | None:

@@ -56,14 +56,14 @@ class ParquetTables(RawTables):
     ) -> Iterator[pa.RecordBatch]:
         """Batches of columns; see :meth:`RawTables.stream`."""
         kept = [keep.column] if keep and keep.column in self.columns(table) else []
-        wanted = list(dict.fromkeys([*integers, *texts, *kept]))
-        types: dict[str, pa.DataType] = {**dict.fromkeys(wanted, pa.int64()), **dict.fromkeys(texts, pa.binary())}
+        columns = list(dict.fromkeys([*integers, *texts, *kept]))
+        types: dict[str, pa.DataType] = {**dict.fromkeys(columns, pa.int64()), **dict.fromkeys(texts, pa.binary())}
         try:
             with pq.ParquetFile(self.path / (table + SUFFIX)) as file:
-                for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
-                    arrays = [_cast(batch[name], types[name]) for name in wanted]
-                    chosen = pa.RecordBatch.from_arrays(arrays, names=wanted)
-                    yield keep.of(chosen) if keep and kept else chosen
+                for batch in file.iter_batches(BATCH_ROWS, columns=columns):
+                    arrays = [_cast(batch[name], types[name]) for name in columns]
+                    rows = pa.RecordBatch.from_arrays(arrays, names=columns)
+                    yield keep.of(rows) if keep and kept else rows
         except (OSError, pa.ArrowException) as error:
             raise self.damaged(table, error) from error
 

@@ -23,7 +23,7 @@ STAGE = "nsys export"
 
 
 def read_report(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a report, by way of an export; where nsys is missing or too old, of one that lies beside it."""
+    """The tables of a report, from a fresh export; where nsys is missing or too old, from one beside the report."""
     nsys = nsys_program.find_nsys()
     try:
         if nsys is None:
@@ -72,17 +72,16 @@ def read_export(
 
 def _read_beside(report: Path, options: ReadOptions, error: MissingToolError) -> Iterator[tuple[str, pa.Table]]:
     """Read the SQLite export beside ``report``; without one, ``error`` stands."""
-    beside = report.with_suffix(".sqlite")
-    if not beside.is_file() or not NsysSqliteReader().sniff(_head(beside), beside):
+    export = report.with_suffix(".sqlite")
+    if not export.is_file():
         raise error
-    message = f"Read from {beside.name} beside the report. {error.why}"
+    with export.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if not NsysSqliteReader().sniff(head, export):
+        raise error
+    message = f"Read from {export.name} beside the report. {error.why}"
     notes = (("sqlite-beside-report", "info", message),)
-    with NsysSqliteTables(beside) as raw:
+    with NsysSqliteTables(export) as raw:
         yield from read_tables(
             raw, options, Provenance("nsys sqlite beside the report", nsys_tool.recorded_version(report), notes)
         )
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(HEAD_BYTES)

@@ -109,7 +109,8 @@ def _table(part: Part, zero_ns: int, gpu_devices: Mapping[int, int]) -> pa.Table
     names = label.dictionary.to_pylist()
     split = [_WITH_UNIT.match(name) for name in names]
     metrics = [match["metric"] if match else name for name, match in zip(names, split, strict=True)]
-    units = [_unit(match["unit"]) if match else "" for match in split]
+    stated = [match["unit"] if match else "" for match in split]
+    units = ["%" if unit.endswith("%") else unit for unit in stated]
     gpus = pc.index_in(pc.bit_wise_and(types, _GPU_NUMBER), value_set=pa.array(list(gpu_devices), pa.int64()))
     columns = [
         pc.subtract(times, zero_ns),
@@ -120,10 +121,6 @@ def _table(part: Part, zero_ns: int, gpu_devices: Mapping[int, int]) -> pa.Table
         values,
     ]
     return pa.table(columns, schema=schema.table("samples").arrow)
-
-
-def _unit(stated: str) -> str:
-    return "%" if stated.endswith("%") else stated
 
 
 def _recoded(words: list[str], indices: Array) -> DictionaryArray:

@@ -23,6 +23,7 @@ from traceviz.parsers.nsys.nvtx import read_nvtx
 from traceviz.parsers.nsys.samples import has_samples, read_samples
 from traceviz.parsers.nsys.survey import Survey, take_survey
 from traceviz.parsers.shared.arrow import ChunkedArray, pc
+from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.names import count_rows
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
@@ -34,11 +35,11 @@ PRODUCER = "Nsight Systems"
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How an export was come by.
+    """Where an export came from.
 
     Args:
-        route: The steps from the file that was given to the tables, for ``run.reader``.
-        capture_version: Version of the nsys that recorded, where the file that was given states it.
+        route: The steps from the file to the tables, for ``run.reader``.
+        capture_version: Version of the nsys that recorded, where the file states it.
         notes: Rows for table ``notes``: code, severity, message.
     """
 
@@ -95,7 +96,7 @@ def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_priva
         "span_ns": survey.last_ns - survey.zero_ns,
         "reader": provenance.route,
     }
-    return pa.Table.from_pylist([row], schema.table("run").arrow)
+    return contract_table("run", [row])
 
 
 def _version(captured: str | None, exported: str | None) -> str | None:

@@ -59,11 +59,11 @@ def too_old(report: Path, nsys: Nsys) -> MissingToolError:
 def failed(report: Path, outcome: Outcome) -> DamagedTraceError:
     """The error where nsys gave up, or what it wrote is incomplete."""
     if outcome.status == 0 and not outcome.output.strip():
-        what = "nsys ended without an error and wrote no complete export: is it really nsys?"
+        reason = "nsys ended without an error and wrote no complete export: is it really nsys?"
     else:
-        what = f"nsys says: {outcome.last_words}"
+        reason = f"nsys says: {outcome.last_words}"
     return DamagedTraceError(
         f"{report.name} cannot be exported.",
-        what,
+        reason,
         "If other reports can be read, this file is damaged: copy it again.",
     )

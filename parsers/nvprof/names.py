@@ -51,5 +51,5 @@ def demangled(name: str) -> str:
 
 def framework(kernels: Iterable[str]) -> str | None:
     """The framework whose own kernels are among ``kernels`` (demangled); ``None`` where there is none, or several."""
-    found = {name for kernel in kernels for name, pattern in _FRAMEWORKS.items() if pattern.search(kernel)}
-    return found.pop() if len(found) == 1 else None
+    names = {name for kernel in kernels for name, pattern in _FRAMEWORKS.items() if pattern.search(kernel)}
+    return names.pop() if len(names) == 1 else None

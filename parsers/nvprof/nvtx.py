@@ -32,6 +32,8 @@ from traceviz.parsers.shared.nvtx import ordered, push_pop_nesting
 _DATA = constants.PREFIX + "MARKER_DATA"
 _COLUMNS = ("flags", "timestamp", "id", "objectKind", "processId", "threadId", "name", "domain")
 
+KINDS = ("push_pop", "start_end", "mark")
+
 Numbers = npt.NDArray[np.int64]
 
 
@@ -41,9 +43,9 @@ class _Records:
 
     columns: Mapping[str, Numbers]
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> _Records:
-        """Those of them that are ``chosen``."""
-        return _Records({name: values[chosen] for name, values in self.columns.items()})
+    def where(self, mask: npt.NDArray[np.bool_]) -> _Records:
+        """The records at which ``mask`` is true."""
+        return _Records({name: values[mask] for name, values in self.columns.items()})
 
     def __getitem__(self, name: str) -> Numbers:
         return self.columns[name]
@@ -101,9 +103,8 @@ def _partners(begins: _Records, ends: _Records) -> Numbers:
     first = _numbered(codes[: len(begins["id"])], begins["timestamp"], width)
     second = _numbered(codes[len(begins["id"]) :], ends["timestamp"], width)
     order = np.argsort(second)
-    place = np.searchsorted(second[order], first)
-    found = np.minimum(place, len(second) - 1)
-    return np.where(second[order][found] == first, order[found], -1)
+    position = np.minimum(np.searchsorted(second[order], first), len(second) - 1)
+    return np.where(second[order][position] == first, order[position], -1)
 
 
 def _numbered(codes: Numbers, times: Numbers, width: int) -> Numbers:
@@ -144,12 +145,13 @@ def _rows(  # noqa: PLR0917 (the three kinds of records, and what names and plac
     is_mark = np.arange(len(durations)) >= len(begins["id"])
     whole = both["objectKind"] == constants.OBJECT_PROCESS
     whole[: len(begins["id"])] |= _elsewhere(begins, ends, partner)
+    kinds = np.where(is_mark, 2, np.where(whole, 1, 0))
     columns: dict[str, Array] = {
         "start_ns": pa.array(both["timestamp"] - zero_ns),
         "dur_ns": pa.array(durations, mask=~known),
         "process_id": identity.process_ids(pids),
         "thread_id": identity.thread_ids(pids, tids),
-        "kind": _chosen(np.where(is_mark, 2, np.where(whole, 1, 0)), ["push_pop", "start_end", "mark"]),
+        "kind": pa.DictionaryArray.from_arrays(pa.array(kinds, pa.int32()), pa.array(KINDS)),
         "name": _strings(raw, both["name"], UNKNOWN),
         "domain": _strings(raw, both["domain"], ""),
         "category": _categories(raw, both["id"]),
@@ -174,10 +176,6 @@ def _elsewhere(begins: _Records, ends: _Records, partner: Numbers) -> npt.NDArra
     return moved
 
 
-def _chosen(codes: Numbers, words: list[str]) -> Array:
-    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(words))
-
-
 def _strings(raw: NvprofTables, ids: Numbers, otherwise: str) -> Array:
     """Strings by id as a dictionary; ``otherwise`` for the id that stands for none."""
     encoded = pa.array(ids).dictionary_encode()
@@ -190,5 +188,5 @@ def _categories(raw: NvprofTables, ids: Numbers) -> Array:
     rows = raw.small(_DATA, ("id", "category"))
     stated = {row["id"]: row["category"] for row in rows if row["id"] is not None and row["category"]}
     words = pa.array([f"[category {number}]" for number in stated.values()], pa.string()).dictionary_encode()
-    found = pc.index_in(pa.array(ids), value_set=pa.array(list(stated), pa.int64()))
-    return pa.DictionaryArray.from_arrays(words.indices.take(found), words.dictionary)
+    positions = pc.index_in(pa.array(ids), value_set=pa.array(list(stated), pa.int64()))
+    return pa.DictionaryArray.from_arrays(words.indices.take(positions), words.dictionary)

@@ -17,6 +17,8 @@ from traceviz.parsers.nvprof.names import framework
 from traceviz.parsers.nvprof.printed_text import Process, Section, processes, sections
 from traceviz.parsers.nvprof.printed_totals import Totals, totals
 from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, sort_rows
+from traceviz.parsers.shared.contract import contract_table
+from traceviz.parsers.shared.identity import identity_tables
 from traceviz.parsers.shared.notes import Notes
 
 _NOTHING = {
@@ -40,13 +42,8 @@ _ROUNDED = "Columns of text have five digits, so that short gaps between events 
 def read_printed(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
     """The tables of what nvprof printed, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
     content = path.read_bytes()
-    printed = Printed(path, sections(content), processes(content), _said(content))
-    yield from printed.tables(options)
-
-
-def _said(content: bytes) -> frozenset[str]:
-    """Tables of which the file says that they are empty."""
-    return frozenset(name for line, names in _NOTHING.items() if line in content for name in names)
+    empty = frozenset(name for line, names in _NOTHING.items() if line in content for name in names)
+    yield from Printed(path, sections(content), processes(content), empty).tables(options)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,13 +54,13 @@ class Printed:
         path: The file.
         sections: Its tables.
         processes: The processes that it says it profiles.
-        said: Tables of the contract of which it says that they are empty.
+        empty: Tables of the contract that are empty, as it says.
     """
 
     path: Path
     sections: Sequence[Section]
     processes: Sequence[Process]
-    said: frozenset[str]
+    empty: frozenset[str]
 
     def tables(self, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """Yield the tables of the contract, ``notes`` last.
@@ -71,8 +68,12 @@ class Printed:
         Raises:
             DamagedTraceError: there is nothing to read.
         """
-        if not self.sections and not self.said:
-            raise self._nothing()
+        if not self.sections and not self.empty:
+            raise DamagedTraceError(
+                f"{self.path.name} holds no result of nvprof.",
+                "There are log lines of nvprof, but neither a summary nor a trace behind them.",
+                "Copy the file again, with what nvprof wrote when the program had ended (it goes to stderr).",
+            )
         notes = Notes()
         traces = [self._trace(section, notes) for section in self.sections if section.kind == "trace"]
         summed = [(section, row) for section in self.sections if section.kind != "trace" for row in totals(section)]
@@ -87,13 +88,6 @@ class Printed:
             yield "totals", self._totals(summed, devices)
         self._note_limits(traces, events, notes)
         yield "notes", notes.table()
-
-    def _nothing(self) -> DamagedTraceError:
-        return DamagedTraceError(
-            f"{self.path.name} holds no result of nvprof.",
-            "There are log lines of nvprof, but neither a summary nor a trace behind them.",
-            "Copy the file again, with what nvprof wrote when the program had ended (it goes to stderr).",
-        )
 
     def _trace(self, section: Section, notes: Notes) -> TraceRows:
         if section.is_csv and not section.units:
@@ -123,7 +117,7 @@ class Printed:
 
     def _events(self, traces: Sequence[TraceRows], devices: dict[str, int], notes: Notes) -> tuple[Tables, int]:
         """All event tables, and the span from the first event to the last."""
-        bounds = [found for rows in traces if (found := rows.bounds())]
+        bounds = [span for rows in traces if (span := rows.bounds())]
         zero = min((begin for begin, _ in bounds), default=0)
         tables = Tables()
         for rows in traces:
@@ -144,28 +138,22 @@ class Printed:
             "span_ns": span_ns,
             "reader": "nvprof csv" if all(section.is_csv for section in self.sections) else "nvprof text",
         }
-        return _rows("run", [row])
+        return contract_table("run", [row])
 
     def _identity(self, traces: Sequence[TraceRows], devices: dict[str, int]) -> Iterator[tuple[str, pa.Table]]:
         pids, commands = self._pids(), {process.pid: process.command for process in self.processes}
         callers = sorted({self._process(rows.section) for rows in traces})
-        yield "devices", _rows("devices", [_device(name, index) for name, index in devices.items()])
-        yield (
-            "processes",
-            _rows(
-                "processes",
-                [
-                    {"process_id": index, "pid": pid, "name": program(commands.get(pid or -1))}
-                    for index, pid in enumerate(pids)
-                ],
-            ),
+        printed = map(Device.of, devices)
+        tables = identity_tables(
+            [{"pid": pid, "name": program(commands.get(pid or -1))} for pid in pids],
+            [{"process_id": index, "tid": 0} for index, _ in enumerate(pids)] if callers else [],
+            [{"kind": "gpu", "ordinal": device.ordinal, "name": device.name} for device in printed],
         )
-        threads = [{"thread_id": index, "process_id": index, "tid": 0} for index, _ in enumerate(pids)]
-        yield "threads", _rows("threads", threads if callers else [])
+        yield from tables.items()
 
     def _present(self, traces: Sequence[TraceRows], events: Tables) -> tuple[str, ...]:
         """Event tables that the file could hold."""
-        held = {name for name in _EVENTS if name in events.parts} | self.said
+        held = {name for name in _EVENTS if name in events.parts} | self.empty
         if any(rows.has_devices for rows in traces):
             held |= set(schema.DEVICE_WORK)
         return tuple(name for name in _EVENTS if name in held)
@@ -184,15 +172,15 @@ class Printed:
             }
             for section, row in summed
         ]
-        return _rows("totals", rows)
+        return contract_table("totals", rows)
 
     def _note_limits(self, traces: Sequence[TraceRows], events: Tables, notes: Notes) -> None:
         """What a printed trace cannot say."""
         if self.sections and not traces:
             notes.add("summary-only", "warning", _SUMMARY)
-        for name, what in (("kernels", "no kernels"), ("cuda_api", "no API calls")):
-            if name in self.said:
-                notes.add("nothing-profiled", "warning", f"nvprof says that it saw {what}. {_UNSEEN}")
+        for name, events_missing in (("kernels", "no kernels"), ("cuda_api", "no API calls")):
+            if name in self.empty:
+                notes.add("nothing-profiled", "warning", f"nvprof says that it saw {events_missing}. {_UNSEEN}")
         if self.sections and self.sections[-1].body.rpartition(b"\n")[2]:
             notes.add("file-cut", "info", _NO_LINE_END)
         if "cuda_api" in events.parts:
@@ -201,14 +189,3 @@ class Printed:
             notes.add("times-rounded", "warning", _ROUNDED)
         elif any(rows.section.unit("Start") == "s" for rows in traces):
             notes.add("times-rounded", "info", _MICROSECONDS)
-
-
-def _device(printed: str, index: int) -> dict[str, Any]:
-    device = Device.of(printed)
-    return {"device_id": index, "kind": "gpu", "ordinal": device.ordinal, "name": device.name}
-
-
-def _rows(name: str, rows: list[dict[str, Any]]) -> pa.Table:
-    """Rows of the table ``name``; what they lack is null."""
-    declared = schema.table(name).arrow
-    return pa.Table.from_pylist([{**dict.fromkeys(declared.names), **row} for row in rows], declared)

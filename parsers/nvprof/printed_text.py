@@ -20,7 +20,14 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from traceviz.parsers.nvprof.units import UNITS
+TIMES = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
+"""Nanoseconds in a unit of time."""
+SIZES = {"B": 1.0, "KB": 1024.0, "MB": 1024.0**2, "GB": 1024.0**3, "TB": 1024.0**4}
+"""Bytes in a unit of memory: nvprof's kilobyte has 1024 of them."""
+COUNTS = {"": 1.0}
+"""Numbers without a unit."""
+UNITS = frozenset({*TIMES, *SIZES, *(f"{size}/s" for size in SIZES), "%", "W", "C", "MHz"})
+"""What a row of units can hold."""
 
 Kind = Literal["trace", "summary", "unified_memory"]
 
@@ -95,12 +102,12 @@ def sections(content: bytes) -> list[Section]:
         if (labels := _labels(match))
         for kind in _kinds(labels)
     ]
-    found = []
+    cut = []
     for index, (match, kind, labels) in enumerate(headers):
         stop = headers[index + 1][0].start() if index + 1 < len(headers) else len(content)
         begin = headers[index - 1][0].end() if index else 0
-        found.append(_section(content, (begin, match.start()), (match.end(), stop), kind, labels))
-    return found
+        cut.append(_section(content, (begin, match.start()), (match.end(), stop), kind, labels))
+    return cut
 
 
 def processes(content: bytes) -> list[Process]:
@@ -137,7 +144,7 @@ def _section(
     earlier = [match["pid"] for match in _TITLE.finditer(content[: before[1]]) if match["pid"]]
     is_csv = b"," in content[before[1] : body[0]]
     text = content[slice(*body)].lstrip(b"\r\n")
-    first, _, rest = text.partition(b"\n")
+    first, _, below = text.partition(b"\n")
     units = next(csv.reader([first.decode("utf-8", "replace")]), []) if is_csv else []
     stated = len(units) == len(labels) and any(units) and set(units) <= UNITS | {""}
     return Section(
@@ -148,5 +155,5 @@ def _section(
         labels,
         tuple(units) if stated else (),
         is_csv,
-        rest if stated else text,
+        below if stated else text,
     )

@@ -22,12 +22,11 @@ from typing import Any
 import pyarrow as pa
 
 from traceviz.parsers.nvprof.names import demangled
-from traceviz.parsers.nvprof.printed_text import Section
+from traceviz.parsers.nvprof.printed_text import COUNTS, SIZES, TIMES, Section
 from traceviz.parsers.nvprof.quantities import whole
-from traceviz.parsers.nvprof.units import COUNTS, SIZES, TIMES
 
 GPU, API = "GPU activities", "API calls"
-_TYPED = re.compile(r"^\s*(?P<type>[A-Za-z][^:%]*):\s+(?P<rest>[0-9.]+%.*)$")
+_TYPED = re.compile(r"^\s*(?P<type>[A-Za-z][^:%]*):\s+(?P<numbers>[0-9.]+%.*)$")
 _CELLS = re.compile(r"\s{2,}")
 _CPU_FAULTS = re.compile(r"^Total CPU Page faults: (?P<count>\d{1,18})")
 
@@ -55,9 +54,13 @@ class Totals:
 
 def totals(section: Section) -> list[Totals]:
     """The rows of a summary, in their order."""
-    if section.kind == "unified_memory":
-        return [*_migrations(section), *_cpu_faults(section)]
-    return list(_summary(section))
+    if section.kind != "unified_memory":
+        return list(_summary(section))
+    cpu_faults = [match for line in section.lines() if (match := _CPU_FAULTS.match(line))]
+    return [
+        *_migrations(section),
+        *(Totals("unified_memory", "CPU page faults", int(match["count"])) for match in cpu_faults),
+    ]
 
 
 def _summary(section: Section) -> Iterator[Totals]:
@@ -86,10 +89,8 @@ def _migrations(section: Section) -> Iterator[Totals]:
         name = cells.get("Name") or cells.get("", "")
         if not name:
             continue
-        calls, size = (
-            _number(cells.get("Count", ""), "", COUNTS),
-            _number(cells["Total Size"], section.unit("Total Size"), SIZES),
-        )
+        calls = _number(cells.get("Count", ""), "", COUNTS)
+        size = _number(cells["Total Size"], section.unit("Total Size"), SIZES)
         if calls is None and "fault" in name:
             calls, size = size, None
         time = _number(cells["Total Time"], section.unit("Total Time"))
@@ -97,33 +98,24 @@ def _migrations(section: Section) -> Iterator[Totals]:
         yield Totals("unified_memory", name, calls, (time, None, None, None), size, device)
 
 
-def _cpu_faults(section: Section) -> Iterator[Totals]:
-    for line in section.lines():
-        match = _CPU_FAULTS.match(line)
-        if match:
-            yield Totals("unified_memory", "CPU page faults", int(match["count"]))
-
-
 def _rows(section: Section) -> Iterator[dict[str, str]]:
     """Cells of each row by label; lines that are no rows are left out."""
     for line in section.lines():
-        cells = _csv_cells(line) if section.is_csv else _text_cells(line, section)
+        cells = _cells(line, section)
         if len(cells) == len(section.labels):
             yield dict(zip(section.labels, ("" if cell == "-" else cell for cell in cells), strict=True))
 
 
-def _csv_cells(line: str) -> list[str]:
-    return [] if line.startswith("=") else next(csv.reader([line]), [])
-
-
-def _text_cells(line: str, section: Section) -> list[str]:
-    """Cells lie two spaces apart; the type, which only the first row of its kind has, ends with a colon."""
+def _cells(line: str, section: Section) -> list[str]:
+    """In text, cells lie two spaces apart; the type, which only the first row of its kind has, ends with a colon."""
+    if section.is_csv:
+        return [] if line.startswith("=") else next(csv.reader([line]), [])
     count = len(section.labels)
     if section.labels[0] != "Type":
         return _CELLS.split(line.strip(), count - 1)
     match = _TYPED.match(line)
-    kind, rest = (match["type"].strip(), match["rest"]) if match else ("", line)
-    return [kind, *_CELLS.split(rest.strip(), count - 2)]
+    kind, numbers = (match["type"].strip(), match["numbers"]) if match else ("", line)
+    return [kind, *_CELLS.split(numbers.strip(), count - 2)]
 
 
 def _number(text: str, unit: str, factors: dict[str, float] = TIMES) -> int | None:

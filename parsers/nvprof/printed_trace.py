@@ -19,9 +19,8 @@ import pyarrow.csv as pc_csv
 
 from traceviz import schema
 from traceviz.parsers.nvprof.names import demangled
-from traceviz.parsers.nvprof.printed_text import ROW, Section
+from traceviz.parsers.nvprof.printed_text import COUNTS, ROW, SIZES, TIMES, Section
 from traceviz.parsers.nvprof.quantities import whole
-from traceviz.parsers.nvprof.units import COUNTS, SIZES, TIMES
 from traceviz.parsers.shared.arrow import Array, nulls, pc
 from traceviz.parsers.shared.notes import Notes
 
@@ -157,32 +156,32 @@ def sort_rows(rows: TraceRows, place: Place, tables: Tables, notes: Notes) -> No
         "memset": (is_fill & on_device, _fills),
     }
     if rows.has_devices:
-        for name, (chosen, columns_of) in work.items():
-            part = _chosen(rows, chosen)
+        for name, (mask, columns_of) in work.items():
+            part = _rows_at(rows, mask)
             tables.add(name, len(part.starts), {**_times(part, place), **_on_device(part, place), **columns_of(part)})
-        part = _chosen(rows, is_migration & on_device)
+        part = _rows_at(rows, is_migration & on_device)
         tables.add("memcpy", len(part.starts), {**_times(part, place), **_on_device(part, place), **_migrations(part)})
     if is_call.any() or not rows.has_devices:
-        part = _chosen(rows, is_call)
+        part = _rows_at(rows, is_call)
         tables.add("cuda_api", len(part.starts), {**_times(part, place), **_calls(part, place)})
     taken = (is_kernel | is_copy | is_fill | is_migration) & on_device | is_call
-    _note_rest(names, taken, notes)
+    _note_left_out(names, taken, notes)
 
 
-def _note_rest(names: Array, taken: Flags, notes: Notes) -> None:
+def _note_left_out(names: Array, taken: Flags, notes: Notes) -> None:
     faults = _matches(names, r"^\[Unified Memory .*(?:fault|[Tt]hrash|[Tt]hrottl)") & ~taken
     notes.add("unified-memory", "info", "Rows of page faults and the like of unified memory.", int(faults.sum()))
     ranges = _matches(names, r"^\[(?:Range|Marker)") & ~taken
     message = "NVTX ranges and marks are printed without their threads and were left out: record with nvprof -o FILE."
     notes.add("ranges-left-out", "info", message, int(ranges.sum()))
-    rest = ~(taken | faults | ranges)
+    unknown = ~(taken | faults | ranges)
     notes.add(
-        "row-unknown", "warning", "Rows that are no kind of event that traceviz knows, left out.", int(rest.sum())
+        "row-unknown", "warning", "Rows that are no kind of event that traceviz knows, left out.", int(unknown.sum())
     )
 
 
-def _chosen(rows: TraceRows, chosen: Flags) -> TraceRows:
-    mask = pa.array(chosen)
+def _rows_at(rows: TraceRows, flags: Flags) -> TraceRows:
+    mask = pa.array(flags)
     table = rows.table.filter(mask)
     return TraceRows(rows.section, table, rows.starts.filter(mask), rows.durations.filter(mask), 0)
 
@@ -205,9 +204,9 @@ def _correlations(rows: TraceRows) -> Array:
 
 def _on_device(rows: TraceRows, place: Place) -> dict[str, Array]:
     printed = _column(rows.table, "Device")
-    found = pc.index_in(printed, value_set=pa.array(list(place.devices), pa.string()))
+    positions = pc.index_in(printed, value_set=pa.array(list(place.devices), pa.string()))
     return {
-        "device_id": pa.array(list(place.devices.values()), pa.int16()).take(found),
+        "device_id": pa.array(list(place.devices.values()), pa.int16()).take(positions),
         "stream": whole(_column(rows.table, "Stream"), COUNTS),
         "context_id": _narrow(whole(_column(rows.table, "Context"), COUNTS)),
     }
@@ -215,12 +214,13 @@ def _on_device(rows: TraceRows, place: Place) -> dict[str, Array]:
 
 def _kernels(rows: TraceRows) -> dict[str, Array]:
     table, section = rows.table, rows.section
+    names = pc.replace_substring_regex(_column(table, "Name"), _NUMBERED, "").dictionary_encode()
     sizes = {
         "static_shared_bytes": _first(table, ("Static SMem", "SSMem*")),
         "dynamic_shared_bytes": _first(table, ("Dynamic SMem", "DSMem*")),
     }
     return {
-        "name": _named(pc.replace_substring_regex(_column(table, "Name"), _NUMBERED, "")),
+        "name": _recoded(names, [demangled(name) for name in names.dictionary.to_pylist()]),
         **_extent(table, "Grid"),
         **_extent(table, "Block"),
         "registers_per_thread": _narrow(
@@ -230,15 +230,14 @@ def _kernels(rows: TraceRows) -> dict[str, Array]:
     }
 
 
-def _extent(table: pa.Table, what: str) -> dict[str, Array]:
+def _extent(table: pa.Table, label: str) -> dict[str, Array]:
     """Three columns ``Grid X`` in CSV, one ``Grid Size`` of the form ``(20 10 1)`` in text."""
-    prefix = what.lower()
-    if f"{what} Size" in table.column_names:
-        found = pc.extract_regex(_column(table, f"{what} Size"), _TRIPLE)
-        parts = [pc.struct_field(found, [place]) for place in range(3)]
+    if f"{label} Size" in table.column_names:
+        triples = pc.extract_regex(_column(table, f"{label} Size"), _TRIPLE)
+        parts = [pc.struct_field(triples, [index]) for index in range(3)]
     else:
-        parts = [_column(table, f"{what} {axis}") for axis in "XYZ"]
-    return {f"{prefix}_{axis}": _narrow(whole(part, COUNTS)) for axis, part in zip("xyz", parts, strict=True)}
+        parts = [_column(table, f"{label} {axis}") for axis in "XYZ"]
+    return {f"{label.lower()}_{axis}": _narrow(whole(part, COUNTS)) for axis, part in zip("xyz", parts, strict=True)}
 
 
 def _copies(rows: TraceRows) -> dict[str, Array]:
@@ -251,7 +250,7 @@ def _copies(rows: TraceRows) -> dict[str, Array]:
 
 
 def _migrations(rows: TraceRows) -> dict[str, Array]:
-    managed = _encoded(pa.array(["managed"] * len(rows.starts), pa.string()))
+    managed = pa.array(["managed"] * len(rows.starts), pa.string()).dictionary_encode()
     size = whole(_column(rows.table, "Unified Memory"), SIZES, rows.section.unit("Unified Memory") or "B")
     return {"kind": _words(rows, _MIGRATION), "src_memory": managed, "dst_memory": managed, "bytes": size}
 
@@ -266,35 +265,27 @@ def _calls(rows: TraceRows, place: Place) -> dict[str, Array]:
     runtime = pc.starts_with(names, "cuda")
     return {
         "thread_id": pa.array(np.full(len(rows.starts), place.thread, np.int32)),
-        "name": _encoded(names),
-        "domain": _encoded(pc.if_else(runtime, "runtime", "driver")),
+        "name": names.dictionary_encode(),
+        "domain": pc.if_else(runtime, "runtime", "driver").dictionary_encode(),
     }
 
 
 def _words(rows: TraceRows, pattern: str) -> Array:
     """Kinds of copies from the names of rows."""
-    found = pc.struct_field(pc.extract_regex(_column(rows.table, "Name"), pattern), [0]).dictionary_encode()
-    return _recoded(found, [_KINDS.get(kind, "unknown") for kind in found.dictionary.to_pylist()])
+    kinds = pc.struct_field(pc.extract_regex(_column(rows.table, "Name"), pattern), [0]).dictionary_encode()
+    return _recoded(kinds, [_KINDS.get(kind, "unknown") for kind in kinds.dictionary.to_pylist()])
 
 
 def _memory(rows: TraceRows, label: str) -> Array:
-    found = _column(rows.table, label).dictionary_encode()
-    kinds = [str(kind).lower() for kind in found.dictionary.to_pylist()]
-    return _recoded(found, [kind if kind in schema.MEMORY_KINDS else "unknown" for kind in kinds])
+    printed = _column(rows.table, label).dictionary_encode()
+    kinds = [str(kind).lower() for kind in printed.dictionary.to_pylist()]
+    return _recoded(printed, [kind if kind in schema.MEMORY_KINDS else "unknown" for kind in kinds])
 
 
-def _named(names: Array) -> Array:
-    found = names.dictionary_encode()
-    return _recoded(found, [demangled(name) for name in found.dictionary.to_pylist()])
-
-
-def _recoded(found: Array, words: list[str]) -> Array:
+def _recoded(column: Array, words: list[str]) -> Array:
+    """A dictionary column with other words for those of its dictionary."""
     encoded: Array = pa.array(words, pa.string()).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(encoded.indices.take(found.indices), encoded.dictionary)
-
-
-def _encoded(values: Array) -> Array:
-    return values.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(encoded.indices.take(column.indices), encoded.dictionary)
 
 
 def _column(table: pa.Table, label: str) -> Array:

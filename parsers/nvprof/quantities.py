@@ -24,8 +24,8 @@ def whole(values: Array, factors: Mapping[str, float], unit: str = "") -> Array:
         factors: The units that may follow a number, with the base units in each.
         unit: The unit of numbers that none follows.
     """
-    found = pc.extract_regex(values, _QUANTITY)
-    number, stated = (pc.struct_field(found, [place]) for place in (0, 1))
+    parts = pc.extract_regex(values, _QUANTITY)
+    number, stated = (pc.struct_field(parts, [index]) for index in (0, 1))
     of_unit = pa.array([factors.get(unit or "", np.nan), *factors.values()])
     place = pc.fill_null(pc.index_in(stated, value_set=pa.array(list(factors), pa.string())), -1)
     known = of_unit.take(pc.if_else(pc.equal(stated, ""), 0, pc.add(place, 1)))

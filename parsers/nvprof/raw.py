@@ -91,8 +91,8 @@ def _columns(batch: pa.RecordBatch) -> dict[str, Array]:
 
 
 def _shown(columns: dict[str, Array], names: Sequence[str]) -> pa.RecordBatch:
-    wanted = _distinct(names)
-    return pa.RecordBatch.from_arrays([columns[name] for name in wanted], names=wanted)
+    distinct = _distinct(names)
+    return pa.RecordBatch.from_arrays([columns[name] for name in distinct], names=distinct)
 
 
 def _owners(batch: pa.RecordBatch) -> dict[str, Array]:

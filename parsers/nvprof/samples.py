@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.identity import Identity
 from traceviz.parsers.nvprof.raw import NvprofTables
+from traceviz.parsers.shared.contract import contract_table
 
 _TABLE = constants.PREFIX + "ENVIRONMENT"
 
@@ -43,7 +43,7 @@ def has_samples(raw: NvprofTables) -> bool:
 def read_samples(raw: NvprofTables, identity: Identity, zero_ns: int) -> pa.Table:
     """Table ``samples``; a few per second and device, whatever the size of the trace."""
     devices = {number: index for index, number in enumerate(identity.devices.to_pylist())}
-    samples = [
+    samples = (
         {
             "start_ns": row["timestamp"] - zero_ns,
             "device_id": devices.get(row["deviceId"]),
@@ -54,8 +54,8 @@ def read_samples(raw: NvprofTables, identity: Identity, zero_ns: int) -> pa.Tabl
         }
         for row in _rows(raw)
         for reading, value in _values(row)
-    ]
-    return pa.Table.from_pylist(samples, schema.table("samples").arrow)
+    )
+    return contract_table("samples", samples)
 
 
 def _rows(raw: NvprofTables) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from traceviz.parsers.nvprof.readers import is_session
 from traceviz.parsers.nvprof.samples import has_samples, read_samples
 from traceviz.parsers.nvprof.survey import Survey, take_survey
 from traceviz.parsers.shared.arrow import pc
+from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.sqlite_file import unread_log
@@ -108,16 +109,16 @@ def _run(raw: NvprofTables, survey: Survey, identity: Identity, version: int | N
         "span_ns": survey.last_ns - survey.zero_ns,
         "reader": "nvprof sqlite",
     }
-    return pa.Table.from_pylist([row], schema.table("run").arrow)
+    return contract_table("run", [row])
 
 
 def _note_faults(raw: NvprofTables, notes: Notes) -> None:
     """Page faults and the like are counted: they are no copies, and the contract has no table of them."""
     if not raw.columns(MIGRATIONS) >= {"counterKind", "value"}:
         return
-    for kind, what in constants.FAULTS.items():
+    for kind, events in constants.FAULTS.items():
         counted = [
             pc.sum(batch.filter(pc.equal(batch["counterKind"], kind))["value"]).as_py() or 0
             for batch in raw.stream(MIGRATIONS, ["counterKind", "value"])
         ]
-        notes.add("unified-memory", "info", f"Unified memory: {what}.", sum(counted))
+        notes.add("unified-memory", "info", f"Unified memory: {events}.", sum(counted))

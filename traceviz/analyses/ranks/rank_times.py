@@ -1,0 +1,168 @@
+"""One rank of a job, and all of them: times, classes of step time, and arrivals at collectives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.judged_time import judged_time
+from traceviz.analyses.derived.statistics import ratio
+from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.ranks.collective_skew import Skew, host_communication
+from traceviz.analyses.ranks.stragglers import StepImbalance
+from traceviz.intervals import IntervalSet
+
+
+@dataclass(frozen=True, slots=True)
+class RankTimes:
+    """One rank; times in nanoseconds within its judged time, unless said otherwise.
+
+    Args:
+        rank: Its number.
+        process_id: Its process.
+        steps: Steady steps.
+        median_step_ns, mean_step_ns: Their duration; ``None`` without steps.
+        judged_ns: Steady step time, else from its first to its last device work.
+        classes: Time of each class of step time; they add up to ``judged_ns``.
+        busy_ns: Time in which a device works for it; ``None`` where the capture could record none.
+        wait_ns: Time in which it waits in collectives for other ranks and computes nothing; ``None`` where its
+            collectives could not be compared.
+        arrivals: Collectives compared, in the whole capture.
+        median_skew_ns: Median of its arrival after the first rank's.
+        last: Collectives at which it arrived last.
+        kernels: Kernels in the whole capture; ``None`` where it could record none.
+        api_ns: Time in which any thread is in a CUDA call; ``None`` where none were recorded.
+    """
+
+    rank: int
+    process_id: int
+    steps: int
+    median_step_ns: float | None
+    mean_step_ns: float | None
+    judged_ns: int
+    classes: Mapping[str, int]
+    busy_ns: int | None
+    wait_ns: int | None
+    arrivals: int
+    median_skew_ns: float | None
+    last: int
+    kernels: int | None
+    api_ns: int | None
+
+    @property
+    def rounds(self) -> int:
+        """Steps, or 1 where there are none and the judged time is taken as a whole."""
+        return self.steps or 1
+
+    @property
+    def device_compute_ns(self) -> int | None:
+        """Time in which a device computes for it; ``None`` where the capture could record none."""
+        return None if self.busy_ns is None else self.classes["device_compute"]
+
+    @property
+    def communication_ns(self) -> int | None:
+        """Time in which it communicates and computes nothing; ``None`` where none was recorded."""
+        return self.classes["communication"] if self.busy_ns is not None or self.classes["communication"] else None
+
+    def own_ns(self, *, compared: bool) -> float | None:
+        """Judged time per step without waiting; if the waiting of a rank is unknown, without exposed communication."""
+        away = (self.wait_ns or 0) if compared else self.classes["communication"]
+        return (self.judged_ns - away) / self.rounds if self.judged_ns else None
+
+    def share(self, part: int | None) -> float | None:
+        """``part`` as a share of its judged time."""
+        return None if part is None else ratio(part, self.judged_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class RanksResult:
+    """All ranks.
+
+    Args:
+        ranks: In the order of their numbers.
+        own_ns: Own time of each rank per step: judged time without waiting in collectives, or ``None``.
+        scores: Modified z-score of each own time.
+        worlds: Numbers of ranks of the job that the traces state.
+        imbalance: The ranks' steps side by side.
+        skew: Their collectives side by side.
+        compared: Whether the collectives of all ranks could be compared.
+        judged_words: What the judged time is, in words.
+    """
+
+    ranks: tuple[RankTimes, ...]
+    own_ns: tuple[float | None, ...]
+    scores: tuple[float, ...]
+    worlds: tuple[int, ...]
+    imbalance: StepImbalance
+    skew: Skew
+    compared: bool
+    judged_words: str
+
+    @property
+    def judged_ns(self) -> int:
+        """Mean of the ranks' judged times: findings are about the time of the job, not about the sum over ranks.
+
+        Ranks without judged time, such as those that mark no steps while others do, do not count.
+        """
+        return mean([rank.judged_ns for rank in self.ranks if rank.judged_ns])
+
+    @property
+    def wait_ns(self) -> int:
+        """Mean of the waits of the ranks with judged time."""
+        return mean([rank.wait_ns or 0 for rank in self.ranks if rank.judged_ns])
+
+
+def rank_times(trace: TraceView, process: int, number: int, skew: Skew) -> RankTimes:
+    """The rank of that ``number``, whose process is ``process``."""
+    judged = judged_time(trace, process)
+    sets = _classes(trace, process)
+    steps = training_steps(trace).steady.filter(pl.col("process_id") == process)
+    durations = steps["end_ns"] - steps["start_ns"]
+    arrivals = skew.arrivals.filter(pl.col("process_id") == process)
+    kernels = trace.frame("kernels", "process_id")
+    calls = trace.frame("cuda_api", "start_ns", "dur_ns", "process_id").filter(pl.col("process_id") == process)
+    return RankTimes(
+        rank=number,
+        process_id=process,
+        steps=steps.height,
+        median_step_ns=_number(durations.median()),
+        mean_step_ns=_number(durations.mean()),
+        judged_ns=judged.total,
+        classes={key: owned.intersect(judged).total for key, owned in sets.items()},
+        busy_ns=trace.rank_busy[process].intersect(judged).total if process in trace.rank_busy else None,
+        wait_ns=_exposed_wait(arrivals, sets["communication"].intersect(judged)) if arrivals.height else None,
+        arrivals=arrivals.height,
+        median_skew_ns=_number(arrivals["skew_ns"].median()),
+        last=int(arrivals["last"].sum()),
+        kernels=int((kernels["process_id"] == process).sum()) if "kernels" in trace.tables else None,
+        api_ns=intervals(calls).intersect(judged).total if "cuda_api" in trace.tables else None,
+    )
+
+
+def _classes(trace: TraceView, process: int) -> dict[str, IntervalSet]:
+    """Classes of step time; where no device works for the rank, collectives of the host count as communication."""
+    sets = host_classes(trace)[process].sets
+    alone = host_communication(trace, process).intersect(sets["host_compute"])
+    if not len(alone):
+        return sets
+    return {**sets, "communication": alone, "host_compute": sets["host_compute"].subtract(alone)}
+
+
+def mean(values: Sequence[int]) -> int:
+    """Mean in whole nanoseconds; 0 of nothing."""
+    return round(sum(values) / len(values)) if values else 0
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _exposed_wait(arrivals: pl.DataFrame, alone: IntervalSet) -> int:
+    """Time at the begin of the collectives, as long as the wait, in which communication runs and nothing computes."""
+    starts = arrivals["start_ns"].to_numpy()
+    return IntervalSet.of(starts, starts + arrivals["wait_ns"].to_numpy()).intersect(alone).total

@@ -32,7 +32,7 @@ from archive_traces import make
 from side_by_side import Measurement, measure, run_here
 
 if TYPE_CHECKING:
-    from traceviz.archive.runners.local import Runner
+    from traceviz.archive.runners.base import Runner
 
 QUERIES = {
     "kernels by name": "SELECT name, count(*) AS n, sum(dur_ns) AS ns FROM kernels GROUP BY name ORDER BY ns DESC",
@@ -184,15 +184,15 @@ def _adding(sources: Path, target: Path, runner: Runner) -> Callable[[], int]:
 def _asking(what: str, target: Path, runner: Runner | None) -> Callable[[], int]:
     """Work on an archive that the same route made; where there is a runner, by its workers."""
     from traceviz.archive.query.engine import Engine
-    from traceviz.archive.query.request import AskedReport, report_for
     from traceviz.archive.query.shards import engine_over_parts
-    from traceviz.archive.runners.local import run_one
+    from traceviz.archive.request import ReportRequest, report_for
+    from traceviz.archive.runners.choose import run_one
     from traceviz.archive.storage.store import Store
 
     store = Store.at(target)
 
     def report() -> int:
-        asked = AskedReport(store)
+        asked = ReportRequest(store)
         found = report_for(asked) if runner is None else run_one(runner, report_for, asked)
         return int(str(next(fact.value for fact in found.run if fact.key == "traces")))
 

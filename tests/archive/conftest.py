@@ -7,7 +7,7 @@ import uuid
 import pytest
 from moto.server import ThreadedMotoServer
 
-from traceviz.archive.sources.packed import spool
+from traceviz.archive.storage.spool import SPOOL
 
 
 @pytest.fixture(scope="session")
@@ -75,5 +75,5 @@ def own_spool(tmp_path, monkeypatch):
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     yield place
-    spool.release()
+    SPOOL.release()
     assert [entry for folder in place.iterdir() for entry in folder.iterdir()] == []

@@ -10,8 +10,9 @@ from tests.archive.packing import codes, fetched, found, tar_of, trace, zip_of
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.sources.item import Limits
-from traceviz.archive.sources.packed import members, spool
-from traceviz.archive.sources.packed.index import NoRoomError
+from traceviz.archive.sources.packed import members
+from traceviz.archive.storage import spool
+from traceviz.archive.storage.spool import NoRoomError
 from traceviz.errors import OutputError
 
 RUN = b'{"kind": "traceviz.run", "version": 1}'
@@ -92,7 +93,7 @@ def test_an_archive_file_that_unpacks_to_more_than_there_is_space_for_is_refused
     tar_of(runs / "a.tar.zst", [("a.sqlite", os.urandom(100_000)), ("b.sqlite", os.urandom(100_000))])
     tar_of(runs / "b.tar.zst", [("a.sqlite", trace())])
     (runs / "z.sqlite").write_bytes(b"1")
-    monkeypatch.setattr(spool, "_CHECKED", 50_000)
+    monkeypatch.setattr(spool, "SPACE_CHECKED", 50_000)
     monkeypatch.setattr(members, "BLOCK", 10_000)
     disk(spool.RESERVE + 150_000)
     taken, refused = found(runs)

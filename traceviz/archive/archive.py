@@ -20,10 +20,10 @@ from traceviz.archive.ingest.add import Added, add
 from traceviz.archive.ingest.ingest import IngestOptions
 from traceviz.archive.population.population import population
 from traceviz.archive.query import scanning
-from traceviz.archive.query.chosen import chosen, full_id
 from traceviz.archive.query.engine import Engine, Parameters
-from traceviz.archive.query.where import where
-from traceviz.archive.runners.local import Runner, runner_for
+from traceviz.archive.query.where import full_id, select_ids, where
+from traceviz.archive.runners.base import Runner
+from traceviz.archive.runners.choose import runner_for
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.archive.upkeep import export, removal, verify
@@ -141,12 +141,12 @@ class Archive:
 
     def remove(self, *trace_ids: str, condition: str | None = None) -> int:
         """Remove traces, by the first digits of their ids or by an SQL condition; returns how many."""
-        return removal.remove(self.store, chosen(self.rows(), trace_ids, condition))
+        return removal.remove(self.store, select_ids(self.rows(), trace_ids, condition))
 
     def export(self, *trace_ids: str, folder: str | Path, force: bool = False) -> list[Path]:
         """Copy traces as traceviz folders, named after their ids, into ``folder``."""
         rows = self.rows()
-        return export.export_folders(self.store, rows, chosen(rows, trace_ids, None), Path(folder), force=force)
+        return export.export_folders(self.store, rows, select_ids(rows, trace_ids, None), Path(folder), force=force)
 
     def verify(self, *, quick: bool = False) -> verify.Verified:
         """Compare all files with their manifests and the catalogue."""

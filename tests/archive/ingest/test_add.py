@@ -26,7 +26,8 @@ from tests.archive.made_sources import (
 from traceviz.archive.archive import Archive
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.ingest import add as adding
-from traceviz.archive.runners.local import LocalRunner, RunnerError, SerialRunner
+from traceviz.archive.runners.base import RunnerError
+from traceviz.archive.runners.local import LocalRunner, SerialRunner
 from traceviz.archive.storage.layout import ROWS
 from traceviz.archive.upkeep.verify import ABANDONED_S
 from traceviz.errors import OutputError, UsageError

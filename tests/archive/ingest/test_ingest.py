@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.archive.made_sources import INPUT_BOUND
-from traceviz.archive.catalogue.own_rows import stored_rows
+from traceviz.archive.catalogue.segments import stored_rows
 from traceviz.archive.ingest import ingest as ingesting
 from traceviz.archive.ingest.ingest import Ingested, IngestOptions, error_text, ingest, quarantine
 from traceviz.archive.sources.item import Item

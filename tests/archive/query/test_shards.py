@@ -18,8 +18,9 @@ from traceviz.archive.ingest.add import add
 from traceviz.archive.query import shards
 from traceviz.archive.query.engine import Engine
 from traceviz.archive.query.shards import RemoteEngine, divided, engine_over_parts
+from traceviz.archive.runners.base import RunnerError
 from traceviz.archive.runners.dask import DaskRunner
-from traceviz.archive.runners.local import LocalRunner, RunnerError, SerialRunner
+from traceviz.archive.runners.local import LocalRunner, SerialRunner
 from traceviz.archive.storage.store import Store
 from traceviz.cli.archive.query import query
 from traceviz.errors import UsageError, WorkerError

@@ -16,8 +16,9 @@ import traceviz
 from tests.archive import work
 from tests.archive.clusters import dask_cluster, wait_until
 from traceviz.archive.runners import dask as dask_runner
+from traceviz.archive.runners.base import RunnerError
+from traceviz.archive.runners.choose import runner_for
 from traceviz.archive.runners.dask import DaskRunner
-from traceviz.archive.runners.local import RunnerError, runner_for
 from traceviz.archive.storage.store import Store
 from traceviz.errors import OutputError, UsageError, WorkerError
 

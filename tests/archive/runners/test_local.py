@@ -12,7 +12,9 @@ import pytest
 
 from tests.archive import work
 from tests.conftest import REPOSITORY
-from traceviz.archive.runners.local import LocalRunner, RunnerError, SerialRunner, run_one, runner_for
+from traceviz.archive.runners.base import RunnerError
+from traceviz.archive.runners.choose import run_one, runner_for
+from traceviz.archive.runners.local import LocalRunner, SerialRunner
 from traceviz.errors import OutputError, UsageError, WorkerError
 
 PATIENCE_S = 60

@@ -16,8 +16,8 @@ from traceviz.archive.sources import discover
 from traceviz.archive.sources.discover import fetch, items
 from traceviz.archive.sources.hashes import source_sha256
 from traceviz.archive.sources.item import Limits
-from traceviz.archive.sources.packed import spool
 from traceviz.archive.sources.recognise import is_trace, jobs, whole_folders
+from traceviz.archive.storage.spool import SPOOL
 from traceviz.errors import UnknownFormatError, UsageError
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"
@@ -29,7 +29,7 @@ def own_spool(tmp_path_factory, monkeypatch):
     place = tmp_path_factory.mktemp("tmp")
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     yield place
-    spool.release()
+    SPOOL.release()
     assert [entry for folder in place.iterdir() for entry in folder.iterdir()] == []
 
 

@@ -10,7 +10,8 @@ import pytest
 from tests.archive.packing import fetched, found, trace
 from traceviz.archive.sources.discover import items
 from traceviz.archive.sources.item import Item, Limits, Refused
-from traceviz.archive.sources.locations import last_part, public, reached, shown
+from traceviz.archive.sources.locations import last_part, reached
+from traceviz.archive.storage.addresses import public, shown
 from traceviz.errors import UnknownFormatError, UsageError
 
 SECRET = "hunter2"

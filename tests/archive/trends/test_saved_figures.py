@@ -7,8 +7,9 @@ from polars.testing import assert_frame_equal
 from tests.archive.catalogues import archive_of
 from tests.archive.clusters import dask_cluster
 from tests.conftest import REPOSITORY
+from traceviz.archive.runners.base import RunnerError
 from traceviz.archive.runners.dask import DaskRunner
-from traceviz.archive.runners.local import LocalRunner, RunnerError, SerialRunner
+from traceviz.archive.runners.local import LocalRunner, SerialRunner
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.archive.trends import saved_figures

@@ -5,7 +5,7 @@ import pytest
 
 from tests.archive.made_sources import LAUNCH_BOUND, RANKS
 from traceviz.archive.archive import Archive
-from traceviz.archive.query.chosen import chosen, full_id
+from traceviz.archive.query.where import full_id, select_ids
 from traceviz.archive.runners.local import SerialRunner
 from traceviz.errors import UsageError
 
@@ -34,12 +34,12 @@ def test_an_id_that_is_none_or_several_is_refused(prefix, message):
 
 def test_traces_are_chosen_by_ids_or_by_a_condition_and_never_by_neither_or_both(filled_once):
     rows = Archive(filled_once / "archive").rows()
-    assert chosen(IDS, ["ef00", "abcd1", "ef00"], None) == ["ef00000000000000", "abcd111111111111"]
-    found = chosen(rows, [], "job = 'sources/two_ranks'")
+    assert select_ids(IDS, ["ef00", "abcd1", "ef00"], None) == ["ef00000000000000", "abcd111111111111"]
+    found = select_ids(rows, [], "job = 'sources/two_ranks'")
     assert set(rows.filter(pl.col("trace_id").is_in(found))["source"]) == set(RANKS)
     for prefixes, condition in (([], None), (["ef00"], "true")):
         with pytest.raises(UsageError, match="Which traces are meant"):
-            chosen(rows, prefixes, condition)
+            select_ids(rows, prefixes, condition)
 
 
 def test_a_removed_trace_is_gone_from_the_catalogue_and_the_disk(filled):

@@ -20,12 +20,12 @@ import pyarrow.compute as pc
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.catalogue.rows import with_times
 from traceviz.archive.ingest.ingest import Ingested, IngestOptions, ingest, quarantine
-from traceviz.archive.runners.local import Runner, RunnerError
+from traceviz.archive.runners.base import Runner, RunnerError
 from traceviz.archive.sources.discover import items
 from traceviz.archive.sources.exported_reports import EXPORTED
 from traceviz.archive.sources.item import Item, Refused
-from traceviz.archive.sources.packed import spool
 from traceviz.archive.storage import layout
+from traceviz.archive.storage.spool import SPOOL
 from traceviz.archive.storage.store import WORK, Store
 from traceviz.archive.upkeep import removal
 from traceviz.archive.upkeep.verify import ABANDONED_S
@@ -145,7 +145,7 @@ def add(
                 raise adding.told_of(error) from error
             raise
     finally:
-        spool.release()
+        SPOOL.release()
     catalogue.merge(store)
     return adding.outcome(found)
 

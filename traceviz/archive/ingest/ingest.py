@@ -24,17 +24,18 @@ import pyarrow.parquet as pq
 from traceviz import scrub
 from traceviz.analyses.run import analyze
 from traceviz.archive.catalogue.columns import CATALOGUE
-from traceviz.archive.catalogue.own_rows import stored_rows
 from traceviz.archive.catalogue.rows import Origin, quarantined_rows, ready_rows, stated_tags
+from traceviz.archive.catalogue.segments import stored_rows
 from traceviz.archive.sources.discover import fetch
 from traceviz.archive.sources.exported_reports import companions, told_of_report
 from traceviz.archive.sources.hashes import source_sha256
 from traceviz.archive.sources.item import Item, Limits, Refused
-from traceviz.archive.sources.packed import spool
-from traceviz.archive.sources.packed.index import NoRoomError, code_of
-from traceviz.archive.sources.packed.names import plain_path, printable
+from traceviz.archive.sources.packed.index import code_of
+from traceviz.archive.sources.packed.names import plain_path
 from traceviz.archive.sources.user_names import below_users, folder_below_users, mark_of_user, users_of, without_user
+from traceviz.archive.storage.addresses import printable
 from traceviz.archive.storage.layout import REPORT, ROWS, trace_parts
+from traceviz.archive.storage.spool import SPOOL, NoRoomError
 from traceviz.archive.storage.store import LAST, Store
 from traceviz.errors import (
     DamagedTraceError,
@@ -158,7 +159,7 @@ def quarantine(failed: tuple[Item, str], options: IngestOptions) -> Ingested:
 @contextmanager
 def _fetched(item: Item, options: IngestOptions) -> Iterator[tuple[Path, Origin] | Ingested]:
     """The local copy of an item and what is known of it, while the block lasts; or why there is none."""
-    with spool.room() as into:
+    with SPOOL.room() as into:
         try:
             local = fetch(item, into, options.limits)
             sha256, size = source_sha256(local)
@@ -211,7 +212,7 @@ def _added(local: Path, origin: Origin, store: Store, options: IngestOptions) ->
         return bool(faster)
 
     parts = trace_parts(format_name, origin.trace_id)
-    with spool.room() as place, store.new_folder(*parts, unless=is_there) as folder:
+    with SPOOL.room() as place, store.new_folder(*parts, unless=is_there) as folder:
         converted = _converted(local, origin, folder, place, options)
         _write_summary(folder, format_name, converted)
         rows = pq.read_table(folder / ROWS)

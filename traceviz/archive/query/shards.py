@@ -31,7 +31,9 @@ from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.query.answer import first, parquet
 from traceviz.archive.query.engine import MEMORY_SHARE, ROWS, Engine, explained, machine_memory
 from traceviz.archive.query.views import catalogue_table
-from traceviz.archive.runners.local import Runner, RunnerError, run_one, usable_cores
+from traceviz.archive.runners.base import Runner, RunnerError
+from traceviz.archive.runners.choose import run_one
+from traceviz.archive.runners.local import usable_cores
 from traceviz.archive.storage.store import WORK, Store
 from traceviz.errors import WorkerError
 from traceviz.parsers.base import Progress, silent

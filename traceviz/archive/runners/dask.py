@@ -13,7 +13,7 @@ What needs a cluster, and what does not:
   (:mod:`traceviz.archive.query.shards`).
 - The report on a population and most trends read the catalogue only: a row per trace, under a second for thousands.
   There is nothing to divide. A worker next to the archive may do it all
-  (:func:`traceviz.archive.runners.local.run_one`): it spares a far-away client reading the catalogue. So it may with a
+  (:func:`traceviz.archive.runners.choose.run_one`): it spares a far-away client reading the catalogue. So it may with a
   query that is not divided.
 - A trend of a figure that the catalogue lacks reads a saved report of every trace: workers read some each.
 
@@ -38,7 +38,7 @@ from urllib.parse import urlsplit
 from distributed import Client, Future, KilledWorker, as_completed
 
 import traceviz
-from traceviz.archive.runners.local import Results, RunnerError, outcome
+from traceviz.archive.runners.base import Results, RunnerError, attempt
 from traceviz.archive.storage.store import WORK, Store
 from traceviz.errors import TracevizError, UsageError, WorkerError
 
@@ -71,7 +71,7 @@ class DaskRunner:
     patience_s: float = PATIENCE_S
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Results[T, R]:
-        """See :meth:`traceviz.archive.runners.local.Runner.map`.
+        """See :meth:`traceviz.archive.runners.base.Runner.map`.
 
         What was on a worker that died is run again by Dask, as often as the cluster allows (``allowed-failures``,
         3 times). Where several arguments went down together, each is run once more alone, to find who did it.
@@ -190,7 +190,7 @@ def work(function: Callable[[T], R], argument: T, wanted: str) -> R | RunnerErro
         WorkerError: it is not.
     """
     _check_versions({"A worker that joined late": version()}, wanted)
-    return outcome(function, argument)
+    return attempt(function, argument)
 
 
 def _run(

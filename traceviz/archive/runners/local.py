@@ -1,11 +1,7 @@
-"""Running one function over many traces: here, in processes of this machine, or on a cluster.
+"""Running one function over many traces on this machine: in this process, or in several.
 
-A runner is given a function and its arguments, and yields every argument with what came of it, in the order in which
-they are done. Arguments are taken from their iterator when there is a worker for them, so that a million of them need
-no memory. All runners give the same results: the function writes what is large, and returns what is small.
-
-:class:`LocalRunner` has processes of its own kind rather than those of ``concurrent.futures``: there one worker that
-dies takes the whole pool with it, and nothing says on which argument it worked.
+:class:`LocalRunner` has processes of its own instead of those of ``concurrent.futures``: there, one worker that dies
+takes the whole pool with it, and nothing tells which argument it was working on.
 """
 
 from __future__ import annotations
@@ -17,61 +13,24 @@ import signal
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
-from traceviz.archive.storage.store import Store
-from traceviz.errors import TracevizError, UsageError, WorkerError
+from traceviz.archive.runners.base import Results, RunnerError, attempt
+from traceviz.errors import WorkerError
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 GRACE_S = 1.0
-"""So long a worker that is told to end may take to remove what it was writing."""
+"""A worker that must end has this long to remove what it was writing."""
 _TO_LEAVE = (signal.SIGINT, signal.SIGTERM)
-"""What a worker ends by."""
+"""Signals that end a worker."""
 _THREAD_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS")
 """Polars and Arrow take their number of threads from these."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunnerError:
-    """Why there is no result for an argument.
-
-    Args:
-        code: ``worker-died``: whoever works on it is ended, by a fault in compiled code or for want of memory, twice.
-            ``failed``: the function raised an error.
-        message: What happened, for people.
-        cause: The error that was raised, if it was one of ours.
-    """
-
-    code: Literal["worker-died", "failed"]
-    message: str
-    cause: TracevizError | None = None
-
-
-Results: TypeAlias = Generator[tuple[T, R | RunnerError], None, None]
-"""Arguments with what came of them; closing it ends what is still running."""
-
-
-class Runner(Protocol):
-    """Runs a function over arguments."""
-
-    def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Results[T, R]:
-        """Every argument with its result, in any order.
-
-        What becomes of one argument does not touch the others.
-
-        Args:
-            function: Of a module, so that other processes find it.
-            arguments: Small values that can be pickled; taken one by one, as workers become free.
-        """
-        ...
 
 
 def usable_cores() -> int:
@@ -84,9 +43,9 @@ class SerialRunner:
     """Runs everything in this process, one after another; a fault in compiled code ends it."""
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Results[T, R]:
-        """See :meth:`Runner.map`."""
+        """See :meth:`traceviz.archive.runners.base.Runner.map`."""
         for argument in arguments:
-            yield argument, outcome(function, argument)
+            yield argument, attempt(function, argument)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +59,7 @@ class LocalRunner:
     workers: int = field(default_factory=usable_cores)
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Results[T, R]:
-        """See :meth:`Runner.map`.
+        """See :meth:`traceviz.archive.runners.base.Runner.map`.
 
         An argument whose worker dies is run once more after all others, when nothing else takes memory.
 
@@ -115,69 +74,9 @@ class LocalRunner:
             pool.end()
 
 
-def runner_for(
-    workers: int | None = None, scheduler: str | None = None, store: Store | None = None, sources: Sequence[str] = ()
-) -> Runner:
-    """The runner that a command line asks for.
-
-    Args:
-        workers: Processes on this machine; by default one for every core.
-        scheduler: Address of a Dask scheduler, instead.
-        store: The archive that is worked on, which a cluster must reach.
-        sources: Paths and URLs that are read; a cluster must see the paths.
-
-    Raises:
-        UsageError: both are given, there are no workers, or Dask is not installed.
-    """
-    if scheduler is None:
-        if workers is not None and workers < 1:
-            raise UsageError(f"{workers} workers cannot work.", fix="Give --workers 1 or more.")
-        return LocalRunner() if workers is None else LocalRunner(workers)
-    if workers is not None:
-        raise UsageError("Workers of a cluster are started by it.", fix="Leave out either --workers or --scheduler.")
-    try:
-        from traceviz.archive.runners.dask import DaskRunner  # noqa: PLC0415 (Dask is an extra, and slow to load)
-    except ImportError as error:
-        raise UsageError(
-            "Dask is not installed.", str(error), "Install it: pip install 'traceviz-toolkit[cluster]'."
-        ) from None
-    # Workers run in folders of their own: what this one calls `runs` is another there.
-    return DaskRunner(scheduler, store, tuple(Path(source).absolute() for source in sources if "://" not in source))
-
-
-def run_one(runner: Runner, function: Callable[[T], R], argument: T) -> R:
-    """The result of one argument.
-
-    Raises:
-        TracevizError: the function raised it.
-        WorkerError: there is no result for another reason.
-    """
-    with contextlib.closing(runner.map(function, [argument])) as results:
-        _, found = next(results)
-    if isinstance(found, RunnerError):
-        raise found.cause or WorkerError(found.message)
-    return found
-
-
-def outcome(function: Callable[[T], R], argument: T) -> R | RunnerError:
-    """What the function returns, or why it does not: nothing is raised across the border of a process."""
-    try:
-        return function(argument)
-    except TracevizError as error:
-        return RunnerError("failed", str(error), error)
-    except Exception as error:  # noqa: BLE001 (whatever it is, it must reach the process that asked)
-        return RunnerError("failed", _told(error))
-
-
-def _told(error: Exception) -> str:
-    """An error of others, and where it was raised: file and line without the folders of this machine."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"
-
-
 @dataclass(slots=True, eq=False)
 class _Worker(Generic[T]):
-    """A process, the way to it, and the argument that it works on."""
+    """A process, the connection to it, and the argument that it works on."""
 
     process: BaseProcess
     connection: Connection
@@ -186,34 +85,34 @@ class _Worker(Generic[T]):
 
 @dataclass(slots=True)
 class _Pool(Generic[T, R]):
-    """Processes, and what each works on. A worker that dies takes with it the argument that it had, no other."""
+    """Processes, and what each works on. A worker that dies loses the argument that it had, and no other."""
 
     function: Callable[[T], R]
     size: int
     workers: dict[Connection, _Worker[T]] = field(default_factory=dict)
-    has_come_up: bool = False
+    has_started: bool = False
 
     def run(self, arguments: Iterator[T]) -> Iterator[tuple[T, R | RunnerError]]:
-        """All arguments, those whose worker died once more at the end, alone."""
-        again: list[T] = []
-        for argument, found in self._run_all(arguments, self.size):
-            if _is_death(found):
-                again.append(argument)
+        """Run all arguments; those whose worker died once more at the end, one at a time."""
+        died: list[T] = []
+        for argument, result in self._run_all(arguments, self.size):
+            if isinstance(result, RunnerError) and result.code == "worker-died":
+                died.append(argument)
             else:
-                yield argument, found
-        if again:
-            self.end()  # also what idle workers keep in memory
-            yield from self._run_all(iter(again), 1)
+                yield argument, result
+        if died:
+            self.end()  # and free what idle workers keep in memory
+            yield from self._run_all(iter(died), 1)
 
     def ask_to_end(self) -> None:
-        """Close the ways to the workers: they end by themselves, having nothing to do."""
+        """Close the connections to the workers: with nothing more to do, they end by themselves."""
         for worker in self.workers.values():
             worker.connection.close()
         for worker in self.workers.values():
             worker.process.join(GRACE_S)
 
     def end(self) -> None:
-        """End all processes: those that are at work may remove what they were writing."""
+        """End all processes; those that are working may remove what they were writing."""
         alive = [worker.process for worker in self.workers.values()]
         for process in alive:
             process.terminate()
@@ -236,19 +135,19 @@ class _Pool(Generic[T, R]):
                 assert isinstance(connection, Connection)
                 worker = busy[connection]
                 received = self._receive(worker)
-                if received is None:  # it has come up
+                if received is None:  # it has started
                     continue
                 del busy[connection]
                 done = (worker.argument, received)
                 if connection in self.workers:
                     idle.append(worker)
-                self._employ(arguments, size, idle, busy)  # first, so that nobody waits for who takes the result
+                self._employ(arguments, size, idle, busy)  # before the caller takes its time with the result
                 yield done
 
     def _employ(
         self, arguments: Iterator[T], size: int, idle: list[_Worker[T]], busy: dict[Connection, _Worker[T]]
     ) -> None:
-        """Give arguments to workers that are free, and start others, until ``size`` are busy."""
+        """Give arguments to idle workers, and start more workers, until ``size`` are busy."""
         while len(busy) < size:
             try:
                 argument = next(arguments)
@@ -256,7 +155,7 @@ class _Pool(Generic[T, R]):
                 return
             worker = idle.pop() if idle else self._start(argument)
             worker.argument = argument
-            with contextlib.suppress(OSError):  # it died while it was idle: receiving from it will say so
+            with contextlib.suppress(OSError):  # it died while it was idle: receiving from it reports that
                 worker.connection.send((self.function, argument))
             busy[worker.connection] = worker
 
@@ -278,29 +177,29 @@ class _Pool(Generic[T, R]):
         return worker
 
     def _receive(self, worker: _Worker[T]) -> R | RunnerError | None:
-        """What a worker says: nothing yet but that it has come up, the result, or nothing any more."""
+        """The result of a worker, or why it died; ``None`` where it only reports that it has started."""
         try:
             received = worker.connection.recv()
         except (EOFError, OSError):
             return self._bury(worker)
         if received is None:
-            self.has_come_up = True
+            self.has_started = True
             return None
         (result,) = received
         return result  # type: ignore[no-any-return]
 
     def _bury(self, worker: _Worker[T]) -> RunnerError:
-        """How a worker died.
+        """Forget a worker that died, and return how it died.
 
         Raises:
-            WorkerError: none ever came up, and others would not, either.
+            WorkerError: no worker ever started, and further ones would not, either.
         """
         del self.workers[worker.connection]
         worker.connection.close()
         worker.process.join()
         code = worker.process.exitcode or 0
         worker.process.close()
-        if not self.has_come_up:
+        if not self.has_started:
             raise WorkerError(
                 f"Worker processes cannot be started: the first ended with {_ending(code)}.",
                 fix="In a script, call this below `if __name__ == '__main__':`, since workers import the script.",
@@ -308,12 +207,8 @@ class _Pool(Generic[T, R]):
         return RunnerError("worker-died", f"The process that worked on it was ended twice, by {_ending(code)}.")
 
 
-def _is_death(found: object) -> bool:
-    return isinstance(found, RunnerError) and found.code == "worker-died"
-
-
 def _ending(code: int) -> str:
-    """How a process ended, as people say it."""
+    """How a process ended, in words."""
     if code >= 0:
         return f"exit code {code}"
     name = signal.Signals(-code).name
@@ -321,21 +216,21 @@ def _ending(code: int) -> str:
 
 
 def _work(connection: Connection, threads: int) -> None:
-    """Receive functions and arguments and answer with results, until nobody asks any more."""
+    """Receive functions and arguments, and send results, until the connection is closed."""
     for number in _TO_LEAVE:
         signal.signal(number, _leave)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    for name in _THREAD_POOLS:  # before the libraries are imported that read them
+    for name in _THREAD_POOLS:  # before the libraries that read them are imported
         os.environ.setdefault(name, str(threads))
-    with contextlib.suppress(EOFError, OSError):  # who asked is gone
+    with contextlib.suppress(EOFError, OSError):  # the process that gave the work is gone
         connection.send(None)
         while True:
             function, argument = connection.recv()
-            connection.send((outcome(function, argument),))
+            connection.send((attempt(function, argument),))
 
 
 def _leave_with_parent() -> None:
-    """End this process, in an orderly way, when the one that asked is killed: it cannot tell its workers."""
+    """End this process, in an orderly way, when its parent is killed, which then cannot end its workers itself."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
@@ -343,11 +238,11 @@ def _leave_with_parent() -> None:
 
 
 def _leave(*_: Any) -> None:
-    """End in an orderly way: what was being written is removed, and programs that were started are ended."""
-    for number in _TO_LEAVE:  # Ctrl-C comes twice, from the terminal and from who asked: not into the tidying up
-        signal.signal(number, _stay)
+    """End in an orderly way: remove what was being written, and end programs that were started."""
+    for number in _TO_LEAVE:  # Ctrl-C comes twice, from the terminal and from the parent: not into the tidying up
+        signal.signal(number, _ignore)
     sys.exit(1)
 
 
-def _stay(*_: Any) -> None:
-    """Heed no signal. Python complains of one that came before it was told to ignore it."""
+def _ignore(*_: Any) -> None:
+    """Ignore a signal. With ``SIG_IGN``, Python complains of a signal that had arrived before."""

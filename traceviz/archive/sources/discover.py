@@ -24,10 +24,9 @@ from traceviz.archive.sources.exported_reports import (
 )
 from traceviz.archive.sources.hashes import files_in, is_regular, relevant
 from traceviz.archive.sources.item import Item, Limits, Refused
-from traceviz.archive.sources.locations import Place, explained, is_url, is_web, last_part, reached, shown
-from traceviz.archive.sources.packed import members, spool
+from traceviz.archive.sources.locations import Location, explained, last_part, reached
+from traceviz.archive.sources.packed import members
 from traceviz.archive.sources.packed.index import below, code_of, excess, parents
-from traceviz.archive.sources.packed.names import printable
 from traceviz.archive.sources.recognise import (
     beside_captures,
     head_length,
@@ -40,6 +39,8 @@ from traceviz.archive.sources.recognise import (
     whole_folders,
 )
 from traceviz.archive.sources.trees import LINK, LocalTree, MemberTree, RemoteTree, Tree, folder_name
+from traceviz.archive.storage.addresses import is_url, is_web, printable, shown
+from traceviz.archive.storage.spool import check_space
 from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError, UsageError
 from traceviz.parsers.run.layout import whole_run
 
@@ -51,7 +52,7 @@ def items(sources: Sequence[str], limits: Limits) -> Iterator[Item | Refused]:
     """The traces that ``sources`` name, and what is not taken, with the reason; each once, as they are found.
 
     Archive files are listed. Only those that cannot be listed otherwise (compressed tar files, remote ones) are copied,
-    see :mod:`traceviz.archive.sources.packed.spool`.
+    see :mod:`traceviz.archive.storage.spool`.
 
     Raises:
         UsageError: before the first item: a path or pattern leads to nothing, or there is no such kind of URL.
@@ -89,7 +90,7 @@ def fetch(item: Item, into: Path, limits: Limits) -> Path:
 
     Args:
         item: What to fetch.
-        into: An empty folder; nothing is written anywhere else (but for :mod:`traceviz.archive.sources.packed.spool`).
+        into: An empty folder; nothing is written anywhere else (but for :mod:`traceviz.archive.storage.spool`).
         limits: Bounds, as they were given to :func:`items`.
 
     Raises:
@@ -175,7 +176,7 @@ def _of(source: str, limits: Limits) -> Iterator[Item | Refused]:
     elif not path.is_file():
         yield Refused(printable(name), "device", "It is no file: a device, a named pipe or a socket. It is not opened.")
     else:
-        yield from _named_file(Place(str(path), printable(name)), path.stat().st_size, limits)
+        yield from _named_file(Location(str(path), printable(name)), path.stat().st_size, limits)
 
 
 def _of_url(url: str, limits: Limits) -> Iterator[Item | Refused]:
@@ -188,11 +189,11 @@ def _of_url(url: str, limits: Limits) -> Iterator[Item | Refused]:
         if is_folder:
             yield from _in(RemoteTree.at(url.rstrip("/"), name), limits)
             return
-    place = Place(url, printable(name))
+    place = Location(url, printable(name))
     yield from _named_file(place, place.size, limits)
 
 
-def _named_file(place: Place, size: int | None, limits: Limits) -> Iterator[Item | Refused]:
+def _named_file(place: Location, size: int | None, limits: Limits) -> Iterator[Item | Refused]:
     """A file that was named: an archive file, or else a trace."""
     head = place.head(members.HEAD_BYTES)
     if members.kind_of(head):
@@ -318,7 +319,7 @@ def _fetch_local(item: Item, into: Path) -> Path:
             return path
     target = into / path.name
     for name in names:  # readers would follow the links in it
-        _copy(Place(str(path / name), f"{item.name}/{name}"), target / name, Limits())
+        _copy(Location(str(path / name), f"{item.name}/{name}"), target / name, Limits())
     return target
 
 
@@ -326,22 +327,22 @@ def _fetch_remote(item: Item, into: Path, limits: Limits) -> Path:
     target = into / (folder_name(item) if item.folder else last_part(item.url) or "trace")
     if item.folder:
         tree = RemoteTree.at(item.url, item.name)
-        spool.check_space(into, item.size or 0)  # of all files, before the first is written
+        check_space(into, item.size or 0)  # of all files, before the first is written
         for name in relevant(list(tree.sizes)):
             _copy(tree.place(name), target / name, limits)
         return target
-    _copy(Place(item.url, item.name), target, limits)
+    _copy(Location(item.url, item.name), target, limits)
     for url in () if is_web(item.url) else companions(item.url):
         filesystem, beside = reached(url)
         with explained(item.name):
             is_there = bool(filesystem.isfile(beside))
-        if is_there and (Place(url, item.name).size or 0) <= limits.bytes:
-            _copy(Place(url, item.name), into / last_part(url), limits)
+        if is_there and (Location(url, item.name).size or 0) <= limits.bytes:
+            _copy(Location(url, item.name), into / last_part(url), limits)
     return target
 
 
 def _fetch_members(item: Item, into: Path, limits: Limits) -> Path:
-    place = Place(item.url, item.name)
+    place = Location(item.url, item.name)
     index = members.index_of(place, limits)
     entries = index.entries
     target = into / folder_name(item)
@@ -359,12 +360,12 @@ def _fetch_members(item: Item, into: Path, limits: Limits) -> Path:
     return target
 
 
-def _copy(place: Place, target: Path, limits: Limits) -> None:
+def _copy(place: Location, target: Path, limits: Limits) -> None:
     """Write a file to a new one."""
     size = place.size or 0
     if size > limits.bytes:
         raise DamagedTraceError(f"{place.name} is too large.", f"The limit is {limits.bytes:,} bytes.")
-    spool.check_space(_existing(target), size)
+    check_space(_existing(target), size)
     target.parent.mkdir(parents=True, exist_ok=True)
     written = 0
     with target.open("xb") as file:

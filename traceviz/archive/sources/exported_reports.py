@@ -17,7 +17,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import PurePath
 
 from traceviz.archive.sources.item import Item, Refused
-from traceviz.archive.sources.locations import Place, is_web
+from traceviz.archive.sources.locations import Location
+from traceviz.archive.storage.addresses import is_web
 from traceviz.errors import TracevizError
 from traceviz.scrub.formats.registry import REPORT_SUFFIXES
 
@@ -100,6 +101,6 @@ def told_of_report(error: str, item: Item, longest: int) -> str:
 
 def _begins_as_export(export: str) -> bool:
     try:
-        return Place(export, PurePath(export).name).head(len(_MAGIC)) == _MAGIC
+        return Location(export, PurePath(export).name).head(len(_MAGIC)) == _MAGIC
     except (TracevizError, OSError):
         return False

@@ -18,7 +18,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from traceviz.archive.sources.packed.names import printable
+from traceviz.archive.storage.addresses import printable
 from traceviz.errors import UnknownFormatError
 from traceviz.parsers.run.layout import MANIFEST, RAW, TABLES, decoded, is_run_folder
 from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES

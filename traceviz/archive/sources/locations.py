@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,28 +14,17 @@ from urllib.parse import unquote
 import fsspec
 from fsspec.core import url_to_fs
 
-from traceviz.archive.sources.packed.names import printable, unsafe
+from traceviz.archive.sources.packed.names import unsafe
+from traceviz.archive.storage.addresses import is_url, is_web, printable, public, shown, without_secrets
+from traceviz.archive.storage.store import is_store_error
 from traceviz.errors import TracevizError, UnknownFormatError, UsageError
 
 _READ_AHEAD = 8 << 20
 _PART = 1 << 18
-_WEB = ("http://", "https://")
-_ADDRESS = re.compile(r"\b[A-Za-z][\w+.-]*://[^\s'\"]*")
-_USER = re.compile(r"[^\s'\"/:@()=,]+:[^\s'\"/@]*@(?=[\w\[])")
-"""User and password before the name of a host, without the kind of address."""
-_NAMED_BEFORE_HOST = frozenset({"abfs", "abfss", "github", "wasb", "wasbs"})
-"""Where what stands before an ``@`` is a container or repository, no user."""
-_LIBRARIES = frozenset(
-    {
-        *("adlfs", "aiobotocore", "aiohttp", "azure", "botocore", "fsspec", "ftplib", "gcsfs", "google", "msal"),
-        *("paramiko", "requests", "s3fs", "smbclient", "smbprotocol", "spnego", "urllib3"),
-    }
-)
-"""Whose errors have a common base with nothing: each says that the store cannot be reached, or refuses."""
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A file.
 
     Args:
@@ -121,59 +109,16 @@ class Place:
         return " ".join([self.url, *(f"{key}={self._status[key]}" for key in kept if key in self._status)])
 
 
-def is_url(source: str) -> bool:
-    """Whether it is a URL rather than a path."""
-    protocol, found, _ = source.partition("://")
-    return bool(found) and not protocol.startswith((".", "/", "~"))
-
-
-def is_web(url: str) -> bool:
-    """Whether it is a page of the web, of which no listings exist."""
-    return url.startswith(_WEB)
-
-
 def last_part(url: str) -> str:
     """What people call the file of a URL: its last part, never its user, password or signature.
 
     It may be the name of a file below a folder; empty where the URL has no path.
     """
-    path = _bare(url).partition("://")[2]
+    path = without_secrets(url).partition("://")[2]
     if is_web(url):  # of which parts are told apart by the server, after this
         path = unquote(path.partition("/")[2])
     name = "".join(one if one.isprintable() else "_" for one in PurePosixPath(path).name)
     return "trace" if name and unsafe(name) else name
-
-
-def shown(url: str) -> str:
-    """A URL or path for people, without user, password and signature."""
-    return printable(_bare(url) if is_url(url) else url)
-
-
-def public(text: str) -> str:
-    """What a library says, without the users, passwords and signatures of the addresses in it."""
-    return printable(_USER.sub("", _ADDRESS.sub(lambda found: _bare(found[0]), text)))
-
-
-def _bare(url: str) -> str:
-    """A URL, or several in a chain, without users, passwords and signatures."""
-    return "::".join(_bare_part(part) for part in url.split("::"))
-
-
-def _bare_part(url: str) -> str:
-    scheme, found, rest = url.partition("://")
-    if not found:
-        return url
-    path, _, query = rest.partition("?")
-    if scheme in {"http", "https"}:
-        rest = path.partition("#")[0]
-    elif "=" in query:  # else it stands for any letter, or is a part of a name
-        rest = path
-    host, slash, path = rest.partition("/")
-    if scheme not in _NAMED_BEFORE_HOST and "@" in host:
-        host = host.rpartition("@")[2]
-    elif scheme not in _NAMED_BEFORE_HOST and "@" in path and not host.partition(":")[2].isdigit() and ":" in host:
-        return scheme + found + path.rpartition("@")[2]  # a password with a slash in it
-    return scheme + found + host + slash + path
 
 
 def reached(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
@@ -192,7 +137,7 @@ def reached(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
         fix = "Install it: pip install 'traceviz-toolkit[cloud]'."
         raise UsageError(f"{shown(url)} cannot be reached.", f"{public(str(error))}.", fix) from None
     except Exception as error:
-        if not of_store(error):
+        if not is_store_error(error):
             raise
         raise _unreadable(shown(url), error) from error
     return filesystem, path
@@ -210,17 +155,9 @@ def explained(name: str) -> Iterator[None]:
     except (TracevizError, GeneratorExit):
         raise
     except Exception as error:
-        if not of_store(error) and not isinstance(error, ValueError | EOFError):
+        if not is_store_error(error) and not isinstance(error, ValueError | EOFError):
             raise
         raise _unreadable(name, error) from error
-
-
-def of_store(error: Exception) -> bool:
-    """Whether an error says that a place cannot be reached, or refuses.
-
-    Libraries of object stores raise errors of their own, which have no other base in common.
-    """
-    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _LIBRARIES
 
 
 def _unreadable(name: str, error: Exception) -> UnknownFormatError:

@@ -10,11 +10,12 @@ from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 
 from traceviz.archive.sources.item import Item, Limits, Refused
-from traceviz.archive.sources.locations import Place, explained, is_url, last_part, reached
+from traceviz.archive.sources.locations import Location, explained, last_part, reached
 from traceviz.archive.sources.packed import members
 from traceviz.archive.sources.packed.index import Index
-from traceviz.archive.sources.packed.names import normal, printable, unsafe
+from traceviz.archive.sources.packed.names import normal, unsafe
 from traceviz.archive.sources.recognise import hidden
+from traceviz.archive.storage.addresses import is_url, printable
 
 _AT_ONCE = 64
 """So many files of an object store are begun to be read at once: each takes a while to answer."""
@@ -45,7 +46,7 @@ class Tree(ABC):
     def item(self, name: str, *, folder: bool, size: int | None, job: str) -> Item:
         """The item that stands for a file, or for a folder with all that is in it."""
 
-    def place(self, name: str) -> Place | None:  # noqa: ARG002 (not here)
+    def place(self, name: str) -> Location | None:  # noqa: ARG002 (not here)
         """Where a file is that may be an archive file itself; ``None`` where such are not looked into."""
         return None
 
@@ -118,9 +119,9 @@ class LocalTree(Tree):
         path = self.root / name
         return Item(str(path), self.called(name), "folder" if folder else "file", size=size, folder=folder, job=job)
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> Location:
         """See :meth:`Tree.place`."""
-        return Place(str(self.root / name), self.called(name))
+        return Location(str(self.root / name), self.called(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,16 +182,16 @@ class RemoteTree(Tree):
         url = f"{self.url}/{name}" if name else self.url
         return Item(url, self.called(name), "folder" if folder else "file", size=size, folder=folder, job=job)
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> Location:
         """See :meth:`Tree.place`."""
-        return Place(f"{self.url}/{name}", self.called(name))
+        return Location(f"{self.url}/{name}", self.called(name))
 
 
 @dataclass(frozen=True, slots=True)
 class MemberTree(Tree):
     """The members of an archive file."""
 
-    packed: Place
+    packed: Location
     limits: Limits
     index: Index
     name: str
@@ -199,7 +200,7 @@ class MemberTree(Tree):
     refused: tuple[Refused, ...] = field(default=())
 
     @classmethod
-    def at(cls, packed: Place, limits: Limits) -> MemberTree:
+    def at(cls, packed: Location, limits: Limits) -> MemberTree:
         """What an archive file holds.
 
         Raises:

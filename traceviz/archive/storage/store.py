@@ -23,9 +23,9 @@ from typing import Any, BinaryIO, cast
 import fsspec
 from fsspec.core import url_to_fs
 
-from traceviz.archive.sources.locations import of_store, public, shown
-from traceviz.archive.sources.packed import spool
-from traceviz.archive.storage import writers as makers
+from traceviz.archive.storage import writers
+from traceviz.archive.storage.addresses import public, shown
+from traceviz.archive.storage.spool import SPOOL
 from traceviz.errors import OutputError, TracevizError, UsageError
 
 WORK = "work"
@@ -35,6 +35,13 @@ LAST = "manifest.json"
 _ATTEMPTS = 5
 """So often a folder is put into a remote store where others write the same one at the same time."""
 _BLOCK = 1 << 22
+_LIBRARIES = frozenset(
+    {
+        *("adlfs", "aiobotocore", "aiohttp", "azure", "botocore", "fsspec", "ftplib", "gcsfs", "google", "msal"),
+        *("paramiko", "requests", "s3fs", "smbclient", "smbprotocol", "spnego", "urllib3"),
+    }
+)
+"""Libraries whose errors, which have no common base, say that a store cannot be reached or refuses."""
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "created")
 """Names that file systems of fsspec give the time at which a file was written."""
 
@@ -168,7 +175,7 @@ class Store:
             parts: The folder.
             unless: Asked when the block has ended, whether what is there meanwhile is to stay.
         """
-        with self._new_temporary() if self.is_local else spool.room() as temporary:
+        with self._new_temporary() if self.is_local else SPOOL.room() as temporary:
             yield temporary
             with self._explained():
                 if not unless():
@@ -307,7 +314,7 @@ class Store:
         """A new path in a local store, on its file system, so that it can be renamed."""
         root = Path(self.url, WORK)
         root.mkdir(parents=True, exist_ok=True)
-        return root / makers.new_name()
+        return root / writers.new_name()
 
     def _path(self, parts: tuple[str, ...]) -> str:
         return "/".join((self._reached()[1].rstrip("/"), *_safe(parts)))
@@ -343,7 +350,7 @@ class Store:
         except (FileNotFoundError, TracevizError):
             raise
         except Exception as error:
-            if not of_store(error) and not isinstance(error, ValueError):
+            if not is_store_error(error) and not isinstance(error, ValueError):
                 raise
             if isinstance(error, OSError) and error.errno == errno.EROFS:
                 raise OutputError(f"The archive {self.called()} is read-only.", fix="Nothing was written.") from error
@@ -351,6 +358,11 @@ class Store:
             raise OutputError(
                 f"The archive {self.called()} cannot be used.", f"{said}." if said else public(str(error))
             ) from error
+
+
+def is_store_error(error: Exception) -> bool:
+    """Whether an error says that a file system or an object store cannot be reached, or refuses."""
+    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _LIBRARIES
 
 
 class _Explained(io.RawIOBase):

@@ -11,7 +11,8 @@ import polars as pl
 
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.population.observations import FIGURES, Figure
-from traceviz.archive.runners.local import Runner, RunnerError, SerialRunner
+from traceviz.archive.runners.base import Runner, RunnerError
+from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.storage.layout import REPORT, trace_parts
 from traceviz.archive.storage.store import Store
 from traceviz.errors import DamagedTraceError, UsageError, WorkerError

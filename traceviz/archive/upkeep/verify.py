@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traceviz.archive.catalogue import segments as catalogue
-from traceviz.archive.catalogue.own_rows import stored_rows
 from traceviz.archive.catalogue.rows import table_of, with_times
+from traceviz.archive.catalogue.segments import stored_rows
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.layout import files_of, leftovers, manifest_of, trace_parts, traces_in
 from traceviz.archive.storage.store import LAST, WORK, Store

@@ -81,7 +81,7 @@ def add(place: str, sources: tuple[str, ...], *, tags: tuple[str, ...], strict: 
     """
     from traceviz.archive.ingest.add import add as add_traces
     from traceviz.archive.ingest.ingest import IngestOptions
-    from traceviz.archive.runners.local import runner_for
+    from traceviz.archive.runners.choose import runner_for
     from traceviz.archive.storage.store import Store
     from traceviz.collectors.run.plan import parse_tags
 
@@ -137,7 +137,7 @@ def show(place: str, trace_id: str, sections: tuple[str, ...], top: int | None, 
     It is what `traceviz report` says of the trace.
     """
     from traceviz.archive.catalogue.listing import saved_report
-    from traceviz.archive.query.chosen import full_id
+    from traceviz.archive.query.where import full_id
 
     store, rows = _opened(place)
     wanted = full_id(rows, trace_id)
@@ -177,11 +177,11 @@ def verify(place: str, *, quick: bool, repair: bool) -> None:
 @_where
 def remove(place: str, trace_ids: tuple[str, ...], condition: str | None) -> None:
     """Remove the traces ID..., or those of a condition. Nothing is asked, and nothing can be taken back."""
-    from traceviz.archive.query.chosen import chosen
+    from traceviz.archive.query.where import select_ids
     from traceviz.archive.upkeep.removal import remove as remove_traces
 
     store, rows = _opened(place)
-    count = remove_traces(store, chosen(rows, trace_ids, condition))
+    count = remove_traces(store, select_ids(rows, trace_ids, condition))
     click.echo(f"{_called(place)}: {_count(count, 'trace')} removed.")
 
 
@@ -196,11 +196,11 @@ def export(
     place: str, trace_ids: tuple[str, ...], condition: str | None, table: str | None, output: Path, *, force: bool
 ) -> None:
     """Copy traces as traceviz folders OUTPUT/ID, which `traceviz report` reads; or one table of all of them."""
-    from traceviz.archive.query.chosen import chosen
+    from traceviz.archive.query.where import select_ids
     from traceviz.archive.upkeep.export import export_folders, export_table
 
     store, rows = _opened(place)
-    ids = chosen(_ready(rows) if condition else rows, trace_ids, condition)
+    ids = select_ids(_ready(rows) if condition else rows, trace_ids, condition)
     with progress_bar_on_stderr() as progress:
         if table is None:
             folders = export_folders(store, rows, ids, output, force=force, progress=progress)
@@ -315,7 +315,7 @@ def _titled(title: str, lines: list[str], count: int) -> list[str]:
 
 def _called(place: str) -> str:
     """An archive as it was named, without user and password."""
-    from traceviz.archive.sources.locations import shown
+    from traceviz.archive.storage.addresses import shown
 
     return shown(place)
 

@@ -94,7 +94,7 @@ def _engine(
     """
     from traceviz.archive.query.engine import Engine
     from traceviz.archive.query.shards import RemoteEngine, engine_over_parts
-    from traceviz.archive.runners.local import runner_for
+    from traceviz.archive.runners.choose import runner_for
     from traceviz.archive.storage.store import Store
 
     store, memory = Store.at(place), others["memory"]

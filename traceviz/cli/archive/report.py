@@ -13,7 +13,7 @@ from traceviz.cli.options import page_width, progress_bar_on_stderr, wants_color
 from traceviz.errors import NoVerdictError, UsageError
 
 if TYPE_CHECKING:
-    from traceviz.archive.runners.local import Runner
+    from traceviz.archive.runners.base import Runner
     from traceviz.archive.storage.store import Store
     from traceviz.report import Report
 
@@ -57,12 +57,12 @@ def report(archive: str, job: str | None, condition: str | None, top: int, **opt
 
     With --job, the traces of one job's ranks are one unit: imbalance, stragglers, collective skew.
     """
-    from traceviz.archive.query.request import AskedReport, report_for
+    from traceviz.archive.request import ReportRequest, report_for
     from traceviz.archive.storage.store import Store
 
     workers, scheduler = (options.pop(name) for name in ("workers", "scheduler"))
     _check_page(**options)
-    asked = AskedReport(Store.at(archive), condition or "", job or "", top)
+    asked = ReportRequest(Store.at(archive), condition or "", job or "", top)
     runner = _runner(asked.store, workers, scheduler)
     _show(_answer(report_for, asked, runner if scheduler else None), top, **options)
 
@@ -96,7 +96,7 @@ def trend(archive: str, metric: str, condition: str | None, **options: Any) -> N
     Exits with 1 where --fail-on-regression asks and the last level is so much worse than the best before it, with 4
     where it cannot be judged.
     """
-    from traceviz.archive.query.request import AskedTrend, trend_for
+    from traceviz.archive.request import TrendRequest, trend_for
     from traceviz.archive.storage.store import Store
     from traceviz.archive.trends.report import document, gate
     from traceviz.archive.trends.saved_figures import is_in_catalogue
@@ -112,7 +112,7 @@ def trend(archive: str, metric: str, condition: str | None, **options: Any) -> N
     failing = None if limit is None else parse_share(limit)
     how = TrendOptions(min_effect=parse_share(least), better=better or "")
     _check_page(gates=limit is not None, **options)
-    asked = AskedTrend(Store.at(archive), metric, condition or "", by, per, how)
+    asked = TrendRequest(Store.at(archive), metric, condition or "", by, per, how)
     runner = _runner(asked.store, workers, scheduler)
     if is_in_catalogue(metric):
         found = _answer(trend_for, asked, runner if scheduler else None)
@@ -137,7 +137,8 @@ def _runner(store: Store, workers: int | None, scheduler: str | None) -> Runner:
     Raises:
         UsageError: there is no archive, or both are given.
     """
-    from traceviz.archive.runners.local import SerialRunner, runner_for
+    from traceviz.archive.runners.choose import runner_for
+    from traceviz.archive.runners.local import SerialRunner
     from traceviz.archive.storage import layout
 
     layout.check(store)  # a cluster would write there, to see whether its workers see it
@@ -150,7 +151,7 @@ def _answer(function: Callable[..., Answer], asked: object, runner: Runner | Non
     Raises:
         TracevizError: it has no answer, or there is no such cluster.
     """
-    from traceviz.archive.runners.local import run_one
+    from traceviz.archive.runners.choose import run_one
 
     if runner is not None:
         return run_one(runner, function, asked)

@@ -25,9 +25,11 @@ from tests.archive.packing import (
 )
 from traceviz.archive.sources.discover import fetch
 from traceviz.archive.sources.item import Limits
-from traceviz.archive.sources.locations import Place
-from traceviz.archive.sources.packed import members, spool, tars
-from traceviz.archive.sources.packed.names import printable, unsafe
+from traceviz.archive.sources.locations import Location
+from traceviz.archive.sources.packed import members, tars
+from traceviz.archive.sources.packed.names import unsafe
+from traceviz.archive.storage.addresses import printable
+from traceviz.archive.storage.spool import SPOOL
 from traceviz.errors import DamagedTraceError, OutputError, UnknownFormatError
 
 A, B = f"a{SUFFIX}", f"b{SUFFIX}"
@@ -416,10 +418,10 @@ def test_a_compressed_tar_is_unpacked_once_for_all_processes_and_removed_by_the_
     assert (folder.stat().st_mode & 0o777, copy.stat().st_mode & 0o777) == (0o700, 0o400)
     script = (
         "import sys, tempfile; tempfile.tempdir = sys.argv[2]\n"
-        "from traceviz.archive import members; from traceviz.archive.sources.item import Limits\n"
-        "from traceviz.archive.sources.locations import Place\n"
+        "from traceviz.archive.sources.packed import members; from traceviz.archive.sources.item import Limits\n"
+        "from traceviz.archive.sources.locations import Location\n"
         "members._unpacked = None\n"  # would fail if called
-        "print(list(members.index_of(Place(sys.argv[1], 't'), Limits()).entries))"
+        "print(list(members.index_of(Location(sys.argv[1], 't'), Limits()).entries))"
     )
     import subprocess
     import sys
@@ -429,7 +431,7 @@ def test_a_compressed_tar_is_unpacked_once_for_all_processes_and_removed_by_the_
     )
     assert done.stdout == "['a.sqlite']\n"
     assert copy.exists()  # this process holds it
-    spool.release()
+    SPOOL.release()
     assert not copy.exists()
 
 
@@ -438,7 +440,7 @@ def test_what_a_killed_process_left_in_the_spool_is_removed_or_made_anew(tmp_pat
     found(made)
     (folder,) = own_spool.iterdir()
     (copy,) = folder.iterdir()
-    spool.release()
+    SPOOL.release()
     copy.write_bytes(b"half")  # as one that was killed while it wrote
     (folder / "other").write_bytes(b"left")
     taken, _ = found(made)
@@ -448,7 +450,7 @@ def test_what_a_killed_process_left_in_the_spool_is_removed_or_made_anew(tmp_pat
 
 def test_a_spool_that_others_may_read_is_not_used(tmp_path, own_spool):
     taken, _ = found(tar_of(tmp_path / "t.tar.zst", [("a.sqlite", b"1")]))
-    spool.release()
+    SPOOL.release()
     (folder,) = own_spool.iterdir()
     folder.chmod(0o755)
     with pytest.raises(OutputError, match="yours alone"):
@@ -581,7 +583,7 @@ def test_a_member_that_is_gone_is_said(tmp_path):
 def test_something_else_is_no_archive_file(tmp_path):
     (tmp_path / "a.zip").write_bytes(b"no zip")
     with pytest.raises(DamagedTraceError, match="no zip or tar file"):
-        members.index_of(Place(str(tmp_path / "a.zip"), "a.zip"), Limits())
+        members.index_of(Location(str(tmp_path / "a.zip"), "a.zip"), Limits())
 
 
 def test_a_member_that_lies_outside_of_its_zip_is_refused_and_the_others_taken(tmp_path):
@@ -620,11 +622,11 @@ def test_processes_that_come_at_once_make_1_copy(tmp_path, own_spool):
     made = tar_of(tmp_path / "t.tar.zst", [(f"{number}.sqlite", os.urandom(100_000)) for number in range(30)])
     script = (
         "import sys, tempfile; tempfile.tempdir = sys.argv[2]\n"
-        "from traceviz.archive import members; from traceviz.archive.sources.item import Limits\n"
-        "from traceviz.archive.sources.locations import Place\n"
+        "from traceviz.archive.sources.packed import members; from traceviz.archive.sources.item import Limits\n"
+        "from traceviz.archive.sources.locations import Location\n"
         "made, unpacked = [], members._unpacked\n"
         "members._unpacked = lambda *given: made.append(1) or unpacked(*given)\n"
-        "entries = members.index_of(Place(sys.argv[1], 't'), Limits()).entries\n"
+        "entries = members.index_of(Location(sys.argv[1], 't'), Limits()).entries\n"
         "print(len(entries), len(made), flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", script, str(made), str(own_spool)]

@@ -8,7 +8,8 @@ import pytest
 from tests.archive.packing import SUFFIX, codes, fetched, found, tar_of, trace, zip_of
 from traceviz.archive.sources.discover import fetch
 from traceviz.archive.sources.item import Limits
-from traceviz.archive.sources.packed import members, spool
+from traceviz.archive.sources.packed import members
+from traceviz.archive.storage.spool import SPOOL
 from traceviz.errors import UnknownFormatError
 
 LARGE = 1_000_000
@@ -124,7 +125,7 @@ def test_a_copy_that_another_add_of_this_process_lets_go_of_is_made_again(tmp_pa
     def released_at_once(*given):
         monkeypatch.undo()
         path = plain_copy(*given)
-        spool.release()
+        SPOOL.release()
         return path
 
     into = tmp_path / "into"

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Literal
 
 from traceviz.archive.sources.item import Limits, Refused
-from traceviz.archive.sources.packed.names import normal, printable, unsafe
+from traceviz.archive.sources.packed.names import normal, unsafe
+from traceviz.archive.storage.addresses import printable
+from traceviz.archive.storage.spool import NoRoomError
 from traceviz.errors import DamagedTraceError
 
 BLOCK = 1 << 20
@@ -74,10 +76,6 @@ class TooManyError(DamagedTraceError):
 
 class BombError(DamagedTraceError):
     """An archive file unpacks to much more than it is."""
-
-
-class NoRoomError(DamagedTraceError):
-    """Something holds, or says that it holds, more than there is space for; what is smaller may fit."""
 
 
 def code_of(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """Archive files: which ones they are, by content; what is in them; and how a member becomes a file of its own.
 
 Zip files and plain tar files are read where they lie, any member at once. A compressed tar file can be read from its
-beginning only: it is unpacked once per machine into a plain one (:mod:`traceviz.archive.sources.packed.spool`), as
+beginning only: it is unpacked once per machine into a plain one (:mod:`traceviz.archive.storage.spool`), as
 fetching 10,000 members one by one would unpack it 10,000 times. A remote archive file is fetched once per machine in
 the same way; to list a zip file of an object store, its directory is enough.
 """
@@ -20,9 +20,11 @@ from typing import BinaryIO, Literal, cast
 import zstandard
 
 from traceviz.archive.sources.item import Limits
-from traceviz.archive.sources.locations import Place, explained, shown
-from traceviz.archive.sources.packed import spool, tars, zips
+from traceviz.archive.sources.locations import Location, explained
+from traceviz.archive.sources.packed import tars, zips
 from traceviz.archive.sources.packed.index import BLOCK, LOCAL, BombError, Entry, Index, blocks, checked, excess
+from traceviz.archive.storage.addresses import shown
+from traceviz.archive.storage.spool import MOST_HELD, SPOOL, check_space
 from traceviz.errors import DamagedTraceError, OutputError
 
 Kind = Literal["zip", "tar", "gzip", "zstd"]
@@ -69,7 +71,7 @@ def unread_kind(head: bytes) -> str:
     return next((name for magic, name in _UNREAD.items() if head.startswith(magic)), "")
 
 
-def index_of(place: Place, limits: Limits) -> Index:
+def index_of(place: Location, limits: Limits) -> Index:
     """The members of an archive file.
 
     Raises:
@@ -79,16 +81,16 @@ def index_of(place: Place, limits: Limits) -> Index:
     return _index(place.url, place.state(), limits)
 
 
-@lru_cache(maxsize=spool.MOST_HELD)
+@lru_cache(maxsize=MOST_HELD)
 def _index(url: str, state: str, limits: Limits) -> Index:  # noqa: ARG001 (part of the key)
     """Kept, so that 10,000 members that are fetched one by one take one look at the index."""
-    place = Place(url, shown(url))
+    place = Location(url, shown(url))
     with explained(place.name), listed(place, limits) as (file, kind):
         return checked(zips.members(file, limits) if kind == "zip" else tars.members(file), limits)
 
 
 @contextmanager
-def listed(place: Place, limits: Limits) -> Iterator[tuple[BinaryIO, Kind]]:
+def listed(place: Location, limits: Limits) -> Iterator[tuple[BinaryIO, Kind]]:
     """An archive file as it is opened to list it, and to look at the beginnings of a few members.
 
     Of a remote zip file only these parts are read, where its store gives parts.
@@ -102,14 +104,14 @@ def listed(place: Place, limits: Limits) -> Iterator[tuple[BinaryIO, Kind]]:
             yield file, kind
 
 
-@lru_cache(maxsize=spool.MOST_HELD)
+@lru_cache(maxsize=MOST_HELD)
 def _kind(url: str, state: str) -> Kind | None:  # noqa: ARG001 (part of the key)
     """Kept, as many folders of a zip file are looked at one by one."""
-    return kind_of(Place(url, shown(url)).head(HEAD_BYTES))
+    return kind_of(Location(url, shown(url)).head(HEAD_BYTES))
 
 
 @contextmanager
-def opened(place: Place, limits: Limits) -> Iterator[BinaryIO]:
+def opened(place: Location, limits: Limits) -> Iterator[BinaryIO]:
     """The plain archive file in which the entries of :func:`index_of` lie, on this machine."""
     try:
         file = _plain_copy(place, limits)[0].open("rb")
@@ -130,7 +132,7 @@ def unpack(file: BinaryIO, entries: dict[str, Entry], into: Path) -> None:
         into.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _unwritten(into, error) from error
-    spool.check_space(into, sum(entry.size for entry in entries.values()))
+    check_space(into, sum(entry.size for entry in entries.values()))
     for name, entry in entries.items():
         try:
             target = into / name
@@ -170,7 +172,7 @@ def _unwritten(into: Path, error: OSError) -> OutputError:
     return OutputError(f"{into} cannot be written.", f"{error.strerror}.", "Make space, or set TMPDIR.")
 
 
-def _plain_copy(place: Place, limits: Limits) -> tuple[Path, Kind]:
+def _plain_copy(place: Location, limits: Limits) -> tuple[Path, Kind]:
     """A local zip or plain tar file with the members of an archive file: itself, or a copy.
 
     Raises:
@@ -182,10 +184,10 @@ def _plain_copy(place: Place, limits: Limits) -> tuple[Path, Kind]:
     if place.local is not None and kind in {"zip", "tar"}:
         return place.local, kind
     plain: Kind = "zip" if kind == "zip" else "tar"
-    return spool.copy_of(f"{place.state()} {kind} {limits}", lambda: _unpacked(place, kind, limits)), plain
+    return SPOOL.copy_of(f"{place.state()} {kind} {limits}", lambda: _unpacked(place, kind, limits)), plain
 
 
-def _unpacked(place: Place, kind: Kind, limits: Limits) -> Iterator[bytes]:
+def _unpacked(place: Location, kind: Kind, limits: Limits) -> Iterator[bytes]:
     """The bytes of a plain archive file. Where they are cut off or damaged they end, and so does the last member."""
     read = 0
 

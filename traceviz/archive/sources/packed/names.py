@@ -9,17 +9,16 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-import unicodedata
 from collections.abc import Callable, Iterable
 from pathlib import Path
+
+from traceviz.archive.storage.addresses import printable
 
 MOST_BYTES = 1024
 """Longest name."""
 MOST_PART = 255
 """Longest name of one file or folder: what file systems take."""
 _DRIVE = re.compile(r"^[A-Za-z]:")
-_HIDDEN = ("C", "Zl", "Zp")
-"""Unicode's classes of what a terminal obeys rather than shows: control, format, surrogates, line separators."""
 
 
 def normal(name: str) -> str:
@@ -62,13 +61,6 @@ _UNSAFE: tuple[tuple[Callable[[str], bool], str], ...] = (
 )
 
 
-def printable(name: str) -> str:
-    """A name for people: what a terminal would obey is shown as its code, and the middle of a long one left out."""
-    if len(name) > MOST_BYTES:
-        name = f"{name[: MOST_BYTES // 2]}...{name[-MOST_BYTES // 4 :]}"
-    return name if name.isprintable() else "".join(map(_shown, name))
-
-
 def plain_path(path: Path, into: Path, beside: Iterable[Path] = ()) -> Path:
     """A path that every reader and every table takes: itself, or a link to it, as many take names in UTF-8 only.
 
@@ -86,17 +78,6 @@ def plain_path(path: Path, into: Path, beside: Iterable[Path] = ()) -> Path:
         if one.is_file():
             link.with_suffix(one.suffix).symlink_to(one.absolute())
     return link
-
-
-def _shown(character: str) -> str:
-    if character.isprintable() and character != "\\":
-        return character
-    number = ord(character)
-    if 0xDC80 <= number <= 0xDCFF:  # a byte that is no UTF-8, as Python carries it
-        return f"\\x{number - 0xDC00:02x}"
-    if character == "\\" or not unicodedata.category(character).startswith(_HIDDEN):
-        return character
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def text_of(raw: bytes, *, utf8: bool) -> str:

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from traceviz.archive.sources.packed.index import Entry, Found
-from traceviz.archive.sources.packed.names import normal, printable
+from traceviz.archive.sources.packed.names import normal
+from traceviz.archive.storage.addresses import printable
 
 HEADER = 512
 """Bytes of a header, and of what all in a tar file is filled up to a multiple of."""

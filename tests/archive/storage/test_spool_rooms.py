@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from traceviz.archive.sources.packed import spool
+from traceviz.archive.storage import spool as spool_module
+from traceviz.archive.storage.spool import Spool
 from traceviz.archive.storage.store import LAST, Store
 from traceviz.errors import OutputError
 
 HOLDER = """
 import sys, time
-from traceviz.archive import spool
-with spool.room() as room:
+from traceviz.archive.storage.spool import Spool
+with Spool().room() as room:
     (room / "secret").write_text("secret")
     print(room, flush=True)
     time.sleep(60)
@@ -30,11 +31,16 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def spool(place):
+    return Spool()
+
+
 def entries(place):
     return [entry for folder in place.iterdir() for entry in folder.iterdir()]
 
 
-def test_a_room_is_empty_of_this_user_alone_and_gone_afterwards(place):
+def test_a_room_is_empty_of_this_user_alone_and_gone_afterwards(spool, place):
     with spool.room() as room, spool.room() as other:
         assert room != other
         assert list(room.iterdir()) == []
@@ -43,7 +49,7 @@ def test_a_room_is_empty_of_this_user_alone_and_gone_afterwards(place):
     assert entries(place) == []
 
 
-def test_the_room_of_a_living_process_stays_and_that_of_a_killed_one_is_swept(place):
+def test_the_room_of_a_living_process_stays_and_that_of_a_killed_one_is_swept(spool, place):
     with subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True) as program:
         room = program.stdout.readline().strip()
         with spool.room():
@@ -55,7 +61,7 @@ def test_the_room_of_a_living_process_stays_and_that_of_a_killed_one_is_swept(pl
             assert entries(place) == [mine]
 
 
-def test_a_room_that_is_swept_before_it_is_held_is_made_again(place, monkeypatch):
+def test_a_room_that_is_swept_before_it_is_held_is_made_again(spool, monkeypatch):
     whole, swept = os.open, []
 
     def late(path, flags, *mode):
@@ -65,15 +71,15 @@ def test_a_room_that_is_swept_before_it_is_held_is_made_again(place, monkeypatch
             path.rmdir()
         return handle
 
-    monkeypatch.setattr(spool.os, "open", late)
+    monkeypatch.setattr(spool_module.os, "open", late)
     with spool.room() as room:
         assert len(swept) == 1
         assert room != swept[0]
         assert room.is_dir()
 
 
-def test_a_place_that_cannot_be_written_is_named(place, monkeypatch):
-    monkeypatch.setattr(spool, "_new_room", _full)
+def test_a_place_that_cannot_be_written_is_named(spool, place, monkeypatch):
+    monkeypatch.setattr(spool_module, "_new_room", _full)
     with pytest.raises(OutputError, match=f"{place}.* cannot be written. No space left on device"), spool.room():
         pass
 

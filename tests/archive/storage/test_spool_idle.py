@@ -6,19 +6,24 @@ import time
 
 import pytest
 
-from traceviz.archive.sources.packed import spool
+from traceviz.archive.storage.spool import Spool
 
 PATIENCE_S = 60
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Where copies lie."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(spool, "IDLE_S", 0.02)
-    yield tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def spool(folder):
+    spool = Spool(idle_s=0.02)
+    yield spool
     spool.release()
-    assert copies(tmp_path) == []
+    assert copies(folder) == []
 
 
 def copies(folder):
@@ -33,17 +38,17 @@ def wait_until(condition):
 
 
 def watching():
-    return [one for one in threading.enumerate() if isinstance(one, threading.Timer)]
+    return [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
 
 
-def test_copies_that_are_not_used_any_more_are_removed(folder):
+def test_copies_that_are_not_used_any_more_are_removed(spool):
     path = spool.copy_of("a", lambda: [b"content"])
     wait_until(lambda: not path.exists())
     wait_until(lambda: not watching())
     assert spool.copy_of("a", lambda: [b"content"]).read_bytes() == b"content"
 
 
-def test_while_a_trace_is_worked_on_the_copies_stay(folder):
+def test_while_a_trace_is_worked_on_the_copies_stay(spool):
     with spool.room() as room:
         path = spool.copy_of("a", lambda: [b"content"])
         first = watching()
@@ -53,7 +58,7 @@ def test_while_a_trace_is_worked_on_the_copies_stay(folder):
     wait_until(lambda: not path.exists())
 
 
-def test_nothing_looks_for_copies_that_were_let_go_of(folder):
+def test_nothing_looks_for_copies_that_were_let_go_of(spool, folder):
     spool.copy_of("a", lambda: [b"content"])
     spool.release()
     wait_until(lambda: not watching())

@@ -10,7 +10,7 @@ import pytest
 from tests.archive.catalogues import DAY_NS, START_NS, archive_of, catalogue_of
 from tests.conftest import REPOSITORY
 from traceviz import api
-from traceviz.archive.ingest.jobs import members, report_on_job
+from traceviz.archive.population.jobs import members, report_on_job
 from traceviz.archive.storage.layout import trace_parts
 from traceviz.archive.storage.store import LAST, Store
 from traceviz.errors import DamagedTraceError, UsageError

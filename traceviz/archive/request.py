@@ -1,4 +1,4 @@
-"""What is asked of a whole archive, in one piece that can be sent to where the archive lies."""
+"""Requests to a whole archive, each in one piece that can be sent to where the archive lies."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from traceviz.archive.catalogue import segments as catalogue
-from traceviz.archive.ingest.jobs import report_on_job
+from traceviz.archive.population.jobs import report_on_job
 from traceviz.archive.population.observations import DATE
 from traceviz.archive.population.population import population
 from traceviz.archive.query.where import where
-from traceviz.archive.runners.local import Runner, SerialRunner
+from traceviz.archive.runners.base import Runner
+from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.archive.trends.saved_figures import with_figure
@@ -21,8 +22,8 @@ from traceviz.report import Report
 
 
 @dataclass(frozen=True, slots=True)
-class AskedReport:
-    """A report on all traces, or on one job.
+class ReportRequest:
+    """A request for the report on all traces, or on one job.
 
     Args:
         store: The archive.
@@ -38,8 +39,11 @@ class AskedReport:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedTrend:
-    """How a figure went; see :func:`traceviz.archive.trends.trend.trend` and, for the others, :class:`AskedReport`."""
+class TrendRequest:
+    """A request for the trend of a figure.
+
+    The fields are those of :func:`traceviz.archive.trends.trend.trend` and of :class:`ReportRequest`.
+    """
 
     store: Store
     metric: str
@@ -49,25 +53,25 @@ class AskedTrend:
     options: TrendOptions = field(default_factory=TrendOptions)
 
 
-def report_for(asked: AskedReport, progress: Progress = silent) -> Report:
-    """The report that is asked for.
+def report_for(request: ReportRequest, progress: Progress = silent) -> Report:
+    """The report that a request is for.
 
     Raises:
         UsageError: there is no archive, no such job, or the condition is none.
         OutputError: the archive cannot be reached.
         DamagedTraceError: a trace of the job, or the catalogue, is damaged.
     """
-    rows = _rows(asked.store, asked.condition)
-    if asked.job:
-        return report_on_job(asked.store, rows, asked.job, progress)
-    return population(rows, asked.top)
+    rows = _rows(request.store, request.condition)
+    if request.job:
+        return report_on_job(request.store, rows, request.job, progress)
+    return population(rows, request.top)
 
 
-def trend_for(asked: AskedTrend, progress: Progress = silent, runner: Runner | None = None) -> Trend:
-    """The trend that is asked for.
+def trend_for(request: TrendRequest, progress: Progress = silent, runner: Runner | None = None) -> Trend:
+    """The trend that a request is for.
 
     Args:
-        asked: What is asked.
+        request: The figure, and the runs.
         progress: Receives progress.
         runner: Where saved reports are read, of figures that the catalogue does not hold; by default here.
 
@@ -76,9 +80,9 @@ def trend_for(asked: AskedTrend, progress: Progress = silent, runner: Runner | N
         OutputError: the archive cannot be reached.
         DamagedTraceError: the catalogue is damaged.
     """
-    rows = _rows(asked.store, asked.condition)
-    known, rows = with_figure(asked.store, rows, asked.metric, progress, runner or SerialRunner())
-    return trend(rows, known, asked.by, asked.per, asked.options)
+    rows = _rows(request.store, request.condition)
+    figure, rows = with_figure(request.store, rows, request.metric, progress, runner or SerialRunner())
+    return trend(rows, figure, request.by, request.per, request.options)
 
 
 def _rows(store: Store, condition: str) -> pl.DataFrame:

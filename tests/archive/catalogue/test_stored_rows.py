@@ -11,7 +11,7 @@ import pytest
 
 from tests.archive.made_sources import INPUT_BOUND
 from traceviz.archive.archive import Archive
-from traceviz.archive.catalogue.own_rows import stored_rows
+from traceviz.archive.catalogue.segments import stored_rows
 from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.storage.layout import ROWS
 from traceviz.archive.storage.store import LAST

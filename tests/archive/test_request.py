@@ -10,8 +10,8 @@ from tests.archive.clusters import dask_cluster
 from tests.conftest import REPOSITORY
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.catalogue.columns import CATALOGUE
-from traceviz.archive.query.request import AskedReport, AskedTrend, report_for, trend_for
-from traceviz.archive.runners.local import run_one, runner_for
+from traceviz.archive.request import ReportRequest, TrendRequest, report_for, trend_for
+from traceviz.archive.runners.choose import run_one, runner_for
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.archive.trends.report import document
@@ -31,8 +31,8 @@ def store(tmp_path):
 
 
 def test_a_worker_of_a_cluster_gives_the_same_answers(store, tmp_path):
-    asked = (AskedReport(store), AskedReport(store, job="two"), AskedReport(store, "framework = 'made'"))
-    trend = AskedTrend(store, "step_median", "framework = 'made'")
+    asked = (ReportRequest(store), ReportRequest(store, job="two"), ReportRequest(store, "framework = 'made'"))
+    trend = TrendRequest(store, "step_median", "framework = 'made'")
     with dask_cluster(tmp_path, workers=1) as address:
         runner = runner_for(None, address, store)
         assert [run_one(runner, report_for, one) for one in asked] == [report_for(one) for one in asked]
@@ -40,17 +40,17 @@ def test_a_worker_of_a_cluster_gives_the_same_answers(store, tmp_path):
 
 
 def test_a_trend_can_be_sent(store):
-    found = trend_for(AskedTrend(store, "step_median", "framework = 'made'"))
+    found = trend_for(TrendRequest(store, "step_median", "framework = 'made'"))
     assert document(pickle.loads(pickle.dumps(found))) == document(found)
 
 
 def test_a_place_without_an_archive_is_refused(tmp_path):
     with pytest.raises(UsageError, match="is no archive"):
-        report_for(AskedReport(Store.at(tmp_path)))
+        report_for(ReportRequest(Store.at(tmp_path)))
 
 
 def test_an_archive_without_traces_can_be_asked(tmp_path):
     empty = Store.at(tmp_path / "empty")
     layout.create(empty)
-    assert report_for(AskedReport(empty)).verdict.code == "empty"
-    assert document(trend_for(AskedTrend(empty, "step_median"))).verdict.code == "cannot-judge"
+    assert report_for(ReportRequest(empty)).verdict.code == "empty"
+    assert document(trend_for(TrendRequest(empty, "step_median"))).verdict.code == "cannot-judge"

@@ -1,0 +1,60 @@
+"""Which runner does the work, and how one function is run on a single argument."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from traceviz.archive.runners.base import Runner, RunnerError
+from traceviz.archive.runners.local import LocalRunner
+from traceviz.archive.storage.store import Store
+from traceviz.errors import UsageError, WorkerError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def runner_for(
+    workers: int | None = None, scheduler: str | None = None, store: Store | None = None, sources: Sequence[str] = ()
+) -> Runner:
+    """The runner that the options of a command name.
+
+    Args:
+        workers: Processes on this machine; by default one for every core.
+        scheduler: Address of a Dask scheduler, instead.
+        store: The archive, which a cluster must reach.
+        sources: Paths and URLs that are read; a cluster must see the paths.
+
+    Raises:
+        UsageError: both are given, there are no workers, or Dask is not installed.
+    """
+    if scheduler is None:
+        if workers is not None and workers < 1:
+            raise UsageError(f"{workers} workers cannot work.", fix="Give --workers 1 or more.")
+        return LocalRunner() if workers is None else LocalRunner(workers)
+    if workers is not None:
+        raise UsageError("Workers of a cluster are started by it.", fix="Leave out either --workers or --scheduler.")
+    try:
+        from traceviz.archive.runners.dask import DaskRunner  # noqa: PLC0415 (Dask is an extra, and slow to load)
+    except ImportError as error:
+        raise UsageError(
+            "Dask is not installed.", str(error), "Install it: pip install 'traceviz-toolkit[cluster]'."
+        ) from None
+    # Workers run in folders of their own, where the same relative path leads elsewhere.
+    return DaskRunner(scheduler, store, tuple(Path(source).absolute() for source in sources if "://" not in source))
+
+
+def run_one(runner: Runner, function: Callable[[T], R], argument: T) -> R:
+    """The result of one argument.
+
+    Raises:
+        TracevizError: the function raised it.
+        WorkerError: there is no result for another reason.
+    """
+    with contextlib.closing(runner.map(function, [argument])) as results:
+        _, result = next(results)
+    if isinstance(result, RunnerError):
+        raise result.cause or WorkerError(result.message)
+    return result

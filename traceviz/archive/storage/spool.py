@@ -1,0 +1,300 @@
+"""Copies that the processes of a machine share: a compressed tar file is unpacked once, a remote one fetched once.
+
+::
+
+    $TMPDIR/traceviz-spool-1000/       of this user only
+        5d41402a...                    a plain zip or tar file; no longer writable, so it is whole
+        room-0b7d...                   a folder for temporary files of one process, such as tables with secrets
+
+Each process that reads a copy holds a shared lock on it. The process that makes the copy holds an exclusive lock, and
+the others wait. The last process that lets go of a copy removes it: when its add ends, or when it has been idle for a
+while, as a worker on another machine never hears that the add has ended. The system releases the locks of a process
+that was killed; the next process removes what nobody holds.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import RLock, Timer
+
+from traceviz.errors import DamagedTraceError, OutputError
+from traceviz.units import format_value
+
+IDLE_S = 60.0
+"""A process that has used no copy for so long, and has no room open, lets go of its copies."""
+MOST_HELD = 4
+"""Copies that a process holds; of more, it lets go of the least recently used one."""
+RESERVE = 64 << 20
+"""Bytes of disk space that are left free."""
+SPACE_CHECKED = 64 << 20
+"""Bytes that are written between two checks of the disk space."""
+_WHOLE = 0o400
+"""Mode of a copy that is complete."""
+
+
+class NoRoomError(DamagedTraceError):
+    """Something holds, or claims to hold, more than there is space for; smaller things may still fit."""
+
+
+class Spool:
+    """The copies and rooms of one process.
+
+    Args:
+        idle_s: After so many seconds without use, the process lets go of its copies.
+    """
+
+    def __init__(self, idle_s: float = IDLE_S) -> None:
+        self._idle_s = idle_s
+        self._guard = RLock()
+        self._held: dict[Path, int] = {}
+        """The open files of the copies that this process holds, the least recently used one first."""
+        self._open_rooms = 0
+        self._last_use_s = 0.0
+        self._watch: Timer | None = None
+
+    def copy_of(self, key: str, make: Callable[[], Iterable[bytes]]) -> Path:
+        """The path of a copy, which stays there until :meth:`release` or until this process has used others.
+
+        Args:
+            key: Identifies the content: location, size, and time or tag.
+            make: Gives the bytes, in blocks; called where no other process has made the copy.
+
+        Raises:
+            OutputError: there is no space for it.
+            Exception: what ``make`` raises; then there is no copy.
+        """
+        name = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+        with self._guard:
+            path = _folder() / name
+            self._last_use_s = time.monotonic()
+            if path in self._held:
+                self._held[path] = self._held.pop(path)
+                return path
+            while len(self._held) >= MOST_HELD:
+                self._let_go(next(iter(self._held)))
+            self._sweep(path.parent)
+            while path not in self._held:
+                self._hold(path, make)
+            self._last_use_s = time.monotonic()  # making it may have taken long
+            self._start_watch()
+            return path
+
+    def release(self) -> None:
+        """Let go of all copies of this process; those that no other process holds are removed."""
+        with self._guard:
+            if self._watch is not None:
+                self._watch.cancel()
+                self._watch = None
+            for path in list(self._held):
+                self._let_go(path)
+
+    @contextmanager
+    def room(self) -> Iterator[Path]:
+        """A new empty folder of this user alone, removed when the block ends.
+
+        If this process is killed meanwhile, another process removes the folder.
+
+        Raises:
+            OutputError: it cannot be made.
+        """
+        with self._guard:
+            folder = _folder()
+            self._sweep(folder)
+            try:
+                path, handle = _new_room(folder)
+            except OSError as error:
+                raise OutputError(f"{folder} cannot be written.", f"{error.strerror}.", "Set TMPDIR.") from error
+            self._open_rooms += 1
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(handle)
+            with self._guard:
+                self._open_rooms -= 1
+                self._last_use_s = time.monotonic()
+
+    def _start_watch(self) -> None:
+        """Check later whether the copies are still used."""
+        if self._watch is None:
+            self._watch = Timer(self._idle_s, self._release_if_idle)
+            self._watch.daemon = True
+            self._watch.start()
+
+    def _release_if_idle(self) -> None:
+        with self._guard:
+            self._watch = None
+            if not self._open_rooms and time.monotonic() - self._last_use_s >= self._idle_s:
+                self.release()
+            elif self._held:
+                self._start_watch()
+
+    def _hold(self, path: Path, make: Callable[[], Iterable[bytes]]) -> None:
+        """Try once to hold a copy; it is not held afterwards where another process removed it meanwhile."""
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except PermissionError:  # it is complete, and this user is not one who may write everything
+            try:
+                handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+            except FileNotFoundError:
+                return
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH)
+            if _is_at(handle, path) and not _is_whole(handle):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                if _is_at(handle, path) and not _is_whole(handle):
+                    _fill(handle, path, make)
+                fcntl.flock(handle, fcntl.LOCK_SH)
+            if _is_at(handle, path) and _is_whole(handle):
+                self._held[path] = handle
+        finally:
+            if path not in self._held:
+                os.close(handle)
+
+    def _let_go(self, path: Path) -> None:
+        handle = self._held.pop(path)
+        _remove_unheld(handle, path)
+        os.close(handle)
+
+    def _sweep(self, folder: Path) -> None:
+        """Remove what nobody holds."""
+        for path in folder.iterdir():
+            with suppress(OSError):
+                handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+                try:
+                    if path not in self._held:
+                        _remove_unheld(handle, path)
+                finally:
+                    os.close(handle)
+
+
+SPOOL = Spool()
+"""That of this process: locks belong to a process, and functions that workers run share its copies."""
+atexit.register(SPOOL.release)
+
+
+def check_space(folder: Path, size: int, written: int = 0) -> None:
+    """Check that ``size`` bytes can be written.
+
+    Args:
+        folder: Where they are to be written.
+        size: Bytes.
+        written: Bytes of the same file that are already written, and are removed where the others do not fit.
+
+    Raises:
+        NoRoomError: there is no space for so many, but for fewer.
+        OutputError: there is no space for anything.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < size + RESERVE:
+        kind = OutputError if free + written < RESERVE else NoRoomError
+        needed = format_value(size + written, "bytes")
+        raise kind(
+            f"There is no space to unpack into {folder}.",
+            f"It takes {needed} and {format_value(RESERVE, 'bytes')} to spare; "
+            f"{format_value(free + written, 'bytes')} are free.",
+            "Make space, or name another folder in the variable TMPDIR.",
+        )
+
+
+def _folder() -> Path:
+    """The folder of this user, for all of their processes.
+
+    Raises:
+        OutputError: it cannot be made, or belongs to somebody else.
+    """
+    folder = Path(tempfile.gettempdir()) / f"traceviz-spool-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be made.", f"{error.strerror}.", "Set TMPDIR.") from error
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
+        raise OutputError(f"{folder} is not a folder of yours alone.", "What is unpacked is private.", "Set TMPDIR.")
+    return folder
+
+
+def _fill(handle: int, path: Path, make: Callable[[], Iterable[bytes]]) -> None:
+    try:
+        os.ftruncate(handle, 0)  # what a killed process left
+        for block in _with_space(path.parent, make()):
+            _write(handle, block, path.parent)
+        os.fchmod(handle, _WHOLE)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _with_space(folder: Path, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    left = written = 0
+    for block in blocks:
+        if left <= 0:
+            check_space(folder, SPACE_CHECKED, written)
+            left = SPACE_CHECKED
+        left -= len(block)
+        written += len(block)
+        yield block
+
+
+def _write(handle: int, block: bytes, folder: Path) -> None:
+    left = memoryview(block)
+    try:
+        while left:
+            left = left[os.write(handle, left) :]
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written.", f"{error.strerror}.", "Make space, or set TMPDIR.") from error
+
+
+def _new_room(folder: Path) -> tuple[Path, int]:
+    """A new folder, and the open file that holds it."""
+    while True:
+        path = folder / f"room-{uuid.uuid4().hex}"
+        path.mkdir(mode=0o700)
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except FileNotFoundError:  # it was swept before it was held
+            continue
+        with suppress(OSError):  # no locks here: then nobody gets one to sweep it, either
+            fcntl.flock(handle, fcntl.LOCK_SH)
+        if _is_at(handle, path):
+            return path, handle
+        os.close(handle)
+
+
+def _remove_unheld(handle: int, path: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return  # another process holds it
+    if not _is_at(handle, path):
+        return
+    if stat.S_ISDIR(os.fstat(handle).st_mode):
+        # Renamed first, so that a process that has just made it sees at once that it is gone.
+        gone = path.with_name(f"gone-{uuid.uuid4().hex}")
+        path.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether the open file is still the one at that path."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _is_whole(handle: int) -> bool:
+    return stat.S_IMODE(os.fstat(handle).st_mode) == _WHOLE

@@ -7,7 +7,18 @@ import uuid
 import pytest
 from moto.server import ThreadedMotoServer
 
+from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.storage.spool import SPOOL
+
+_SERVERS = {"s3_server", "dask_address"}
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are left out by their markers
+def pytest_collection_modifyitems(items):
+    """Tests that need servers of their own are slow; what they show of our code, others show without servers."""
+    for item in items:
+        if _SERVERS & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
@@ -47,11 +58,25 @@ def bucket(s3_environment, monkeypatch):
 
 
 @pytest.fixture(scope="session")
+def dask_address(tmp_path_factory):
+    """Address of a Dask scheduler with two worker processes."""
+    from tests.archive.clusters import dask_cluster
+
+    with dask_cluster(tmp_path_factory.mktemp("dask")) as address:
+        yield address
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Commands work in this process: starting others takes seconds, and shows nothing of what is added or asked."""
+    monkeypatch.setattr("traceviz.archive.runners.choose.LocalRunner", lambda *_workers: SerialRunner())
+
+
+@pytest.fixture(scope="session")
 def filled_once(tmp_path_factory, samples):
     """A folder of sources and an archive of them: five traces that can be read, two that cannot. Not to be changed."""
     from tests.archive.made_sources import make_sources
     from traceviz.archive.archive import Archive
-    from traceviz.archive.runners.local import SerialRunner
 
     folder = tmp_path_factory.mktemp("filled")
     sources = make_sources(folder / "sources", samples)

@@ -12,6 +12,7 @@ from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import LocalRunner
 from traceviz.archive.sources.hashes import source_sha256
 
+pytestmark = pytest.mark.slow
 READABLE = 34
 LEFT_OUT = ["NVIDIA__Fuser__64ee035__report1.nsys-rep"]
 """Reports whose export lies beside them: the same recording."""

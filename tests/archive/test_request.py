@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.archive.catalogues import archive_of, catalogue_of, nightly
-from tests.archive.clusters import dask_cluster
 from tests.conftest import REPOSITORY
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.request import ReportRequest, TrendRequest, report_for, trend_for
 from traceviz.archive.runners.choose import run_one, runner_for
+from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.archive.trends.report import document
@@ -30,13 +30,21 @@ def store(tmp_path):
     return found
 
 
-def test_a_worker_of_a_cluster_gives_the_same_answers(store, tmp_path):
-    asked = (ReportRequest(store), ReportRequest(store, job="two"), ReportRequest(store, "framework = 'made'"))
+def test_a_worker_of_a_cluster_gives_the_same_answers(store, dask_address):
+    requests = (ReportRequest(store), ReportRequest(store, job="two"), ReportRequest(store, "framework = 'made'"))
     trend = TrendRequest(store, "step_median", "framework = 'made'")
-    with dask_cluster(tmp_path, workers=1) as address:
-        runner = runner_for(None, address, store)
-        assert [run_one(runner, report_for, one) for one in asked] == [report_for(one) for one in asked]
-        assert document(run_one(runner, trend_for, trend)) == document(trend_for(trend))
+    runner = runner_for(None, dask_address, store)
+    assert [run_one(runner, report_for, request) for request in requests] == [
+        report_for(request) for request in requests
+    ]
+    assert document(run_one(runner, trend_for, trend)) == document(trend_for(trend))
+
+
+def test_requests_can_be_sent_and_give_the_same_answers(store):
+    report, trend = ReportRequest(store, job="two"), TrendRequest(store, "step_median", "framework = 'made'")
+    sent_report, sent_trend = pickle.loads(pickle.dumps((report, trend)))
+    assert run_one(SerialRunner(), report_for, sent_report) == report_for(report)
+    assert document(run_one(SerialRunner(), trend_for, sent_trend)) == document(trend_for(trend))
 
 
 def test_a_trend_can_be_sent(store):

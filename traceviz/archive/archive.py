@@ -39,8 +39,8 @@ class Archive:
         options: Options of its file system (endpoint, credentials); by default those of the environment.
     """
 
-    def __init__(self, place: str | Path, options: Mapping[str, Any] | None = None) -> None:
-        self.store = Store.at(place, options)
+    def __init__(self, location: str | Path, options: Mapping[str, Any] | None = None) -> None:
+        self.store = Store.at(location, options)
 
     def __repr__(self) -> str:
         return f"Archive({self.store.called()!r})"
@@ -119,9 +119,9 @@ class Archive:
         """
         layout.check(self.store)
         with Engine(self.store) as engine:
-            found = pl.from_arrow(engine.sql(sql, parameters))
-        assert isinstance(found, pl.DataFrame)
-        return found
+            answer = pl.from_arrow(engine.sql(sql, parameters))
+        assert isinstance(answer, pl.DataFrame)
+        return answer
 
     def report(self, condition: str | None = None, top: int = 10) -> Report:
         """The report on all traces, or on those of which an SQL condition is true."""
@@ -136,8 +136,8 @@ class Archive:
             DamagedTraceError: it could not be read when it was added.
         """
         rows = self.rows()
-        wanted = full_id(rows, trace_id)
-        return listing.saved_report(self.store, rows.row(by_predicate=pl.col("trace_id") == wanted, named=True))
+        found_id = full_id(rows, trace_id)
+        return listing.saved_report(self.store, rows.row(by_predicate=pl.col("trace_id") == found_id, named=True))
 
     def remove(self, *trace_ids: str, condition: str | None = None) -> int:
         """Remove traces, by the first digits of their ids or by an SQL condition; returns how many."""

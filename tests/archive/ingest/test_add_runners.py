@@ -36,12 +36,6 @@ def serial(sources, tmp_path_factory):
     return store
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    with dask_cluster(tmp_path_factory.mktemp("dask")) as found:
-        yield found
-
-
 def check_same(store, other):
     tables = adding.tables_of(store)
     assert len(tables) > 10 * COUNT
@@ -57,10 +51,10 @@ def test_processes_write_the_same_bytes(serial, sources, tmp_path):
     check_same(store, serial)
 
 
-def test_a_cluster_writes_the_same_bytes_and_a_killed_worker_loses_nothing(serial, sources, tmp_path, address):
+def test_a_cluster_writes_the_same_bytes_and_a_killed_worker_loses_nothing(serial, sources, tmp_path, dask_address):
     store = Store.at(tmp_path / "archive")
     results = []
-    with Client(address, set_as_default=False) as client:
+    with Client(dask_address, set_as_default=False) as client:
         client.wait_for_workers(2, timeout=60)
         ids = client.run(os.getpid)
         runner = DaskRunner(client, store)
@@ -75,9 +69,9 @@ def test_a_cluster_writes_the_same_bytes_and_a_killed_worker_loses_nothing(seria
     check_same(store, serial)
 
 
-def test_a_cluster_finds_everything_known(serial, sources, address):
+def test_a_cluster_finds_everything_known(serial, sources, dask_address):
     before = adding.tables_of(serial)
-    found = add(serial, sources, adding.OPTIONS, DaskRunner(address, serial))
+    found = add(serial, sources, adding.OPTIONS, DaskRunner(dask_address, serial))
     assert (found.added, found.known) == (0, COUNT)
     assert adding.tables_of(serial) == before
 

@@ -33,27 +33,21 @@ WHOLE = f"SELECT format, name, sum(calls) AS calls, sum(ns) AS ns FROM parts GRO
 @pytest.fixture(scope="module")
 def store(samples, tmp_path_factory):
     found = Store.at(tmp_path_factory.mktemp("shards") / "archive")
-    add(found, adding.sources(samples), adding.OPTIONS, LocalRunner(2))
+    add(found, adding.sources(samples), adding.OPTIONS, SerialRunner())
     return found
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    with dask_cluster(tmp_path_factory.mktemp("dask")) as found:
-        yield found
-
-
-def runner_of(name, store, address):
-    return {"serial": SerialRunner(), "local": LocalRunner(2), "dask": DaskRunner(address, store)}[name]
-
-
-@pytest.fixture(params=["serial", "local", "dask"])
-def runner(request, store, address):
-    return runner_of(request.param, store, address)
-
-
-@pytest.mark.parametrize("size", [1, 3, 50])
+@pytest.mark.parametrize(("runner", "size"), [(SerialRunner(), 1), (LocalRunner(2), 3), (SerialRunner(), 50)], ids=str)
 def test_both_halves_give_what_1_query_gives(store, runner, size):
+    check_halves(store, runner, size)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_both_halves_give_what_1_query_gives_on_a_cluster(store, dask_address, size):
+    check_halves(store, DaskRunner(dask_address, store), size)
+
+
+def check_halves(store, runner, size):
     with Engine(store) as engine:
         expected = engine.sql(f"{PER_PART} {ORDERED}")
     with engine_over_parts(store, PER_PART, runner, size=size) as engine:
@@ -214,8 +208,13 @@ def check_whole(store, runner, text):
     assert store.names("work") == []
 
 
+@pytest.mark.parametrize("runner", [SerialRunner(), LocalRunner(1)], ids=str)
 def test_a_whole_query_on_a_worker_gives_what_it_gives_here(store, runner):
     check_whole(store, runner, f"{PER_PART} {ORDERED}")
+
+
+def test_a_whole_query_on_a_cluster_gives_what_it_gives_here(store, dask_address):
+    check_whole(store, DaskRunner(dask_address, store), f"{PER_PART} {ORDERED}")
 
 
 @pytest.mark.parametrize("text", ["SHOW TABLES", "SELECT * FROM catalogue ORDER BY trace_id", "FROM steps"])
@@ -233,18 +232,24 @@ def asked(*arguments):
 
 
 @pytest.mark.parametrize("format_name", ["terminal", "csv"])
-def test_the_command_prints_the_same_page_whoever_answers(store, address, format_name):
+def test_the_command_prints_the_same_page_whoever_answers(store, format_name):
+    check_command(store, format_name, lambda whole, parts: [(*parts, "--workers", 2)])
+
+
+@pytest.mark.parametrize("format_name", ["terminal", "csv"])
+def test_the_command_prints_the_same_page_where_a_cluster_answers(store, dask_address, format_name):
+    scheduler = ("--scheduler", dask_address)
+    check_command(store, format_name, lambda whole, parts: [(whole, *scheduler), (*parts, *scheduler)])
+
+
+def check_command(store, format_name, commands):
     options = (store.url, "--format", format_name, "--limit", "2")
     whole = "SELECT name, sum(dur_ns) AS total_ns FROM kernels GROUP BY name ORDER BY 2 DESC, 1"
     expected = asked(*options, whole)
     parts = ("--per-part", "SELECT name, sum(dur_ns) AS ns FROM kernels GROUP BY name")
     second = "SELECT name, sum(ns) AS total_ns FROM parts GROUP BY name ORDER BY 2 DESC, 1"
     assert expected.stdout.count("ms" if format_name == "terminal" else "gemm") >= 2
-    for arguments in (
-        (whole, "--scheduler", address),
-        (second, *parts, "--scheduler", address),
-        (second, *parts, "--workers", 2),
-    ):
+    for arguments in commands(whole, (second, *parts)):
         found = asked(*options, *arguments)
         assert (found.exit_code, found.stdout, found.stderr) == (0, expected.stdout, ""), found.exception
 
@@ -263,6 +268,7 @@ def test_workers_and_a_scheduler_are_not_both_asked(store, per_part):
     assert "either --workers or --scheduler" in str(both.exception)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_workers_queries_and_leaves_nothing(store, tmp_path):
     endless = "SELECT count(*) AS n FROM kernels, kernels AS b, kernels AS c, kernels AS d WHERE b.dur_ns <> d.dur_ns"
     command = [sys.executable, "-m", "traceviz", "archive", "query", store.url, "FROM parts", "--per-part", endless]

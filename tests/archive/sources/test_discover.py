@@ -505,6 +505,7 @@ def test_a_bucket_of_s3_gives_what_the_folder_gives(tmp_path, bucket):
     assert codes(found(f"{bucket}/gone.sqlite")[1]) == {"gone.sqlite": "unreachable"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PACKED)
 def test_the_public_traces_have_the_same_hashes_in_folders_and_packed(tmp_path, public_traces, kind):
     folder = tmp_path / "traces"

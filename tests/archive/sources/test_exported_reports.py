@@ -14,7 +14,7 @@ from traceviz.archive.sources.exported_reports import (
     exported,
     exported_by_name,
     reports_by_export,
-    told_of_report,
+    with_report_advice,
 )
 from traceviz.archive.sources.item import Item, Limits
 from traceviz.cli.main import main
@@ -134,12 +134,12 @@ def test_an_export_that_cannot_be_read_is_no_reason(tmp_path):
 
 def test_a_long_error_is_cut_and_the_advice_is_not():
     item = Item("runs/a.sqlite", "a.sqlite", report="a.nsys-rep")
-    told = told_of_report("x" * 2000, item, 300)
+    told = with_report_advice("x" * 2000, item, 300)
     assert len(told) == 300
     assert told.endswith(
         "a.nsys-rep beside it was left out, as it is the same recording: to add that instead, name it alone."
     )
-    assert told_of_report("x" * 2000, Item("a", "a"), 300) == "x" * 300
+    assert with_report_advice("x" * 2000, Item("a", "a"), 300) == "x" * 300
 
 
 def test_an_add_counts_them_and_says_of_a_damaged_export_what_to_do(tmp_path, samples):
@@ -159,7 +159,7 @@ def test_an_add_counts_them_and_says_of_a_damaged_export_what_to_do(tmp_path, sa
     assert "name it alone" in bad.error
 
 
-def test_the_summary_says_that_they_were_left_out(tmp_path, samples, capsys):
+def test_the_summary_says_that_they_were_left_out(tmp_path, samples, capsys, in_process):
     shutil.copytree(samples / "nsys", tmp_path / "nsys")
     with pytest.raises(SystemExit) as ended:
         main(["archive", "add", str(tmp_path / "a"), str(tmp_path / "nsys"), "--workers", "1", "--strict"])

@@ -10,7 +10,7 @@ LARGE = 200_000
 NAMES = ("kernels.parquet", "report.json", LAST)
 
 
-@pytest.fixture(params=["memory", "s3"])
+@pytest.fixture(params=["memory", pytest.param("s3", marks=pytest.mark.slow)])
 def store(request):
     if request.param == "s3":
         yield Store.at(f"{request.getfixturevalue('bucket')}/archive")

@@ -5,7 +5,6 @@ from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
 from tests.archive.catalogues import archive_of
-from tests.archive.clusters import dask_cluster
 from tests.conftest import REPOSITORY
 from traceviz.archive.runners.base import RunnerError
 from traceviz.archive.runners.dask import DaskRunner
@@ -29,12 +28,6 @@ def filled(tmp_path_factory):
     rows = archive_of(store, FILES)
     store.remove(*layout.trace_parts("kineto", f"{1:016x}"), layout.REPORT)
     return store, rows
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    with dask_cluster(tmp_path_factory.mktemp("dask"), workers=1) as found:
-        yield found
 
 
 @pytest.mark.parametrize(
@@ -67,13 +60,20 @@ def test_a_function_that_no_trace_calls_is_refused(filled):
 
 
 @pytest.mark.parametrize("name", ["api:cudaLaunchKernel", "steps.count"])
-def test_a_figure_is_the_same_whoever_reads_the_reports(filled, address, monkeypatch, name):
-    store, rows = filled
+def test_a_figure_is_the_same_whoever_reads_the_reports(filled, monkeypatch, name):
+    check_same_figure(*filled, monkeypatch, name, (SerialRunner(), LocalRunner(2)))
+
+
+def test_a_figure_is_the_same_where_a_cluster_reads_the_reports(filled, dask_address, monkeypatch):
+    check_same_figure(*filled, monkeypatch, "api:cudaLaunchKernel", (DaskRunner(dask_address, filled[0]),))
+
+
+def check_same_figure(store, rows, monkeypatch, name, runners):
     figure, expected = with_figure(store, rows, name)
     assert expected[name].null_count() == 1
     assert expected[name].min() > 0
     monkeypatch.setattr(saved_figures, "REPORTS_PER_PART", 1)
-    for runner in (SerialRunner(), LocalRunner(2), DaskRunner(address, store)):
+    for runner in runners:
         known, found = with_figure(store, rows, name, runner=runner)
         assert known == figure
         assert_frame_equal(found, expected)
@@ -113,20 +113,34 @@ def test_a_worker_that_fails_ends_it(filled, cause, raised):
     ("command", "asked"),
     [(report, ()), (report, ("--job", "train")), (trend, ("step_median",)), (trend, ("api:cudaLaunchKernel",))],
 )
-def test_reports_and_trends_are_the_same_whoever_works(tmp_path, address, command, asked):
-    store = Store.at(tmp_path / "archive")
-    archive_of(store, FILES, job="train")
-
-    def page(*options):
-        found = CliRunner().invoke(command, [store.url, *asked, *options])
-        assert (found.exit_code, found.stderr) == (0, ""), found.exception
-        return found.stdout
-
-    expected = page()
+@pytest.mark.slow
+def test_reports_and_trends_are_the_same_whoever_works(train, dask_address, command, asked):
+    expected = page(command, train.url, *asked)
     assert len(expected.splitlines()) > 4
-    assert page("--workers", "2") == expected
-    assert page("--scheduler", address) == expected
-    assert store.names("work") == []
+    assert page(command, train.url, *asked, "--workers", "2") == expected
+    assert page(command, train.url, *asked, "--scheduler", dask_address) == expected
+    assert train.names("work") == []
+
+
+def test_a_trend_of_saved_figures_is_the_same_in_other_processes(train):
+    expected = page(trend, train.url, "api:cudaLaunchKernel")
+    assert len(expected.splitlines()) > 4
+    assert page(trend, train.url, "api:cudaLaunchKernel", "--workers", "2") == expected
+    assert train.names("work") == []
+
+
+@pytest.fixture(scope="module")
+def train(tmp_path_factory):
+    """An archive of four ranks of one job."""
+    store = Store.at(tmp_path_factory.mktemp("train") / "archive")
+    archive_of(store, FILES, job="train")
+    return store
+
+
+def page(command, *arguments):
+    found = CliRunner().invoke(command, arguments)
+    assert (found.exit_code, found.stderr) == (0, ""), found.exception
+    return found.stdout
 
 
 def test_where_there_is_no_archive_a_cluster_is_not_asked_and_nothing_is_made(tmp_path):

@@ -152,6 +152,7 @@ def test_the_interval_is_welchs():
     assert (found.low, found.high) == pytest.approx((2 - half, 2 + half), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_1_series_in_20_without_a_change_is_called_one_at_most():
     generator = np.random.default_rng(12)
     runs = [nightly(2e8 * generator.lognormal(0, 0.05, 20), framework=str(group)) for group in range(60)]

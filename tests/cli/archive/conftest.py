@@ -1,5 +1,12 @@
-"""What tests of archives share: the object store, and archives that are filled."""
+"""What tests of archives share: the object store, and archives that are filled. Commands work in this process."""
 
-from tests.archive.conftest import bucket, filled, filled_once, own_spool, s3_environment, s3_server
+import pytest
 
-__all__ = ["bucket", "filled", "filled_once", "own_spool", "s3_environment", "s3_server"]
+from tests.archive.conftest import filled, filled_once, in_process, own_spool
+
+__all__ = ["filled", "filled_once", "in_process", "own_spool"]
+
+
+@pytest.fixture(autouse=True)
+def _in_process(in_process):
+    pass

@@ -70,5 +70,5 @@ COLUMNS: tuple[Column, ...] = (
     Column("findings", pa.list_(FINDING), "Findings of its report, with the time at stake of a rank", nullable=True),
 )
 """Every column, in order."""
-CATALOGUE = pa.schema([pa.field(one.name, one.type, one.nullable) for one in COLUMNS])
+CATALOGUE = pa.schema([pa.field(column.name, column.type, column.nullable) for column in COLUMNS])
 """The same for Arrow."""

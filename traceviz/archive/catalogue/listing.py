@@ -112,8 +112,8 @@ def saved_report(store: Store, row: dict[str, Any]) -> Report:
 
 def _quarantined(rows: pl.DataFrame) -> tuple[Grid | Prose, ...]:
     """Why traces could not be read: in words, which no column of a table is wide enough for, and as a table."""
-    said = (f"{row['source']} ({row['trace_id']}): {row['error']}" for row in rows.iter_rows(named=True))
-    return (*map(Prose, said), replace(_grid(rows, ERROR_COLUMNS), audience="machine"))
+    reasons = (f"{row['source']} ({row['trace_id']}): {row['error']}" for row in rows.iter_rows(named=True))
+    return (*map(Prose, reasons), replace(_grid(rows, ERROR_COLUMNS), audience="machine"))
 
 
 def _sorted(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
@@ -164,9 +164,9 @@ def _shown(name: str, value: Any) -> Value:
     if name in _DATES:
         return datetime.fromtimestamp(value // 1_000_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     if name == "tags":
-        return ", ".join(f"{key}={said}" for key, said in tag_pairs(value) or ()) or None
+        return ", ".join(f"{key}={tag_value}" for key, tag_value in tag_pairs(value) or ()) or None
     if name == "findings":
-        return ", ".join(one["name"] for one in value) or None
+        return ", ".join(finding["name"] for finding in value) or None
     if isinstance(value, float) and value != value:  # noqa: PLR0124 (not a number)
         return None
     shown: Value = value

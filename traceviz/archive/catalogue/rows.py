@@ -87,8 +87,8 @@ def ready_rows(
     job = origin.found_job or _job(origin.name, ranks, _world_size(tables))
     given = _given(origin, tags, f"{job} ({origin.owner})" if job and origin.owner else job)
     rows = [
-        {**_known(origin), "state": "ready", "format": format_name, "rank": rank, **given, **_of_run(part, one)}
-        for rank, part, one in reports
+        {**_known(origin), "state": "ready", "format": format_name, "rank": rank, **given, **_of_run(part, part_report)}
+        for rank, part, part_report in reports
     ]
     return table_of(rows)
 
@@ -122,7 +122,7 @@ def tag_pairs(tags: Any) -> list[tuple[str, str]] | None:
     """Entries of a map as Arrow takes them; polars gives a dict, or structs, as its version knows maps or not."""
     if tags is None:
         return None
-    return list(tags.items()) if isinstance(tags, dict) else [(one["key"], one["value"]) for one in tags]
+    return list(tags.items()) if isinstance(tags, dict) else [(entry["key"], entry["value"]) for entry in tags]
 
 
 def _by_rank(
@@ -208,7 +208,7 @@ def _of_run(tables: TraceTables, report: Report) -> Row:
         **_figures(report),
         "launch_bound": _launch_bound(report),
         "exposed_api_ns": _fact(report, "cuda_api", "exposed_ns"),
-        "findings": [_finding(one, _fact(report, "ranks", "count") or 1) for one in report.findings],
+        "findings": [_finding(finding, _fact(report, "ranks", "count") or 1) for finding in report.findings],
     }
 
 
@@ -216,15 +216,15 @@ _OF_A_RANK = "of a rank"
 """Ends what the share of a finding is a share of, where it does not add up the times of all ranks."""
 
 
-def _finding(one: Finding, ranks: int) -> Row:
+def _finding(finding: Finding, ranks: int) -> Row:
     """A finding with what is at stake of a rank: in a trace of several without numbers, their mean."""
-    summed_over = 1 if one.share_of.endswith(_OF_A_RANK) else ranks
+    summed_over = 1 if finding.share_of.endswith(_OF_A_RANK) else ranks
     return {
-        "code": one.code,
-        "name": one.slug,
-        "severity": one.severity.value,
-        "share": one.share,
-        "stake_ns": round(one.cost_ns / summed_over),
+        "code": finding.code,
+        "name": finding.slug,
+        "severity": finding.severity.value,
+        "share": finding.share,
+        "stake_ns": round(finding.cost_ns / summed_over),
     }
 
 
@@ -236,7 +236,7 @@ def _framework(stated: str | None) -> Row:
     """The framework and its version apart: ``JAX 0.10.2`` is JAX, as that of a trace which states no version."""
     parts = stated.split(" + ") if stated else []
     names = dict.fromkeys(_VERSION.sub("", part) for part in parts)
-    versions = dict.fromkeys(found[1] for part in parts if (found := _VERSION.search(part)))
+    versions = dict.fromkeys(match[1] for part in parts if (match := _VERSION.search(part)))
     return {"framework": " + ".join(names) or None, "framework_version": " + ".join(versions) or None}
 
 
@@ -245,7 +245,7 @@ def _figures(report: Report) -> Row:
     return {name: _figure(metric, report) for name, metric in _METRICS.items()}
 
 
-_METRICS = {one.name: one for one in METRICS if one.name in CATALOGUE.names and one.name != "findings"}
+_METRICS = {metric.name: metric for metric in METRICS if metric.name in CATALOGUE.names and metric.name != "findings"}
 
 
 def _figure(metric: Metric, report: Report) -> float | int | None:
@@ -268,7 +268,7 @@ def _fact(report: Report, slug: str, key: str) -> int | None:
 
 def _launch_bound(report: Report) -> float | None:
     """What late launches put at stake: nothing where it is too little for a finding, unknown without kernels."""
-    shares = [one.share for one in report.findings if one.slug == _LAUNCH_BOUND]
+    shares = [finding.share for finding in report.findings if finding.slug == _LAUNCH_BOUND]
     if shares:
         return shares[0]
     return 0.0 if any(section.slug == "kernels" for section in report.sections) else None

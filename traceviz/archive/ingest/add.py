@@ -1,7 +1,7 @@
-"""Adding traces to an archive: every item once, whatever becomes of the others.
+"""Adding traces to an archive: every item once, whatever happens to the others.
 
-What was converted is there, whatever happens next: the folder of a trace holds its rows of the catalogue, so that an
-add that was interrupted is taken up where it was.
+A converted trace is safe whatever happens next: its folder holds its rows of the catalogue, so that a later add takes
+up an interrupted one.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from traceviz.version import __version__
 
 FLUSH_TRACES = 64
 FLUSH_S = 30.0
-"""After so many traces, or so long, rows are written to the catalogue."""
+"""Rows are written to the catalogue after so many traces, or so many seconds."""
 NO_TRACE = "no-trace"
-"""Code of files that lie beside traces and are none."""
+"""Code of files beside traces that are none."""
 _REMOVED = "Another program removed it from the archive at the same time. Add it again."
 
 
@@ -58,20 +58,20 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of everything that was to be added.
+    """The results of an add.
 
     Args:
         added: Traces that were added.
         taken_up: Those of them that an interrupted add had converted.
-        mended: Traces that the catalogue had, and whose folder was missing or damaged.
+        mended: Traces that the catalogue had, but whose folder was missing or damaged.
         known: Traces that were there already.
-        known_private: Those of them that were added with what is private in them, which this add was not to keep.
+        known_private: Those of them that hold private data, which this add was not to keep.
         quarantined: Traces that cannot be read.
-        still_quarantined: Those that could not be read when they were added before, and were not tried again.
+        still_quarantined: Traces that could not be read by an earlier add, and were not tried again.
         refused: What was not read, and why.
         left_out: Reports of nsys whose export lies beside them and was added instead.
         ignored: Files that are no traces.
-        removed: What was private in the traces that were added, and how often it was.
+        removed: Kinds of private data that were removed from the added traces, and how often.
         ids: Ids of the traces that were added, in order.
     """
 
@@ -108,7 +108,7 @@ def add(
     retry: bool = False,
     progress: Progress = silent,
 ) -> Added:
-    """Add all traces that are found in ``sources``; those that are there already are not converted again.
+    """Add all traces in ``sources``; those that are there already are not converted again.
 
     Args:
         store: The archive; made where there is none.
@@ -119,35 +119,35 @@ def add(
         progress: Receives progress.
 
     Raises:
-        UsageError: the place of the archive holds something else; a source does not exist.
+        UsageError: the location of the archive holds something else; a source does not exist.
         OutputError: the archive cannot be written (the disk is full). What was added until then stays.
     """
-    layout.check_place(store)
-    found = _Found(items(sources, options.limits))
+    layout.check_location(store)
+    discovery = _Discovery(items(sources, options.limits))
     try:
-        if not found.has_items():  # nothing is made for nothing
-            return _Adding(store, catalogue.read(store), keep_private=options.keep_private).outcome(found)
+        if not discovery.has_items():  # no archive is made for nothing
+            return _Adding(store, catalogue.read(store), keep_private=options.keep_private).outcome(discovery)
         layout.create(store)
         _sweep(store)
         before = catalogue.read(store)
         failed = before.filter((pl.col("state") == "quarantined") & (pl.col("traceviz_version") == __version__))
         skipped = frozenset[str]() if retry else frozenset(failed["trace_id"])
-        told = replace(options, now_ns=options.now_ns or time.time_ns(), quarantined=skipped)
-        adding = _Adding(store, before, keep_private=told.keep_private)
+        options = replace(options, now_ns=options.now_ns or time.time_ns(), quarantined=skipped)
+        adding = _Adding(store, before, keep_private=options.keep_private)
         try:
-            _work(runner, adding, found, told, progress)
+            _work(runner, adding, discovery, options, progress)
         except BaseException as error:
             with suppress(OutputError):  # the folders hold the rows, too
                 adding.flush()
             with suppress(OutputError):  # of workers that were ended
                 _sweep(store)
             if isinstance(error, OutputError):
-                raise adding.told_of(error) from error
+                raise adding.with_count(error) from error
             raise
     finally:
         SPOOL.release()
     catalogue.merge(store)
-    return adding.outcome(found)
+    return adding.outcome(discovery)
 
 
 def _sweep(store: Store) -> None:
@@ -155,37 +155,37 @@ def _sweep(store: Store) -> None:
         store.remove(WORK, name)
 
 
-def _work(runner: Runner, adding: _Adding, found: _Found, options: IngestOptions, progress: Progress) -> None:
-    """Have everything done that is found; what went wrong is tried again or taken down."""
+def _work(runner: Runner, adding: _Adding, discovery: _Discovery, options: IngestOptions, progress: Progress) -> None:
+    """Ingest all items; those whose worker failed are quarantined."""
     store = adding.store
 
-    def done(one: Item, result: Ingested | RunnerError) -> str:
-        why = adding.take(found.place_of(one), one, result)
+    def take(item: Item, result: Ingested | RunnerError) -> str:
+        why = adding.take(discovery.position_of(item), item, result)
         if not why:
-            found.tell(progress)
+            discovery.report_done(progress)
         return why
 
-    with closing(runner.map(partial(ingest, store=store, options=options), found)) as results:
-        again = [(item, why) for item, one in results if (why := done(item, one))]
-    if again:
-        with closing(runner.map(partial(quarantine, options=options), again)) as taken_down:
-            lost = [(item, why) for (item, _), one in taken_down if (why := done(item, one))]
+    with closing(runner.map(partial(ingest, store=store, options=options), discovery)) as results:
+        failed = [(item, why) for item, result in results if (why := take(item, result))]
+    if failed:
+        with closing(runner.map(partial(quarantine, options=options), failed)) as results_of_failed:
+            lost = [(item, why) for (item, _), result in results_of_failed if (why := take(item, result))]
         adding.refused += [Refused(item.name, "unreadable", why) for item, why in lost]
     if renamed := adding.renamed():
         with closing(runner.map(partial(ingest, store=store, options=replace(options, anew=True)), renamed)) as results:
-            for item, one in results:
-                if isinstance(one, Ingested) and one.outcome == "added":
-                    adding.take(found.place_of(item), item, one)
+            for item, result in results:
+                if isinstance(result, Ingested) and result.outcome == "added":
+                    adding.take(discovery.position_of(item), item, result)
     adding.flush()
 
 
-class _Found:
-    """Items as they are found; what is refused is kept apart."""
+class _Discovery:
+    """Items in the order of their discovery; refusals are collected apart."""
 
-    def __init__(self, found: Iterator[Item | Refused]) -> None:
-        self._found = found
+    def __init__(self, items_and_refusals: Iterator[Item | Refused]) -> None:
+        self._items_and_refusals = items_and_refusals
         self._first: Item | None = None
-        self._places: dict[Item, int] = {}
+        self._positions: dict[Item, int] = {}
         self._done = 0
         self._is_all = False
         self.refused: list[Refused] = []
@@ -198,33 +198,33 @@ class _Found:
     def __iter__(self) -> Iterator[Item]:
         if self._first is not None:
             yield self._noted(self._first)
-        for one in self._items():
-            yield self._noted(one)
+        for item in self._items():
+            yield self._noted(item)
         self._is_all = True
 
-    def place_of(self, item: Item) -> int:
-        """How many were found before it."""
-        return self._places[item]
+    def position_of(self, item: Item) -> int:
+        """Number of items before it."""
+        return self._positions[item]
 
-    def tell(self, progress: Progress) -> None:
-        """Another one of the items is done; of how many is told once all are found."""
+    def report_done(self, progress: Progress) -> None:
+        """Report that one more item is done; the total is known once the sources are exhausted."""
         self._done += 1
-        progress("adding traces", self._done, len(self._places) if self._is_all else None)
+        progress("adding traces", self._done, len(self._positions) if self._is_all else None)
 
     def _items(self) -> Iterator[Item]:
-        for one in self._found:
-            if isinstance(one, Refused):
-                self.refused.append(one)
+        for item in self._items_and_refusals:
+            if isinstance(item, Refused):
+                self.refused.append(item)
             else:
-                yield one
+                yield item
 
     def _noted(self, item: Item) -> Item:
-        self._places[item] = len(self._places)
+        self._positions[item] = len(self._positions)
         return item
 
 
 class _Adding:
-    """What was done until now, and rows that the catalogue does not have yet."""
+    """The results so far, and rows that the catalogue does not have yet."""
 
     def __init__(self, store: Store, before: pl.DataFrame, *, keep_private: bool) -> None:
         self.store = store
@@ -248,8 +248,8 @@ class _Adding:
         self._still: dict[str, Quarantined] = {}
         self.refused: list[Refused] = []
 
-    def take(self, place: int, item: Item, result: Ingested | RunnerError) -> str:
-        """Note what became of an item; returns why it is to be quarantined, where whoever worked on it failed.
+    def take(self, position: int, item: Item, result: Ingested | RunnerError) -> str:
+        """Note the result of an item; returns why it must be quarantined, where its worker failed.
 
         Raises:
             OutputError: the archive cannot be written.
@@ -258,23 +258,27 @@ class _Adding:
             if isinstance(result.cause, OutputError):
                 raise result.cause
             return f"{result.code}: {result.message}"
-        self._note(place, item, result)
+        self._note(position, item, result)
         if result.outcome == "known" and not self._keep_private:
             private = result.rows.filter(pc.field("private"))
-            self._private.update(str(one) for one in private.column("trace_id").to_pylist())
+            self._private.update(map(str, private.column("trace_id").to_pylist()))
         if len(self._waiting) >= FLUSH_TRACES or time.monotonic() - self._flushed_s > FLUSH_S:
             self.flush()
         return ""
 
     def renamed(self) -> list[Item]:
-        """Of traces that were found under several names, and written under another than the first, the first.
+        """The first item of each trace that was found under several names, and written under another than the first.
 
-        Who is done first is chance. What a trace is called, and of which job it is, must not be.
+        Which worker is done first is chance. The name and the job of a trace must not be.
         """
-        return [self._first[one][1] for one, place in self._written.items() if self._first[one][0] < place]
+        return [
+            self._first[trace_id][1]
+            for trace_id, position in self._written.items()
+            if self._first[trace_id][0] < position
+        ]
 
-    def told_of(self, error: OutputError) -> OutputError:
-        """The error that ends it, and what is in the archive all the same."""
+    def with_count(self, error: OutputError) -> OutputError:
+        """The error that ends the add, with the number of traces that were added before."""
         count = len(self._ids)
         done = f"{count:,} trace{'s were' if count != 1 else ' was'} added before."
         return OutputError(error.what, error.why, f"{error.fix} {done}".strip())
@@ -293,48 +297,48 @@ class _Adding:
             self._drop_removed(rows)
 
     def _drop_removed(self, written: pa.Table) -> None:
-        """Take traces out again that were found converted, and that another program was just removing."""
+        """Take out traces again that were taken up while another program was removing them."""
         if not self._taken_up:
             return
         rows = pl.from_arrow(written)
         assert isinstance(rows, pl.DataFrame)
         rows = rows.filter(pl.col("trace_id").is_in([*self._taken_up]))
-        places = rows.select("format", "trace_id").unique().iter_rows()
-        gone = [trace_id for format_name, trace_id in places if removal.is_gone(self.store, format_name, trace_id)]
+        folders = rows.select("format", "trace_id").unique().iter_rows()
+        gone = [trace_id for format_name, trace_id in folders if removal.is_gone(self.store, format_name, trace_id)]
         if gone:
             removal.write_off(self.store, rows.filter(pl.col("trace_id").is_in(gone)))
-            self.refused += [self._taken_up[one] for one in gone]
+            self.refused += [self._taken_up[trace_id] for trace_id in gone]
             self._counts["taken up"] -= len(gone)
             self._ids -= {*gone}
         self._taken_up.clear()
 
-    def outcome(self, found: _Found) -> Added:
-        """Everything that was done."""
-        refused = (*found.refused, *self.refused)
+    def outcome(self, discovery: _Discovery) -> Added:
+        """The results of the add."""
+        refused = (*discovery.refused, *self.refused)
         return Added(
             added=self._counts["added"] + self._counts["taken up"],
             taken_up=self._counts["taken up"],
             mended=self._counts["mended"],
             known=self._counts["known"],
             known_private=len(self._private),
-            quarantined=tuple(self._quarantined[one] for one in sorted(self._quarantined)),
-            still_quarantined=tuple(self._still[one] for one in sorted(self._still)),
-            refused=tuple(one for one in refused if one.code not in {NO_TRACE, EXPORTED}),
-            left_out=tuple(one for one in refused if one.code == EXPORTED),
-            ignored=sum(one.code == NO_TRACE for one in refused),
+            quarantined=tuple(self._quarantined[trace_id] for trace_id in sorted(self._quarantined)),
+            still_quarantined=tuple(self._still[trace_id] for trace_id in sorted(self._still)),
+            refused=tuple(refusal for refusal in refused if refusal.code not in {NO_TRACE, EXPORTED}),
+            left_out=tuple(refusal for refusal in refused if refusal.code == EXPORTED),
+            ignored=sum(refusal.code == NO_TRACE for refusal in refused),
             removed=dict(sorted(self._removed.items())),
             ids=tuple(sorted(self._ids)),
         )
 
-    def _note(self, place: int, item: Item, result: Ingested) -> None:
+    def _note(self, position: int, item: Item, result: Ingested) -> None:
         if result.refused is not None:
             self.refused.append(result.refused)
             return
         first = result.rows.slice(0, 1).to_pylist()[0]
         trace_id = first["trace_id"]
-        is_first = place <= self._first.get(trace_id, (place, item))[0]
+        is_first = position <= self._first.get(trace_id, (position, item))[0]
         if is_first:
-            self._first[trace_id] = place, item
+            self._first[trace_id] = position, item
         if result.outcome == "known-quarantined":
             if is_first:
                 self._still[trace_id] = Quarantined(trace_id, first["source"], self._errors[trace_id])
@@ -343,7 +347,7 @@ class _Adding:
                 self._quarantined[trace_id] = Quarantined(trace_id, first["source"], first["error"])
                 self._keep(result.rows, trace_id)
         elif trace_id in self._ids and result.outcome == "added":  # once more, under the name that was found first
-            self._written[trace_id] = place
+            self._written[trace_id] = position
             self._keep(result.rows, trace_id)
         elif trace_id in self._ids or (result.outcome == "known" and trace_id in self._ready):
             self._counts["known"] += 1
@@ -355,11 +359,11 @@ class _Adding:
             if result.outcome == "known":
                 self._taken_up[trace_id] = Refused(first["source"], "removed", _REMOVED)
             else:
-                self._written[trace_id] = place
+                self._written[trace_id] = position
             self._keep(result.rows, trace_id)
 
     def _keep(self, rows: pa.Table, trace_id: str) -> None:
-        """Rows for the catalogue, newer than those that it has of the trace, whatever clock wrote those."""
+        """Collect rows for the catalogue, newer than its rows of the trace, whatever clock wrote those."""
         changed = max(time.time_ns(), self._changed.get(trace_id, 0) + 1)
         self._changed[trace_id] = changed
         self._waiting.append(with_times(catalogue.with_added(rows), changed, self._added_ns.get(trace_id)))

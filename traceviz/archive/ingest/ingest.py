@@ -27,7 +27,7 @@ from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.catalogue.rows import Origin, quarantined_rows, ready_rows, stated_tags
 from traceviz.archive.catalogue.segments import stored_rows
 from traceviz.archive.sources.discover import fetch
-from traceviz.archive.sources.exported_reports import companions, told_of_report
+from traceviz.archive.sources.exported_reports import companions, with_report_advice
 from traceviz.archive.sources.hashes import source_sha256
 from traceviz.archive.sources.item import Item, Limits, Refused
 from traceviz.archive.sources.packed.index import code_of
@@ -63,7 +63,7 @@ LONGEST_ERROR = 1000
 
 Outcome = Literal["added", "known", "quarantined", "known-quarantined", "refused"]
 
-_PLACE_IS_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EMFILE, errno.ENFILE})
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EMFILE, errno.ENFILE})
 """What ends everything: no other trace could be written, either."""
 _UNREADABLE = (
     *(TracevizError, OSError, MemoryError, RecursionError, EOFError, pa.ArrowException, pl.exceptions.PolarsError),
@@ -124,19 +124,23 @@ def ingest(item: Item, store: Store, options: IngestOptions) -> Ingested:
     Raises:
         OutputError: the archive, or the place for temporary files, cannot be written.
     """
-    with _fetched(item, options) as found:
-        if isinstance(found, Ingested):
-            return found
-        local, origin = found
+    with _fetched(item, options) as fetched:
+        if isinstance(fetched, Ingested):
+            return fetched
+        local, origin = fetched
         if origin.trace_id in options.quarantined:
-            there = _stored_meanwhile(local, origin, store)
-            return there or Ingested("known-quarantined", quarantined_rows(origin, ""))
+            added_meanwhile = _stored_meanwhile(local, origin, store)
+            return added_meanwhile or Ingested("known-quarantined", quarantined_rows(origin, ""))
         try:
             return _added(local, origin, store, options)
         except _UNREADABLE as error:
             _raise_if_full(error, store.called())
-            there = _stored_meanwhile(local, origin, store)  # by a program that could read it: it has nsys, or memory
-            return there or Ingested("quarantined", _quarantined(item, local, origin, options, error_text(error)))
+            added_meanwhile = _stored_meanwhile(
+                local, origin, store
+            )  # by a program that could read it: it has nsys, or memory
+            return added_meanwhile or Ingested(
+                "quarantined", _quarantined(item, local, origin, options, error_text(error))
+            )
         finally:
             if (origin.size or 0) > LARGE:
                 gc.collect()  # tables hang in cycles, and would be in memory beside those of the next trace
@@ -149,10 +153,10 @@ def quarantine(failed: tuple[Item, str], options: IngestOptions) -> Ingested:
         OutputError: there is no place for temporary files.
     """
     item, error = failed
-    with _fetched(item, options) as found:
-        if isinstance(found, Ingested):
-            return found
-        local, origin = found
+    with _fetched(item, options) as fetched:
+        if isinstance(fetched, Ingested):
+            return fetched
+        local, origin = fetched
         return Ingested("quarantined", _quarantined(item, local, origin, options, error))
 
 
@@ -165,8 +169,8 @@ def _fetched(item: Item, options: IngestOptions) -> Iterator[tuple[Path, Origin]
             sha256, size = source_sha256(local)
         except (TracevizError, OSError, ValueError, EOFError) as error:
             _raise_if_full(error)
-            told = told_of_report(error_text(error), item, LONGEST_ERROR)
-            yield Ingested("refused", refused=Refused(item.name, code_of(error), told))
+            reason = with_report_advice(error_text(error), item, LONGEST_ERROR)
+            yield Ingested("refused", refused=Refused(item.name, code_of(error), reason))
             return
         plain = plain_path(local, into, map(Path, companions(str(local))))
         yield plain, _origin(item, plain, sha256, size, options)
@@ -208,12 +212,12 @@ def _added(local: Path, origin: Origin, store: Store, options: IngestOptions) ->
     def is_there() -> bool:
         if options.anew:
             return False
-        faster.extend(one for one in [_stored(store, format_name, origin.trace_id)] if one is not None)
+        faster.extend(ingested for ingested in [_stored(store, format_name, origin.trace_id)] if ingested is not None)
         return bool(faster)
 
     parts = trace_parts(format_name, origin.trace_id)
-    with SPOOL.room() as place, store.new_folder(*parts, unless=is_there) as folder:
-        converted = _converted(local, origin, folder, place, options)
+    with SPOOL.room() as work, store.new_folder(*parts, unless=is_there) as folder:
+        converted = _converted(local, origin, folder, work, options)
         _write_summary(folder, format_name, converted)
         rows = pq.read_table(folder / ROWS)
     return faster[0] if faster else Ingested("added", rows, removed=converted.removed)
@@ -260,15 +264,15 @@ class _Converted:
     removed: Mapping[str, int]
 
 
-def _converted(local: Path, origin: Origin, folder: Path, place: Path, options: IngestOptions) -> _Converted:
+def _converted(local: Path, origin: Origin, folder: Path, work: Path, options: IngestOptions) -> _Converted:
     """Write the tables of a trace into ``folder``; what is private goes into ``place`` at most."""
     reader = identify(local)
     source = local.name if options.keep_private else origin.source
     provenance = {"source": source, "format": reader.format, "source_sha256": origin.sha256}
-    raw = folder if options.keep_private else place / "raw"
+    raw = folder if options.keep_private else work / "raw"
     raw.mkdir(exist_ok=True)
-    wanted = ReadOptions(None, keep_private=True, max_size=options.max_size)
-    write_tables(raw, reader.read(local, wanted), provenance)
+    read_options = ReadOptions(None, keep_private=True, max_size=options.max_size)
+    write_tables(raw, reader.read(local, read_options), provenance)
     tables = load(raw)
     stated = stated_tags(tables)
     if options.keep_private:
@@ -301,8 +305,8 @@ def _clean(text: str, redactor: scrub.Redactor) -> str:
 def _write_summary(folder: Path, format_name: str, converted: _Converted) -> None:
     """Write the report of a trace, its rows of the catalogue, and the sums of all its files."""
     tables = _at_hand(load(folder))
-    told = analyze(tables)
-    report = replace(told, run=(*source_facts((Path(converted.origin.source),)), *told.run))
+    bare_report = analyze(tables)
+    report = replace(bare_report, run=(*source_facts((Path(converted.origin.source),)), *bare_report.run))
     (folder / REPORT).write_text(saved.dumps(report), encoding="utf-8")
     rows = ready_rows(converted.origin, tables, report, format_name, converted.tags)
     pq.write_table(rows, folder / ROWS, compression="zstd")
@@ -334,15 +338,15 @@ def sha256_of(path: Path) -> str:
 def _quarantined(item: Item, local: Path, origin: Origin, options: IngestOptions, error: str) -> pa.Table:
     """The row of a trace that cannot be read; the error without the place where it was read."""
     placeless = error.replace(str(local), local.name).replace(str(local.parent), "")
-    told = told_of_report(printable(" ".join(placeless.split())), item, LONGEST_ERROR)
+    message = with_report_advice(printable(" ".join(placeless.split())), item, LONGEST_ERROR)
     if options.keep_private:
-        return quarantined_rows(origin, told)
+        return quarantined_rows(origin, message)
     try:
         secrets = scrub.secrets_in(local)
     except (TracevizError, OSError):  # nobody knows what it is
         secrets = ()
     redactor = scrub.Redactor.of(secrets)
-    return quarantined_rows(_cleaned(origin, redactor), _clean(told, redactor))
+    return quarantined_rows(_cleaned(origin, redactor), _clean(message, redactor))
 
 
 _CODES: tuple[tuple[type[BaseException], str], ...] = (
@@ -359,8 +363,8 @@ _CODES: tuple[tuple[type[BaseException], str], ...] = (
 def error_text(error: BaseException) -> str:
     """An error as the catalogue keeps it: ``code: what happened``."""
     code = next((code for kind, code in _CODES if isinstance(error, kind)), "damaged")
-    told = str(error) if isinstance(error, TracevizError | OSError) else f"{type(error).__name__}: {error}"
-    return f"{code}: {told or type(error).__name__}"
+    message = str(error) if isinstance(error, TracevizError | OSError) else f"{type(error).__name__}: {error}"
+    return f"{code}: {message or type(error).__name__}"
 
 
 def _raise_if_full(error: BaseException, archive: str = "") -> None:
@@ -375,7 +379,7 @@ def _raise_if_full(error: BaseException, archive: str = "") -> None:
     """
     if isinstance(error, OutputError):
         raise error
-    if isinstance(error, OSError) and error.errno in _PLACE_IS_FULL:
+    if isinstance(error, OSError) and error.errno in _NO_SPACE:
         where = " or in ".join(filter(None, (archive, tempfile.gettempdir())))
         raise OutputError(
             "There is no room to write a trace.",

@@ -74,7 +74,7 @@ def members(catalogue: pl.DataFrame, job: str) -> tuple[Member, ...]:
             raise UsageError(f"There is no job {job!r}.", "No trace states one.", "Give it when adding: --job NAME.")
         raise UsageError.unknown("job", job, known)
     facts = ("format", "source", "recorded_ns", "run")
-    traces = (
+    grouped = (
         with_runs(rows)
         .with_columns((pl.col("recorded_ns") + pl.col("span_ns").fill_null(0)).alias("ended_ns"))
         .group_by("trace_id")
@@ -84,43 +84,43 @@ def members(catalogue: pl.DataFrame, job: str) -> tuple[Member, ...]:
             pl.col("rank").drop_nulls().unique().sort().alias("ranks"),
         )
     )
-    found = sorted(
-        (Member(**{**row, "ranks": tuple(row["ranks"])}) for row in traces.iter_rows(named=True)),
-        key=lambda one: (one.ranks or (1 << 62,), one.source, one.trace_id),
+    traces = sorted(
+        (Member(**{**row, "ranks": tuple(row["ranks"])}) for row in grouped.iter_rows(named=True)),
+        key=lambda member: (member.ranks or (1 << 62,), member.source, member.trace_id),
     )
-    _check(job, found, rows.height)
-    return tuple(found)
+    _check(job, traces, rows.height)
+    return tuple(traces)
 
 
-def _check(job: str, found: list[Member], rows: int) -> None:
+def _check(job: str, traces: list[Member], rows: int) -> None:
     """Raise unless the traces are different ranks of one run."""
     if rows < 2:
         raise UsageError(
-            f"Job {job!r} has a single rank: {found[0].source}.",
+            f"Job {job!r} has a single rank: {traces[0].source}.",
             "Imbalance and stragglers need two.",
-            f"Report on it alone: traceviz archive show ARCHIVE {found[0].trace_id}",
+            f"Report on it alone: traceviz archive show ARCHIVE {traces[0].trace_id}",
         )
     seen: dict[int, Member] = {}
-    for member in found:
+    for member in traces:
         for rank in member.ranks:
             if rank in seen:
-                raise _twice(job, rank, seen[rank], member, found)
+                raise _twice(job, rank, seen[rank], member, traces)
             seen[rank] = member
     ended_ns = 0
-    for before, after in pairwise(_in_time(found)):
+    for before, after in pairwise(_in_time(traces)):
         ended_ns = max(ended_ns, before.ended_ns or 0)
         if (after.recorded_ns or 0) - ended_ns > _APART_NS:
             raise UsageError(
                 f"Job {job!r} is of several runs: {before.dated} and {after.dated} were not recorded together.",
-                _ran(found),
-                _choose(found),
+                _ran(traces),
+                _choose(traces),
             )
 
 
-def _twice(job: str, rank: int, one: Member, other: Member, found: list[Member]) -> UsageError:
+def _twice(job: str, rank: int, member: Member, other: Member, traces: list[Member]) -> UsageError:
     """Two captures of a rank: name them, and the traces of one run that could be meant."""
     return UsageError(
-        f"Job {job!r} has two captures of rank {rank}: {one.dated} and {other.dated}.", _ran(found), _choose(found)
+        f"Job {job!r} has two captures of rank {rank}: {member.dated} and {other.dated}.", _ran(traces), _choose(traces)
     )
 
 
@@ -128,25 +128,27 @@ _APART_NS = 3_600_000_000_000
 """Recordings with a longer pause between them, an hour, are of different runs: no clocks of nodes differ by that."""
 
 
-def _in_time(found: list[Member]) -> list[Member]:
+def _in_time(traces: list[Member]) -> list[Member]:
     """Those whose time is known, in its order."""
-    return sorted((one for one in found if one.recorded_ns is not None), key=lambda one: one.recorded_ns or 0)
+    return sorted(
+        (member for member in traces if member.recorded_ns is not None), key=lambda member: member.recorded_ns or 0
+    )
 
 
-def _runs(found: list[Member]) -> list[str]:
+def _runs(traces: list[Member]) -> list[str]:
     """The runs of a job, the last one last."""
-    return list(dict.fromkeys(one.run for one in _in_time(found) or found))
+    return list(dict.fromkeys(member.run for member in _in_time(traces) or traces))
 
 
-def _ran(found: list[Member]) -> str:
-    runs = _runs(found)
+def _ran(traces: list[Member]) -> str:
+    runs = _runs(traces)
     return f"It ran {counted(len(runs), 'time')}." if len(runs) > 1 else "They were recorded at the same time."
 
 
-def _choose(found: list[Member]) -> str:
+def _choose(traces: list[Member]) -> str:
     """The last run by its ids, with one trace of each rank."""
-    last, ranks, ids = _runs(found)[-1], set[int](), list[str]()
-    for member in found:
+    last, ranks, ids = _runs(traces)[-1], set[int](), list[str]()
+    for member in traces:
         if member.run == last and ranks.isdisjoint(member.ranks):
             ranks.update(member.ranks)
             ids.append(f"'{member.trace_id}'")
@@ -167,31 +169,31 @@ def report_on_job(store: Store, catalogue: pl.DataFrame, job: str, progress: Pro
         DamagedTraceError: a trace is not in the archive as it was written.
         OutputError: the archive cannot be reached.
     """
-    found = members(catalogue, job)
-    wanted = ReadOptions(tables_for(None), columns_for(None), progress=progress)
-    parts = [_tables(store, member, wanted) for member in found]
-    report = analyze(TraceTables(dict(merged(parts, _names(found)))))
-    return replace(report, run=(*_facts(job, found), *report.run))
+    traces = members(catalogue, job)
+    options = ReadOptions(tables_for(None), columns_for(None), progress=progress)
+    parts = [_tables(store, member, options) for member in traces]
+    report = analyze(TraceTables(dict(merged(parts, _names(traces)))))
+    return replace(report, run=(*_facts(job, traces), *report.run))
 
 
-def _names(found: tuple[Member, ...]) -> list[str]:
+def _names(traces: tuple[Member, ...]) -> list[str]:
     """Names that tell the traces apart, and the rank of a trace that states none: it may be known from a path."""
-    names = [member.source for member in found]
+    names = [member.source for member in traces]
     if len(set(names)) != len(names):
-        names = [f"{one.source} ({one.trace_id})" for one in found]
-    ranks = [one.ranks[0] if len(one.ranks) == 1 else None for one in found]
+        names = [f"{member.source} ({member.trace_id})" for member in traces]
+    ranks = [member.ranks[0] if len(member.ranks) == 1 else None for member in traces]
     return [
         name if rank is None or rank_in_name(name) == rank else f"{name}, rank {rank}"
         for name, rank in zip(names, ranks, strict=True)
     ]
 
 
-def _facts(job: str, found: tuple[Member, ...]) -> tuple[Fact, ...]:
+def _facts(job: str, traces: tuple[Member, ...]) -> tuple[Fact, ...]:
     return (
-        Fact("source", "job", f"job {job}: {counted(len(found), 'trace')}"),
+        Fact("source", "job", f"job {job}: {counted(len(traces), 'trace')}"),
         Fact("job", "job", job),
-        Fact("traces", "traces", len(found), "count"),
-        Fact("trace_ids", "ids", ", ".join(member.trace_id for member in found)),
+        Fact("traces", "traces", len(traces), "count"),
+        Fact("trace_ids", "ids", ", ".join(member.trace_id for member in traces)),
     )
 
 

@@ -70,10 +70,10 @@ def figure(name: str) -> Figure:
     Raises:
         UsageError: there is none; the error lists those that exist.
     """
-    found = next((one for one in FIGURES if one.name == name), None)
-    if found is None:
-        raise UsageError.unknown("metric", name, (one.name for one in FIGURES))
-    return found
+    known = next((candidate for candidate in FIGURES if candidate.name == name), None)
+    if known is None:
+        raise UsageError.unknown("metric", name, (candidate.name for candidate in FIGURES))
+    return known
 
 
 _TAGS = pa.map_(pa.string(), pa.string())
@@ -81,8 +81,8 @@ _TAGS = pa.map_(pa.string(), pa.string())
 
 def tag_values(rows: pl.DataFrame, name: str) -> pl.Series:
     """The value of a tag of each row; null where a row does not have it."""
-    found = pc.map_lookup(rows["tags"].to_arrow().cast(_TAGS), query_key=pa.scalar(name), occurrence="first")
-    return pl.Series(name, found, dtype=pl.String)
+    values = pc.map_lookup(rows["tags"].to_arrow().cast(_TAGS), query_key=pa.scalar(name), occurrence="first")
+    return pl.Series(name, values, dtype=pl.String)
 
 
 def tag_names(rows: pl.DataFrame) -> list[str]:
@@ -92,8 +92,8 @@ def tag_names(rows: pl.DataFrame) -> list[str]:
 
 def tags_of(rows: pl.DataFrame) -> list[list[tuple[str, str]]]:
     """Name and value of every tag of each row."""
-    found: Array = rows["tags"].to_arrow().cast(_TAGS)
-    return [row or [] for row in found.to_pylist()]
+    maps: Array = rows["tags"].to_arrow().cast(_TAGS)
+    return [row or [] for row in maps.to_pylist()]
 
 
 def told_apart_by(rows: pl.DataFrame, name: str) -> pl.Series:
@@ -104,10 +104,10 @@ def told_apart_by(rows: pl.DataFrame, name: str) -> pl.Series:
     """
     if name in FIELDS:
         return rows[name]
-    wanted, known = name.removeprefix(TAG), tag_names(rows)
-    if wanted not in known:
-        raise UsageError.unknown("tag", wanted, (*known, *FIELDS, DATE))
-    return tag_values(rows, wanted)
+    tag, known = name.removeprefix(TAG), tag_names(rows)
+    if tag not in known:
+        raise UsageError.unknown("tag", tag, (*known, *FIELDS, DATE))
+    return tag_values(rows, tag)
 
 
 def with_runs(rows: pl.DataFrame) -> pl.DataFrame:
@@ -176,10 +176,10 @@ def mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple
     """
     measured = rows.filter(pl.col("state") == "ready", pl.col(name).is_not_null())
     group = told_apart_by(measured, per) if per and measured.height else pl.lit("", pl.String)
-    names = [one for one in _OF_ONE_PROGRAM if one not in {by, per}]
-    counts = measured.group_by(group.alias("group")).agg(pl.col(one).drop_nulls().n_unique() for one in names)
-    found = ((one, counts[one].max()) for one in names)
-    return tuple((one, count) for one, count in found if isinstance(count, int) and count > 1)
+    names = [column for column in _OF_ONE_PROGRAM if column not in {by, per}]
+    counts = measured.group_by(group.alias("group")).agg(pl.col(column).drop_nulls().n_unique() for column in names)
+    most = ((column, counts[column].max()) for column in names)
+    return tuple((column, count) for column, count in most if isinstance(count, int) and count > 1)
 
 
 def _placed(runs: pl.DataFrame, by: str) -> pl.DataFrame:

@@ -24,8 +24,8 @@ _NOT_COMPARED = frozenset(
     }
 )
 """How long one looked, and what grows with that; what others say as well."""
-_COMPARED = tuple(one for one in FIGURES if one.name not in _NOT_COMPARED)
-_SHARES = [one.name for one in _COMPARED if one.unit == "ratio"]
+_COMPARED = tuple(figure for figure in FIGURES if figure.name not in _NOT_COMPARED)
+_SHARES = [figure.name for figure in _COMPARED if figure.unit == "ratio"]
 _LIKE = ("job and tags", "framework, GPU", "all traces")
 
 
@@ -49,11 +49,11 @@ def outliers(rows: pl.DataFrame) -> pl.DataFrame:
     values = values.with_columns(pl.len().over("figure", f"like{at}").alias(f"count{at}") for at in levels)
     level = pl.coalesce(*(pl.when(_usable(at)).then(pl.lit(at)) for at in levels))
     placed = values.with_columns(level.alias("level")).drop_nulls("level")
-    found = pl.concat([_among(values, placed, at) for at in levels]).filter(pl.col("score").abs() > SCORE)
+    scores = pl.concat([_among(values, placed, at) for at in levels]).filter(pl.col("score").abs() > SCORE)
     near = pl.col("among").replace_strict({name: at for at, name in enumerate(_LIKE)})
     order = ("figure", "trace_id", "rank")
     down = [False, True, *(False for _ in order)]
-    return found.sort(near, pl.col("score").abs(), *order, descending=down, nulls_last=True)
+    return scores.sort(near, pl.col("score").abs(), *order, descending=down, nulls_last=True)
 
 
 def _usable(level: int) -> pl.Expr:
@@ -75,8 +75,8 @@ def _among(values: pl.DataFrame, placed: pl.DataFrame, level: int) -> pl.DataFra
     least = pl.max_horizontal("spread", floor)
     spread = pl.when(least > 0).then(least).otherwise("mean_spread")
     score = pl.when(spread > 0).then(0.6745 * (pl.col("value") - pl.col("median")) / spread).otherwise(0.0)
-    chosen = placed.filter(pl.col("level") == level).join(centres, on=keys).join(spreads, on=keys)
-    return chosen.select(
+    compared = placed.filter(pl.col("level") == level).join(centres, on=keys).join(spreads, on=keys)
+    return compared.select(
         *("trace_id", "rank", "source", "figure", "value", "median"),
         score.alias("score"),
         pl.lit(_LIKE[level]).alias("among"),
@@ -86,8 +86,8 @@ def _among(values: pl.DataFrame, placed: pl.DataFrame, level: int) -> pl.DataFra
 
 def _values(rows: pl.DataFrame) -> pl.DataFrame:
     """A row for every figure that was measured, with whom it is like, from near to far."""
-    names = [one.name for one in _COMPARED]
-    told = rows.select(
+    names = [figure.name for figure in _COMPARED]
+    wide = rows.select(
         *("trace_id", "rank", "source"),
         pl.Series("like0", same_program(rows), dtype=pl.String),
         pl.concat_str(pl.col("framework").fill_null(""), "gpu", separator="\0", ignore_nulls=False).alias("like1"),
@@ -95,7 +95,7 @@ def _values(rows: pl.DataFrame) -> pl.DataFrame:
         *(pl.col(name).cast(pl.Float64) for name in names),
     )
     index = ["trace_id", "rank", "source", "like0", "like1", "like2"]
-    long = told.unpivot(names, index=index, variable_name="figure", value_name="value")
+    long = wide.unpivot(names, index=index, variable_name="figure", value_name="value")
     return long.filter(pl.col("value").is_finite())
 
 

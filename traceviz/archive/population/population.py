@@ -119,7 +119,7 @@ def _sentence(rows: pl.DataFrame, refused: pl.DataFrame, stakes: pl.DataFrame) -
 def _largest(rows: pl.DataFrame, stakes: pl.DataFrame) -> str:
     """``Most is at stake by pageable-copies (TV303, 18 traces): fixing it would save at most 31.0 h of 212 h ...``."""
     gpu_ns = int(rows["gpu_ns"].sum())
-    whole, column, what = (
+    whole, column, noun = (
         (gpu_ns, "gpu_stake_ns", _device_time(rows)) if gpu_ns else (int(rows["span_ns"].sum()), "stake_ns", "time")
     )
     if not whole or not stakes.height or not stakes[column][0]:
@@ -127,15 +127,15 @@ def _largest(rows: pl.DataFrame, stakes: pl.DataFrame) -> str:
     stake, traces = int(stakes[column][0]), counted(stakes["traces"][0], "trace")
     return (
         f"Most is at stake by {stakes['name'][0]} ({stakes['code'][0]}, {traces}): fixing it would save at most "
-        f"{format_ns(stake)} of {format_ns(whole)} of {what} recorded ({format_ratio(stake / whole)})."
+        f"{format_ns(stake)} of {format_ns(whole)} of {noun} recorded ({format_ratio(stake / whole)})."
     )
 
 
 def _verdict_counts(rows: pl.DataFrame) -> dict[str, int]:
     """Traces by verdict, the worst first; one of several ranks counts as the worst of them."""
-    order = {name: place for place, name in enumerate(VERDICTS)}
-    place = pl.col("verdict").fill_null("cannot judge").replace_strict(order, default=len(order))
-    worst = rows.group_by("trace_id").agg(pl.col("verdict").fill_null("cannot judge").sort_by(place).first())
+    order = {name: position for position, name in enumerate(VERDICTS)}
+    position = pl.col("verdict").fill_null("cannot judge").replace_strict(order, default=len(order))
+    worst = rows.group_by("trace_id").agg(pl.col("verdict").fill_null("cannot judge").sort_by(position).first())
     counts = dict(worst.group_by("verdict").len().iter_rows())
     return dict(sorted(counts.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))
 
@@ -192,7 +192,7 @@ def _stakes(rows: pl.DataFrame, stakes: pl.DataFrame) -> Iterator[Block]:
         Column("share_of_recorded", "Of recorded", "ratio", 9 if gpu_ns else 1),
         Column("trace_id", "Most in trace", "text", 2),
     )
-    told = tuple(
+    lines = tuple(
         (
             *(code, name, traces, ranks, errors),
             *(gpu or None, gpu / gpu_ns if gpu else None),
@@ -200,7 +200,7 @@ def _stakes(rows: pl.DataFrame, stakes: pl.DataFrame) -> Iterator[Block]:
         )
         for code, name, traces, ranks, errors, stake, gpu, worst in stakes.iter_rows()
     )
-    yield Grid(columns, told)
+    yield Grid(columns, lines)
     yield Prose(
         "Upper bounds of what was recorded; jobs ran longer. Stakes of one trace may overlap, so they do not add up. "
         f"{_counts(devices) if gpu_ns else ''}Why, and when a finding misleads: traceviz explain CODE."
@@ -237,7 +237,7 @@ def _label(by: Figure) -> str:
 
 def _outliers(rows: pl.DataFrame) -> Iterator[Block]:
     """For people a row for each trace and rank, by the figure that is furthest away; for programs all figures."""
-    found = outliers(rows)
+    scores = outliers(rows)
     columns = (
         Column("trace_id", "Trace", "text", 0),
         Column("rank", "Rank", "id", 2),
@@ -253,10 +253,15 @@ def _outliers(rows: pl.DataFrame) -> Iterator[Block]:
         Column("median", "Median", "number", 9),
     )
     others = (pl.len().over("trace_id", "rank") - 1).cast(pl.Int64).alias("others")
-    told = found.with_columns(others)
-    furthest = told.unique(["trace_id", "rank"], keep="first", maintain_order=True)
+    counted_scores = scores.with_columns(others)
+    furthest = counted_scores.unique(["trace_id", "rank"], keep="first", maintain_order=True)
     yield Grid(columns, tuple(_outlier(row) for row in furthest.iter_rows(named=True)))
-    yield Grid(columns, tuple(_outlier(row) for row in told.iter_rows(named=True)), "Every figure", audience="machine")
+    yield Grid(
+        columns,
+        tuple(_outlier(row) for row in counted_scores.iter_rows(named=True)),
+        "Every figure",
+        audience="machine",
+    )
     yield Prose(
         f"Modified z-scores beyond {SCORE:g}, the nearest kin first: among {LEAST} ranks or more of the same job and "
         "tags; shares also among those of the same framework and GPU, or all."
@@ -287,10 +292,12 @@ def _coverage(rows: pl.DataFrame) -> Iterator[Block]:
         Column("not_measured", "Not measured", "count", 0),
         Column("share_measured", "Share", "ratio", 0),
     )
-    measured = rows.select(pl.col(one.name).count() for one in FIGURES).row(0)
+    measured = rows.select(pl.col(known.name).count() for known in FIGURES).row(0)
     ordered = sorted(zip(measured, FIGURES, strict=True), key=lambda pair: pair[0])
-    told = tuple((one.name, one.meaning, count, rows.height - count, count / rows.height) for count, one in ordered)
-    yield Grid(columns, told, "Ranks by figure, the least known first")
+    lines = tuple(
+        (known.name, known.meaning, count, rows.height - count, count / rows.height) for count, known in ordered
+    )
+    yield Grid(columns, lines, "Ranks by figure, the least known first")
 
 
 def _quarantined(refused: pl.DataFrame) -> tuple[Section, ...]:

@@ -36,7 +36,7 @@ def at_stake(rows: pl.DataFrame) -> pl.DataFrame:
         Columns ``code``, ``name``, ``traces``, ``ranks``, ``errors`` (rows in which it is one), ``stake_ns``,
         ``gpu_stake_ns`` (of all devices that were in use), ``worst`` (id of the trace with the largest stake).
     """
-    each = (
+    findings = (
         rows.select("run", "trace_id", "rank", "span_ns", "devices", "findings")
         .explode("findings", empty_as_null=True, keep_nulls=False)
         .drop_nulls("findings")
@@ -44,7 +44,7 @@ def at_stake(rows: pl.DataFrame) -> pl.DataFrame:
     )
     share = pl.col("share").fill_null(1.0).sum().clip(0.0, 1.0)
     of_row = (
-        each.group_by("run", "trace_id", "rank", "code", "name", "span_ns", "devices")
+        findings.group_by("run", "trace_id", "rank", "code", "name", "span_ns", "devices")
         .agg(share, pl.col("stake_ns").fill_null(0).sum(), (pl.col("severity") == "error").any().alias("error"))
         .with_columns(pl.min_horizontal("stake_ns", _part("share", "span_ns")).alias("stake_ns"))
         .with_columns((pl.col("stake_ns") * pl.col("devices").fill_null(0)).alias("gpu_stake_ns"))
@@ -75,7 +75,7 @@ def _of_runs(of_row: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("span_ns").sum().alias("run_ns"),
         pl.col("gpu_ns").sum().alias("run_gpu_ns"),
     )
-    found = of_row.group_by("run", "code", "name").agg(
+    stakes = of_row.group_by("run", "code", "name").agg(
         pl.col("trace_id").n_unique().cast(pl.Int64).alias("traces"),
         pl.len().cast(pl.Int64).alias("ranks"),
         pl.col("error").sum().cast(pl.Int64).alias("errors"),
@@ -86,7 +86,7 @@ def _of_runs(of_row: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     )
     others_wait = pl.col("waits") & ~pl.col("code").str.starts_with(_OF_RANKS)
     of_all = (("stake_ns", "run_ranks", "run_ns"), ("gpu_stake_ns", "run_devices", "run_gpu_ns"))
-    return found.join(runs, on="run").with_columns(
+    return stakes.join(runs, on="run").with_columns(
         pl.when(others_wait)
         .then(pl.min_horizontal(pl.col("longest") * pl.col(count), _part("share", time)))
         .otherwise(pl.col(name))

@@ -50,14 +50,14 @@ class Leading:
 
 def leading(batches: pa.RecordBatchReader, limit: int) -> Leading:
     """The first ``limit`` rows, and no more read than those need."""
-    found: list[pa.RecordBatch] = []
+    collected: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
-        found.append(batch)
+        collected.append(batch)
         rows += batch.num_rows
         if rows > limit:
             break
-    table = pa.Table.from_batches(found, schema=batches.schema)
+    table = pa.Table.from_batches(collected, schema=batches.schema)
     return Leading(table.slice(0, limit), rows > limit)
 
 
@@ -94,21 +94,21 @@ def unit_of(field: pa.Field[Any]) -> Unit:
 
 def _known() -> dict[str, Unit]:
     """Units of columns by name, where all tables that have it agree."""
-    found: dict[str, set[str]] = {}
-    for column in (*(one for table in TABLES.values() for one in table.columns), *COLUMNS):
-        found.setdefault(column.name, set()).add(column.unit)
+    units_by_name: dict[str, set[str]] = {}
+    for column in (*(column for table in TABLES.values() for column in table.columns), *COLUMNS):
+        units_by_name.setdefault(column.name, set()).add(column.unit)
     units = {str(unit): unit for unit in get_args(Unit)}
-    return {name: units[unit] for name, (unit, *others) in found.items() if not others and unit in units}
+    return {name: units[unit] for name, (unit, *others) in units_by_name.items() if not others and unit in units}
 
 
 _KNOWN = _known()
 
 
-def page(found: Leading, width: int, *, color: bool) -> str:
+def page(answer: Leading, width: int, *, color: bool) -> str:
     """The rows as an aligned table, with units; columns for which the page is too narrow are named below it."""
     from traceviz.render.terminal.grid import shown_columns_at  # noqa: PLC0415 (rich takes 0.1 s to import)
 
-    grid = _grid(found.table, for_people=True)
+    grid = _grid(answer.table, for_people=True)
     kept = grid if len(shown_columns_at(grid, width)) == len(grid.columns) else _without_empty(grid)
     shown = shown_columns_at(kept, width)
     empty = [column.name for column in grid.columns if column not in kept.columns]
@@ -117,10 +117,10 @@ def page(found: Leading, width: int, *, color: bool) -> str:
         f"Columns: {', '.join(column.name for column in grid.columns)}." if not grid.rows else "",
         f"Empty: {', '.join(empty)}." if empty and grid.rows else "",
         f"Not on this page, which is too narrow: {', '.join(hidden)}. Give --width, or --format csv." if hidden else "",
-        "There are more rows: --limit shows them." if found.more else "",
+        "There are more rows: --limit shows them." if answer.more else "",
     )
     blocks: tuple[Grid | Prose, ...] = (kept, *(Prose(note) for note in notes if note))
-    title = f"First {counted(len(grid.rows), 'row')}" if found.more else counted(len(grid.rows), "row")
+    title = f"First {counted(len(grid.rows), 'row')}" if answer.more else counted(len(grid.rows), "row")
     return TerminalRenderer().render(_document(title, blocks), RenderOptions(width, color))
 
 
@@ -128,14 +128,14 @@ def _without_empty(grid: Grid) -> Grid:
     """The table without columns that hold nothing in any row, but for the first."""
     if not grid.rows:
         return Grid(grid.columns[:1], ())
-    kept = [place for place, column in enumerate(grid.columns) if column.importance or not place]
-    rows = tuple(tuple(row[place] for place in kept) for row in grid.rows)
-    return Grid(tuple(grid.columns[place] for place in kept), rows, complete=True)
+    kept = [index for index, column in enumerate(grid.columns) if column.importance or not index]
+    rows = tuple(tuple(row[index] for index in kept) for row in grid.rows)
+    return Grid(tuple(grid.columns[index] for index in kept), rows, complete=True)
 
 
-def markdown(found: Leading) -> str:
+def markdown(answer: Leading) -> str:
     """The rows as a table in Markdown, with units."""
-    grid = _grid(found.table, for_people=True)
+    grid = _grid(answer.table, for_people=True)
     lines = [
         [data(column.label) for column in grid.columns],
         ["---" if column.unit in {"text", "bool"} else "---:" for column in grid.columns],
@@ -144,7 +144,7 @@ def markdown(found: Leading) -> str:
             for row in grid.rows
         ),
     ]
-    more = "\nThere are more rows.\n" if found.more else ""
+    more = "\nThere are more rows.\n" if answer.more else ""
     return "".join(f"| {' | '.join(line)} |\n" for line in lines) + more
 
 
@@ -210,7 +210,10 @@ def _grid(table: pa.Table, *, for_people: bool = False) -> Grid:
             units[index], columns[index] = "text", _dates(table.column(index))
         elif any(isinstance(value, int) and abs(value) >= _EXACT for value in columns[index]):
             if units[index] in {"count", "id"}:
-                units[index], columns[index] = "text", [None if one is None else str(one) for one in columns[index]]
+                units[index], columns[index] = (
+                    "text",
+                    [None if value is None else str(value) for value in columns[index]],
+                )
         elif name == "trace_id":  # never cut: in part it is of no use
             units[index] = "id"
     importance = [0 if not position or set(values) <= {None, ""} else 1 for position, values in enumerate(columns)]
@@ -262,8 +265,8 @@ def _cell(value: Any) -> Value:
     """A value in a table: what consists of others as JSON."""
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
-    found: Value = value
-    return found
+    cell: Value = value
+    return cell
 
 
 def _finite(value: Any) -> Any:
@@ -271,5 +274,5 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, list) else value
+        return {name: _finite(item) for name, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value

@@ -73,8 +73,8 @@ class Engine:
     ) -> None:
         layout.check(store)
         self._store = store
-        found = catalogue.read(store) if rows is None else rows
-        ready = catalogue.ready(found).select("format", "trace_id").unique(maintain_order=True)
+        listed = catalogue.read(store) if rows is None else rows
+        ready = catalogue.ready(listed).select("format", "trace_id").unique(maintain_order=True)
         self._traces: list[tuple[str, str]] = list(ready.iter_rows())
         self._folders: dict[str, frozenset[str]] | None = None
         self._opened: set[str] = set()
@@ -82,7 +82,7 @@ class Engine:
         self._remove_spill = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
         self._connection = connect(spill, store, memory=memory, threads=threads)
         self._connection.execute("CREATE SCHEMA held")  # SHOW TABLES does not list what is in it
-        fill(self._connection, "held.rows", found)
+        fill(self._connection, "held.rows", listed)
         self._define({**CATALOGUE_VIEWS, **views()})
 
     def __enter__(self) -> Self:
@@ -139,10 +139,13 @@ class Engine:
         with self._connection.cursor() as cursor, _Patient(cursor) as patient:  # other answers may still be read
             with explained(cursor, text, parameters):
                 self._open(tables_read(cursor, text) & set(TABLES))
-                found = cursor.sql(text, params=parameters or None)
-                reader = patient.wait(partial(found.to_arrow_reader, ROWS))
+                relation = cursor.sql(text, params=parameters or None)
+                reader = patient.wait(partial(relation.to_arrow_reader, ROWS))
             schema = pa.schema(
-                [field.with_name(name) for field, name in zip(reader.schema, _apart(reader.schema.names), strict=True)]
+                [
+                    field.with_name(name)
+                    for field, name in zip(reader.schema, _distinct_names(reader.schema.names), strict=True)
+                ]
             )
             renamed = (pa.record_batch(batch.columns, schema=schema) for batch in _read(reader, patient))
             with pa.RecordBatchReader.from_batches(schema, renamed) as batches:
@@ -156,9 +159,9 @@ class Engine:
         """
         with self._connection.cursor() as cursor, explained(cursor, text):
             tables_read(cursor, text)
-            found = cursor.sql(text)
-            types = found.limit(0).to_arrow_reader(ROWS).schema.types
-            return pa.schema(list(zip(_apart(found.columns), types, strict=True)))
+            relation = cursor.sql(text)
+            types = relation.limit(0).to_arrow_reader(ROWS).schema.types
+            return pa.schema(list(zip(_distinct_names(relation.columns), types, strict=True)))
 
     def _files(self) -> dict[str, frozenset[str]]:
         if self._folders is None:
@@ -219,7 +222,7 @@ def narrowed(name: str, values: pa.ChunkedArray[Any]) -> tuple[pa.Field[Any], pa
     return pa.field(name, values.type), values
 
 
-def _told(message: str) -> str:
+def _message(message: str) -> str:
     """What DuckDB says, without the name of its error and empty lines; the position keeps its two lines."""
     return "\n".join(line for line in _KIND.sub("", message).splitlines() if line.strip())
 
@@ -230,7 +233,7 @@ def _reachable(store: Store | None) -> list[str]:
         return []
     url = store.url_of(layout.TRACES)
     urls = [url] if store.is_local else [url, store.filesystem().unstrip_protocol(url)]
-    return [f"{one}/" for place in urls for one in dict.fromkeys((place, literal(place)))]
+    return [f"{spelling}/" for address in urls for spelling in dict.fromkeys((address, literal(address)))]
 
 
 def machine_memory() -> int:
@@ -243,16 +246,16 @@ def machine_memory() -> int:
     return min(physical, int(bound)) if bound.isdigit() else physical
 
 
-def _apart(names: Sequence[str]) -> list[str]:
+def _distinct_names(names: Sequence[str]) -> list[str]:
     """Names without twins: the second ``name`` is ``name_2``."""
-    found: list[str] = []
+    distinct: list[str] = []
     for name in names:
-        count, one = 1, name
-        while one in found:
+        count, candidate = 1, name
+        while candidate in distinct:
             count += 1
-            one = f"{name}_{count}"
-        found.append(one)
-    return found
+            candidate = f"{name}_{count}"
+        distinct.append(candidate)
+    return distinct
 
 
 class _Patient:
@@ -270,11 +273,11 @@ class _Patient:
 
     def wait(self, work: Callable[[], Result]) -> Result:
         """What ``work`` returns."""
-        found = self._thread.submit(work)
+        future = self._thread.submit(work)
         try:
-            while not wait([found], _LOOK).done:  # a signal that another thread took does not wake this one
+            while not wait([future], _LOOK).done:  # a signal that another thread took does not wake this one
                 pass
-            return found.result()
+            return future.result()
         except (KeyboardInterrupt, SystemExit):  # the latter in a worker that is told to end
             self._cursor.interrupt()
             raise
@@ -308,7 +311,7 @@ def explained(
         raise KeyboardInterrupt from None
     except (duckdb.BinderException, duckdb.CatalogException) as error:
         message = str(error) if connection is None else _with_position(connection, text, parameters, str(error))
-        raise UsageError(WRONG, _told(message)) from error
+        raise UsageError(WRONG, _message(message)) from error
     except (duckdb.Error, OSError) as error:  # what happens while rows are read comes as OSError
         raise _cause(str(error)) from error
 
@@ -329,14 +332,14 @@ def _cause(message: str) -> TracevizError:
     """The error that a message of DuckDB stands for."""
     if message.startswith("Out of Memory Error"):
         return TracevizError(
-            "The query needs more memory than it may use.", _told(message), "Give it more: --memory 16GB."
+            "The query needs more memory than it may use.", _message(message), "Give it more: --memory 16GB."
         )
     if message.startswith("INTERRUPT Error"):
         raise KeyboardInterrupt
     if ".parquet" in message:
         return DamagedTraceError(
             "A table of the archive cannot be read.",
-            _told(message),
+            _message(message),
             "What is damaged: traceviz archive verify ARCHIVE.",
         )
-    return UsageError(WRONG, _told(message))
+    return UsageError(WRONG, _message(message))

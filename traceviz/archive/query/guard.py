@@ -37,16 +37,16 @@ def tables_read(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[s
         duckdb.Error: it has a syntax error.
     """
     _check_statements(connection.extract_statements(text))
-    found: set[str] = set()
+    names: set[str] = set()
     for node in _nodes(_tree(connection, text)):
         kind = str(node["type"])
         if kind == "BASE_TABLE":
-            found.add(_table(str(node.get("table_name", ""))))
+            names.add(_table(str(node.get("table_name", ""))))
         elif kind == "TABLE_FUNCTION":
             _check_function(node)
         elif kind.endswith("_NODE") and kind not in _READING:
             raise UsageError(f"{kind.partition('_')[0]} is refused.", _ONLY_READS, _TABLES)
-    return frozenset(found)
+    return frozenset(names)
 
 
 def _check_statements(statements: list[Any]) -> None:
@@ -86,13 +86,13 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
     """Queries and tables of a syntax tree, at whatever depth; expressions have a class besides their type."""
     left = [tree]
     while left:
-        one = left.pop()
-        if isinstance(one, dict):
-            if isinstance(one.get("type"), str) and "class" not in one:
-                yield one
-            left.extend(one.values())
-        elif isinstance(one, list):
-            left.extend(one)
+        node = left.pop()
+        if isinstance(node, dict):
+            if isinstance(node.get("type"), str) and "class" not in node:
+                yield node
+            left.extend(node.values())
+        elif isinstance(node, list):
+            left.extend(node)
 
 
 def _table(name: str) -> str:

@@ -16,7 +16,7 @@ from traceviz import schema
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 
-PLACE = pa.schema([pa.field("format", pa.string()), pa.field("trace_id", pa.string())])
+TRACE_COLUMNS = pa.schema([pa.field("format", pa.string()), pa.field("trace_id", pa.string())])
 """Columns that tell of which trace a row is; an id may look like a number, and is none."""
 _FILE = "\0file"
 """A column on the way; no table has one of this name."""
@@ -35,16 +35,16 @@ def scan(store: Store, rows: pl.DataFrame, table: str) -> pl.LazyFrame:
     """
     declared = pl.from_arrow(schema.table(table).empty())
     assert isinstance(declared, pl.DataFrame)
-    places = layout.table_places(store, rows, table)
-    if not places:
+    traces = layout.traces_with_table(store, rows, table)
+    if not traces:
         return declared.lazy().with_columns(format=pl.lit(""), trace_id=pl.lit(""))
-    return _local(store, places, table, declared.schema) if store.is_local else _remote(store, places, table)
+    return _local(store, traces, table, declared.schema) if store.is_local else _remote(store, traces, table)
 
 
-def _local(store: Store, places: Sequence[tuple[str, str]], table: str, declared: pl.Schema) -> pl.LazyFrame:
+def _local(store: Store, traces: Sequence[tuple[str, str]], table: str, declared: pl.Schema) -> pl.LazyFrame:
     """All files at once, and of each row the file: a thousand scans side by side take ten times as long."""
-    files = [store.url_of(*layout.table_parts(*place, table)) for place in places]
-    found = pl.scan_parquet(
+    files = [store.url_of(*layout.table_parts(*trace, table)) for trace in traces]
+    scanned = pl.scan_parquet(
         files,
         schema=declared,
         missing_columns="insert",
@@ -53,20 +53,20 @@ def _local(store: Store, places: Sequence[tuple[str, str]], table: str, declared
         hive_partitioning=False,
         include_file_paths=_FILE,
     )
-    formats, ids = zip(*places, strict=True)
+    formats, ids = zip(*traces, strict=True)
     file = pl.col(_FILE)
-    return found.with_columns(
+    return scanned.with_columns(
         format=file.replace_strict(files, formats), trace_id=file.replace_strict(files, ids)
     ).drop(_FILE)
 
 
-def _remote(store: Store, places: Sequence[tuple[str, str]], table: str) -> pl.LazyFrame:
-    found = ds.dataset(
-        [store.path_of(*layout.table_parts(format_name, trace_id, table)) for format_name, trace_id in places],
-        schema=pa.schema([*schema.table(table).arrow, *PLACE]),
+def _remote(store: Store, traces: Sequence[tuple[str, str]], table: str) -> pl.LazyFrame:
+    dataset = ds.dataset(
+        [store.path_of(*layout.table_parts(format_name, trace_id, table)) for format_name, trace_id in traces],
+        schema=pa.schema([*schema.table(table).arrow, *TRACE_COLUMNS]),
         format="parquet",
         filesystem=store.filesystem(),
-        partitioning=ds.partitioning(PLACE, flavor="hive"),
+        partitioning=ds.partitioning(TRACE_COLUMNS, flavor="hive"),
         partition_base_dir=store.path_of(layout.TRACES),
     )
-    return pl.scan_pyarrow_dataset(found)
+    return pl.scan_pyarrow_dataset(dataset)

@@ -50,7 +50,7 @@ _HUGE = pa.decimal128(38, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PartQuery:
     """A query for one worker.
 
     Args:
@@ -134,7 +134,8 @@ def engine_over_parts(
     known = catalogue.read(store) if rows is None else rows
     with _folder(store) as folder:
         parts = [
-            Asked(store, query, folder, number, ids, memory=memory) for number, ids in enumerate(divided(known, size))
+            PartQuery(store, query, folder, number, ids, memory=memory)
+            for number, ids in enumerate(divided(known, size))
         ]
         _write_rows(store, folder, known)
         missing = _ask(parts, runner, progress)
@@ -174,12 +175,12 @@ class RemoteEngine:
         """
         schema = _schema(self._store, text)
         with _folder(self._store) as folder:
-            asked = Asked(self._store, text, folder, most=self._most, memory=self._memory)
-            self.missing = run_one(self._runner, answer_one, asked)
-            yield _together([asked], schema)
+            request = PartQuery(self._store, text, folder, most=self._most, memory=self._memory)
+            self.missing = run_one(self._runner, answer_one, request)
+            yield _together([request], schema)
 
 
-def answer_one(asked: Asked) -> tuple[str, ...]:
+def answer_one(request: PartQuery) -> tuple[str, ...]:
     """Ask, and write the answer into the archive; runs where the runner chose.
 
     Returns:
@@ -190,13 +191,13 @@ def answer_one(asked: Asked) -> tuple[str, ...]:
         DamagedTraceError: a table of the archive cannot be read.
         OutputError: the archive cannot be written.
     """
-    rows = None if asked.ids is None else _read_rows(asked, asked.ids)
-    memory = asked.memory or int(machine_memory() * MEMORY_SHARE / usable_cores())
-    threads = None if asked.ids is None else 1  # parts go side by side
-    with Engine(asked.store, rows, memory=memory, threads=threads) as engine:
-        with engine.answer(asked.query) as batches, asked.store.new_folder(*asked.answer) as folder:
-            some = batches if asked.most is None else first(batches, asked.most)
-            parquet(some, folder / _ANSWER, narrow=False)
+    rows = None if request.ids is None else _read_rows(request, request.ids)
+    memory = request.memory or int(machine_memory() * MEMORY_SHARE / usable_cores())
+    threads = None if request.ids is None else 1  # parts go side by side
+    with Engine(request.store, rows, memory=memory, threads=threads) as engine:
+        with engine.answer(request.query) as batches, request.store.new_folder(*request.answer) as folder:
+            wanted_batches = batches if request.most is None else first(batches, request.most)
+            parquet(wanted_batches, folder / _ANSWER, narrow=False)
         return engine.missing
 
 
@@ -209,15 +210,15 @@ def divided(rows: pl.DataFrame, size: int = TRACES_PER_PART, most_bytes: int = B
         most_bytes: Bytes of their sources at most, unless one trace alone has more.
     """
     traces = catalogue.ready(rows).select("trace_id", "source_bytes").unique("trace_id").sort("trace_id")
-    found: list[list[str]] = []
+    parts: list[list[str]] = []
     held = 0
     for trace_id, size_of_source in traces.iter_rows():
         held += size_of_source or 0
-        if not found or len(found[-1]) == size or held > most_bytes:
-            found.append([])
+        if not parts or len(parts[-1]) == size or held > most_bytes:
+            parts.append([])
             held = size_of_source or 0
-        found[-1].append(trace_id)
-    return [tuple(part) for part in found]
+        parts[-1].append(trace_id)
+    return [tuple(part) for part in parts]
 
 
 def _schema(store: Store, query: str) -> pa.Schema:
@@ -247,7 +248,7 @@ def _write_rows(store: Store, folder: str, rows: pl.DataFrame) -> None:
     store.write(buffer.getvalue(), WORK, folder, _ROWS)
 
 
-def _read_rows(part: Asked, ids: Sequence[str]) -> pl.DataFrame:
+def _read_rows(part: PartQuery, ids: Sequence[str]) -> pl.DataFrame:
     written = io.BytesIO(part.store.read(WORK, part.folder, _ROWS))
     return _frame(pq.read_table(written, filters=[("trace_id", "in", ids)]))
 
@@ -258,7 +259,7 @@ def _frame(table: pa.Table) -> pl.DataFrame:
     return rows
 
 
-def _ask(parts: Sequence[Asked], runner: Runner, progress: Progress) -> list[str]:
+def _ask(parts: Sequence[PartQuery], runner: Runner, progress: Progress) -> list[str]:
     """Have all parts answered; returns ids of traces that were not there.
 
     Raises:
@@ -267,16 +268,18 @@ def _ask(parts: Sequence[Asked], runner: Runner, progress: Progress) -> list[str
     """
     missing: list[str] = []
     with closing(runner.map(answer_one, parts)) as results:
-        for done, (part, found) in enumerate(results, start=1):
-            if isinstance(found, RunnerError):
+        for done, (part, result) in enumerate(results, start=1):
+            if isinstance(result, RunnerError):
                 ids = part.ids or ("",)
-                raise found.cause or WorkerError(f"{len(ids)} traces from {ids[0]} on cannot be asked.", found.message)
-            missing += found
+                raise result.cause or WorkerError(
+                    f"{len(ids)} traces from {ids[0]} on cannot be asked.", result.message
+                )
+            missing += result
             progress("asking traces", done, len(parts))
     return missing
 
 
-def _together(parts: Sequence[Asked], schema: pa.Schema) -> pa.RecordBatchReader:
+def _together(parts: Sequence[PartQuery], schema: pa.Schema) -> pa.RecordBatchReader:
     """The answers of all parts, one after another, as they are read."""
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -57,22 +57,22 @@ def _matching(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, conditi
     try:
         with explained(connection, query):
             tables_read(connection, query)
-            found = connection.sql(query)
-            _check_is_condition(found)
-            answers = found.fetchall()
+            relation = connection.sql(query)
+            _check_is_condition(relation)
+            answers = relation.fetchall()
     except UsageError as error:
         fix = f"Columns: {', '.join(rows.columns)}."
         raise UsageError(f"--where {condition!r} is no condition.", _why(error, condition), fix) from error
     return sorted(position for position, holds in answers if holds)
 
 
-def _check_is_condition(found: duckdb.DuckDBPyRelation) -> None:
+def _check_is_condition(relation: duckdb.DuckDBPyRelation) -> None:
     """Raise unless the only column behind that of the rows is true or false.
 
     Raises:
         UsageError: it is not.
     """
-    if [str(kind) for kind in found.types[1:]] != ["BOOLEAN"]:
+    if [str(kind) for kind in relation.types[1:]] != ["BOOLEAN"]:
         raise UsageError("It is neither true nor false, but a value: compare something, as in input_share > 0.1.")
 
 
@@ -82,8 +82,8 @@ def _why(error: UsageError, condition: str) -> str:
         return "It sums up rows, and is asked of each row."
     if error.what != WRONG:
         return error.what
-    message, _, place = error.why.partition("\nLINE ")
-    line, _, mark = place.partition("\n")
+    message, _, position = error.why.partition("\nLINE ")
+    line, _, mark = position.partition("\n")
     number, _, shown = line.partition(": ")
     last = _BEFORE + condition.count("\n")
     if number.isdigit() and int(number) > last:
@@ -98,17 +98,17 @@ def full_id(rows: pl.DataFrame, prefix: str) -> str:
         UsageError: no trace has such an id, or several have.
     """
     ids = rows["trace_id"].unique().sort()
-    found = ids.filter(ids.str.starts_with(prefix.lower())).to_list() if len(prefix) >= SHORTEST else []
-    if len(found) == 1:
-        return str(found[0])
+    matches = ids.filter(ids.str.starts_with(prefix.lower())).to_list() if len(prefix) >= SHORTEST else []
+    if len(matches) == 1:
+        return str(matches[0])
     if len(prefix) < SHORTEST:
         raise UsageError(f"{prefix!r} is too short for an id.", f"At least {SHORTEST} digits are needed.")
-    if not found:
+    if not matches:
         raise UsageError(
             f"There is no trace {prefix!r}.", fix="List those that there are: traceviz archive list ARCHIVE"
         )
-    shown = ", ".join(found[:_LISTED]) + (", ..." if len(found) > _LISTED else "")
-    raise UsageError(f"{len(found)} traces begin with {prefix!r}: {shown}.", fix="Give more digits.")
+    shown = ", ".join(matches[:_LISTED]) + (", ..." if len(matches) > _LISTED else "")
+    raise UsageError(f"{len(matches)} traces begin with {prefix!r}: {shown}.", fix="Give more digits.")
 
 
 def select_ids(rows: pl.DataFrame, prefixes: Sequence[str], condition: str | None) -> list[str]:

@@ -1,11 +1,11 @@
-"""From what a person names to traces: files, folders, patterns, zip and tar files, and URLs of all these.
+"""From the sources that a person names to traces: files, folders, patterns, zip and tar files, and URLs of these.
 
-Nothing is converted here, and of most files nothing is read: what a trace is, is told by names and first bytes
-(:mod:`traceviz.archive.sources.recognise`). What people named as a file is taken for a trace, whatever it is, so that
-they hear why it is none; in folders and archive files, what is plainly something else is counted and left alone.
+Nothing is converted here, and most files are not read: names and first bytes tell whether a file is a trace
+(:mod:`traceviz.archive.sources.recognise`). A file that a person named counts as a trace whatever it is, so that they
+hear why it is none. In folders and archive files, what is plainly something else is counted and left alone.
 
-Not looked into: links (but for what was named itself), devices, hidden files and folders, archive files inside archive
-files, and archives of traceviz.
+Not looked into: links (except a source that is one itself), devices, hidden files and folders, archive files inside
+archive files, and archives of traceviz.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from traceviz.archive.sources.packed.index import below, code_of, excess, parent
 from traceviz.archive.sources.recognise import (
     beside_captures,
     head_length,
-    hidden,
+    hidden_part,
+    is_other_by_name,
     is_trace,
+    is_trace_by_name,
     jobs,
-    maybe,
-    surely,
-    surely_not,
+    may_be_trace,
     whole_folders,
 )
 from traceviz.archive.sources.trees import LINK, LocalTree, MemberTree, RemoteTree, Tree, folder_name
@@ -49,49 +49,47 @@ _NO_TRACE = "It is no trace: neither its name nor its first bytes are those of o
 
 
 def items(sources: Sequence[str], limits: Limits) -> Iterator[Item | Refused]:
-    """The traces that ``sources`` name, and what is not taken, with the reason; each once, as they are found.
+    """The traces in ``sources``, and what is refused, with the reason; each once, in the order of discovery.
 
-    Archive files are listed. Only those that cannot be listed otherwise (compressed tar files, remote ones) are copied,
-    see :mod:`traceviz.archive.storage.spool`.
+    Archive files are listed. Those that cannot be listed otherwise (compressed tar files, remote ones) are copied, see
+    :mod:`traceviz.archive.storage.spool`.
 
     Raises:
         UsageError: before the first item: a path or pattern leads to nothing, or there is no such kind of URL.
         OutputError: there is no space to unpack an archive file.
     """
-    expanded = [one for source in sources for one in _expanded(source)]
-    links = [one for one in expanded if isinstance(one, Refused)]
-    yield from links
-    named = [one for one in expanded if not isinstance(one, Refused)]
-    twice = exported_by_name(named)
-    reports = reports_by_export(twice)
-    ranked = jobs([one for one in named if not is_url(one) and maybe(one) and one not in twice])
+    expanded = [path for source in sources for path in _expanded(source)]
+    yield from (path for path in expanded if isinstance(path, Refused))
+    paths = [path for path in expanded if not isinstance(path, Refused)]
+    exports = exported_by_name(paths)
+    reports = reports_by_export(exports)
+    ranked = jobs([path for path in paths if not is_url(path) and may_be_trace(path) and path not in exports])
     seen: set[tuple[str, str, bool]] = set()
-    for one in named:
-        if one in twice:
-            yield left_out(printable(last_part(one) if is_url(one) else Path(one).name), twice[one])
+    for path in paths:
+        if path in exports:
+            yield left_out(_name_of(path), exports[path])
             continue
         try:
-            for found in _or_nothing(one, _of(one, limits)):
-                if isinstance(found, Refused):
-                    yield found
-                elif (found.url, found.member, found.folder) not in seen:
-                    seen.add((found.url, found.member, found.folder))
-                    job = found.job or (Path(ranked[one]).name if one in ranked else "")
-                    yield replace(found, job=job, report=found.report or reports.get(found.url, ""))
+            for item in _items_of(path, limits):
+                if isinstance(item, Refused):
+                    yield item
+                elif (item.url, item.member, item.folder) not in seen:
+                    seen.add((item.url, item.member, item.folder))
+                    job = item.job or (Path(ranked[path]).name if path in ranked else "")
+                    yield replace(item, job=job, report=item.report or reports.get(item.url, ""))
         except (UsageError, OutputError):
             raise
         except (TracevizError, OSError) as error:  # of the system: it went away meanwhile
-            name = last_part(one) if is_url(one) else Path(one).name
-            yield Refused(printable(name), "unreachable" if is_url(one) else code_of(error), str(error))
+            yield Refused(_name_of(path), "unreachable" if is_url(path) else code_of(error), str(error))
 
 
 def fetch(item: Item, into: Path, limits: Limits) -> Path:
-    """The path of a trace on this machine: itself, or a copy below ``into`` of one that lies elsewhere or is packed.
+    """The path of a trace on this machine: its own, or that of a copy below ``into`` if it is remote or packed.
 
     Args:
         item: What to fetch.
-        into: An empty folder; nothing is written anywhere else (but for :mod:`traceviz.archive.storage.spool`).
-        limits: Bounds, as they were given to :func:`items`.
+        into: An empty folder; nothing is written anywhere else (except by :mod:`traceviz.archive.storage.spool`).
+        limits: Bounds, as given to :func:`items`.
 
     Raises:
         DamagedTraceError: it is cut off, or unpacks to something else than its archive file says.
@@ -106,7 +104,7 @@ def fetch(item: Item, into: Path, limits: Limits) -> Path:
 
 
 def _expanded(source: str) -> list[str | Refused]:
-    """The paths and URLs that a source stands for. Links that a pattern matches were not named, and are refused.
+    """The paths and URLs that a source stands for. Links that only a pattern matches are refused.
 
     Raises:
         UsageError: there are none.
@@ -115,17 +113,17 @@ def _expanded(source: str) -> list[str | Refused]:
         source = source.partition("://")[2]
     if is_url(source):
         try:
-            found = _expanded_url(source)
+            paths = _expanded_url(source)
         except UnknownFormatError as error:  # the others may be reached
             return [Refused(printable(last_part(source)), "unreachable", str(error))]
     elif _exists(Path(source)):
         return [str(Path(source).absolute())]
     else:
-        found = sorted(str(Path(name).absolute()) for name in glob.glob(source, recursive=True))  # noqa: PTH207 (keeps order and hidden files out)
-    if not found:
-        what = "Nothing matches" if glob.has_magic(source) else "There is no"
-        raise UsageError(f"{what} {shown(source)}.", "Nothing was added.", "Check the path.")
-    return [Refused(printable(Path(one).name), "link", LINK) if _is_link(one) else one for one in found]
+        paths = sorted(str(Path(name).absolute()) for name in glob.glob(source, recursive=True))  # noqa: PTH207 (keeps order and hidden files out)
+    if not paths:
+        problem = "Nothing matches" if glob.has_magic(source) else "There is no"
+        raise UsageError(f"{problem} {shown(source)}.", "Nothing was added.", "Check the path.")
+    return [Refused(_name_of(path), "link", LINK) if _is_link(path) else path for path in paths]
 
 
 def _expanded_url(source: str) -> list[str]:
@@ -151,23 +149,23 @@ def _exists(path: Path) -> bool:
         ) from None
 
 
-def _or_nothing(source: str, found: Iterator[Item | Refused]) -> Iterator[Item | Refused]:
-    """What was found, or that nothing was."""
-    nothing = Refused(printable(last_part(source) if is_url(source) else Path(source).name), "no-trace", "It is empty.")
-    first = next(found, nothing)
-    yield first
-    yield from found
+def _name_of(path: str) -> str:
+    """The last part of a path or URL, for people."""
+    return printable(last_part(path) if is_url(path) else Path(path).name)
 
 
 def _is_link(source: str) -> bool:
     return not is_url(source) and Path(source).is_symlink()
 
 
-def _of(source: str, limits: Limits) -> Iterator[Item | Refused]:
-    """What one path or URL holds."""
-    if is_url(source):
-        yield from _of_url(source, limits)
-        return
+def _items_of(path: str, limits: Limits) -> Iterator[Item | Refused]:
+    """The items of one path or URL; at least one, as an empty folder is refused."""
+    contents = _of_url(path, limits) if is_url(path) else _of_path(path, limits)
+    yield next(contents, Refused(_name_of(path), "no-trace", "It is empty."))
+    yield from contents
+
+
+def _of_path(source: str, limits: Limits) -> Iterator[Item | Refused]:
     named = whole_run(Path(source))
     path = named.resolve()
     name = (path if named.name in {"", ".."} else named).name or "root"
@@ -189,36 +187,36 @@ def _of_url(url: str, limits: Limits) -> Iterator[Item | Refused]:
         if is_folder:
             yield from _in(RemoteTree.at(url.rstrip("/"), name), limits)
             return
-    place = Location(url, printable(name))
-    yield from _named_file(place, place.size, limits)
+    location = Location(url, printable(name))
+    yield from _named_file(location, location.size, limits)
 
 
-def _named_file(place: Location, size: int | None, limits: Limits) -> Iterator[Item | Refused]:
-    """A file that was named: an archive file, or else a trace."""
-    head = place.head(members.HEAD_BYTES)
+def _named_file(location: Location, size: int | None, limits: Limits) -> Iterator[Item | Refused]:
+    """The items of a file that is a source itself: an archive file, or else a trace."""
+    head = location.head(members.HEAD_BYTES)
     if members.kind_of(head):
-        yield from _in(MemberTree.at(place, limits), limits)
+        yield from _in(MemberTree.at(location, limits), limits)
     elif unread := members.unread_kind(head):
-        yield Refused(place.name, "unreadable", _packed_otherwise(unread))
+        yield Refused(location.name, "unreadable", _packed_otherwise(unread))
     else:
-        yield Item(place.url, place.name, size=size)
+        yield Item(location.url, location.name, size=size)
 
 
 def _in(tree: Tree, limits: Limits) -> Iterator[Item | Refused]:
-    """Everything in a tree."""
+    """The items in a tree."""
     yield from tree.refused
-    visible = sorted(name for name in tree.sizes if not hidden(name))
+    visible = sorted(name for name in tree.sizes if not hidden_part(name))
     whole, archives = whole_folders(visible, tree.head, tree.where)
     taken = {*whole, *archives}
     for folder in archives:
         why = "It is an archive of traceviz. What it holds is taken out with: traceviz archive export."
         yield Refused(tree.called(folder), "archive", why)
     alone = [name for name in visible if "" not in taken and taken.isdisjoint(parents(name))] if taken else visible
-    twice = exported([name for name in alone if (tree.sizes[name] or 0) <= limits.bytes], tree.heads)
-    yield from (left_out(tree.called(report), export) for report, export in twice.items())
-    alone = [name for name in alone if name not in twice]
-    reports = reports_by_export(twice)
-    ranked = jobs([*whole, *filter(maybe, alone)])
+    exports = exported([name for name in alone if (tree.sizes[name] or 0) <= limits.bytes], tree.heads)
+    yield from (left_out(tree.called(report), export) for report, export in exports.items())
+    alone = [name for name in alone if name not in exports]
+    reports = reports_by_export(exports)
+    ranked = jobs([*whole, *filter(may_be_trace, alone)])
     names = sorted(tree.sizes)
     for folder in whole:
         yield _as_folder(tree, folder, _in_folder(names, folder), _job(tree, ranked.get(folder)), limits)
@@ -243,27 +241,27 @@ def _files(
 ) -> Iterator[Item | Refused]:
     """The traces among single files."""
     beside = beside_captures(names, tree.where)
-    asked: list[str] = []
+    unclear: list[str] = []
     for name in names:
         size = tree.sizes[name]
         if name in beside:
             yield Refused(tree.called(name), "no-trace", "It says again what the capture beside it says.")
         elif size is not None and size > limits.bytes:
             yield Refused(tree.called(name), "too-large", f"It has {size:,} bytes; the limit is {limits.bytes:,}.")
-        elif surely(name):
-            found = tree.item(name, folder=False, size=size, job=_job(tree, ranked.get(name)))
-            yield replace(found, report=printable(reports.get(name, "")))
-        elif surely_not(name) or size == 0:
+        elif is_trace_by_name(name):
+            item = tree.item(name, folder=False, size=size, job=_job(tree, ranked.get(name)))
+            yield replace(item, report=printable(reports.get(name, "")))
+        elif is_other_by_name(name) or size == 0:
             yield Refused(tree.called(name), "no-trace", _NO_TRACE if size else "It is empty.")
         else:
-            asked.append(name)
-    heads = tree.heads((name, head_length(name)) for name in asked)
+            unclear.append(name)
+    heads = tree.heads((name, head_length(name)) for name in unclear)
     for name, head in heads:
-        yield from _told(tree, name, head, _job(tree, ranked.get(name)), limits)
+        yield from _by_head(tree, name, head, _job(tree, ranked.get(name)), limits)
 
 
-def _told(tree: Tree, name: str, head: bytes | None, job: str, limits: Limits) -> Iterator[Item | Refused]:
-    """What a file is by its first bytes."""
+def _by_head(tree: Tree, name: str, head: bytes | None, job: str, limits: Limits) -> Iterator[Item | Refused]:
+    """The items of a file, as its first bytes tell."""
     if head is None:
         yield Refused(tree.called(name), "unreadable", "It cannot be read.")
         return
@@ -274,13 +272,13 @@ def _told(tree: Tree, name: str, head: bytes | None, job: str, limits: Limits) -
         head = tree.head(name, members.HEAD_BYTES)
     unread = members.unread_kind(head)
     if members.kind_of(head):
-        place = tree.place(name)
-        if place is None:
+        location = tree.location(name)
+        if location is None:
             why = "It is an archive file inside an archive file. Unpack it, and add it by itself."
             yield Refused(tree.called(name), "nested", why)
             return
         try:
-            yield from _in(MemberTree.at(place, limits), limits)
+            yield from _in(MemberTree.at(location, limits), limits)
         except OutputError:
             raise
         except TracevizError as error:
@@ -329,7 +327,7 @@ def _fetch_remote(item: Item, into: Path, limits: Limits) -> Path:
         tree = RemoteTree.at(item.url, item.name)
         check_space(into, item.size or 0)  # of all files, before the first is written
         for name in relevant(list(tree.sizes)):
-            _copy(tree.place(name), target / name, limits)
+            _copy(tree.location(name), target / name, limits)
         return target
     _copy(Location(item.url, item.name), target, limits)
     for url in () if is_web(item.url) else companions(item.url):
@@ -342,37 +340,37 @@ def _fetch_remote(item: Item, into: Path, limits: Limits) -> Path:
 
 
 def _fetch_members(item: Item, into: Path, limits: Limits) -> Path:
-    place = Location(item.url, item.name)
-    index = members.index_of(place, limits)
+    location = Location(item.url, item.name)
+    index = members.index_of(location, limits)
     entries = index.entries
     target = into / folder_name(item)
     if item.folder:
         prefix = f"{item.member}/" if item.member else ""
-        wanted = {name[len(prefix) :]: entries[name] for name in _in_folder(index.names, item.member)}
+        unpacked = {name[len(prefix) :]: entries[name] for name in _in_folder(index.names, item.member)}
     else:
-        wanted = {target.name: entries[item.member]} if item.member in entries else {}
-        beside = (name for name in companions(item.member) if wanted and name in entries)
-        wanted |= {name.rpartition("/")[2]: entries[name] for name in beside}
-    if not wanted:
+        unpacked = {target.name: entries[item.member]} if item.member in entries else {}
+        beside = (name for name in companions(item.member) if unpacked and name in entries)
+        unpacked |= {name.rpartition("/")[2]: entries[name] for name in beside}
+    if not unpacked:
         raise UnknownFormatError(f"{item.name} is not there any more.", "The archive file changed.", "Add it again.")
-    with members.opened(place, limits) as file:
-        members.unpack(file, wanted, target if item.folder else into)
+    with members.opened(location, limits) as file:
+        members.unpack(file, unpacked, target if item.folder else into)
     return target
 
 
-def _copy(place: Location, target: Path, limits: Limits) -> None:
+def _copy(location: Location, target: Path, limits: Limits) -> None:
     """Write a file to a new one."""
-    size = place.size or 0
+    size = location.size or 0
     if size > limits.bytes:
-        raise DamagedTraceError(f"{place.name} is too large.", f"The limit is {limits.bytes:,} bytes.")
+        raise DamagedTraceError(f"{location.name} is too large.", f"The limit is {limits.bytes:,} bytes.")
     check_space(_existing(target), size)
     target.parent.mkdir(parents=True, exist_ok=True)
     written = 0
     with target.open("xb") as file:
-        for block in place.blocks(_BLOCK):
+        for block in location.blocks(_BLOCK):
             written += len(block)
             if written > limits.bytes:
-                raise DamagedTraceError(f"{place.name} is too large.", f"The limit is {limits.bytes:,} bytes.")
+                raise DamagedTraceError(f"{location.name} is too large.", f"The limit is {limits.bytes:,} bytes.")
             try:
                 file.write(block)
             except OSError as error:

@@ -8,7 +8,7 @@
 Without this rule every such recording would count twice. The export must be one by its first bytes: what only has its
 name is no reason to leave out the report. These can be had for 16 bytes anywhere: also of members of compressed tar
 files, which are unpacked before anything in them is looked at. Whether an export can be read as a whole, nobody knows
-before it is: where it cannot, its error names the report (:func:`told_of_report`).
+before it is: where it cannot, its error names the report (:func:`with_report_advice`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Heads = Callable[[Iterable[tuple[str, int]]], Iterator[tuple[str, bytes | None]]
 
 def export_of(report: str) -> str:
     """Path or URL of the export beside a report; empty where it is no report."""
-    ending = next((one for one in REPORT_SUFFIXES if report.endswith(one)), "")
+    ending = next((suffix for suffix in REPORT_SUFFIXES if report.endswith(suffix)), "")
     return report[: -len(ending)] + EXPORT if ending and not report.endswith(f"/{ending}") else ""
 
 
@@ -60,29 +60,31 @@ def exported(names: Collection[str], heads: Heads) -> dict[str, str]:
     """
     there = set(names)
     pairs = {name: export for name in names if (export := export_of(name)) in there}
-    asked = list(dict.fromkeys(pairs.values()))
-    whole = {name for name, head in heads((name, len(_MAGIC)) for name in asked) if head == _MAGIC} if asked else set()
+    exports = list(dict.fromkeys(pairs.values()))
+    whole = (
+        {name for name, head in heads((name, len(_MAGIC)) for name in exports) if head == _MAGIC} if exports else set()
+    )
     return {report: export for report, export in pairs.items() if export in whole}
 
 
-def exported_by_name(named: Collection[str]) -> dict[str, str]:
+def exported_by_name(sources: Collection[str]) -> dict[str, str]:
     """The same of files that people named one by one, or by a pattern, or together with their folder."""
-    folders = tuple(f"{one.rstrip('/')}/" for one in named)
+    folders = tuple(f"{source.rstrip('/')}/" for source in sources)
     pairs = {
-        one: export
-        for one in named
-        if not is_web(one) and (export := export_of(one)) and (export in named or export.startswith(folders))
+        source: export
+        for source in sources
+        if not is_web(source) and (export := export_of(source)) and (export in sources or export.startswith(folders))
     }
     return {report: export for report, export in pairs.items() if _begins_as_export(export)}
 
 
 def reports_by_export(pairs: Mapping[str, str]) -> dict[str, str]:
     """The names of the reports that were left out for an export, by its path."""
-    found: dict[str, str] = {}
+    reports: dict[str, str] = {}
     for report, export in sorted(pairs.items()):
         name = PurePath(report).name
-        found[export] = f"{found[export]}, {name}" if export in found else name
-    return found
+        reports[export] = f"{reports[export]}, {name}" if export in reports else name
+    return reports
 
 
 def left_out(name: str, export: str) -> Refused:
@@ -90,7 +92,7 @@ def left_out(name: str, export: str) -> Refused:
     return Refused(name, EXPORTED, f"It is added from {PurePath(export).name} beside it, which nsys exported from it.")
 
 
-def told_of_report(error: str, item: Item, longest: int) -> str:
+def with_report_advice(error: str, item: Item, longest: int) -> str:
     """The error of an export that cannot be read, with what to do: the report may be readable."""
     if not item.report:
         return error[:longest]

@@ -65,12 +65,12 @@ def files_in(folder: Path) -> list[str]:
     Raises:
         OSError: a folder cannot be read.
     """
-    found: list[str] = []
-    for place, folders, files in os.walk(folder, onerror=_raise):
-        folders[:] = [name for name in folders if not Path(place, name).is_symlink()]
-        entries = (Path(place, name) for name in files)
-        found += [entry.relative_to(folder).as_posix() for entry in entries if is_regular(entry)]
-    return relevant(found)
+    names: list[str] = []
+    for parent, folders, files in os.walk(folder, onerror=_raise):
+        folders[:] = [name for name in folders if not Path(parent, name).is_symlink()]
+        entries = (Path(parent, name) for name in files)
+        names += [entry.relative_to(folder).as_posix() for entry in entries if is_regular(entry)]
+    return relevant(names)
 
 
 def _recorded(names: list[str]) -> list[str]:

@@ -46,12 +46,12 @@ class Location:
         Raises:
             UnknownFormatError: it cannot be read.
         """
-        found = b""
+        head = b""
         for block in self.blocks(count):
-            found += block
-            if len(found) >= count:
+            head += block
+            if len(head) >= count:
                 break
-        return found[:count]
+        return head[:count]
 
     def blocks(self, size: int) -> Iterator[bytes]:
         """All its bytes, in order, in blocks of at most ``size``.
@@ -117,7 +117,7 @@ def last_part(url: str) -> str:
     path = without_secrets(url).partition("://")[2]
     if is_web(url):  # of which parts are told apart by the server, after this
         path = unquote(path.partition("/")[2])
-    name = "".join(one if one.isprintable() else "_" for one in PurePosixPath(path).name)
+    name = "".join(character if character.isprintable() else "_" for character in PurePosixPath(path).name)
     return "trace" if name and unsafe(name) else name
 
 

@@ -58,7 +58,7 @@ Read = Callable[[str, int], bytes]
 """Gives the first bytes of a file by its name; nothing where it cannot be read."""
 
 
-def hidden(name: str) -> str:
+def hidden_part(name: str) -> str:
     """The part of a path that hides it, or holds what programs keep for themselves; empty where there is none."""
     return next((part for part in name.split("/") if part.startswith(".") or part in {"__MACOSX", "__pycache__"}), "")
 
@@ -68,29 +68,29 @@ def head_length(name: str) -> int:
     return HEAD_TEXT_BYTES if name.lower().endswith(_JSON) else HEAD_BYTES
 
 
-def surely(name: str) -> bool:
+def is_trace_by_name(name: str) -> bool:
     """Whether the name alone says that it is meant to be a trace."""
     return name.lower().endswith(CERTAIN_SUFFIXES)
 
 
-def surely_not(name: str) -> bool:
+def is_other_by_name(name: str) -> bool:
     """Whether the name alone says that it is something else."""
-    return os.path.splitext(name)[1].lower() in _DOCUMENTS and not surely(name)  # noqa: PTH122 (a name, not a path)
+    return os.path.splitext(name)[1].lower() in _DOCUMENTS and not is_trace_by_name(name)  # noqa: PTH122 (a name, not a path)
 
 
-def maybe(name: str) -> bool:
+def may_be_trace(name: str) -> bool:
     """Whether traces have such names, among others."""
     return name.lower().endswith(_KNOWN_SUFFIXES)
 
 
 def is_trace(name: str, head: bytes) -> bool:
     """Whether it is a trace, is meant to be one, or stands for one (a git-lfs pointer)."""
-    if surely(name):
+    if is_trace_by_name(name):
         return True
-    if surely_not(name) or not head:
+    if is_other_by_name(name) or not head:
         return False
     if head.startswith(_POINTER):
-        return maybe(name)
+        return may_be_trace(name)
     path = _NOWHERE / name.rpartition("/")[2]
     return any(reader.sniff(head, path) != Match.NO for reader in READERS)
 
@@ -110,15 +110,15 @@ def whole_folders(names: Collection[str], read: Read, where: str) -> tuple[list[
     for name in names:
         folder, _, last = name.rpartition("/")
         inside[folder].add(last)
-    told: dict[str, str] = {}
+    kinds: dict[str, str] = {}
     for folder in sorted(inside):
-        if "" in told or not told.keys().isdisjoint(parents(folder)):
+        if "" in kinds or not kinds.keys().isdisjoint(parents(folder)):
             continue
         kind = _kind(folder, inside[folder], read, f"{where}/{folder}".rstrip("/"))
         if kind:
-            told[folder] = kind
-    archives = [folder for folder, kind in told.items() if kind == ARCHIVE_KIND]
-    return [folder for folder in told if folder not in archives], archives
+            kinds[folder] = kind
+    archives = [folder for folder, kind in kinds.items() if kind == ARCHIVE_KIND]
+    return [folder for folder in kinds if folder not in archives], archives
 
 
 def _kind(folder: str, files: set[str], read: Read, path: str) -> str:
@@ -177,9 +177,9 @@ def jobs(names: Collection[str]) -> Mapping[str, str]:
     """
     patterns: defaultdict[str, dict[int, str]] = defaultdict(dict)
     for name in names:
-        found = list(RANK_IN_NAME.finditer(name))
-        if found:
-            begin, end = found[-1].span(1)
+        matches = list(RANK_IN_NAME.finditer(name))
+        if matches:
+            begin, end = matches[-1].span(1)
             patterns[f"{name[:begin]}*{name[end:]}"][int(name[begin:end])] = name
     return dict(_members({pattern: of for pattern, of in patterns.items() if len(of) > 1}, names))
 

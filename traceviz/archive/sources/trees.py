@@ -14,7 +14,7 @@ from traceviz.archive.sources.locations import Location, explained, last_part, r
 from traceviz.archive.sources.packed import members
 from traceviz.archive.sources.packed.index import Index
 from traceviz.archive.sources.packed.names import normal, unsafe
-from traceviz.archive.sources.recognise import hidden
+from traceviz.archive.sources.recognise import hidden_part
 from traceviz.archive.storage.addresses import is_url, printable
 
 _AT_ONCE = 64
@@ -39,14 +39,14 @@ class Tree(ABC):
     refused: tuple[Refused, ...]
 
     @abstractmethod
-    def heads(self, wanted: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
+    def heads(self, lengths: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
         """The first bytes of files, as many as asked for; ``None`` of a file that cannot be read."""
 
     @abstractmethod
     def item(self, name: str, *, folder: bool, size: int | None, job: str) -> Item:
         """The item that stands for a file, or for a folder with all that is in it."""
 
-    def place(self, name: str) -> Location | None:  # noqa: ARG002 (not here)
+    def location(self, name: str) -> Location | None:  # noqa: ARG002 (not here)
         """Where a file is that may be an archive file itself; ``None`` where such are not looked into."""
         return None
 
@@ -93,7 +93,7 @@ class LocalTree(Tree):
                 if entry.is_symlink():
                     refused.append(Refused(printable(f"{name}/{path}"), "link", LINK))
                 elif entry.is_dir(follow_symlinks=False):
-                    if hidden(entry.name):
+                    if hidden_part(entry.name):
                         refused.append(Refused(printable(f"{name}/{path}/"), "no-trace", "It is hidden."))
                     else:
                         pending.append(path)
@@ -103,9 +103,9 @@ class LocalTree(Tree):
                     refused.append(Refused(printable(f"{name}/{path}"), "device", DEVICE))
         return cls(root, name, str(root), sizes, tuple(refused))
 
-    def heads(self, wanted: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
+    def heads(self, lengths: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
         """See :meth:`Tree.heads`."""
-        for name, count in wanted:
+        for name, count in lengths:
             try:
                 with (self.root / name).open("rb") as file:
                     head = file.read(count)
@@ -119,7 +119,7 @@ class LocalTree(Tree):
         path = self.root / name
         return Item(str(path), self.called(name), "folder" if folder else "file", size=size, folder=folder, job=job)
 
-    def place(self, name: str) -> Location:
+    def location(self, name: str) -> Location:
         """See :meth:`Tree.place`."""
         return Location(str(self.root / name), self.called(name))
 
@@ -145,11 +145,11 @@ class RemoteTree(Tree):
         filesystem, root = reached(url)
         with explained(name):
             filesystem.invalidate_cache()
-            found = filesystem.find(root, detail=True)
+            listed = filesystem.find(root, detail=True)
         sizes: dict[str, int | None] = {}
         keys: dict[str, str] = {}
         refused: list[Refused] = []
-        for key, info in sorted(found.items()):
+        for key, info in sorted(listed.items()):
             path = key[len(root) :].removeprefix("/") if key.startswith(root) else key
             why = unsafe(path) or ("" if normal(path) == path else "Its name holds empty parts, or a dot as one.")
             if info.get("type") != "file" or not path or path.endswith("/"):
@@ -162,17 +162,19 @@ class RemoteTree(Tree):
                 sizes[path], keys[path] = info.get("size"), key
         return cls(url.rstrip("/"), name, root, sizes, tuple(refused), keys)
 
-    def heads(self, wanted: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
+    def heads(self, lengths: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
         """See :meth:`Tree.heads`; several at once."""
         filesystem, _ = reached(self.url)
-        left = iter(wanted)
+        left = iter(lengths)
         while part := list(islice(left, _AT_ONCE)):
             # A store refuses to give a part that lies behind the end, so also any part of what is empty.
             ends = [min(count, count if (size := self.sizes[name]) is None else size) for name, count in part]
             paths = [self.keys[name] for (name, _), end in zip(part, ends, strict=True) if end]
             with explained(self.name):
-                found = filesystem.cat_ranges(paths, [0] * len(paths), [end for end in ends if end], on_error="return")
-            heads = iter(found)
+                answers = filesystem.cat_ranges(
+                    paths, [0] * len(paths), [end for end in ends if end], on_error="return"
+                )
+            heads = iter(answers)
             for (name, _), end in zip(part, ends, strict=True):
                 head = next(heads) if end else b""
                 yield name, head if isinstance(head, bytes) else None
@@ -182,7 +184,7 @@ class RemoteTree(Tree):
         url = f"{self.url}/{name}" if name else self.url
         return Item(url, self.called(name), "folder" if folder else "file", size=size, folder=folder, job=job)
 
-    def place(self, name: str) -> Location:
+    def location(self, name: str) -> Location:
         """See :meth:`Tree.place`."""
         return Location(f"{self.url}/{name}", self.called(name))
 
@@ -208,15 +210,15 @@ class MemberTree(Tree):
         """
         index = members.index_of(packed, limits)
         refused = tuple(
-            Refused(f"{packed.name}/{one.name}" if one.name else packed.name, one.code, one.why)
-            for one in index.refused
+            Refused(f"{packed.name}/{refusal.name}" if refusal.name else packed.name, refusal.code, refusal.why)
+            for refusal in index.refused
         )
         sizes = {name: entry.size for name, entry in index.entries.items()}
         return cls(packed, limits, index, packed.name, "", sizes, refused)
 
-    def heads(self, wanted: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
+    def heads(self, lengths: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
         """See :meth:`Tree.heads`."""
-        left = iter(wanted)
+        left = iter(lengths)
         first = next(left, None)
         if first is None:  # nothing is opened, or fetched, for nothing
             return

@@ -17,8 +17,8 @@ _NOBODY = frozenset({"", "root", "shared", "public", "Shared", "Public"})
 
 def users_of(item: Item) -> frozenset[str]:
     """Users whose names may be in the paths of an item: of whom the home folders in it are, and to whom it belongs."""
-    found = {user for path in (item.url, item.name, item.member, item.job) for user in _HOME.findall(path)}
-    return frozenset(found | _owner(item.url)) - _NOBODY
+    named = {user for path in (item.url, item.name, item.member, item.job) for user in _HOME.findall(path)}
+    return frozenset(named | _owner(item.url)) - _NOBODY
 
 
 def below_users(path: str, users: Collection[str]) -> str:
@@ -27,7 +27,7 @@ def below_users(path: str, users: Collection[str]) -> str:
     ``jobs/a`` of ``home/ada/jobs/a``: which job it is can be told without whose it is.
     """
     *folders, last = path.split("/")
-    owned = [place for place, folder in enumerate(folders) if folder in users]
+    owned = [position for position, folder in enumerate(folders) if folder in users]
     return "/".join([*folders[owned[-1] + 1 if owned else 0 :], without_user(last, users)]).strip("/")
 
 

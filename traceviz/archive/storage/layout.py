@@ -42,11 +42,11 @@ def create(store: Store) -> None:
         UsageError: something else is there, or a newer traceviz made it.
         OutputError: the place cannot be written.
     """
-    if not check_place(store):
+    if not check_location(store):
         store.write(json.dumps({"kind": KIND, "version": VERSION}).encode() + b"\n", MARKER)
 
 
-def check_place(store: Store) -> bool:
+def check_location(store: Store) -> bool:
     """Whether there is an archive; nothing at all is there where there is none.
 
     Raises:
@@ -75,15 +75,15 @@ def check(store: Store) -> None:
     """
     _check_folder(store)
     try:
-        found = json.loads(store.read(MARKER))
+        marker = json.loads(store.read(MARKER))
     except (FileNotFoundError, ValueError):
-        found = None
-    if not isinstance(found, dict) or found.get("kind") != KIND:
-        place = store.called()
+        marker = None
+    if not isinstance(marker, dict) or marker.get("kind") != KIND:
+        location = store.called()
         if store.names():
-            raise UsageError(f"{place} is no archive: it holds other things.", fix="Name the folder of one.")
-        raise UsageError(f"{place} is no archive.", fix=f"Make one: traceviz archive add {place} TRACE...")
-    version = found.get("version")
+            raise UsageError(f"{location} is no archive: it holds other things.", fix="Name the folder of one.")
+        raise UsageError(f"{location} is no archive.", fix=f"Make one: traceviz archive add {location} TRACE...")
+    version = marker.get("version")
     if not isinstance(version, int) or not 1 <= version <= VERSION:
         raise UsageError(
             f"{store.called()} is an archive of version {version}; this traceviz reads 1 to {VERSION}.",
@@ -118,18 +118,18 @@ def traces_in(store: Store) -> Iterator[tuple[str, str]]:
 def manifest_of(store: Store, format_name: str, trace_id: str) -> dict[str, object] | None:
     """The manifest of a trace; ``None`` where there is none that can be read: then there is no such trace."""
     try:
-        found = json.loads(store.read(*trace_parts(format_name, trace_id), LAST))
+        manifest = json.loads(store.read(*trace_parts(format_name, trace_id), LAST))
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return manifest if isinstance(manifest, dict) else None
 
 
 def files_of(manifest: dict[str, object] | None) -> dict[str, dict[str, object]] | None:
     """Bytes and SHA-256 of every file of a trace, by name; ``None`` where the manifest does not tell."""
-    found = (manifest or {}).get("files")
-    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
+    files = (manifest or {}).get("files")
+    if not isinstance(files, dict) or not all(isinstance(facts, dict) for facts in files.values()):
         return None
-    return found
+    return files
 
 
 def leftovers(store: Store, seconds: float, now: float) -> list[str]:
@@ -152,7 +152,7 @@ def table_parts(format_name: str, trace_id: str, table: str) -> tuple[str, str, 
     return *trace_parts(format_name, trace_id), f"{table}.parquet"
 
 
-def table_places(store: Store, rows: pl.DataFrame, table: str) -> list[tuple[str, str]]:
+def traces_with_table(store: Store, rows: pl.DataFrame, table: str) -> list[tuple[str, str]]:
     """Format and id of all traces that can be asked and have a table, in order.
 
     Args:
@@ -162,5 +162,5 @@ def table_places(store: Store, rows: pl.DataFrame, table: str) -> list[tuple[str
     """
     ready = rows.filter(pl.col("state") == "ready").select("format", "trace_id").unique().sort("format", "trace_id")
     there = store.sizes(TRACES)
-    places = ((str(format_name), str(trace_id)) for format_name, trace_id in ready.iter_rows())
-    return [place for place in places if "/".join(table_parts(*place, table)[1:]) in there]
+    traces = ((str(format_name), str(trace_id)) for format_name, trace_id in ready.iter_rows())
+    return [trace for trace in traces if "/".join(table_parts(*trace, table)[1:]) in there]

@@ -59,16 +59,16 @@ class Store:
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def at(cls, place: str | Path, options: Mapping[str, Any] | None = None) -> Store:
+    def at(cls, location: str | Path, options: Mapping[str, Any] | None = None) -> Store:
         """The store at a path or URL.
 
         Raises:
             UsageError: no file system of this kind is installed.
         """
-        text = str(place)
-        protocol, found, rest = text.partition("://")
-        if not found or protocol in {"file", "local"}:
-            return cls(str(Path(rest if found else text).expanduser().absolute()), dict(options or {}))
+        text = str(location)
+        protocol, separator, rest = text.partition("://")
+        if not separator or protocol in {"file", "local"}:
+            return cls(str(Path(rest if separator else text).expanduser().absolute()), dict(options or {}))
         try:
             fsspec.get_filesystem_class(protocol)
         except ValueError:
@@ -119,10 +119,10 @@ class Store:
             filesystem, path = self.filesystem(), self._path(parts)
             filesystem.invalidate_cache(path)
             try:
-                found = filesystem.ls(path, detail=False)
+                listed = filesystem.ls(path, detail=False)
             except (FileNotFoundError, NotADirectoryError):
                 return []
-        inside = (name.rstrip("/") for name in found)
+        inside = (name.rstrip("/") for name in listed)
         return sorted({PurePosixPath(name).name for name in inside if name != path.rstrip("/")} - {""})
 
     def read(self, *parts: str) -> bytes:
@@ -225,8 +225,8 @@ class Store:
         """Bytes of every file below a folder, by its path from there."""
         with self._explained():
             path = self._path(parts)
-            found = self.filesystem().find(path, detail=True)
-        return {name[len(path) :].lstrip("/"): int(info["size"]) for name, info in found.items()}
+            listed = self.filesystem().find(path, detail=True)
+        return {name[len(path) :].lstrip("/"): int(info["size"]) for name, info in listed.items()}
 
     def _publish(self, folder: Path, parts: tuple[str, ...]) -> None:
         if self.is_local:
@@ -269,8 +269,8 @@ class Store:
         try:
             if self.read(*parts, LAST) != files[LAST].read_bytes():
                 return True
-            found = self.filesystem().find(path, detail=True)
-            there = {name[len(path) :].lstrip("/"): info for name, info in found.items()}
+            listed = self.filesystem().find(path, detail=True)
+            there = {name[len(path) :].lstrip("/"): info for name, info in listed.items()}
             return there.keys() == files.keys() and all(
                 self._is_same(file, there[name], (*parts, name)) for name, file in files.items()
             )
@@ -354,9 +354,9 @@ class Store:
                 raise
             if isinstance(error, OSError) and error.errno == errno.EROFS:
                 raise OutputError(f"The archive {self.called()} is read-only.", fix="Nothing was written.") from error
-            said = error.strerror if isinstance(error, OSError) and error.errno else None  # without the path in it
+            reason = error.strerror if isinstance(error, OSError) and error.errno else None  # without the path in it
             raise OutputError(
-                f"The archive {self.called()} cannot be used.", f"{said}." if said else public(str(error))
+                f"The archive {self.called()} cannot be used.", f"{reason}." if reason else public(str(error))
             ) from error
 
 
@@ -413,13 +413,13 @@ def _files_in(folder: Path) -> dict[str, Path]:
 
 def _time_of(info: Mapping[str, Any]) -> float | None:
     """When a file was written, as file systems say it: each under a name of its own, in seconds or as a time."""
-    found = next((info[key] for key in _TIMES if info.get(key)), None)
-    if isinstance(found, str):
+    stated = next((info[key] for key in _TIMES if info.get(key)), None)
+    if isinstance(stated, str):
         with suppress(ValueError):
-            found = datetime.fromisoformat(found)
-    if isinstance(found, datetime):
-        return found.timestamp()
-    return float(found) if isinstance(found, int | float) else None
+            stated = datetime.fromisoformat(stated)
+    if isinstance(stated, datetime):
+        return stated.timestamp()
+    return float(stated) if isinstance(stated, int | float) else None
 
 
 def _renamed(folder: Path, target: Path) -> bool:

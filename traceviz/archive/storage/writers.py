@@ -27,11 +27,11 @@ def new_name() -> str:
 
 def is_of_dead(name: str) -> bool:
     """Whether it is of a process that would be seen here, and is not there any more."""
-    found = _NAME.fullmatch(name)
-    if found is None or found[1] != _here():
+    match = _NAME.fullmatch(name)
+    if match is None or match[1] != _here():
         return False
     try:
-        os.kill(int(found[2]), 0)
+        os.kill(int(match[2]), 0)
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):  # it is there, and somebody else's; or there are no such numbers
@@ -43,9 +43,9 @@ def is_of_dead(name: str) -> bool:
 def _here() -> str:
     """What processes that see each other have in common, and no others: the boot of a machine, and the namespace."""
     parts = [socket.gethostname()]
-    for read in (_boot, _processes):
+    for identify in (_boot, _processes):
         try:
-            parts.append(read())
+            parts.append(identify())
         except (OSError, ValueError):
             parts.append(uuid.uuid4().hex)  # nobody but this process is known to see it
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]

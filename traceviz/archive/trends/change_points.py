@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
-Places = npt.NDArray[np.intp]
+Positions = npt.NDArray[np.intp]
 
 _CELLS = 4_000_000
 """Numbers held at once while permuting."""
@@ -97,32 +97,32 @@ def change_points(
     if values.size < how.fewest:
         return ()
     parts = [_part(values, free, 0, values.size, how)]
-    found: list[ChangePoint] = []
+    points: list[ChangePoint] = []
     while True:
         best = max(parts, key=lambda part: part.score)
         p_value = _p_value(best.score, parts)
         if best.score == -math.inf or p_value > how.level:
-            ordered = tuple(sorted(found, key=lambda change: change.start))
+            ordered = tuple(sorted(points, key=lambda change: change.start))
             for _ in range(_PASSES):
                 ordered = _refined(values, free, ordered, how)
             return ordered
-        found.append(ChangePoint(best.place, p_value))
+        points.append(ChangePoint(best.position, p_value))
         parts.remove(best)
-        halves = ((best.start, best.place), (best.place, best.end))
+        halves = ((best.start, best.position), (best.position, best.end))
         parts += [_part(values, free, start, end, how) for start, end in halves]
 
 
 def _refined(
-    values: Numbers, allowed: npt.NDArray[np.bool_], found: tuple[ChangePoint, ...], how: Search
+    values: Numbers, allowed: npt.NDArray[np.bool_], points: tuple[ChangePoint, ...], how: Search
 ) -> tuple[ChangePoint, ...]:
     """The same changes, each at the best place between its neighbours: the stretch that told it may hold others."""
-    for place, change in enumerate(found):
-        start = found[place - 1].start if place else 0
-        end = found[place + 1].start if place + 1 < len(found) else values.size
+    for index, change in enumerate(points):
+        start = points[index - 1].start if index else 0
+        end = points[index + 1].start if index + 1 < len(points) else values.size
         cuts = _cuts(allowed[start:end], [(0, end - start)], how.least)
         best = int(_scores(_ranks(values[start:end])[None, :], cuts)[0].argmax())
-        found = (*found[:place], replace(change, start=start + int(cuts.at[best])), *found[place + 1 :])
-    return found
+        points = (*points[:index], replace(change, start=start + int(cuts.at[best])), *points[index + 1 :])
+    return points
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +131,7 @@ class _Part:
 
     start: int
     end: int
-    place: int
+    position: int
     score: float
     by_chance: Numbers = field(repr=False)
 
@@ -152,33 +152,33 @@ def _part(values: Numbers, allowed: npt.NDArray[np.bool_], start: int, end: int,
 class _Cuts:
     """Ways to cut a stretch ``start`` to ``end`` at ``at``, one after the other."""
 
-    start: Places
-    at: Places
-    end: Places
+    start: Positions
+    at: Positions
+    end: Positions
 
 
 def _cuts(allowed: npt.NDArray[np.bool_], stretches: Sequence[tuple[int, int]], least: int) -> _Cuts:
     """Every allowed place of every stretch that leaves ``least`` values on each side."""
-    columns: list[Places] = []
+    columns: list[Positions] = []
     for start, end in stretches:
-        places = np.arange(start + least, end - least + 1)
-        places = places[allowed[places]]
-        columns.append(np.stack([np.full_like(places, start), places, np.full_like(places, end)]))
+        positions = np.arange(start + least, end - least + 1)
+        positions = positions[allowed[positions]]
+        columns.append(np.stack([np.full_like(positions, start), positions, np.full_like(positions, end)]))
     return _Cuts(*np.concatenate([np.empty((3, 0), np.intp), *columns], axis=1))
 
 
 def _stretches(count: int, shortest: int) -> list[tuple[int, int]]:
     """Seeded intervals of ``count`` values: all of them, then shorter and shorter ones that overlap by half or more."""
-    found: dict[tuple[int, int], None] = {}
+    stretches: dict[tuple[int, int], None] = {}
     length, number = float(count), 1
     while math.ceil(length) >= shortest:
         shift = (count - length) / (number - 1) if number > 1 else 0.0
-        for place in range(number):
-            start = math.floor(place * shift)
-            found[start, min(math.ceil(place * shift + length), count)] = None
+        for index in range(number):
+            start = math.floor(index * shift)
+            stretches[start, min(math.ceil(index * shift + length), count)] = None
         length *= _SHRINK
         number = 2 * math.ceil(count / length) - 1
-    return list(found)
+    return list(stretches)
 
 
 def _p_value(score: float, parts: list[_Part]) -> float:

@@ -31,65 +31,65 @@ _FAR = 10.0
 """Changes by more times the level before than this are told as factors."""
 
 
-def document(found: Trend) -> Report:
+def document(trend: Trend) -> Report:
     """Sections ``trend`` (plots and changes) and, where groups are told apart, ``groups``."""
-    sections = [Section("groups", f"By {found.per}", (_groups(found),))] if found.per else []
-    sections.append(Section("trend", _title(found), tuple(_blocks(found))))
-    return Report(_about(found), _verdict(found), tuple(sections), schema=TREND)
+    sections = [Section("groups", f"By {trend.per}", (_groups(trend),))] if trend.per else []
+    sections.append(Section("trend", _title(trend), tuple(_blocks(trend))))
+    return Report(_about(trend), _verdict(trend), tuple(sections), schema=TREND)
 
 
-def gate(found: Trend, limit: float) -> tuple[GateResult, ...]:
-    """What becomes of ``--fail-on-regression``: one result for every group, failed ones first.
+def gate(trend: Trend, limit: float) -> tuple[GateResult, ...]:
+    """The results of ``--fail-on-regression``: one for every group, failed ones first.
 
     Args:
-        found: The trend.
+        trend: The trend.
         limit: A last level that is worse than the best before it by this much or more fails, as :attr:`Shift.change`
             counts.
     """
-    if not found.groups:
+    if not trend.groups:
         unknown = GateResult(
-            "regression", "regression", _limit(found, limit), "not measured", Outcome.UNKNOWN, _nothing(found)
+            "regression", "regression", _limit(trend, limit), "not measured", Outcome.UNKNOWN, _why_empty(trend)
         )
         return (unknown,)
-    results = [_gate(found, one, limit) for one in found.groups]
+    results = [_gate(trend, trajectory, limit) for trajectory in trend.groups]
     return tuple(sorted(results, key=lambda result: list(Outcome).index(result.outcome)))
 
 
-def _gate(found: Trend, one: Trajectory, limit: float) -> GateResult:
-    unknown = one.direction is Direction.UNKNOWN
-    outcome = Outcome.UNKNOWN if unknown else Outcome.FAILED if one.is_worse_by(limit) else Outcome.PASSED
-    missed = one.detectable if outcome is Outcome.PASSED and not one.last else None
-    mixture = f"the runs are of {_kinds(found)}" if found.mixed and outcome is Outcome.FAILED else ""
-    hidden = f"a lasting change {_reach(found, missed, 'of less than about')} may be missed" if missed else ""
+def _gate(trend: Trend, trajectory: Trajectory, limit: float) -> GateResult:
+    unknown = trajectory.direction is Direction.UNKNOWN
+    outcome = Outcome.UNKNOWN if unknown else Outcome.FAILED if trajectory.is_worse_by(limit) else Outcome.PASSED
+    missed = trajectory.detectable if outcome is Outcome.PASSED and not trajectory.last else None
+    mixture = f"the runs are of {_kinds(trend)}" if trend.mixed and outcome is Outcome.FAILED else ""
+    hidden = f"a lasting change {_reach(trend, missed, 'of less than about')} may be missed" if missed else ""
     return GateResult(
         gate="regression",
         kind="regression",
-        limit=_limit(found, limit),
-        measured="not measured" if unknown else _in_short(found, one),
+        limit=_limit(trend, limit),
+        measured="not measured" if unknown else _in_short(trend, trajectory),
         outcome=outcome,
-        why=one.why or mixture or (hidden if missed and missed > limit else ""),
-        side=one.group,
+        why=trajectory.why or mixture or (hidden if missed and missed > limit else ""),
+        side=trajectory.group,
         relation="<",
         limit_value=limit,
-        value=one.shift.change if one.shift else None,
+        value=trajectory.shift.change if trajectory.shift else None,
         unit="ratio",
     )
 
 
-def _limit(found: Trend, limit: float) -> str:
-    return f"< {_share(found, limit)} worse"
+def _limit(trend: Trend, limit: float) -> str:
+    return f"< {_share(trend, limit)} worse"
 
 
-def _share(found: Trend, value: float) -> str:
+def _share(trend: Trend, value: float) -> str:
     """``5.0 %``; of shares ``5.0 points``."""
     text = format_ratio(value)
-    return f"{text.removesuffix(' %')} points" if _points(found) else text
+    return f"{text.removesuffix(' %')} points" if _points(trend) else text
 
 
-def _reach(found: Trend, value: float, of: str = "of") -> str:
+def _reach(trend: Trend, value: float, of: str = "of") -> str:
     """``of 14.5 %``; of what would have to double or more, ``to 60 times the level``."""
-    if _points(found) or value < 1:
-        return f"{of} {_share(found, value)}"
+    if _points(trend) or value < 1:
+        return f"{of} {_share(trend, value)}"
     return f"to {_times(1 + value)} times the level"
 
 
@@ -97,48 +97,48 @@ def _times(factor: float) -> str:
     return f"{factor:,.0f}" if factor >= 100 else f"{factor:.3g}"
 
 
-def _in_short(found: Trend, one: Trajectory) -> str:
-    if one.shift is None:
-        return str(one.direction)
-    how = "" if one.direction is Direction.REGRESSION else f", {one.direction}"
-    return f"{_amount(found, one.shift)}{how}"
+def _in_short(trend: Trend, trajectory: Trajectory) -> str:
+    if trajectory.shift is None:
+        return str(trajectory.direction)
+    how = "" if trajectory.direction is Direction.REGRESSION else f", {trajectory.direction}"
+    return f"{_amount(trend, trajectory.shift)}{how}"
 
 
-def _about(found: Trend) -> tuple[Fact, ...]:
-    runs = sum(one.runs.height for one in found.groups)
+def _about(trend: Trend) -> tuple[Fact, ...]:
+    runs = sum(trajectory.runs.height for trajectory in trend.groups)
     return (
-        Fact("source", "trend", f"{found.figure.name} by {found.by}{f' per {found.per}' * bool(found.per)}"),
-        Fact("metric", "metric", found.figure.name),
-        Fact("unit", "unit", found.figure.unit),
-        Fact("better", "better", found.better or None),
-        Fact("by", "by", found.by),
-        Fact("per", "per", found.per or None),
+        Fact("source", "trend", f"{trend.figure.name} by {trend.by}{f' per {trend.per}' * bool(trend.per)}"),
+        Fact("metric", "metric", trend.figure.name),
+        Fact("unit", "unit", trend.figure.unit),
+        Fact("better", "better", trend.better or None),
+        Fact("by", "by", trend.by),
+        Fact("per", "per", trend.per or None),
         Fact("runs", "runs", runs, "count"),
-        Fact("left_out", "rows without a value or a place", found.left_out, "count"),
+        Fact("left_out", "rows without a value or a place", trend.left_out, "count"),
     )
 
 
-def _title(found: Trend) -> str:
-    meaning = found.figure.meaning
-    return f"{meaning[:1].upper()}{meaning[1:]} ({found.figure.name})"
+def _title(trend: Trend) -> str:
+    meaning = trend.figure.meaning
+    return f"{meaning[:1].upper()}{meaning[1:]} ({trend.figure.name})"
 
 
-def _verdict(found: Trend) -> Verdict:
+def _verdict(trend: Trend) -> Verdict:
     """The sentence on the worst group, and how many others there are."""
-    if not found.groups:
-        return Verdict("cannot-judge", f"Cannot judge: {_nothing(found)}.")
-    worst = found.groups[0]
-    head = f"{worst.group}: " if found.per else ""
-    of = f" The runs are of {_kinds(found)}." if found.mixed else ""
-    return Verdict(worst.direction.value.replace(" ", "-"), f"{head}{_sentence(found, worst)}{_tally(found)}{of}")
+    if not trend.groups:
+        return Verdict("cannot-judge", f"Cannot judge: {_why_empty(trend)}.")
+    worst = trend.groups[0]
+    head = f"{worst.group}: " if trend.per else ""
+    of = f" The runs are of {_kinds(trend)}." if trend.mixed else ""
+    return Verdict(worst.direction.value.replace(" ", "-"), f"{head}{_sentence(trend, worst)}{_tally(trend)}{of}")
 
 
-def _kinds(found: Trend) -> str:
+def _kinds(trend: Trend) -> str:
     """``3 frameworks, 2 jobs``."""
-    return ", ".join(f"{count:,} {_PLURALS[name]}" for name, count in found.mixed)
+    return ", ".join(f"{count:,} {_PLURALS[name]}" for name, count in trend.mixed)
 
 
-_SO = {
+_TALLY_WORDS = {
     Direction.REGRESSION: "worse",
     Direction.CHANGE: "changed",
     Direction.UNKNOWN: "not to be judged",
@@ -147,100 +147,112 @@ _SO = {
 }
 
 
-def _tally(found: Trend) -> str:
+def _tally(trend: Trend) -> str:
     """How many groups went which way: ``4 groups: 1 worse, 3 as before.``, after a space."""
-    if not found.per:
+    if not trend.per:
         return ""
-    counts = ((sum(one.direction is what for one in found.groups), words) for what, words in _SO.items())
-    told = ", ".join(f"{count:,} {words}" for count, words in counts if count)
-    return f" {counted(len(found.groups), 'group')}: {told}."
+    counts = (
+        (sum(trajectory.direction is direction for trajectory in trend.groups), words)
+        for direction, words in _TALLY_WORDS.items()
+    )
+    counts_in_words = ", ".join(f"{count:,} {words}" for count, words in counts if count)
+    return f" {counted(len(trend.groups), 'group')}: {counts_in_words}."
 
 
-def _nothing(found: Trend) -> str:
-    if found.figure.unknown:
-        return f"no report tells {found.figure.name}: {found.figure.unknown}"
-    where = "date" if found.by == "date" else f"value of {found.by}"
-    return f"no trace has both {found.figure.name} and a {where}"
+def _why_empty(trend: Trend) -> str:
+    if trend.figure.unknown:
+        return f"no report tells {trend.figure.name}: {trend.figure.unknown}"
+    where = "date" if trend.by == "date" else f"value of {trend.by}"
+    return f"no trace has both {trend.figure.name} and a {where}"
 
 
-def _sentence(found: Trend, one: Trajectory) -> str:
-    name, last = found.figure.name, one.last
-    if one.direction is Direction.UNKNOWN:
-        return f"Cannot judge {name}: {one.why}."
+def _sentence(trend: Trend, trajectory: Trajectory) -> str:
+    name, last = trend.figure.name, trajectory.last
+    if trajectory.direction is Direction.UNKNOWN:
+        return f"Cannot judge {name}: {trajectory.why}."
     if last is None:
-        reach = f"; a lasting one {_reach(found, one.detectable)} would likely be seen" if one.detectable else ""
-        return f"No change of {name} in {counted(one.runs.height, 'run')}{reach}."
-    head = f"{str(one.direction).capitalize()}: {name}"
-    if one.loss is not None and one.best is not None and one.best < len(one.levels) - 2:
-        until = one.runs["key"][one.levels[one.best + 1][0] - 1]
-        what = f"was {format_value(one.loss.before, found.figure.unit)} until {until}, and is"
-        now = f"{format_value(one.loss.after, found.figure.unit)} from {one.runs['key'][last.start]} on"
-        return f"{head} {what} {now} ({_how_much(found, one.loss)}). {counted(len(one.changes), 'change')} in all."
+        reach = (
+            f"; a lasting one {_reach(trend, trajectory.detectable)} would likely be seen"
+            if trajectory.detectable
+            else ""
+        )
+        return f"No change of {name} in {counted(trajectory.runs.height, 'run')}{reach}."
+    head = f"{str(trajectory.direction).capitalize()}: {name}"
+    if trajectory.loss is not None and trajectory.best is not None and trajectory.best < len(trajectory.levels) - 2:
+        until = trajectory.runs["key"][trajectory.levels[trajectory.best + 1][0] - 1]
+        was = f"was {format_value(trajectory.loss.before, trend.figure.unit)} until {until}, and is"
+        now = f"{format_value(trajectory.loss.after, trend.figure.unit)} from {trajectory.runs['key'][last.start]} on"
+        changes = counted(len(trajectory.changes), "change")
+        return f"{head} {was} {now} ({_how_much(trend, trajectory.loss)}). {changes} in all."
     went = "rose" if last.shift.after > last.shift.before else "fell"
     levels = (
-        f"{format_value(last.shift.before, found.figure.unit)} → {format_value(last.shift.after, found.figure.unit)}"
+        f"{format_value(last.shift.before, trend.figure.unit)} → {format_value(last.shift.after, trend.figure.unit)}"
     )
-    before = f" {counted(len(one.changes) - 1, 'change')} before it." if len(one.changes) > 1 else ""
-    since = one.runs["key"][last.start]
-    return f"{head} {went} from {since} on, {levels} ({_how_much(found, last.shift)}).{before}"
+    before = f" {counted(len(trajectory.changes) - 1, 'change')} before it." if len(trajectory.changes) > 1 else ""
+    since = trajectory.runs["key"][last.start]
+    return f"{head} {went} from {since} on, {levels} ({_how_much(trend, last.shift)}).{before}"
 
 
-def _how_much(found: Trend, one: Shift) -> str:
-    sure = f", 95 % interval {_interval(found, one)}" if one.low is not None else ""
-    return f"{_amount(found, one)}{sure}"
+def _how_much(trend: Trend, shift: Shift) -> str:
+    sure = f", 95 % interval {_interval(trend, shift)}" if shift.low is not None else ""
+    return f"{_amount(trend, shift)}{sure}"
 
 
-def _points(found: Trend) -> bool:
-    return found.figure.unit == "ratio"
+def _points(trend: Trend) -> bool:
+    return trend.figure.unit == "ratio"
 
 
-def _amount(found: Trend, one: Shift) -> str:
+def _amount(trend: Trend, shift: Shift) -> str:
     """``+12.1 %``, ``+4.0 points``, ``34 times``, or the difference where the level before is zero."""
-    if one.change is None:
-        return format_change(one.after - one.before, found.figure.unit)
-    if one.change > _FAR and not _points(found):
-        return f"{_times(1 + one.change)} times"
-    text = format_change(one.change, "ratio")
-    return f"{text.removesuffix(' %')} points" if _points(found) else text
+    if shift.change is None:
+        return format_change(shift.after - shift.before, trend.figure.unit)
+    if shift.change > _FAR and not _points(trend):
+        return f"{_times(1 + shift.change)} times"
+    text = format_change(shift.change, "ratio")
+    return f"{text.removesuffix(' %')} points" if _points(trend) else text
 
 
-def _interval(found: Trend, one: Shift) -> str:
+def _interval(trend: Trend, shift: Shift) -> str:
     """``+9.8 to +14.5 %``; ``1.7 to 20 times`` where it is tenfold."""
-    if one.low is None or one.high is None:
+    if shift.low is None or shift.high is None:
         return ""
-    if one.high > _FAR and one.low > -1 and not _points(found):
-        return f"{_times(1 + one.low)} to {_times(1 + one.high)} times"
-    ends = [format_change(end, "ratio") for end in (one.low, one.high)]
+    if shift.high > _FAR and shift.low > -1 and not _points(trend):
+        return f"{_times(1 + shift.low)} to {_times(1 + shift.high)} times"
+    ends = [format_change(end, "ratio") for end in (shift.low, shift.high)]
     text = f"{ends[0].removesuffix(' %')} to {ends[1]}"
-    return f"{text.removesuffix(' %')} points" if _points(found) else text
+    return f"{text.removesuffix(' %')} points" if _points(trend) else text
 
 
-def _blocks(found: Trend) -> Iterator[Block]:
-    for number, one in enumerate(found.groups):
-        yield _plot(found, one, "all" if number < _PLOTS else "machine")
-    yield _changes(found)
-    yield _runs(found)
-    yield from (Prose(text) for text in _remarks(found))
+def _blocks(trend: Trend) -> Iterator[Block]:
+    for number, trajectory in enumerate(trend.groups):
+        yield _plot(trend, trajectory, "all" if number < _PLOTS else "machine")
+    yield _changes(trend)
+    yield _runs(trend)
+    yield from (Prose(text) for text in _remarks(trend))
 
 
-def _plot(found: Trend, one: Trajectory, audience: Audience) -> Series:
-    points = tuple(Point(*row) for row in one.runs.select("key", "value").iter_rows())
-    levels = tuple(Level(start, value) for start, value in one.levels)
-    what = f"{one.group}: {found.figure.name}" if found.per else found.figure.name
-    marks = "; ▲ a change begins, ─ levels" if one.changes else ""
+def _plot(trend: Trend, trajectory: Trajectory, audience: Audience) -> Series:
+    points = tuple(Point(*row) for row in trajectory.runs.select("key", "value").iter_rows())
+    levels = tuple(Level(start, value) for start, value in trajectory.levels)
+    name = f"{trajectory.group}: {trend.figure.name}" if trend.per else trend.figure.name
+    marks = "; ▲ a change begins, ─ levels" if trajectory.changes else ""
     return Series(
-        f"{what}, {counted(one.runs.height, 'run')} by {found.by}{marks}", found.figure.unit, points, levels, audience
+        f"{name}, {counted(trajectory.runs.height, 'run')} by {trend.by}{marks}",
+        trend.figure.unit,
+        points,
+        levels,
+        audience,
     )
 
 
-def _change_columns(found: Trend) -> tuple[Column, ...]:
-    unit, better = found.figure.unit, found.better
+def _change_columns(trend: Trend) -> tuple[Column, ...]:
+    unit, better = trend.figure.unit, trend.better
     return (
-        Column("group", found.per or "Group", "text", 0 if found.per else 9),
-        Column("at", f"From {found.by} on" if found.by != "date" else "From", "text", 0),
+        Column("group", trend.per or "Group", "text", 0 if trend.per else 9),
+        Column("at", f"From {trend.by} on" if trend.by != "date" else "From", "text", 0),
         Column("before", "Before", unit, 0),
         Column("after", "After", unit, 0),
-        Column("change", "Change, points" if _points(found) else "Change", "ratio", 0, signed=True, better=better),
+        Column("change", "Change, points" if _points(trend) else "Change", "ratio", 0, signed=True, better=better),
         Column("interval", "95 % interval", "text", 1),
         Column("low", "95 % from", "ratio", 9, signed=True, better=better),
         Column("high", "95 % to", "ratio", 9, signed=True, better=better),
@@ -252,99 +264,99 @@ def _change_columns(found: Trend) -> tuple[Column, ...]:
     )
 
 
-def _changes(found: Trend) -> Grid:
-    rows = tuple(_change(found, one, change) for one in found.groups for change in one.changes)
-    return Grid(_change_columns(found), rows, "Changes", complete=True)
+def _changes(trend: Trend) -> Grid:
+    rows = tuple(_change(trend, trajectory, change) for trajectory in trend.groups for change in trajectory.changes)
+    return Grid(_change_columns(trend), rows, "Changes", complete=True)
 
 
-def _change(found: Trend, one: Trajectory, change: Change) -> Row:
+def _change(trend: Trend, trajectory: Trajectory, change: Change) -> Row:
     shift = change.shift
     return (
-        one.group or None,
-        one.runs["key"][change.start],
+        trajectory.group or None,
+        trajectory.runs["key"][change.start],
         *(shift.before, shift.after, shift.change),
-        _interval(found, shift) or None,
+        _interval(trend, shift) or None,
         *(shift.low, shift.high),
         *(change.count_before, change.count_after, change.p_value),
         change.direction.value,
-        one.runs["trace_id"][change.start],
+        trajectory.runs["trace_id"][change.start],
     )
 
 
-def _groups(found: Trend) -> Grid:
+def _groups(trend: Trend) -> Grid:
     columns = (
-        Column("group", found.per, "text", 0),
+        Column("group", trend.per, "text", 0),
         Column("runs", "Runs", "count", 0),
-        Column("level", "Last level", found.figure.unit, 0),
+        Column("level", "Last level", trend.figure.unit, 0),
         Column("at", "Last change", "text", 1),
-        Column("change", "Change", "ratio", 0, signed=True, better=found.better),
+        Column("change", "Change", "ratio", 0, signed=True, better=trend.better),
         Column("interval", "95 % interval", "text", 2),
-        Column("low", "95 % from", "ratio", 9, signed=True, better=found.better),
-        Column("high", "95 % to", "ratio", 9, signed=True, better=found.better),
+        Column("low", "95 % from", "ratio", 9, signed=True, better=trend.better),
+        Column("high", "95 % to", "ratio", 9, signed=True, better=trend.better),
         Column("detectable", "Would be seen", "ratio", 3),
         Column("verdict", "Verdict", "text", 0),
         Column("why", "Why", "text", 9),
     )
-    return Grid(columns, tuple(_group(found, one) for one in found.groups), complete=True)
+    return Grid(columns, tuple(_group(trend, trajectory) for trajectory in trend.groups), complete=True)
 
 
-def _group(found: Trend, one: Trajectory) -> Row:
-    last, told = one.last, one.shift
+def _group(trend: Trend, trajectory: Trajectory) -> Row:
+    last, shift = trajectory.last, trajectory.shift
     return (
-        one.group,
-        one.runs.height,
-        one.levels[-1][1],
-        one.runs["key"][last.start] if last else None,
-        *((told.change, _interval(found, told) or None, told.low, told.high) if told else (None,) * 4),
-        one.detectable,
-        one.direction.value,
-        one.why or None,
+        trajectory.group,
+        trajectory.runs.height,
+        trajectory.levels[-1][1],
+        trajectory.runs["key"][last.start] if last else None,
+        *((shift.change, _interval(trend, shift) or None, shift.low, shift.high) if shift else (None,) * 4),
+        trajectory.detectable,
+        trajectory.direction.value,
+        trajectory.why or None,
     )
 
 
-def _runs(found: Trend) -> Grid:
+def _runs(trend: Trend) -> Grid:
     """Every run with the level that it is part of: for programs, since people see the plot."""
     columns = (
-        Column("group", found.per or "Group", "text", 9),
-        Column("key", found.by, "text", 9),
-        Column("value", found.figure.name, found.figure.unit, 9),
-        Column("level", "Level", found.figure.unit, 9),
+        Column("group", trend.per or "Group", "text", 9),
+        Column("key", trend.by, "text", 9),
+        Column("value", trend.figure.name, trend.figure.unit, 9),
+        Column("level", "Level", trend.figure.unit, 9),
         Column("recorded_ns", "Recorded", "ns", 9),
         Column("trace_id", "Trace", "text", 9),
         Column("traces", "Traces", "count", 9),
     )
-    rows = tuple(row for one in found.groups for row in _with_levels(one))
+    rows = tuple(row for trajectory in trend.groups for row in _with_levels(trajectory))
     return Grid(columns, rows, "Runs", complete=True)
 
 
-def _with_levels(one: Trajectory) -> Iterator[Row]:
-    starts = dict(one.levels)
-    level = one.levels[0][1]
+def _with_levels(trajectory: Trajectory) -> Iterator[Row]:
+    starts = dict(trajectory.levels)
+    level = trajectory.levels[0][1]
     columns = ("key", "value", "recorded_ns", "trace_id", "traces")
-    for place, (key, value, *others) in enumerate(one.runs.select(columns).iter_rows()):
-        level = starts.get(place, level)
-        yield (one.group or None, key, value, level, *others)
+    for position, (key, value, *others) in enumerate(trajectory.runs.select(columns).iter_rows()):
+        level = starts.get(position, level)
+        yield (trajectory.group or None, key, value, level, *others)
 
 
-def _remarks(found: Trend) -> Iterator[str]:
+def _remarks(trend: Trend) -> Iterator[str]:
     """Why groups cannot be judged, what was left out, and what intervals do not hold."""
-    for one in found.groups:
-        if one.why:
-            yield f"Cannot judge {one.group or found.figure.name}: {one.why}."
-    hidden = len(found.groups) - _PLOTS
+    for trajectory in trend.groups:
+        if trajectory.why:
+            yield f"Cannot judge {trajectory.group or trend.figure.name}: {trajectory.why}."
+    hidden = len(trend.groups) - _PLOTS
     if hidden > 0:
         yield f"{counted(hidden, 'more group')} not drawn; JSON has all."
-    if found.mixed:
+    if trend.mixed:
         yield (
-            f"The runs{' of a group' * bool(found.per)} are of different programs or machines ({_kinds(found)}): "
+            f"The runs{' of a group' * bool(trend.per)} are of different programs or machines ({_kinds(trend)}): "
             "what looks like a change may be the next program. "
-            f"Judge them apart: --per {found.mixed[0][0]}; or some of them: --where."
+            f"Judge them apart: --per {trend.mixed[0][0]}; or some of them: --where."
         )
-    if any(one.changes for one in found.groups):
+    if any(trajectory.changes for trajectory in trend.groups):
         yield (
             "Intervals are of the levels as they are cut: that a change was looked for at every run is not in them. "
-            f"A change needs {found.options.search.least} runs on each side: one that is younger is not seen yet."
+            f"A change needs {trend.options.search.least} runs on each side: one that is younger is not seen yet."
         )
-    if found.left_out:
-        what = counted(found.left_out, "row")
-        yield f"{what} of the catalogue without {found.figure.name}, or without a {found.by}, left out."
+    if trend.left_out:
+        rows = counted(trend.left_out, "row")
+        yield f"{rows} of the catalogue without {trend.figure.name}, or without a {trend.by}, left out."

@@ -35,7 +35,7 @@ REPORTS_PER_PART = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FigureRequest:
     """A figure of some traces.
 
     Args:
@@ -51,7 +51,7 @@ class Wanted:
 
 def is_in_catalogue(name: str) -> bool:
     """Whether the catalogue holds a figure of this name: then no report is read."""
-    return any(one.name == name for one in FIGURES)
+    return any(figure.name == name for figure in FIGURES)
 
 
 def with_figure(
@@ -76,35 +76,35 @@ def with_figure(
         OutputError: the archive cannot be read.
         WorkerError: whoever read the reports died.
     """
-    known = next((one for one in FIGURES if one.name == name), None)
+    known = next((reading for reading in FIGURES if reading.name == name), None)
     if known is not None:
         return known, rows
-    wanted = _metric(name)
+    definition = _metric(name)
     usable = rows.filter(pl.col("state") == "ready")
     readings = _readings(store, name, usable.select("trace_id", "format").unique(maintain_order=True), progress, runner)
-    measured = [one for one in readings.values() if one.value is not None]
-    told = [one.unit for one in measured]
-    if name.startswith(_API) and measured and not any(one.value for one in measured):
+    measured = [reading for reading in readings.values() if reading.value is not None]
+    units = [reading.unit for reading in measured]
+    if name.startswith(_API) and measured and not any(reading.value for reading in measured):
         raise UsageError(
             f"{name.removeprefix(_API)} is not called in any of {counted(len(measured), 'trace')}.",
             "That it changed nothing says nothing.",
             'See which are called: traceviz archive query ARCHIVE "SELECT DISTINCT name FROM cuda_api ORDER BY name"',
         )
-    unit: Unit = wanted.unit or (told[-1] if told else "number")
+    unit: Unit = definition.unit or (units[-1] if units else "number")
     values = pl.Series([readings[trace_id].value for trace_id in usable["trace_id"]], dtype=pl.Float64)
-    better: Better = "" if wanted.unit is None or name in _NEUTRAL else "lower"
-    unknown = "" if measured else next((one.why for one in readings.values() if one.why), "")
-    return Figure(name, unit, wanted.meaning, better, unknown), usable.with_columns(values.alias(name))
+    better: Better = "" if definition.unit is None or name in _NEUTRAL else "lower"
+    unknown = "" if measured else next((reading.why for reading in readings.values() if reading.why), "")
+    return Figure(name, unit, definition.meaning, better, unknown), usable.with_columns(values.alias(name))
 
 
-def read_figures(wanted: Wanted) -> list[Reading]:
+def read_figures(request: FigureRequest) -> list[Reading]:
     """What the saved reports of these traces tell, in their order; runs where the runner chose.
 
     Raises:
         OutputError: the archive cannot be read.
     """
-    known = _metric(wanted.name)
-    return [_reading(wanted.store, format_name, trace_id, known) for trace_id, format_name in wanted.traces]
+    definition = _metric(request.name)
+    return [_reading(request.store, format_name, trace_id, definition) for trace_id, format_name in request.traces]
 
 
 def _readings(store: Store, name: str, traces: pl.DataFrame, progress: Progress, runner: Runner) -> dict[str, Reading]:
@@ -114,15 +114,15 @@ def _readings(store: Store, name: str, traces: pl.DataFrame, progress: Progress,
         OutputError: the archive cannot be read.
         WorkerError: whoever read the reports died.
     """
-    parts = [Wanted(store, name, tuple(part.iter_rows())) for part in traces.iter_slices(REPORTS_PER_PART)]
-    found: dict[str, Reading] = {}
+    parts = [FigureRequest(store, name, tuple(part.iter_rows())) for part in traces.iter_slices(REPORTS_PER_PART)]
+    readings_by_id: dict[str, Reading] = {}
     with closing(runner.map(read_figures, parts)) as results:
         for part, readings in results:
             if isinstance(readings, RunnerError):
                 raise readings.cause or WorkerError("Saved reports cannot be read.", readings.message)
-            found |= dict(zip((trace_id for trace_id, _ in part.traces), readings, strict=True))
-            progress("reports", len(found), traces.height)
-    return {trace_id: found[trace_id] for trace_id in traces["trace_id"]}
+            readings_by_id |= dict(zip((trace_id for trace_id, _ in part.traces), readings, strict=True))
+            progress("reports", len(readings_by_id), traces.height)
+    return {trace_id: readings_by_id[trace_id] for trace_id in traces["trace_id"]}
 
 
 def _metric(name: str) -> Metric:
@@ -132,14 +132,14 @@ def _metric(name: str) -> Metric:
         UsageError: there is none; the error names those that exist.
     """
     try:
-        found = metric(name)
+        definition = metric(name)
     except UsageError as error:
-        known = [one.name for one in FIGURES]
+        known = [figure.name for figure in FIGURES]
         fix = f"Known: {', '.join(known)}, class:NAME, api:FUNCTION, SECTION.FACT of the JSON report."
         raise UsageError(error.what, error.why if ":" in name else _meant(name, known), fix) from None
-    if found.comparing:
+    if definition.comparing:
         raise UsageError(f"{name} is of two sides, and a trace is one.", fix="Compare them: traceviz compare.")
-    return found
+    return definition
 
 
 def _meant(name: str, known: Sequence[str]) -> str:
@@ -152,10 +152,10 @@ def _meant(name: str, known: Sequence[str]) -> str:
     return f"Did you mean {near[0]}?" if near else ""
 
 
-def _reading(store: Store, format_name: str, trace_id: str, wanted: Metric) -> Reading:
+def _reading(store: Store, format_name: str, trace_id: str, definition: Metric) -> Reading:
     """What the saved report of a trace tells; a report that is not there, or cannot be read, tells nothing."""
     try:
         report = loads(store.read(*trace_parts(format_name, trace_id), REPORT).decode("utf-8"))
     except (FileNotFoundError, UnicodeDecodeError, DamagedTraceError):  # `verify` says which, and what mends it
-        return Reading(None, wanted.unit or "number")
-    return wanted.read(Candidate((report,)))
+        return Reading(None, definition.unit or "number")
+    return definition.read(Candidate((report,)))

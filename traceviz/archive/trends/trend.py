@@ -168,33 +168,37 @@ def trend(
     how = options or TrendOptions()
     known = figure(metric) if isinstance(metric, str) else metric
     better = how.better or known.better
-    seen = observations(catalogue, known.name, by, per)
-    parts = seen.partition_by("group", maintain_order=True)
+    runs = observations(catalogue, known.name, by, per)
+    parts = runs.partition_by("group", maintain_order=True)
     search = how.search.among(sum(not _too_few(part, how.search) for part in parts))
     judged = (_judged(part, known, better, replace(how, search=search)) for part in parts)
-    groups = tuple(sorted(judged, key=lambda one: (_ORDER.index(one.direction), -_size(one), one.group)))
+    groups = tuple(
+        sorted(
+            judged, key=lambda trajectory: (_ORDER.index(trajectory.direction), -_size(trajectory), trajectory.group)
+        )
+    )
     rows = int((catalogue["state"] == "ready").sum())
-    left_out = max(rows - int(seen["rows"].sum()), 0)
+    left_out = max(rows - int(runs["rows"].sum()), 0)
     return Trend(known, better, by, per, groups, left_out, mixed(catalogue, known.name, by, per), how)
 
 
 _ORDER = (Direction.REGRESSION, Direction.CHANGE, Direction.UNKNOWN, Direction.IMPROVEMENT, Direction.NO_CHANGE)
 
 
-def _size(one: Trajectory) -> float:
-    return abs(one.last.shift.change or 0.0) if one.last else 0.0
+def _size(trajectory: Trajectory) -> float:
+    return abs(trajectory.last.shift.change or 0.0) if trajectory.last else 0.0
 
 
 def _judged(runs: pl.DataFrame, known: Figure, better: Better, how: TrendOptions) -> Trajectory:
     values, group = runs["value"].to_numpy(), str(runs["group"][0])
     if why := _too_few(runs, how.search):
         return Trajectory(group, runs, ((0, _level(values, known)),), (), Direction.UNKNOWN, why=why)
-    new_place = np.r_[False, np.diff(runs["place"].to_numpy()) != 0]
-    found = _that_count(values, change_points(values, new_place, how.search), known, how.min_effect)
-    parts = _parts(values, found)
-    starts = [0, *(point.start for point in found)]
+    is_new_place = np.r_[False, np.diff(runs["place"].to_numpy()) != 0]
+    points = _that_count(values, change_points(values, is_new_place, how.search), known, how.min_effect)
+    parts = _parts(values, points)
+    starts = [0, *(point.start for point in points)]
     levels = tuple((start, _level(part, known)) for start, part in zip(starts, parts, strict=True))
-    changes = tuple(_changes(values, found, known, better))
+    changes = tuple(_changes(values, points, known, better))
     best, loss = _loss(parts, known, better, how.min_effect)
     last = changes[-1].direction if changes else Direction.NO_CHANGE
     direction = Direction.REGRESSION if loss else last
@@ -210,9 +214,11 @@ def _loss(
 
     What crept up in small changes, or was taken back in part, is as slow as what rose at once.
     """
-    shifts = ((place, shift(part, parts[-1], known)) for place, part in enumerate(parts[:-1]))
+    shifts = ((index, shift(part, parts[-1], known)) for index, part in enumerate(parts[:-1]))
     losses = [
-        (place, one) for place, one in shifts if _counts(one, least) and _direction(one, better) is Direction.REGRESSION
+        (index, candidate)
+        for index, candidate in shifts
+        if _counts(candidate, least) and _direction(candidate, better) is Direction.REGRESSION
     ]
     return max(losses, key=lambda loss: abs(loss[1].after - loss[1].before), default=(None, None))
 
@@ -238,31 +244,31 @@ def _that_count(
     """Changes that are sure and large enough; the smallest of the others goes first, as the next may then count."""
     while points:
         parts = _parts(values, points)
-        shifts = [shift(parts[place], parts[place + 1], known) for place in range(len(points))]
-        failing = [place for place, one in enumerate(shifts) if not _counts(one, least)]
+        shifts = [shift(parts[index], parts[index + 1], known) for index in range(len(points))]
+        failing = [index for index, change in enumerate(shifts) if not _counts(change, least)]
         if not failing:
             break
-        smallest = min(failing, key=lambda place: abs(shifts[place].after - shifts[place].before))
+        smallest = min(failing, key=lambda index: abs(shifts[index].after - shifts[index].before))
         points = points[:smallest] + points[smallest + 1 :]
     return points
 
 
-def _counts(one: Shift, least: float) -> bool:
-    return one.is_sure and (one.change is None or abs(one.change) >= least)
+def _counts(change: Shift, least: float) -> bool:
+    return change.is_sure and (change.change is None or abs(change.change) >= least)
 
 
 def _changes(values: Numbers, points: Sequence[ChangePoint], known: Figure, better: Better) -> Iterator[Change]:
     parts = _parts(values, points)
-    for place, point in enumerate(points):
-        before, after = parts[place : place + 2]
-        found = shift(before, after, known)
-        yield Change(point.start, before.size, after.size, point.p_value, found, _direction(found, better))
+    for index, point in enumerate(points):
+        before, after = parts[index : index + 2]
+        difference = shift(before, after, known)
+        yield Change(point.start, before.size, after.size, point.p_value, difference, _direction(difference, better))
 
 
-def _direction(found: Shift, better: Better) -> Direction:
+def _direction(change: Shift, better: Better) -> Direction:
     if not better:
         return Direction.CHANGE
-    return Direction.IMPROVEMENT if (found.after > found.before) == (better == "higher") else Direction.REGRESSION
+    return Direction.IMPROVEMENT if (change.after > change.before) == (better == "higher") else Direction.REGRESSION
 
 
 def _is_relative(known: Figure, *sides: Numbers) -> bool:
@@ -297,18 +303,18 @@ def _half(before: Numbers, after: Numbers) -> float:
     return float(half_widths(before[:, None], after[:, None])[0])
 
 
-_PLACES = 32
+_POSITIONS = 32
 """Independent places at which the search looks for a change: by simulation, series of 12 to 60 normal values."""
 _SEEN = NormalDist().inv_cdf(0.8)
 
 
-def _found(level: float) -> float:
+def _detected(level: float) -> float:
     """A change in the middle of a series that is found in four of five cases.
 
     In standard deviations of a run, times the root of the number of runs: twice the distance in standard errors that
     is beyond chance at one of the places, and a little more.
     """
-    return 2 * (NormalDist().inv_cdf(1 - level / (2 * _PLACES)) + _SEEN)
+    return 2 * (NormalDist().inv_cdf(1 - level / (2 * _POSITIONS)) + _SEEN)
 
 
 def _detectable(parts: Sequence[Numbers], known: Figure, level: float) -> float | None:
@@ -317,7 +323,7 @@ def _detectable(parts: Sequence[Numbers], known: Figure, level: float) -> float 
     logs = [np.log(part) if relative else part for part in parts]
     count = sum(part.size for part in logs)
     squares = sum(float(((part - part.mean()) ** 2).sum()) for part in logs)
-    reach = _found(level) * float(np.sqrt(squares / max(count - len(logs), 1) / count))
+    reach = _detected(level) * float(np.sqrt(squares / max(count - len(logs), 1) / count))
     if relative:
         return float(np.expm1(reach))
     if known.unit == "ratio":

@@ -95,11 +95,11 @@ def export_table(
     with new_file(file, force=force) as temporary, pq.ParquetWriter(temporary, target, compression="zstd") as writer:
         for done, trace_id in enumerate(trace_ids):
             progress(f"exporting {table}", done, len(trace_ids))
-            found = _table(store, formats[trace_id], trace_id, table)
-            if found is not None:
-                ids = pa.DictionaryArray.from_arrays(np.zeros(len(found), np.int32), pa.array([trace_id]))
-                writer.write_table(pa.table([ids, *found.columns], schema=target))
-                count += len(found)
+            part = _table(store, formats[trace_id], trace_id, table)
+            if part is not None:
+                ids = pa.DictionaryArray.from_arrays(np.zeros(len(part), np.int32), pa.array([trace_id]))
+                writer.write_table(pa.table([ids, *part.columns], schema=target))
+                count += len(part)
     return count
 
 
@@ -128,8 +128,8 @@ def _copy(store: Store, format_name: str, trace_id: str, folder: Path) -> None:
     files = files_of(manifest)
     if manifest is None or files is None:
         raise _damaged(trace_id, f"It has no {LAST} that names its files.")
-    wanted = {name: facts for name, facts in files.items() if name != ROWS}
-    for name, facts in wanted.items():
+    copied = {name: facts for name, facts in files.items() if name != ROWS}
+    for name, facts in copied.items():
         digest = hashlib.sha256()
         try:
             with store.open(*parts, name) as source, (folder / name).open("wb") as target:
@@ -140,7 +140,7 @@ def _copy(store: Store, format_name: str, trace_id: str, folder: Path) -> None:
             raise _damaged(trace_id, f"{name} is missing.") from None
         if digest.hexdigest() != facts.get("sha256"):
             raise _damaged(trace_id, f"The SHA-256 of {name} is not that of its manifest.")
-    (folder / MANIFEST).write_text(json.dumps({**manifest, "files": wanted}, indent=2) + "\n", encoding="utf-8")
+    (folder / MANIFEST).write_text(json.dumps({**manifest, "files": copied}, indent=2) + "\n", encoding="utf-8")
     load(folder)  # every table is there, with its rows
 
 

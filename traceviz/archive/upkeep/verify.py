@@ -96,20 +96,20 @@ def verify(store: Store, *, quick: bool = False, progress: Progress = silent) ->
     damaged = _damaged_segments(store)
     skip = frozenset(_segment(fault) for fault in damaged)
     listed = _listed(store, skip)
-    there = list(traces_in(store))
+    folders_in_order = list(traces_in(store))
     faults: list[Fault] = []
     size = 0
-    for done, (format_name, trace_id) in enumerate(there):
-        progress("verifying traces", done, len(there))
-        found, read = _faults_of(store, format_name, trace_id, listed.get(trace_id), quick=quick)
-        faults += found
+    for done, (format_name, trace_id) in enumerate(folders_in_order):
+        progress("verifying traces", done, len(folders_in_order))
+        trace_faults, read = _faults_of(store, format_name, trace_id, listed.get(trace_id), quick=quick)
+        faults += trace_faults
         size += read
-    folders = set(there)
+    folders = set(folders_in_order)
     missing = sorted(one for one, of in listed.items() if of.state == "ready" and (of.format, one) not in folders)
     faults += [_missing(listed[one].format, one) for one in missing]
     left = leftovers(store, ABANDONED_S, time.time())
     others = [Fault("leftover", "", f"{WORK}/{name}", "nobody works on it any more") for name in left]
-    return Verified(len(there), size, (*damaged, *_still(store, faults, skip, quick=quick), *others))
+    return Verified(len(folders_in_order), size, (*damaged, *_still(store, faults, skip, quick=quick), *others))
 
 
 def repair(store: Store, faults: tuple[Fault, ...]) -> Repaired:
@@ -122,12 +122,12 @@ def repair(store: Store, faults: tuple[Fault, ...]) -> Repaired:
     Raises:
         OutputError: the archive cannot be written.
     """
-    skip = frozenset(_segment(one) for one in faults if one.kind == "catalogue")
-    of_traces = _still(store, [one for one in faults if one.trace_id], skip, quick=False)
-    others = [one for one in faults if not one.trace_id]
-    if any(one.kind == "leftover" for one in others):
+    skip = frozenset(_segment(fault) for fault in faults if fault.kind == "catalogue")
+    of_traces = _still(store, [fault for fault in faults if fault.trace_id], skip, quick=False)
+    others = [fault for fault in faults if not fault.trace_id]
+    if any(fault.kind == "leftover" for fault in others):
         left = {f"{WORK}/{name}" for name in leftovers(store, ABANDONED_S, store.now())}
-        others = [one for one in others if one.kind != "leftover" or one.name in left]
+        others = [fault for fault in others if fault.kind != "leftover" or fault.name in left]
     lost = _write_rows(store, of_traces, skip)
     for fault in of_traces:
         if fault.kind in {"damaged", "incomplete", "undeleted"}:
@@ -187,10 +187,10 @@ def _still(store: Store, faults: list[Fault], skip: frozenset[str], *, quick: bo
     if not faults:
         return []
     listed = _listed(store, skip)
-    places = dict.fromkeys((fault.format, fault.trace_id) for fault in faults)
+    folders = dict.fromkeys((fault.format, fault.trace_id) for fault in faults)
     return [
         fault
-        for format_name, trace_id in places
+        for format_name, trace_id in folders
         for fault in _faults_of(store, format_name, trace_id, listed.get(trace_id), quick=quick)[0]
     ]
 
@@ -212,8 +212,8 @@ def _damaged_segments(store: Store) -> list[Fault]:
 
 
 def _missing(format_name: str, trace_id: str) -> Fault:
-    place = "/".join(trace_parts(format_name, trace_id))
-    return Fault("missing", trace_id, place, "the catalogue has it, and there is no such folder", format_name)
+    folder = "/".join(trace_parts(format_name, trace_id))
+    return Fault("missing", trace_id, folder, "the catalogue has it, and there is no such folder", format_name)
 
 
 def _faults_of(
@@ -226,21 +226,21 @@ def _faults_of(
     files = files_of(manifest)
     if files is None:
         return _without_manifest(store, format_name, trace_id, is_there=manifest is not None, is_ready=is_ready), 0
-    place = "/".join(parts)
-    found = [
-        Fault("damaged", trace_id, f"{place}/{name}", why, format_name)
+    folder = "/".join(parts)
+    faults = [
+        Fault("damaged", trace_id, f"{folder}/{name}", why, format_name)
         for name, why in _damage(store, parts, files, quick=quick)
     ]
     counts = (manifest or {}).get("tables")
-    if not found and isinstance(counts, dict) and not quick:
-        found = [
-            Fault("damaged", trace_id, f"{place}/{name}.parquet", why, format_name)
+    if not faults and isinstance(counts, dict) and not quick:
+        faults = [
+            Fault("damaged", trace_id, f"{folder}/{name}.parquet", why, format_name)
             for name, count in counts.items()
             if (why := _wrong_rows(store, parts, name, count))
         ]
-    if not found and not is_ready:
-        found = [_unexpected(store, format_name, trace_id, listed)]
-    return found, 0 if quick else sum(_whole(facts.get("bytes")) for facts in files.values())
+    if not faults and not is_ready:
+        faults = [_unexpected(store, format_name, trace_id, listed)]
+    return faults, 0 if quick else sum(_whole(facts.get("bytes")) for facts in files.values())
 
 
 def _without_manifest(store: Store, format_name: str, trace_id: str, *, is_there: bool, is_ready: bool) -> list[Fault]:

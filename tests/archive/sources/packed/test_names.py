@@ -45,8 +45,9 @@ def sources(samples, tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("keep_private", [False, True])
-@pytest.mark.parametrize("runner", [SerialRunner(), LocalRunner(1)], ids=["serial", "local"])
+@pytest.mark.parametrize(
+    ("runner", "keep_private"), [(SerialRunner(), False), (SerialRunner(), True), (LocalRunner(1), False)], ids=str
+)
 def test_traces_of_any_name_are_added_and_their_names_can_be_shown(sources, tmp_path, keep_private, runner):
     archive = Archive(tmp_path / "archive")
     done = archive.add(sources, keep_private=keep_private, runner=runner)

@@ -46,7 +46,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ListedMember:
     """A member as it is listed: an entry with its name as written, or the reason why it is refused."""
 
     name: str
@@ -90,7 +90,7 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def checked(found: Iterable[Found], limits: Limits) -> Index:
+def checked(listed: Iterable[ListedMember], limits: Limits) -> Index:
     """The index of what was found: names are checked, of several members of one name the last counts.
 
     Raises:
@@ -98,17 +98,19 @@ def checked(found: Iterable[Found], limits: Limits) -> Index:
     """
     entries: dict[str, Entry] = {}
     refused: list[Refused] = []
-    for count, one in enumerate(found):
+    for count, member in enumerate(listed):
         if count >= limits.members:
             raise TooManyError(f"It holds more than {limits.members:,} members.")
-        code, why = _reason(one, limits)
-        if code or one.entry is None:
-            refused.append(Refused(printable(one.name), code, why))
+        code, why = _reason(member, limits)
+        if code or member.entry is None:
+            refused.append(Refused(printable(member.name), code, why))
             continue
-        if one.entry.name in entries:
-            refused.append(Refused(printable(one.entry.name), "duplicate", "A later member of the same name counts."))
-            del entries[one.entry.name]  # so that the order is that of what counts
-        entries[one.entry.name] = one.entry
+        if member.entry.name in entries:
+            refused.append(
+                Refused(printable(member.entry.name), "duplicate", "A later member of the same name counts.")
+            )
+            del entries[member.entry.name]  # so that the order is that of what counts
+        entries[member.entry.name] = member.entry
     both = entries.keys() & {parent for name in entries for parent in parents(name)}
     refused += [Refused(printable(name), "unsafe-name", "Its name is that of a folder, too.") for name in sorted(both)]
     kept = {name: entry for name, entry in entries.items() if name not in both}
@@ -130,15 +132,15 @@ def parents(name: str) -> Iterator[str]:
         yield name
 
 
-def _reason(one: Found, limits: Limits) -> tuple[str, str]:
-    if one.code == "cut":  # which may be said of the whole, without a name
-        return one.code, one.why
-    why = unsafe(normal(one.name))
+def _reason(member: ListedMember, limits: Limits) -> tuple[str, str]:
+    if member.code == "cut":  # which may be said of the whole, without a name
+        return member.code, member.why
+    why = unsafe(normal(member.name))
     if why:
         return "unsafe-name", why
-    if one.code or one.entry is None:
-        return one.code, one.why
-    return excess(one.entry.packed, one.entry.size, limits)
+    if member.code or member.entry is None:
+        return member.code, member.why
+    return excess(member.entry.packed, member.entry.size, limits)
 
 
 def excess(packed: int, size: int, limits: Limits) -> tuple[str, str]:

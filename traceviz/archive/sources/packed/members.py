@@ -71,35 +71,35 @@ def unread_kind(head: bytes) -> str:
     return next((name for magic, name in _UNREAD.items() if head.startswith(magic)), "")
 
 
-def index_of(place: Location, limits: Limits) -> Index:
+def index_of(location: Location, limits: Limits) -> Index:
     """The members of an archive file.
 
     Raises:
         DamagedTraceError: it is no archive file, has too many members, or unpacks to too much from too little.
         OutputError: there is no space to unpack it.
     """
-    return _index(place.url, place.state(), limits)
+    return _index(location.url, location.state(), limits)
 
 
 @lru_cache(maxsize=MOST_HELD)
 def _index(url: str, state: str, limits: Limits) -> Index:  # noqa: ARG001 (part of the key)
     """Kept, so that 10,000 members that are fetched one by one take one look at the index."""
-    place = Location(url, shown(url))
-    with explained(place.name), listed(place, limits) as (file, kind):
+    location = Location(url, shown(url))
+    with explained(location.name), listed(location, limits) as (file, kind):
         return checked(zips.members(file, limits) if kind == "zip" else tars.members(file), limits)
 
 
 @contextmanager
-def listed(place: Location, limits: Limits) -> Iterator[tuple[BinaryIO, Kind]]:
+def listed(location: Location, limits: Limits) -> Iterator[tuple[BinaryIO, Kind]]:
     """An archive file as it is opened to list it, and to look at the beginnings of a few members.
 
     Of a remote zip file only these parts are read, where its store gives parts.
     """
-    if place.gives_parts and _kind(place.url, place.state()) == "zip":
-        with place.opened() as file:
+    if location.gives_parts and _kind(location.url, location.state()) == "zip":
+        with location.opened() as file:
             yield file, "zip"
     else:
-        path, kind = _plain_copy(place, limits)
+        path, kind = _plain_copy(location, limits)
         with path.open("rb") as file:
             yield file, kind
 
@@ -111,12 +111,12 @@ def _kind(url: str, state: str) -> Kind | None:  # noqa: ARG001 (part of the key
 
 
 @contextmanager
-def opened(place: Location, limits: Limits) -> Iterator[BinaryIO]:
+def opened(location: Location, limits: Limits) -> Iterator[BinaryIO]:
     """The plain archive file in which the entries of :func:`index_of` lie, on this machine."""
     try:
-        file = _plain_copy(place, limits)[0].open("rb")
+        file = _plain_copy(location, limits)[0].open("rb")
     except FileNotFoundError:  # an add that ended let go of the copy at this moment
-        file = _plain_copy(place, limits)[0].open("rb")
+        file = _plain_copy(location, limits)[0].open("rb")
     with file:
         yield file
 
@@ -148,15 +148,15 @@ def unpack(file: BinaryIO, entries: dict[str, Entry], into: Path) -> None:
 
 def head_of(file: BinaryIO, entry: Entry, count: int) -> bytes:
     """The first bytes of a member; what can be read of them, where it is damaged."""
-    found = b""
+    head = b""
     try:
         for block in blocks(file, entry, min(BLOCK, max(count, _LEAST))):
-            found += block
-            if len(found) >= count:
+            head += block
+            if len(head) >= count:
                 break
     except (DamagedTraceError, OSError):
         pass  # fetching it will say so
-    return found[:count]
+    return head[:count]
 
 
 def _write(out: io.FileIO, block: bytes, into: Path) -> None:
@@ -172,28 +172,30 @@ def _unwritten(into: Path, error: OSError) -> OutputError:
     return OutputError(f"{into} cannot be written.", f"{error.strerror}.", "Make space, or set TMPDIR.")
 
 
-def _plain_copy(place: Location, limits: Limits) -> tuple[Path, Kind]:
+def _plain_copy(location: Location, limits: Limits) -> tuple[Path, Kind]:
     """A local zip or plain tar file with the members of an archive file: itself, or a copy.
 
     Raises:
         DamagedTraceError: it is no archive file; it unpacks to more than ``limits`` allow.
     """
-    kind = kind_of(place.head(HEAD_BYTES))
+    kind = kind_of(location.head(HEAD_BYTES))
     if kind is None:
-        raise DamagedTraceError(f"{place.name} is no zip or tar file.", "Its first bytes are no longer those of one.")
-    if place.local is not None and kind in {"zip", "tar"}:
-        return place.local, kind
+        raise DamagedTraceError(
+            f"{location.name} is no zip or tar file.", "Its first bytes are no longer those of one."
+        )
+    if location.local is not None and kind in {"zip", "tar"}:
+        return location.local, kind
     plain: Kind = "zip" if kind == "zip" else "tar"
-    return SPOOL.copy_of(f"{place.state()} {kind} {limits}", lambda: _unpacked(place, kind, limits)), plain
+    return SPOOL.copy_of(f"{location.state()} {kind} {limits}", lambda: _unpacked(location, kind, limits)), plain
 
 
-def _unpacked(place: Location, kind: Kind, limits: Limits) -> Iterator[bytes]:
+def _unpacked(location: Location, kind: Kind, limits: Limits) -> Iterator[bytes]:
     """The bytes of a plain archive file. Where they are cut off or damaged they end, and so does the last member."""
     read = 0
 
     def counted() -> Iterator[bytes]:
         nonlocal read
-        for block in place.blocks(BLOCK):
+        for block in location.blocks(BLOCK):
             read += len(block)
             yield block
 
@@ -202,7 +204,7 @@ def _unpacked(place: Location, kind: Kind, limits: Limits) -> Iterator[bytes]:
         written += len(block)
         code, why = excess(read, written, Limits(limits.ratio, limits.free, _ANY, limits.members))
         if code:
-            raise BombError(f"{place.name} is not unpacked.", why, "Unpack it yourself if you trust it.")
+            raise BombError(f"{location.name} is not unpacked.", why, "Unpack it yourself if you trust it.")
         yield block
 
 
@@ -256,8 +258,8 @@ class _Blocks(io.RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         if not self._left:
             self._left = next(self._blocks, b"")
-        found, self._left = (self._left, b"") if size < 0 else (self._left[:size], self._left[size:])
-        return found
+        data, self._left = (self._left, b"") if size < 0 else (self._left[:size], self._left[size:])
+        return data
 
 
 _UNPACKERS: dict[Kind, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
@@ -270,9 +272,9 @@ _UNPACKERS: dict[Kind, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
 
 def _begin(unpacked: Iterator[bytes]) -> bytes:
     """As many of the first bytes as the header of a tar file has, and more."""
-    found = b""
+    head = b""
     for block in unpacked:
-        found += block
-        if len(found) >= tars.HEADER:
+        head += block
+        if len(head) >= tars.HEADER:
             break
-    return found
+    return head

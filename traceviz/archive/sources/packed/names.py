@@ -74,9 +74,9 @@ def plain_path(path: Path, into: Path, beside: Iterable[Path] = ()) -> Path:
         return path
     link = Path(tempfile.mkdtemp(dir=into), name.encode()[-MOST_PART:].decode("utf-8", "ignore"))
     link.symlink_to(path.absolute())
-    for one in beside:
-        if one.is_file():
-            link.with_suffix(one.suffix).symlink_to(one.absolute())
+    for neighbour in beside:
+        if neighbour.is_file():
+            link.with_suffix(neighbour.suffix).symlink_to(neighbour.absolute())
     return link
 
 

@@ -13,7 +13,7 @@ import tarfile
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from traceviz.archive.sources.packed.index import Entry, Found
+from traceviz.archive.sources.packed.index import Entry, ListedMember
 from traceviz.archive.sources.packed.names import normal
 from traceviz.archive.storage.addresses import printable
 
@@ -23,7 +23,7 @@ _LONGEST_READ = 1 << 20
 """Longest header that is read, with all that it says beside the name (``pax``): one more is no name, but an attack."""
 _FAILS = (tarfile.TarError, OSError, ValueError, LookupError, OverflowError, RecursionError, EOFError)
 """What reading the headers raises: they are bytes of strangers, and tarfile does not promise one kind of error."""
-CUT = Found("", None, "cut", "It is cut off or damaged here: members that came after are lost.")
+CUT = ListedMember("", None, "cut", "It is cut off or damaged here: members that came after are lost.")
 
 
 class _Guarded(io.RawIOBase):
@@ -55,7 +55,7 @@ def is_header(block: bytes) -> bool:
     return True
 
 
-def members(file: BinaryIO) -> Iterator[Found]:
+def members(file: BinaryIO) -> Iterator[ListedMember]:
     """The members in the order of the file; at last :data:`CUT`, where the file has no end."""
     length = file.seek(0, os.SEEK_END)
     file.seek(0)
@@ -67,11 +67,11 @@ def members(file: BinaryIO) -> Iterator[Found]:
                 if kept is not None:
                     yield kept
                 archive.members = []  # type: ignore[attr-defined]  # they are kept here, or nowhere
-                before, kept = member.offset, _found(member) if member.size >= 0 else None
+                before, kept = member.offset, _listed_member(member) if member.size >= 0 else None
                 if member.size < 0:  # it leads back
                     break
                 if kept is not None and kept.entry is not None and kept.entry.at + member.size > length:
-                    kept = Found(member.name, None, "cut", "The archive file ends within it.")
+                    kept = ListedMember(member.name, None, "cut", "The archive file ends within it.")
             whole = member is None and guarded.last == bytes(HEADER)
     except _FAILS:
         whole = False
@@ -81,16 +81,18 @@ def members(file: BinaryIO) -> Iterator[Found]:
         yield CUT
 
 
-def _found(member: tarfile.TarInfo) -> Found | None:
+def _listed_member(member: tarfile.TarInfo) -> ListedMember | None:
     """What a member is; nothing for a folder, which holds nothing by itself."""
     if member.isdir():
         return None
     if member.issym() or member.islnk():
-        return Found(
+        return ListedMember(
             member.name, None, "link", f"It is a link to {printable(member.linkname)}: links are not followed."
         )
     if not member.isreg():
-        return Found(member.name, None, "device", "It is no file: a device, a named pipe, or of an unknown kind.")
+        return ListedMember(
+            member.name, None, "device", "It is no file: a device, a named pipe, or of an unknown kind."
+        )
     if member.issparse():
-        return Found(member.name, None, "unreadable", "It is packed as a sparse file: pack it without --sparse.")
-    return Found(member.name, Entry(normal(member.name), member.offset_data, member.size, member.size, "tar"))
+        return ListedMember(member.name, None, "unreadable", "It is packed as a sparse file: pack it without --sparse.")
+    return ListedMember(member.name, Entry(normal(member.name), member.offset_data, member.size, member.size, "tar"))

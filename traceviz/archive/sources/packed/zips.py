@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 from traceviz.archive.sources.item import Limits
-from traceviz.archive.sources.packed.index import LOCAL, LOCAL_HEADER, Entry, Found, Method, TooManyError, excess
+from traceviz.archive.sources.packed.index import LOCAL, LOCAL_HEADER, Entry, ListedMember, Method, TooManyError, excess
 from traceviz.archive.sources.packed.names import normal, text_of
 from traceviz.errors import UnknownFormatError
 
@@ -35,7 +35,7 @@ _DEFLATE_AT_MOST = 1032
 _READ = 1 << 16
 
 
-def members(file: BinaryIO, limits: Limits) -> Iterator[Found]:
+def members(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
     """The members in the order of the directory; of a file without one, in the order of the file, and that it is cut.
 
     Raises:
@@ -53,12 +53,12 @@ def members(file: BinaryIO, limits: Limits) -> Iterator[Found]:
         return
     length = file.seek(0, os.SEEK_END)
     if (
-        sum(one.compress_size for one in listed if _lies_inside(one, length)) > length
+        sum(info.compress_size for info in listed if _lies_inside(info, length)) > length
     ):  # a few bytes that unpack to terabytes, one over the other
         why = "Its members lie over each other, so that little unpacks to much."
-        yield from (Found(one.orig_filename, None, "bomb", why) for one in listed)
+        yield from (ListedMember(info.orig_filename, None, "bomb", why) for info in listed)
         return
-    yield from (_listed(one, length) for one in listed if not one.orig_filename.endswith("/"))
+    yield from (_listed(info, length) for info in listed if not info.orig_filename.endswith("/"))
 
 
 class _Guarded(io.RawIOBase):
@@ -113,34 +113,36 @@ def _check_directory(data: bytes, limits: Limits) -> None:
         raise zipfile.BadZipFile(f"a directory of {len(data)} bytes for {count} members")
 
 
-def _lies_inside(one: zipfile.ZipInfo, length: int) -> bool:
-    return 0 <= one.header_offset <= length - one.compress_size
+def _lies_inside(info: zipfile.ZipInfo, length: int) -> bool:
+    return 0 <= info.header_offset <= length - info.compress_size
 
 
-def _listed(one: zipfile.ZipInfo, length: int) -> Found:
-    raw = one.orig_filename.encode("utf-8" if one.flag_bits & _UTF8 else "cp437", "surrogateescape")
-    name = text_of(raw, utf8=bool(one.flag_bits & _UTF8))
-    kind = stat.S_IFMT(one.external_attr >> 16)
+def _listed(info: zipfile.ZipInfo, length: int) -> ListedMember:
+    raw = info.orig_filename.encode("utf-8" if info.flag_bits & _UTF8 else "cp437", "surrogateescape")
+    name = text_of(raw, utf8=bool(info.flag_bits & _UTF8))
+    kind = stat.S_IFMT(info.external_attr >> 16)
     if kind == stat.S_IFLNK:
-        return Found(name, None, "link", "It is a link: links are not followed.")
+        return ListedMember(name, None, "link", "It is a link: links are not followed.")
     if kind not in {0, stat.S_IFREG}:
-        return Found(name, None, "device", "It is no file: a device, a named pipe, or of an unknown kind.")
-    if not _lies_inside(one, length):
-        return Found(name, None, "cut", "It lies outside of the archive file, as its directory says.")
-    entry = Entry(normal(name), one.header_offset, one.compress_size, one.file_size, "stored", one.CRC)
-    return _packed(name, entry, one.flag_bits, one.compress_type)
+        return ListedMember(name, None, "device", "It is no file: a device, a named pipe, or of an unknown kind.")
+    if not _lies_inside(info, length):
+        return ListedMember(name, None, "cut", "It lies outside of the archive file, as its directory says.")
+    entry = Entry(normal(name), info.header_offset, info.compress_size, info.file_size, "stored", info.CRC)
+    return _packed(name, entry, info.flag_bits, info.compress_type)
 
 
-def _packed(name: str, entry: Entry, flags: int, method: int) -> Found:
+def _packed(name: str, entry: Entry, flags: int, method: int) -> ListedMember:
     if flags & _ENCRYPTED:
-        return Found(name, None, "encrypted", "It is encrypted: unpack it, and add what was in it.")
+        return ListedMember(name, None, "encrypted", "It is encrypted: unpack it, and add what was in it.")
     if method not in _METHODS:
-        said = zipfile.compressor_names.get(method, str(method))  # type: ignore[attr-defined]
-        return Found(name, None, "unreadable", f"It is packed by a method that is not read ({said}): unpack it first.")
-    return Found(name, Entry(entry.name, entry.at, entry.packed, entry.size, _METHODS[method], entry.crc))
+        method_name = zipfile.compressor_names.get(method, str(method))  # type: ignore[attr-defined]
+        return ListedMember(
+            name, None, "unreadable", f"It is packed by a method that is not read ({method_name}): unpack it first."
+        )
+    return ListedMember(name, Entry(entry.name, entry.at, entry.packed, entry.size, _METHODS[method], entry.crc))
 
 
-def _walk(file: BinaryIO, limits: Limits) -> Iterator[Found]:
+def _walk(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
     """Members from the beginning, by the header that each has."""
     at, length = 0, file.seek(0, os.SEEK_END)
     while at + LOCAL_HEADER.size <= length:
@@ -160,13 +162,13 @@ def _walk(file: BinaryIO, limits: Limits) -> Iterator[Found]:
         else:
             measured = entry if begin + packed <= length else None
         if measured is None:
-            yield Found(name, None, "cut", "The archive file ends within it, or is damaged there.")
+            yield ListedMember(name, None, "cut", "The archive file ends within it, or is damaged there.")
             return
         if not name.endswith("/"):
             yield _packed(name, measured, flags, method)
         at = begin + measured.packed
         at += _descriptor(file, at) if flags & _SIZES_FOLLOW else 0
-    yield Found(
+    yield ListedMember(
         "", None, "cut", "Its end, where its members are listed, is missing or damaged: read from its beginning."
     )
 

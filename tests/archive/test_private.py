@@ -48,7 +48,7 @@ def test_a_quarantined_trace_tells_it_too(filled_once, tmp_path):
     assert archive.rows()["private"].to_list() == [True]
 
 
-def test_the_command_says_what_to_do(mixed):
+def test_the_command_says_what_to_do(mixed, in_process):
     archive, sources = mixed
     ran = CliRunner().invoke(main, ["archive", "add", archive.store.url, str(sources / INPUT_BOUND), "--workers", "1"])
     assert ran.exit_code == 0

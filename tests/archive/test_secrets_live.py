@@ -20,6 +20,7 @@ from traceviz.archive.runners.local import SerialRunner
 from traceviz.nsys_program import find_nsys
 from traceviz.scrub import scrub
 
+pytestmark = pytest.mark.slow
 TOKEN = b"tok-5e1f7a2b9c-wombat"
 NAMED = b"exp-17-numbat"
 LISTED = b"bilby/4411"

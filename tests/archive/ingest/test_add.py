@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
@@ -78,7 +77,11 @@ class Backwards:
         return SERIAL.map(function, reversed(list(arguments)))
 
 
-@pytest.mark.parametrize("runner", [SERIAL, Backwards(), LocalRunner(2)], ids=["serial", "backwards", "local"])
+@pytest.mark.parametrize(
+    "runner",
+    [SERIAL, Backwards(), pytest.param(LocalRunner(2), marks=pytest.mark.slow)],
+    ids=["serial", "backwards", "local"],
+)
 def test_of_several_names_of_a_trace_the_first_counts_whoever_is_done_first(tmp_path, samples, runner):
     sources = tmp_path / "s"
     for name in ("job1/rank0", "job1/rank1", "job2/rank0", "job2/rank1"):
@@ -125,7 +128,7 @@ def test_when_a_trace_was_added_first_stays_when_it_is_mended_or_tried_again(fil
 
 
 def test_tables_are_the_same_whatever_runner(filled_once, tmp_path):
-    Archive(tmp_path / "a").add(filled_once / "sources", runner=LocalRunner(2))
+    Archive(tmp_path / "a").add(filled_once / "sources", runner=LocalRunner(1))
     found = files_of(tmp_path / "a")
     assert found == files_of(filled_once / "archive")
     assert len(found) == 50
@@ -173,16 +176,19 @@ def test_a_trace_whose_folder_lost_something_is_converted_again(filled, harm):
     assert archive.verify().faults == ()
 
 
-def test_rows_are_written_after_so_many_traces(tmp_path, samples, monkeypatch):
+@pytest.fixture
+def unlisted(filled):
+    """Sources, and an archive whose catalogue is lost: what is converted there need not be converted again."""
+    shutil.rmtree(filled / "archive" / "catalogue")
+    return filled
+
+
+def test_rows_are_written_after_so_many_traces(unlisted, monkeypatch):
     monkeypatch.setattr(adding, "FLUSH_TRACES", 2)
-    archive = Archive(tmp_path / "a")
-    archive.add(make_sources(tmp_path / "s", samples), runner=SERIAL)
-    assert [len(catalogue.read_segment(archive.store, one)) for one in catalogue.segments(archive.store)] == [
-        2,
-        2,
-        2,
-        1,
-    ]
+    archive = Archive(unlisted / "archive")
+    archive.add(unlisted / "sources", runner=SERIAL)
+    segments = [catalogue.read_segment(archive.store, name) for name in catalogue.segments(archive.store)]
+    assert [len(rows) for rows in segments] == [2, 2, 2, 1]
 
 
 class Interrupted:
@@ -198,9 +204,8 @@ class Interrupted:
             yield done
 
 
-def test_what_was_added_before_an_interruption_is_in_the_catalogue(tmp_path, samples):
-    sources = make_sources(tmp_path / "s", samples)
-    archive = Archive(tmp_path / "a")
+def test_what_was_added_before_an_interruption_is_in_the_catalogue(unlisted):
+    sources, archive = unlisted / "sources", Archive(unlisted / "archive")
     with pytest.raises(KeyboardInterrupt):
         archive.add(sources, runner=Interrupted(3, KeyboardInterrupt()))
     assert archive.rows()["trace_id"].n_unique() == 3
@@ -221,9 +226,9 @@ class Failing:
             yield argument, self.error if is_it else found
 
 
-def test_a_trace_that_kills_who_reads_it_is_quarantined_and_the_others_are_added(tmp_path, samples):
+def test_a_trace_that_kills_who_reads_it_is_quarantined_and_the_others_are_added(unlisted):
     runner = Failing("input_bound.sqlite", RunnerError("worker-died", "SIGSEGV, twice"))
-    done = Archive(tmp_path / "a").add(make_sources(tmp_path / "s", samples), runner=runner)
+    done = Archive(unlisted / "archive").add(unlisted / "sources", runner=runner)
     assert done.added == 4
     errors = {one.source: one.error for one in done.quarantined}
     assert errors["input_bound.sqlite"] == "worker-died: SIGSEGV, twice"
@@ -238,6 +243,7 @@ def test_a_full_disk_ends_the_add_and_what_was_added_stays(tmp_path, samples):
     assert archive.verify().faults == ()
 
 
+@pytest.mark.slow
 def test_a_limit_on_file_sizes_ends_the_add_with_a_clear_error(tmp_path, samples):
     sources = make_sources(tmp_path / "s", samples)
     program = (
@@ -285,9 +291,9 @@ def test_rows_of_a_clock_that_is_behind_still_count(filled):
     assert set(archive.rows().filter(pl.col("trace_id") == wanted)["state"]) == {"ready"}
 
 
-def test_progress_counts_every_trace(tmp_path, samples):
-    told = []
-    sources = make_sources(Path(tmp_path / "s"), samples)
-    Archive(tmp_path / "a").add(sources, runner=SERIAL, progress=lambda *said: told.append(said))
-    assert [done for _, done, _ in told] == [1, 2, 3, 4, 5, 6, 7]
-    assert told[-1] in {("adding traces", 7, 7), ("adding traces", 7, None)}
+def test_progress_counts_every_trace(unlisted):
+    reports = []
+    archive = Archive(unlisted / "archive")
+    archive.add(unlisted / "sources", runner=SERIAL, progress=lambda *report: reports.append(report))
+    assert [done for _, done, _ in reports] == [1, 2, 3, 4, 5, 6, 7]
+    assert reports[-1] in {("adding traces", 7, 7), ("adding traces", 7, None)}

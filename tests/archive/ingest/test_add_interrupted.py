@@ -21,6 +21,7 @@ from traceviz.archive.storage.store import Store
 from traceviz.archive.upkeep.verify import repair, verify
 from traceviz.errors import OutputError
 
+pytestmark = pytest.mark.slow  # programs, and disks of their own; test_add shows the same of one process
 COUNT = 5
 PATIENCE_S = 120
 

@@ -45,6 +45,7 @@ def check_same(store, other):
     assert verify(store).faults == ()
 
 
+@pytest.mark.slow
 def test_processes_write_the_same_bytes(serial, sources, tmp_path):
     store = Store.at(tmp_path / "archive")
     assert add(store, sources, adding.OPTIONS, LocalRunner(3)).added == COUNT

@@ -79,7 +79,7 @@ class TestCatalogue:
     def test_a_segment_that_is_listed_and_never_there_is_an_error(self, tmp_path, local):
         catalogue.append(local, rows("a"))
         (Path(local.url) / "catalogue" / "x.parquet").symlink_to(tmp_path / "nowhere")
-        with pytest.raises(DamagedTraceError, match="listed, and is not there"):
+        with pytest.raises(DamagedTraceError, match="listed, but not there"):
             catalogue.read(local)
 
     def test_merging_leaves_out_what_counts_no_more(self, local):

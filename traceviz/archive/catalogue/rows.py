@@ -1,7 +1,7 @@
 """Rows of the catalogue: what is worth knowing of a trace without opening it, for each of its ranks.
 
-Of a trace of several ranks each row has the figures of the report on that rank alone (``traceviz report --rank``); of
-any other trace the only row has those of its report.
+A trace of several ranks has a row for each, with the figures of the report on that rank alone (``traceviz report
+--rank``). Any other trace has one row, with the figures of its report.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Origin:
         trace_id: Its id.
         sha256: SHA-256 of its source.
         size: Bytes of its source.
-        name: What people call it: a path from the source that was named.
+        name: Its name for people: a path from the source that the user named.
         source: That name as it may be shown.
         now_ns: When it is added, Unix time.
         version: Of traceviz.
         tags: Tags that the user gave.
         job: Job that the user gave.
-        found_job: Job that the place where it was found tells.
-        owner: What tells jobs of different users apart whose names the places tell; empty where they tell no user.
+        found_job: Job that its location states.
+        owner: Mark that keeps jobs of different users apart; empty where the location states no user.
         private: Whether what is private is kept.
     """
 
@@ -105,12 +105,12 @@ def stated_ranks(tables: TraceTables) -> tuple[int, ...]:
 
 
 def table_of(rows: list[Row]) -> pa.Table:
-    """Rows of the catalogue as a table; what is not told is null."""
+    """Rows of the catalogue as a table; missing values are null."""
     return pa.Table.from_pylist([{**dict.fromkeys(CATALOGUE.names), **row} for row in rows], schema=CATALOGUE)
 
 
 def with_times(rows: pa.Table, changed_ns: int, added_ns: int | None = None) -> pa.Table:
-    """The rows as they were written at ``changed_ns``, and the trace added at ``added_ns`` where it is given."""
+    """The rows with the time ``changed_ns`` at which they are written, and ``added_ns`` where it is given."""
     times = {"changed_ns": changed_ns, **({} if added_ns is None else {"added_ns": added_ns})}
     for name, time in times.items():
         values = pa.array([time] * len(rows), pa.int64())
@@ -119,7 +119,7 @@ def with_times(rows: pa.Table, changed_ns: int, added_ns: int | None = None) -> 
 
 
 def tag_pairs(tags: Any) -> list[tuple[str, str]] | None:
-    """Entries of a map as Arrow takes them; polars gives a dict, or structs, as its version knows maps or not."""
+    """Entries of a map as Arrow takes them; polars gives a dict or structs, depending on its version."""
     if tags is None:
         return None
     return list(tags.items()) if isinstance(tags, dict) else [(entry["key"], entry["value"]) for entry in tags]
@@ -150,17 +150,17 @@ def _known(origin: Origin) -> Row:
 
 
 def _given(origin: Origin, stated: Mapping[str, str], job: str | None) -> Row:
-    """Tags and job: what the user says counts, then what the recording says."""
+    """Tags and job: those of the user count first, then those of the recording."""
     tags = {**stated, **origin.tags}
     named = next((tags[key] for key in _JOB_TAGS if key in tags), None)
     return {"tags": sorted(tags.items()), "job": origin.job or named or job}
 
 
 def _job(name: str, ranks: tuple[int, ...], world_size: int | None) -> str | None:
-    """The job that the name of a trace tells, where it names a rank or the trace is one rank of several.
+    """The job that the name of a trace states, where it names a rank or the trace is one rank of several.
 
-    The same for all of its ranks: ``job42/rank3.json`` is of ``job42``, ``logs/big_rank3.json`` of
-    ``logs/big_rank*.json``. A trace of several ranks is a job by itself.
+    It is the same for all ranks: ``job42`` for ``job42/rank3.json``, ``logs/big_rank*.json`` for
+    ``logs/big_rank3.json``. A trace of several ranks is a job by itself.
     """
     if len(ranks) > 1:
         return name
@@ -191,7 +191,7 @@ def settings(tables: TraceTables) -> list[tuple[str, str]]:
 
 
 def _of_run(tables: TraceTables, report: Report) -> Row:
-    """Everything that the run, its devices and its report tell."""
+    """The facts of the run, its devices and its report."""
     run = tables.run_facts()
     names = [device["name"] for device in tables.arrow("devices").to_pylist() if device["name"]]
     return {
@@ -213,11 +213,11 @@ def _of_run(tables: TraceTables, report: Report) -> Row:
 
 
 _OF_A_RANK = "of a rank"
-"""Ends what the share of a finding is a share of, where it does not add up the times of all ranks."""
+"""How the basis of a finding's share ends if it does not add up the times of all ranks."""
 
 
 def _finding(finding: Finding, ranks: int) -> Row:
-    """A finding with what is at stake of a rank: in a trace of several without numbers, their mean."""
+    """A finding with the stake of one rank: in a trace of several ranks without numbers, their mean."""
     summed_over = 1 if finding.share_of.endswith(_OF_A_RANK) else ranks
     return {
         "code": finding.code,
@@ -233,7 +233,7 @@ _VERSION = re.compile(r"\s+v?(\d+\.\S*)$")
 
 
 def _framework(stated: str | None) -> Row:
-    """The framework and its version apart: ``JAX 0.10.2`` is JAX, as that of a trace which states no version."""
+    """The framework and its version apart, so that ``JAX 0.10.2`` and ``JAX`` are the same framework."""
     parts = stated.split(" + ") if stated else []
     names = dict.fromkeys(_VERSION.sub("", part) for part in parts)
     versions = dict.fromkeys(match[1] for part in parts if (match := _VERSION.search(part)))
@@ -241,7 +241,7 @@ def _framework(stated: str | None) -> Row:
 
 
 def _figures(report: Report) -> Row:
-    """The figures that budgets know, as whole numbers where the catalogue has such; ``None``: not measured."""
+    """The figures that budgets know, as whole numbers where the catalogue has these; ``None``: not measured."""
     return {name: _figure(metric, report) for name, metric in _METRICS.items()}
 
 
@@ -258,7 +258,7 @@ def _figure(metric: Metric, report: Report) -> float | int | None:
 
 
 def _fact(report: Report, slug: str, key: str) -> int | None:
-    """A count or time of the report; ``None`` where it is not told."""
+    """A count or time of the report; ``None`` if the report does not state it."""
     try:
         value = report.fact(slug, key)
     except KeyError:
@@ -267,7 +267,7 @@ def _fact(report: Report, slug: str, key: str) -> int | None:
 
 
 def _launch_bound(report: Report) -> float | None:
-    """What late launches put at stake: nothing where it is too little for a finding, unknown without kernels."""
+    """The share at stake by late launches: 0 if too little for a finding, unknown without kernels."""
     shares = [finding.share for finding in report.findings if finding.slug == _LAUNCH_BOUND]
     if shares:
         return shares[0]

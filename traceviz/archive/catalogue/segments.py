@@ -2,12 +2,12 @@
 
 ::
 
-    catalogue/20261121T193000.123456-4f1c....parquet      rows of one add; after the time, the SHA-256 of its content
-    catalogue/20261121T201500.654321-9b07....parquet      rows of another: of the same trace and rank, the newer count
+    catalogue/20261121T193000.123456-4f1c....parquet      rows of one add; the time, and the SHA-256 of the content
+    catalogue/20261121T201500.654321-9b07....parquet      rows of another: newer rows of a trace and rank count
 
-Several programs may write at once: each writes segments of its own, and nobody waits. A reader takes all segments, and
-of every trace the rows that were written last. It lists them until it has read all that are listed: while one list is
-made, another program may write a merged segment that is not on it yet, and remove old ones that are not on it any more.
+Several programs may write at once: each writes its own segments, and nobody waits. A reader takes all segments, and of
+every trace the rows that were written last. It repeats the listing until it has read all segments of one: during a
+listing, another program may write a merged segment that is not on it yet, and remove segments that are.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from traceviz.errors import DamagedTraceError
 
 FOLDER = "catalogue"
 MOST_SEGMENTS = 32
-"""Of more segments, :func:`merge` makes one."""
+"""With more segments than this, :func:`merge` makes them one."""
 _SHA256_DIGITS = 64
 PARQUET_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError, LookupError, OverflowError, MemoryError)
-"""What reading a damaged Parquet file raises: a damaged size may be larger than all memory."""
+"""Errors of reading a damaged Parquet file: a damaged size may be larger than all memory."""
 _MOST_LISTINGS = 8
-"""A segment that is listed so often, and never there, was not merged by another program."""
+"""A segment that is listed so often, but never there, was not merged by another program."""
 
 
 def read(store: Store, skip: frozenset[str] = frozenset()) -> pl.DataFrame:
-    """All rows that count, in the order of trace and rank: of every trace those that were written last.
+    """All rows that count, by trace and rank: of every trace those that were written last.
 
     Args:
         store: The archive.
-        skip: Segments to leave out, since they are damaged.
+        skip: Damaged segments to leave out.
 
     Raises:
         DamagedTraceError: a segment is damaged.
@@ -55,7 +55,7 @@ def read(store: Store, skip: frozenset[str] = frozenset()) -> pl.DataFrame:
             except FileNotFoundError:
                 gone[name] += 1
                 if gone[name] > _MOST_LISTINGS:
-                    raise _unreadable(store, name, "It is listed, and is not there.") from None
+                    raise _unreadable(store, name, "It is listed, but not there.") from None
     return _newest([parts[name] for name in sorted(parts)]).sort("trace_id", "rank")
 
 
@@ -75,9 +75,9 @@ def append(store: Store, rows: pa.Table) -> str:
 
 
 def merge(store: Store, most: int = MOST_SEGMENTS) -> None:
-    """Make one segment of many: first the new one is written, then the old ones are removed.
+    """Merge many segments into one: the new one is written before the old ones are removed.
 
-    Rows that no longer count are left out. Where another program is merging them, what it left is looked at again.
+    Rows that no longer count are left out. If another program is merging as well, the rest is looked at again.
     """
     for _ in range(_MOST_LISTINGS):
         names = segments(store)
@@ -130,10 +130,10 @@ def parsed(data: bytes) -> pa.Table:
 
 
 def stored_rows(store: Store, format_name: str, trace_id: str) -> pa.Table | None:
-    """The rows of a trace whose folder is whole; ``None`` where it is not, or another program is just removing it.
+    """The rows in the folder of a trace; ``None`` if the folder is not whole, or is just being removed.
 
-    Whole means: there is a manifest, every file has the size that it tells, and the rows have its SHA-256, can be read,
-    and are of this trace. The content of the other files is not read.
+    Whole means: there is a manifest, every file has the stated size, and the rows have the stated SHA-256, can be read,
+    and belong to this trace. The content of the other files is not read.
 
     Raises:
         OutputError: the archive cannot be read.
@@ -171,10 +171,10 @@ def _newest(parts: list[pa.Table]) -> pl.DataFrame:
 
 
 def with_added(table: pa.Table) -> pa.Table:
-    """A segment with the columns that an older traceviz did not write, as nulls.
+    """A segment with nulls for the columns that an older traceviz did not write.
 
     Raises:
-        ValueError: columns are missing, or empty, that every traceviz writes.
+        ValueError: columns that every traceviz writes are missing or empty.
     """
     present, rows = set(table.column_names), len(table)
     for field in CATALOGUE:

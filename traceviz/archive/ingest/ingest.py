@@ -1,7 +1,6 @@
 """One trace into an archive: identified by its content, converted, scrubbed, analysed, and written whole.
 
-This runs in whatever process or machine the runner chose; it is told everything that it needs, and what it returns is
-small.
+This runs in whatever process or machine the runner uses: it receives everything that it needs, and returns little.
 """
 
 from __future__ import annotations
@@ -57,20 +56,20 @@ from traceviz.version import __version__
 ID_DIGITS = 16
 """Hexadecimal digits of the SHA-256 of a source that are the id of its trace."""
 LARGE = 16 << 20
-"""Bytes of a source after which memory is cleared at once, and of tables that are not read into it as a whole."""
+"""Larger sources have their memory freed at once, and larger tables are not read into memory as a whole; bytes."""
 LONGEST_ERROR = 1000
 """Characters of an error that the catalogue keeps."""
 
 Outcome = Literal["added", "known", "quarantined", "known-quarantined", "refused"]
 
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EMFILE, errno.ENFILE})
-"""What ends everything: no other trace could be written, either."""
+"""Errors that end the add: no other trace could be written, either."""
 _UNREADABLE = (
     *(TracevizError, OSError, MemoryError, RecursionError, EOFError, pa.ArrowException, pl.exceptions.PolarsError),
     *(ValueError, TypeError, LookupError, ArithmeticError, AssertionError, AttributeError),
 )
-"""What a trace that was damaged, or made up to do harm, may raise in a reader or an analysis that expects none such:
-whatever it is, it is this trace's, and the others are added."""
+"""Errors that a damaged or malicious trace may cause in a reader or an analysis: they concern this trace alone, and the
+others are added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +77,12 @@ class IngestOptions:
     """How traces are added.
 
     Args:
-        keep_private: Store what is private, too.
+        keep_private: Store private data, too.
         tags: Tags of every trace that is added.
         job: Job whose ranks they are.
         now_ns: Time at which they are added, Unix time.
         quarantined: Ids of traces that this version could not read: they are not tried again.
-        anew: Convert what is there, too, and put it in its place.
+        anew: Convert and replace a trace that is there, too.
         limits: Bounds on what archive files may hold.
         max_size: The longest JSON to read, unpacked, in bytes; ``None`` for what is plausible.
     """
@@ -100,14 +99,14 @@ class IngestOptions:
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What became of an item.
+    """The result of an item.
 
     Args:
-        outcome: ``added``; ``known``, when its folder was there; ``quarantined``; ``known-quarantined``, when it was
-            not tried again; ``refused``, when not even its content could be had.
+        outcome: ``added``; ``known``: its folder was there; ``quarantined``; ``known-quarantined``: it was not tried
+            again; ``refused``: not even its content could be read.
         rows: Its rows of the catalogue.
         refused: Why it was refused.
-        removed: What was private in it, and how often it was.
+        removed: Kinds of private data in it, and how often they occurred.
     """
 
     outcome: Outcome
@@ -119,10 +118,10 @@ class Ingested:
 def ingest(item: Item, store: Store, options: IngestOptions) -> Ingested:
     """Add one trace.
 
-    What cannot be read is quarantined with its error. Tables are the same wherever and whenever this runs.
+    A trace that cannot be read is quarantined with its error. Tables are the same wherever and whenever this runs.
 
     Raises:
-        OutputError: the archive, or the place for temporary files, cannot be written.
+        OutputError: the archive, or the folder for temporary files, cannot be written.
     """
     with _fetched(item, options) as fetched:
         if isinstance(fetched, Ingested):
@@ -137,20 +136,20 @@ def ingest(item: Item, store: Store, options: IngestOptions) -> Ingested:
             _raise_if_full(error, store.called())
             added_meanwhile = _stored_meanwhile(
                 local, origin, store
-            )  # by a program that could read it: it has nsys, or memory
+            )  # by a program that could read it: it had nsys, or more memory
             return added_meanwhile or Ingested(
                 "quarantined", _quarantined(item, local, origin, options, error_text(error))
             )
         finally:
             if (origin.size or 0) > LARGE:
-                gc.collect()  # tables hang in cycles, and would be in memory beside those of the next trace
+                gc.collect()  # tables are in reference cycles, and would stay in memory beside those of the next trace
 
 
 def quarantine(failed: tuple[Item, str], options: IngestOptions) -> Ingested:
-    """Take down an item and its error as one that cannot be read, without trying: who worked on it died.
+    """Quarantine an item with its error, without trying to read it: its worker died.
 
     Raises:
-        OutputError: there is no place for temporary files.
+        OutputError: there is no space for temporary files.
     """
     item, error = failed
     with _fetched(item, options) as fetched:
@@ -162,7 +161,7 @@ def quarantine(failed: tuple[Item, str], options: IngestOptions) -> Ingested:
 
 @contextmanager
 def _fetched(item: Item, options: IngestOptions) -> Iterator[tuple[Path, Origin] | Ingested]:
-    """The local copy of an item and what is known of it, while the block lasts; or why there is none."""
+    """The local copy of an item and its origin, while the block lasts; or the refusal."""
     with SPOOL.room() as into:
         try:
             local = fetch(item, into, options.limits)
@@ -195,7 +194,7 @@ def _origin(item: Item, local: Path, sha256: str, size: int, options: IngestOpti
 
 
 def _name_with_folder(item: Item) -> str:
-    """The name of an item; of a file that was named by itself with its folder: it tells ranks of jobs apart."""
+    """The name of an item; for a file that is a source itself with its folder, which tells ranks of jobs apart."""
     if item.kind == "member" or "/" in item.name or "://" in item.url:  # a URL may hold a signature
         return item.name
     folder = PurePosixPath(item.url).parent.name
@@ -203,7 +202,7 @@ def _name_with_folder(item: Item) -> str:
 
 
 def _added(local: Path, origin: Origin, store: Store, options: IngestOptions) -> Ingested:
-    """Convert and write a trace, unless it is there, or another program writes it meanwhile."""
+    """Convert and write a trace, unless it is there already or another program writes it meanwhile."""
     format_name = _format(local)
     if not options.anew and (known := _stored(store, format_name, origin.trace_id)) is not None:
         return known
@@ -224,13 +223,13 @@ def _added(local: Path, origin: Origin, store: Store, options: IngestOptions) ->
 
 
 def _stored(store: Store, format_name: str, trace_id: str) -> Ingested | None:
-    """A trace that is there whole; what another program is just removing is not, nor is what is damaged."""
+    """A trace whose folder is whole; ``None`` if it is damaged or just being removed."""
     rows = stored_rows(store, format_name, trace_id)
     return None if rows is None else Ingested("known", rows)
 
 
 def _stored_meanwhile(local: Path, origin: Origin, store: Store) -> Ingested | None:
-    """A trace that cannot be read here, and that another program has added."""
+    """A trace that cannot be read here, but that another program has added."""
     try:
         return _stored(store, _format(local), origin.trace_id)
     except OutputError:
@@ -277,7 +276,7 @@ def _converted(local: Path, origin: Origin, folder: Path, work: Path, options: I
     stated = stated_tags(tables)
     if options.keep_private:
         return _Converted(origin, stated, {})
-    secrets = (*scrub.secrets_in(local), *scrub.secrets_of_capture(tables))  # only these tell the host of a report
+    secrets = (*scrub.secrets_in(local), *scrub.secrets_of_capture(tables))  # only these know the host of a report
     try:
         removed, _, _ = scrub.scrub_folder(raw, folder, secrets)
     except OutputError as error:  # of this trace alone: the others are added
@@ -289,7 +288,7 @@ def _converted(local: Path, origin: Origin, folder: Path, work: Path, options: I
 
 
 def _cleaned(origin: Origin, redactor: scrub.Redactor) -> Origin:
-    """What is known of a source without what is private; what the user says of it now stays."""
+    """The origin without private data; tags and job that the user gave stay."""
     name, source, job = (_clean(text, redactor) for text in (origin.name, origin.source, origin.found_job))
     return replace(origin, name=name, source=source, found_job=job)
 
@@ -303,7 +302,7 @@ def _clean(text: str, redactor: scrub.Redactor) -> str:
 
 
 def _write_summary(folder: Path, format_name: str, converted: _Converted) -> None:
-    """Write the report of a trace, its rows of the catalogue, and the sums of all its files."""
+    """Write the report of a trace, its rows of the catalogue, and the digests of all its files."""
     tables = _at_hand(load(folder))
     bare_report = analyze(tables)
     report = replace(bare_report, run=(*source_facts((Path(converted.origin.source),)), *bare_report.run))
@@ -314,7 +313,7 @@ def _write_summary(folder: Path, format_name: str, converted: _Converted) -> Non
 
 
 def _at_hand(tables: TraceTables) -> TraceTables:
-    """The same tables, in memory where they are small: an analysis asks for some of them sixty times."""
+    """The tables, in memory if they are small: an analysis reads some of them sixty times."""
     files = [source for source in tables.sources.values() if isinstance(source, Path)]
     if sum(path.stat().st_size for path in files) > LARGE:
         return tables
@@ -336,9 +335,9 @@ def sha256_of(path: Path) -> str:
 
 
 def _quarantined(item: Item, local: Path, origin: Origin, options: IngestOptions, error: str) -> pa.Table:
-    """The row of a trace that cannot be read; the error without the place where it was read."""
-    placeless = error.replace(str(local), local.name).replace(str(local.parent), "")
-    message = with_report_advice(printable(" ".join(placeless.split())), item, LONGEST_ERROR)
+    """The row of a trace that cannot be read; the error without the folder of the copy."""
+    local_error = error.replace(str(local), local.name).replace(str(local.parent), "")
+    message = with_report_advice(printable(" ".join(local_error.split())), item, LONGEST_ERROR)
     if options.keep_private:
         return quarantined_rows(origin, message)
     try:
@@ -368,11 +367,11 @@ def error_text(error: BaseException) -> str:
 
 
 def _raise_if_full(error: BaseException, archive: str = "") -> None:
-    """Raise where it is no fault of the trace: there is no room, or the archive cannot be reached.
+    """Raise if it is no fault of the trace: there is no space, or the archive cannot be reached.
 
     Args:
         error: What was raised while it was added.
-        archive: What people call the archive, where it was written to.
+        archive: Name of the archive for people, if it was being written.
 
     Raises:
         OutputError: see above.

@@ -33,8 +33,8 @@ class Member:
     Args:
         trace_id: Its id.
         format: Format of its source, by which its folder is found.
-        source: What people call it; it may state the rank.
-        ranks: Ranks that it holds, as far as they are known.
+        source: Its name for people; it may state the rank.
+        ranks: Its ranks, as far as they are known.
         recorded_ns: When its recording began, Unix time.
         ended_ns: When it ended.
         run: Equal for traces that were recorded together.
@@ -93,7 +93,7 @@ def members(catalogue: pl.DataFrame, job: str) -> tuple[Member, ...]:
 
 
 def _check(job: str, traces: list[Member], rows: int) -> None:
-    """Raise unless the traces are different ranks of one run."""
+    """Raise unless the traces are of different ranks of one run."""
     if rows < 2:
         raise UsageError(
             f"Job {job!r} has a single rank: {traces[0].source}.",
@@ -118,18 +118,18 @@ def _check(job: str, traces: list[Member], rows: int) -> None:
 
 
 def _twice(job: str, rank: int, member: Member, other: Member, traces: list[Member]) -> UsageError:
-    """Two captures of a rank: name them, and the traces of one run that could be meant."""
+    """The error on two captures of a rank; it names them, and the traces of the last run."""
     return UsageError(
         f"Job {job!r} has two captures of rank {rank}: {member.dated} and {other.dated}.", _ran(traces), _choose(traces)
     )
 
 
 _APART_NS = 3_600_000_000_000
-"""Recordings with a longer pause between them, an hour, are of different runs: no clocks of nodes differ by that."""
+"""Recordings that are further apart, an hour, are of different runs: clocks of nodes do not differ by that."""
 
 
 def _in_time(traces: list[Member]) -> list[Member]:
-    """Those whose time is known, in its order."""
+    """The traces whose time is known, in order of time."""
     return sorted(
         (member for member in traces if member.recorded_ns is not None), key=lambda member: member.recorded_ns or 0
     )
@@ -146,7 +146,7 @@ def _ran(traces: list[Member]) -> str:
 
 
 def _choose(traces: list[Member]) -> str:
-    """The last run by its ids, with one trace of each rank."""
+    """Advice that names the last run by its ids, with one trace of each rank."""
     last, ranks, ids = _runs(traces)[-1], set[int](), list[str]()
     for member in traces:
         if member.run == last and ranks.isdisjoint(member.ranks):
@@ -160,7 +160,7 @@ def report_on_job(store: Store, catalogue: pl.DataFrame, job: str, progress: Pro
 
     Args:
         store: Where the archive is.
-        catalogue: Its rows; filtered as one likes.
+        catalogue: Its rows, possibly filtered.
         job: Name of the job.
         progress: Receives progress.
 
@@ -177,7 +177,7 @@ def report_on_job(store: Store, catalogue: pl.DataFrame, job: str, progress: Pro
 
 
 def _names(traces: tuple[Member, ...]) -> list[str]:
-    """Names that tell the traces apart, and the rank of a trace that states none: it may be known from a path."""
+    """Names that tell the traces apart, with the rank if the trace states none: a path may have stated it."""
     names = [member.source for member in traces]
     if len(set(names)) != len(names):
         names = [f"{member.source} ({member.trace_id})" for member in traces]
@@ -205,7 +205,7 @@ def _tables(store: Store, member: Member, options: ReadOptions) -> dict[str, pa.
 
 @contextmanager
 def local_folder(store: Store, format_name: str, trace_id: str) -> Iterator[Path]:
-    """The folder of a trace on this machine: itself, or a copy of what lies elsewhere while the block runs.
+    """The folder of a trace on this machine: its own, or a copy of a remote one while the block runs.
 
     Raises:
         DamagedTraceError: it is not there.

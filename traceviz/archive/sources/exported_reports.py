@@ -1,14 +1,14 @@
-"""Reports of nsys whose export lies beside them: two files of one recording, of which one is to be added.
+"""Reports of nsys whose export lies beside them: two files of one recording, of which only one is added.
 
 ::
 
-    runs/train.nsys-rep     needs nsys to be read: left out where its export is added in the same breath
-    runs/train.sqlite       what `nsys profile --export=sqlite` or `nsys stats` made of it
+    runs/train.nsys-rep     needs nsys to be read: left out if its export is added at the same time
+    runs/train.sqlite       its export by `nsys profile --export=sqlite` or `nsys stats`
 
-Without this rule every such recording would count twice. The export must be one by its first bytes: what only has its
-name is no reason to leave out the report. These can be had for 16 bytes anywhere: also of members of compressed tar
-files, which are unpacked before anything in them is looked at. Whether an export can be read as a whole, nobody knows
-before it is: where it cannot, its error names the report (:func:`with_report_advice`).
+Without this rule every such recording would count twice. The first bytes must be those of an
+export: a file that only has its name is no reason to leave out the report. These 16 bytes are cheap to read anywhere,
+even in compressed tar files, which are unpacked anyway. Whether an export can be read as a whole only shows when it is
+read: if it cannot, its error names the report (:func:`with_report_advice`).
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ EXPORT = ".sqlite"
 EXPORTED = "exported"
 """Code of reports that are left out."""
 _MAGIC = b"SQLite format 3\0"
-"""How every SQLite file begins (https://www.sqlite.org/fileformat.html, 1.3)."""
+"""First bytes of every SQLite file (https://www.sqlite.org/fileformat.html, 1.3)."""
 
 Heads = Callable[[Iterable[tuple[str, int]]], Iterator[tuple[str, bytes | None]]]
-"""Gives the first bytes of files, as many as asked for; ``None`` of a file that cannot be read."""
+"""Gives the first bytes of files, each with the given length; ``None`` for a file that cannot be read."""
 
 
 def export_of(report: str) -> str:
-    """Path or URL of the export beside a report; empty where it is no report."""
+    """Path or URL of the export beside a report; empty if it is no report."""
     ending = next((suffix for suffix in REPORT_SUFFIXES if report.endswith(suffix)), "")
     return report[: -len(ending)] + EXPORT if ending and not report.endswith(f"/{ending}") else ""
 
 
 def companions(name: str) -> tuple[str, ...]:
-    """Paths or URLs beside a file that are looked at with it, where they are there.
+    """Paths or URLs beside a file that are read with it, if they exist.
 
-    Of a report its export, which is read where nsys is missing; of an export its report, which alone has the command
-    line whose secrets may stand in both.
+    For a report, its export, which is read if nsys is missing; for an export, its report, as only that has the command
+    line, whose secrets may stand in both.
     """
     if export := export_of(name):
         return (export,)
@@ -52,7 +52,7 @@ def companions(name: str) -> tuple[str, ...]:
 
 
 def exported(names: Collection[str], heads: Heads) -> dict[str, str]:
-    """Of files that lie together, the reports whose export is among them; the export by the report.
+    """The reports among some files whose export is one of them; the export by the report.
 
     Args:
         names: Paths of files that would be added.
@@ -68,7 +68,7 @@ def exported(names: Collection[str], heads: Heads) -> dict[str, str]:
 
 
 def exported_by_name(sources: Collection[str]) -> dict[str, str]:
-    """The same of files that people named one by one, or by a pattern, or together with their folder."""
+    """The same for files that a user named one by one, by a pattern, or together with their folder."""
     folders = tuple(f"{source.rstrip('/')}/" for source in sources)
     pairs = {
         source: export
@@ -79,7 +79,7 @@ def exported_by_name(sources: Collection[str]) -> dict[str, str]:
 
 
 def reports_by_export(pairs: Mapping[str, str]) -> dict[str, str]:
-    """The names of the reports that were left out for an export, by its path."""
+    """The names of the reports that are left out for an export, by its path."""
     reports: dict[str, str] = {}
     for report, export in sorted(pairs.items()):
         name = PurePath(report).name
@@ -93,7 +93,7 @@ def left_out(name: str, export: str) -> Refused:
 
 
 def with_report_advice(error: str, item: Item, longest: int) -> str:
-    """The error of an export that cannot be read, with what to do: the report may be readable."""
+    """The error of an export that cannot be read, with advice: its report may be readable."""
     if not item.report:
         return error[:longest]
     how = "unpack it and name it" if item.kind == "member" else "name it"

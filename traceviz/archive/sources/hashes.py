@@ -1,6 +1,6 @@
-"""The SHA-256 of a source: by its content only, so that a trace is known again wherever it lies and however packed.
+"""The SHA-256 of a source: of its content only, so that a trace is known again wherever it lies, packed or not.
 
-Of a run folder (``traceviz collect``) what was recorded counts, not what traceviz made of it afterwards::
+In a run folder (``traceviz collect``) only the recording counts, not what traceviz made of it afterwards::
 
     RUN/manifest.json    counts, but for the keys in DERIVED, in whatever order and layout
         raw/...          counts
@@ -24,7 +24,7 @@ from traceviz.parsers.run.layout import MANIFEST, RAW, TABLES, decoded, is_run_f
 from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
 
 DERIVED = frozenset({"tables", "overhead", "problems"})
-"""What the manifest of a run is told once tables are made of it: their rows, what that took, and what went wrong."""
+"""Keys that the manifest of a run gets with its tables: their rows, the overhead, and problems."""
 _BLOCK = 1 << 20
 
 
@@ -74,13 +74,13 @@ def files_in(folder: Path) -> list[str]:
 
 
 def _recorded(names: list[str]) -> list[str]:
-    """Of the files of a run folder those that count."""
+    """The files of a run folder that count."""
     raw = [name for name in names if name.startswith(f"{RAW}/")]
     return [MANIFEST, *raw] if raw else [name for name in names if name == MANIFEST or name.startswith(f"{TABLES}/")]
 
 
 def _recorded_facts(folder: Path) -> bytes | None:
-    """What counts of the manifest of a run; ``None`` where the folder is none."""
+    """The part of a run's manifest that counts; ``None`` if the folder is no run."""
     if not is_run_folder(folder):
         return None
     stated = decoded((folder / MANIFEST).read_bytes())
@@ -89,9 +89,9 @@ def _recorded_facts(folder: Path) -> bytes | None:
 
 
 def relevant(names: Sequence[str]) -> list[str]:
-    """Of the files of a folder that is one trace, those that make it up, sorted by their bytes.
+    """The files that make up a folder that is one trace, sorted by their bytes.
 
-    Of a run of TensorFlow's profiler that is its captures: TensorBoard writes what it computed beside them.
+    In a run of TensorFlow's profiler these are its captures: TensorBoard writes its results beside them.
     """
     captures = [name for name in names if "/" not in name and name.endswith(CAPTURES)]
     own = captures if captures and "manifest.json" not in names else names
@@ -99,7 +99,7 @@ def relevant(names: Sequence[str]) -> list[str]:
 
 
 def is_regular(path: Path) -> bool:
-    """Whether it is a file, and no link to one."""
+    """Whether it is a file, and not a link to one."""
     return path.is_file() and not path.is_symlink()
 
 

@@ -1,4 +1,4 @@
-"""What can be added to an archive, and what is refused before anything is read."""
+"""Items that can be added to an archive, and refusals of what is not read."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ Kind = Literal["file", "folder", "member"]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A trace that was found, not yet read.
+    """A trace of a source, not yet read.
 
     Args:
         url: Path or URL of the file or folder; of a member, that of the archive file that it is in.
-        name: What people call it: its path from the source that was named, ``runs.zip/job1/rank0.json`` for a member.
+        name: Its name for people: its path from the source, ``runs.zip/job1/rank0.json`` for a member.
         kind: Whether it is a file, a folder that is one trace (a run folder, a traceviz folder, a run of a log
             folder of TensorBoard), or a member of a zip or tar file.
         member: Name inside the archive file, as it is written there.
-        size: Bytes, where that is known without reading it.
+        size: Bytes, if that is known without reading it.
         folder: Whether a member stands for a folder: all members below it are one trace.
-        job: Path of the folder whose files state one rank of a job each, by their names; empty where they do not.
-        report: Name of the report of nsys beside it that is left out, as this is its export; empty where there is none.
+        job: Path of the folder whose files are the ranks of a job, by their names; empty if they are not.
+        report: Name of the report of nsys that is left out, as this is its export; empty if there is none.
     """
 
     url: str
@@ -36,10 +36,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """What is not added, and why: not read, since it is unsafe, or no trace.
+    """Something that is not added, and why: it is unsafe, or no trace.
 
     Args:
-        name: What people call it.
+        name: Its name for people.
         code: Stable name of the reason: ``no-trace`` (something else, ignored), ``exported`` (a report of nsys whose
             export is added), ``unsafe-name``, ``link``, ``device``, ``bomb``, ``too-large``, ``too-many``,
             ``encrypted``, ``nested``, ``duplicate``, ``cut``, ``unreadable``, ``unreachable``, ``archive`` (an archive

@@ -29,7 +29,7 @@ class Location:
 
     Args:
         url: Path on this machine, or a URL.
-        name: What people call it.
+        name: Its name for people.
     """
 
     url: str
@@ -37,7 +37,7 @@ class Location:
 
     @property
     def local(self) -> Path | None:
-        """Its path, where it lies on this machine."""
+        """Its path, if it lies on this machine."""
         return None if is_url(self.url) else Path(self.url)
 
     def head(self, count: int) -> bytes:
@@ -73,12 +73,12 @@ class Location:
 
     @property
     def gives_parts(self) -> bool:
-        """Whether it lies in a store that gives any part of it; servers of the web need not."""
+        """Whether any part of it can be read alone, as in object stores; web servers need not offer that."""
         return self.local is None and not is_web(self.url)
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
-        """The file where it lies, to be read in parts.
+        """The file in its store, opened to read parts of it.
 
         Raises:
             UnknownFormatError: it cannot be read.
@@ -99,23 +99,23 @@ class Location:
 
     @property
     def size(self) -> int | None:
-        """Bytes, where a server says."""
+        """Bytes, if they are known."""
         size = self._status.get("size")
         return None if size is None else int(size)
 
     def state(self) -> str:
-        """What changes when its content does, as far as can be told without reading it."""
+        """A text that changes with the content, as far as that shows without reading it."""
         kept = ("size", "mtime", "ETag", "etag", "LastModified", "md5Hash", "generation")
         return " ".join([self.url, *(f"{key}={self._status[key]}" for key in kept if key in self._status)])
 
 
 def last_part(url: str) -> str:
-    """What people call the file of a URL: its last part, never its user, password or signature.
+    """The name of the file of a URL for people: its last part, never its user, password or signature.
 
     It may be the name of a file below a folder; empty where the URL has no path.
     """
     path = without_secrets(url).partition("://")[2]
-    if is_web(url):  # of which parts are told apart by the server, after this
+    if is_web(url):  # where the server unquotes the path
         path = unquote(path.partition("/")[2])
     name = "".join(character if character.isprintable() else "_" for character in PurePosixPath(path).name)
     return "trace" if name and unsafe(name) else name
@@ -125,8 +125,8 @@ def reached(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
     """The file system of a URL, and the path there.
 
     Raises:
-        UsageError: no file system of this kind is known, or what reaches it is not installed.
-        UnknownFormatError: it is reached when its file system is made, and that failed.
+        UsageError: no file system of this kind is known, or its library is not installed.
+        UnknownFormatError: making the file system connects to the store, and that failed.
     """
     try:
         filesystem, path = url_to_fs(url)
@@ -145,10 +145,10 @@ def reached(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
 
 @contextmanager
 def explained(name: str) -> Iterator[None]:
-    """What files and stores complain of, as an error of ours.
+    """Turn errors of files and stores into ours.
 
     Raises:
-        UnknownFormatError: the place cannot be reached or read.
+        UnknownFormatError: the location cannot be reached or read.
     """
     try:
         yield

@@ -1,9 +1,9 @@
-"""What is a trace among many files, told by names and first bytes, the same wherever they lie and however packed.
+"""Which of many files are traces: by names and first bytes, wherever they lie and however they are packed.
 
-A folder is one trace where the files in it are parts of one: a run of ``traceviz collect``, a folder of ``traceviz
+A folder is one trace if the files in it are parts of one: a run of ``traceviz collect``, a folder of ``traceviz
 convert``, samples of resources, a ``parquetdir`` export of nsys, the hosts of one run of TensorFlow's profiler. Other
-folders are looked through, and every trace in them counts for itself: also the runs of a log folder of TensorBoard, of
-which readers choose the newest.
+folders are searched, and every trace in them counts for itself: also the runs of a log folder of TensorBoard, although
+readers would choose the newest.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from traceviz.parsers.xplane.sniff import TRACE_JSON_SUFFIXES as TRACE_JSON
 from traceviz.trace_folder import MANIFEST_KIND
 
 ARCHIVE = "archive.json"
-"""File of an archive of traceviz, which says so."""
+"""File that marks an archive of traceviz."""
 ARCHIVE_KIND = "traceviz.archive"
 CERTAIN_SUFFIXES = (
     *(".nsys-rep", ".qdrep", ".qdstrm", ".sqlite", ".nvvp", ".nvprof"),
     *CAPTURES,
     *TRACE_JSON,
 )
-"""Endings of traces and of nothing else: such a file is one, or a damaged one."""
+"""Suffixes of traces only: such a file is a trace, or a damaged one."""
 _KNOWN_SUFFIXES = tuple(sorted({suffix for reader in READERS for suffix in reader.suffixes} | set(CERTAIN_SUFFIXES)))
 _DOCUMENTS = frozenset(
     f".{ending}"
@@ -46,35 +46,35 @@ _DOCUMENTS = frozenset(
     )
     for ending in endings.split()
 )
-"""Endings of what quotes traces at most, or is a zip file for other purposes."""
+"""Suffixes of documents, which quote traces at most, and of zip files for other purposes."""
 _JSON = (".json", ".json.gz")
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _PROFILE_RUN = re.compile(r"(?:^|/)(?:plugins/profile/[^/]+|\d{4}(?:_\d\d){5}[^/]*)$")
-"""Folders whose files are the hosts of one run: of the profiler's own folder, or named as it names them."""
+"""Folders whose files are the hosts of one run: those in the profiler's own folder, or named like these."""
 _NOWHERE = Path(os.devnull)
-"""Readers are asked about a path below this, where nothing is: they tell by the bytes, for a member as for a file."""
+"""Readers get a path below this, where no file is, so that they judge by the bytes, for a member as for a file."""
 
 Read = Callable[[str, int], bytes]
-"""Gives the first bytes of a file by its name; nothing where it cannot be read."""
+"""Gives the first bytes of a file by its name; none if it cannot be read."""
 
 
 def hidden_part(name: str) -> str:
-    """The part of a path that hides it, or holds what programs keep for themselves; empty where there is none."""
+    """The part of a path that is hidden, or private to programs; empty if there is none."""
     return next((part for part in name.split("/") if part.startswith(".") or part in {"__MACOSX", "__pycache__"}), "")
 
 
 def head_length(name: str) -> int:
-    """How many of the first bytes tell whether a file is a trace: of JSON more, where a list of devices comes first."""
+    """First bytes that tell whether a file is a trace: more for JSON, where a list of devices may come first."""
     return HEAD_TEXT_BYTES if name.lower().endswith(_JSON) else HEAD_BYTES
 
 
 def is_trace_by_name(name: str) -> bool:
-    """Whether the name alone says that it is meant to be a trace."""
+    """Whether the name alone shows that it is meant to be a trace."""
     return name.lower().endswith(CERTAIN_SUFFIXES)
 
 
 def is_other_by_name(name: str) -> bool:
-    """Whether the name alone says that it is something else."""
+    """Whether the name alone shows that it is something else."""
     return os.path.splitext(name)[1].lower() in _DOCUMENTS and not is_trace_by_name(name)  # noqa: PTH122 (a name, not a path)
 
 
@@ -84,7 +84,7 @@ def may_be_trace(name: str) -> bool:
 
 
 def is_trace(name: str, head: bytes) -> bool:
-    """Whether it is a trace, is meant to be one, or stands for one (a git-lfs pointer)."""
+    """Whether it is a trace, is meant to be one, or represents one (a git-lfs pointer)."""
     if is_trace_by_name(name):
         return True
     if is_other_by_name(name) or not head:
@@ -122,7 +122,7 @@ def whole_folders(names: Collection[str], read: Read, where: str) -> tuple[list[
 
 
 def _kind(folder: str, files: set[str], read: Read, path: str) -> str:
-    """What a folder is as a whole; empty where it is only a folder."""
+    """The kind of trace that a folder is as a whole; empty if it is only a folder."""
     prefix = f"{folder}/" if folder else ""
     for name, kinds in (
         (MANIFEST, {RUN, MANIFEST_KIND}),
@@ -149,7 +149,7 @@ def _stated_kind(text: bytes) -> str:
 
 
 def beside_captures(names: Iterable[str], where: str) -> set[str]:
-    """Files of a run of TensorFlow's profiler that say again, and less, what the capture in their folder says."""
+    """Files of TensorFlow's profiler that repeat a part of the capture in their folder."""
     inside: defaultdict[str, list[str]] = defaultdict(list)
     for name in names:
         if name.endswith((*CAPTURES, *TRACE_JSON)):
@@ -164,12 +164,12 @@ def beside_captures(names: Iterable[str], where: str) -> set[str]:
 
 
 def jobs(names: Collection[str]) -> Mapping[str, str]:
-    """The job of each trace whose name states a rank, where others of the same name but for the rank lie beside it.
+    """The job of each trace whose name states a rank, if traces of other ranks with the same name lie beside it.
 
     ::
 
         job1/rank0.json  job1/rank1.json    both of job1
-        rank0/run.json   rank1/run.json     both of the folder that they are named from
+        rank0/run.json   rank1/run.json     both of the folder above
         a_rank0.json  a_rank1.json  b.json  the first two of the job a_rank*.json
 
     Args:

@@ -1,4 +1,4 @@
-"""Many files below one name: a folder, what lies behind a URL, the members of an archive file. All look the same."""
+"""Many files below one name: a folder, a URL, the members of an archive file, behind one interface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from traceviz.archive.sources.recognise import hidden_part
 from traceviz.archive.storage.addresses import is_url, printable
 
 _AT_ONCE = 64
-"""So many files of an object store are begun to be read at once: each takes a while to answer."""
+"""Files of an object store that are requested at once: each takes a while to answer."""
 LINK = "It is a link: what it leads to is not followed. Name that itself."
 DEVICE = "It is no file: a device, a named pipe or a socket. It is not opened."
 
@@ -27,10 +27,10 @@ class Tree(ABC):
     """Files below one name.
 
     Args:
-        name: What people call it.
-        where: Its path, as far as names of folders in it tell what it is.
-        sizes: Its files by their path from there, with their bytes where these are known; all names are safe.
-        refused: What is in it and is not read.
+        name: Its name for people.
+        where: Its path, as names of folders may tell the kind of a trace.
+        sizes: Its files by their path from there, with their bytes if known; all names are safe.
+        refused: Its content that is not read.
     """
 
     name: str
@@ -40,18 +40,18 @@ class Tree(ABC):
 
     @abstractmethod
     def heads(self, lengths: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
-        """The first bytes of files, as many as asked for; ``None`` of a file that cannot be read."""
+        """The first bytes of files, each with the given length; ``None`` for a file that cannot be read."""
 
     @abstractmethod
     def item(self, name: str, *, folder: bool, size: int | None, job: str) -> Item:
-        """The item that stands for a file, or for a folder with all that is in it."""
+        """The item for a file, or for a folder with its content."""
 
     def location(self, name: str) -> Location | None:  # noqa: ARG002 (not here)
-        """Where a file is that may be an archive file itself; ``None`` where such are not looked into."""
+        """The location of a file that may be an archive file; ``None`` if such files are not looked into."""
         return None
 
     def packed_size(self, names: Sequence[str]) -> int:
-        """Bytes that files take where they lie."""
+        """Bytes that files take in their packed form."""
         return sum(self.sizes[name] or 0 for name in names)
 
     def head(self, name: str, count: int) -> bytes:
@@ -59,7 +59,7 @@ class Tree(ABC):
         return next(head for _, head in self.heads([(name, count)])) or b""
 
     def called(self, name: str) -> str:
-        """What people call a file in it."""
+        """The name of one of its files for people."""
         return printable(f"{self.name}/{name}" if name else self.name)
 
 
@@ -75,7 +75,7 @@ class LocalTree(Tree):
 
     @classmethod
     def at(cls, root: Path, name: str) -> LocalTree:
-        """What lies below a folder. Links are not followed, so that it ends and stays below."""
+        """The content of a folder. Links are not followed, so that the search ends and stays inside."""
         sizes: dict[str, int | None] = {}
         refused: list[Refused] = []
         pending = [""]
@@ -126,7 +126,7 @@ class LocalTree(Tree):
 
 @dataclass(frozen=True, slots=True)
 class RemoteTree(Tree):
-    """What lies below a URL of an object store."""
+    """The files below a URL of an object store."""
 
     url: str
     name: str
@@ -137,7 +137,7 @@ class RemoteTree(Tree):
 
     @classmethod
     def at(cls, url: str, name: str) -> RemoteTree:
-        """What lies below a URL.
+        """The files below a URL.
 
         Raises:
             UnknownFormatError: it cannot be listed.
@@ -153,7 +153,7 @@ class RemoteTree(Tree):
             path = key[len(root) :].removeprefix("/") if key.startswith(root) else key
             why = unsafe(path) or ("" if normal(path) == path else "Its name holds empty parts, or a dot as one.")
             if info.get("type") != "file" or not path or path.endswith("/"):
-                continue  # what stands for a folder
+                continue  # an object that represents a folder
             if why:
                 refused.append(Refused(printable(f"{name}/{path}"), "unsafe-name", why))
             elif info.get("islink"):
@@ -163,11 +163,11 @@ class RemoteTree(Tree):
         return cls(url.rstrip("/"), name, root, sizes, tuple(refused), keys)
 
     def heads(self, lengths: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
-        """See :meth:`Tree.heads`; several at once."""
+        """See :meth:`Tree.heads`; several files at once."""
         filesystem, _ = reached(self.url)
         left = iter(lengths)
         while part := list(islice(left, _AT_ONCE)):
-            # A store refuses to give a part that lies behind the end, so also any part of what is empty.
+            # A store refuses a range beyond the end, and so any range of an empty file.
             ends = [min(count, count if (size := self.sizes[name]) is None else size) for name, count in part]
             paths = [self.keys[name] for (name, _), end in zip(part, ends, strict=True) if end]
             with explained(self.name):
@@ -203,7 +203,7 @@ class MemberTree(Tree):
 
     @classmethod
     def at(cls, packed: Location, limits: Limits) -> MemberTree:
-        """What an archive file holds.
+        """The members of an archive file.
 
         Raises:
             TracevizError: as :func:`traceviz.archive.sources.packed.members.index_of`.
@@ -220,7 +220,7 @@ class MemberTree(Tree):
         """See :meth:`Tree.heads`."""
         left = iter(lengths)
         first = next(left, None)
-        if first is None:  # nothing is opened, or fetched, for nothing
+        if first is None:  # the archive file need not be opened, or fetched
             return
         with members.listed(self.packed, self.limits) as (file, _):
             for name, count in chain([first], left):
@@ -236,7 +236,7 @@ class MemberTree(Tree):
 
 
 def _size(entry: os.DirEntry[str]) -> int | None:
-    """Bytes of a file, if it is still there."""
+    """Bytes of a file; ``None`` if it is gone."""
     try:
         return entry.stat(follow_symlinks=False).st_size
     except OSError:
@@ -244,7 +244,7 @@ def _size(entry: os.DirEntry[str]) -> int | None:
 
 
 def folder_name(item: Item) -> str:
-    """Name of the folder or file that an item is fetched into: its last part, without that of an archive file."""
+    """Name of the folder or file that an item is fetched into: the last part of its path inside the source."""
     last = PurePosixPath(item.member or (last_part(item.url) if is_url(item.url) else item.url)).name
     if item.kind == "member" and not item.member:
         last = last.split(".")[0]

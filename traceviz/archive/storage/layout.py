@@ -2,7 +2,7 @@
 
 ::
 
-    ARCHIVE/archive.json                              says that it is one
+    ARCHIVE/archive.json                              marks an archive
             catalogue/*.parquet                       a row for every trace and rank (traceviz.archive.catalogue)
             traces/format=F/trace_id=ID/*.parquet     tables of a trace, as `traceviz convert` writes them
                                         report.json   its report, saved
@@ -30,7 +30,7 @@ ROWS = "rows.parquet"
 KIND = "traceviz.archive"
 VERSION = 1
 OWN_FILES = frozenset({ROWS, REPORT, LAST})
-"""Files of a trace that are no tables."""
+"""Files of a trace that are not tables."""
 
 _FORMAT, _ID = "format=", "trace_id="
 
@@ -40,14 +40,14 @@ def create(store: Store) -> None:
 
     Raises:
         UsageError: something else is there, or a newer traceviz made it.
-        OutputError: the place cannot be written.
+        OutputError: the location cannot be written.
     """
     if not check_location(store):
         store.write(json.dumps({"kind": KIND, "version": VERSION}).encode() + b"\n", MARKER)
 
 
 def check_location(store: Store) -> bool:
-    """Whether there is an archive; nothing at all is there where there is none.
+    """Whether there is an archive; if not, the location is empty.
 
     Raises:
         UsageError: something else is there, or a newer traceviz made it.
@@ -92,7 +92,7 @@ def check(store: Store) -> None:
 
 
 def _check_folder(store: Store) -> None:
-    """Raise where a file has the name of the archive.
+    """Raise if the location is a file.
 
     Raises:
         UsageError: see above.
@@ -102,12 +102,12 @@ def _check_folder(store: Store) -> None:
 
 
 def trace_parts(format_name: str, trace_id: str) -> tuple[str, str, str]:
-    """Where the folder of a trace is."""
+    """The folder of a trace, as the parts of its path."""
     return TRACES, f"{_FORMAT}{format_name}", f"{_ID}{trace_id}"
 
 
 def traces_in(store: Store) -> Iterator[tuple[str, str]]:
-    """Format and id of every folder of a trace, complete or not, in order."""
+    """Format and id of every trace folder, complete or not, in order."""
     for folder in store.names(TRACES):
         if folder.startswith(_FORMAT):
             for name in store.names(TRACES, folder):
@@ -116,7 +116,7 @@ def traces_in(store: Store) -> Iterator[tuple[str, str]]:
 
 
 def manifest_of(store: Store, format_name: str, trace_id: str) -> dict[str, object] | None:
-    """The manifest of a trace; ``None`` where there is none that can be read: then there is no such trace."""
+    """The manifest of a trace; ``None`` if it cannot be read: then the trace does not exist."""
     try:
         manifest = json.loads(store.read(*trace_parts(format_name, trace_id), LAST))
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -125,7 +125,7 @@ def manifest_of(store: Store, format_name: str, trace_id: str) -> dict[str, obje
 
 
 def files_of(manifest: dict[str, object] | None) -> dict[str, dict[str, object]] | None:
-    """Bytes and SHA-256 of every file of a trace, by name; ``None`` where the manifest does not tell."""
+    """Bytes and SHA-256 of every file of a trace, by name; ``None`` if the manifest does not state them."""
     files = (manifest or {}).get("files")
     if not isinstance(files, dict) or not all(isinstance(facts, dict) for facts in files.values()):
         return None
@@ -133,11 +133,11 @@ def files_of(manifest: dict[str, object] | None) -> dict[str, dict[str, object]]
 
 
 def leftovers(store: Store, seconds: float, now: float) -> list[str]:
-    """What was begun to be written and nobody works on: who wrote it is dead, or nothing in it was touched for long.
+    """Unfinished files and folders that nobody works on: their writer is dead, or they were not touched for long.
 
     Args:
         store: The archive.
-        seconds: How long is long.
+        seconds: Time without a touch after which they are abandoned.
         now: The time, in seconds since 1970.
     """
     names = store.names(WORK)
@@ -148,7 +148,7 @@ def leftovers(store: Store, seconds: float, now: float) -> list[str]:
 
 
 def table_parts(format_name: str, trace_id: str, table: str) -> tuple[str, str, str, str]:
-    """Where a table of a trace is."""
+    """The file of a table of a trace, as the parts of its path."""
     return *trace_parts(format_name, trace_id), f"{table}.parquet"
 
 

@@ -1,7 +1,7 @@
-"""Where an archive lies: a folder, or a prefix of an object store, by one small set of operations.
+"""Where an archive lies: a folder, or a prefix of an object store, behind one small set of operations.
 
-What is written appears complete or not at all. Locally that is a temporary name and a rename; a remote store shows an
-object when all of it is there, and a folder there counts as written when its last file is.
+Everything that is written appears complete or not at all. Locally it is written under a temporary name and renamed. A
+remote store shows an object when all of it is there, and a folder there counts as written when its last file is.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from traceviz.archive.storage.spool import SPOOL
 from traceviz.errors import OutputError, TracevizError, UsageError
 
 WORK = "work"
-"""Folder of what is being written."""
+"""Folder for what is being written."""
 LAST = "manifest.json"
 """File of a folder without which it does not exist."""
 _ATTEMPTS = 5
-"""So often a folder is put into a remote store where others write the same one at the same time."""
+"""Attempts to put a folder into a remote store while other programs write the same one."""
 _BLOCK = 1 << 22
 _LIBRARIES = frozenset(
     {
@@ -43,12 +43,12 @@ _LIBRARIES = frozenset(
 )
 """Libraries whose errors, which have no common base, say that a store cannot be reached or refuses."""
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "created")
-"""Names that file systems of fsspec give the time at which a file was written."""
+"""Keys under which file systems of fsspec state when a file was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The place of an archive; made of texts only, so that it can be sent to other processes and machines.
+    """The location of an archive; made of texts only, so that it can be sent to other processes and machines.
 
     Args:
         url: Absolute local path, or a URL that fsspec knows (``s3://bucket/prefix``).
@@ -85,11 +85,11 @@ class Store:
         return "://" not in self.url
 
     def filesystem(self) -> fsspec.AbstractFileSystem:
-        """The file system of fsspec; one for every process."""
+        """The file system of fsspec; one per process."""
         return self._reached()[0]
 
     def url_of(self, *parts: str) -> str:
-        """Path or URL of something in the archive, for what opens files by itself.
+        """Path or URL of something in the archive, for libraries that open files themselves.
 
         Raises:
             UsageError: it would lie outside.
@@ -97,7 +97,7 @@ class Store:
         return "/".join((self.url, *_safe(parts)))
 
     def called(self, *parts: str) -> str:
-        """What people call it, or something in it: without user, password and signature."""
+        """Its name for people, or that of something in it: without user, password and signature."""
         return shown("/".join((self.url, *parts)))
 
     def path_of(self, *parts: str) -> str:
@@ -136,18 +136,18 @@ class Store:
 
     @contextmanager
     def open(self, *parts: str) -> Iterator[BinaryIO]:
-        """A file, to be read piece by piece.
+        """Open a file, to read it piece by piece.
 
         Raises:
             FileNotFoundError: there is none.
         """
         with self._explained():
             opened = self.filesystem().open(self._path(parts), "rb")
-        with opened as file:  # what the block complains of is its own
+        with opened as file:  # errors of the block itself are not explained
             yield cast("BinaryIO", _Explained(file, self._explained))
 
     def write(self, data: bytes, *parts: str) -> None:
-        """Write a file, in place of one of that name."""
+        """Write a file, replacing one of that name."""
         with self._explained():
             if not self.is_local:
                 with self._bucket():
@@ -169,11 +169,11 @@ class Store:
     def new_folder(self, *parts: str, unless: Callable[[], bool] = lambda: False) -> Iterator[Path]:
         """A local folder whose files become those of the folder ``parts``, its :data:`LAST` last, when the block ends.
 
-        What was there before is replaced. Where the block fails, nothing is left.
+        An existing folder is replaced. If the block fails, nothing is left.
 
         Args:
             parts: The folder.
-            unless: Asked when the block has ended, whether what is there meanwhile is to stay.
+            unless: Called when the block has ended: whether a folder that appeared meanwhile stays.
         """
         with self._new_temporary() if self.is_local else SPOOL.room() as temporary:
             yield temporary
@@ -182,9 +182,9 @@ class Store:
                     self._publish(temporary, parts)
 
     def remove(self, *parts: str) -> None:
-        """Remove a file, or a folder with all that is in it; nothing where there is none.
+        """Remove a file, or a folder with its content, if it is there.
 
-        A folder is gone at once. What another program writes at its place meanwhile stays, where the archive is local.
+        A folder is gone at once. In a local archive, what another program writes in its place meanwhile stays.
         """
         with self._explained():
             path = self._path(parts)
@@ -200,7 +200,7 @@ class Store:
                 return
 
     def touched(self, *parts: str) -> float | None:
-        """When something was last written below a folder, or to a file, in seconds since 1970; ``None``: unknown."""
+        """When a file, or something below a folder, was last written, in seconds since 1970; ``None`` if unknown."""
         with self._explained():
             path = self._path(parts)
             times = [_time_of(info) for info in self.filesystem().find(path, withdirs=True, detail=True).values()]
@@ -210,7 +210,7 @@ class Store:
         return max((time for time in times if time is not None), default=None)
 
     def now(self) -> float:
-        """The time in seconds since 1970, by the clock that :meth:`touched` goes by as far as that can be had."""
+        """The time in seconds since 1970, by the clock of :meth:`touched` where possible."""
         if not self.is_local:
             return time.time()
         with self._explained():
@@ -258,10 +258,10 @@ class Store:
                 filesystem.put_file(str(file), f"{path}/{name}")
 
     def _is_settled(self, folder: Path, parts: tuple[str, ...]) -> bool:
-        """Whether the files of a remote folder are those of the local one, or another program will see to that.
+        """Whether the files of a remote folder are those of the local one, or another program will take care of that.
 
-        Two programs that put the same trace at once may each have put some of its files. Whoever put :data:`LAST` last
-        finds here all that others put before theirs, and puts its own once more.
+        Two programs that put the same trace at once may each have put some of its files. The one that put :data:`LAST`
+        last finds the files that the other put before, and puts its own once more.
         """
         files, path = _files_in(folder), self._path(parts)
         if LAST not in files:
@@ -278,7 +278,7 @@ class Store:
             return False  # another program removed it
 
     def _is_same(self, file: Path, info: Mapping[str, Any], parts: tuple[str, ...]) -> bool:
-        """Whether a file is what was put: by the MD5 that the store tells, or else by reading it back."""
+        """Whether a file is the one that was put: by the MD5 that the store states, or else by reading it back."""
         if int(info["size"]) != file.stat().st_size:
             return False
         stated = _md5_of(info)
@@ -320,14 +320,14 @@ class Store:
         return "/".join((self._reached()[1].rstrip("/"), *_safe(parts)))
 
     def _reached(self) -> tuple[fsspec.AbstractFileSystem, str]:
-        # What other programs write meanwhile must be seen: a list that was kept would hide it.
+        # A cached listing would hide what other programs write meanwhile.
         fresh = {} if self.is_local else {"use_listings_cache": False}
         filesystem, path = url_to_fs(self.url, **fresh, **self.options)
         return filesystem, path
 
     @contextmanager
     def _bucket(self) -> Iterator[None]:
-        """What is not found when something is written is the bucket.
+        """Explain a missing file: while writing, only the bucket can be missing.
 
         Raises:
             OutputError: there is no such bucket.
@@ -335,12 +335,12 @@ class Store:
         try:
             yield
         except FileNotFoundError as error:
-            what = f"The archive {self.called()} cannot be written."
-            raise OutputError(what, public(str(error)), "Make the bucket.") from error
+            problem = f"The archive {self.called()} cannot be written."
+            raise OutputError(problem, public(str(error)), "Make the bucket.") from error
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """What the file system complains of, as an error of ours; a missing file stays what it is.
+        """Turn errors of the file system into ours; a missing file stays a FileNotFoundError.
 
         Raises:
             OutputError: the store cannot be reached, read or written.
@@ -366,7 +366,7 @@ def is_store_error(error: Exception) -> bool:
 
 
 class _Explained(io.RawIOBase):
-    """A file whose errors are those of the store."""
+    """A file whose errors are explained as those of the store."""
 
     def __init__(self, file: BinaryIO, explained: Callable[[], AbstractContextManager[None]]) -> None:
         super().__init__()
@@ -390,14 +390,14 @@ class _Explained(io.RawIOBase):
 
 
 def _digest(file: BinaryIO, digest: hashlib._Hash) -> bytes:
-    """The sum of what is left of a file."""
+    """The digest of the rest of a file."""
     while block := file.read(_BLOCK):
         digest.update(block)
     return digest.digest()
 
 
 def _md5_of(info: Mapping[str, Any]) -> bytes:
-    """The MD5 of a file as its store may tell it; empty where it does not, or the tag of its content is none."""
+    """The MD5 of a file if its store states it; empty if it does not, or if its entity tag is no MD5."""
     with suppress(ValueError):
         if "md5Hash" in info:
             return base64.b64decode(info["md5Hash"])
@@ -412,7 +412,7 @@ def _files_in(folder: Path) -> dict[str, Path]:
 
 
 def _time_of(info: Mapping[str, Any]) -> float | None:
-    """When a file was written, as file systems say it: each under a name of its own, in seconds or as a time."""
+    """When a file was written: file systems state it under different keys, in seconds or as a time."""
     stated = next((info[key] for key in _TIMES if info.get(key)), None)
     if isinstance(stated, str):
         with suppress(ValueError):

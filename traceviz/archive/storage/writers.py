@@ -1,10 +1,10 @@
-"""Who is writing something: names of temporary files say it, so that what a program that was killed left can be told.
+"""The writers of temporary files, stated in their names, so that what a killed program left can be recognised.
 
 ::
 
-    traceviz-3f2a9c01-4711-0b7d...    machine and processes that see each other, process, and nothing else in common
+    traceviz-3f2a9c01-4711-0b7d...    hash of machine and process namespace, process id, random
 
-Only who sees the same processes can tell whether one is alive: another machine, or another container, waits a day.
+Only a process in the same namespace can tell whether another is alive: other machines and containers wait a day.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _NAME = re.compile(r"traceviz-([0-9a-f]{8})-([0-9]+)-[0-9a-f]{32}")
 
 
 def new_name() -> str:
-    """A name for something that this process writes, different from all others."""
+    """A unique name for something that this process writes."""
     return f"traceviz-{_here()}-{os.getpid()}-{uuid.uuid4().hex}"
 
 
 def is_of_dead(name: str) -> bool:
-    """Whether it is of a process that would be seen here, and is not there any more."""
+    """Whether it was written by a process that would be visible here, and has ended."""
     match = _NAME.fullmatch(name)
     if match is None or match[1] != _here():
         return False
@@ -34,20 +34,20 @@ def is_of_dead(name: str) -> bool:
         os.kill(int(match[2]), 0)
     except ProcessLookupError:
         return True
-    except (OSError, OverflowError):  # it is there, and somebody else's; or there are no such numbers
+    except (OSError, OverflowError):  # the process belongs to another user; or no process has such a number
         return False
     return False
 
 
 @cache
 def _here() -> str:
-    """What processes that see each other have in common, and no others: the boot of a machine, and the namespace."""
+    """What only processes that see each other have in common: the boot of the machine, and the namespace."""
     parts = [socket.gethostname()]
     for identify in (_boot, _processes):
         try:
             parts.append(identify())
         except (OSError, ValueError):
-            parts.append(uuid.uuid4().hex)  # nobody but this process is known to see it
+            parts.append(uuid.uuid4().hex)  # only this process itself is known to see it
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
 
 

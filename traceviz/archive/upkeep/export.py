@@ -1,4 +1,4 @@
-"""Taking traces of an archive elsewhere: as traceviz folders, or one table of many of them as a Parquet file."""
+"""Exporting traces of an archive: as traceviz folders, or one table of many traces as a Parquet file."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def export_folders(
     force: bool = False,
     progress: Progress = silent,
 ) -> list[Path]:
-    """Copy traces as traceviz folders, each named after its id, into ``folder``; each is there whole or not at all.
+    """Copy traces as traceviz folders, named after their ids, into ``folder``; each appears whole or not at all.
 
     Args:
         store: The archive.
         rows: Rows of its catalogue.
         trace_ids: Traces to copy.
-        folder: Where to.
+        folder: The folder to copy to.
         force: Replace traceviz folders of these names.
         progress: Receives progress.
 
@@ -118,10 +118,10 @@ def _formats(rows: pl.DataFrame, trace_ids: Sequence[str]) -> dict[str, str]:
 
 
 def _copy(store: Store, format_name: str, trace_id: str, folder: Path) -> None:
-    """Copy the tables and the report of a trace, with a manifest that names them only.
+    """Copy the tables and the report of a trace, with a manifest that names only these.
 
     Raises:
-        DamagedTraceError: one is missing, or not what the manifest says.
+        DamagedTraceError: a file is missing, or differs from the manifest.
     """
     parts = trace_parts(format_name, trace_id)
     manifest = manifest_of(store, format_name, trace_id)
@@ -141,11 +141,11 @@ def _copy(store: Store, format_name: str, trace_id: str, folder: Path) -> None:
         if digest.hexdigest() != facts.get("sha256"):
             raise _damaged(trace_id, f"The SHA-256 of {name} is not that of its manifest.")
     (folder / MANIFEST).write_text(json.dumps({**manifest, "files": copied}, indent=2) + "\n", encoding="utf-8")
-    load(folder)  # every table is there, with its rows
+    load(folder)  # checks that every table is there, with its rows
 
 
 def _table(store: Store, format_name: str, trace_id: str, table: str) -> pa.Table | None:
-    """A table of a trace; ``None`` where the trace does not have it.
+    """A table of a trace; ``None`` if the trace does not have it.
 
     Raises:
         DamagedTraceError: it cannot be read.

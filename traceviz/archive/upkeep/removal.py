@@ -1,4 +1,4 @@
-"""Taking traces out of an archive."""
+"""Removing traces from an archive."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from traceviz.archive.upkeep.verify import tombstones
 def remove(store: Store, trace_ids: Collection[str]) -> int:
     """Remove traces, and return how many there were.
 
-    First the catalogue says that they are gone, then their folders are removed: whoever is interrupted in between
-    leaves folders that nobody sees, and that ``verify`` names. At last the segments are merged, as older ones tell
-    what the traces were called.
+    First the catalogue marks them as removed, then their folders are removed: an interruption in between leaves folders
+    that are ignored, and that ``verify`` reports. At last the segments are merged, as older ones still hold the names
+    of the traces.
 
     Raises:
         OutputError: the archive cannot be written.
@@ -32,7 +32,7 @@ def remove(store: Store, trace_ids: Collection[str]) -> int:
     for format_name, trace_id in ready.iter_rows():
         store.remove(*trace_parts(format_name, trace_id))
     gone = [trace_id for format_name, trace_id in ready.iter_rows() if is_gone(store, format_name, trace_id)]
-    # An add may have found the folder and listed it while it was removed; where it lists it later, it looks again.
+    # An add may have listed a folder while it was being removed; if it lists it later, it looks again itself.
     again = catalogue.ready(catalogue.read(store)).filter(pl.col("trace_id").is_in(gone))
     if again.height:
         write_off(store, again)
@@ -41,12 +41,12 @@ def remove(store: Store, trace_ids: Collection[str]) -> int:
 
 
 def write_off(store: Store, rows: pl.DataFrame) -> None:
-    """Say in the catalogue that traces are there no more, whatever clock wrote their rows."""
+    """Mark traces as removed in the catalogue, whatever clock wrote their rows."""
     newest = rows["changed_ns"].max()
     assert isinstance(newest, int)
     catalogue.append(store, with_times(tombstones(rows, None), max(time.time_ns(), newest + 1)))
 
 
 def is_gone(store: Store, format_name: str, trace_id: str) -> bool:
-    """Whether a trace is not there."""
+    """Whether the folder of a trace is gone."""
     return not store.exists(*trace_parts(format_name, trace_id), LAST)

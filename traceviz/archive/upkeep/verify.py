@@ -1,4 +1,4 @@
-"""Whether an archive holds what its catalogue says, and nothing that it does not know of."""
+"""Whether an archive holds what its catalogue lists, and nothing else."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from traceviz.parsers.base import Progress, silent
 CHUNK = 1 << 22
 """Bytes read at a time."""
 ABANDONED_S = 24 * 3600.0
-"""What has been in work for longer was left behind; what is younger, somebody may be writing."""
+"""Older files in work were left behind; somebody may still be writing younger ones."""
 
 Kind = Literal["missing", "incomplete", "damaged", "unlisted", "undeleted", "leftover", "catalogue"]
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is not as it should be.
+    """Something that is wrong.
 
     Args:
         kind: ``missing``: the catalogue has a trace without a folder; ``damaged``: files of a trace are missing or
-            not what they were; ``incomplete``: a folder has no manifest, so that nobody sees it; ``unlisted``: a trace
-            that the catalogue does not have, as an add leaves it that was interrupted or is still going on;
-            ``undeleted``: a trace that was removed and has a folder, or a second one; ``leftover``: a file of work
-            that nobody works on; ``catalogue``: a segment of the catalogue that cannot be read.
-        trace_id: The trace, where it is about one.
+            have changed; ``incomplete``: a folder has no manifest, so that it is ignored; ``unlisted``: a trace that
+            the catalogue does not have, because an add was interrupted or is still running; ``undeleted``: a removed
+            trace with a folder, or a second folder of a trace; ``leftover``: a file of work that nobody works on;
+            ``catalogue``: a segment of the catalogue that cannot be read.
+        trace_id: The trace, if it concerns one.
         name: The file or folder, as a path in the archive.
-        why: What was expected, and what was seen.
-        format: Format of the trace, as its folder says.
+        why: The difference.
+        format: Format of the trace, by its folder.
     """
 
     kind: Kind
@@ -54,12 +54,12 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What a check found.
+    """The result of a check.
 
     Args:
-        traces: Traces that were looked at.
+        traces: Number of traces that were checked.
         bytes: Bytes that were read and compared.
-        faults: What is wrong, in the order of places.
+        faults: What is wrong, in the order of folders.
     """
 
     traces: int
@@ -69,11 +69,11 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What was mended.
+    """The result of a repair.
 
     Args:
-        count: Faults that were.
-        lost: Traces that are not in the archive any more, as id and name: adding their sources brings them back.
+        count: Faults that were mended.
+        lost: Traces that are no longer in the archive, as id and name: adding their sources brings them back.
     """
 
     count: int
@@ -84,7 +84,7 @@ def verify(store: Store, *, quick: bool = False, progress: Progress = silent) ->
     """Compare an archive with its catalogue and its manifests.
 
     Args:
-        store: The archive. It is only read.
+        store: The archive; it is only read.
         quick: Compare sizes only, instead of reading every file.
         progress: Receives progress.
 
@@ -113,11 +113,11 @@ def verify(store: Store, *, quick: bool = False, progress: Progress = silent) ->
 
 
 def repair(store: Store, faults: tuple[Fault, ...]) -> Repaired:
-    """Mend what :func:`verify` found, as far as that is possible without the sources.
+    """Mend the faults of :func:`verify`, as far as that is possible without the sources.
 
-    Rows are made again from the folders of their traces. A trace of which something is missing is taken out, so that
-    adding its source brings it back. What is no part of the archive is removed. All that is looked at once more before
-    it is touched: meanwhile, other programs may have added or removed it.
+    Rows are made again from the folders of their traces. An incomplete trace is taken out, so that adding its source
+    brings it back. Files that are no part of the archive are removed. Every fault is checked again first: meanwhile,
+    other programs may have added or removed something.
 
     Raises:
         OutputError: the archive cannot be written.
@@ -138,7 +138,7 @@ def repair(store: Store, faults: tuple[Fault, ...]) -> Repaired:
 
 
 def _write_rows(store: Store, faults: list[Fault], skip: frozenset[str]) -> tuple[tuple[str, str], ...]:
-    """Write into the catalogue that traces are there after all, or are not there any more; returns the latter."""
+    """List or unlist traces in the catalogue, as their folders are there or not; returns the unlisted ones."""
     rows = catalogue.read(store, skip)
     newest = dict(rows.group_by("trace_id").agg(pl.col("changed_ns").max()).iter_rows())
     written: list[pa.Table] = []
@@ -147,7 +147,7 @@ def _write_rows(store: Store, faults: list[Fault], skip: frozenset[str]) -> tupl
         changed = max(time.time_ns(), newest.get(fault.trace_id, 0) + 1)
         if fault.kind == "unlisted":
             own = stored_rows(store, fault.format, fault.trace_id)
-            if own is not None:  # it was, when it was looked at last
+            if own is not None:  # it was there at the last look
                 written.append(with_times(own, changed))
         elif fault.kind in {"missing", "damaged"} and fault.trace_id not in emptied:
             lost = rows.filter((pl.col("trace_id") == fault.trace_id) & (pl.col("state") == "ready"))
@@ -159,18 +159,18 @@ def _write_rows(store: Store, faults: list[Fault], skip: frozenset[str]) -> tupl
 
 
 _KEPT = ("trace_id", "rank", "format", "added_ns", "changed_ns", "traceviz_version")
-"""What the catalogue keeps of a trace that is there no more: nothing that tells what it was."""
+"""Columns that the catalogue keeps of a removed trace: nothing that reveals what it was."""
 
 
 def tombstones(rows: pl.DataFrame, why: str | None) -> pa.Table:
-    """The rows of traces that are there no more."""
+    """Rows that mark traces as removed."""
     nothing = {"state": "removed", "error": why, "source": "", "source_sha256": ""}
     return table_of([{**row, **nothing} for row in rows.select(_KEPT).to_dicts()])
 
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """What the catalogue says of a trace."""
+    """The entry of a trace in the catalogue."""
 
     state: str
     format: str
@@ -183,7 +183,7 @@ def _listed(store: Store, skip: frozenset[str]) -> dict[str, _Listed]:
 
 
 def _still(store: Store, faults: list[Fault], skip: frozenset[str], *, quick: bool) -> list[Fault]:
-    """The faults of traces that another look finds, too: the first one saw what others were just adding or removing."""
+    """The faults that a second look confirms: the first may have seen what others were just adding or removing."""
     if not faults:
         return []
     listed = _listed(store, skip)
@@ -219,7 +219,7 @@ def _missing(format_name: str, trace_id: str) -> Fault:
 def _faults_of(
     store: Store, format_name: str, trace_id: str, listed: _Listed | None, *, quick: bool
 ) -> tuple[list[Fault], int]:
-    """What is wrong with the folder of a trace, and how many bytes were read to see that."""
+    """The faults of the folder of a trace, and how many bytes were read to find them."""
     parts = trace_parts(format_name, trace_id)
     is_ready = listed is not None and listed.state == "ready" and listed.format == format_name
     manifest = manifest_of(store, format_name, trace_id)
@@ -244,7 +244,7 @@ def _faults_of(
 
 
 def _without_manifest(store: Store, format_name: str, trace_id: str, *, is_there: bool, is_ready: bool) -> list[Fault]:
-    """What is wrong with a trace without a manifest that names its files."""
+    """The faults of a trace without a manifest that names its files."""
     parts = trace_parts(format_name, trace_id)
     if not is_there and not store.exists(*parts):
         return [_missing(format_name, trace_id)] if is_ready else []
@@ -258,7 +258,7 @@ def _without_manifest(store: Store, format_name: str, trace_id: str, *, is_there
 
 
 def _unexpected(store: Store, format_name: str, trace_id: str, listed: _Listed | None) -> Fault:
-    """A whole trace that the catalogue does not have: it never had it, or it was added again after it was removed."""
+    """The fault of a whole trace that is not listed: it never was, or it was added again after its removal."""
     kind: Kind = "unlisted"
     why = "the catalogue does not have it"
     if listed is not None and listed.state == "ready":
@@ -273,7 +273,7 @@ def _unexpected(store: Store, format_name: str, trace_id: str, listed: _Listed |
 def _damage(
     store: Store, parts: tuple[str, ...], files: dict[str, dict[str, object]], *, quick: bool
 ) -> Iterator[tuple[str, str]]:
-    """Files of a trace that are not what its manifest says, and why."""
+    """Files of a trace that differ from its manifest, and how."""
     sizes = store.sizes(*parts)
     for name, facts in files.items():
         if name not in sizes:
@@ -287,7 +287,7 @@ def _damage(
 
 
 def _wrong_rows(store: Store, parts: tuple[str, ...], name: str, count: object) -> str:
-    """Why a table does not have the rows that the manifest says; empty where it does."""
+    """Why a table does not have as many rows as the manifest states; empty if it has."""
     try:
         with store.open(*parts, f"{name}.parquet") as file:
             rows = pq.read_metadata(file).num_rows
@@ -299,7 +299,7 @@ def _wrong_rows(store: Store, parts: tuple[str, ...], name: str, count: object) 
 
 
 def _sha256(store: Store, *parts: str) -> str:
-    """SHA-256 of a file, read piece by piece; empty where it is gone."""
+    """SHA-256 of a file, read piece by piece; empty if it is gone."""
     digest = hashlib.sha256()
     try:
         with store.open(*parts) as file:

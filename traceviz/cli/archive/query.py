@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -52,7 +52,20 @@ Examples:
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers answer, e.g. tcp://host:8786.")
 @click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped).")
-def query(archive: str, sql: str, format_name: str, output: Path | None, *, force: bool, **options: Any) -> None:
+def query(
+    archive: str,
+    sql: str,
+    *,
+    format_name: str,
+    output: Path | None,
+    force: bool,
+    limit: int | None,
+    memory: int | None,
+    per_part: str | None,
+    workers: int | None,
+    scheduler: str | None,
+    width: int | None,
+) -> None:
     """Ask ARCHIVE in SQL: one SELECT over the tables of all traces (kernels, cuda_api, steps ...) and the catalogue.
 
     SQL is DuckDB's; - reads it from stdin. Every table has trace_id; catalogue has a row for each trace and rank,
@@ -61,33 +74,42 @@ def query(archive: str, sql: str, format_name: str, output: Path | None, *, forc
     SHOW TABLES lists the tables, DESCRIBE kernels the columns of one. Nothing but the archive is read, and no trace
     is changed.
 
-    Of a Dask cluster one worker answers SQL as a whole. To divide the work, say with --per-part what is counted in
-    every part of the traces, and with SQL how the table parts of these counts adds up.
+    With --scheduler, one worker of a Dask cluster answers SQL as a whole. To divide the work, --per-part says what is
+    counted in every part of the traces, and SQL how the table `parts` of these counts adds up.
     """
     from traceviz.archive.query import answer as answers
 
     _check(format_name, output, force=force)
     text = sys.stdin.read() if sql == "-" else sql
-    most = (options["limit"] or _ROWS_FOR_PEOPLE) + 1 if format_name in _FOR_PEOPLE else options["limit"]
-    with _engine(archive, most, **options) as engine:
+    most = (limit or _ROWS_FOR_PEOPLE) + 1 if format_name in _FOR_PEOPLE else limit
+    with _engine(archive, most, per_part=per_part, workers=workers, scheduler=scheduler, memory=memory) as engine:
         if format_name in _FOR_PEOPLE:
             with engine.answer(text) as batches:
-                found = answers.leading(batches, options["limit"] or _ROWS_FOR_PEOPLE)
-            width = options["width"] or page_width()
-            page = answers.page(found, width, color=wants_color(output)) if format_name == "terminal" else ""
-            write(page or answers.markdown(found), output, force=force)
+                rows = answers.leading(batches, limit or _ROWS_FOR_PEOPLE)
+            page = (
+                answers.page(rows, width or page_width(), color=wants_color(output))
+                if format_name == "terminal"
+                else ""
+            )
+            write(page or answers.markdown(rows), output, force=force)
         else:
             with engine.answer(text) as batches:
-                some = batches if options["limit"] is None else answers.first(batches, options["limit"])
-                _export(some, format_name, output, force=force)
+                limited = batches if limit is None else answers.first(batches, limit)
+                _export(limited, format_name, output, force=force)
         _warn(engine)
 
 
 @contextmanager
 def _engine(
-    place: str, most: int | None, *, per_part: str | None, workers: int | None, scheduler: str | None, **others: Any
+    archive: str,
+    most: int | None,
+    *,
+    per_part: str | None,
+    workers: int | None,
+    scheduler: str | None,
+    memory: int | None,
 ) -> Iterator[Engine | RemoteEngine]:
-    """Who answers: an engine here, one that has what workers counted, or a worker.
+    """What answers: an engine here, an engine over the results of workers, or a worker.
 
     Raises:
         UsageError: there is no archive, or both workers and a scheduler are named.
@@ -97,7 +119,7 @@ def _engine(
     from traceviz.archive.runners.choose import runner_for
     from traceviz.archive.storage.store import Store
 
-    store, memory = Store.at(place), others["memory"]
+    store = Store.at(archive)
     if per_part is not None:
         runner = runner_for(workers, scheduler, store)
         with ExitStack() as stack:
@@ -113,7 +135,7 @@ def _engine(
 
 
 def _check(format_name: str, output: Path | None, *, force: bool) -> None:
-    """What is wrong with the request is said before the work, not after.
+    """Reject a wrong request before the work, not after.
 
     Raises:
         UsageError: there is no such format, or it cannot go there.
@@ -129,7 +151,7 @@ def _check(format_name: str, output: Path | None, *, force: bool) -> None:
 
 
 def _export(batches: pa.RecordBatchReader, format_name: str, output: Path | None, *, force: bool) -> None:
-    """The answer for programs, as it comes: the file appears when it is complete, and stdout gets all or nothing."""
+    """Write the answer for programs as it comes: the file appears when complete, and stdout gets all or nothing."""
     from traceviz.archive.query import answer as answers
     from traceviz.files import new_file
 
@@ -155,12 +177,12 @@ def _print(pieces: Iterable[str]) -> None:
 
 
 def _warn(engine: Engine | RemoteEngine) -> None:
-    """Say what the answer does not have."""
+    """Warn of traces that the answer lacks."""
     missing = engine.missing
     if missing:
         named = ", ".join(missing[:3]) + ", ..." * (len(missing) > 3)
-        what = "trace is" if len(missing) == 1 else "traces are"
+        noun = "trace is" if len(missing) == 1 else "traces are"
         click.echo(
-            f"{len(missing):,} {what} in the catalogue and not in the archive ({named}): see traceviz archive verify.",
+            f"{len(missing):,} {noun} in the catalogue and not in the archive ({named}): see traceviz archive verify.",
             file=sys.stderr,
         )

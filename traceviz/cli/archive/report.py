@@ -4,44 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from traceviz.cli.options import page_width, progress_bar_on_stderr, wants_color, write
+from traceviz.cli.archive.options import PageOptions, page_options
+from traceviz.cli.options import progress_bar_on_stderr
 from traceviz.errors import NoVerdictError, UsageError
 
 if TYPE_CHECKING:
     from traceviz.archive.runners.base import Runner
     from traceviz.archive.storage.store import Store
-    from traceviz.report import Report
 
 Answer = TypeVar("Answer")
-Command = TypeVar("Command", bound=Callable[..., Any])
+_FORMATS = "terminal, csv, github, json, junit or markdown."
 
 
-def _page_options(command: Command) -> Command:
-    """Where the page goes and how it looks."""
-    options = (
-        click.option("--where", "condition", metavar="SQL", help="Only traces of which this is true."),
-        click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers read the archive."),
-        click.option(
-            "--section", "sections", multiple=True, metavar="SLUG", help="Only this section; may be repeated."
-        ),
-        click.option(
-            *("--format", "format_name"),
-            default="terminal",
-            metavar="NAME",
-            help="terminal, csv, github, json, junit or markdown.",
-        ),
-        click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout."),
-        click.option("--force", is_flag=True, help="Replace an existing output file."),
-        click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100)."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+def _source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Which traces, and whose workers read them."""
+    condition = click.option("--where", "condition", metavar="SQL", help="Only traces of which this is true.")
+    scheduler = click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers read the archive.")
+    return condition(scheduler(command))
 
 
 @click.command(short_help="Say what the traces have in common, or report on a job.")
@@ -51,8 +34,18 @@ def _page_options(command: Command) -> Command:
 @click.option(
     "--workers", type=click.IntRange(min=1), help="Processes; reading the catalogue takes one, whatever N is."
 )
-@_page_options
-def report(archive: str, job: str | None, condition: str | None, top: int, **options: Any) -> None:
+@_source_options
+@page_options(_FORMATS, has_sections=True)
+def report(
+    archive: str,
+    *,
+    job: str | None,
+    top: int,
+    workers: int | None,
+    condition: str | None,
+    scheduler: str | None,
+    page: PageOptions,
+) -> None:
     """Say what the traces of ARCHIVE have in common: verdicts, what costs most over all of them, which stand out.
 
     With --job, the traces of one job's ranks are one unit: imbalance, stragglers, collective skew.
@@ -60,11 +53,10 @@ def report(archive: str, job: str | None, condition: str | None, top: int, **opt
     from traceviz.archive.request import ReportRequest, report_for
     from traceviz.archive.storage.store import Store
 
-    workers, scheduler = (options.pop(name) for name in ("workers", "scheduler"))
-    _check_page(**options)
-    asked = ReportRequest(Store.at(archive), condition or "", job or "", top)
-    runner = _runner(asked.store, workers, scheduler)
-    _show(_answer(report_for, asked, runner if scheduler else None), top, **options)
+    _check_page(page)
+    request = ReportRequest(Store.at(archive), condition or "", job or "", top)
+    runner = _runner(request.store, workers, scheduler)
+    page.print(_answer(report_for, request, runner if scheduler else None), top)
 
 
 @click.command(short_help="Say where a figure changed from run to run.")
@@ -85,8 +77,23 @@ def report(archive: str, job: str | None, condition: str | None, top: int, **opt
 @click.option(
     "--workers", type=click.IntRange(min=1), help="Processes that read saved reports, where METRIC needs them (1)."
 )
-@_page_options
-def trend(archive: str, metric: str, condition: str | None, **options: Any) -> None:
+@_source_options
+@page_options(_FORMATS, has_sections=True)
+def trend(
+    archive: str,
+    metric: str,
+    *,
+    by: str,
+    per: str,
+    better: Literal["lower", "higher"] | None,
+    min_effect: str,
+    fail_on_regression: str | None,
+    require_verdict: bool,
+    workers: int | None,
+    condition: str | None,
+    scheduler: str | None,
+    page: PageOptions,
+) -> None:
     """Say where METRIC changed from run to run: by how much, how sure that is, for better or worse.
 
     METRIC is a figure of the catalogue, such as step_median, input_share or peak_memory, or what budgets know:
@@ -105,34 +112,30 @@ def trend(archive: str, metric: str, condition: str | None, **options: Any) -> N
     from traceviz.gates.budgets import parse_share
     from traceviz.gates.gates import gated
 
-    by, per, better, least, limit, strict = (
-        options.pop(name) for name in ("by", "per", "better", "min_effect", "fail_on_regression", "require_verdict")
-    )
-    workers, scheduler = (options.pop(name) for name in ("workers", "scheduler"))
-    failing = None if limit is None else parse_share(limit)
-    how = TrendOptions(min_effect=parse_share(least), better=better or "")
-    _check_page(gates=limit is not None, **options)
-    asked = TrendRequest(Store.at(archive), metric, condition or "", by, per, how)
-    runner = _runner(asked.store, workers, scheduler)
+    limit = None if fail_on_regression is None else parse_share(fail_on_regression)
+    options = TrendOptions(min_effect=parse_share(min_effect), better=better or "")
+    _check_page(page, gates=limit is not None)
+    request = TrendRequest(Store.at(archive), metric, condition or "", by, per, options)
+    runner = _runner(request.store, workers, scheduler)
     if is_in_catalogue(metric):
-        found = _answer(trend_for, asked, runner if scheduler else None)
-    else:  # the workers read the saved reports, and what comes here is a number of each
-        found = _answer(partial(trend_for, runner=runner), asked, None)
-    if failing is not None and not found.better:
+        judged = _answer(trend_for, request, runner if scheduler else None)
+    else:  # the workers read the saved reports, and return a number for each
+        judged = _answer(partial(trend_for, runner=runner), request, None)
+    if limit is not None and not judged.better:
         raise UsageError(
             f"{metric} may rise or fall: neither is a regression.",
             fix="Say which is a gain: --better lower, or --better higher.",
         )
-    results = () if failing is None else gate(found, failing)
-    told = gated(document(found), results)
-    _show(told, None, **options)
-    cli_gates.conclude(told, results, options["format_name"])
-    if strict and (not found.groups or any(one.why for one in found.groups)):
-        raise NoVerdictError("Not every series can be judged.", told.verdict.sentence)
+    results = () if limit is None else gate(judged, limit)
+    report_of_trend = gated(document(judged), results)
+    page.print(report_of_trend)
+    cli_gates.conclude(report_of_trend, results, page.format_name)
+    if require_verdict and (not judged.groups or any(trajectory.why for trajectory in judged.groups)):
+        raise NoVerdictError("Not every series can be judged.", report_of_trend.verdict.sentence)
 
 
 def _runner(store: Store, workers: int | None, scheduler: str | None) -> Runner:
-    """Who does the work: this process, where nobody else is named.
+    """The runner that does the work: this process, unless others are named.
 
     Raises:
         UsageError: there is no archive, or both are given.
@@ -141,12 +144,12 @@ def _runner(store: Store, workers: int | None, scheduler: str | None) -> Runner:
     from traceviz.archive.runners.local import SerialRunner
     from traceviz.archive.storage import layout
 
-    layout.check(store)  # a cluster would write there, to see whether its workers see it
+    layout.check(store)  # before a cluster writes there, to check that its workers see it
     return SerialRunner() if workers is None and scheduler is None else runner_for(workers, scheduler, store)
 
 
-def _answer(function: Callable[..., Answer], asked: object, runner: Runner | None) -> Answer:
-    """What a function says to what is asked: here, or where a runner has it done: near the archive.
+def _answer(function: Callable[..., Answer], request: object, runner: Runner | None) -> Answer:
+    """The answer of a function to a request: here, or on a worker of a runner near the archive.
 
     Raises:
         TracevizError: it has no answer, or there is no such cluster.
@@ -154,13 +157,13 @@ def _answer(function: Callable[..., Answer], asked: object, runner: Runner | Non
     from traceviz.archive.runners.choose import run_one
 
     if runner is not None:
-        return run_one(runner, function, asked)
+        return run_one(runner, function, request)
     with progress_bar_on_stderr() as progress:
-        return function(asked, progress)
+        return function(request, progress)
 
 
-def _check_page(*, format_name: str, output: Path | None, force: bool, gates: bool = False, **_others: Any) -> None:
-    """What is wrong with the page is said before the work, not after.
+def _check_page(page: PageOptions, *, gates: bool = False) -> None:
+    """Reject a wrong page before the work, not after.
 
     Raises:
         UsageError: there is no such format, or the output exists.
@@ -169,24 +172,8 @@ def _check_page(*, format_name: str, output: Path | None, force: bool, gates: bo
     from traceviz.files import check_file_free
     from traceviz.render.registry import renderer
 
-    renderer(format_name)
-    if format_name == JUNIT and not gates:
+    renderer(page.format_name)
+    if page.format_name == JUNIT and not gates:
         raise UsageError("--format junit lists gates, and none was asked for.")
-    if output is not None:
-        check_file_free(output, force=force)
-
-
-def _show(
-    found: Report,
-    top: int | None,
-    *,
-    sections: tuple[str, ...],
-    format_name: str,
-    output: Path | None,
-    force: bool,
-    width: int | None,
-) -> None:
-    from traceviz import api
-
-    layout = api.RenderOptions(width or page_width(), wants_color(output), top, sections or None)
-    write(api.to_text(found, format_name, layout), output, force=force)
+    if page.output is not None:
+        check_file_free(page.output, force=page.force)

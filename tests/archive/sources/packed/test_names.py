@@ -46,7 +46,9 @@ def sources(samples, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("runner", "keep_private"), [(SerialRunner(), False), (SerialRunner(), True), (LocalRunner(1), False)], ids=str
+    ("runner", "keep_private"),
+    [(SerialRunner(), False), (SerialRunner(), True), pytest.param(LocalRunner(1), False, marks=pytest.mark.slow)],
+    ids=str,
 )
 def test_traces_of_any_name_are_added_and_their_names_can_be_shown(sources, tmp_path, keep_private, runner):
     archive = Archive(tmp_path / "archive")

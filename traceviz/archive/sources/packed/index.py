@@ -17,8 +17,8 @@ from traceviz.errors import DamagedTraceError
 
 BLOCK = 1 << 20
 LOCAL_HEADER = struct.Struct("<4s5H3L2H")
-"""What stands before the bytes of a member of a zip file: signature, version, flags, method, time, date, CRC, packed
-size, size, and the lengths of the name and of the extra fields (APPNOTE.TXT of PKWARE, 4.3.7)."""
+"""The local header of a member of a zip file: signature, version, flags, method, time, date, CRC, packed size, size,
+and the lengths of the name and of the extra fields (APPNOTE.TXT of PKWARE, 4.3.7)."""
 LOCAL = b"PK\x03\x04"
 
 Method = Literal["tar", "stored", "deflated"]
@@ -29,12 +29,12 @@ class Entry:
     """A member of an archive file that may be unpacked.
 
     Args:
-        name: Path below the folder that it is unpacked into; safe.
-        at: Byte of the archive file where it begins: its bytes in a tar file, its local header in a zip file.
-        packed: Bytes that it takes there.
+        name: Safe path below the folder that it is unpacked into.
+        at: Offset in the archive file: of its bytes in a tar file, of its local header in a zip file.
+        packed: Its size there, in bytes.
         size: Bytes, unpacked.
         method: How it is packed.
-        crc: CRC-32 of its content, where the archive file says it.
+        crc: CRC-32 of its content, if the archive file states it.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ListedMember:
-    """A member as it is listed: an entry with its name as written, or the reason why it is refused."""
+    """A member as it is listed: an entry with its name as written, or the reason for its refusal."""
 
     name: str
     entry: Entry | None = None
@@ -60,14 +60,14 @@ class Index:
     """The members of an archive file.
 
     Args:
-        entries: Those that may be unpacked, by name, in the order of the file.
-        refused: The others; their names are those in the file.
+        entries: Members that may be unpacked, by name, in the order of the file.
+        refused: The others, under their names in the file.
     """
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
     refused: tuple[Refused, ...] = ()
     names: Sequence[str] = ()
-    """Those of the entries, sorted."""
+    """The names of the entries, sorted."""
 
 
 class TooManyError(DamagedTraceError):
@@ -79,7 +79,7 @@ class BombError(DamagedTraceError):
 
 
 def code_of(error: Exception) -> str:
-    """The code of the reason why something is refused that an error told of."""
+    """The code of a refusal for this error."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), "unreadable")
 
 
@@ -91,7 +91,7 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
 
 
 def checked(listed: Iterable[ListedMember], limits: Limits) -> Index:
-    """The index of what was found: names are checked, of several members of one name the last counts.
+    """The index of the listed members: names are checked, and of several members of one name the last counts.
 
     Raises:
         TooManyError: there are more than ``limits.members``.
@@ -118,7 +118,7 @@ def checked(listed: Iterable[ListedMember], limits: Limits) -> Index:
 
 
 def below(names: Sequence[str], folder: str) -> Sequence[str]:
-    """Those of sorted paths that lie below a folder; all for an empty one. Not all of them are looked at."""
+    """Those of sorted paths that lie below a folder, by binary search; all for an empty folder."""
     if not folder:
         return names
     after = f"{folder}{chr(ord('/') + 1)}"  # sorts just behind all paths that begin with the folder and a slash
@@ -133,7 +133,7 @@ def parents(name: str) -> Iterator[str]:
 
 
 def _reason(member: ListedMember, limits: Limits) -> tuple[str, str]:
-    if member.code == "cut":  # which may be said of the whole, without a name
+    if member.code == "cut":  # it may concern the whole file, which has no name
         return member.code, member.why
     why = unsafe(normal(member.name))
     if why:
@@ -144,7 +144,7 @@ def _reason(member: ListedMember, limits: Limits) -> tuple[str, str]:
 
 
 def excess(packed: int, size: int, limits: Limits) -> tuple[str, str]:
-    """Why so many bytes are not unpacked of so few, as code and reason; empty where they are."""
+    """Why a member of this packed size and size is not unpacked, as code and reason; empty if it is."""
     if size > limits.bytes:
         return "too-large", f"It unpacks to {size:,} bytes; the limit is {limits.bytes:,}."
     if size > limits.free + limits.ratio * packed:
@@ -159,10 +159,10 @@ def blocks(file: BinaryIO, entry: Entry, read: int = BLOCK) -> Iterator[bytes]:
     Args:
         file: The archive file.
         entry: The member.
-        read: Packed bytes that are read at once.
+        read: Packed bytes to read at once.
 
     Raises:
-        DamagedTraceError: they are cut off, or are not what the archive file says.
+        DamagedTraceError: they are cut off, or differ from what the archive file states.
     """
     size = crc = 0
     for block in _raw(file, entry, read):

@@ -1,6 +1,6 @@
-"""Archive files: which ones they are, by content; what is in them; and how a member becomes a file of its own.
+"""Archive files: their kind, by content; what is in them; and how a member becomes a file of its own.
 
-Zip files and plain tar files are read where they lie, any member at once. A compressed tar file can be read from its
+Zip files and plain tar files are read in place, with access to any member. A compressed tar file can be read from its
 beginning only: it is unpacked once per machine into a plain one (:mod:`traceviz.archive.storage.spool`), as
 fetching 10,000 members one by one would unpack it 10,000 times. A remote archive file is fetched once per machine in
 the same way; to list a zip file of an object store, its directory is enough.
@@ -28,11 +28,11 @@ from traceviz.archive.storage.spool import MOST_HELD, SPOOL, check_space
 from traceviz.errors import DamagedTraceError, OutputError
 
 Kind = Literal["zip", "tar", "gzip", "zstd"]
-"""Archive files that are read; the last two are tar files, compressed."""
+"""Archive files that are read; the last two are compressed tar files."""
 
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
 _SKIPPED_FRAME = tuple(bytes((low, 0x2A, 0x4D, 0x18)) for low in range(0x50, 0x60))
-"""How what a zstd decoder skips begins; some packers put it first (RFC 8878, 3.1.2)."""
+"""First bytes of frames that a zstd decoder skips; some packers put them first (RFC 8878, 3.1.2)."""
 _WINDOW = 1 << 27
 """Largest memory that zstd may ask for: what ``zstd`` itself allows."""
 _UNREAD = {
@@ -42,14 +42,14 @@ _UNREAD = {
     b"Rar!\x1a\x07": "RAR",
 }
 HEAD_BYTES = 1 << 18
-"""Bytes that are enough to tell an archive file: zstd unpacks nothing before it has up to 128 KiB."""
+"""Bytes that are enough to recognise an archive file: zstd needs up to 128 KiB before it unpacks any."""
 _PIECE, _HEAD_PIECE = 1 << 12, 1 << 6
 _LEAST = 1 << 12
-"""Bytes that are read at once, where the first bytes of a member are wanted."""
+"""Fewest bytes that are read at once for the first bytes of a member."""
 
 
 def kind_of(head: bytes) -> Kind | None:
-    """Which archive file begins so; ``None`` for anything else, a compressed single file too."""
+    """The kind of archive file with these first bytes; ``None`` for others, such as a compressed single file."""
     if head.startswith((LOCAL, b"PK\x05\x06")):
         return "zip"
     if head.startswith(_GZIP):
@@ -60,12 +60,12 @@ def kind_of(head: bytes) -> Kind | None:
 
 
 def may_be_packed(head: bytes) -> bool:
-    """Whether it begins as compressed files do, of which :func:`kind_of` wants :data:`HEAD_BYTES`."""
+    """Whether it begins as compressed files do; :func:`kind_of` needs :data:`HEAD_BYTES` of these."""
     return head.startswith((_GZIP, _ZSTD, *_SKIPPED_FRAME))
 
 
 def unread_kind(head: bytes) -> str:
-    """The name of a packed format that is not read; empty for anything else."""
+    """The name of a packed format that cannot be read; empty for anything else."""
     if head.startswith((_ZSTD, *_SKIPPED_FRAME)):
         return "zstd, of one file"
     return next((name for magic, name in _UNREAD.items() if head.startswith(magic)), "")
@@ -83,7 +83,7 @@ def index_of(location: Location, limits: Limits) -> Index:
 
 @lru_cache(maxsize=MOST_HELD)
 def _index(url: str, state: str, limits: Limits) -> Index:  # noqa: ARG001 (part of the key)
-    """Kept, so that 10,000 members that are fetched one by one take one look at the index."""
+    """Cached, so that fetching 10,000 members one by one reads the index once."""
     location = Location(url, shown(url))
     with explained(location.name), listed(location, limits) as (file, kind):
         return checked(zips.members(file, limits) if kind == "zip" else tars.members(file), limits)
@@ -91,9 +91,9 @@ def _index(url: str, state: str, limits: Limits) -> Index:  # noqa: ARG001 (part
 
 @contextmanager
 def listed(location: Location, limits: Limits) -> Iterator[tuple[BinaryIO, Kind]]:
-    """An archive file as it is opened to list it, and to look at the beginnings of a few members.
+    """An archive file, opened to list it and to read the first bytes of a few members.
 
-    Of a remote zip file only these parts are read, where its store gives parts.
+    Of a remote zip file only these parts are read, if its store gives parts.
     """
     if location.gives_parts and _kind(location.url, location.state()) == "zip":
         with location.opened() as file:
@@ -106,7 +106,7 @@ def listed(location: Location, limits: Limits) -> Iterator[tuple[BinaryIO, Kind]
 
 @lru_cache(maxsize=MOST_HELD)
 def _kind(url: str, state: str) -> Kind | None:  # noqa: ARG001 (part of the key)
-    """Kept, as many folders of a zip file are looked at one by one."""
+    """Cached, as the folders of a zip file are listed one by one."""
     return kind_of(Location(url, shown(url)).head(HEAD_BYTES))
 
 
@@ -115,14 +115,14 @@ def opened(location: Location, limits: Limits) -> Iterator[BinaryIO]:
     """The plain archive file in which the entries of :func:`index_of` lie, on this machine."""
     try:
         file = _plain_copy(location, limits)[0].open("rb")
-    except FileNotFoundError:  # an add that ended let go of the copy at this moment
+    except FileNotFoundError:  # another add just let go of the copy
         file = _plain_copy(location, limits)[0].open("rb")
     with file:
         yield file
 
 
 def unpack(file: BinaryIO, entries: dict[str, Entry], into: Path) -> None:
-    """Write members as files below ``into``, which is made, each under its name; there is nothing there yet.
+    """Write members as files below ``into``, a new folder, each under its name.
 
     Raises:
         DamagedTraceError: a member is cut off or damaged.
@@ -147,7 +147,7 @@ def unpack(file: BinaryIO, entries: dict[str, Entry], into: Path) -> None:
 
 
 def head_of(file: BinaryIO, entry: Entry, count: int) -> bytes:
-    """The first bytes of a member; what can be read of them, where it is damaged."""
+    """The first bytes of a member, as far as they can be read."""
     head = b""
     try:
         for block in blocks(file, entry, min(BLOCK, max(count, _LEAST))):
@@ -155,7 +155,7 @@ def head_of(file: BinaryIO, entry: Entry, count: int) -> bytes:
             if len(head) >= count:
                 break
     except (DamagedTraceError, OSError):
-        pass  # fetching it will say so
+        pass  # fetching it reports the damage
     return head[:count]
 
 

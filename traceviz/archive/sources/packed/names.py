@@ -1,7 +1,7 @@
-"""Names inside archive files and object stores: which may become paths, and how they are shown.
+"""Names inside archive files and object stores: which may become paths.
 
-Nobody vouches for such names. They are checked when an archive file is listed, so that whatever is unpacked later has a
-name that stays below the folder that it is unpacked into.
+Such names cannot be trusted. They are checked when an archive file is listed, so that everything that is unpacked later
+stays below the folder that it is unpacked into.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _DRIVE = re.compile(r"^[A-Za-z]:")
 
 
 def normal(name: str) -> str:
-    """A name without what changes nothing: ``./a//b`` is ``a/b``. What is unsafe stays so."""
+    """A name without redundant parts: ``./a//b`` becomes ``a/b``. An unsafe name stays unsafe."""
     lead = "/" if name.startswith("/") else ""
     return lead + "/".join(part for part in name.split("/") if part not in {"", "."})
 
 
 def unsafe(name: str) -> str:
-    """Why a name may not become a path below a folder; empty where it may."""
+    """Why a name may not become a path below a folder; empty if it may."""
     return next((why for holds, why in _UNSAFE if holds(name)), "")
 
 
@@ -62,12 +62,12 @@ _UNSAFE: tuple[tuple[Callable[[str], bool], str], ...] = (
 
 
 def plain_path(path: Path, into: Path, beside: Iterable[Path] = ()) -> Path:
-    """A path that every reader and every table takes: itself, or a link to it, as many take names in UTF-8 only.
+    """A path that every reader and every table accepts: the path or a link to it, as many accept UTF-8 names only.
 
     Args:
         path: A file or folder.
         into: Folder in which a link may be made.
-        beside: Files beside it that readers look for, under the same name but for their suffix.
+        beside: Files beside it that readers look for: the same name with another suffix.
     """
     name = printable(path.name)
     if name == path.name and str(path).isprintable():
@@ -81,11 +81,11 @@ def plain_path(path: Path, into: Path, beside: Iterable[Path] = ()) -> Path:
 
 
 def text_of(raw: bytes, *, utf8: bool) -> str:
-    """A name in a zip file: UTF-8 wherever it can be, since many programs write that and do not say so.
+    """A name in a zip file: UTF-8 wherever possible, since many programs write that without stating it.
 
     Args:
-        raw: As it is written.
-        utf8: Whether the file says that it is UTF-8; else it may be in the code page of the first PCs.
+        raw: The bytes of the name.
+        utf8: Whether the file states UTF-8; else it may be in the code page of the first PCs.
     """
     try:
         return raw.decode("utf-8")

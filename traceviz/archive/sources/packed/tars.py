@@ -1,8 +1,8 @@
 """The members of a tar file, which lies unpacked and whole on a disk of this machine.
 
-Nothing is unpacked by :mod:`tarfile`. Its ``data`` filter is not enough for files of strangers: it lets links inside
-the folder pass, takes any size, any number of members and any text as a name, and where it refuses one member, all
-after it are lost. Here the headers are read by it, and the bytes are copied by offset.
+Nothing is unpacked by :mod:`tarfile`. Its ``data`` filter is not enough for untrusted files: it accepts links inside
+the folder, any size, any number of members and any text as a name, and after one refused member the rest is lost. Here
+it only reads the headers, and the bytes are copied by offset.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from traceviz.archive.sources.packed.names import normal
 from traceviz.archive.storage.addresses import printable
 
 HEADER = 512
-"""Bytes of a header, and of what all in a tar file is filled up to a multiple of."""
+"""Bytes of a header; everything in a tar file is padded to a multiple of it."""
 _LONGEST_READ = 1 << 20
-"""Longest header that is read, with all that it says beside the name (``pax``): one more is no name, but an attack."""
+"""Longest header that is read, with its ``pax`` records: anything longer is an attack."""
 _FAILS = (tarfile.TarError, OSError, ValueError, LookupError, OverflowError, RecursionError, EOFError)
-"""What reading the headers raises: they are bytes of strangers, and tarfile does not promise one kind of error."""
+"""Errors of reading headers: they are untrusted, and tarfile does not promise one kind of error."""
 CUT = ListedMember("", None, "cut", "It is cut off or damaged here: members that came after are lost.")
 
 
 class _Guarded(io.RawIOBase):
-    """A file that refuses to read more at once than a header may take, and remembers what it read last."""
+    """A file that refuses to read more at once than the longest header, and remembers its last read."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class _Guarded(io.RawIOBase):
 
 
 def is_header(block: bytes) -> bool:
-    """Whether it begins with the header of a tar file, told by its checksum: old ones have no other mark."""
+    """Whether it begins with the header of a tar file, recognised by its checksum: old ones have no other mark."""
     try:
         tarfile.TarInfo.frombuf(block[:HEADER], "utf-8", "surrogateescape")
     except (*_FAILS, tarfile.HeaderError):
@@ -56,7 +56,7 @@ def is_header(block: bytes) -> bool:
 
 
 def members(file: BinaryIO) -> Iterator[ListedMember]:
-    """The members in the order of the file; at last :data:`CUT`, where the file has no end."""
+    """The members in the order of the file; then :data:`CUT` if the end of the file is missing."""
     length = file.seek(0, os.SEEK_END)
     file.seek(0)
     guarded = _Guarded(file)
@@ -66,7 +66,7 @@ def members(file: BinaryIO) -> Iterator[ListedMember]:
             while (member := archive.next()) is not None and member.offset > before:
                 if kept is not None:
                     yield kept
-                archive.members = []  # type: ignore[attr-defined]  # they are kept here, or nowhere
+                archive.members = []  # type: ignore[attr-defined]  # else tarfile would keep all of them
                 before, kept = member.offset, _listed_member(member) if member.size >= 0 else None
                 if member.size < 0:  # it leads back
                     break
@@ -82,7 +82,7 @@ def members(file: BinaryIO) -> Iterator[ListedMember]:
 
 
 def _listed_member(member: tarfile.TarInfo) -> ListedMember | None:
-    """What a member is; nothing for a folder, which holds nothing by itself."""
+    """The entry or refusal of a member; ``None`` for a folder, which has no content of its own."""
     if member.isdir():
         return None
     if member.issym() or member.islnk():

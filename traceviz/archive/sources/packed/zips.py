@@ -1,8 +1,7 @@
-"""The members of a zip file on a disk of this machine, also of one that is cut off.
+"""The members of a zip file on a disk of this machine, even of a truncated one.
 
-At its end a zip file has a directory of its members, which :mod:`zipfile` reads. Where the end is missing or damaged,
-the members are found one after the other from the beginning, as each has a header of its own (APPNOTE.TXT of PKWARE,
-4.3).
+A zip file ends with a directory of its members, which :mod:`zipfile` reads. If the end is missing or damaged, the
+members are found one after the other from the beginning, as each has its own header (APPNOTE.TXT of PKWARE, 4.3).
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ _METHODS: dict[int, Method] = {zipfile.ZIP_STORED: "stored", zipfile.ZIP_DEFLATE
 _ENCRYPTED, _SIZES_FOLLOW, _UTF8 = 0x1, 0x8, 0x800
 """Bits of the flags of a member."""
 _LISTED, _RECORD = b"PK\x01\x02", 46
-"""How the record of a member in the directory begins, and its bytes without name, extra field and comment (4.3.12)."""
+"""First bytes of a record of the directory, and its length without name, extra field and comment (4.3.12)."""
 _MOST_DIRECTORY, _MOST_RECORD, _MOST_EXTRA = 64 << 20, 256, 1 << 12
-"""Most bytes of a directory, and more for each member; most bytes of an extra field: packers write a few dozen."""
+"""Most bytes of a directory, more for each member, and of an extra field: packers write a few dozen."""
 _FAILS = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error, OverflowError, EOFError)
-"""What zipfile raises of a directory that was written by strangers; ValueError is also a name that is not UTF-8."""
+"""Errors of zipfile for an untrusted directory; ValueError also for a name that is not UTF-8."""
 _DEFLATE_AT_MOST = 1032
-"""Bytes that deflate packs into one at most."""
+"""Most bytes that deflate packs into one."""
 _READ = 1 << 16
 
 
 def members(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
-    """The members in the order of the directory; of a file without one, in the order of the file, and that it is cut.
+    """The members in the order of the directory; if there is none, in the order of the file, and that it is cut.
 
     Raises:
         UnknownFormatError: the file cannot be read.
@@ -54,7 +53,7 @@ def members(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
     length = file.seek(0, os.SEEK_END)
     if (
         sum(info.compress_size for info in listed if _lies_inside(info, length)) > length
-    ):  # a few bytes that unpack to terabytes, one over the other
+    ):  # overlapping members: a few bytes that unpack to terabytes
         why = "Its members lie over each other, so that little unpacks to much."
         yield from (ListedMember(info.orig_filename, None, "bomb", why) for info in listed)
         return
@@ -62,9 +61,9 @@ def members(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
 
 
 class _Guarded(io.RawIOBase):
-    """A file of which zipfile reads the end, and then the directory: that is looked at before it gets it.
+    """A file of which zipfile reads the end, and then the directory, which is checked first.
 
-    It would take it whole, however long it is, and takes time that grows with the square of an extra field.
+    Zipfile would accept any length, and needs time that grows with the square of an extra field.
     """
 
     def __init__(self, file: BinaryIO, limits: Limits) -> None:
@@ -76,8 +75,8 @@ class _Guarded(io.RawIOBase):
         if size > most:
             raise zipfile.BadZipFile(f"a directory of {size} bytes")
         try:
-            data = self._file.read(size if size >= 0 else most)  # without a size, it reads the end
-        except OSError as error:  # else it would look as if there were no directory
+            data = self._file.read(size if size >= 0 else most)  # without a size, zipfile reads the end
+        except OSError as error:  # else there would seem to be no directory
             raise UnknownFormatError("The archive file cannot be read.", f"{error}.", "Try again.") from error
         if data.startswith(_LISTED):
             _check_directory(data, self._limits)
@@ -94,11 +93,11 @@ class _Guarded(io.RawIOBase):
 
 
 def _check_directory(data: bytes, limits: Limits) -> None:
-    """Refuse a directory that lists too many members, or says more of them than any packer does.
+    """Refuse a directory that lists too many members, or has more data on them than any packer writes.
 
     Raises:
         TooManyError: there are too many.
-        zipfile.BadZipFile: it says too much, or is damaged: its members are then found without it.
+        zipfile.BadZipFile: it is too long or damaged: its members are then found without it.
     """
     at = count = 0
     while data.startswith(_LISTED, at) and at + _RECORD <= len(data):
@@ -143,7 +142,7 @@ def _packed(name: str, entry: Entry, flags: int, method: int) -> ListedMember:
 
 
 def _walk(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
-    """Members from the beginning, by the header that each has."""
+    """Members from the beginning, by their headers."""
     at, length = 0, file.seek(0, os.SEEK_END)
     while at + LOCAL_HEADER.size <= length:
         file.seek(at)
@@ -158,7 +157,7 @@ def _walk(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
         if flags & _SIZES_FOLLOW and method == zipfile.ZIP_DEFLATED and not flags & _ENCRYPTED:
             measured = _measure(file, begin, entry, limits)
         elif flags & _SIZES_FOLLOW and not packed:
-            measured = None  # where it ends cannot be known
+            measured = None  # its end cannot be known
         else:
             measured = entry if begin + packed <= length else None
         if measured is None:
@@ -174,7 +173,7 @@ def _walk(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
 
 
 def _sizes64(extra: bytes, packed: int, size: int) -> tuple[int, int]:
-    """The packed size and the size, from the extra field of zip64 where they do not fit the header."""
+    """The packed size and the size, from the extra field of zip64 if they do not fit the header."""
     at = 0
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, at)
@@ -185,7 +184,7 @@ def _sizes64(extra: bytes, packed: int, size: int) -> tuple[int, int]:
 
 
 def _measure(file: BinaryIO, begin: int, entry: Entry, limits: Limits) -> Entry | None:
-    """The entry with its sizes, for which it is inflated once; ``None`` where it is cut, damaged or too large."""
+    """The entry with its sizes, by inflating it once; ``None`` if it is cut, damaged or too large."""
     file.seek(begin)
     inflater, packed, size, crc = zlib.decompressobj(-zlib.MAX_WBITS), 0, 0, 0
     try:
@@ -203,7 +202,7 @@ def _measure(file: BinaryIO, begin: int, entry: Entry, limits: Limits) -> Entry 
 
 
 def _descriptor(file: BinaryIO, at: int) -> int:
-    """Length of the sizes that follow a member: with or without a signature, in 4 or in 8 bytes each."""
+    """Length of the descriptor behind a member: with or without a signature, sizes in 4 or in 8 bytes each."""
     file.seek(at)
     seen = file.read(24 + len(LOCAL))
     for length in (16, 24, 12, 20):

@@ -1,0 +1,85 @@
+"""Options that commands of ``traceviz archive`` share: which traces, and where the page goes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from traceviz.cli.options import page_width, wants_color, write
+
+if TYPE_CHECKING:
+    from traceviz.report import Report
+
+Command = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """How a document is printed.
+
+    Args:
+        format_name: Name of the renderer.
+        output: File to write to; ``None`` for stdout.
+        force: Replace an existing file.
+        width: Columns of the page; ``None`` for those of the terminal.
+        sections: Slugs of the sections to print; empty for all.
+    """
+
+    format_name: str
+    output: Path | None
+    force: bool
+    width: int | None
+    sections: tuple[str, ...] = ()
+
+    def print(self, report: Report, top: int | None = None) -> None:
+        """Print a report, with ``top`` rows per table."""
+        from traceviz.render.options import RenderOptions
+        from traceviz.render.registry import renderer
+
+        layout = RenderOptions(self.width or page_width(), wants_color(self.output), top, self.sections or None)
+        write(renderer(self.format_name).render(report, layout), self.output, force=self.force)
+
+
+def page_options(formats: str, *, has_sections: bool = False) -> Callable[[Command], Command]:
+    """Options that say how a document is printed, as the parameter ``page`` of the command.
+
+    Args:
+        formats: The formats, for the help.
+        has_sections: Whether sections can be chosen.
+    """
+    options = (
+        *((click.option("--section", "sections", multiple=True, metavar="SLUG", help=_SECTIONS),) * has_sections),
+        click.option("--format", "format_name", default="terminal", metavar="NAME", help=formats),
+        click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout."),
+        click.option("--force", is_flag=True, help="Replace an existing output file."),
+        click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100)."),
+    )
+
+    def with_page(command: Command) -> Command:
+        @functools.wraps(command)
+        def run(*, format_name: str, output: Path | None, force: bool, width: int | None, **others: Any) -> Any:
+            page = PageOptions(format_name, output, force, width, others.pop("sections", ()))
+            return command(page=page, **others)
+
+        with_options: Command = run
+        for option in reversed(options):
+            with_options = option(with_options)
+        return with_options
+
+    return with_page
+
+
+_SECTIONS = "Only this section; may be repeated."
+
+
+def where_option(command: Command) -> Command:
+    """The condition on traces."""
+    condition = click.option(
+        "--where", "condition", metavar="SQL", help="Only traces of which this is true, e.g. \"format = 'kineto'\"."
+    )
+    return condition(command)

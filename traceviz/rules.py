@@ -1,4 +1,4 @@
-"""Every rule that a report may raise, in one table: what it means, why it matters, what to do, when it misleads.
+"""Every rule that a report may raise, in one table: its meaning, its cost, the advice, and when it misleads.
 
 A code never changes its meaning; a slug names the problem, never the cure. ``traceviz explain CODE`` prints a rule.
 """
@@ -17,12 +17,12 @@ class Rule:
     Args:
         code: Stable code.
         slug: Name of the problem.
-        what: What was seen, and the condition that raises it.
+        what: The observation, and the condition that raises the rule.
         why: Why it costs time.
-        advice: What to do, most promising first.
+        advice: Things to do, the most promising first.
         misleads: When the rule fires and should be ignored.
-        references: Where to read on.
-        part_of: Codes of rules that speak of the same time more precisely: where one is raised, this one is not.
+        references: Further reading.
+        part_of: Codes of more precise rules about the same time: where one of them is raised, this one is not.
     """
 
     code: str
@@ -36,7 +36,7 @@ class Rule:
 
 
 READ_RARELY = "Read results (loss.item(), numpy(), print) every N steps, not in each."
-"""Advice in general about waits for results; left out where the operation that waits is known, and has its own."""
+"""General advice about waits for results; left out where the operation that waits has advice of its own."""
 
 RULES: tuple[Rule, ...] = (
     Rule(

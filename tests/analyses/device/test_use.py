@@ -1,7 +1,7 @@
 """Device use and idle gaps: unions over streams, causes, and busy + idle = span."""
 
 import hypothesis.strategies as st
-from hypothesis import given
+from hypothesis import given, settings
 
 from tests.analyses.builders import trace
 from traceviz.analyses.device.idle_gaps import IdleGapsAnalysis
@@ -127,6 +127,7 @@ def test_a_gap_knows_the_innermost_range_around_it():
 WORK = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 100)), min_size=1, max_size=12)
 
 
+@settings(max_examples=25)
 @given(WORK, st.integers(0, 300))
 def test_busy_and_idle_add_up_to_the_span_and_gaps_are_the_idle_time(work, tail):
     view = trace(kernels=[(s, d, "k") for s, d in work], span_ns=max(s + d for s, d in work) + tail)
@@ -135,6 +136,7 @@ def test_busy_and_idle_add_up_to_the_span_and_gaps_are_the_idle_time(work, tail)
     assert GAPS.run(view).idle_ns == device.idle_ns
 
 
+@settings(max_examples=25)
 @given(WORK)
 def test_doubling_all_durations_and_starts_doubles_busy_time(work):
     once = trace(kernels=[(s, d, "k") for s, d in work])

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 GITHUB, JUNIT = "github", "junit"
 GATES = "gates"
-"""Section that no analysis makes: it is there where gates are asked for."""
+"""Section that no analysis makes: a report has it where there are gates."""
 SUMMARY = "GITHUB_STEP_SUMMARY"
-"""Where GitHub Actions says which file it shows as the summary of a job."""
+"""Environment variable of GitHub Actions with the file that it shows as the summary of a job."""
 
 
 def gate_options(*, comparing: bool = False) -> Callable[[Command], Command]:
@@ -60,8 +60,8 @@ def gate_options(*, comparing: bool = False) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @wraps(command)
         def with_gates(*args: Any, **kwargs: Any) -> Any:
-            asked = {name: kwargs.pop(name, None) for name in ("fail_on", "fail_on_regression", "budget_file")}
-            gates = gates_asked(kwargs.pop("budgets"), comparing=comparing, **asked)
+            values = {name: kwargs.pop(name, None) for name in ("fail_on", "fail_on_regression", "budget_file")}
+            gates = gates_of(kwargs.pop("budgets"), comparing=comparing, **values)
             return command(*args, gates=gates, **kwargs)
 
         decorated: Any = with_gates
@@ -72,7 +72,7 @@ def gate_options(*, comparing: bool = False) -> Callable[[Command], Command]:
     return decorate
 
 
-def gates_asked(
+def gates_of(
     budgets: tuple[str, ...],
     fail_on: str | None = None,
     fail_on_regression: str | None = None,
@@ -80,10 +80,10 @@ def gates_asked(
     *,
     comparing: bool = False,
 ) -> Gates | None:
-    """Gates from options, and from a file what the options say nothing of; ``None`` where none was asked for.
+    """Gates of the options, and those of a file that the options leave open; ``None`` where there are none.
 
     Raises:
-        UsageError: what was asked is no gate, or one of another command.
+        UsageError: an option is no gate, or a gate of another command.
     """
     if not (budgets or fail_on or fail_on_regression or budget_file):
         return None
@@ -114,10 +114,10 @@ def _text_of(path: Path) -> str:
 
 
 def check_format(name: str, gates: Gates | None) -> None:
-    """Refuse a format that shows gates and nothing else where none was asked.
+    """Refuse a format that shows nothing but gates where there are none.
 
     Raises:
-        UsageError: so it is.
+        UsageError: the format is refused.
     """
     if name == JUNIT and not gates:
         from traceviz.errors import UsageError
@@ -132,61 +132,63 @@ def sections_needed(sections: Collection[str], gates: Gates | None) -> set[str] 
     """Sections to analyse, so that all gates can be judged; ``None`` for all."""
     from traceviz.analyses.registry import check_sections
 
-    wanted = {name for name in sections if not (gates and name == GATES)}
-    check_sections(wanted)  # a section that does not exist is an error, also where all are analysed
+    named = {name for name in sections if not (gates and name == GATES)}
+    check_sections(named)  # a section that does not exist is an error, also where all are analysed
     if not sections or (gates and gates.needs_all):
         return None
-    return {*wanted, *gates.sections} if gates else wanted
+    return {*named, *gates.sections} if gates else named
 
 
-def judged(found: Report, gates: Gates | None, sections: Collection[str] = ()) -> tuple[Report, tuple[GateResult, ...]]:
-    """A report with a section of its gates, and what became of them.
+def judged(
+    report: Report, gates: Gates | None, sections: Collection[str] = ()
+) -> tuple[Report, tuple[GateResult, ...]]:
+    """A report with a section of its gates, and their results.
 
     Args:
-        found: The report, with all sections that the gates need.
-        gates: What to judge it by.
+        report: The report, with all sections that the gates need.
+        gates: The gates to judge it by.
         sections: Sections to show, besides that of the gates; all where none is named.
 
     Raises:
         UsageError: a limit does not fit what it limits.
     """
     if not gates:
-        return found, ()
+        return report, ()
     from traceviz.gates.gates import gated, judge_gates
     from traceviz.gates.metrics import Candidate
 
-    results = judge_gates(gates, (Candidate((found,)),))
-    return gated(_only(found, sections) if sections else found, results), results
+    results = judge_gates(gates, (Candidate((report,)),))
+    return gated(_only(report, sections) if sections else report, results), results
 
 
-def _only(found: Report, sections: Collection[str]) -> Report:
-    """The report with these sections; its verdict and findings stay, as gates rest on them."""
+def _only(report: Report, sections: Collection[str]) -> Report:
+    """The report with these sections only; its verdict and findings stay, as gates rest on them."""
     return replace(
-        found,
-        sections=tuple(section for section in found.sections if section.slug in sections),
-        skipped=tuple(skip for skip in found.skipped if skip.slug in sections),
+        report,
+        sections=tuple(section for section in report.sections if section.slug in sections),
+        skipped=tuple(skip for skip in report.skipped if skip.slug in sections),
     )
 
 
-def conclude(found: Report, results: Sequence[GateResult], format_name: str) -> None:
-    """What remains to be done once the report is printed: the summary of the job, and the exit code.
+def conclude(report: Report, results: Sequence[GateResult], format_name: str) -> None:
+    """Finish once the report is printed: the summary of the job, and the exit code.
 
     Raises:
         GateFailedError: a gate failed.
         NoVerdictError: none failed, and one cannot be judged.
     """
     if format_name == GITHUB:
-        _summarise(found)
+        _summarise(report)
     if results:
         from traceviz.gates.gates import check
 
         check(results)
 
 
-def _summarise(found: Report) -> None:
+def _summarise(report: Report) -> None:
     """Append the report to the summary of the job, where GitHub Actions asks for one.
 
-    A summary that cannot be written is said, and fails nothing.
+    A summary that cannot be written is reported on stderr, and fails nothing.
     """
     path = os.environ.get(SUMMARY)
     if not path:
@@ -196,6 +198,6 @@ def _summarise(found: Report) -> None:
 
     try:
         with Path(path).open("a", encoding="utf-8") as summary:
-            summary.write(renderer("markdown").render(found, RenderOptions()))
+            summary.write(renderer("markdown").render(report, RenderOptions()))
     except OSError as error:
         click.echo(f"traceviz: {SUMMARY} cannot be written: {error.strerror}", err=True)

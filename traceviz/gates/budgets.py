@@ -19,7 +19,7 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
 }
 RELATIONS = (*_RELATIONS, "≤", "≥")
-"""What a limit can begin with."""
+"""Beginnings of a limit."""
 _EXPRESSION = re.compile(r"(?P<name>[^<>=≤≥]*?)\s*(?P<relation><=|>=|≤|≥|<|>)\s*(?P<amount>[^<>=≤≥]*)")
 _AMOUNT = re.compile(r"(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(?P<unit>[^\s\d.,+-]*)")
 _TYPOGRAPHY = {"≤": "<=", "≥": ">="}
@@ -40,7 +40,7 @@ _SCALES: dict[Unit, dict[str, int | Fraction]] = {
     "count": {"": 1},
     "number": {"": 1},
 }
-"""What each written unit is worth in the base unit; an empty one stands for a plain number."""
+"""Factor of each written unit to the base unit; the empty one is that of a plain number."""
 _EXAMPLES: dict[Unit, str] = {
     "ns": "120ms",
     "ratio": "5%, or 0.05",
@@ -73,15 +73,15 @@ class Budget:
         Raises:
             UsageError: it is no such expression, there is no such metric, or the limit does not fit its unit.
         """
-        found = _EXPRESSION.fullmatch(text.strip())
-        if found is None or not found["name"]:
+        expression = _EXPRESSION.fullmatch(text.strip())
+        if expression is None or not expression["name"]:
             raise UsageError(
                 f"{text!r} is not a budget.",
                 "A budget is a metric, one of <=, >=, <, > and a limit.",
                 'Write it in quotes, as a shell takes < and > for itself: --budget "input_wait<=5%".',
             )
-        relation = _TYPOGRAPHY.get(found["relation"], found["relation"])
-        return cls.of(metric(found["name"]), relation, found["amount"].strip())
+        relation = _TYPOGRAPHY.get(expression["relation"], expression["relation"])
+        return cls.of(metric(expression["name"]), relation, expression["amount"].strip())
 
     @classmethod
     def of(cls, limited: Metric, relation: str, amount: str) -> Budget:
@@ -104,20 +104,20 @@ class Budget:
         return self.relation.startswith("<")
 
     def limit(self, unit: Unit) -> float:
-        """The limit in base ``unit``; the nearest number to what is written.
+        """The limit in base ``unit``: the float nearest to the written number.
 
         Raises:
             UsageError: it is no amount of that unit.
         """
-        found, scales = _AMOUNT.fullmatch(self.amount), _SCALES.get(unit)
+        amount, scales = _AMOUNT.fullmatch(self.amount), _SCALES.get(unit)
         if scales is None:
             raise UsageError(f"{self.metric.name} has no limit, as it is no number.")
-        if found is None:
+        if amount is None:
             raise _not_a_limit(self, unit)
-        number, scale = Fraction(found["number"]), scales.get(found["unit"])
-        if scale is None and not found["unit"] and not number:
+        number, scale = Fraction(amount["number"]), scales.get(amount["unit"])
+        if scale is None and not amount["unit"] and not number:
             return 0.0
-        if scale is None or (unit == "ratio" and not found["unit"] and number > 1):
+        if scale is None or (unit == "ratio" and not amount["unit"] and number > 1):
             raise _not_a_limit(self, unit)
         try:
             return float(number * scale)
@@ -144,11 +144,11 @@ def parse_share(text: str) -> float:
     Raises:
         UsageError: it is neither.
     """
-    found = _AMOUNT.fullmatch(text.strip())
-    scale = _SCALES["ratio"].get(found["unit"]) if found else None
-    if found is None or scale is None or (not found["unit"] and Fraction(found["number"]) > 1):
+    amount = _AMOUNT.fullmatch(text.strip())
+    scale = _SCALES["ratio"].get(amount["unit"]) if amount else None
+    if amount is None or scale is None or (not amount["unit"] and Fraction(amount["number"]) > 1):
         raise UsageError(f"{text!r} is not a share.", fix=f"Write, for example, {_EXAMPLES['ratio']}.")
     try:
-        return float(Fraction(found["number"]) * scale)
+        return float(Fraction(amount["number"]) * scale)
     except OverflowError:
         raise UsageError(f"{text!r} is too much.", fix=f"Write, for example, {_EXAMPLES['ratio']}.") from None

@@ -25,36 +25,36 @@ def gates_from_toml(text: str, source: str = "The file") -> Gates:
         source: What errors call it.
 
     Raises:
-        UsageError: it is no TOML, or says something else than gates.
+        UsageError: it is no TOML, or holds something else than gates.
     """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{source} is not TOML.", f"{error}.") from None
-    _known(source, "table", document, (BUDGETS, GATES))
+    _check_names(source, "table", document, (BUDGETS, GATES))
     budgets, gates = (_table(source, document, name) for name in (BUDGETS, GATES))
-    _known(f"[{GATES}] of {source}", "key", gates, (FAIL_ON, REGRESSION))
-    asked = Gates(
+    _check_names(f"[{GATES}] of {source}", "key", gates, (FAIL_ON, REGRESSION))
+    requested = Gates(
         tuple(Budget.parse(expression) for expression in _expressions(source, budgets)),
         _severity(source, gates.get(FAIL_ON)),
         _share(source, gates.get(REGRESSION)),
     )
-    if not asked:
+    if not requested:
         raise UsageError(f"{source} asks for no gate.", fix=f"Write limits in [{BUDGETS}], or {FAIL_ON} in [{GATES}].")
-    return asked
+    return requested
 
 
-def _known(where: str, kind: str, table: dict[str, Any], names: tuple[str, ...]) -> None:
+def _check_names(where: str, kind: str, table: dict[str, Any], names: tuple[str, ...]) -> None:
     for name in table:
         if name not in names:
             raise UsageError(f"{where} has the unknown {kind} {name!r}.", fix=f"Known: {', '.join(names)}.")
 
 
 def _table(source: str, document: dict[str, Any], name: str) -> dict[str, Any]:
-    found = document.get(name, {})
-    if not isinstance(found, dict):
+    table = document.get(name, {})
+    if not isinstance(table, dict):
         raise UsageError(f"[{name}] of {source} should be a table.")
-    return found
+    return table
 
 
 def _expressions(source: str, table: dict[str, Any], prefix: str = "") -> Iterator[str]:

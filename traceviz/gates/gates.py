@@ -1,6 +1,6 @@
 """Gates: conditions that a run must meet, for continuous integration.
 
-A gate passes, fails, or is unknown where what it asks was not measured; not measured is never fine.
+A gate passes, fails, or is unknown where its figure was not measured. What was not measured never passes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SLUG = "gates"
 
 
 class Outcome(StrEnum):
-    """What became of a gate."""
+    """Outcome of a gate."""
 
     FAILED = "failed"
     UNKNOWN = "unknown"
@@ -36,12 +36,12 @@ WORDS = {Outcome.FAILED: "failed", Outcome.UNKNOWN: "cannot judge", Outcome.PASS
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """What was asked.
+    """Conditions that a run must meet.
 
     Args:
         budgets: Limits for figures.
         fail_on: Findings of this severity or worse fail.
-        regression: A median step that is longer by this share of the base's, and surely longer, fails.
+        regression: A median step that is longer by this share of the base's, beyond chance, fails.
     """
 
     budgets: tuple[Budget, ...] = ()
@@ -49,7 +49,7 @@ class Gates:
     regression: float | None = None
 
     def __bool__(self) -> bool:
-        """Whether anything was asked."""
+        """Whether there is any condition."""
         return bool(self.budgets) or self.fail_on is not None or self.regression is not None
 
     @property
@@ -69,9 +69,9 @@ class Gates:
         return (*(("fail-on-regression",) if self.regression is not None else ()), *dict.fromkeys(names))
 
     def over(self, lower: Gates) -> Gates:
-        """These gates, and those of ``lower`` that they say nothing of.
+        """These gates, and those of ``lower`` that they leave open.
 
-        A budget takes the place of those with the same metric and the same direction.
+        A budget replaces those with the same metric and the same direction.
         """
         own = {(budget.metric.name, budget.is_upper) for budget in self.budgets}
         others = tuple(b for b in lower.budgets if (b.metric.name, b.is_upper) not in own)
@@ -82,19 +82,19 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """A gate and what became of it.
+    """A gate and its outcome.
 
     Args:
         gate: Its name: a metric, ``findings`` or ``regression``.
         kind: ``budget``, ``findings`` or ``regression``.
         limit: The limit for people.
-        measured: What was measured, for people.
+        measured: The measured figure, for people.
         outcome: The outcome.
-        why: Why it is unknown, or what else there is to say.
-        side: What was judged, where there are several.
+        why: Why it is unknown, or another remark.
+        side: The side that was judged, where there are several.
         relation: How ``value`` should relate to ``limit_value``.
-        limit_value: The limit in base ``unit``; ``None`` where nothing tells the unit.
-        value: What was measured in base ``unit``; ``None`` where nothing was.
+        limit_value: The limit in base ``unit``; ``None`` where the unit is unknown.
+        value: The measured figure in base ``unit``; ``None`` where nothing was measured.
         unit: Base unit.
     """
 
@@ -140,7 +140,7 @@ def _budget(budget: Budget, reading: Reading) -> GateResult:
         limit, holds = budget.limit(unit), budget.holds(value, unit)
         unseen = reading.at_least and holds == budget.is_upper
         outcome = Outcome.UNKNOWN if unseen else Outcome.PASSED if holds else Outcome.FAILED
-        measured = _told_apart(value, limit, unit)
+        measured = _distinguishable(value, limit, unit)
     return GateResult(
         gate=budget.metric.name,
         kind="budget",
@@ -155,7 +155,7 @@ def _budget(budget: Budget, reading: Reading) -> GateResult:
     )
 
 
-def _told_apart(value: float, limit: float, unit: Unit) -> str:
+def _distinguishable(value: float, limit: float, unit: Unit) -> str:
     """A value for people; with more digits where rounding would make it look like the limit."""
     shown = format_value(value, unit)
     if value == limit or shown != format_value(limit, unit):
@@ -170,8 +170,8 @@ def _findings(severity: Severity, candidate: Candidate) -> GateResult:
     name = f"findings_{severity}"
     metric = Metric(name, "count", "", (), partial(findings, severity))
     result = _budget(Budget(metric, "<=", "0"), metric.read(candidate))
-    found = (finding for report in candidate.reports for finding in at_least(report, severity))
-    codes = ", ".join(dict.fromkeys(f"{finding.code} {finding.slug}" for finding in found))
+    raised = (finding for report in candidate.reports for finding in at_least(report, severity))
+    codes = ", ".join(dict.fromkeys(f"{finding.code} {finding.slug}" for finding in raised))
     measured = f"{result.measured} ({codes})" if codes else "none"
     limit = "no warning, no error" if severity is Severity.WARNING else f"no {severity}"
     return replace(result, gate="findings", kind="findings", limit=limit, measured=measured)
@@ -187,7 +187,7 @@ def _regression(limit: float, judgement: Judgement | None) -> GateResult:
         outcome = Outcome.UNKNOWN
     measured = "not measured" if ratio is None else format_change(ratio, "ratio")
     if ratio is not None and ratio > 0:
-        measured = f"+{_told_apart(ratio, limit, 'ratio')}"
+        measured = f"+{_distinguishable(ratio, limit, 'ratio')}"
     verdict = Judged.SLOWER if outcome is Outcome.FAILED else judgement.outcome  # also by less than is a difference
     return GateResult(
         gate="regression",
@@ -225,13 +225,13 @@ def check(results: Sequence[GateResult]) -> None:
         NoVerdictError: none failed, and one cannot be judged.
     """
     for outcome, error in ((Outcome.FAILED, GateFailedError), (Outcome.UNKNOWN, NoVerdictError)):
-        found = [result for result in results if result.outcome is outcome]
-        if found:
-            raise error(_tally(results), "\n".join(_sentence(result) for result in found))
+        not_passed = [result for result in results if result.outcome is outcome]
+        if not_passed:
+            raise error(_tally(results), "\n".join(_sentence(result) for result in not_passed))
 
 
 def _sentence(result: GateResult) -> str:
-    """What became of a gate: of which side, what was measured, and what is asked."""
+    """The outcome of a gate: side, measured figure and limit."""
     if result.outcome is Outcome.UNKNOWN:
         return f"{_subject(result)}: {result.why.rstrip('.') or 'not measured'}."
     if result.kind == "findings":
@@ -256,19 +256,18 @@ def _tally(results: Sequence[GateResult]) -> str:
     if not failed and not unknown:
         return f"{whole} passed."
     words = ((failed, "failed"), (unknown, "cannot be judged"))
-    said = [f"{number} {word}" for number, word in words if number]
-    first, *rest = said
+    first, *rest = [f"{number} {word}" for number, word in words if number]
     number, _, word = first.partition(" ")
     return ", ".join((f"{number} of {whole} {word}", *rest)) + "."
 
 
 def gated(report: Report, results: Sequence[GateResult]) -> Report:
-    """The report with a section of its gates at the end; as it is where there are none."""
+    """The report with a section of its gates at the end; unchanged where there are none."""
     return replace(report, sections=(*report.sections, section(results))) if results else report
 
 
 def section(results: Sequence[GateResult]) -> Section:
-    """The gates, worst first, and why those that cannot be judged cannot."""
+    """The gates, worst first, with the reasons of those that cannot be judged."""
     several = any(result.side for result in results)
     columns = (
         Column("gate", "Gate", "text", 0),
@@ -297,7 +296,7 @@ def section(results: Sequence[GateResult]) -> Section:
 
 
 def for_one_side(gates: Gates) -> Gates:
-    """The gates, where there is no base.
+    """The gates, for a report without a base to compare with.
 
     Raises:
         UsageError: one of them needs a base.

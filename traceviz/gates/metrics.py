@@ -19,11 +19,11 @@ from traceviz.units import Unit, Value, format_value
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What gates judge: the runs of one thing.
+    """The runs of one side, which gates judge.
 
     Args:
         reports: A report of each run.
-        label: What people call it; empty where there is only one.
+        label: What people call it; empty where there is only one side.
         judgement: How it differs from the base, where there is one.
     """
 
@@ -39,8 +39,8 @@ class Reading:
     Args:
         value: ``None`` where it was not measured.
         unit: Its unit.
-        why: Why it was not measured, or what else there is to say.
-        at_least: Whether more may be there than was seen.
+        why: Why it was not measured, or another remark.
+        at_least: Whether it is a lower bound: more may be there than was seen.
     """
 
     value: float | None
@@ -54,11 +54,11 @@ class Metric:
     """A figure that a budget can limit.
 
     Args:
-        name: What budgets call it.
-        unit: Base unit; ``None`` where only the report tells.
-        meaning: What it is, in words.
+        name: Its name in budgets.
+        unit: Base unit; ``None`` where only the report states it.
+        meaning: Its meaning in words.
         sections: Sections of the report that it is read from.
-        read: Finds it.
+        read: Reads it from a candidate.
         comparing: Whether it exists in comparisons only.
         of_findings: Whether it counts findings, which any section may have.
     """
@@ -78,7 +78,7 @@ def metric(name: str) -> Metric:
     Raises:
         UsageError: there is none; the error lists those that exist.
     """
-    known = {one.name: one for one in METRICS}
+    known = {known_metric.name: known_metric for known_metric in METRICS}
     if name in known:
         return known[name]
     kind, _, rest = name.partition(":")
@@ -104,7 +104,7 @@ _BREAKDOWN = ("breakdown",)
 
 
 def _mean(read: Callable[[Report], Reading]) -> Callable[[Candidate], Reading]:
-    """The mean over the runs; where one does not tell, it is not known."""
+    """The mean over the runs; unknown where it is unknown in any of them."""
 
     def of(candidate: Candidate) -> Reading:
         readings = [read(report) for report in candidate.reports]
@@ -118,7 +118,7 @@ def _mean(read: Callable[[Report], Reading]) -> Callable[[Candidate], Reading]:
 
 
 def _absent(report: Report, slug: str, unit: Unit, otherwise: str = "") -> Reading:
-    """A figure that the report does not have, and why: never zero."""
+    """A figure that the report does not have, with the reason; never zero."""
     skipped = next((skip.reason for skip in report.skipped if skip.slug == slug), "")
     has_section = any(section.slug == slug for section in report.sections)
     why = otherwise if has_section and otherwise else skipped or f"the report has no section {slug}"
@@ -143,17 +143,17 @@ def _fact(slug: str, key: str, report: Report) -> Reading:
         UsageError: it is no number.
     """
     facts = _facts_of(report, slug)
-    found = facts.get(key)
-    if found is None or found.value is None:
-        numbers = ", ".join(name for name, fact in facts.items() if _number(fact.value) is not None)
+    fact = facts.get(key)
+    if fact is None or fact.value is None:
+        numbers = ", ".join(name for name, other in facts.items() if _number(other.value) is not None)
         unknown = f"section {slug} has no {key} here, but {numbers or 'no numbers at all'}"
-        why = unknown if found is None else f"{slug}.{key} was not measured"
-        return _absent(report, slug, "number" if found is None else found.unit, why)
-    value = _number(found.value)
+        why = unknown if fact is None else f"{slug}.{key} was not measured"
+        return _absent(report, slug, "number" if fact is None else fact.unit, why)
+    value = _number(fact.value)
     if value is None:
-        shown = format_value(found.value, "text")
+        shown = format_value(fact.value, "text")
         raise UsageError(f"{slug}.{key} has no limit, as it is no number.", f"Here it is {shown!r:.80}.")
-    return Reading(value, found.unit)
+    return Reading(value, fact.unit)
 
 
 def _known_fact(slug: str, key: str, unit: Unit) -> Callable[[Candidate], Reading]:
@@ -179,12 +179,12 @@ def _table(report: Report, slug: str, *columns: str) -> list[tuple[Value, ...]] 
 
 
 def _class(keys: Sequence[str], report: Report) -> Reading:
-    """Share of steady step time in classes; only what the capture could see is there."""
+    """Share of steady step time in classes, as far as the capture shows them."""
     rows = _table(report, "breakdown", "class", "share_of_step")
     shares = {str(key): _number(share) for key, share in rows or ()}
-    found = [share for key in keys if (share := shares.get(key)) is not None]
-    if len(found) == len(keys):
-        return Reading(fsum(found), "ratio")
+    known = [share for key in keys if (share := shares.get(key)) is not None]
+    if len(known) == len(keys):
+        return Reading(fsum(known), "ratio")
     missing = ", ".join(key for key in keys if shares.get(key) is None)
     basis = _facts_of(report, "breakdown").get("basis")
     by = f" by the rules of {basis.value}" if basis is not None and basis.value != "traceviz" else ""
@@ -196,10 +196,10 @@ def _api(name: str, report: Report) -> Reading:
     rows = _table(report, "cuda_api", "name", "share_of_api")
     if rows is None:
         return _absent(report, "cuda_api", "ratio")
-    found = [share or 0.0 for called, value in rows if str(called) == name for share in (_number(value),)]
-    if found:
-        return Reading(fsum(found), "ratio")
-    near = next((str(called) for called, _ in rows if str(called).casefold() == name.casefold()), "")
+    shares = [_number(share) or 0.0 for function, share in rows if str(function) == name]
+    if shares:
+        return Reading(fsum(shares), "ratio")
+    near = next((str(function) for function, _ in rows if str(function).casefold() == name.casefold()), "")
     if near:
         raise UsageError(f"{name} is never called.", f"Did you mean {near}?")
     return Reading(0.0, "ratio", f"{name} is never called")
@@ -218,7 +218,7 @@ def _device_idle(report: Report) -> Reading:
 
 
 def _input_share(report: Report) -> Reading:
-    """The share that the verdict is about, where a wait for input would be seen: copies alone are not all of it."""
+    """The share behind the verdict, where a wait for input would be seen: copies alone are not all of it."""
     verdict = _facts_of(report, "input_pipeline").get("verdict")
     if verdict is not None and verdict.value in {"possibly input-bound", "cannot judge"}:
         return _absent(report, "input_pipeline", "ratio", f"the verdict on the input is: {verdict.value}")

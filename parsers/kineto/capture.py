@@ -89,7 +89,7 @@ def unix_time(first_ns: int, base_ns: Any) -> int | None:
     """
     base = base_ns if isinstance(base_ns, int) and not isinstance(base_ns, bool) else 0
     candidates = (first_ns + base, first_ns)
-    return next((one for one in candidates if _FIRST_PLAUSIBLE_NS <= one < _LAST_PLAUSIBLE_NS), None)
+    return next((time for time in candidates if _FIRST_PLAUSIBLE_NS <= time < _LAST_PLAUSIBLE_NS), None)
 
 
 def settings(header: Header, *, keep_private: bool) -> pa.Table | None:
@@ -122,8 +122,8 @@ def note_source(raw: RawTrace, notes: Notes) -> None:
         notes.add("damaged", "warning", raw.damage)
     for reason, count in raw.unusable.items():
         notes.add("unusable-events", "warning", f"Events {reason} were left out.", count)
-    for what, count in raw.repaired.items():
-        notes.add("values-repaired", "info", f"Left out or mended, while their events are kept: {what}.", count)
+    for repair, count in raw.repaired.items():
+        notes.add("values-repaired", "info", f"Left out or mended, while their events are kept: {repair}.", count)
     for phase, count in raw.passed_over.items():
         if phase not in _FLOWS:
             notes.add("unread-events", "info", f"Events of phase {phase} are not read.", count)
@@ -146,10 +146,10 @@ def note_events(events: Events, notes: Notes, *, pytorch: bool) -> None:
     if pytorch:
         _note_categories(events, notes)
     else:
-        notes.add("not-a-pytorch-trace", "info", FOREIGN)
+        notes.add("not-a-pytorch-trace", "info", NOT_FROM_PYTORCH)
 
 
-FOREIGN = (
+NOT_FROM_PYTORCH = (
     "The file has the format of Chrome's trace viewer, but PyTorch's profiler did not write it: its events are read as "
     "work of the host."
 )

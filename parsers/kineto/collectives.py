@@ -1,4 +1,4 @@
-"""Collective operations of several ranks, as the kernels of NCCL and RCCL tell of them."""
+"""Collective operations of several ranks, from the kernels of NCCL and RCCL."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COLLECTIVES = {
 }
 """Names of collectives as NCCL's kernels spell them, and as PyTorch does."""
 _ANNOTATION = "nccl:"
-"""What the names begin with of PyTorch's ranges around the launches of a collective: ``nccl:all_to_all``."""
+"""PyTorch's ranges around the launches of a collective begin with it: ``nccl:all_to_all``."""
 _ANNOTATED = re.compile("|".join((*_COLLECTIVES, "Send", "Recv")), re.IGNORECASE)
 
 
@@ -50,14 +50,14 @@ def collectives(launches: Launches) -> pa.Table:
     rows = kernels[shown | (stated.codes >= 0)]
     call = launches.call(rows)
     names, around = events.name.at(rows), _annotations(launches, call)
-    said = texts(events.frame, "collective", rows)
+    argument = texts(events.frame, "collective", rows)
     words = [
         *(collective_name(word) for word in names.words),
         *(annotated_name(word) or "unknown" for word in around.words),
-        *(word.lower() for word in said.words),
+        *(word.lower() for word in argument.words),
     ]
     place = np.where(around.codes >= 0, around.codes + len(names.words), names.codes)
-    place = np.where(said.codes >= 0, said.codes + len(names.words) + len(around.words), place)
+    place = np.where(argument.codes >= 0, argument.codes + len(names.words) + len(around.words), place)
     common = worked(launches, rows, call)
     columns = {
         **{key: common[key] for key in ("start_ns", "dur_ns", "device_id", "process_id", "stream", "correlation_id")},
@@ -76,8 +76,8 @@ def _annotations(launches: Launches, call: Array) -> Words:
     name = launches.events.name
     if not any(word.startswith(_ANNOTATION) for word in name.words):
         return Words(np.full(call.size, NONE, np.int32), ())
-    wanted = name.each(lambda word: annotated_name(word) is not None, False, np.bool_)
-    return name.at(take(launches.forest.around(wanted), call))
+    is_collective = name.each(lambda word: annotated_name(word) is not None, False, np.bool_)
+    return name.at(take(launches.forest.around(is_collective), call))
 
 
 def annotated_name(text: str) -> str | None:

@@ -57,20 +57,20 @@ class Words:
         return encoded(self.codes, self.words)
 
 
-def chosen(frame: pl.DataFrame, name: str, rows: Array) -> pl.Series | None:
+def column_at(frame: pl.DataFrame, name: str, rows: Array) -> pl.Series | None:
     """Column ``name`` at ``rows``; ``None`` where no event has such an argument."""
     return frame[name].gather(rows) if name in frame.columns else None
 
 
 def texts(frame: pl.DataFrame, name: str, rows: Array) -> Words:
     """A column of texts at ``rows``."""
-    column = chosen(frame, name, rows)
+    column = column_at(frame, name, rows)
     return Words(np.full(rows.size, NONE, np.int32), ()) if column is None else Words.of(column)
 
 
 def numbers(frame: pl.DataFrame, name: str, rows: Array) -> Numbers:
     """A column of numbers at ``rows``."""
-    column = chosen(frame, name, rows)
+    column = column_at(frame, name, rows)
     if column is None:
         return Numbers(np.zeros(rows.size, np.int64), np.zeros(rows.size, dtype=bool))
     return as_numbers(column)
@@ -84,7 +84,7 @@ def as_numbers(column: pl.Series) -> Numbers:
 
 def triples(frame: pl.DataFrame, name: str, rows: Array) -> tuple[Numbers, Numbers, Numbers]:
     """A column of three numbers at ``rows``, one by one."""
-    column = chosen(frame, name, rows)
+    column = column_at(frame, name, rows)
     if column is None:
         none = Numbers(np.zeros(rows.size, np.int64), np.zeros(rows.size, dtype=bool))
         return none, none, none

@@ -75,7 +75,8 @@ def sort_out(raw: RawTrace) -> Events:
     phase, label, name, pid, tid = (Words.of(frame[key]) for key in ("phase", "category", "name", "pid", "tid"))
     set_aside: Counter[str] = Counter()
     role, category = _roles(phase, label, name)
-    start, dur = _times(frame)
+    start = frame["start_ns"].fill_null(0).to_numpy()
+    dur = frame["dur_ns"].fill_null(NONE).to_numpy(writable=True)
     begun = phase.each(lambda word: word == _BEGIN, False, np.bool_)
     ended = phase.each(lambda word: word == _END, False, np.bool_)
     if ended.any() or begun.any():
@@ -86,24 +87,21 @@ def sort_out(raw: RawTrace) -> Events:
     set_aside["counters-unread"] = int(phase.each(_COUNTER.__eq__, False, np.bool_).sum())
     set_aside["times-out-of-range"] = _leave_out_strays(role, start, dur)
     kept = role != Role.IGNORED
-    zero, last = (int(start[kept].min()), _last(start, dur, kept)) if kept.any() else (0, 0)
+    zero = int(start[kept].min()) if kept.any() else 0
+    last = int((start + np.maximum(dur, 0))[kept].max()) if kept.any() else 0
     start = start - zero
     extent = np.where(dur >= 0, dur, np.where(begun, last - zero - start, 0))
-    set_aside.update(_out_of_memory(phase, name))
+    instant = phase.each(_INSTANTS.__contains__, False, np.bool_)
+    set_aside["out-of-memory"] = int((instant & name.each(OUT_OF_MEMORY_NAME.__eq__, False, np.bool_)).sum())
     return Events(
         frame, role, category, name, label, pid, tid, start, dur, extent, zero, last - zero, +set_aside
     )  # fmt: skip
 
 
-def _times(frame: pl.DataFrame) -> tuple[Array, Array]:
-    start = frame["start_ns"].fill_null(0).to_numpy()
-    return start, frame["dur_ns"].fill_null(NONE).to_numpy(writable=True)
-
-
 def _leave_out_strays(role: Array, start: Array, dur: Array) -> int:
-    """Take out of ``role`` the events that no capture can hold together with the others; their number.
+    """Set aside the events that no capture can hold together with the others, and return their number.
 
-    Some have times that count from another moment, or none at all (zero).
+    Their times count from another moment, or are zero.
     """
     kept = role != Role.IGNORED
     if not kept.any():
@@ -113,10 +111,6 @@ def _leave_out_strays(role: Array, start: Array, dur: Array) -> int:
     stray = kept & ((distance > LONGEST_CAPTURE_NS) | (dur > LONGEST_CAPTURE_NS))
     role[stray] = Role.IGNORED
     return int(stray.sum())
-
-
-def _last(start: Array, dur: Array, kept: Array) -> int:
-    return int((start + np.maximum(dur, 0))[kept].max())
 
 
 def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
@@ -139,13 +133,8 @@ def _per_label(label: Words, answers: list[int], otherwise: int) -> Array:
     return np.array([*answers, otherwise], dtype=np.int8)[label.codes]
 
 
-def _out_of_memory(phase: Words, name: Words) -> dict[str, int]:
-    instant = phase.each(_INSTANTS.__contains__, False, np.bool_)
-    return {"out-of-memory": int((instant & name.each(OUT_OF_MEMORY_NAME.__eq__, False, np.bool_)).sum())}
-
-
 def pair(marks: pl.DataFrame, dur: Array) -> int:
-    """Write into ``dur`` how long those events lasted whose begin and end are events of their own.
+    """Write into ``dur`` how long the events lasted whose begin and end are two events of the file.
 
     Per thread, an end belongs to the last begin that is still open::
 
@@ -173,6 +162,6 @@ def pair(marks: pl.DataFrame, dur: Array) -> int:
     closed = levelled.filter(~pl.col("stray")).with_columns(
         pl.col("start").shift(-1).over([*thread, "level"]).alias("end")
     )
-    found = closed.filter(pl.col("begun") & pl.col("end").is_not_null())
-    dur[found["index"].to_numpy()] = (found["end"] - found["start"]).to_numpy()
+    pairs = closed.filter(pl.col("begun") & pl.col("end").is_not_null())
+    dur[pairs["index"].to_numpy()] = (pairs["end"] - pairs["start"]).to_numpy()
     return int(levelled["stray"].to_numpy().sum())

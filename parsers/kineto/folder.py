@@ -16,6 +16,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 from traceviz.errors import UnknownFormatError, UsageError
@@ -66,7 +67,7 @@ class Run:
     """Recordings that belong together.
 
     Args:
-        name: How it is asked for.
+        name: What ``--run`` calls it.
         recordings: One per rank, in order of the ranks.
     """
 
@@ -85,14 +86,14 @@ def looks_like_ours(folder: Path) -> bool:
 
 
 def _folders(folder: Path) -> Iterator[tuple[Path, list[Recording]]]:
-    """``folder`` if it holds traces itself, else those in it that do."""
+    """``folder`` if it holds traces itself, else the folders in it that do, each with its traces."""
     for count, (place, names, files) in enumerate(os.walk(folder)):
         if count >= MOST_FOLDERS:
             return
         names[:] = sorted(name for name in names if not name.startswith("."))
-        found = _recordings(Path(place), sorted(files))
-        if found:
-            yield Path(place), found
+        recordings = _recordings(Path(place), sorted(files))
+        if recordings:
+            yield Path(place), recordings
             if count == 0:
                 return
 
@@ -101,7 +102,7 @@ def _recordings(folder: Path, files: Sequence[str]) -> list[Recording]:
     """Traces of PyTorch's profiler among ``files``; none if there are other traces beside them."""
     if any(name.endswith(_OTHER_TRACES) for name in files):
         return []
-    return [found for name in files if name.endswith(SUFFIXES) and (found := _recording(folder / name))]
+    return [recording for name in files if name.endswith(SUFFIXES) and (recording := _recording(folder / name))]
 
 
 def _recording(path: Path) -> Recording | None:
@@ -118,10 +119,10 @@ def _recording(path: Path) -> Recording | None:
 
 def runs_in(folder: Path) -> tuple[Run, ...]:
     """All runs in ``folder``, oldest first."""
-    found = [
+    aged_runs = [
         (prefix, run) for place, recordings in _folders(folder) for prefix, run in _runs(folder, place, recordings)
     ]
-    return tuple(run for _, run in sorted(found, key=lambda pair: pair[0]))
+    return tuple(run for _, run in sorted(aged_runs, key=lambda pair: pair[0]))
 
 
 def _runs(folder: Path, place: Path, recordings: Sequence[Recording]) -> Iterator[tuple[tuple[float, str], Run]]:
@@ -132,7 +133,7 @@ def _runs(folder: Path, place: Path, recordings: Sequence[Recording]) -> Iterato
     stated = {recording.world for recording in recordings} - {None}
     only = stated.pop() if len(stated) == 1 else None
     jobs: dict[int | None, dict[int, list[Recording]]] = {}
-    for recording in sorted(recordings, key=lambda one: one.age):
+    for recording in sorted(recordings, key=attrgetter("age")):
         if recording.rank is not None:
             spans = jobs.setdefault(recording.world or only, {})
             spans.setdefault(recording.rank, []).append(recording)
@@ -141,7 +142,7 @@ def _runs(folder: Path, place: Path, recordings: Sequence[Recording]) -> Iterato
     for spans in jobs.values():
         for back in range(1, 1 + max(map(len, spans.values()))):
             members = tuple(spans[rank][-back] for rank in sorted(spans) if len(spans[rank]) >= back)
-            newest = max(members, key=lambda one: one.age)
+            newest = max(members, key=attrgetter("age"))
             yield newest.age, Run(_name(folder, place, members[0]), members)
 
 
@@ -173,12 +174,12 @@ def choose(folder: Path, name: str | None) -> tuple[Run, tuple[Run, ...]]:
 
 
 def _is_called(run: Run, name: str) -> bool:
-    files = {name for one in run.recordings for name in (one.path.name, one.time)}
+    files = {name for recording in run.recordings for name in (recording.path.name, recording.time)}
     return name in {run.name, run.name.rsplit("/", 1)[-1], *files - {""}}
 
 
-def note_choice(run: Run, others: Sequence[Run], wanted: str | None) -> str:
-    """What to say of the choice of ``run`` among ``others``."""
-    why = "the newest" if wanted is None else "as asked for"
+def note_choice(run: Run, others: Sequence[Run], name: str | None) -> str:
+    """The note on the choice of ``run`` among ``others``; ``name`` is the run that was asked for."""
+    why = "the newest" if name is None else "as asked for"
     shown = ", ".join(other.name for other in reversed(others[-5:])) + (", ..." if len(others) > 5 else "")
     return f"Run {run.name} was read, {why}. Others: {shown} (--run NAME)."

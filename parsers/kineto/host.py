@@ -55,13 +55,13 @@ def placed(events: Events, identity: Identity, rows: Array) -> Columns:
     return {**times(events, rows), "process_id": identity.process_of[thread], "thread_id": thread}
 
 
-def operations(forest: Forest, identity: Identity, wanted: frozenset[str] | None) -> pa.Table:
+def operations(forest: Forest, identity: Identity, needed: frozenset[str] | None) -> pa.Table:
     """Table ``host_ops``.
 
     Args:
         forest: The events on threads, nested.
         identity: Who is who.
-        wanted: Nullable columns that matter; ``None`` for all.
+        needed: Nullable columns that matter; ``None`` for all.
     """
     events, rows = forest.events, forest.op_rows
     columns: Columns = {
@@ -70,7 +70,7 @@ def operations(forest: Forest, identity: Identity, wanted: frozenset[str] | None
         "name": events.name.at(rows).arrow(),
         "category": encoded(take(events.category, rows).astype(np.int32), HOST_CATEGORIES),
     }
-    if wanted is None or wanted & {"depth", "parent_id"}:
+    if needed is None or needed & {"depth", "parent_id"}:
         columns["depth"] = forest.op_depth
         columns["parent_id"] = nullable(forest.op_parent, pa.int64())
     return table("host_ops", columns)
@@ -91,17 +91,17 @@ def _property(forest: Forest, name: str) -> Iterator[pa.Table]:
     says_something = pl.col("value").is_not_null()
     if kind is Kind.TEXT:
         says_something &= ~pl.col("value").is_in(_NOTHING)
-    said = values.filter((pl.col("op_id") >= 0) & says_something)
-    if said.is_empty():
+    arguments = values.filter((pl.col("op_id") >= 0) & says_something)
+    if arguments.is_empty():
         return
-    rows = said.height
+    rows = arguments.height
     columns: dict[str, Any] = {
-        "op_id": pa.array(said["op_id"].to_numpy().astype(np.int64)),
+        "op_id": pa.array(arguments["op_id"].to_numpy().astype(np.int64)),
         "key": constant(key, rows),
         "real": absent(rows, pa.float64()),
     }
-    columns["integer"] = absent(rows, pa.int64()) if kind is Kind.TEXT else said["value"].to_arrow()
-    columns["text"] = as_name(said["value"]) if kind is Kind.TEXT else absent(rows, schema.NAME)
+    columns["integer"] = absent(rows, pa.int64()) if kind is Kind.TEXT else arguments["value"].to_arrow()
+    columns["text"] = as_name(arguments["value"]) if kind is Kind.TEXT else absent(rows, schema.NAME)
     declared = schema.table("op_args").arrow
     yield pa.table([columns[field.name] for field in declared], schema=declared)
 
@@ -121,15 +121,11 @@ def calls(launches: Launches) -> pa.Table:
     columns = {
         **placed(events, launches.identity, rows),
         "correlation_id": launches.correlation(rows, rows),
-        "name": events.name.at(rows).mapped(_call_name),
+        "name": events.name.at(rows).mapped(lambda name: re.sub(VERSION_SUFFIX, "", name)),
         "domain": events.label.at(rows).mapped(lambda label: meaning_of(label).domain),
         "status": narrow(numbers(events.frame, "status", rows), pa.int32()),
     }
     return table("cuda_api", columns)
-
-
-def _call_name(name: str) -> str:
-    return re.sub(VERSION_SUFFIX, "", name)
 
 
 def steps(events: Events, identity: Identity) -> pa.Table:

@@ -53,7 +53,7 @@ class Identity:
 
     def device_id(self, ordinals: Numbers) -> Array:
         """Device of each ordinal (int32), :data:`NONE` where it is not known."""
-        place = _found(ordinals.value, np.array(sorted(self.device_of), dtype=np.int64))
+        place = _positions(ordinals.value, np.array(sorted(self.device_of), dtype=np.int64))
         return np.where(ordinals.known, place, np.int32(NONE))
 
 
@@ -110,16 +110,16 @@ def _pairs(events: Events) -> tuple[Array, list[_Pair]]:
     rows = events.rows(*ON_THREADS)
     width = len(events.tid.words) + 1
     key = _key(events, rows, width)
-    found, place = _distinct(key, (len(events.pid.words) + 1) * width)
+    distinct, place = _distinct(key, (len(events.pid.words) + 1) * width)
     codes = np.full(events.role.size, NONE, np.int32)
     codes[rows] = place
     overhead = events.rows(Role.OVERHEAD)
-    codes[overhead] = _found(_key(events, overhead, width), found)
+    codes[overhead] = _positions(_key(events, overhead, width), distinct)
     works = (events.role[rows] == Role.API) | ~np.isin(events.category[rows], list(_MARKERS))
     works &= events.role[rows] != Role.MEMORY
-    counted = np.bincount(place, minlength=found.size)
-    working = np.bincount(place, weights=works, minlength=found.size) > 0
-    words = zip((found // width - 1).tolist(), (found % width - 1).tolist(), strict=True)
+    counted = np.bincount(place, minlength=distinct.size)
+    working = np.bincount(place, weights=works, minlength=distinct.size) > 0
+    words = zip((distinct // width - 1).tolist(), (distinct % width - 1).tolist(), strict=True)
     named = [(_word(events.pid, pid), _word(events.tid, tid)) for pid, tid in words]
     return codes, [
         _Pair(pid, tid, count, active)
@@ -131,7 +131,7 @@ def _key(events: Events, rows: Array, width: int) -> Array:
     return (events.pid.codes[rows].astype(np.int64) + 1) * width + events.tid.codes[rows] + 1
 
 
-def _found(key: Array, among: Array) -> Array:
+def _positions(key: Array, among: Array) -> Array:
     """Position of each key among the sorted ones (int32), :data:`NONE` where it is not one of them."""
     if not among.size:
         return np.full(key.size, NONE, np.int32)
@@ -146,8 +146,8 @@ def _word(words: Words, code: int) -> str:
 def _distinct(key: Array, size: int) -> tuple[Array, Array]:
     """The different keys, sorted, and the position in them of each key (int32)."""
     if size > MOST_PAIRS:
-        found, place = np.unique(key, return_inverse=True)
-        return found, place.astype(np.int32)
+        distinct, place = np.unique(key, return_inverse=True)
+        return distinct, place.astype(np.int32)
     occurs = used(key.astype(np.int32), size)
     return np.flatnonzero(occurs), (np.cumsum(occurs, dtype=np.int32) - np.int32(1))[key]
 

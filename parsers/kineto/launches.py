@@ -55,20 +55,20 @@ class Launches:
         Where several calls have its correlation id, it is the last that began before it.
         """
         key, call = self._keyed
-        wanted = numbers(self.events.frame, "correlation", rows)
+        stated = numbers(self.events.frame, "correlation", rows)
         if not key.size:
             return np.full(rows.size, NONE, np.int32)
-        first = np.searchsorted(key, wanted.value, side="left")
+        first = np.searchsorted(key, stated.value, side="left")
         place = np.minimum(first, key.size - 1)
-        found = wanted.known & (wanted.value > 0) & (key[place] == wanted.value)
+        has_call = stated.known & (stated.value > 0) & (key[place] == stated.value)
         if self.repeated:
-            self._latest(wanted.value, self.events.start[rows], first, place)
-        return np.where(found, call[place], NONE).astype(np.int32)
+            self._latest(stated.value, self.events.start[rows], first, place)
+        return np.where(has_call, call[place], NONE).astype(np.int32)
 
     def correlation(self, rows: Array, call: Array) -> Arrow:
         """Column ``correlation_id`` of ``rows``, which belong to ``call``; zero and less stand for none.
 
-        Ids are those of the file. Where it repeats one, later calls and their work get one of their own: tables are
+        Ids are those of the file. Where it repeats an id, later calls and their work get a new one, since tables are
         joined by it.
         """
         stated = numbers(self.events.frame, "correlation", rows)
@@ -80,7 +80,7 @@ class Launches:
 
     @cached_property
     def _own_ids(self) -> Array:
-        """Id of each event that is a call with one (int64), :data:`NONE` of others; no two calls have the same."""
+        """Id of each call that has one (int64, by event), :data:`NONE` of others; no two calls share one."""
         key, call = self._keyed
         again = np.r_[False, key[1:] == key[:-1]]
         largest = int(self.events.frame["correlation"].fill_null(0).to_numpy().max())
@@ -88,7 +88,7 @@ class Launches:
         own[call] = np.where(again, largest + np.cumsum(again), key)
         return own
 
-    def _latest(self, wanted: Array, start: Array, first: Array, place: Array) -> None:
+    def _latest(self, ids: Array, start: Array, first: Array, place: Array) -> None:
         """Move ``place`` on to the last call with the same id that began no later than ``start``.
 
         Calls and work are sorted together by id and time: the last call before a piece of work is the one::
@@ -97,9 +97,9 @@ class Launches:
                       ^-----'-----'           ^-----'
         """
         key, call = self._keyed
-        rows = np.flatnonzero(np.searchsorted(key, wanted, side="right") > first + 1)
+        rows = np.flatnonzero(np.searchsorted(key, ids, side="right") > first + 1)
         number = np.r_[np.arange(key.size), np.full(rows.size, NONE)]
-        order = np.lexsort((number < 0, np.r_[self.events.start[call], start[rows]], np.r_[key, wanted[rows]]))
+        order = np.lexsort((number < 0, np.r_[self.events.start[call], start[rows]], np.r_[key, ids[rows]]))
         latest = np.empty(order.size, np.int64)
         latest[order] = np.maximum.accumulate(number[order])
         place[rows] = np.maximum(latest[key.size :], first[rows])
@@ -116,8 +116,8 @@ class Launches:
     def behalf(self, rows: Array, call: Array) -> Array:
         """Operation (event, int32) on whose behalf each of ``rows`` ran, :data:`NONE` where it is not known.
 
-        That is what is around the call on its thread. Where the call is not known, or nothing is around it, the
-        operation with the same external id, which the profiler notes at the call.
+        That is the operation around the call on its thread. Where the call is not known, or nothing is around it, it is
+        the operation with the same external id, which the profiler notes at the call.
         """
         around = take(self.forest.behalf, call)
         key, operation = self._external
@@ -129,12 +129,12 @@ class Launches:
         return np.where(alike, operation[place], around).astype(np.int32)
 
     def op(self, rows: Array, call: Array) -> DictionaryArray:
-        """Column ``op``: the name of what :meth:`behalf` finds."""
+        """Column ``op``: the name of the operation that :meth:`behalf` gives."""
         name = self.events.name
         return encoded(take(name.codes, self.behalf(rows, call)), name.words)
 
     def process(self, call: Array) -> Array:
-        """Process of the calls (int32); where they are not known, the one that did most."""
+        """Process of the calls (int32); where the call is not known, the process that did most."""
         thread = take(self.identity.thread_id, call)
         return take(self.identity.process_of, thread, self.identity.program)
 
@@ -146,5 +146,5 @@ class Launches:
     def stated(self, name: str, call: Array) -> Numbers:
         """Argument ``name`` of the calls."""
         known = call >= 0
-        found = numbers(self.events.frame, name, np.maximum(call, 0).astype(np.int32))
-        return Numbers(found.value, found.known & known)
+        values = numbers(self.events.frame, name, np.maximum(call, 0).astype(np.int32))
+        return Numbers(values.value, values.known & known)

@@ -24,7 +24,8 @@ def memory_events(launches: Launches) -> pa.Table:
     kind, number = numbers(events.frame, "device_type", rows), numbers(events.frame, "device_id", rows)
     on_device = kind.known & (kind.value != _CPU) & (number.value >= 0)
     device = identity.device_id(Numbers(number.value, number.known & on_device))
-    thread = identity.thread_id[rows]
+    thread, behalf = identity.thread_id[rows], launches.forest.behalf[rows]
+    address = numbers(events.frame, "address", rows)
     pool = _pools(kind, number, on_device)
     columns = {
         "start_ns": events.start[rows],
@@ -33,29 +34,20 @@ def memory_events(launches: Launches) -> pa.Table:
         "kind": encoded((size.value < 0).astype(np.int32), ["alloc", "free"]),
         "memory": encoded(on_device.astype(np.int32), ["pageable", "device"]),
         "pool": pool.arrow(),
-        "address": masked(*_value_and_gaps(numbers(events.frame, "address", rows)), pa.int64()),
+        "address": masked(address.value, ~address.known, pa.int64()),
         "bytes": narrow(Numbers(np.abs(size.value), size.known), pa.int64()),
-        "op": encoded(_name_codes(launches, rows), events.name.words),
+        "op": encoded(np.where(behalf >= 0, events.name.codes[behalf], NONE).astype(np.int32), events.name.words),
         "in_use_bytes": narrow(numbers(events.frame, "in_use", rows), pa.int64()),
         "reserved_bytes": narrow(numbers(events.frame, "reserved", rows), pa.int64()),
     }
     return table("memory_events", columns)
 
 
-def _value_and_gaps(stated: Numbers) -> tuple[Array, Array]:
-    return stated.value, ~stated.known
-
-
-def _name_codes(launches: Launches, rows: Array) -> Array:
-    behalf = launches.forest.behalf[rows]
-    return np.where(behalf >= 0, launches.events.name.codes[behalf], NONE).astype(np.int32)
-
-
 def _pools(kind: Numbers, number: Numbers, on_device: Array) -> Words:
     """Names of the allocators' devices: ``CPU``, ``CUDA:0``."""
     key = np.where(on_device, (kind.value << 16) + number.value + 1, 0)
-    found, place = np.unique(key, return_inverse=True)
-    return Words(place.astype(np.int32), [_pool(one) for one in found.tolist()])
+    distinct, place = np.unique(key, return_inverse=True)
+    return Words(place.astype(np.int32), [_pool(code) for code in distinct.tolist()])
 
 
 def _pool(key: int) -> str:

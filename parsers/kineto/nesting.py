@@ -26,7 +26,7 @@ class Forest:
         order: Position of the event of each node (int32): by start, of equal ones the longer first, then operations
             before calls, then as in the file.
         parent: Node of the innermost event around each node (int32), :data:`NONE` at the top.
-        overlapping: Events that neither lie within the one before them on their thread nor after it.
+        overlapping: Number of events that lie neither within the event before them on their thread nor after it.
     """
 
     events: Events
@@ -86,16 +86,16 @@ class Forest:
         """
         is_op = self.category == _OP
         stands_in = np.isin(self.category, _STAND_INS)
-        found = self._nearest(is_op)
+        operation = self._nearest(is_op)
         otherwise = self._nearest(stands_in)
-        return self._events_of(np.where(found >= 0, found, otherwise))
+        return self._events_of(np.where(operation >= 0, operation, otherwise))
 
-    def around(self, wanted: Array) -> Array:
-        """Event (int32) of the innermost operation around each event on a thread that is ``wanted`` (bool per event).
+    def around(self, selected: Array) -> Array:
+        """Event (int32) of the innermost operation around each event on a thread that is ``selected`` (bool per event).
 
         :data:`NONE` where there is none.
         """
-        return self._events_of(self._nearest(take(wanted, self.order) & (self.role == Role.HOST)))
+        return self._events_of(self._nearest(take(selected, self.order) & (self.role == Role.HOST)))
 
     def _events_of(self, node: Array) -> Array:
         """Event of the node that belongs to each node, by event; :data:`NONE` for events on no thread."""
@@ -103,9 +103,9 @@ class Forest:
         event[self.order] = take(self.order, node)
         return event
 
-    def _nearest(self, wanted: Array) -> Array:
+    def _nearest(self, selected: Array) -> Array:
         """Node itself where it is wanted, else its nearest wanted ancestor."""
-        return take(np.flatnonzero(wanted).astype(np.int32), nearest(self.parent, wanted))
+        return take(np.flatnonzero(selected).astype(np.int32), nearest(self.parent, selected))
 
     @cached_property
     def op_id(self) -> Array:
@@ -134,6 +134,6 @@ def _overlaps(line: Array, start: Array, end: Array, parent: Array, is_frame: Ar
                                                  |--------- range --------|
     """
     _, siblings = by_key(parent + np.int32(1), parent.size + 1)
-    one, next_one = siblings[:-1], siblings[1:]
-    alike = (line[one] == line[next_one]) & (parent[one] == parent[next_one]) & (is_frame[one] == is_frame[next_one])
-    return int((alike & (start[next_one] < end[one])).sum())
+    left, right = siblings[:-1], siblings[1:]
+    alike = (line[left] == line[right]) & (parent[left] == parent[right]) & (is_frame[left] == is_frame[right])
+    return int((alike & (start[right] < end[left])).sum())

@@ -25,7 +25,7 @@ from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
 from traceviz.parsers.ranks.merge import merged
 from traceviz.parsers.shared.notes import Notes
 
-Maker = Callable[[], pa.Table | None]
+Builder = Callable[[], pa.Table | None]
 
 
 def read_traces(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
@@ -39,26 +39,26 @@ def read_traces(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tabl
 
 
 def _read_file(path: Path, options: ReadOptions, rank: int | None = None) -> Iterator[tuple[str, pa.Table]]:
-    raw = decode(path, wanted_arguments(options), max_size=options.max_size, progress=options.progress)
+    raw = decode(path, needed_arguments(options), max_size=options.max_size, progress=options.progress)
     return tables_of(raw, path, options, rank)
 
 
 def _read_folder(folder: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
     run, others = choose(folder, options.run)
-    parts = [dict(_read_file(one.path, options, one.rank)) for one in run.recordings]
-    for name, table in merged(parts, [one.path.name for one in run.recordings]):
+    parts = [dict(_read_file(recording.path, options, recording.rank)) for recording in run.recordings]
+    for name, table in merged(parts, [recording.path.name for recording in run.recordings]):
         yield name, with_note(table, note_choice(run, others, options.run)) if name == "notes" and others else table
 
 
 def with_note(notes: pa.Table, message: str) -> pa.Table:
-    """Table ``notes`` with one more, on which run was chosen."""
-    chosen = Notes()
-    chosen.add("run-chosen", "info", message)
-    return pa.concat_tables([chosen.table(), notes])
+    """Table ``notes`` with a first note that says which run was chosen."""
+    first = Notes()
+    first.add("run-chosen", "info", message)
+    return pa.concat_tables([first.table(), notes])
 
 
-def wanted_arguments(options: ReadOptions) -> frozenset[str]:
-    """Columns that the decoder need fill: the arguments of operations are most of a file."""
+def needed_arguments(options: ReadOptions) -> frozenset[str]:
+    """Columns that the decoder must fill: arguments of operations are most of a file."""
     every = frozenset(argument.column for argument in ARGUMENTS)
     of_ops = frozenset(host_tables.ARGUMENTS_OF_OPS) - {"external_id"}
     return every if options.wants("op_args") else every - of_ops
@@ -94,22 +94,22 @@ def tables_of(
     facts.note_threads(identity, events, notes)
     facts.note_links(launches, notes)
     facts.note_device(events, notes, device=device, pytorch=pytorch)
-    makers = _makers(raw, events, identity, launches, options, device=device)
-    for done, (name, make) in enumerate(makers.items()):
-        options.progress("read", done, len(makers))
-        made = make() if options.wants(name) else None
-        if made is not None:
-            yield name, made
-            del made
+    builders = _builders(raw, events, identity, launches, options, device=device)
+    for done, (name, build) in enumerate(builders.items()):
+        options.progress("read", done, len(builders))
+        table = build() if options.wants(name) else None
+        if table is not None:
+            yield name, table
+            del table
     yield "notes", notes.table()
 
 
-def _makers(
+def _builders(
     raw: RawTrace, events: Events, identity: Identity, launches: Launches, options: ReadOptions, *, device: bool
-) -> dict[str, Maker]:
-    """How each table is made; ``None`` for a table that the capture could not contain."""
+) -> dict[str, Builder]:
+    """How to build each table; a builder returns ``None`` where the capture could not contain the table."""
     forest = launches.forest
-    wanted = options.columns.get("host_ops")
+    op_columns = options.columns.get("host_ops")
     return {
         "kernels": lambda: device_tables.kernels(launches) if device else None,
         "memcpy": lambda: device_tables.copies(launches) if device else None,
@@ -122,13 +122,13 @@ def _makers(
         "memory_events": lambda: _unless_empty(memory_events(launches)),
         "steps": lambda: host_tables.steps(events, identity),
         "settings": lambda: facts.settings(raw.header, keep_private=options.keep_private),
-        "host_ops": lambda: host_tables.operations(forest, identity, wanted),
+        "host_ops": lambda: host_tables.operations(forest, identity, op_columns),
         "op_args": lambda: host_tables.properties(forest),
     }
 
 
 def _unless_empty(table: pa.Table) -> pa.Table | None:
-    """Whether a capture could contain such rows shows only where it does."""
+    """``None`` for an empty table: only rows show that a capture could contain any."""
     return table if table.num_rows else None
 
 

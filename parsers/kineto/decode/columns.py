@@ -110,7 +110,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Work:
-    """What all columns need: how many events there are, the distinct texts, and what is counted on the way."""
+    """What all columns need: the number of events, the distinct texts, and counts of what is unusable or repaired."""
 
     rows: int
     texts: Sequence[bytes]
@@ -118,7 +118,7 @@ class _Work:
     repaired: Counter[str] = field(default_factory=Counter)
 
 
-def build(pieces: Pieces, wanted: Sequence[Argument] = ARGUMENTS) -> Built:
+def build(pieces: Pieces, arguments: Sequence[Argument] = ARGUMENTS) -> Built:
     """All columns of the events."""
     work = _Work(pieces.rows, pieces.texts())
     phases = pieces.phases()
@@ -126,7 +126,7 @@ def build(pieces: Pieces, wanted: Sequence[Argument] = ARGUMENTS) -> Built:
     columns = {"phase": _categorical(phases.astype(np.int32), list(PHASES), "phase")}
     columns |= {member: _texts(pieces.codes(member), member, work, nothing="") for member in TEXT_MEMBERS}
     columns |= {"start_ns": start, "dur_ns": dur}
-    for argument in wanted:
+    for argument in arguments:
         sparse = pieces.argument(argument.column)
         if len(sparse.rows) or len(sparse.odd.rows):
             columns[argument.column] = _BUILDERS[argument.kind](sparse, argument.column, work)
@@ -139,9 +139,9 @@ def build(pieces: Pieces, wanted: Sequence[Argument] = ARGUMENTS) -> Built:
     return Built(kept, passed, dict(work.unusable), dict(work.repaired))
 
 
-def _passed_over(found: Mapping[int, int], work: _Work) -> dict[str, int]:
+def _passed_over(counts: Mapping[int, int], work: _Work) -> dict[str, int]:
     passed: Counter[str] = Counter()
-    for code, count in found.items():
+    for code, count in counts.items():
         if code == ABSENT:
             work.unusable["without a phase"] += count
         else:
@@ -172,18 +172,18 @@ def _times(pieces: Pieces, metadata: Mask, work: _Work) -> tuple[pl.Series, pl.S
 
 
 def _count(counts: Counter[str], reason: str, more: int) -> None:
-    """No reason is listed that does not occur."""
+    """Add to a reason, unless there is nothing to add: reasons that do not occur are not listed."""
     if more:
         counts[reason] += more
 
 
 def _fill_odd_times(times: Integers, odd: Odd, texts: Sequence[bytes]) -> Iterator[tuple[str, Rows]]:
-    """Fill in the times that are not plain; yields why others are none, and which."""
+    """Fill in the times that are not plain; yield why the rest are no times, and their rows."""
     codes, place = np.unique(odd.codes, return_inverse=True)
-    found = [_odd_time(b"" if code == ABSENT else texts[code]) for code in codes.tolist()]
-    times[odd.rows] = np.array([time if isinstance(time, int) else NO_TIME for time in found], np.int64)[place]
-    for reason in dict.fromkeys(one for one in found if isinstance(one, str)):
-        of_reason = np.array([one == reason for one in found], np.bool_)
+    outcomes = [_odd_time(b"" if code == ABSENT else texts[code]) for code in codes.tolist()]
+    times[odd.rows] = np.array([time if isinstance(time, int) else NO_TIME for time in outcomes], np.int64)[place]
+    for reason in dict.fromkeys(outcome for outcome in outcomes if isinstance(outcome, str)):
+        of_reason = np.array([outcome == reason for outcome in outcomes], np.bool_)
         yield reason, odd.rows[of_reason[place]]
 
 
@@ -201,10 +201,10 @@ def _odd_time(raw: bytes) -> int | str:
 
 
 def _texts(codes: Codes, column: str, work: _Work, nothing: str | None = None) -> pl.Series:
-    """The texts that ``codes`` stand for, ``nothing`` where there is none; each distinct one is looked at once."""
+    """The texts that ``codes`` stand for, ``nothing`` where there is none; each distinct text is decoded once."""
     used, place = _used(codes, len(work.texts))
-    found = [None if code == ABSENT else text_value(work.texts[code], work.repaired) for code in used.tolist()]
-    words = [nothing if word is None else word for word in found]
+    meanings = [None if code == ABSENT else text_value(work.texts[code], work.repaired) for code in used.tolist()]
+    words = [nothing if word is None else word for word in meanings]
     known = {word: at for at, word in enumerate(dict.fromkeys(word for word in words if word is not None))}
     names = np.array([ABSENT if word is None else known[word] for word in words], np.int32)
     return _categorical(names[place], list(known), column)
@@ -282,15 +282,17 @@ def _fill(values: npt.NDArray[Any], valid: Mask, odd: Odd, meaning: _Meaning) ->
         return
     codes, place = np.unique(odd.codes, return_inverse=True)
     times = np.bincount(place)
-    found: list[Any] = []
+    meanings: list[Any] = []
     for code, count in zip(codes.tolist(), times.tolist(), strict=True):
         try:
-            found.append(meaning.of(meaning.work.texts[code]))
+            meanings.append(meaning.of(meaning.work.texts[code]))
         except WrongValueError as error:
-            found.append(None)
+            meanings.append(None)
             meaning.work.repaired[f"values of {meaning.column} {error}"] += count
-    values[odd.rows] = np.array([meaning.nothing if value is None else value for value in found], values.dtype)[place]
-    valid[odd.rows] = np.array([value is not None for value in found], np.bool_)[place]
+    values[odd.rows] = np.array([meaning.nothing if value is None else value for value in meanings], values.dtype)[
+        place
+    ]
+    valid[odd.rows] = np.array([value is not None for value in meanings], np.bool_)[place]
 
 
 _BUILDERS: dict[Kind, Callable[[Sparse, str, _Work], pl.Series]] = {

@@ -36,20 +36,20 @@ class CompiledScanner:
     """See :class:`~traceviz.parsers.kineto.decode.scanner.Scanner`.
 
     Args:
-        wanted: The arguments to read.
+        arguments: The arguments to read.
     """
 
     name = "compiled"
 
-    def __init__(self, wanted: Sequence[Argument]) -> None:
+    def __init__(self, arguments: Sequence[Argument]) -> None:
         assert library is not None
         keys: list[tuple[bytes, int, int]] = []
-        for column, argument in enumerate(wanted):
+        for column, argument in enumerate(arguments):
             for place, key in enumerate(argument.keys):
                 keys.append((key.encode(), column, len(keys) - 1 if place else ABSENT))
-        integers = bytes(argument.kind is Kind.INTEGER for argument in wanted)
+        integers = bytes(argument.kind is Kind.INTEGER for argument in arguments)
         self._scanner = library.Scanner(PHASES.encode(), integers, tuple(keys))
-        self._wanted = wanted
+        self._arguments = arguments
 
     def feed(self, text: bytes, place: int) -> Step:
         """See :meth:`Scanner.feed`."""
@@ -58,7 +58,7 @@ class CompiledScanner:
 
     def pieces(self) -> CompiledPieces:
         """See :meth:`Scanner.pieces`."""
-        return CompiledPieces(self._scanner, self._wanted)
+        return CompiledPieces(self._scanner, self._arguments)
 
 
 class CompiledPieces:
@@ -66,20 +66,20 @@ class CompiledPieces:
 
     Args:
         scanner: The compiled scanner, which has read everything.
-        wanted: The arguments that it read, in its order.
+        arguments: The arguments that it read, in its order.
     """
 
-    def __init__(self, scanner: Any, wanted: Sequence[Argument]) -> None:
+    def __init__(self, scanner: Any, arguments: Sequence[Argument]) -> None:
         self._scanner = scanner
-        self._place = {one.column: place for place, one in enumerate(wanted)}
-        self._kind = {one.column: "i8" if one.kind is Kind.INTEGER else "i4" for one in wanted}
+        self._place = {argument.column: place for place, argument in enumerate(arguments)}
+        self._kind = {argument.column: "i8" if argument.kind is Kind.INTEGER else "i4" for argument in arguments}
         self.rows, self._strays, self._passed = scanner.counts()
 
     def texts(self) -> Sequence[bytes]:
         """See :meth:`Pieces.texts`."""
         together, begins = self._scanner.texts()
-        places = [*np.frombuffer(begins, np.int64).tolist(), len(together)]
-        return [together[begin:end] for begin, end in pairwise(places)]
+        bounds = [*np.frombuffer(begins, np.int64).tolist(), len(together)]
+        return [together[begin:end] for begin, end in pairwise(bounds)]
 
     def phases(self) -> npt.NDArray[np.uint8]:
         """See :meth:`Pieces.phases`."""

@@ -49,9 +49,9 @@ def decode(
         DamagedTraceError: the file cannot be read, is no trace, or no event of it is whole; or its text is longer than
             ``max_size``.
     """
-    wanted = [argument for argument in ARGUMENTS if arguments is None or argument.column in arguments]
+    selected = [argument for argument in ARGUMENTS if arguments is None or argument.column in arguments]
     stream = TextStream(path, max_size, progress)
-    collected = _scanner(scanner or available_scanner(), wanted)
+    collected = _scanner(scanner or available_scanner(), selected)
     walk = TraceWalk(Window(stream.blocks(block_bytes)), collected.feed)
     try:
         header = _read(walk)
@@ -61,7 +61,7 @@ def decode(
     damage = " ".join(filter(None, (stream.damage, *walk.damage)))
     if not walk.lists or (damage and not pieces.rows):
         raise _no_events(path, walk, header, damage)
-    built = build(pieces, wanted)
+    built = build(pieces, selected)
     return RawTrace(header, built.events, built.passed_over, built.unusable, damage, collected.name, built.repaired)
 
 
@@ -82,8 +82,8 @@ def available_scanner() -> str:
     return PortableScanner.name if native() is None else CompiledScanner.name
 
 
-def _scanner(name: str, wanted: Sequence[Argument]) -> Scanner:
-    return CompiledScanner(wanted) if name == CompiledScanner.name else PortableScanner(wanted)
+def _scanner(name: str, arguments: Sequence[Argument]) -> Scanner:
+    return CompiledScanner(arguments) if name == CompiledScanner.name else PortableScanner(arguments)
 
 
 def _no_events(path: Path, walk: TraceWalk, header: Mapping[str, Any], damage: str) -> DamagedTraceError:

@@ -41,13 +41,13 @@ class PortableScanner:
     """See :class:`~traceviz.parsers.kineto.decode.scanner.Scanner`.
 
     Args:
-        wanted: The arguments to read.
+        arguments: The arguments to read.
     """
 
     name = "msgspec"
 
-    def __init__(self, wanted: Sequence[Argument]) -> None:
-        self._pieces = PortablePieces(wanted)
+    def __init__(self, arguments: Sequence[Argument]) -> None:
+        self._pieces = PortablePieces(arguments)
         self._event, self._arguments = _structs(self._pieces.fields)
         self._decoder = msgspec.json.Decoder(list[self._event])  # type: ignore[name-defined]
 
@@ -56,10 +56,10 @@ class PortableScanner:
         reach, burst = len(text), 1
         while True:
             place = _between(text, place)
-            at, sound = self._many(text, place, min(place + reach, len(text)))
+            at, sound = self._take_block(text, place, min(place + reach, len(text)))
             reach = 2 * reach if sound else _SHORT_REACH
             burst = 1 if at > place else 2 * burst
-            step = self._some(text, at, burst)
+            step = self._take_singly(text, at, burst)
             if step.stop is not Stop.MORE or step.broken < 0:
                 return Step(step.stop, step.place, max(step.place, step.broken))
             place = step.place
@@ -68,7 +68,7 @@ class PortableScanner:
         """See :meth:`Scanner.pieces`."""
         return self._pieces
 
-    def _many(self, text: bytes, place: int, end: int) -> tuple[int, bool]:
+    def _take_block(self, text: bytes, place: int, end: int) -> tuple[int, bool]:
         """Decode up to the last border of events before ``end`` that msgspec finds sound.
 
         Gives where that is, and whether all before ``end`` was sound.
@@ -87,7 +87,7 @@ class PortableScanner:
                 return following, tried == 0
         return place, False
 
-    def _some(self, text: bytes, place: int, most: int) -> Step:
+    def _take_singly(self, text: bytes, place: int, most: int) -> Step:
         """Take up to ``most`` elements one by one; ``broken`` is -1 where the text ended and not the patience."""
         events: list[Any] = []
         try:
@@ -99,7 +99,7 @@ class PortableScanner:
                     case b"]":
                         return Step(Stop.END, place + 1, place + 1)
                     case b"{":
-                        event, end = self._one(text, place)
+                        event, end = self._read_event(text, place)
                         events.append(event)
                     case _:
                         end = skip_value(text, place)
@@ -113,7 +113,7 @@ class PortableScanner:
             self._pieces.add(events)
         return Step(Stop.MORE, place, place)
 
-    def _one(self, text: bytes, place: int) -> tuple[Any, int]:
+    def _read_event(self, text: bytes, place: int) -> tuple[Any, int]:
         """The event whose brace is at ``place``, and its end."""
         fields, arguments = {}, {}
         members = Members(text, place)
@@ -123,9 +123,9 @@ class PortableScanner:
                 fields[_FIELDS[word]] = text[begin:end]
             elif word == "args":
                 of_event = Members(text, begin) if text[begin] == ord("{") else ()
-                known = ((text_value(b'"' + one.key + b'"'), one) for one in of_event)
+                known = ((text_value(b'"' + member.key + b'"'), member) for member in of_event)
                 names = self._pieces.fields
-                arguments = {names[key]: text[one.begin : one.end] for key, one in known if key in names}
+                arguments = {names[key]: text[member.begin : member.end] for key, member in known if key in names}
         return self._event(**fields, args=self._arguments(**arguments)), members.place
 
 
@@ -190,12 +190,14 @@ class PortablePieces:
     """See :class:`~traceviz.parsers.kineto.decode.columns.Pieces`.
 
     Args:
-        wanted: The arguments to read.
+        arguments: The arguments to read.
     """
 
-    def __init__(self, wanted: Sequence[Argument]) -> None:
-        self.wanted = wanted
-        self.fields = {key: f"a{place}" for place, key in enumerate(key for one in wanted for key in one.keys)}
+    def __init__(self, arguments: Sequence[Argument]) -> None:
+        self.arguments = arguments
+        self.fields = {
+            key: f"a{place}" for place, key in enumerate(key for argument in arguments for key in argument.keys)
+        }
         """Field of every spelling of every argument."""
         self.strays = 0
         self._rows = 0
@@ -204,8 +206,10 @@ class PortablePieces:
         self._phases: list[npt.NDArray[np.uint8]] = []
         self._members: dict[str, list[Codes]] = {member: [] for member in TEXT_MEMBERS}
         self._times: dict[str, list[Integers]] = {"ts": [], "dur": []}
-        self._odd = {name: _Growing(np.int32) for name in ("ts", "dur", *(one.column for one in wanted))}
-        self._arguments = {one.column: _Growing(np.int64 if one.kind is Kind.INTEGER else np.int32) for one in wanted}
+        self._odd = {name: _Growing(np.int32) for name in ("ts", "dur", *(argument.column for argument in arguments))}
+        self._arguments = {
+            argument.column: _Growing(np.int64 if argument.kind is Kind.INTEGER else np.int32) for argument in arguments
+        }
 
     def add(self, events: Sequence[Any]) -> None:
         """Take the values of these events."""
@@ -223,7 +227,7 @@ class PortablePieces:
             self._add_times(member, list(map(attrgetter(member), events)))
         arguments = (msgspec.structs.astuple(event.args) for event in events)
         columns = dict(zip(self.fields, zip(*arguments, strict=True), strict=False))  # no columns without events
-        for argument in self.wanted if columns else ():
+        for argument in self.arguments if columns else ():
             self._add_argument(argument, _first_of([columns[key] for key in argument.keys]))
         self._rows += len(events)
 
@@ -242,22 +246,22 @@ class PortablePieces:
         odd = [place for place, time in enumerate(times) if time is None and (member == "ts" or raws[place])]
         self._add_odd(member, odd, [bytes(raws[place]) for place in odd])
 
-    def _add_odd(self, name: str, places: Sequence[int], raws: Sequence[bytes]) -> None:
-        self._odd[name].add([self._rows + place for place in places], self._codes(raws))
+    def _add_odd(self, name: str, positions: Sequence[int], raws: Sequence[bytes]) -> None:
+        self._odd[name].add([self._rows + place for place in positions], self._codes(raws))
 
     def _add_argument(self, argument: Argument, column: Sequence[Any]) -> None:
-        places = list(compress(count(), map(is_not, column, repeat(_NOTHING))))
-        raws = [bytes(column[place]) for place in places]
+        positions = list(compress(count(), map(is_not, column, repeat(_NOTHING))))
+        raws = [bytes(column[place]) for place in positions]
         if argument.kind is not Kind.INTEGER:
-            self._arguments[argument.column].add([self._rows + place for place in places], self._codes(raws))
+            self._arguments[argument.column].add([self._rows + place for place in positions], self._codes(raws))
             return
         if not _ALL_PLAIN.fullmatch(b",".join(raws)):
             plain = [_PLAIN.fullmatch(raw) is not None for raw in raws]
             odd = [at for at, is_plain in enumerate(plain) if not is_plain]
-            self._add_odd(argument.column, [places[at] for at in odd], [raws[at] for at in odd])
-            places = [place for place, is_plain in zip(places, plain, strict=True) if is_plain]
+            self._add_odd(argument.column, [positions[at] for at in odd], [raws[at] for at in odd])
+            positions = [place for place, is_plain in zip(positions, plain, strict=True) if is_plain]
             raws = [raw for raw, is_plain in zip(raws, plain, strict=True) if is_plain]
-        self._arguments[argument.column].add([self._rows + place for place in places], list(map(int, raws)))
+        self._arguments[argument.column].add([self._rows + place for place in positions], list(map(int, raws)))
 
     # What was found -----------------------------------------------------------------------------------------------
 
@@ -297,10 +301,10 @@ class PortablePieces:
 
 def _first_of(columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
     """Of several spellings of an argument, what the first has that an event has."""
-    found = columns[0]
+    values = columns[0]
     for column in columns[1:]:
-        found = [above or below for above, below in zip(found, column, strict=True)]
-    return found
+        values = [above or below for above, below in zip(values, column, strict=True)]
+    return values
 
 
 def _plain_time(raw: bytes) -> int | None:

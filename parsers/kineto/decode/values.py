@@ -104,9 +104,9 @@ def triple_value(raw: bytes) -> tuple[int, int, int] | None:
     text = text_value(raw) or ""
     if not (text.startswith("[") and text.endswith("]")):
         raise WrongValueError("that are no list of three numbers")
-    numbers = [integer_value(one.strip().encode()) for one in text[1:-1].split(",")]
+    numbers = [integer_value(part.strip().encode()) for part in text[1:-1].split(",")]
     match numbers:
-        case [int(x), int(y), int(z)] if all(-(2**31) <= one < 2**31 for one in (x, y, z)):
+        case [int(x), int(y), int(z)] if all(-(2**31) <= part < 2**31 for part in (x, y, z)):
             return x, y, z
     raise WrongValueError("that are no list of three numbers")
 

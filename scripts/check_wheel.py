@@ -1,7 +1,7 @@
 """Check that a wheel holds what it should: one package at the top, with parsers and collectors inside it.
 
-A wheel for one platform holds the compiled scanners, for all Pythons from 3.11 on; one for any platform was made where
-there is no C compiler, and does not.
+A wheel for one platform holds the compiled scanners, for all Pythons from 3.11 on. A wheel for any platform was made
+without a C compiler, and holds none.
 
 python scripts/check_wheel.py dist/traceviz_toolkit-*.whl
 """
@@ -26,29 +26,29 @@ STABLE, PURE = "-cp311-abi3-", "-py3-none-any.whl"
 
 
 def problems(wheel: str, names: list[str]) -> list[str]:
-    """What is wrong with a wheel of this name that holds the files ``names``."""
+    """Problems of a wheel of this name that holds the files ``names``, one line each."""
     tops = {name.split("/")[0] for name in names}
-    foreign = sorted(top for top in tops if top != "traceviz" and not top.endswith(".dist-info"))
-    missing = [name for name in NEEDED if name not in names]
-    found = [f"{name} would clash with other packages" for name in foreign] + [f"{name} is missing" for name in missing]
-    found += [f"{name} is a source of the compiled scanners" for name in names if name.endswith((".c", ".h"))]
+    clashing = sorted(top for top in tops if top != "traceviz" and not top.endswith(".dist-info"))
+    lines = [f"{name} would clash with other packages" for name in clashing]
+    lines += [f"{name} is missing" for name in NEEDED if name not in names]
+    lines += [f"{name} is a source of the compiled scanners" for name in names if name.endswith((".c", ".h"))]
     expected = {(True, False): True, (False, True): False}.get((STABLE in wheel, wheel.endswith(PURE)))
     if expected is None:
-        found.append(f"{wheel} is neither for all Pythons from 3.11 on nor for any platform")
+        lines.append(f"{wheel} is neither for all Pythons from 3.11 on nor for any platform")
     else:
         wrong = "missing" if expected else "in a wheel for any platform"
-        found += [f"{scanner} is {wrong}" for scanner in SCANNERS if expected != (scanner in names)]
-    return found
+        lines += [f"{scanner} is {wrong}" for scanner in SCANNERS if expected != (scanner in names)]
+    return lines
 
 
 def main() -> int:
-    """Check the wheel named on the command line; gives the exit code."""
+    """Check the wheel named on the command line; returns the exit code."""
     wheel = Path(sys.argv[1])
     names = zipfile.ZipFile(wheel).namelist()
-    found = problems(wheel.name, names)
+    lines = problems(wheel.name, names)
     scanners = "with" if set(SCANNERS) <= set(names) else "without"
-    print("\n".join(found) or f"{wheel}: {len(names)} files, all in traceviz/, {scanners} the compiled scanners")
-    return 1 if found else 0
+    print("\n".join(lines) or f"{wheel}: {len(names)} files, all in traceviz/, {scanners} the compiled scanners")
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

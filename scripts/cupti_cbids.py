@@ -1,4 +1,4 @@
-"""Write parsers/data/cupti_cbids.csv: the numbers by which CUPTI names the functions of the CUDA runtime and driver.
+"""Write parsers/data/cupti_cbids.csv: CUPTI's numbers for the functions of the CUDA runtime and driver.
 
 nvprof stores API calls by these numbers alone. They are enumerated in two headers, ``cupti_runtime_cbid.h`` and
 ``cupti_driver_cbid.h``, which come with every CUDA toolkit and with the wheel ``nvidia-cuda-cupti-cu12`` of PyPI. A
@@ -23,7 +23,7 @@ from pathlib import Path
 TARGET = Path(__file__).resolve().parent.parent / "parsers" / "data" / "cupti_cbids.csv"
 HEADERS = {"runtime": "cupti_runtime_cbid.h", "driver": "cupti_driver_cbid.h"}
 _ENTRY = re.compile(r"^\s*CUPTI_(?:RUNTIME|DRIVER)_TRACE_CBID_(cu\w+)\s*=\s*(\d+)\s*,", re.MULTILINE)
-"""Functions begin with ``cu``; INVALID, SIZE and FORCE_INT, which are none, do not."""
+"""Functions begin with ``cu``; the entries INVALID, SIZE and FORCE_INT do not, and are no functions."""
 
 
 def header(source: Path, name: str) -> str:
@@ -45,7 +45,7 @@ def table(source: Path) -> str:
 
 
 def main() -> int:
-    """Run the command line; gives the exit code."""
+    """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=Path, help="the wheel, or the folder of the headers")
     parser.add_argument("--check", action="store_true", help="compare with the file and write nothing")

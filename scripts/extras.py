@@ -1,4 +1,4 @@
-"""Print what optional dependencies of this project ask for, one requirement a line.
+"""Print the requirements of optional dependencies of this project, one per line.
 
     python scripts/extras.py tensorflow jax
 

@@ -179,13 +179,13 @@ PASTED = re.compile(
 
 
 def readme() -> str:
-    """``README.md`` with what its commands print."""
+    """``README.md`` with the output of its commands."""
     return _with_output(README.read_text("utf-8"))
 
 
 @functools.cache
 def _with_output(text: str) -> str:
-    """A page with what its commands print, one after the other, in a folder that has the sample traces."""
+    """A page with the output of its commands, run one after the other in a folder that has the sample traces."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         Path("sample_traces").symlink_to(README.parent / "sample_traces")
         shown, count = PASTED.subn(lambda block: block[1] + _printed(block["arguments"]) + block[3], text)
@@ -195,9 +195,9 @@ def _with_output(text: str) -> str:
 
 def _printed(arguments: str) -> str:
     """What ``traceviz`` prints for the words of a command line."""
-    done = CliRunner().invoke(traceviz, shlex.split(arguments.replace("\\\n", " ")), catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout.rstrip("\n")
+    result = CliRunner().invoke(traceviz, shlex.split(arguments.replace("\\\n", " ")), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout.rstrip("\n")
 
 
 PAGES: dict[str, Callable[[], str]] = {

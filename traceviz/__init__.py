@@ -4,7 +4,7 @@
 >>> tables = traceviz.open("trace.nsys-rep")  # TraceTables: .kernels, .cuda_api, .nvtx ... as polars LazyFrames
 >>> report = traceviz.analyze(tables)         # Report: .verdict, .findings, .sections, .fact(), .rows()
 >>> print(traceviz.to_text(report))
->>> found = traceviz.compare_runs("slow.pt.trace.json.gz", "repaired.pt.trace.json.gz")  # to_text prints it, too
+>>> comparison = traceviz.compare_runs("slow.pt.trace.json.gz", "repaired.pt.trace.json.gz")  # for to_text, too
 >>> archive = traceviz.Archive("traces")  # many traces: .add(), .catalogue, .scan("kernels"), .query(sql), .report()
 >>> outcome = traceviz.collect(traceviz.CollectOptions(), ["python", "train.py"])  # a run folder: outcome.folder
 
@@ -50,8 +50,8 @@ _HOMES = {
     "to_text": "traceviz.api",
 }
 
-_CALLED_THERE = {"open": "open_trace", "compare_runs": "compare"}
-"""Names that are others at home: ``traceviz.compare`` is a package."""
+_DEFINED_AS = {"open": "open_trace", "compare_runs": "compare"}
+"""Names that differ where they are defined: ``traceviz.compare`` is a package."""
 
 __all__ = [
     "AnalysisOptions",
@@ -79,6 +79,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'traceviz' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), _CALLED_THERE.get(name, name))
+    value = getattr(import_module(_HOMES[name]), _DEFINED_AS.get(name, name))
     globals()[name] = value
     return value

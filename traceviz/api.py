@@ -5,8 +5,8 @@
 >>> report = traceviz.analyze(tables)
 >>> print(traceviz.to_text(report, "terminal"))
 
-What takes long to import is imported by the function that needs it, once it is clear that there is work for it: that a
-file does not exist is said at once.
+Slow imports are left to the functions that need them, and come after the checks: that a file does not exist is reported
+at once.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def open_trace(
         paths: Trace files, or folders that hold one. Several are put on one clock, each rank keeping its number
             (see :func:`traceviz.parsers.ranks.merge.combine`).
         reader: Identifier of the format, instead of recognising it by its content.
-        tables: Tables wanted; ``None`` for all.
+        tables: Tables to read; ``None`` for all.
         keep_private: Keep command line and host name.
-        run: Run wanted, where a path is a folder of several; ``None`` for the newest.
+        run: Run to read, where a path is a folder of several; ``None`` for the newest.
         max_size: The longest JSON to read, unpacked, in bytes; ``None`` for what is plausible.
         progress: Receives progress.
 
@@ -79,8 +79,8 @@ def open_trace(
         MissingToolError: a program that decodes the format is missing or too old.
         DamagedTraceError: a file breaks the rules of its format.
     """
-    wanted = None if tables is None else frozenset(tables)
-    options = ReadOptions(wanted, keep_private=keep_private, progress=progress, run=run, max_size=max_size)
+    names = None if tables is None else frozenset(tables)
+    options = ReadOptions(names, keep_private=keep_private, progress=progress, run=run, max_size=max_size)
     files = trace_files(paths)
     readers = readers_of(files, reader)
     from traceviz.tables import TraceTables
@@ -101,7 +101,7 @@ def convert(
 ) -> Path:
     """Write a trace, or those of several ranks, as one traceviz folder of Parquet tables.
 
-    Of a single trace one table is in memory at a time.
+    While a single trace is converted, one table at a time is in memory.
 
     Raises:
         OutputExistsError: ``folder`` exists, and ``force`` is false or it is not a traceviz folder.
@@ -162,28 +162,28 @@ def compare(
     max_size: int | None = None,
     progress: Progress = silent,
 ) -> Comparison:
-    """Compare traces, run folders and saved JSON reports, of any formats: :func:`report_on` each, one after another.
+    """Compare traces, run folders and saved JSON reports of any formats: each goes through :func:`report_on` in turn.
 
-    >>> found = compare("slow.pt.trace.json.gz", "repaired.pt.trace.json.gz")
-    >>> found.shown.judgement.effect.speedup
+    >>> comparison = compare("slow.pt.trace.json.gz", "repaired.pt.trace.json.gz")
+    >>> comparison.shown.judgement.effect.speedup
     2.985...
-    >>> print(to_text(found))
+    >>> print(to_text(comparison))
 
     Args:
-        paths: A side each, the base first.
+        paths: One side each, the base first.
         groups: Sides of several runs, by name.
-        by: Tags of runs: then ``paths`` are runs, and folders of them, and every combination of values is a side.
-        base: Name of the side (its values, where ``by`` is given) to compare the others with.
+        by: Tags of runs. With them ``paths`` are runs, or folders of runs, and every combination of values is a side.
+        base: Name of the side to compare the others with; its values, where ``by`` is given.
         options: How to compare.
         analysis: What the user says about the programs, as for :func:`analyze`.
         selection: Which part of every trace is compared.
-        reader: As for :func:`open_trace`, and so ``run`` and ``max_size``.
-        run: See ``reader``.
-        max_size: See ``reader``.
+        reader: As for :func:`open_trace`.
+        run: As for :func:`open_trace`.
+        max_size: As for :func:`open_trace`.
         progress: Receives progress.
 
     Raises:
-        UsageError: there are fewer than two sides, or none of a name that was asked for.
+        UsageError: there are fewer than two sides, or no side has the name of the base.
         TracevizError: a side cannot be read; the message names it.
     """
     from traceviz.compare.compare import compare as compare_sides
@@ -193,7 +193,7 @@ def compare(
     is_special = analysis is not None and analysis != AnalysisOptions()
 
     def read(path: Path) -> Report:
-        gc.collect()  # tables of the side before hang in cycles, and would be in memory beside those of this one
+        gc.collect()  # tables of the previous side hang in cycles, and would stay in memory beside those of this one
         return report_on(
             path,
             options=analysis,
@@ -224,14 +224,14 @@ def _named_progress(name: str, progress: Progress) -> Progress:
 
 
 def _check_none_is_saved(paths: Sequence[Path]) -> None:
-    """What part of a trace is analysed, and how, was settled when its report was saved."""
+    """A saved report fixes which part of its trace was analysed, and how: refuse options that would change that."""
     from traceviz.compare.sides.from_files import is_saved_report
 
     for path in paths:
         if is_saved_report(path):
             raise UsageError(
-                f"{path} is a saved report: which part of the trace it tells of, and how, is settled.",
-                fix="Name the trace, or save the report again with the options.",
+                f"{path} is a saved report: which part of the trace was analysed, and how, cannot be changed any more.",
+                fix="Name the trace, or save the report again with these options.",
             )
 
 
@@ -263,9 +263,9 @@ def __getattr__(name: str) -> Any:
 
 
 def _provenance(sources: Sequence[Path], readers: Sequence[Reader], *, keep_private: bool) -> dict[str, object]:
-    """What the manifest says of the source; of several, a list."""
-    stated = [_source(path, reader.format) for path, reader in zip(sources, readers, strict=True)]
-    facts: dict[str, object] = dict(stated[0]) if len(stated) == 1 else {"sources": stated}
+    """What the manifest says of the source, or of several sources in a list."""
+    described = [_source(path, reader.format) for path, reader in zip(sources, readers, strict=True)]
+    facts: dict[str, object] = dict(described[0]) if len(described) == 1 else {"sources": described}
     facts["left_out"] = [] if keep_private else ["command line", "host name", "environment", "captured output"]
     return facts
 

@@ -53,10 +53,10 @@ def write(root, path, text):
 
 
 def test_collectors_are_listed_with_what_mends_them(machine):
-    found = checks_of(machine, {"good": READY, "gone": MISSING})
-    assert (found["good"].condition, found["gone"].condition) == ("ok", "missing")
-    assert found["gone"].detail == "not installed: Not there."
-    assert found["gone"].fix == "apt-get install it"
+    checks = checks_of(machine, {"good": READY, "gone": MISSING})
+    assert (checks["good"].condition, checks["gone"].condition) == ("ok", "missing")
+    assert checks["gone"].detail == "not installed: Not there."
+    assert checks["gone"].fix == "apt-get install it"
 
 
 @pytest.mark.parametrize(
@@ -81,15 +81,15 @@ def test_collectors_are_listed_with_what_mends_them(machine):
 )
 def test_a_framework_is_judged_by_the_python_that_runs_the_program(machine, name, packages, condition, words):
     python = ProgramPython("/venv/bin/python", "3.12.1", packages)
-    found = checks_of(machine, {name: READY}, python=python)
-    assert (found[name].condition, found[name].detail[: len(words)]) == (condition, words)
-    assert found[name].fix.startswith("/venv/bin/python -m pip install '") is (condition == "missing")
-    assert found["Python"].condition == "ok"
+    checks = checks_of(machine, {name: READY}, python=python)
+    assert (checks[name].condition, checks[name].detail[: len(words)]) == (condition, words)
+    assert checks[name].fix.startswith("/venv/bin/python -m pip install '") is (condition == "missing")
+    assert checks["Python"].condition == "ok"
 
 
 def test_a_python_without_any_framework_is_probably_another_one(machine):
-    found = checks_of(machine, python=ProgramPython("/venv/bin/python", "3.12.1", {"nvtx": "0.2.11"}))["Python"]
-    assert (found.condition, found.fix) == ("limited", "traceviz doctor --python PATH")
+    check = checks_of(machine, python=ProgramPython("/venv/bin/python", "3.12.1", {"nvtx": "0.2.11"}))["Python"]
+    assert (check.condition, check.fix) == ("limited", "traceviz doctor --python PATH")
     gone = checks_of(machine, python=ProgramPython("/venv/bin/python", None, {}))["Python"]
     assert (gone.condition, gone.fix) == ("missing", "/venv/bin/python -V")
 
@@ -101,15 +101,15 @@ def test_a_python_without_any_framework_is_probably_another_one(machine):
 def test_perf_events_are_limited_above_two_without_the_capability(machine, level, capabilities, condition):
     write(machine, "proc/sys/kernel/perf_event_paranoid", f"{level}\n")
     write(machine, "proc/self/status", f"Name:\tpython\nCapEff:\t{capabilities}\n")
-    found = checks_of(machine)["perf events"]
-    assert (found.condition, bool(found.fix)) == (condition, condition == "limited")
+    check = checks_of(machine)["perf events"]
+    assert (check.condition, bool(check.fix)) == (condition, condition == "limited")
 
 
 @pytest.mark.parametrize(("tried", "condition"), [("OK", "ok"), ("Fail", "limited")])
 def test_nsys_is_believed_where_it_may_not_sample_though_the_kernel_would_allow_it(machine, tried, condition):
     write(machine, "proc/sys/kernel/perf_event_paranoid", "1\n")
-    found = doctor_machine._sampling(machine, f"CPU Profiling Environment (process-tree): {tried}\n")
-    assert found.condition == condition
+    check = doctor_machine._sampling(machine, f"CPU Profiling Environment (process-tree): {tried}\n")
+    assert check.condition == condition
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_nsys_is_believed_where_it_may_not_sample_though_the_kernel_would_allow_
 def test_counters_of_the_gpu_are_limited_where_the_driver_restricts_them(machine, restricted, capabilities, condition):
     write(machine, "proc/driver/nvidia/params", f"Other: 7\nRmProfilingAdminOnly: {restricted}\n")
     write(machine, "proc/self/status", f"CapEff:\t{capabilities}\n")
-    found = doctor_machine._counters(machine)
-    assert (found.condition, "RestrictProfilingToAdminUsers=0" in found.fix) == (condition, condition == "limited")
+    check = doctor_machine._counters(machine)
+    assert (check.condition, "RestrictProfilingToAdminUsers=0" in check.fix) == (condition, condition == "limited")
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_storage_is_judged_by_what_is_free(machine, monkeypatch, free, condition
 
 def test_a_folder_that_cannot_be_written_to_takes_1_other_folder(machine, monkeypatch):
     monkeypatch.setattr(doctor_machine.os, "access", lambda *_: False)
-    found = doctor_machine._storage(machine)
-    assert (found.condition, found.fix) == ("limited", "traceviz collect -o FOLDER")
+    check = doctor_machine._storage(machine)
+    assert (check.condition, check.fix) == ("limited", "traceviz collect -o FOLDER")
 
 
 @pytest.mark.parametrize(
@@ -151,9 +151,12 @@ def test_nvtx_and_nsys_that_lose_ranges_together_are_known(nvtx, nsys, lost):
 
 
 def test_a_program_whose_ranges_would_be_lost_is_warned(machine):
-    found = checks_of(machine)
-    assert (found["NVTX"].condition, found["NVTX"].fix) == ("limited", "/venv/bin/python -m pip install 'nvtx<0.2.12'")
-    assert found["Python"].detail == "Python 3.12.1 at /venv/bin/python, with torch 2.9.0, nvtx 0.2.13."
+    checks = checks_of(machine)
+    assert (checks["NVTX"].condition, checks["NVTX"].fix) == (
+        "limited",
+        "/venv/bin/python -m pip install 'nvtx<0.2.12'",
+    )
+    assert checks["Python"].detail == "Python 3.12.1 at /venv/bin/python, with torch 2.9.0, nvtx 0.2.13."
     assert "NVTX" not in checks_of(machine, nsys=None)
 
 
@@ -166,9 +169,9 @@ def test_versions_are_asked_of_another_python_without_importing_anything(tmp_pat
         )
         write(tmp_path, f"{name.partition('_')[0]}.py", "raise SystemExit('was imported')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    found = doctor_machine.read_python(doctor_machine.sys.executable)
+    python = doctor_machine.read_python(doctor_machine.sys.executable)
     known = {"tensorflow": "2.21.0", "nvtx": "0.2.11", "keras": "3.15.1"}
-    assert (found.version, known.items() <= found.packages.items()) == (platform.python_version(), True)
+    assert (python.version, known.items() <= python.packages.items()) == (platform.python_version(), True)
     assert doctor_machine.read_python("/no/such/python") == ProgramPython("/no/such/python", None, {})
 
 
@@ -183,9 +186,9 @@ def test_the_python_is_the_one_named_else_the_one_on_path(tmp_path, monkeypatch)
     assert (done.exit_code, "--python 'python2.7' is not a program" in done.output) == (2, True)
 
 
-@pytest.mark.parametrize(("wanted", "code"), [("auto", 0), ("good", 0), ("gone", 3), ("good,gone", 3)])
-def test_the_exit_code_is_that_of_the_collectors_asked_for(machine, wanted, code):
-    assert CliRunner().invoke(main, ["doctor", "--with", wanted]).exit_code == code
+@pytest.mark.parametrize(("names", "code"), [("auto", 0), ("good", 0), ("gone", 3), ("good,gone", 3)])
+def test_the_exit_code_is_that_of_the_collectors_asked_for(machine, names, code):
+    assert CliRunner().invoke(main, ["doctor", "--with", names]).exit_code == code
 
 
 def test_an_unknown_collector_is_a_mistake_in_use(machine):
@@ -195,10 +198,10 @@ def test_an_unknown_collector_is_a_mistake_in_use(machine):
 
 
 def test_json_holds_every_check_and_who_is_not_ready(machine):
-    told = json.loads(CliRunner().invoke(main, ["doctor", "--with", "gone,good", "--json"]).stdout)
-    assert (told["kind"], told["version"], told["not_ready"]) == ("traceviz.doctor", 1, ["gone"])
-    assert [check["name"] for check in told["checks"]][:2] == ["good", "gone"]
-    assert set(told["checks"][0]) == {"group", "name", "condition", "detail", "fix"}
+    document = json.loads(CliRunner().invoke(main, ["doctor", "--with", "gone,good", "--json"]).stdout)
+    assert (document["kind"], document["version"], document["not_ready"]) == ("traceviz.doctor", 1, ["gone"])
+    assert [check["name"] for check in document["checks"]][:2] == ["good", "gone"]
+    assert set(document["checks"][0]) == {"group", "name", "condition", "detail", "fix"}
 
 
 def test_a_framework_that_was_asked_for_and_is_not_there_is_not_ready(machine, monkeypatch):
@@ -240,31 +243,31 @@ def test_a_hostile_message_cannot_steer_the_terminal():
     assert "a [2Jb c" in text
 
 
-def of_trace(found):
-    return {check.name: check for check in trace_checks(found)}
+def of_trace(trace):
+    return {check.name: check for check in trace_checks(trace)}
 
 
 def test_an_absent_table_is_missing_and_an_empty_one_was_recorded():
-    found = of_trace(tables(kernels=[(0, 10, "gemm")], cuda_api=[]))
-    work = found["device work"]
+    checks = of_trace(tables(kernels=[(0, 10, "gemm")], cuda_api=[]))
+    work = checks["device work"]
     assert (work.condition, work.detail) == ("ok", "Kernels, copies, idle gaps: 1 kernel.")
-    assert found["CUDA API"].condition == "limited"
-    assert (found["OS calls"].condition, found["OS calls"].fix) == ("missing", "traceviz collect --with nsys")
+    assert checks["CUDA API"].condition == "limited"
+    assert (checks["OS calls"].condition, checks["OS calls"].fix) == ("missing", "traceviz collect --with nsys")
 
 
 def test_steps_that_the_program_marks_are_fine_and_none_are_missing():
     marked = [(start * 100, 90, f"step {start}") for start in range(8)]
-    found = of_trace(tables(nvtx=marked))
-    assert (found["steps"].condition, found["steps"].detail) == ("ok", "8, NVTX ranges.")
-    assert found["NVTX"].detail == "8 ranges and marks."
+    checks = of_trace(tables(nvtx=marked))
+    assert (checks["steps"].condition, checks["steps"].detail) == ("ok", "8, NVTX ranges.")
+    assert checks["NVTX"].detail == "8 ranges and marks."
     assert of_trace(tables(kernels=[(0, 10, "gemm")]))["steps"].condition == "missing"
     assert of_trace(tables(kernels=[(0, 10, "gemm")]))["NVTX"].condition == "missing"
     assert of_trace(tables(nvtx=[]))["NVTX"].condition == "limited"
 
 
 def test_a_single_step_has_nothing_to_be_compared_with():
-    found = of_trace(tables(steps=[(0, 90, 0)], kernels=[(0, 10, "gemm")]))["steps"]
-    assert (found.condition, found.detail[:24]) == ("limited", "1, declared by the trace")
+    check = of_trace(tables(steps=[(0, 90, 0)], kernels=[(0, 10, "gemm")]))["steps"]
+    assert (check.condition, check.detail[:24]) == ("limited", "1, declared by the trace")
 
 
 def test_input_is_known_where_a_range_loads_data():
@@ -281,12 +284,12 @@ def test_losses_are_said_once_and_other_warnings_have_their_own_line():
         ("profiler-diagnostic", "warning", "Nsight Systems: No NVTX events collected. Does the process use NVTX?"),
         ("route", "info", "Read by x."),
     ]
-    found = of_trace(tables(kernels=[(0, 10, "gemm")], notes=notes))
-    assert found["events"].detail == "The file is cut off or broken: Cut off after 10 events."
-    assert found["clock-skew"].detail == "Clocks differ."
-    assert found["profiler"].detail == "Nsight Systems: The driver is not supported."
-    assert "damaged" not in found
-    assert "route" not in found
+    checks = of_trace(tables(kernels=[(0, 10, "gemm")], notes=notes))
+    assert checks["events"].detail == "The file is cut off or broken: Cut off after 10 events."
+    assert checks["clock-skew"].detail == "Clocks differ."
+    assert checks["profiler"].detail == "Nsight Systems: The driver is not supported."
+    assert "damaged" not in checks
+    assert "route" not in checks
     assert of_trace(tables(kernels=[(0, 10, "gemm")]))["events"].condition == "ok"
 
 
@@ -303,6 +306,6 @@ def test_what_profilers_took_to_stop_and_save_is_told_with_the_overhead_as_the_r
 
 
 def test_rows_of_tables_are_told_in_words():
-    found = of_trace(tables(host_ops=[(0, 5, "op"), (5, 5, "op")], samples=[(0, "program CPU", 1.0)]))
-    assert found["framework ops"].detail == "Time by operation: 2 host operations."
-    assert found["resources"].detail == "CPU, memory, threads over time: 1 sampled value."
+    checks = of_trace(tables(host_ops=[(0, 5, "op"), (5, 5, "op")], samples=[(0, "program CPU", 1.0)]))
+    assert checks["framework ops"].detail == "Time by operation: 2 host operations."
+    assert checks["resources"].detail == "CPU, memory, threads over time: 1 sampled value."

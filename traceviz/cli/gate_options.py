@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from traceviz.errors import UsageError
+
 if TYPE_CHECKING:
     from traceviz.gates.gates import GateResult, Gates
     from traceviz.report import Report
@@ -99,18 +101,13 @@ def gates_of(
         None if fail_on_regression is None else parse_share(fail_on_regression),
     )
     if budget_file is not None:
-        gates = gates.over(gates_from_toml(_text_of(budget_file), str(budget_file)))
+        try:
+            text = budget_file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{budget_file} cannot be read.", f"{error}.") from None
+        gates = gates.over(gates_from_toml(text, str(budget_file)))
     check_sections(gates.sections)  # a section that does not exist is reported before the work, not after
     return gates if comparing else for_one_side(gates)
-
-
-def _text_of(path: Path) -> str:
-    from traceviz.errors import UsageError
-
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read.", f"{error}.") from None
 
 
 def check_format(name: str, gates: Gates | None) -> None:
@@ -120,11 +117,9 @@ def check_format(name: str, gates: Gates | None) -> None:
         UsageError: the format is refused.
     """
     if name == JUNIT and not gates:
-        from traceviz.errors import UsageError
-
         raise UsageError(
-            "--format junit lists gates, and none was asked for.",
-            fix='Ask for one: --fail-on warning, --budget "input_wait<=5%" or --budgets FILE.',
+            "--format junit lists gates, and there are none.",
+            fix='Set one: --fail-on warning, --budget "input_wait<=5%" or --budgets FILE.',
         )
 
 

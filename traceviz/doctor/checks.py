@@ -1,4 +1,4 @@
-"""What a check of ``traceviz doctor`` finds."""
+"""One check of ``traceviz doctor`` and its result."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ CONDITIONS: tuple[Condition, ...] = ("ok", "limited", "missing")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at.
+    """The result of looking at one thing.
 
     Args:
-        group: What it belongs to; checks of one group follow one another.
-        name: What was looked at.
+        group: Name of its group; checks of one group follow one another.
+        name: Name of the thing.
         condition: ``ok``, ``limited`` where something is lost, ``missing`` where it is not there.
-        detail: What was found, and what that means.
-        fix: What mends it, ideally a command; empty where nothing needs mending, or nothing can be done.
+        detail: The facts, and what they mean.
+        fix: How to mend it, ideally a command; empty where nothing needs mending, or nothing can be done.
     """
 
     group: str

@@ -1,4 +1,4 @@
-"""``traceviz doctor``: what can be recorded here and what mends the rest, or what a trace can answer.
+"""``traceviz doctor``: what can be recorded here and how to mend the rest, or what a trace can answer.
 
 >>> print(to_text(examine_machine(("nsys",))))
 """
@@ -20,7 +20,7 @@ from traceviz.nsys_program import Nsys, find_nsys
 from traceviz.tables import TraceTables
 
 NOT_READY = 3
-"""Exit code where a collector that was asked for cannot record."""
+"""Exit code where a required collector cannot record."""
 
 _SIGNS: dict[Condition, tuple[str, str]] = {"ok": ("✓", "32"), "limited": ("!", "33"), "missing": ("✗", "31")}
 _NAME_WIDTH = 14
@@ -28,48 +28,48 @@ _NAME_WIDTH = 14
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was found.
+    """The results of all checks.
 
     Args:
-        title: What was examined.
-        checks: What was looked at, group by group.
-        asked: Collectors that must be ready.
+        title: Name of the machine or trace.
+        checks: The checks, group by group.
+        required: Collectors that must be ready.
     """
 
     title: str
     checks: tuple[Check, ...]
-    asked: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
     @property
     def not_ready(self) -> tuple[str, ...]:
-        """Collectors that were asked for and cannot record."""
+        """Required collectors that cannot record."""
         missing = {check.name for check in self.checks if check.group == COLLECTORS and check.condition == "missing"}
-        return tuple(name for name in self.asked if name in missing)
+        return tuple(name for name in self.required if name in missing)
 
     @property
     def exit_code(self) -> int:
-        """0 where all that was asked for can record."""
+        """0 where all required collectors can record."""
         return NOT_READY if self.not_ready else 0
 
 
-def examine_machine(asked: Iterable[str] = (), python: str | None = None) -> Diagnosis:
+def examine_machine(required: Iterable[str] = (), python: str | None = None) -> Diagnosis:
     """What can be recorded on this machine.
 
     Args:
-        asked: Collectors that must be ready; ``auto`` asks for none in particular.
-        python: The Python that runs the program; ``None`` for what ``python`` is here.
+        required: Collectors that must be ready; ``auto`` names none in particular.
+        python: The Python that runs the program; ``None`` for ``python`` on PATH.
 
     Raises:
         UsageError: there is no such collector, or no such Python.
     """
     known = {collector.name: collector for collector in registry.COLLECTORS}
-    wanted = tuple(name for name in asked if name != AUTO)
-    for name in wanted:
+    names = tuple(name for name in required if name != AUTO)
+    for name in names:
         if name not in known:
             raise UsageError.unknown("collector", name, (*known, AUTO))
     program = read_python(program_python(python))
     states = {name: collector.availability() for name, collector in known.items()}
-    return Diagnosis("this machine", tuple(machine_checks(states, _nsys(), program)), wanted)
+    return Diagnosis("this machine", tuple(machine_checks(states, _nsys(), program)), names)
 
 
 def examine_trace(tables: TraceTables, name: str) -> Diagnosis:
@@ -91,23 +91,23 @@ def to_text(diagnosis: Diagnosis, width: int = 100, *, color: bool = False) -> s
 
 
 def to_json(diagnosis: Diagnosis) -> str:
-    """The same for programs."""
-    told = {
+    """The checks as JSON."""
+    document = {
         "kind": "traceviz.doctor",
         "version": 1,
         "subject": diagnosis.title,
         "checks": [asdict(check) for check in diagnosis.checks],
-        "asked": list(diagnosis.asked),
+        "asked": list(diagnosis.required),
         "not_ready": list(diagnosis.not_ready),
     }
-    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _nsys() -> Nsys | None:
     try:
         return find_nsys()
     except MissingToolError:
-        return None  # the collector's own line says what is wrong
+        return None  # the check of the collector says what is wrong
 
 
 def _lines(check: Check, width: int, *, color: bool) -> list[str]:
@@ -124,12 +124,12 @@ def _lines(check: Check, width: int, *, color: bool) -> list[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """``text`` in lines; flags and paths stay whole, so that they can be copied, even where they are too wide."""
+    """``text`` in lines; flags and paths stay whole even where they are too wide, so that they can be copied."""
     return textwrap.wrap(_one_line(text), max(width, 1), break_long_words=False, break_on_hyphens=False)
 
 
 def _one_line(text: str) -> str:
-    """``text`` without what would steer a terminal: messages come from files."""
+    """``text`` on one line without control characters: messages come from files."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
@@ -138,7 +138,7 @@ def _summary(diagnosis: Diagnosis) -> str:
     words = ", ".join(f"{count} {condition}" for condition, count in counts.items())
     if diagnosis.not_ready:
         return f"{words}. Cannot record: {', '.join(diagnosis.not_ready)}."
-    ready = f" Ready: {', '.join(diagnosis.asked)}." if diagnosis.asked else ""
+    ready = f" Ready: {', '.join(diagnosis.required)}." if diagnosis.required else ""
     return f"{words}.{ready}"
 
 

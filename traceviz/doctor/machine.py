@@ -52,22 +52,22 @@ PACKAGES = ("keras", "nvtx", *(name for framework in FRAMEWORKS.values() for nam
 """Packages of the program's Python that matter to a recording."""
 
 LOSING_NVTX = "0.2.12"
-"""From this version on, ranges of the package nvtx do not reach an nsys up to :data:`LOSING_NSYS`: none is recorded."""
+"""From this version on, ranges of the package nvtx do not reach nsys up to :data:`LOSING_NSYS`."""
 LOSING_NSYS = "2023.4"
 
 SYS_ADMIN, PERFMON = 21, 38
 """Numbers of the kernel's capabilities CAP_SYS_ADMIN and CAP_PERFMON."""
 
 MOST_PARANOID = 2
-"""Up to this ``perf_event_paranoid``, programs of one's own may be sampled."""
+"""The highest ``perf_event_paranoid`` at which users may sample their own programs."""
 
 LITTLE_SPACE = 5 * 10**9
 """Bytes free below which a long recording may not fit."""
 
-_ASK = (
-    "import json, platform, sys\nfrom importlib.metadata import PackageNotFoundError, version\nfound = {}\n"
-    "for name in sys.argv[1:]:\n    try:\n        found[name] = version(name)\n"
-    "    except PackageNotFoundError:\n        pass\nprint(json.dumps([platform.python_version(), found]))"
+_LIST_VERSIONS = (
+    "import json, platform, sys\nfrom importlib.metadata import PackageNotFoundError, version\nversions = {}\n"
+    "for name in sys.argv[1:]:\n    try:\n        versions[name] = version(name)\n"
+    "    except PackageNotFoundError:\n        pass\nprint(json.dumps([platform.python_version(), versions]))"
 )
 _PATIENCE_S = 30
 
@@ -78,7 +78,7 @@ class ProgramPython:
 
     Args:
         path: As the user would call it.
-        version: Its version; ``None`` where it cannot be asked.
+        version: Its version; ``None`` where it does not answer.
         packages: Versions of those of :data:`PACKAGES` that it has; ``tensorflow`` under whatever name.
     """
 
@@ -95,8 +95,8 @@ def machine_checks(
     Args:
         states: Whether each collector can record here, by name.
         nsys: The installed nsys.
-        python: What runs the program.
-        root: Where the kernel shows itself.
+        python: The Python that runs the program.
+        root: Folder with the kernel's ``proc``.
     """
     machine = read_machine(root)
     yield from (_collector(name, state, python) for name, state in states.items())
@@ -174,9 +174,9 @@ def _sampling(root: Path, status: str) -> Check:
     """Whether nsys may sample the CPU.
 
     Args:
-        root: Where the kernel shows itself.
-        status: What ``nsys status --environment`` says; empty without nsys. A container may forbid what the level of
-            the kernel allows: nsys has tried.
+        root: Folder with the kernel's ``proc``.
+        status: Output of ``nsys status --environment``, which tries; empty without nsys. A container may forbid what
+            the level of the kernel allows.
     """
     level = _number(r"(-?\d+)", _text(root / "proc/sys/kernel/perf_event_paranoid"))
     needless = "what traceviz records does not need it"
@@ -187,15 +187,15 @@ def _sampling(root: Path, status: str) -> Check:
         detail = f"perf_event_paranoid is {level}: nsys --sample is refused; {needless}."
         fix = f"sudo sysctl kernel.perf_event_paranoid={MOST_PARANOID}"
         return Check(MACHINE, "perf events", "limited", detail, fix)
-    tried = re.search(r"\(process-tree\): (\w+)", status)
-    if tried and tried[1].upper() != "OK":
+    result = re.search(r"\(process-tree\): (\w+)", status)
+    if result and result[1].upper() != "OK":
         detail = f"perf_event_paranoid is {level}, and yet nsys may not sample the CPU; {needless}."
         return Check(MACHINE, "perf events", "limited", detail, "nsys status --environment")
     return Check(MACHINE, "perf events", "ok", f"perf_event_paranoid is {level}: nsys --sample is allowed.")
 
 
 def _may(root: Path, *capabilities: int) -> bool:
-    """Whether this process has one of these capabilities of the kernel: in a container, root may have none."""
+    """Whether this process has one of these kernel capabilities: in a container, root may have none."""
     effective = re.search(r"CapEff:\s*([0-9a-f]+)", _text(root / "proc/self/status"))
     held = int(effective[1], 16) if effective else 0
     return any(held >> capability & 1 for capability in capabilities)
@@ -223,35 +223,35 @@ def _storage(folder: Path) -> Check:
 
 
 def program_python(named: str | None = None) -> str:
-    """The Python called ``named``; without it, the one that ``traceviz collect -- python`` would run.
+    """The Python called ``named``; without a name, the one that ``traceviz collect -- python`` would run.
 
     Raises:
         UsageError: there is no such program.
     """
     if named is None:
         return shutil.which("python") or shutil.which("python3") or sys.executable
-    found = shutil.which(named)
-    if found is None:
+    path = shutil.which(named)
+    if path is None:
         raise UsageError(f"--python {named!r} is not a program.", fix="Name the Python that runs what you record.")
-    return found
+    return path
 
 
 def read_python(path: str) -> ProgramPython:
-    """What the Python at ``path`` is and has. None of its packages is imported."""
+    """The version and packages of the Python at ``path``; none of its packages is imported."""
     try:
-        asked = subprocess.run(
-            [path, "-c", _ASK, *PACKAGES], capture_output=True, check=True, timeout=_PATIENCE_S, text=True
+        completed = subprocess.run(
+            [path, "-c", _LIST_VERSIONS, *PACKAGES], capture_output=True, check=True, timeout=_PATIENCE_S, text=True
         )
-        version, found = json.loads(asked.stdout)
+        version, versions = json.loads(completed.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return ProgramPython(path, None, {})
     installed = {
-        name: found[distribution]
+        name: versions[distribution]
         for name, framework in FRAMEWORKS.items()
         for distribution in framework.distributions[::-1]
-        if distribution in found
+        if distribution in versions
     }
-    others = {name: found[name] for name in ("keras", "nvtx") if name in found}
+    others = {name: versions[name] for name in ("keras", "nvtx") if name in versions}
     return ProgramPython(path, version, {**installed, **others})
 
 
@@ -259,12 +259,12 @@ def _python(python: ProgramPython) -> Check:
     if python.version is None:
         detail = f"{python.path} cannot be asked for its packages."
         return Check(PROGRAM, "Python", "missing", detail, f"{shlex.quote(python.path)} -V")
-    said = f"Python {python.version} at {python.path}"
+    label = f"Python {python.version} at {python.path}"
     if not python.packages.keys() & FRAMEWORKS.keys():
-        detail = f"{said}, without jax, tensorflow and torch: does another Python run the program?"
+        detail = f"{label}, without jax, tensorflow and torch: does another Python run the program?"
         return Check(PROGRAM, "Python", "limited", detail, "traceviz doctor --python PATH")
     known = ", ".join(f"{name} {version}" for name, version in python.packages.items())
-    return Check(PROGRAM, "Python", "ok", f"{said}, with {known}.")
+    return Check(PROGRAM, "Python", "ok", f"{label}, with {known}.")
 
 
 def _nvtx(python: ProgramPython, nsys: Nsys | None) -> Iterator[Check]:
@@ -301,5 +301,5 @@ def _text(path: Path) -> str:
 
 
 def _number(pattern: str, text: str) -> int | None:
-    found = re.search(pattern, text)
-    return int(found[1]) if found else None
+    match = re.search(pattern, text)
+    return int(match[1]) if match else None

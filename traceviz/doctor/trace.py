@@ -1,7 +1,7 @@
 """What a trace can answer, and what it cannot: which tables it has, markers, and how complete it is.
 
-An empty table was recorded, and nothing happened. Of an absent one nothing is known: most profilers, nsys among them,
-leave out what they recorded and had none of, as they leave out what they were not told to record.
+An empty table was recorded, and nothing happened. Nothing is known about an absent table: most profilers, nsys among
+them, leave out a kind of event that they recorded and never saw, just like one that they did not record.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from traceviz.units import counted, format_ns, format_ratio
 RECORDED, MARKERS, COMPLETE = "recorded", "markers", "completeness"
 
 _NONE_OF_A_KIND = re.compile(r"\bNo .+ events collected")
-"""What nsys says of each process without events of a kind; whether there are any has a line of its own."""
+"""nsys reports this for each process without events of a kind; whether there are any has a check of its own."""
 
 _DECLARED = ("trace", "nvtx", "annotation")
-"""Where steps come from that somebody declared; others are inferred from what repeats."""
+"""Sources of declared steps; other steps are inferred from what repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class Subject:
     """Tables that answer one kind of question.
 
     Args:
-        name: What they hold.
-        tables: Their names, and what a row of each is, for people; one of them is enough.
-        answers: What can be answered with them.
+        name: What the tables hold.
+        tables: Name of each table, and what a row is called for people; one of the tables is enough.
+        answers: Questions that they answer.
         fix: How to record them.
     """
 
@@ -87,7 +87,7 @@ def trace_checks(tables: TraceTables) -> Iterator[Check]:
     yield from _graphs(trace)
     yield _whole(tables)
     yield _overhead(trace)
-    yield from _said(tables)
+    yield from _warnings(tables)
 
 
 def _recorded(tables: TraceTables, subject: Subject) -> Check:
@@ -108,12 +108,12 @@ def _steps(trace: TraceView) -> Check:
     fix = "Let `traceviz collect` mark the steps, wrap each in an NVTX range 'step', or name yours with --step-marker."
     if steps.source == "none":
         return Check(MARKERS, "steps", "missing", "None found: no step time, and no verdict on the input.", fix)
-    found = f"{steps.frame.height:,}, {words}"
+    count = f"{steps.frame.height:,}, {words}"
     if steps.source not in _DECLARED:
-        return Check(MARKERS, "steps", "limited", f"{found}: their bounds may be elsewhere.", fix)
+        return Check(MARKERS, "steps", "limited", f"{count}: their bounds may be elsewhere.", fix)
     if steps.frame.height == 1:
-        return Check(MARKERS, "steps", "limited", f"{found}: nothing to compare it with.", "Record more steps.")
-    return Check(MARKERS, "steps", "ok", f"{found}.")
+        return Check(MARKERS, "steps", "limited", f"{count}: nothing to compare it with.", "Record more steps.")
+    return Check(MARKERS, "steps", "ok", f"{count}.")
 
 
 def _ranges(tables: TraceTables) -> Check:
@@ -163,35 +163,35 @@ def _whole(tables: TraceTables) -> Check:
 
 
 def _overhead(trace: TraceView) -> Check:
-    """The profiler's own share of the judged time; what is too much is what analysis ``capture`` says."""
-    found = Capture().run(trace)
-    if found.overhead_ns is None or not found.judged_ns:
+    """The profiler's own share of the judged time; the limit is that of analysis ``capture``."""
+    capture = Capture().run(trace)
+    if capture.overhead_ns is None or not capture.judged_ns:
         detail = "The trace does not say what the profiler itself took while it recorded."
         return Check(COMPLETE, "overhead", "limited", f"{detail}{_saving(trace)}")
-    share = found.judged_overhead_ns / found.judged_ns
-    words = f"The profiler says that it took {format_ratio(share)} of the {found.judged_words}"
+    share = capture.judged_overhead_ns / capture.judged_ns
+    words = f"The profiler says that it took {format_ratio(share)} of the {capture.judged_words}"
     if share > Capture().overhead_share:
         return Check(COMPLETE, "overhead", "limited", f"{words}: times are too long.", "Trace fewer things.")
     return Check(COMPLETE, "overhead", "ok", f"{words}.")
 
 
 def _saving(trace: TraceView) -> str:
-    """How long profilers held up a program of ``traceviz collect`` once they had recorded, in words."""
+    """How long profilers held up the program after recording, where ``traceviz collect`` ran it; in words."""
     run = RunAnalysis().run(trace)
     cost_ns = None if isinstance(run, Skipped) else run.stop_cost_ns
     return f" Stopping and saving took {format_ns(cost_ns)} besides." if cost_ns else ""
 
 
-def _said(tables: TraceTables) -> Iterator[Check]:
-    """What else the readers and the profiler itself warn of; losses have a line of their own."""
+def _warnings(tables: TraceTables) -> Iterator[Check]:
+    """Other warnings of the readers and of the profiler; losses have a check of their own."""
     lost = set(losses(tables))
     for note in tables.arrow("notes").to_pylist():
-        told = note["message"] in lost or note["code"] == DAMAGED or _NONE_OF_A_KIND.search(note["message"])
-        if note["severity"] in {"warning", "error"} and not told:
+        is_known = note["message"] in lost or note["code"] == DAMAGED or _NONE_OF_A_KIND.search(note["message"])
+        if note["severity"] in {"warning", "error"} and not is_known:
             name = "profiler" if note["code"] == DIAGNOSTIC else note["code"]
             yield Check(COMPLETE, name, "limited", note["message"])
 
 
 def _begun(text: str) -> str:
-    """``text`` as the begin of a sentence; abbreviations in it stay as they are."""
+    """``text`` as the beginning of a sentence; abbreviations in it stay as they are."""
     return text[:1].upper() + text[1:]

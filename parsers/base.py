@@ -1,4 +1,4 @@
-"""What a reader is, and what it is told."""
+"""What a reader is, and what its caller asks for."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ class Progress(Protocol):
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
-    """A :class:`Progress` that tells nobody."""
+    """A :class:`Progress` that reports nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What the caller wants from a reader.
+    """What the caller asks a reader for.
 
     Args:
-        tables: Names of the tables wanted; ``None`` for all. ``run``, ``devices``, ``processes``, ``threads`` and
+        tables: Names of the tables to read; ``None`` for all. ``run``, ``devices``, ``processes``, ``threads`` and
             ``notes`` are always given.
         columns: For some tables, the nullable columns that matter; a reader may leave the others null.
         keep_private: Store command line and host name, which are left out by default.
         progress: Receives progress.
-        run: Name of the run wanted, where the source is a folder of several; ``None`` for the newest.
+        run: Name of the run to read, where the source is a folder of several; ``None`` for the newest.
         max_size: The longest text to read, in bytes, where the format is text; ``None`` for what is plausible.
     """
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LISTED = 3
-"""So many traces are named in the title of a report; of more, the others are counted."""
+"""The title of a report names at most so many traces, and counts the others."""
 
 
 def trace_files(paths: Sequence[str | Path]) -> tuple[Path, ...]:
@@ -28,7 +28,7 @@ def trace_files(paths: Sequence[str | Path]) -> tuple[Path, ...]:
     The manifest of a run folder, and its ``raw/``, stand for the run.
 
     Raises:
-        UsageError: there is none, one is named twice, or a folder holds several runs.
+        UsageError: there is no trace, one is named twice, or a folder holds several runs.
     """
     files = tuple(file for named in paths for file in _inside(whole_run(Path(named))))
     if not files:
@@ -44,7 +44,7 @@ def trace_files(paths: Sequence[str | Path]) -> tuple[Path, ...]:
 
 
 def _inside(path: Path) -> tuple[Path, ...]:
-    """``path``; or the traces in it, where it is a folder that no reader takes as a whole and each states a rank."""
+    """``path`` itself; or, of a folder that no reader takes as a whole, the traces in it if each states a rank."""
     runs = run_folders(path)
     if len(runs) > 1:
         listed = f"{', '.join(run.name for run in runs[:_LISTED])}{', ...' * (len(runs) > _LISTED)}"
@@ -57,7 +57,7 @@ def _inside(path: Path) -> tuple[Path, ...]:
 
 
 def _ranks_in(path: Path) -> tuple[Path, ...]:
-    """The traces in a folder that no reader takes as a whole, by rank; none where not each states another."""
+    """The traces in a folder that no reader takes as a whole, by rank; none unless each states another rank."""
     if not path.is_dir() or _is_read_whole(path):
         return ()
     files = [file for file in path.iterdir() if _is_trace(file)]
@@ -72,12 +72,12 @@ def _is_read_whole(folder: Path) -> bool:
 
 
 def is_trace_folder(path: Path) -> bool:
-    """Whether a folder is one trace, or those of the ranks of a job, whatever else lies in it; not one of runs."""
+    """Whether a folder is one trace, or holds those of the ranks of one job; a folder of runs is neither."""
     return not run_folders(path) and path.is_dir() and (_is_read_whole(path) or bool(_ranks_in(path)))
 
 
 def run_folders(folder: Path) -> tuple[Path, ...]:
-    """The run folders in a folder, by name; none where it is a run itself, or no folder."""
+    """The run folders in ``folder``, by name; none where ``folder`` is a run itself, or no folder."""
     with openable(folder):
         if not folder.is_dir() or is_run_folder(folder):
             return ()
@@ -89,7 +89,7 @@ def openable(path: Path) -> Iterator[None]:
     """Look at what lies at ``path``.
 
     Raises:
-        UnknownFormatError: it cannot be opened, as where a folder may not be read.
+        UnknownFormatError: it cannot be opened, for example for lack of permission.
     """
     try:
         yield
@@ -106,7 +106,7 @@ def readers_of(files: Sequence[Path], reader: str | None) -> list[Reader]:
     """The readers of ``files``; ``reader`` names the format instead of recognising it.
 
     Raises:
-        TracevizError: as :func:`traceviz.parsers.registry.identify`. What cannot be read is said before the work.
+        TracevizError: as :func:`traceviz.parsers.registry.identify`, for each file before any of them is read.
     """
     return [identify(file, reader) for file in files]
 
@@ -140,20 +140,20 @@ def _numbered(progress: Progress, name: str, number: int, count: int) -> Progres
 
 
 def about(error: TracevizError, source: Path, *, always: bool = False) -> TracevizError:
-    """The same error, with the path of the trace that it is about; ``always``, also where it has the file's name."""
+    """The same error with the path of its trace, unless it names the file already; ``always``: even then."""
     if source.name in error.what and not always:
         return error
     return type(error)(f"{source}: {error.what}", error.why, error.fix)
 
 
 def trace_names(files: Sequence[Path]) -> list[str]:
-    """Names that tell the traces apart: those of the files where they do, else the paths."""
+    """Names that tell the traces apart: names of the files where these differ, else paths."""
     names = [file.name for file in files]
     return names if len(set(names)) == len(names) else [str(file) for file in files]
 
 
 def source_facts(files: Sequence[Path]) -> tuple[Fact, ...]:
-    """What the report says of the traces that it is about."""
+    """The facts of a report that name its traces."""
     names = trace_names(files)
     if len(names) == 1:
         return (Fact("source", "trace", names[0]),)

@@ -35,7 +35,7 @@ class TracevizFolderReader(Reader):
         from traceviz.tables import load  # noqa: PLC0415
 
         tables = load(path)
-        wanted = [name for name in tables if name in schema.REQUIRED or options.wants(name)]
-        for done, name in enumerate(wanted):
-            options.progress("read", done, len(wanted))
+        names = [name for name in tables if name in schema.REQUIRED or options.wants(name)]
+        for done, name in enumerate(names):
+            options.progress("read", done, len(names))
             yield name, tables.arrow(name)

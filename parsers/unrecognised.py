@@ -1,4 +1,4 @@
-"""What a file is that no reader recognises, said so that its owner knows what to do next."""
+"""What a file is that no reader recognises, and what its owner can do about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def what_it_is(head: bytes, path: Path) -> tuple[str, str]:
         return _folder(path)
     if head and path.name.endswith(SUFFIXES):
         return _NO_XPLANE
-    return next(answer for seen, answer in _SIGNS if seen(head))
+    return next(answer for applies, answer in _SIGNS if applies(head))
 
 
 def _folder(path: Path) -> _Answer:

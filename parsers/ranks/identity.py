@@ -290,15 +290,15 @@ def merged_settings(settings: Sequence[tuple[Member, Rows]]) -> Rows:
         for key in dict.fromkeys((row["key"], row["value"]) for row in rows if row["process_id"] is None):
             stated[key] += 1
     common = {key for key, count in stated.items() if count == members}
-    found: Rows = [{"process_id": None, "key": key, "value": value} for key, value in stated if (key, value) in common]
+    merged: Rows = [{"process_id": None, "key": key, "value": value} for key, value in stated if (key, value) in common]
     for member, rows in settings:
         numbers = member.processes.to_pylist()
         for row in rows:
             if row["process_id"] is not None:
-                found.append({**row, "process_id": numbers[row["process_id"]]})
+                merged.append({**row, "process_id": numbers[row["process_id"]]})
             elif (row["key"], row["value"]) not in common:
-                found.append({**row, "process_id": member.only_process})
-    return found
+                merged.append({**row, "process_id": member.only_process})
+    return merged
 
 
 def merged_notes(notes: Sequence[tuple[Member, Rows]]) -> Rows:

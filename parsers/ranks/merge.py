@@ -324,6 +324,6 @@ def _arguments(
             continue
         own = ranges.get(member.position, range(0))
         table = table.filter(pc.less(table["op_id"], len(own)))
-        found = pc.take(numbers, pc.add(table["op_id"], own.start))
-        tables.append(_set(table, "op_id", found).filter(pc.is_valid(found)))
+        op_ids = pc.take(numbers, pc.add(table["op_id"], own.start))
+        tables.append(_set(table, "op_id", op_ids).filter(pc.is_valid(op_ids)))
     return pa.concat_tables(tables).unify_dictionaries()

@@ -10,5 +10,5 @@ RANK_IN_NAME = re.compile(r"(?i)(?<![a-z])rank[-_ ]?(\d{1,6})(?!\d)")
 
 def rank_in_name(name: str) -> int | None:
     """The rank that the name or path of a trace states, nearest to its end; ``None`` where it states none."""
-    found = RANK_IN_NAME.findall(name)
-    return int(found[-1]) if found else None
+    ranks = RANK_IN_NAME.findall(name)
+    return int(ranks[-1]) if ranks else None

@@ -123,19 +123,19 @@ def _joined(values: Any) -> str | None:
 
 def _events(merge: _Merge) -> Iterator[tuple[str, pa.Table]]:
     """Tables of events, each from its owners."""
-    parts = [_owned(source, merge.owners) for source in merge.sources]
+    parts = [_take_owned(source, merge.owners) for source in merge.sources]
     starts = tuple(merge.clock.starts[place] for place in range(len(parts)))
     yield from events(parts, merge.identity, Clock(starts, merge.clock.t0_unix_ns, merge.clock.span_ns, []))
 
 
-def _owned(source: Source, owners: Owners) -> dict[str, pa.Table]:
+def _take_owned(source: Source, owners: Owners) -> dict[str, pa.Table]:
     """The tables that are taken from a source, which lets go of all."""
     kept = {}
     for name in [name for name in source.tables if name not in schema.REQUIRED]:
         table = source.tables.pop(name)
         if owners.takes(source.collector, name):
-            foreign = name not in DEVICE_TABLES and owners.device not in {None, source.collector}
-            kept[name] = _without_correlation(table) if foreign else table
+            device_elsewhere = name not in DEVICE_TABLES and owners.device not in {None, source.collector}
+            kept[name] = _without_correlation(table) if device_elsewhere else table
     return kept
 
 
@@ -212,14 +212,14 @@ def _note_cover(merge: _Merge, notes: Notes) -> None:
     span, steps = merge.clock.span_ns, _recorded_ns(merge, "steps")
     if not merge.profiled:
         return
-    told = ""
+    message = ""
     if begin is not None and end is not None and span < _NOTICEABLE * (end - begin):
-        told = f"The profilers recorded {format_ns(span)} of the {format_ns(end - begin)} that the program ran: "
-        told += "what is said of steps, operations and devices is about that part. "
+        message = f"The profilers recorded {format_ns(span)} of the {format_ns(end - begin)} that the program ran: "
+        message += "what is said of steps, operations and devices is about that part. "
     if steps is not None and steps < _NOTICEABLE * span:
-        told += f"Steps and operations were recorded for {format_ns(steps)} of these {format_ns(span)}."
-    if told:
-        notes.add("profiled-window", "info", told.strip())
+        message += f"Steps and operations were recorded for {format_ns(steps)} of these {format_ns(span)}."
+    if message:
+        notes.add("profiled-window", "info", message.strip())
 
 
 def _recorded_ns(merge: _Merge, table: str) -> int | None:

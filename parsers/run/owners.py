@@ -62,12 +62,12 @@ def choose_owners(sources: Sequence[Source]) -> Owners:
     for name in schema.TABLES:
         if name not in present or name in {*schema.REQUIRED, "settings", "windows"}:
             continue
-        having = [source for source in sources if name in source.tables]
+        candidates = [source for source in sources if name in source.tables]
         if name in SHARED:
-            of[name] = _in_order({source.collector for source in having}, _FRAMEWORK_FIRST)
+            of[name] = _in_order({source.collector for source in candidates}, _FRAMEWORK_FIRST)
         elif name not in DEVICE_TABLES:
-            of[name] = (_first(having, (name,), _ORDERS.get(name, _FRAMEWORK_FIRST)),)
-        elif any(source.collector == device for source in having):
+            of[name] = (_first(candidates, (name,), _ORDERS.get(name, _FRAMEWORK_FIRST)),)
+        elif any(source.collector == device for source in candidates):
             of[name] = (str(device),)
     return Owners(of, device)
 
@@ -75,17 +75,19 @@ def choose_owners(sources: Sequence[Source]) -> Owners:
 def in_order_of_trust(sources: Iterable[Source]) -> tuple[Source, ...]:
     """The sources in an order that does not depend on how they were given, the most trusted first."""
     place = {name: number for number, name in enumerate(_DEVICE_FIRST)}
-    return tuple(sorted(sources, key=lambda one: (place.get(one.collector, len(place)), one.collector, one.name)))
+    return tuple(
+        sorted(sources, key=lambda source: (place.get(source.collector, len(place)), source.collector, source.name))
+    )
 
 
 def _device_owner(sources: Sequence[Source]) -> str | None:
     """The collector that recorded device work, else calls, else could have recorded any."""
-    having = [source for source in sources if any(name in source.tables for name in DEVICE_TABLES)]
+    candidates = [source for source in sources if any(name in source.tables for name in DEVICE_TABLES)]
     for tables in (schema.DEVICE_WORK, ("cuda_api",), DEVICE_TABLES):
-        rows = [source for source in having if any(count_rows(source.tables, name) for name in tables)]
-        if rows:
-            return _first(rows, tables, _DEVICE_FIRST)
-    return _first(having, DEVICE_TABLES, _DEVICE_FIRST) if having else None
+        with_rows = [source for source in candidates if any(count_rows(source.tables, name) for name in tables)]
+        if with_rows:
+            return _first(with_rows, tables, _DEVICE_FIRST)
+    return _first(candidates, DEVICE_TABLES, _DEVICE_FIRST) if candidates else None
 
 
 def _first(sources: Sequence[Source], tables: Iterable[str], order: Sequence[str]) -> str:

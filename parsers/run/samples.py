@@ -113,7 +113,7 @@ def read_sampling(path: Path) -> Sampling:
 
 
 def _part(path: Path) -> pa.Table:
-    """One part, opened once: a sampler that still runs puts another one in its place every two seconds."""
+    """One part, opened once: a sampler that still runs replaces it every two seconds."""
     return pq.read_table(pa.BufferReader(path.read_bytes())).select(PART_SCHEMA.names).cast(PART_SCHEMA)
 
 
@@ -134,7 +134,7 @@ def _description(path: Path) -> dict[str, Any]:
 
 
 def _rows(described: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """A list of objects in the description; what is none is left out."""
+    """A list of objects in the description; other elements are left out."""
     listed = described.get(key)
     return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
 
@@ -170,8 +170,8 @@ def _device(number: int, gpu: dict[str, Any]) -> dict[str, Any]:
 
 def _pids(sampling: Sampling) -> Array:
     """Process ids that samples are about, in order."""
-    found = pc.unique(sampling.samples["pid"]).drop_null()
-    return found.take(pc.sort_indices(found))
+    pids = pc.unique(sampling.samples["pid"]).drop_null()
+    return pids.take(pc.sort_indices(pids))
 
 
 def _processes(pids: Array, described: dict[str, Any]) -> pa.Table:
@@ -195,7 +195,7 @@ def _samples(sampling: Sampling, pids: Array, gpus: Array) -> pa.Table:
 
 
 def _settings(sampling: Sampling) -> pa.Table:
-    """What the machine offers and the program was told, and what sampling took of a core."""
+    """Limits of the machine, settings of the program, and what sampling cost."""
     described = sampling.description
     settings = described.get("settings")
     known = {str(key): str(value) for key, value in settings.items()} if isinstance(settings, dict) else {}

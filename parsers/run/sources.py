@@ -33,7 +33,7 @@ _FORM = re.compile(
     r"(?:\.gz)?$"
 )
 _CHOOSING = ("kineto", "tf-trace-json", "xplane")
-"""Formats whose readers choose one recording of a folder; here all are wanted, since they may be of different ranks."""
+"""Formats whose readers choose one recording of a folder; here all are read, since they may be of different ranks."""
 _UNFINISHED = (".tmp", ".part", ".partial", "-wal", "-shm", "-journal")
 
 Readers = tuple[Reader, ...]
@@ -47,8 +47,8 @@ class Source:
         collector: Name of the collector that made it.
         name: Where it lies in the run folder.
         tables: Its tables, which are taken out as they are merged.
-        pid: Process id of its program, for tables that do not tell.
-        rank: Rank of its program, for tables that do not tell.
+        pid: Process id of its program, for tables that do not state it.
+        rank: Rank of its program, for tables that do not state it.
     """
 
     collector: str
@@ -69,26 +69,26 @@ class Recording:
 
 
 def recordings_in(folder: Path, manifest: RunManifest, readers: Readers, notes: Notes) -> tuple[Recording, ...]:
-    """All recordings of a run, by collector and name; what the manifest lists and no reader knows is noted."""
+    """All recordings of a run, by collector and name; a source that is listed and that no reader knows is noted."""
     listed = {recorder.name: recorder.sources for recorder in manifest.recorders}
     names = sorted({*listed, *(place.name for place in _entries(folder / RAW) if place.is_dir())})
-    found = (_of_collector(folder, name, listed.get(name, ()), readers, notes) for name in names)
-    return tuple(chain.from_iterable(found))
+    by_collector = (_recordings_of(folder, name, listed.get(name, ()), readers, notes) for name in names)
+    return tuple(chain.from_iterable(by_collector))
 
 
-def _of_collector(
+def _recordings_of(
     folder: Path, name: str, listed: Iterable[str], readers: Readers, notes: Notes
 ) -> Iterator[Recording]:
     own = folder / RAW / name
-    found: dict[Path, Reader] = {}
+    known: dict[Path, Reader] = {}
     for source in listed:
         path = folder / source
         forms = dict(_forms(path, readers, folder)) if _is_below(path, own) else {}
         if not forms:
             notes.add("source-unreadable", "warning", f"{source} is missing, or no trace that traceviz knows.")
-        found |= forms
+        known |= forms
     grouped: dict[Path, list[tuple[Path, Reader]]] = {}
-    for path, reader in (found or dict(_forms(own, readers, folder))).items():
+    for path, reader in (known or dict(_forms(own, readers, folder))).items():
         grouped.setdefault(path.with_name(_FORM.sub("", path.name) or path.name), []).append((path, reader))
     for stem, same in sorted(grouped.items()):
         rank = as_number(rank_in_name(str(stem.relative_to(folder)))) if len(grouped) > 1 else None
@@ -115,30 +115,30 @@ def _stays(path: Path, folder: Path) -> bool:
 
 def _forms(path: Path, readers: Readers, folder: Path) -> Iterator[tuple[Path, Reader]]:
     """``path`` where a reader knows it, else what readers know in it."""
-    places = [path]
+    pending = [path]
     for _ in range(MOST_FILES):
-        if not places:
+        if not pending:
             return
-        place = places.pop()
-        if not _stays(place, folder):
+        entry = pending.pop()
+        if not _stays(entry, folder):
             continue
-        reader = _known(place, readers)
+        reader = _reader_of(entry, readers)
         if reader is not None:
-            yield place, reader
-        elif place.is_dir():
-            places += reversed(_entries(place))
+            yield entry, reader
+        elif entry.is_dir():
+            pending += reversed(_entries(entry))
 
 
 def _entries(folder: Path) -> list[Path]:
     try:
-        found = sorted(folder.iterdir())
+        entries = sorted(folder.iterdir())
     except OSError:
         return []
-    return [entry for entry in found if not entry.name.startswith(".") and not entry.name.endswith(_UNFINISHED)]
+    return [entry for entry in entries if not entry.name.startswith(".") and not entry.name.endswith(_UNFINISHED)]
 
 
-def _known(path: Path, readers: Readers) -> Reader | None:
-    """The only reader that is sure of ``path``; recordings that lie in one folder are told apart one by one."""
+def _reader_of(path: Path, readers: Readers) -> Reader | None:
+    """The only reader that is sure of ``path``; of a folder of recordings, each is recognised by itself."""
     if path.is_dir():
         readers = tuple(reader for reader in readers if reader.format not in _CHOOSING)
     return certain_reader(readers, path)
@@ -174,7 +174,7 @@ def as_number(stated: Any) -> int | None:
 
 
 def read_source(recording: Recording, folder: Path, options: ReadOptions, notes: Notes) -> Source | TracevizError:
-    """The tables of a recording from its best form that can be read; what could not be read is noted.
+    """The tables of a recording, from its best form that can be read; forms that cannot be read are noted.
 
     Returns:
         The source, or the error of its best form where none can be read.
@@ -182,9 +182,9 @@ def read_source(recording: Recording, folder: Path, options: ReadOptions, notes:
     first: TracevizError | None = None
     for path, reader in recording.forms:
         name = str(path.relative_to(folder))
-        told = replace(options, run=None, progress=_labelled(options.progress, recording.collector))
+        reading = replace(options, run=None, progress=_labelled(options.progress, recording.collector))
         try:
-            tables = dict(reader.read(path, told))
+            tables = dict(reader.read(path, reading))
         except (DamagedTraceError, MissingToolError, UnknownFormatError) as error:
             first = first or error
             notes.add("source-unreadable", "warning", f"{name} could not be read: {without_paths(str(error))}")

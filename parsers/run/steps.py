@@ -25,27 +25,27 @@ COLLECTOR = "nvtx"
 DOMAIN = "traceviz"
 """NVTX domain of the hooks' ranges."""
 UNFINISHED = "unfinished step"
-"""What such a range is called: a step's children stay where they are, and nothing counts it."""
+"""Name of the range of an unfinished step: its children stay where they are, and nothing counts it as a step."""
 
 _STEP = r"^step (\d{1,18})$"
 
 
 def complete_steps(folder: Path) -> dict[int, int]:
-    """How many steps each process completed, by pid: of those processes of the run ``folder`` that ended in order.
+    """The number of steps that each process of a run completed, by pid, for processes that ended in order.
 
-    One that was killed has told of some of its steps only.
+    A process that was killed may have counted only some of its steps.
     """
-    found = {}
+    completed = {}
     for path in sorted((folder / RAW / COLLECTOR).glob("**/status.json"))[:MOST_FILES]:
         stated = stated_in(path)
         pid, steps = as_number(stated.get("pid")), as_number(stated.get("steps_recorded"))
         if stated.get("state") == "saved" and pid is not None and steps is not None:
-            found[pid] = steps
-    return found
+            completed[pid] = steps
+    return completed
 
 
 def name_unfinished(nvtx: pa.Table, processes: pa.Table, complete: Mapping[int, int]) -> tuple[pa.Table, int]:
-    """Table ``nvtx`` with the steps that were none under the name :data:`UNFINISHED`, and how many there are.
+    """Table ``nvtx`` with unfinished steps renamed to :data:`UNFINISHED`, and the number of these.
 
     Args:
         nvtx: The table.
@@ -68,8 +68,8 @@ def name_unfinished(nvtx: pa.Table, processes: pa.Table, complete: Mapping[int, 
     if not len(rows):
         return nvtx, 0
     at = nvtx.column_names.index("name")
-    chosen = np.zeros(nvtx.num_rows, np.bool_)
-    chosen[rows.to_numpy()] = True
-    names = pc.if_else(pa.array(chosen), UNFINISHED, nvtx["name"].cast(pa.string())).dictionary_encode()
+    unfinished = np.zeros(nvtx.num_rows, np.bool_)
+    unfinished[rows.to_numpy()] = True
+    names = pc.if_else(pa.array(unfinished), UNFINISHED, nvtx["name"].cast(pa.string())).dictionary_encode()
     field = nvtx.schema.field(at)
     return nvtx.set_column(at, field, names.cast(field.type)), len(rows)

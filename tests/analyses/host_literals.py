@@ -38,12 +38,12 @@ def findings(view):
     return ANALYSIS.judge(ANALYSIS.run(view))
 
 
-def found_codes(view):
-    return [found.code for found in findings(view)]
+def finding_codes(view):
+    return [finding.code for finding in findings(view)]
 
 
-def evidence(found):
-    return {fact.key: fact.value for fact in found.evidence}
+def evidence(finding):
+    return {fact.key: fact.value for fact in finding.evidence}
 
 
 def facts(view):

@@ -12,8 +12,8 @@ NAMES = "Spread it. TensorFlow: MirroredStrategy; PyTorch: DDP; JAX: shards."
 
 
 def advice(*steps, unwanted):
-    found = Finding("TV101", "x", Severity.INFO, "", (), steps, 0)
-    return fit_advice(found, unwanted).advice
+    finding = Finding("TV101", "x", Severity.INFO, "", (), steps, 0)
+    return fit_advice(finding, unwanted).advice
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_the_report_of_a_tensorflow_capture_gives_no_advice_for_2_other_framewor
     run = {"framework": "TensorFlow", "producer": "TensorFlow profiler"}
     report = analyze(tables(steps=steps, kernels=kernels, memory_events=memory, host_ops=[], run=run))
     assert len(report.findings) >= 2
-    words = " ".join(line for found in report.findings for line in found.advice)
+    words = " ".join(line for finding in report.findings for line in finding.advice)
     assert not any(name in words for name in ("PyTorch:", "JAX:", "Nsight Systems:"))
 
 

@@ -271,7 +271,7 @@ class TestEveryAnalysis:
 
     def test_raises_only_declared_rules(self, analysis):
         result = analysis.run(TraceView(trace_for(analysis)))
-        assert {found.code for found in analysis.judge(result)} <= set(analysis.rules)
+        assert {finding.code for finding in analysis.judge(result)} <= set(analysis.rules)
         assert all(rules.rule(code) for code in analysis.rules)
 
     def test_is_a_frozen_value_whose_fields_are_thresholds(self, analysis):
@@ -300,9 +300,9 @@ def test_a_clock_that_starts_later_changes_no_step_figure():
 
 
 def test_findings_come_with_the_most_time_at_stake_first():
-    found = analyze(busy_trace()).findings
-    assert [f.cost_ns for f in found] == sorted((f.cost_ns for f in found), reverse=True)
-    assert found[0].code == "TV101"
+    findings = analyze(busy_trace()).findings
+    assert [f.cost_ns for f in findings] == sorted((f.cost_ns for f in findings), reverse=True)
+    assert findings[0].code == "TV101"
 
 
 def test_the_verdict_names_the_stage_and_the_bound_on_the_gain():
@@ -339,15 +339,15 @@ def test_what_only_another_framework_has_is_not_said_to_be_missing(framework, un
     skipped = {skip.slug for skip in analyze(tables(run={"framework": framework})).skipped}
     assert of_frameworks - skipped == unsaid
     assert {"totals", "ranks"}.isdisjoint(skipped)
-    (asked,) = analyze(tables(run={"framework": "PyTorch"}), sections=["framework_ops"]).skipped
-    assert asked.slug == "framework_ops"
+    (reason,) = analyze(tables(run={"framework": "PyTorch"}), sections=["framework_ops"]).skipped
+    assert reason.slug == "framework_ops"
 
 
 def test_a_reported_loss_is_a_warning_without_time_at_stake():
     losses = tables(kernels=[(0, 10, "k")], notes=[("profiler-diagnostic", "error", "CUPTI dropped 5 records")])
-    (found,) = [f for f in analyze(losses).findings if f.code == "TV901"]
-    assert (found.severity, found.cost_ns) == ("warning", 0)
-    assert found.evidence[0].value == "CUPTI dropped 5 records"
+    (finding,) = [f for f in analyze(losses).findings if f.code == "TV901"]
+    assert (finding.severity, finding.cost_ns) == ("warning", 0)
+    assert finding.evidence[0].value == "CUPTI dropped 5 records"
 
 
 def test_events_are_what_happened_and_not_the_6_rows_about_them():
@@ -375,7 +375,7 @@ def test_processes_of_which_there_are_samples_only_are_none_of_the_capture(threa
 @pytest.mark.parametrize(("steps", "codes"), [([], []), ([(i * 100, 100, i) for i in range(5)], ["TV902"])])
 def test_overhead_is_a_finding_only_where_there_is_work_that_it_holds_up(steps, codes):
     view = tables(os_calls=[(0, 500, "read")], overhead=[(0, 100, "start")], steps=steps)
-    assert [found.code for found in analyze(view).findings if found.code == "TV902"] == codes
+    assert [finding.code for finding in analyze(view).findings if finding.code == "TV902"] == codes
 
 
 @pytest.mark.parametrize(("overhead", "codes"), [((0, 51), ["TV902"]), ((0, 50), []), ((1000, 600), [])])
@@ -386,8 +386,8 @@ def test_profiler_overhead_counts_above_its_threshold_and_within_the_judged_time
 
 def test_overhead_of_6_percent_without_device_work_is_of_the_captured_time():
     view = tables(span_ns=1000, host_ops=[(0, 1000, "work")], overhead=[(0, 60, "flush")])
-    (found,) = (finding for finding in analyze(view).findings if finding.code == "TV902")
-    assert found.message == "The profiler itself took 6.0 % of the captured time."
+    (finding,) = (finding for finding in analyze(view).findings if finding.code == "TV902")
+    assert finding.message == "The profiler itself took 6.0 % of the captured time."
 
 
 def test_captured_time_is_2_seconds_in_the_section_as_in_the_head_though_nothing_happened():

@@ -45,10 +45,10 @@ def test_device_time_of_the_t4s_ops_is_that_of_its_kernels_and_copies(view):
 def test_the_t4_runs_its_convolutions_in_32_bits(view):
     analysis = PrecisionAnalysis()
     result = analysis.run(view(T4))
-    (found,) = analysis.judge(result)
-    assert found.code == "TV405"
+    (finding,) = analysis.judge(result)
+    assert finding.code == "TV405"
     assert result.full_ns == pytest.approx(4_720_000, rel=0.01)
-    assert found.cost_ns == round(result.full_ns * 7 / 8)
+    assert finding.cost_ns == round(result.full_ns * 7 / 8)
 
 
 def test_one_of_eight_devices_computes_on_the_mi300_machine_and_waits_too_much_to_need_the_others(view):
@@ -69,4 +69,4 @@ def test_tpus_that_wait_for_copies_do_not_wait_for_infeed(view):
     assert [round(device.times["collective_ns"] / 1e6) for device in result.devices] == [365] * 4
     assert [round(device.step_ns / 1e6, 1) for device in result.devices] == [784.1, 784.1, 784.0, 783.9]
     assert all(device.window_ns == sum(device.times.values()) for device in result.devices)
-    assert [(found.code, found.cost_ns) for found in analysis.judge(result)] == [("TV410", 304_257_927_835)]
+    assert [(finding.code, finding.cost_ns) for finding in analysis.judge(result)] == [("TV410", 304_257_927_835)]

@@ -27,22 +27,22 @@ def column(grid, name):
 
 
 def test_device_and_api_have_each_their_own_hundred_percent():
-    found = grids(ROWS)
-    assert list(found) == ["GPU activities", "API calls"]
-    assert column(found["GPU activities"], "share") == [0.75, 0.25, 0.0]
-    assert column(found["API calls"], "share") == pytest.approx([0.9, 0.1])
+    by_title = grids(ROWS)
+    assert list(by_title) == ["GPU activities", "API calls"]
+    assert column(by_title["GPU activities"], "share") == [0.75, 0.25, 0.0]
+    assert column(by_title["API calls"], "share") == pytest.approx([0.9, 0.1])
 
 
 def test_rows_are_in_order_of_their_totals_and_unknown_ones_last():
-    found = grids([("kernel", "a", 1, 5), ("kernel", "b", 1), ("kernel", "c", 1, 9)])
-    assert column(found["GPU activities"], "name") == ["c", "a", "b"]
+    by_title = grids([("kernel", "a", 1, 5), ("kernel", "b", 1), ("kernel", "c", 1, 9)])
+    assert column(by_title["GPU activities"], "name") == ["c", "a", "b"]
 
 
 def test_migrations_have_bytes_and_no_share():
     rows = [*ROWS, ("unified_memory", "Host To Device", 4, 40, {"bytes": 4096, "device_id": 0})]
-    found = grids(rows)["Unified memory"]
-    assert (column(found, "bytes"), column(found, "total_ns")) == ([4096], [40])
-    assert "share" not in {column.name for column in found.columns}
+    grid = grids(rows)["Unified memory"]
+    assert (column(grid, "bytes"), column(grid, "total_ns")) == ([4096], [40])
+    assert "share" not in {column.name for column in grid.columns}
 
 
 def test_a_summary_without_times_has_no_share_and_no_division_by_zero():

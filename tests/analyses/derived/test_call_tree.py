@@ -18,26 +18,26 @@ NESTED = ((0, 100, 0), (10, 30, 0), (20, 5, 0), (60, 10, 0), (0, 50, 1))
 
 
 def test_the_innermost_call_of_a_moment_begins_with_it_or_before_and_ends_after():
-    found = tree(*NESTED).around([0, 0, 0, 0, 0, 0, 1, 1, 2], [5, 20, 25, 40, 60, 100, 49, 50, 5])
-    assert found.tolist() == [0, 2, 1, 0, 3, -1, 4, -1, -1]
+    rows = tree(*NESTED).around([0, 0, 0, 0, 0, 0, 1, 1, 2], [5, 20, 25, 40, 60, 100, 49, 50, 5])
+    assert rows.tolist() == [0, 2, 1, 0, 3, -1, 4, -1, -1]
 
 
 def test_totals_hold_all_that_is_inside_and_children_only_what_is_directly():
-    found = tree(*NESTED)
+    calls = tree(*NESTED)
     own = np.array([1, 2, 4, 8, 16])
-    assert found.totals(own).tolist() == [15, 6, 4, 8, 16]
-    assert found.children(own).tolist() == [10, 4, 0, 0, 0]
+    assert calls.totals(own).tolist() == [15, 6, 4, 8, 16]
+    assert calls.children(own).tolist() == [10, 4, 0, 0, 0]
 
 
 def test_the_nearest_chosen_call_is_the_call_itself_or_around_it():
-    chosen = np.array([False, True, False, False, True])
-    assert tree(*NESTED).nearest(chosen).tolist() == [-1, 1, 1, -1, 4]
+    selected = np.array([False, True, False, False, True])
+    assert tree(*NESTED).nearest(selected).tolist() == [-1, 1, 1, -1, 4]
 
 
 def test_of_equal_calls_the_first_is_around_the_other():
-    found = tree((5, 10, 0), (5, 10, 0))
-    assert found.calls["op_id"].to_list() == [0, 1]
-    assert found.parent.tolist() == [-1, 0]
+    calls = tree((5, 10, 0), (5, 10, 0))
+    assert calls.calls["op_id"].to_list() == [0, 1]
+    assert calls.parent.tolist() == [-1, 0]
 
 
 def test_a_tree_without_calls_is_around_nothing():
@@ -68,7 +68,7 @@ def test_around_agrees_with_looking_at_every_call_where_calls_nest(calls, moment
             for s, d, _ in kept
         ):
             kept.append((start, dur, thread))
-    found = tree(*kept)
-    (row,) = found.around([0], [moment])
-    lengths = [int(e - s) for s, e in zip(found.starts, found.ends, strict=True) if s <= moment < e]
-    assert (int(found.durations[row]) if row >= 0 else None) == min(lengths, default=None)
+    nested = tree(*kept)
+    (row,) = nested.around([0], [moment])
+    lengths = [int(e - s) for s, e in zip(nested.starts, nested.ends, strict=True) if s <= moment < e]
+    assert (int(nested.durations[row]) if row >= 0 else None) == min(lengths, default=None)

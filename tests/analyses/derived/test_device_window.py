@@ -38,7 +38,7 @@ def test_without_windows_it_is_idle_for_the_rest():
 
 def test_no_finding_calls_it_idle():
     report = analyze(tables(**profiled()))
-    assert {found.code for found in report.findings}.isdisjoint({"TV201"})
+    assert {finding.code for finding in report.findings}.isdisjoint({"TV201"})
     facts = {fact.key: fact.value for fact in report.section("device_use").blocks[0].facts}
     assert facts["utilisation"] == pytest.approx(0.95)
 

@@ -24,8 +24,8 @@ def test_one_declared_step_is_judged_and_said_to_be_the_only_one():
     assert bounds_of(view) == [(100, 1000)]
     result = InputPipelineAnalysis().run(view)
     assert (result.verdict, result.wait_ns, result.step_ns) == ("moderately input-bound", 60, 900)
-    said = [b.text for b in StepAnalysis().describe(StepAnalysis().run(view)).blocks if isinstance(b, Prose)]
-    assert said[-1].startswith("Only one step was captured.")
+    texts = [b.text for b in StepAnalysis().describe(StepAnalysis().run(view)).blocks if isinstance(b, Prose)]
+    assert texts[-1].startswith("Only one step was captured.")
     assert "Only one step was captured." in analyze(view.tables).verdict.sentence
 
 
@@ -62,16 +62,16 @@ def test_the_thread_of_the_markers_is_the_training_thread():
 
 
 @pytest.mark.parametrize(
-    ("names", "chosen"),
+    ("names", "thread"),
     [({0: "tf_Compute/12", 1: "python3"}, 1), ({0: "tf_Compute/12", 1: None}, 1), ({0: None, 1: None}, 0)],
 )
-def test_without_markers_pythons_thread_is_the_training_thread_however_busy_the_workers_are(names, chosen):
+def test_without_markers_pythons_thread_is_the_training_thread_however_busy_the_workers_are(names, thread):
     busy = [(i, 1, "MatMul:MatMul", "op", {"thread_id": 0}) for i in range(50)]
     view = trace(
         host_ops=[*busy, (0, 5, "main", "op", {"thread_id": 1})],
         threads=[(thread, 0, name, {"tid": 900 + thread}) for thread, name in names.items()],
     )
-    assert training_thread(view, 0) == chosen
+    assert training_thread(view, 0) == thread
 
 
 def test_calls_of_a_compiled_function_that_repeat_are_steps():
@@ -138,16 +138,16 @@ def test_where_every_step_compiles_none_is_warm_up():
 
 
 @pytest.mark.parametrize(
-    ("framework", "said"),
+    ("framework", "advice"),
     [
         ("TensorFlow 2.21", 'Trace("train", step_num=i, _r=1)'),
         ("JAX", "jax.profiler.StepTraceAnnotation"),
         (None, "jax.profiler.StepTraceAnnotation"),
     ],
 )
-def test_without_steps_the_report_says_how_this_framework_marks_them(framework, said):
+def test_without_steps_the_report_says_how_this_framework_marks_them(framework, advice):
     view = trace(host_ops=[(0, 5, "op", "op")], run={"framework": framework})
-    assert said in StepAnalysis().run(view).reason
+    assert advice in StepAnalysis().run(view).reason
     verdict = analyze(view.tables).verdict
     assert verdict.code == "cannot-judge"
-    assert said in verdict.sentence
+    assert advice in verdict.sentence

@@ -124,7 +124,7 @@ def test_a_tpu_that_waits_for_its_infeed_waits_for_input_and_is_idle():
     ]
     steps = [(i * 1000, 1000, i, {"marker": "Steps"}) for i in range(4)]
     view = trace(steps=steps, kernels=kernels, devices=TPU)
-    totals = {key: found.total // 4 for key, found in host_classes(view)[0].sets.items() if found.total}
+    totals = {key: owned.total // 4 for key, owned in host_classes(view)[0].sets.items() if owned.total}
     expected = {"input_wait": 300, "device_compute": 500, "communication": 100, "copy_d2h": 50, "other_device": 50}
     assert totals == expected
     assert union_all(view.device_busy.values()).total == 4 * 700
@@ -132,7 +132,7 @@ def test_a_tpu_that_waits_for_its_infeed_waits_for_input_and_is_idle():
 
 
 @pytest.mark.parametrize(
-    ("name", "category", "said"),
+    ("name", "category", "role"),
     [
         ("infeed-done.1", None, "infeed"),
         ("fusion.3", "convolution fusion", "compute"),
@@ -143,9 +143,9 @@ def test_a_tpu_that_waits_for_its_infeed_waits_for_input_and_is_idle():
         ("recv-done.1", None, "transfer"),
     ],
 )
-def test_xla_operations_have_roles(name, category, said):
+def test_xla_operations_have_roles(name, category, role):
     frame = pl.DataFrame({"name": [name], "category": [category]}, schema={"name": pl.String, "category": pl.String})
-    assert frame.select(role_expr()).item() == said
+    assert frame.select(role_expr()).item() == role
 
 
 def test_compiling_is_a_class_of_its_own():
@@ -197,6 +197,6 @@ def test_every_analysis_of_a_framework_trace_reads_only_the_tables_that_it_decla
     declared = {*analysis.needs, *analysis.uses, *schema.REQUIRED}
     reduced = TraceTables({name: whole.arrow(name) for name in whole if name in declared})
     outcomes = [analysis.missing(TraceView(part)) or analysis.run(TraceView(part)) for part in (whole, reduced)]
-    said = [repr(o if isinstance(o, Skipped) else analysis.describe(o)) for o in outcomes]
-    assert said[0] == said[1] or analysis.slug == "capture"
+    texts = [repr(o if isinstance(o, Skipped) else analysis.describe(o)) for o in outcomes]
+    assert texts[0] == texts[1] or analysis.slug == "capture"
     assert len(declared) >= len(schema.REQUIRED)

@@ -9,8 +9,8 @@ from tests.analyses.host_literals import (
     SECOND,
     TEN_STEPS,
     evidence,
+    finding_codes,
     findings,
-    found_codes,
     percent,
     recorded,
     series,
@@ -23,34 +23,34 @@ MIB = 1 << 20
 
 class TestFewCores:
     def test_one_core_of_four_costs_three_quarters_of_the_host_compute(self):
-        (found,) = findings(recorded(percent("program CPU", *[100] * 10), steps=TEN_STEPS))
-        assert (found.code, found.cost_ns, found.severity) == ("TV601", 7_500_000_000, Severity.ERROR)
-        assert evidence(found)["busy_cores"] == 1.0
-        assert found.message == ("The host computes the steps, and the program keeps about one core of 4 busy.")
-        assert not any("num_workers" in advice for advice in found.advice)
+        (finding,) = findings(recorded(percent("program CPU", *[100] * 10), steps=TEN_STEPS))
+        assert (finding.code, finding.cost_ns, finding.severity) == ("TV601", 7_500_000_000, Severity.ERROR)
+        assert evidence(finding)["busy_cores"] == 1.0
+        assert finding.message == ("The host computes the steps, and the program keeps about one core of 4 busy.")
+        assert not any("num_workers" in advice for advice in finding.advice)
 
     @pytest.mark.parametrize(
         ("busy", "codes"),
         [(79, ["TV602"]), (80, ["TV601"]), (130, ["TV601"]), (131, ["TV602"]), (299, ["TV602"]), (300, [])],
     )
     def test_thresholds_of_busy_cores(self, busy, codes):
-        assert found_codes(recorded(percent("program CPU", *[busy] * 10), steps=TEN_STEPS)) == codes
+        assert finding_codes(recorded(percent("program CPU", *[busy] * 10), steps=TEN_STEPS)) == codes
 
     def test_less_than_a_core_waits_for_something_else_than_the_cpu(self):
-        (found,) = findings(recorded(percent("program CPU", *[20] * 10), steps=TEN_STEPS))
-        assert "does not wait for the CPU" in found.message
+        (finding,) = findings(recorded(percent("program CPU", *[20] * 10), steps=TEN_STEPS))
+        assert "does not wait for the CPU" in finding.message
 
     def test_with_a_device_the_time_is_counted_by_other_findings(self):
         kernels = [(number * SECOND, SECOND // 2, "gemm") for number in range(10)]
-        (found,) = findings(recorded(percent("program CPU", *[100] * 10), steps=TEN_STEPS, kernels=kernels))
-        assert (found.code, found.cost_ns, evidence(found)["host_share"]) == ("TV601", 0, 0.5)
-        assert found.message.startswith("Steps wait for the host in 50.0 % of their time, and")
+        (finding,) = findings(recorded(percent("program CPU", *[100] * 10), steps=TEN_STEPS, kernels=kernels))
+        assert (finding.code, finding.cost_ns, evidence(finding)["host_share"]) == ("TV601", 0, 0.5)
+        assert finding.message.startswith("Steps wait for the host in 50.0 % of their time, and")
 
     def test_steps_that_wait_for_input_are_told_to_prepare_it_on_other_cores(self):
         waits = [(number * SECOND, SECOND // 20, "DataLoader.__next__", "input") for number in range(10)]
-        (found,) = findings(recorded(percent("program CPU", *[100] * 10), steps=TEN_STEPS, host_ops=waits))
-        assert "num_workers" in found.advice[0]
-        assert evidence(found)["input_share"] == 0.05
+        (finding,) = findings(recorded(percent("program CPU", *[100] * 10), steps=TEN_STEPS, host_ops=waits))
+        assert "num_workers" in finding.advice[0]
+        assert evidence(finding)["input_share"] == 0.05
 
     @pytest.mark.parametrize(
         ("share", "begins", "advice"),
@@ -63,49 +63,49 @@ class TestFewCores:
     def test_of_input_and_host_compute_the_larger_is_what_the_steps_wait_for(self, share, begins, advice):
         waits = [(number * SECOND, int(share * SECOND), "DataLoader.__next__", "input") for number in range(10)]
         cpu = percent("program CPU", *[30] * 10)
-        (found,) = findings(recorded(cpu, steps=TEN_STEPS, host_ops=waits if share else []))
-        assert found.message.startswith(begins)
-        assert found.advice[0].startswith(advice)
-        assert (len(found.advice) == 1) == (share > 0.5)
+        (finding,) = findings(recorded(cpu, steps=TEN_STEPS, host_ops=waits if share else []))
+        assert finding.message.startswith(begins)
+        assert finding.advice[0].startswith(advice)
+        assert (len(finding.advice) == 1) == (share > 0.5)
 
     def test_a_busy_device_makes_idle_cores_fine(self):
         kernels = [(number * SECOND, int(0.81 * SECOND), "gemm") for number in range(10)]
-        assert found_codes(recorded(percent("program CPU", *[100] * 10), steps=TEN_STEPS, kernels=kernels)) == []
+        assert finding_codes(recorded(percent("program CPU", *[100] * 10), steps=TEN_STEPS, kernels=kernels)) == []
 
     @pytest.mark.parametrize(("utilisation", "codes"), [(49, ["TV601"]), (50, []), (0, [])])
     def test_without_steps_a_gpu_that_is_used_must_idle(self, utilisation, codes):
         gpu = series("GPU utilisation", [utilisation] * 10, "%", device_id=0)
-        assert found_codes(recorded(percent("program CPU", *[100] * 10), gpu)) == codes
+        assert finding_codes(recorded(percent("program CPU", *[100] * 10), gpu)) == codes
 
     def test_only_samples_of_the_steps_count(self):
         cpu = percent("program CPU", *[100] * 20, *[400] * 10)
         steps = [(number, 1) for number in range(20, 30)]
-        assert found_codes(recorded(cpu, steps=steps)) == []
+        assert finding_codes(recorded(cpu, steps=steps)) == []
 
     def test_a_profile_of_80_ms_is_judged_by_the_5_samples_nearest_to_it(self):
         cpu = percent("program CPU", 100, 100, 100, 350, 350, 350, 350, 350, 100, 100)
         steps = [(6 + 0.01 * number, 0.01) for number in range(8)]
-        assert found_codes(recorded(cpu, steps=steps)) == []
+        assert finding_codes(recorded(cpu, steps=steps)) == []
         assert ANALYSIS.run(recorded(cpu, steps=steps)).load.samples == 5
 
     def test_samples_far_from_the_steps_say_nothing_of_them(self):
         cpu = percent("program CPU", *[100] * 10)
         view = recorded(cpu, steps=[(20 + number, 1) for number in range(10)])
-        assert (found_codes(view), ANALYSIS.run(view).load.busy_cores) == ([], None)
+        assert (finding_codes(view), ANALYSIS.run(view).load.busy_cores) == ([], None)
 
     @pytest.mark.parametrize(("machine_busy", "codes"), [(699, ["TV601"]), (700, [])])
     def test_cores_that_other_programs_use_are_not_idle(self, machine_busy, codes):
         cpu, everybody = percent("program CPU", *[100] * 10), percent("machine CPU", *[machine_busy] * 10)
-        assert found_codes(recorded(cpu, everybody, steps=TEN_STEPS)) == codes
+        assert finding_codes(recorded(cpu, everybody, steps=TEN_STEPS)) == codes
 
     def test_half_of_the_time_is_at_stake_where_one_core_more_is_idle(self):
         cpu, everybody = percent("program CPU", *[100] * 10), percent("machine CPU", *[650] * 10)
-        (found,) = findings(recorded(cpu, everybody, steps=TEN_STEPS))
-        assert (found.cost_ns, evidence(found)["idle_cores"]) == (6_000_000_000, 1.5)
+        (finding,) = findings(recorded(cpu, everybody, steps=TEN_STEPS))
+        assert (finding.cost_ns, evidence(finding)["idle_cores"]) == (6_000_000_000, 1.5)
 
     def test_on_one_core_nothing_is_idle(self):
-        one = {"machine.cores": "1", "machine.physical_cores": "1"}
-        assert found_codes(recorded(percent("program CPU", *[20] * 10), steps=TEN_STEPS, settings=one)) == []
+        single = {"machine.cores": "1", "machine.physical_cores": "1"}
+        assert finding_codes(recorded(percent("program CPU", *[20] * 10), steps=TEN_STEPS, settings=single)) == []
 
     def test_a_machine_that_is_not_known_gives_rise_to_nothing(self):
         assert findings(trace(samples=percent("program CPU", *[100] * 10))) == ()
@@ -124,11 +124,11 @@ class TestOversubscription:
 
     @pytest.mark.parametrize(("runnable", "codes"), [(15.9, []), (16, ["TV603"])])
     def test_begins_with_two_threads_for_each_core(self, runnable, codes):
-        assert found_codes(self.queued(runnable, 800)) == codes
+        assert finding_codes(self.queued(runnable, 800)) == codes
 
     @pytest.mark.parametrize(("queued", "codes"), [(319, []), (320, ["TV603"])])
     def test_needs_threads_that_wait_a_fifth_of_their_time(self, queued, codes):
-        assert found_codes(self.queued(16, queued)) == codes
+        assert finding_codes(self.queued(16, queued)) == codes
 
     @pytest.mark.parametrize(("others", "codes"), [(14, ["TV603"]), (13.9, [])])
     def test_by_other_programs_is_told(self, others, codes):
@@ -140,8 +140,8 @@ class TestOversubscription:
             percent("program waits for a core", *[100] * 10),
             steps=TEN_STEPS,
         )
-        assert found_codes(view) == codes
-        assert all("16 threads of this and other programs" in found.message for found in findings(view))
+        assert finding_codes(view) == codes
+        assert all("16 threads of this and other programs" in finding.message for finding in findings(view))
 
     @pytest.mark.parametrize(("queued", "codes"), [(19, []), (20, ["TV603"])])
     def test_of_the_machine_is_none_of_a_program_of_which_hardly_a_thread_waits(self, queued, codes):
@@ -151,7 +151,7 @@ class TestOversubscription:
             series("machine runnable threads", [20] * 10),
             percent("program waits for a core", *[queued] * 10),
         )
-        assert found_codes(view) == codes
+        assert finding_codes(view) == codes
 
     def test_threads_of_others_are_counted_in_the_time_of_which_the_program_was_asked(self):
         """The program is asked every four seconds: 16 threads in the last two of them are 8 on average."""
@@ -163,9 +163,11 @@ class TestOversubscription:
         assert ANALYSIS.run(view).load.others_runnable == pytest.approx(3.0)
 
     def test_says_of_which_time_its_mean_of_16_threads_is(self):
-        (found,) = findings(self.queued(16, 800))
-        assert found.message.startswith("In the steady steps, 16 threads of the program want one of 8 cores on average")
-        assert found.evidence[0].label == "threads that want a core, steady steps"
+        (finding,) = findings(self.queued(16, 800))
+        assert finding.message.startswith(
+            "In the steady steps, 16 threads of the program want one of 8 cores on average"
+        )
+        assert finding.evidence[0].label == "threads that want a core, steady steps"
         runnable, queued = (
             series("program runnable threads", [16] * 10),
             percent("program waits for a core", *[800] * 10),
@@ -174,8 +176,8 @@ class TestOversubscription:
         assert whole.message.startswith("In the whole run, 16 threads")
 
     def test_costs_half_of_the_host_time_where_threads_wait_half_of_theirs(self):
-        (found,) = findings(self.queued(16, 800))
-        assert (found.cost_ns, evidence(found)["waiting_share"], evidence(found)["others_runnable"]) == (
+        (finding,) = findings(self.queued(16, 800))
+        assert (finding.cost_ns, evidence(finding)["waiting_share"], evidence(finding)["others_runnable"]) == (
             5_000_000_000,
             0.5,
             3.0,
@@ -183,7 +185,7 @@ class TestOversubscription:
 
 
 class TestSettings:
-    def told(self, busy=790, **settings):
+    def with_settings(self, busy=790, **settings):
         named = {key.replace("__", "."): value for key, value in settings.items()}
         return recorded(percent("program CPU", *[busy] * 10), steps=TEN_STEPS, settings=named)
 
@@ -207,16 +209,16 @@ class TestSettings:
         ],
     )
     def test_settings_against_eight_cores(self, key, value, codes):
-        assert found_codes(self.told(**{key: value})) == codes
+        assert finding_codes(self.with_settings(**{key: value})) == codes
 
     def test_one_thread_where_the_host_computes_the_steps_is_too_few(self):
-        found = {f.code: f for f in findings(self.told(busy=100, env__OMP_NUM_THREADS="1"))}
-        assert set(found) == {"TV601", "TV604"}
-        assert found["TV604"].message == "OMP_NUM_THREADS is 1 on 4 cores, and the host limits the steps."
+        findings_by_code = {f.code: f for f in findings(self.with_settings(busy=100, env__OMP_NUM_THREADS="1"))}
+        assert set(findings_by_code) == {"TV601", "TV604"}
+        assert findings_by_code["TV604"].message == "OMP_NUM_THREADS is 1 on 4 cores, and the host limits the steps."
 
     def test_a_framework_is_named_with_its_12_threads(self):
-        (found,) = findings(self.told(collector__torch__threads__intra_op="12"))
-        assert found.message == "PyTorch's intra-op thread number is 12, and the program may use 8 cores."
+        (finding,) = findings(self.with_settings(collector__torch__threads__intra_op="12"))
+        assert finding.message == "PyTorch's intra-op thread number is 12, and the program may use 8 cores."
 
     def test_16_threads_that_want_the_cores_are_too_many_though_others_use_them(self):
         view = recorded(
@@ -225,11 +227,11 @@ class TestSettings:
             settings={"env.OMP_NUM_THREADS": "16"},
             steps=TEN_STEPS,
         )
-        assert "TV604" in found_codes(view)
+        assert "TV604" in finding_codes(view)
 
     def test_a_framework_that_is_not_known_is_not_named_after_the_collector(self):
-        (found,) = findings(self.told(collector__nvtx__threads__intra_op="12"))
-        assert found.message.startswith("The framework's intra-op thread number is 12")
+        (finding,) = findings(self.with_settings(collector__nvtx__threads__intra_op="12"))
+        assert finding.message.startswith("The framework's intra-op thread number is 12")
 
     @pytest.mark.parametrize(
         ("settings", "first", "others"),
@@ -239,33 +241,33 @@ class TestSettings:
         ],
     )
     def test_advice_on_one_variable_is_given_where_that_does_not_fit(self, settings, first, others):
-        (found,) = findings(self.told(**settings))
-        assert found.advice[0].startswith(first)
-        assert len(found.advice) == 1 + others
-        assert not any("KMP_BLOCKTIME" in line for line in found.advice)
+        (finding,) = findings(self.with_settings(**settings))
+        assert finding.advice[0].startswith(first)
+        assert len(finding.advice) == 1 + others
+        assert not any("KMP_BLOCKTIME" in line for line in finding.advice)
 
     def test_a_pytorch_program_with_12_threads_is_told_of_torch_only(self):
-        told = {"collector.torch.threads.intra_op": "12"}
+        settings = {"collector.torch.threads.intra_op": "12"}
         steps = [(number * SECOND, SECOND, number) for number in range(10)]
         view = tables(
             samples=percent("program CPU", *[790] * 10),
-            settings=list({**EIGHT, **told}.items()),
+            settings=list({**EIGHT, **settings}.items()),
             steps=steps,
             run={"framework": "PyTorch"},
         )
-        (found,) = (found for found in analyze(view).findings if found.code == "TV604")
-        assert "torch.set_num_threads" in found.advice[0]
-        assert not any("TensorFlow" in line for line in found.advice)
+        (finding,) = (finding for finding in analyze(view).findings if finding.code == "TV604")
+        assert "torch.set_num_threads" in finding.advice[0]
+        assert not any("TensorFlow" in line for line in finding.advice)
 
     def test_one_thread_is_enough_where_the_steps_wait_for_input_in_81_percent(self):
         waits = [(number * SECOND, int(0.81 * SECOND), "DataLoader.__next__", "input") for number in range(10)]
         settings = {"env.OMP_NUM_THREADS": "1"}
         view = recorded(percent("program CPU", *[100] * 10), settings=settings, steps=TEN_STEPS, host_ops=waits)
-        assert found_codes(view) == ["TV601"]
+        assert finding_codes(view) == ["TV601"]
 
     def test_one_thread_is_enough_where_other_programs_use_the_7_other_cores(self):
         cpu, everybody = percent("program CPU", *[100] * 10), percent("machine CPU", *[800] * 10)
-        assert found_codes(recorded(cpu, everybody, settings={"env.OMP_NUM_THREADS": "1"}, steps=TEN_STEPS)) == []
+        assert finding_codes(recorded(cpu, everybody, settings={"env.OMP_NUM_THREADS": "1"}, steps=TEN_STEPS)) == []
 
     @pytest.mark.parametrize(("threads", "codes"), [(8, ["TV604"]), (7, [])])
     def test_a_setting_of_8_threads_that_nobody_heeds_is_fine(self, threads, codes):
@@ -274,10 +276,10 @@ class TestSettings:
             series("program threads", [threads] * 10),
             settings={"env.OMP_NUM_THREADS": "8", "machine.cores": "2", "machine.physical_cores": "2"},
         )
-        assert found_codes(view) == codes
+        assert finding_codes(view) == codes
 
     def test_more_threads_than_cores_are_fine_while_they_rest(self):
-        assert "TV604" not in found_codes(self.told(busy=100, env__OMP_NUM_THREADS="64"))
+        assert "TV604" not in finding_codes(self.with_settings(busy=100, env__OMP_NUM_THREADS="64"))
 
     @pytest.mark.parametrize(("value", "codes"), [("200", ["TV604"]), ("infinite", ["TV604"]), ("1", []), ("0", [])])
     def test_threads_that_spin_while_the_input_waits(self, value, codes):
@@ -288,7 +290,7 @@ class TestSettings:
             settings={"env.KMP_BLOCKTIME": value},
             host_ops=waits,
         )
-        assert found_codes(view) == codes
+        assert finding_codes(view) == codes
 
     @pytest.mark.parametrize(("throttled", "codes"), [(9, []), (10, ["TV604"])])
     def test_a_limit_that_holds_threads_back(self, throttled, codes):
@@ -298,7 +300,7 @@ class TestSettings:
             settings={"machine.cpu_limit": "2"},
             steps=TEN_STEPS,
         )
-        assert found_codes(view) == codes
+        assert finding_codes(view) == codes
 
 
 class TestGrowth:
@@ -306,23 +308,23 @@ class TestGrowth:
         return recorded(series("program memory", [m * MIB for m in mib], "bytes"), **more)
 
     def test_of_8_mebibytes_with_every_step_is_found(self):
-        (found,) = findings(self.grows([500 + 8 * number for number in range(100)], span_ns=100 * SECOND))
-        assert (found.code, found.cost_ns) == ("TV605", 0)
+        (finding,) = findings(self.grows([500 + 8 * number for number in range(100)], span_ns=100 * SECOND))
+        assert (finding.code, finding.cost_ns) == ("TV605", 0)
         # A quarter is left out: 25.75 s to 100 s, whose first tenth begins with the sample of 26 s, the last of 93 s.
-        assert evidence(found)["growth_bytes"] == 67 * 8 * MIB
-        assert evidence(found)["growth_rate"] == pytest.approx(67 * 8 * MIB / (0.9 * 74.25))
+        assert evidence(finding)["growth_bytes"] == 67 * 8 * MIB
+        assert evidence(finding)["growth_rate"] == pytest.approx(67 * 8 * MIB / (0.9 * 74.25))
 
     def test_with_steps_is_told_per_step(self):
         memory = [500 + 8 * number for number in range(1, 101)]
         steps = [(number, 1) for number in range(100)]
-        found = {f.code: f for f in findings(self.grows(memory, steps=steps))}["TV605"]
-        assert evidence(found)["growth_per_step"] == pytest.approx(8 * MIB, rel=0.02)
-        assert "8.30 MB with every step" in found.message
+        finding = {f.code: f for f in findings(self.grows(memory, steps=steps))}["TV605"]
+        assert evidence(finding)["growth_per_step"] == pytest.approx(8 * MIB, rel=0.02)
+        assert "8.30 MB with every step" in finding.message
 
     def test_is_found_though_the_program_returned_its_memory_in_the_last_5_seconds(self):
         memory = [*(500 + 8 * number for number in range(95)), *[400, 300, 200, 100, 5]]
-        (found,) = findings(self.grows(memory, span_ns=100 * SECOND))
-        assert (found.code, evidence(found)["memory_bytes"] > 1100 * MIB) == ("TV605", True)
+        (finding,) = findings(self.grows(memory, span_ns=100 * SECOND))
+        assert (finding.code, evidence(finding)["memory_bytes"] > 1100 * MIB) == ("TV605", True)
 
     def test_that_ends_in_the_first_half_is_none(self):
         assert findings(self.grows([*range(500, 1000, 10), *[1000] * 50], span_ns=100 * SECOND)) == ()
@@ -330,13 +332,13 @@ class TestGrowth:
     @pytest.mark.parametrize(("step", "codes"), [(0.95, []), (0.96, ["TV605"])])
     def test_by_less_than_64_mebibytes_is_none(self, step, codes):
         memory = [500 + step * number for number in range(100)]
-        assert found_codes(self.grows(memory, span_ns=100 * SECOND)) == codes
+        assert finding_codes(self.grows(memory, span_ns=100 * SECOND)) == codes
 
     @pytest.mark.parametrize(("seconds", "codes"), [(19.9, []), (20, ["TV605"])])
     def test_is_judged_on_10_seconds_after_the_first_10(self, seconds, codes):
         samples = round(10 * seconds) + 1
         memory = series("program memory", [(500 + number) * MIB for number in range(samples)], "bytes", SECOND // 10)
-        assert found_codes(recorded(memory)) == codes
+        assert finding_codes(recorded(memory)) == codes
 
     def test_that_a_step_returns_is_none(self):
         assert findings(self.grows([500 + 300 * (number % 5) for number in range(100)], span_ns=100 * SECOND)) == ()

@@ -32,8 +32,8 @@ def test_the_median_of_two_calls_is_their_mean():
 
 
 def test_a_call_that_never_returned_is_counted_and_adds_no_time():
-    found = rows(trace(os_calls=[(0, None, "futex"), (0, 4, "futex")]))[0]
-    assert (found["calls"], found["total_ns"], found["median_ns"]) == (2, 4, 4.0)
+    row = rows(trace(os_calls=[(0, None, "futex"), (0, 4, "futex")]))[0]
+    assert (row["calls"], row["total_ns"], row["median_ns"]) == (2, 4, 4.0)
 
 
 def test_waiting_threads_add_up_to_more_than_wall_time_and_the_section_says_so():

@@ -153,35 +153,35 @@ class TestFigures:
 
 
 class TestPictures:
-    def one(self, *pairs):
+    def series_of(self, *pairs):
         times, values = zip(*pairs, strict=True)
         view = trace(samples=[(t, "program CPU", float(v), {"device_id": None}) for t, v in zip(times, values)])  # noqa: B905
-        (found,) = all_series(view)
-        return found
+        (series,) = all_series(view)
+        return series
 
     def test_a_slice_has_the_mean_of_its_samples(self):
-        assert sliced(self.one((1, 10), (2, 20), (7, 40)), 10, 2) == (15.0, 40.0)
+        assert sliced(self.series_of((1, 10), (2, 20), (7, 40)), 10, 2) == (15.0, 40.0)
 
     def test_a_slice_between_two_samples_has_the_later_one(self):
-        assert sliced(self.one((0, 1), (4, 2), (8, 3)), 10, 5) == (1.0, 2.0, 2.0, 3.0, 3.0)
+        assert sliced(self.series_of((0, 1), (4, 2), (8, 3)), 10, 5) == (1.0, 2.0, 2.0, 3.0, 3.0)
 
     def test_a_pause_of_the_sampler_stays_empty(self):
-        values = sliced(self.one(*((t, 5) for t in (0, 1, 2, 3, 4, 96, 97, 98, 99))), 100, 10)
+        values = sliced(self.series_of(*((t, 5) for t in (0, 1, 2, 3, 4, 96, 97, 98, 99))), 100, 10)
         assert values == (5.0, *[None] * 8, 5.0)
 
     def test_an_empty_capture_has_no_slice(self):
-        assert sliced(self.one((0, 1)), 0, 3) == (None, None, None)
+        assert sliced(self.series_of((0, 1)), 0, 3) == (None, None, None)
 
     def test_series_know_their_place(self):
-        assert isinstance(self.one((0, 1)), Series)
-        assert self.one((0, 1)).metric == Metric("program CPU", "CPU, program", "cores", "core")
+        assert isinstance(self.series_of((0, 1)), Series)
+        assert self.series_of((0, 1)).metric == Metric("program CPU", "CPU, program", "cores", "core")
 
 
 class TestMachine:
     def test_what_may_be_used_is_the_least_of_affinity_limit_and_cores(self):
         view = recorded(settings={"machine.usable_cores": "6", "machine.cpu_limit": "2.5"})
-        found = machine(view)
-        assert (found.cores, found.usable, found.physical, found.full_speed) == (8, 2.5, 4, 2.5)
+        host = machine(view)
+        assert (host.cores, host.usable, host.physical, host.full_speed) == (8, 2.5, 4, 2.5)
 
     def test_strange_settings_are_not_known(self):
         view = trace(samples=[], settings=[("machine.cores", "many"), ("machine.memory_bytes", "nan")])
@@ -208,7 +208,7 @@ class TestReport:
             settings=list(EIGHT.items()),
             steps=[(number * SECOND, SECOND, number) for number in range(10)],
         )
-        assert [found.code for found in analyze(view).findings if found.code in CODES] == ["TV601"]
+        assert [finding.code for finding in analyze(view).findings if finding.code in CODES] == ["TV601"]
 
     def test_a_healthy_host_is_silent(self):
         view = recorded(

@@ -105,8 +105,8 @@ def test_sizes_are_those_of_each_type_and_group():
             (30, 30, "allreduce", {"dtype": "Float", "group": "1", "in_elements": 1}),
         ],
     )
-    found = result.collectives.select("group", "dtype", "mean_bytes", "total_ns").rows()
-    assert found == [("1", "Float", 4.0, 30), ("0", "Long", 8.0, 20), ("0", "Float", 4.0, 10)]
+    rows = result.collectives.select("group", "dtype", "mean_bytes", "total_ns").rows()
+    assert rows == [("1", "Float", 4.0, 30), ("0", "Long", 8.0, 20), ("0", "Float", 4.0, 10)]
 
 
 def steps_with_collectives(exposed, *, name=NCCL):
@@ -119,13 +119,13 @@ def steps_with_collectives(exposed, *, name=NCCL):
 @pytest.mark.parametrize(("exposed", "codes"), [(99, []), (100, ["TV504"]), (300, ["TV504"])])
 def test_exposed_communication_is_a_finding_from_a_tenth_of_the_steps_on(exposed, codes):
     analysis = CommunicationAnalysis()
-    assert [found.code for found in analysis.judge(analysis.run(trace(**steps_with_collectives(exposed))))] == codes
+    assert [finding.code for finding in analysis.judge(analysis.run(trace(**steps_with_collectives(exposed))))] == codes
 
 
 def test_the_finding_states_the_exposed_time_of_the_steps_and_what_hides_the_rest():
-    (found,) = [f for f in analyze(tables(**steps_with_collectives(300))).findings if f.code == "TV504"]
-    assert (found.cost_ns, found.share, found.share_of) == (1200, 0.3, "steady step time")
-    assert "compute hides 40.0 % of the communication" in found.message
+    (finding,) = [f for f in analyze(tables(**steps_with_collectives(300))).findings if f.code == "TV504"]
+    assert (finding.cost_ns, finding.share, finding.share_of) == (1200, 0.3, "steady step time")
+    assert "compute hides 40.0 % of the communication" in finding.message
 
 
 def test_a_copy_is_no_communication():
@@ -158,7 +158,7 @@ def test_waiting_for_a_late_rank_is_no_communication_that_could_be_hidden():
     # rank 0 is in the collective from 300 on, rank 1 from 800 on: 100 transfer and, on rank 0, 500 wait
     result = run(**two_ranks(300, 800))
     assert (result.exposed_ns, result.waiting_ns, result.judged_exposed_ns) == (4 * 700, 4 * 500, 4 * 200)
-    assert [found.cost_ns for found in CommunicationAnalysis().judge(result)] == [800]
+    assert [finding.cost_ns for finding in CommunicationAnalysis().judge(result)] == [800]
 
 
 def test_of_one_rank_alone_nothing_is_known_of_waiting():

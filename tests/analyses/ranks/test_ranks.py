@@ -58,30 +58,30 @@ def unequal(durations, numbers=None):
     return tables(kernels=kernels, steps=marks, threads=threads)
 
 
-def result(found, **thresholds):
-    return RanksAnalysis(**thresholds).run(TraceView(found))
+def result(trace_tables, **thresholds):
+    return RanksAnalysis(**thresholds).run(TraceView(trace_tables))
 
 
-def raised(found):
-    return {item.code: item for item in RanksAnalysis().judge(result(found))}
+def raised(trace_tables):
+    return {finding.code: finding for finding in RanksAnalysis().judge(result(trace_tables))}
 
 
-def evidence(item):
-    return {fact.key: fact.value for fact in item.evidence}
+def evidence(finding):
+    return {fact.key: fact.value for fact in finding.evidence}
 
 
 class TestArrivals:
     def test_the_slow_rank_arrives_last_and_the_others_wait_for_it(self):
-        found = result(job([100, 100, 100, 150]))
-        assert [rank.median_skew_ns for rank in found.ranks] == [0, 0, 0, 50 * US]
-        assert [rank.last for rank in found.ranks] == [0, 0, 0, 6]
-        assert [rank.wait_ns for rank in found.ranks] == [6 * 50 * US] * 3 + [0]
-        assert found.skew.collectives == 6
-        assert set(found.skew.arrivals["transfer_ns"]) == {10 * US}
+        outcome = result(job([100, 100, 100, 150]))
+        assert [rank.median_skew_ns for rank in outcome.ranks] == [0, 0, 0, 50 * US]
+        assert [rank.last for rank in outcome.ranks] == [0, 0, 0, 6]
+        assert [rank.wait_ns for rank in outcome.ranks] == [6 * 50 * US] * 3 + [0]
+        assert outcome.skew.collectives == 6
+        assert set(outcome.skew.arrivals["transfer_ns"]) == {10 * US}
 
     def test_own_time_is_the_step_without_the_wait(self):
-        found = result(job([100, 100, 100, 150]))
-        assert found.own_ns == (150 * US, 150 * US, 150 * US, 200 * US)
+        outcome = result(job([100, 100, 100, 150]))
+        assert outcome.own_ns == (150 * US, 150 * US, 150 * US, 200 * US)
 
     def test_clocks_that_are_apart_by_7_us_change_nothing(self):
         even, skewed = result(job([100, 120])), result(job([100, 120], clocks=[0, 7]))
@@ -155,15 +155,15 @@ class TestArrivals:
         ]
         skew = collective_skew(trace(kernels=kernels), 0.1)
         assert (skew.collectives, skew.unequal) == (3, 1)
-        found = RanksAnalysis().describe(result(tables(kernels=kernels)))
-        assert any("different numbers" in block.text for block in found.blocks if isinstance(block, Prose))
+        section = RanksAnalysis().describe(result(tables(kernels=kernels)))
+        assert any("different numbers" in block.text for block in section.blocks if isinstance(block, Prose))
 
     def test_collectives_that_do_not_end_together_are_not_compared(self):
         ends = {0: [10, 20, 30, 40], 1: [10, 20, 30, 40], 2: [9, 27, 31, 48]}
         kernels = [
             (end * 1000 * US - 5, 5, NCCL, {"process_id": rank, "device_id": rank})
-            for rank, found in ends.items()
-            for end in found
+            for rank, rank_ends in ends.items()
+            for end in rank_ends
         ]
         skew = collective_skew(trace(kernels=kernels), 0.1)
         assert (sorted(skew.clock_ns), skew.unaligned) == ([0, 1], (2,))
@@ -173,8 +173,8 @@ class TestArrivals:
         ends = {0: [9, 27, 31, 48], 1: [10, 20, 30, 40], 2: [10, 20, 30, 40]}
         kernels = [
             (end * 1000 * US - 5, 5, NCCL, {"process_id": rank, "device_id": rank})
-            for rank, found in ends.items()
-            for end in found
+            for rank, rank_ends in ends.items()
+            for end in rank_ends
         ]
         skew = collective_skew(trace(kernels=kernels), 0.1)
         assert (sorted(skew.clock_ns), skew.unaligned) == ([1, 2], (0,))
@@ -204,11 +204,11 @@ class TestArrivals:
             for rank in (0, 1)
         ]
         view = tables(host_ops=host_ops, steps=steps)
-        found = result(view)
-        assert [rank.wait_ns for rank in found.ranks] == [4 * 300 * US, 0]  # 200 to 600, of which 200 to 300 computes
-        assert found.own_ns == (700 * US, 1000 * US)
-        assert [rank.classes["communication"] for rank in found.ranks] == [4 * 420 * US, 4 * 20 * US]
-        assert [sum(rank.classes.values()) for rank in found.ranks] == [4000 * US] * 2
+        outcome = result(view)
+        assert [rank.wait_ns for rank in outcome.ranks] == [4 * 300 * US, 0]  # 200 to 600, of which 200 to 300 computes
+        assert outcome.own_ns == (700 * US, 1000 * US)
+        assert [rank.classes["communication"] for rank in outcome.ranks] == [4 * 420 * US, 4 * 20 * US]
+        assert [sum(rank.classes.values()) for rank in outcome.ranks] == [4000 * US] * 2
         assert evidence(raised(view)["TV503"])["rank"] == 1
 
     def test_a_group_with_more_ranks_than_members_is_not_compared(self):
@@ -222,8 +222,8 @@ class TestArrivals:
     @settings(max_examples=20)
     @given(st.lists(st.integers(50, 150), min_size=2, max_size=5), st.integers(0, 50))
     def test_nobody_waits_longer_than_the_slowest_is_late(self, computes, ahead):
-        found = result(job(computes, clocks=[rank * ahead for rank in range(len(computes))], steps=4))
-        for rank, compute in zip(found.ranks, computes, strict=True):
+        outcome = result(job(computes, clocks=[rank * ahead for rank in range(len(computes))], steps=4))
+        for rank, compute in zip(outcome.ranks, computes, strict=True):
             assert rank.wait_ns == 4 * (max(computes) - compute) * US
             assert rank.median_skew_ns == (compute - min(computes)) * US
             assert rank.wait_ns + rank.classes["device_compute"] <= rank.judged_ns
@@ -231,16 +231,16 @@ class TestArrivals:
 
 class TestStragglers:
     def test_the_rank_that_waits_least_is_the_straggler_and_its_compute_the_cause(self):
-        found = raised(job([100, 100, 100, 150]))
-        assert set(found) == {"TV501", "TV503"}
-        item = found["TV501"]
-        facts = evidence(item)
+        findings_by_code = raised(job([100, 100, 100, 150]))
+        assert set(findings_by_code) == {"TV501", "TV503"}
+        finding = findings_by_code["TV501"]
+        facts = evidence(finding)
         assert (facts["rank"], facts["own_ns"], facts["others_ns"]) == (3, 200 * US, 150 * US)
-        assert (facts["cause"], item.cost_ns, item.share) == ("device compute", 6 * 50 * US, 0.25)
+        assert (facts["cause"], finding.cost_ns, finding.share) == ("device compute", 6 * 50 * US, 0.25)
         assert facts["score"] == round(0.6745 * 50 / 1.5, 1)  # all others are alike: 1 % of the median is normal
 
     def test_a_report_names_the_straggler_and_not_the_waiting_that_it_causes(self):
-        codes = [item.code for item in analyze(job([100, 100, 100, 150])).findings]
+        codes = [finding.code for finding in analyze(job([100, 100, 100, 150])).findings]
         assert "TV501" in codes
         assert "TV503" not in codes
 
@@ -254,16 +254,16 @@ class TestStragglers:
 
     @pytest.mark.parametrize(("share", "codes"), [(0.2, ["TV501"]), (0.21, [])])
     def test_a_straggler_costs_as_much_as_the_others_wait(self, share, codes):
-        found = RanksAnalysis(straggler_share=share, late_share=1.0)
+        analysis = RanksAnalysis(straggler_share=share, late_share=1.0)
         view = result(job([100, 100, 100, 140]))  # 40 of 200 µs
-        assert [item.code for item in found.judge(view)] == codes
+        assert [finding.code for finding in analysis.judge(view)] == codes
 
     def test_of_two_ranks_there_is_no_straggler_but_lateness(self):
-        found = raised(job([100, 150]))
-        assert set(found) == {"TV503"}
-        item = found["TV503"]
-        assert (item.cost_ns, evidence(item)["rank"], evidence(item)["last"]) == (3 * 50 * US, 1, 6)
-        assert item.share == 0.125  # 25 % of one rank, mean of two
+        findings_by_code = raised(job([100, 150]))
+        assert set(findings_by_code) == {"TV503"}
+        finding = findings_by_code["TV503"]
+        assert (finding.cost_ns, evidence(finding)["rank"], evidence(finding)["last"]) == (3 * 50 * US, 1, 6)
+        assert finding.share == 0.125  # 25 % of one rank, mean of two
 
     @pytest.mark.parametrize(("slow", "codes"), [(119, []), (120, ["TV503"])])
     def test_lateness_counts_from_5_percent_on(self, slow, codes):
@@ -271,9 +271,9 @@ class TestStragglers:
 
     def test_without_collectives_the_step_itself_is_the_own_time(self):
         view = unequal([[100] * 4, [100] * 4, [130] * 4])
-        found = result(view)
-        assert (found.own_ns, found.compared) == ((100 * US, 100 * US, 130 * US), False)
-        assert "who waits for whom is not known" in str(RanksAnalysis().describe(found).blocks)
+        outcome = result(view)
+        assert (outcome.own_ns, outcome.compared) == ((100 * US, 100 * US, 130 * US), False)
+        assert "who waits for whom is not known" in str(RanksAnalysis().describe(outcome).blocks)
         assert raised(view)["TV501"].cost_ns == 4 * 30 * US
 
     def test_scores_follow_the_median_deviation(self):
@@ -284,20 +284,22 @@ class TestStragglers:
 
 class TestSteps:
     def test_imbalance_is_the_excess_of_the_slowest_median_over_the_median(self):
-        found = result(unequal([[100] * 4, [100] * 4, [130] * 4]))
-        assert found.imbalance.share == pytest.approx(0.3)
-        assert found.imbalance.lost_ns == 4 * 20 * US  # 130 - (100 + 100 + 130) / 3
-        assert [found.imbalance.slowest(rank) for rank in range(3)] == [0, 0, 4]
+        outcome = result(unequal([[100] * 4, [100] * 4, [130] * 4]))
+        assert outcome.imbalance.share == pytest.approx(0.3)
+        assert outcome.imbalance.lost_ns == 4 * 20 * US  # 130 - (100 + 100 + 130) / 3
+        assert [outcome.imbalance.slowest(rank) for rank in range(3)] == [0, 0, 4]
 
     def test_the_slowest_rank_is_named_per_step(self):
-        found = result(unequal([[100, 120, 100], [110, 100, 101]]))
-        grid = next(b for b in RanksAnalysis().describe(found).blocks if isinstance(b, Grid) and "all ranks" in b.title)
+        outcome = result(unequal([[100, 120, 100], [110, 100, 101]]))
+        grid = next(
+            b for b in RanksAnalysis().describe(outcome).blocks if isinstance(b, Grid) and "all ranks" in b.title
+        )
         assert [row[:2] for row in grid.rows] == [(0, 1), (1, 0), (2, 1)]
 
     def test_steps_are_aligned_by_their_numbers(self):
-        found = result(unequal([[100, 100, 100], [100, 140, 100]], {0: [7, 8, 9], 1: [8, 9, 10]}))
-        assert found.imbalance.steps["step"].to_list() == [8, 9]
-        assert found.imbalance.lost_ns == 20 * US
+        outcome = result(unequal([[100, 100, 100], [100, 140, 100]], {0: [7, 8, 9], 1: [8, 9, 10]}))
+        assert outcome.imbalance.steps["step"].to_list() == [8, 9]
+        assert outcome.imbalance.lost_ns == 20 * US
 
     @pytest.mark.parametrize(("slow", "codes"), [(104, []), (105, ["TV502"])])
     def test_imbalance_counts_from_5_percent_on(self, slow, codes):
@@ -320,32 +322,34 @@ class TestSection:
     def test_one_rank_has_no_section_and_no_word_of_it_unless_asked_for(self):
         single = job([100])
         assert isinstance(result(single), Skipped)
-        assert "ranks" not in {item.slug for item in (*analyze(single).skipped, *analyze(single).sections)}
-        asked = analyze(single, sections=["ranks"])
-        assert [(skip.slug, skip.reason) for skip in asked.skipped] == [("ranks", "the capture is of a single rank")]
+        assert "ranks" not in {part.slug for part in (*analyze(single).skipped, *analyze(single).sections)}
+        report = analyze(single, sections=["ranks"])
+        assert [(skip.slug, skip.reason) for skip in report.skipped] == [("ranks", "the capture is of a single rank")]
 
     def test_ranks_of_a_larger_job_are_said_to_be_some_of_it(self):
-        found = analyze(job([100, 100], settings=[("distributedInfo.world_size", "128", {"process_id": None})]))
-        assert found.fact("ranks", "world_size") == 128
-        assert found.fact("capture", "ranks") == "2 of 128 (0, 1)"
-        assert "2 of 128 ranks were captured" in str(found.section("ranks").blocks)
+        report = analyze(job([100, 100], settings=[("distributedInfo.world_size", "128", {"process_id": None})]))
+        assert report.fact("ranks", "world_size") == 128
+        assert report.fact("capture", "ranks") == "2 of 128 (0, 1)"
+        assert "2 of 128 ranks were captured" in str(report.section("ranks").blocks)
 
     def test_traces_of_different_jobs_are_not_taken_for_one(self):
         sizes = [("distributedInfo.world_size", str(2 + 6 * rank), {"process_id": rank}) for rank in (0, 1)]
-        found = analyze(job([100, 100], settings=sizes))
-        assert "different numbers of ranks (2, 8)" in str(found.section("ranks").blocks)
+        report = analyze(job([100, 100], settings=sizes))
+        assert "different numbers of ranks (2, 8)" in str(report.section("ranks").blocks)
 
     def test_figures_are_listed_by_rank_and_not_by_process(self):
         ranks = [(0, "python", {"rank": 9}), (1, "python", {"rank": 4})]
-        found = analyze(job([100, 120], processes=ranks)).rows("ranks")
-        assert [(row["rank"], row["steps"], row["own_ns"]) for row in found] == [(4, 6, 200 * US), (9, 6, 180 * US)]
-        assert [row["kernels"] for row in found] == [12, 12]
+        rows = analyze(job([100, 120], processes=ranks)).rows("ranks")
+        assert [(row["rank"], row["steps"], row["own_ns"]) for row in rows] == [(4, 6, 200 * US), (9, 6, 180 * US)]
+        assert [row["kernels"] for row in rows] == [12, 12]
 
     def test_the_overhead_of_one_rank_is_not_that_of_another(self):
         overhead = [(0, 1_200 * US, "flush", {"process_id": 1, "thread_id": None})]
         kernels = [(0, 10 * US, "k"), (1_190 * US, 10 * US, "k"), (0, 10 * US, "k", {"process_id": 1, "device_id": 1})]
-        found = {item.code: item for item in analyze(tables(kernels=kernels, overhead=overhead)).findings}
-        assert "TV902" not in found  # 10 of 1,210 µs: rank 1 was held up for all of its 10 µs
+        findings_by_code = {
+            finding.code: finding for finding in analyze(tables(kernels=kernels, overhead=overhead)).findings
+        }
+        assert "TV902" not in findings_by_code  # 10 of 1,210 µs: rank 1 was held up for all of its 10 µs
 
     def test_devices_of_the_same_number_are_told_apart_by_their_rank(self):
         devices = [(number, "H100", {"ordinal": 0}) for number in (0, 1)]
@@ -369,8 +373,7 @@ def test_the_order_of_events_changes_no_figure(order):
 def test_steps_of_epochs_are_compared_with_their_like_where_only_one_rank_warms_up():
     # Rank 0 needs 900 µs for its first step, which is warm-up; in the second epoch a step takes 20 µs and not 10.
     epochs, numbers = [*[10] * 12, *[20] * 12], [*range(12)] * 2
-    found = unequal([[900, *epochs[1:]], epochs], {0: numbers, 1: numbers})
-    view = TraceView(found)
+    view = TraceView(unequal([[900, *epochs[1:]], epochs], {0: numbers, 1: numbers}))
     assert training_steps(view).frame.filter("warmup").height == 1
     imbalance = step_imbalance(training_steps(view))
     assert (imbalance.steps.height, imbalance.lost_ns) == (23, 0)
@@ -379,15 +382,15 @@ def test_steps_of_epochs_are_compared_with_their_like_where_only_one_rank_warms_
 def test_a_rank_without_judged_time_does_not_lessen_the_time_of_the_job():
     marks = [(100 * i, 100, i, {"process_id": p, "thread_id": p}) for p in range(3) for i in range(4)]
     kernels = [(0, 400, "gemm", {"process_id": p, "device_id": p}) for p in range(4)]
-    found = result(tables(steps=marks, kernels=kernels))
-    assert [rank.judged_ns for rank in found.ranks] == [400, 400, 400, 0]
-    assert found.judged_ns == 400
+    outcome = result(tables(steps=marks, kernels=kernels))
+    assert [rank.judged_ns for rank in outcome.ranks] == [400, 400, 400, 0]
+    assert outcome.judged_ns == 400
 
 
 def test_processes_that_state_the_same_rank_are_told_apart_by_their_own_numbers():
     kernels = [(0, 10, "gemm", {"process_id": p, "device_id": p}) for p in range(2)]
-    found = result(tables(kernels=kernels, processes=[(0, "a", {"rank": 3}), (1, "b", {"rank": 3})]))
-    assert [rank.rank for rank in found.ranks] == [0, 1]
+    outcome = result(tables(kernels=kernels, processes=[(0, "a", {"rank": 3}), (1, "b", {"rank": 3})]))
+    assert [rank.rank for rank in outcome.ranks] == [0, 1]
 
 
 def test_processes_without_devices_are_ranks_only_where_the_trace_says_so():

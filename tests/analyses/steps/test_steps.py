@@ -228,7 +228,7 @@ def test_steps_whose_device_work_lay_behind_the_end_of_a_file_are_not_judged(ker
     )
     assert (training_steps(view).steady.height, count_lost_steps(view)) == (steady, lost)
     report = analyze(view.tables)
-    assert "TV901" in [found.code for found in report.findings]
+    assert "TV901" in [finding.code for finding in report.findings]
     cut_off = "the file is cut off, and device work of its 4 steps is missing" in report.verdict.sentence
     assert cut_off == (not steady)
 

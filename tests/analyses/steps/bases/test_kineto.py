@@ -152,12 +152,12 @@ def test_steps_at_the_end_without_device_work_are_dropped():
 
 def test_steps_of_a_cpu_stay_where_they_are():
     host = [(0, 60, LOADER, "input"), (60, 30, "aten::mm", "op"), (110, 70, "aten::mm", "op")]
-    found = kineto_steps(view(steps=[(0, 100, 0), (110, 90, 1)], host_ops=host))
-    assert found.frame.select("step", "data_loader", "cpu_exec", "other").rows() == [
+    outcome = kineto_steps(view(steps=[(0, 100, 0), (110, 90, 1)], host_ops=host))
+    assert outcome.frame.select("step", "data_loader", "cpu_exec", "other").rows() == [
         ("0", 60, 30, 10),
         ("1", 0, 70, 20),
     ]
-    assert [c.label for c in found.classes] == ["DataLoader", "CPU Exec", "Other"]
+    assert [c.label for c in outcome.classes] == ["DataLoader", "CPU Exec", "Other"]
 
 
 def test_operators_are_one_step_where_none_is_marked():
@@ -187,8 +187,8 @@ def test_every_rank_has_its_own_steps():
     ranks = [{"process_id": process, "thread_id": process} for process in (0, 1)]
     marks = [(10 * n, 100, 0, own) for n, own in enumerate(ranks)]
     ops = [(10 * n, 40, "aten::mm", "op", own) for n, own in enumerate(ranks)]
-    found = kineto_steps(view(steps=marks, host_ops=ops))
-    assert found.frame.select("process_id", "start_ns", "cpu_exec").rows() == [(0, 0, 40), (1, 10, 40)]
+    outcome = kineto_steps(view(steps=marks, host_ops=ops))
+    assert outcome.frame.select("process_id", "start_ns", "cpu_exec").rows() == [(0, 0, 40), (1, 10, 40)]
 
 
 def test_steps_that_a_time_window_cuts_are_left_out():
@@ -219,25 +219,25 @@ def test_an_occupancy_stated_as_0_lowers_the_mean_as_in_the_original():
     assert gpu.efficiency.sm_efficiency is None  # no blocks per SM are stated
 
 
-def said(**literals):
+def recommended(**literals):
     return " ".join(recommendations(kineto_steps(view(**literals))))
 
 
 @pytest.mark.parametrize(("loading", "says"), [(50, ""), (51, "5.1% of the step time is in DataLoader")])
 def test_loading_is_mentioned_above_a_twentieth_of_step_time(loading, says):
-    text = said(steps=[(0, 1000, 0)], host_ops=[(0, loading, LOADER, "input"), (100, 800, "aten::mm", "op")])
+    text = recommended(steps=[(0, 1000, 0)], host_ops=[(0, loading, LOADER, "input"), (100, 800, "aten::mm", "op")])
     assert (says in text) if says else text == ""
 
 
 @pytest.mark.parametrize(("time", "says"), [(100, ""), (101, "10.1% of the step time is in communication")])
 def test_communication_is_mentioned_above_a_tenth(time, says):
-    text = said(steps=[(0, 1000, 0)], host_ops=[(0, time, "gloo:all_reduce", "annotation")])
+    text = recommended(steps=[(0, 1000, 0)], host_ops=[(0, time, "gloo:all_reduce", "annotation")])
     assert (says in text) if says else text == ""
 
 
 @pytest.mark.parametrize(("busy", "says"), [(500, ""), (499, "GPU 0 has low utilization")])
 def test_low_utilisation_is_mentioned_below_one_half(busy, says):
-    text = said(steps=[(0, 1000, 0)], cuda_api=[call(0, 1, 1)], kernels=[kernel(100, busy, 1)])
+    text = recommended(steps=[(0, 1000, 0)], cuda_api=[call(0, 1, 1)], kernels=[kernel(100, busy, 1)])
     assert (says in text) if says else text == ""
 
 
@@ -267,13 +267,13 @@ def test_mixed_precision_is_advised_where_no_kernel_uses_tensor_cores(name, capa
 
 @pytest.mark.parametrize(("peak", "says"), [(900, False), (901, True)])
 def test_full_memory_is_mentioned_above_nine_tenths(peak, says):
-    found = tables(
+    trace_tables = tables(
         run=KINETO,
         steps=[(0, 1000, 0)],
         memory_events=[(1, "alloc", 8, {"in_use_bytes": peak})],
         devices=[(0, "V100", {"ordinal": 0, "memory_bytes": 1000})],
     )
-    text = " ".join(recommendations(kineto_steps(TraceView(found))))
+    text = " ".join(recommendations(kineto_steps(TraceView(trace_tables))))
     assert ("(90.1% of 0.0GB on GPU0)" in text) == says
 
 
@@ -284,8 +284,8 @@ def test_data_parallel_is_mentioned_on_several_gpus_only():
         "host_ops": [(0, 1000, "DataParallel.forward", "annotation")],
         "cuda_api": [call(0, 1, 1), call(0, 1, 2)],
     }
-    assert "use DistributedDataParallel instead" in said(**literals, kernels=kernels)
-    assert said(**literals, kernels=kernels[:1]) == ""
+    assert "use DistributedDataParallel instead" in recommended(**literals, kernels=kernels)
+    assert recommended(**literals, kernels=kernels[:1]) == ""
 
 
 def test_the_report_shows_averages_steps_and_recommendations():

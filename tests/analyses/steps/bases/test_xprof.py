@@ -93,8 +93,8 @@ def test_tensorboard_merges_host_and_device():
 )
 def test_host_events_without_a_gpu_are_classified_by_name(name, category, xprof, tensorboard):
     for basis, key in (("xprof", xprof), ("tensorboard", tensorboard)):
-        found = classes(basis, host_ops=[marker(0, 100), op(0, 1, "x"), op(10, 40, name, category)])
-        assert found == {"step_ns": 100, **dict.fromkeys((key,), 40)} | (
+        times = classes(basis, host_ops=[marker(0, 100), op(0, 1, "x"), op(10, 40, name, category)])
+        assert times == {"step_ns": 100, **dict.fromkeys((key,), 40)} | (
             {"host_compute": 41, "other": 59}
             if key == "host_compute"
             else {"host_compute": 1, "other": 99}
@@ -104,8 +104,8 @@ def test_host_events_without_a_gpu_are_classified_by_name(name, category, xprof,
 
 
 def test_events_outside_the_step_time_do_not_count():
-    found = classes("xprof", host_ops=[marker(10, 50), op(0, 30, "work"), op(55, 30, "work")])
-    assert found == {"step_ns": 50, "host_compute": 25, "other": 25}
+    times = classes("xprof", host_ops=[marker(10, 50), op(0, 30, "work"), op(55, 30, "work")])
+    assert times == {"step_ns": 50, "host_compute": 25, "other": 25}
 
 
 def test_of_several_markers_the_longest_is_the_step():
@@ -121,8 +121,8 @@ def test_a_step_without_compute_is_left_out():
 
 def test_a_gpu_step_is_the_longest_run_of_one_group_on_one_device():
     work = [kernel(0, 10), kernel(20, 10, group=1), kernel(30, 10), kernel(45, 5), kernel(60, 4, group=1)]
-    found = steps("xprof", kernels=work)
-    assert [(step["step"], step["step_ns"], step["device_compute"]) for step in found] == [("0", 20, 15), ("1", 10, 10)]
+    rows = steps("xprof", kernels=work)
+    assert [(step["step"], step["step_ns"], step["device_compute"]) for step in rows] == [("0", 20, 15), ("1", 10, 10)]
 
 
 def test_a_host_marker_counts_where_it_encloses_the_device_run():
@@ -132,8 +132,8 @@ def test_a_host_marker_counts_where_it_encloses_the_device_run():
 
 
 def test_host_groups_that_no_device_worked_for_are_left_out():
-    found = steps("tensorboard", kernels=[kernel(0, 10)], host_ops=[marker(20, 10, 1), op(20, 5, "work", group=1)])
-    assert [step["group_id"] for step in found] == [0]
+    rows = steps("tensorboard", kernels=[kernel(0, 10)], host_ops=[marker(20, 10, 1), op(20, 5, "work", group=1)])
+    assert [step["group_id"] for step in rows] == [0]
 
 
 def test_device_work_without_a_known_launch_shapes_the_step_but_is_no_compute():
@@ -152,17 +152,17 @@ def test_xprof_drops_first_and_last_of_more_than_five_steps(count, kept):
 
 
 def test_steps_carry_the_names_of_their_markers():
-    found = steps(
+    rows = steps(
         "xprof",
         host_ops=[marker(0, 50, 4), op(0, 10, "work", group=4)],
         steps=[(0, 50, 7, {"name": "train 7", "marker": "train", "group_id": 4, "device_id": None})],
     )
-    assert [(step["step"], step["group_id"]) for step in found] == [("train 7", 4)]
+    assert [(step["step"], step["group_id"]) for step in rows] == [("train 7", 4)]
 
 
 def test_an_instant_turns_the_idle_time_after_it_into_host_compute():
-    found = classes("xprof", host_ops=[marker(0, 100), op(10, 5, "work"), op(40, 0, "instant"), op(90, 5, "work")])
-    assert found == {"step_ns": 100, "host_compute": 5 + 55, "other": 40}
+    times = classes("xprof", host_ops=[marker(0, 100), op(10, 5, "work"), op(40, 0, "instant"), op(90, 5, "work")])
+    assert times == {"step_ns": 100, "host_compute": 5 + 55, "other": 40}
 
 
 def test_classes_add_up_to_the_step_and_rows_to_the_total():
@@ -175,12 +175,12 @@ def report(basis, **literals):
 
 
 def test_the_section_says_whose_rules_these_are_and_what_they_conclude():
-    found = report("tensorboard", **GPU_STEP)
-    assert (found.fact("breakdown", "basis"), found.fact("breakdown", "step_ns")) == ("tensorboard", 100)
-    assert found.fact("breakdown", "input_share") == 0.3
-    rows = {row["class"]: row["total_ns"] for row in found.rows("breakdown")}
+    document = report("tensorboard", **GPU_STEP)
+    assert (document.fact("breakdown", "basis"), document.fact("breakdown", "step_ns")) == ("tensorboard", 100)
+    assert document.fact("breakdown", "input_share") == 0.3
+    rows = {row["class"]: row["total_ns"] for row in document.rows("breakdown")}
     assert (rows["infeed"], rows["device_compute"], sum(rows.values())) == (30, 34, 100)
-    text = " ".join(api.to_text(found, "terminal").split())
+    text = " ".join(api.to_text(document, "terminal").split())
     assert "rules of TensorBoard's profiler plugin, as of TensorFlow 2.12, not ours: a step begins with" in text
     assert "Your program is HIGHLY input-bound because 30.0% of the total step time sampled is waiting" in text
 
@@ -195,10 +195,10 @@ def test_the_json_report_has_one_row_per_step():
 
 
 def test_the_other_sections_stay_ours():
-    found = analyze(tables(**GPU_STEP, span_ns=100), AnalysisOptions(basis="xprof"), ["kernels", "breakdown"])
+    report = analyze(tables(**GPU_STEP, span_ns=100), AnalysisOptions(basis="xprof"), ["kernels", "breakdown"])
     ours = analyze(tables(**GPU_STEP, span_ns=100), None, ["kernels"])
-    assert found.section("kernels") == ours.section("kernels")
-    assert found.fact("kernels", "calls") == 3
+    assert report.section("kernels") == ours.section("kernels")
+    assert report.fact("kernels", "calls") == 3
 
 
 def skipped(basis, **literals):
@@ -233,9 +233,9 @@ def test_steps_that_the_original_does_not_know_are_not_passed_off_as_its_own():
 
 
 def test_with_a_gpu_such_steps_are_shown_with_a_caveat():
-    found = report("xprof", **GPU_STEP, notes=UNKNOWN_MARKERS)
-    assert found.fact("breakdown", "step_ns") == 55
-    assert "may divide them otherwise" in " ".join(api.to_text(found, "terminal").split())
+    document = report("xprof", **GPU_STEP, notes=UNKNOWN_MARKERS)
+    assert document.fact("breakdown", "step_ns") == 55
+    assert "may divide them otherwise" in " ".join(api.to_text(document, "terminal").split())
     assert "may divide them otherwise" not in " ".join(api.to_text(report("xprof", **GPU_STEP), "terminal").split())
 
 
@@ -276,14 +276,14 @@ def test_the_conclusion_follows_its_thresholds(given, words):
     ],
 )
 def test_further_sentences_follow_their_thresholds(given, starts):
-    found = statements(some_shares(**given), tf_data=False)
-    assert len(found) == len(starts)
-    assert all(text.startswith(start) for text, start in zip(found, starts, strict=True))
+    sentences = statements(some_shares(**given), tf_data=False)
+    assert len(sentences) == len(starts)
+    assert all(text.startswith(start) for text, start in zip(sentences, starts, strict=True))
 
 
 def test_kernel_launch_beside_tf_data_hints_at_its_threads():
-    (found,) = statements(some_shares(kernel_launch=0.2), tf_data=True)
-    assert "TF_GPU_THREAD_MODE=gpu_private" in found
+    (sentence,) = statements(some_shares(kernel_launch=0.2), tf_data=True)
+    assert "TF_GPU_THREAD_MODE=gpu_private" in sentence
 
 
 def test_idle_is_what_input_output_and_the_device_leave():
@@ -299,8 +299,8 @@ def test_steps_that_a_time_window_cut_are_left_out_and_2_whole_ones_stay(basis):
         devices=[],
     )
     view = TraceView(select(whole, Selection(start_ns=500, end_ns=3500)))
-    found = xprof_steps(view, XPROF_RULES[basis]).frame
-    assert found.select("step", "step_ns").rows() == [("train 1", 1000), ("train 2", 1000)]
+    frame = xprof_steps(view, XPROF_RULES[basis]).frame
+    assert frame.select("step", "step_ns").rows() == [("train 1", 1000), ("train 2", 1000)]
 
 
 def test_the_option_knows_every_basis():

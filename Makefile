@@ -1,5 +1,7 @@
-# make demo    a report of a shipped sample, in the terminal
-# make test    everything that must hold: lint, types, layers, tests
+# make demo       a report of a shipped sample, in the terminal
+# make quick      after every change: lint, types, layers, and the tests that take no time
+# make test       what must hold before a change is shared: all that, and the tests that start programs and record with nsys
+# make test-all   the rest as well: live recordings of frameworks, other tools as oracles, clusters, object stores
 # See CONTRIBUTING.md for the rest.
 
 PYTHON ?= python3
@@ -18,14 +20,26 @@ export TRACEVIZ_ORACLE ?= $(if $(wildcard $(ORACLE)/installed),$(abspath $(ORACL
 export TRACEVIZ_TORCH ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
 export TRACEVIZ_HTA ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
 
-.PHONY: demo test lint types bench docs samples oracle wheel nsys clean
+.PHONY: demo quick test test-all test-long lint types bench docs samples oracle wheel nsys clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
 	$(BIN)/traceviz report $(TRACE)
 
+# Workers take tests from one another towards the end, so that no core waits for the longest file.
+PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
+
+quick: lint
+	$(PYTEST) -m "not process and not live and not oracle and not slow" $(PYTEST_OPTIONS)
+
 test: lint nsys
-	$(BIN)/python -m pytest -q --numprocesses auto --dist loadfile $(PYTEST_OPTIONS)
+	$(PYTEST) -m "not live and not oracle and not slow" $(PYTEST_OPTIONS)
+
+test-all: test test-long
+
+# What `make test` leaves out.
+test-long: $(VENV)/dev nsys
+	$(PYTEST) -m "live or oracle or slow" $(PYTEST_OPTIONS)
 
 lint: $(VENV)/dev types
 	$(BIN)/ruff check .

@@ -100,8 +100,8 @@ def torch(loaded, seen):
 def tensorflow(loaded, seen):
     state = SimpleNamespace(is_on=True)
 
-    def trace(name, **told):
-        return Recorder(seen, f"tf {name} {told}" if told else f"tf {name}")
+    def trace(name, **options):
+        return Recorder(seen, f"tf {name} {options}" if options else f"tf {name}")
 
     loaded(TENSORFLOW, enabled=lambda: state.is_on, Trace=trace)
     return state

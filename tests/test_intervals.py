@@ -23,12 +23,12 @@ def points(pairs) -> set[int]:
     return {moment for start, end in pairs for moment in range(start, end)}
 
 
-def members(found: IntervalSet) -> set[int]:
+def members(union: IntervalSet) -> set[int]:
     """The nanoseconds of ``found``, whose invariants are checked on the way."""
-    assert (found.ends > found.starts).all()
-    assert (found.starts[1:] > found.ends[:-1]).all()  # sorted, disjoint and not touching
-    assert found.starts.dtype == found.ends.dtype == np.int64
-    return points(zip(found.starts.tolist(), found.ends.tolist(), strict=True))
+    assert (union.ends > union.starts).all()
+    assert (union.starts[1:] > union.ends[:-1]).all()  # sorted, disjoint and not touching
+    assert union.starts.dtype == union.ends.dtype == np.int64
+    return points(zip(union.starts.tolist(), union.ends.tolist(), strict=True))
 
 
 @given(raw)
@@ -71,17 +71,17 @@ def test_contains_tells_membership_of_each_moment(pairs, times) -> None:
 
 
 @given(raw, raw)
-def test_overlap_counts_shared_nanoseconds_of_each_interval(pairs, asked) -> None:
-    found = of(pairs).overlap([start for start, _ in asked], [end for _, end in asked])
-    assert found.tolist() == [len(points(pairs) & set(range(start, end))) for start, end in asked]
+def test_overlap_counts_shared_nanoseconds_of_each_interval(pairs, queries) -> None:
+    shared = of(pairs).overlap([start for start, _ in queries], [end for _, end in queries])
+    assert shared.tolist() == [len(points(pairs) & set(range(start, end))) for start, end in queries]
 
 
 @given(raw, raw)
 def test_overlap_is_symmetric_and_at_most_the_smaller_set(first, second) -> None:
-    one, two = of(first), of(second)
-    shared = int(one.overlap(two.starts, two.ends).sum())
-    assert shared == int(two.overlap(one.starts, one.ends).sum()) == one.intersect(two).total
-    assert shared <= min(one.total, two.total)
+    left, right = of(first), of(second)
+    shared = int(left.overlap(right.starts, right.ends).sum())
+    assert shared == int(right.overlap(left.starts, left.ends).sum()) == left.intersect(right).total
+    assert shared <= min(left.total, right.total)
 
 
 @given(st.lists(raw, max_size=4), moments, moments)
@@ -99,8 +99,8 @@ def test_exclusive_gives_each_nanosecond_to_the_first_layer_and_sums_to_the_span
 @given(raw, st.integers(1, 4))
 def test_concurrency_counts_how_many_run_at_once(pairs, least) -> None:
     running = Counter(moment for start, end in pairs for moment in range(start, end))
-    found = concurrency([start for start, _ in pairs], [end for _, end in pairs], least)
-    assert members(found) == {moment for moment, count in running.items() if count >= least}
+    busy = concurrency([start for start, _ in pairs], [end for _, end in pairs], least)
+    assert members(busy) == {moment for moment, count in running.items() if count >= least}
 
 
 @given(raw, st.integers(-(10**15), 10**15))
@@ -118,19 +118,19 @@ def test_the_order_of_intervals_does_not_matter(pairs) -> None:
 @st.composite
 def nested(draw, start=0, end=LAST, depth=0):
     """Properly nesting intervals ``(start, end, depth)`` within ``[start, end)``."""
-    found = []
+    intervals = []
     while end - start >= 2 and depth < 4 and draw(st.booleans()):
         begin = draw(st.integers(start, end - 2))
         finish = draw(st.integers(begin + 1, end - 1))
-        found.append((begin, finish, depth))
-        found.extend(draw(nested(begin, finish, depth + 1)))
+        intervals.append((begin, finish, depth))
+        intervals.extend(draw(nested(begin, finish, depth + 1)))
         start = finish
-    return found
+    return intervals
 
 
 @given(st.lists(nested(), min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_nesting_finds_the_depth_and_the_parent_of_each_interval(groups, random) -> None:
-    rows = [(begin, finish, group) for group, found in enumerate(groups) for begin, finish, _ in found]
+    rows = [(begin, finish, group) for group, group_rows in enumerate(groups) for begin, finish, _ in group_rows]
     random.shuffle(rows)
     starts, ends, group = (np.array([row[i] for row in rows], dtype=np.int64) for i in range(3))
     depth, parent = nesting(starts, ends, group)
@@ -182,6 +182,6 @@ def test_sets_are_equal_by_value_and_cannot_be_hashed() -> None:
 
 def test_times_near_the_end_of_int64_do_not_overflow() -> None:
     late = 2**62
-    found = IntervalSet.of([late, late + 5], [late + 10, late + 20])
-    assert found.total == 20
-    assert found.overlap([late + 15], [late + 30]).tolist() == [5]
+    union = IntervalSet.of([late, late + 5], [late + 10, late + 20])
+    assert union.total == 20
+    assert union.overlap([late + 15], [late + 30]).tolist() == [5]

@@ -168,7 +168,7 @@ def test_a_real_name_tells_family_precision_and_tensor_cores(name):
 
 
 def test_names_are_classified_in_their_order():
-    families = [found.family for found in classify(["ampere_sgemm_32x32_nn", "x", "ampere_sgemm_32x32_nn"])]
+    families = [kernel.family for kernel in classify(["ampere_sgemm_32x32_nn", "x", "ampere_sgemm_32x32_nn"])]
     assert families == ["gemm", UNKNOWN, "gemm"]
 
 
@@ -187,7 +187,7 @@ def test_fbgemm_is_not_a_gemm():
 
 def test_of_a_name_of_a_million_characters_the_first_2000_decide():
     names = ["EigenMetaKernel<" * 60_000, "multi_tensor_apply" * 60_000, "x" * 2_000 + "nvjet_tst"]
-    assert [found.family for found in classify(names)] == ["elementwise", UNKNOWN, UNKNOWN]
+    assert [kernel.family for kernel in classify(names)] == ["elementwise", UNKNOWN, UNKNOWN]
 
 
 def test_every_pattern_of_the_data_file_compiles_and_says_something():
@@ -227,8 +227,8 @@ def public_traces() -> Path:
 
 
 def known_share(times: dict[str, float]) -> float:
-    found = classify(times)
-    known = sum(time for time, kernel in zip(times.values(), found, strict=True) if kernel.family != UNKNOWN)
+    kernels = classify(times)
+    known = sum(time for time, kernel in zip(times.values(), kernels, strict=True) if kernel.family != UNKNOWN)
     return known / sum(times.values())
 
 

@@ -19,21 +19,21 @@ def test_slugs_are_unique() -> None:
     assert len({r.slug for r in RULES}) == len(RULES)
 
 
-@pytest.mark.parametrize("found", RULES, ids=lambda found: found.code)
-def test_every_rule_has_all_headings(found: Rule) -> None:
-    assert re.fullmatch(r"TV\d{3}", found.code)
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", found.slug)
-    for heading in (found.what, found.why, found.misleads, *found.advice):
+@pytest.mark.parametrize("entry", RULES, ids=lambda entry: entry.code)
+def test_every_rule_has_all_headings(entry: Rule) -> None:
+    assert re.fullmatch(r"TV\d{3}", entry.code)
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", entry.slug)
+    for heading in (entry.what, entry.why, entry.misleads, *entry.advice):
         assert len(heading) >= 20
         assert heading.endswith(".")
         assert "\n" not in heading
-    assert len(found.advice) >= 1
-    assert all(reference.startswith("https://") for reference in found.references)
+    assert len(entry.advice) >= 1
+    assert all(reference.startswith("https://") for reference in entry.references)
 
 
-@pytest.mark.parametrize("found", RULES, ids=lambda found: found.code)
-def test_a_rule_is_found_by_code_and_slug_in_any_case(found: Rule) -> None:
-    assert rule(found.code.lower()) is rule(found.slug.upper()) is found
+@pytest.mark.parametrize("entry", RULES, ids=lambda entry: entry.code)
+def test_a_rule_is_found_by_code_and_slug_in_any_case(entry: Rule) -> None:
+    assert rule(entry.code.lower()) is rule(entry.slug.upper()) is entry
 
 
 def test_an_unknown_rule_lists_those_that_exist() -> None:

@@ -50,7 +50,7 @@ def setting(call: str) -> str:
 
 
 def finished(folder: Path) -> set[str]:
-    return {one.parent.name for one in folder.glob("runs/*/manifest.json")}
+    return {manifest.parent.name for manifest in folder.glob("runs/*/manifest.json")}
 
 
 def test_every_repeat_goes_through_all_settings_in_an_order_of_its_own(study, tmp_path):
@@ -58,7 +58,7 @@ def test_every_repeat_goes_through_all_settings_in_an_order_of_its_own(study, tm
     assert code == 0
     rounds = [tuple(map(setting, calls[start : start + 6])) for start in range(0, 48, 6)]
     assert len(calls) == 48
-    assert {tuple(sorted(one)) for one in rounds} == {tuple(f"a{number}" for number in range(6))}
+    assert {tuple(sorted(names)) for names in rounds} == {tuple(f"a{number}" for number in range(6))}
     assert len(set(rounds)) > 1  # alike by chance: once in 720 ** 7 times
     assert finished(tmp_path) == {f"approach=a{n}+batch=8+{repeat}" for n in range(6) for repeat in range(1, 9)}
 
@@ -67,8 +67,8 @@ def test_a_run_has_its_tags_its_number_its_options_and_its_command(study, tmp_pa
     _, calls = study("1", "--with", "torch")
     for number, call in enumerate(sorted(calls, key=setting)):
         folder = f"{tmp_path}/runs/approach=a{number}+batch=8+1"
-        told = f"-o {folder} --with torch --tag repeat=1 --tag approach=a{number} --tag batch=8"
-        assert call == f"collect --no-report --force {told} -- env X={number} python train.py"
+        options = f"-o {folder} --with torch --tag repeat=1 --tag approach=a{number} --tag batch=8"
+        assert call == f"collect --no-report --force {options} -- env X={number} python train.py"
     assert len(calls) == 6
 
 
@@ -118,5 +118,5 @@ def test_commands_of_the_page_have_options_that_exist_and_ask_for_tags_that_are_
     given = set(re.findall(r"(\w+)=", "".join(re.findall("```text\n(.*?)```", PAGE.read_text(), re.DOTALL))))
     for command in commands:
         context = compare.make_context("compare", shlex.split(command)[2:])
-        asked = {tag for name in ("by", "per") for tag in (context.params[name] or "").split(",") if tag}
-        assert asked <= given | {"stage"}, command  # tables of before and after are told of in a sentence
+        tags = {tag for name in ("by", "per") for tag in (context.params[name] or "").split(",") if tag}
+        assert tags <= given | {"stage"}, command  # tables of before and after are told of in a sentence

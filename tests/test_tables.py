@@ -42,10 +42,10 @@ def test_conform_casts_to_the_declared_types_and_order_of_columns() -> None:
 
 
 def test_conform_sorts_whole_rows_by_start() -> None:
-    found = conform("os_calls", os_calls())
-    assert found.column("start_ns").to_pylist() == [10, 20, 30]
-    assert found.column("name").to_pylist() == ["poll", "read", "read"]
-    assert found.column("dur_ns").to_pylist() == [None, 3, 1]
+    table = conform("os_calls", os_calls())
+    assert table.column("start_ns").to_pylist() == [10, 20, 30]
+    assert table.column("name").to_pylist() == ["poll", "read", "read"]
+    assert table.column("dur_ns").to_pylist() == [None, 3, 1]
 
 
 def test_conform_drops_columns_that_are_not_declared() -> None:
@@ -53,9 +53,9 @@ def test_conform_drops_columns_that_are_not_declared() -> None:
 
 
 def test_conform_sorts_a_table_of_several_chunks() -> None:
-    one = conform("os_calls", os_calls())
-    found = conform("os_calls", pa.concat_tables([one, one]))
-    assert found.column("start_ns").to_pylist() == [10, 10, 20, 20, 30, 30]
+    once = conform("os_calls", os_calls())
+    both = conform("os_calls", pa.concat_tables([once, once]))
+    assert both.column("start_ns").to_pylist() == [10, 10, 20, 20, 30, 30]
 
 
 def test_conform_accepts_dictionaries_of_other_index_types() -> None:
@@ -69,9 +69,9 @@ def test_missing_columns_that_must_be_there_are_named() -> None:
 
 
 def test_a_missing_column_that_may_be_null_is_filled_with_nulls() -> None:
-    found = conform("os_calls", os_calls().drop(["dur_ns"]))
-    assert found.schema.equals(schema.table("os_calls").arrow)
-    assert found.column("dur_ns").to_pylist() == [None, None, None]
+    table = conform("os_calls", os_calls().drop(["dur_ns"]))
+    assert table.schema.equals(schema.table("os_calls").arrow)
+    assert table.column("dur_ns").to_pylist() == [None, None, None]
 
 
 def test_a_null_where_none_may_be_is_refused() -> None:
@@ -120,9 +120,9 @@ def test_a_missing_table_is_also_an_attribute_error_so_that_hasattr_works() -> N
 
 
 def test_an_attribute_is_a_lazy_frame() -> None:
-    found = trace().os_calls
-    assert isinstance(found, pl.LazyFrame)
-    assert found.select(pl.col("dur_ns").sum()).collect().item() == 4
+    calls = trace().os_calls
+    assert isinstance(calls, pl.LazyFrame)
+    assert calls.select(pl.col("dur_ns").sum()).collect().item() == 4
 
 
 def test_replace_leaves_the_original_as_it_was() -> None:
@@ -234,8 +234,8 @@ def change_manifest(folder: Path, **changes) -> None:
 
 def test_a_folder_of_a_newer_schema_says_so(folder: Path) -> None:
     change_manifest(folder, schema_version=schema.SCHEMA_VERSION + 1)
-    said = rf"schema version {schema.SCHEMA_VERSION + 1}; this traceviz reads 1 to {schema.SCHEMA_VERSION}"
-    with pytest.raises(DamagedTraceError, match=rf"{said}\..*Install a newer traceviz"):
+    message = rf"schema version {schema.SCHEMA_VERSION + 1}; this traceviz reads 1 to {schema.SCHEMA_VERSION}"
+    with pytest.raises(DamagedTraceError, match=rf"{message}\..*Install a newer traceviz"):
         load(folder)
 
 

@@ -16,7 +16,7 @@ def run(**tables):
 
 
 def findings(**tables):
-    return {found.code: found for found in CopiesAnalysis().judge(run(**tables))}
+    return {finding.code: finding for finding in CopiesAnalysis().judge(run(**tables))}
 
 
 def rows(result, number=0):
@@ -80,17 +80,17 @@ def steps_with_copy(dur, memory="pageable", kind="h2d", size=MB, kernels=()):
     ("dur", "severity"), [(9_000, None), (11_000, "info"), (49_000, "info"), (51_000, "warning"), (201_000, "error")]
 )
 def test_exposed_pageable_copies_weigh_by_their_share_of_steady_steps(dur, severity):
-    found = findings(**steps_with_copy(dur)).get("TV302")
-    assert (found.severity if found else None) == (Severity(severity) if severity else None)
-    if found:
-        assert found.share == pytest.approx(dur / MB, rel=1e-6)
+    finding = findings(**steps_with_copy(dur)).get("TV302")
+    assert (finding.severity if finding else None) == (Severity(severity) if severity else None)
+    if finding:
+        assert finding.share == pytest.approx(dur / MB, rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["h2d", "d2h"])
 def test_pageable_memory_is_judged_in_both_directions_whatever_the_call(kind):
-    found = findings(**steps_with_copy(100_000, kind=kind))["TV302"]
-    assert found.share == pytest.approx(0.1)
-    assert {fact.key: fact.value for fact in found.evidence}["bytes"] % MB == 0
+    finding = findings(**steps_with_copy(100_000, kind=kind))["TV302"]
+    assert finding.share == pytest.approx(0.1)
+    assert {fact.key: fact.value for fact in finding.evidence}["bytes"] % MB == 0
 
 
 def test_pinned_small_and_hidden_copies_raise_nothing():
@@ -114,10 +114,10 @@ def test_without_steps_a_small_share_may_be_loading_and_stays_silent():
 def test_blocking_copy_calls_of_both_apis_count_where_no_kernel_runs(name, raised):
     # the call waits 600 µs, of which a kernel runs 400 µs: 200 µs of each step are exposed
     calls = [(start + 400_000, 600_000, name) for start, _, _ in STEPS]
-    found = findings(**steps_with_copy(10, memory="pinned"), cuda_api=calls)
-    assert ("TV303" in found) == raised
+    raised_findings = findings(**steps_with_copy(10, memory="pinned"), cuda_api=calls)
+    assert ("TV303" in raised_findings) == raised
     if raised:
-        assert found["TV303"].share == pytest.approx(0.2)
+        assert raised_findings["TV303"].share == pytest.approx(0.2)
 
 
 def test_blocking_copies_outside_steady_steps_raise_nothing():

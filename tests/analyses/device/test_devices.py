@@ -14,7 +14,7 @@ from traceviz.selection import Selection
 
 
 def codes(analysis, view):
-    return [found.code for found in analysis.judge(analysis.run(view))]
+    return [finding.code for finding in analysis.judge(analysis.run(view))]
 
 
 def gpus(count, **facts):
@@ -49,8 +49,8 @@ def test_more_devices_are_advised_where_the_one_in_use_computes_three_quarters_o
 def test_the_gain_of_more_devices_is_bounded_by_the_kernel_time():
     kernels = [(0, 799, "k"), (999, 1, "k")]
     analysis = DevicesAnalysis()
-    (found,) = analysis.judge(analysis.run(trace(kernels=kernels, devices=gpus(4), host_ops=[])))
-    assert (found.cost_ns, found.share) == (600, 0.6)
+    (finding,) = analysis.judge(analysis.run(trace(kernels=kernels, devices=gpus(4), host_ops=[])))
+    assert (finding.cost_ns, finding.share) == (600, 0.6)
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_matrix_ops_in_32_bits_are_found_where_tensor_cores_could_save_5_percent
 
 
 def test_the_bound_is_amdahls():
-    (found,) = PrecisionAnalysis().judge(PrecisionAnalysis().run(matrix(800)))
-    assert found.cost_ns == 700
-    assert {fact.key: fact.value for fact in found.evidence}["best_case_speedup"] == pytest.approx(1000 / 300)
+    (finding,) = PrecisionAnalysis().judge(PrecisionAnalysis().run(matrix(800)))
+    assert finding.cost_ns == 700
+    assert {fact.key: fact.value for fact in finding.evidence}["best_case_speedup"] == pytest.approx(1000 / 300)
 
 
 @pytest.mark.parametrize(

@@ -86,11 +86,11 @@ class TestSmEfficiency:
             },
             schema_overrides={"achieved": pl.Float64},
         )
-        found = efficiency(frame, IntervalSet.span(50, 550), np.zeros(len(drawn), dtype=bool))
+        figures = efficiency(frame, IntervalSet.span(50, 550), np.zeros(len(drawn), dtype=bool))
         expected = np.minimum(line, 1)[50:550].mean()
-        assert (found.sm_efficiency or 0.0) == pytest.approx(expected, abs=1e-6)
-        assert found.occupancy is None
-        assert found.empty_ns == pytest.approx((line[50:550] > 0).sum() - 500 * expected, abs=0.51)
+        assert (figures.sm_efficiency or 0.0) == pytest.approx(expected, abs=1e-6)
+        assert figures.occupancy is None
+        assert figures.empty_ns == pytest.approx((line[50:550] > 0).sum() - 500 * expected, abs=0.51)
 
 
 class TestOccupancy:
@@ -170,15 +170,15 @@ class TestOccupancy:
         ones = dict.fromkeys(("grid_y", "grid_z", "block_y", "block_z"), 1)
         frame = pl.DataFrame({"block_x": sizes}).with_columns(
             pl.lit(10**6, pl.Int32).alias("grid_x"),
-            *(pl.lit(one, pl.Int32).alias(name) for name, one in ones.items()),
+            *(pl.lit(value, pl.Int32).alias(name) for name, value in ones.items()),
             *(pl.lit(0, pl.Int32).alias(name) for name in ("static_shared_bytes", "dynamic_shared_bytes")),
             *(pl.lit(none, pl.Float64).alias(name) for name, none in nulls.items()),
             registers_per_thread=pl.lit(32, pl.Int32),
         )
-        found = filled(frame.select(SHAPE), 10, capability, None)["achieved"]
-        assert found.max() <= 1.0
-        assert found[0] == LIMITS[capability].blocks * 32 / slots  # blocks of one warp: their number is the limit
-        assert found[sizes.tolist().index(256)] == 1.0
+        achieved = filled(frame.select(SHAPE), 10, capability, None)["achieved"]
+        assert achieved.max() <= 1.0
+        assert achieved[0] == LIMITS[capability].blocks * 32 / slots  # blocks of one warp: their number is the limit
+        assert achieved[sizes.tolist().index(256)] == 1.0
 
 
 class TestKernels:
@@ -200,11 +200,11 @@ class TestSmallGrids:
         report = analyze(
             tables(devices=[(0, "GPU", TEN_SMS)], kernels=[kernel(0, dur, blocks=2)], steps=[(0, 1000, 0)])
         )
-        found = [f for f in report.findings if f.code == "TV204"]
-        assert bool(found) == raised
+        findings = [f for f in report.findings if f.code == "TV204"]
+        assert bool(findings) == raised
         if raised:
-            assert (found[0].cost_ns, found[0].severity) == (round(dur * 0.8), Severity.ERROR)
-            assert "100.0 % of kernel time is in grids with fewer blocks" in found[0].message
+            assert (findings[0].cost_ns, findings[0].severity) == (round(dur * 0.8), Severity.ERROR)
+            assert "100.0 % of kernel time is in grids with fewer blocks" in findings[0].message
 
     def test_are_no_finding_where_grids_fill_the_gpu(self):
         kernels = [kernel(0, 900, blocks=10), kernel(900, 100, blocks=1)]

@@ -45,20 +45,20 @@ def test_shares_add_up_to_one_and_families_to_all_kernel_time():
 
 
 def test_classified_and_tensor_core_shares_are_of_kernel_time():
-    found = facts(trace(kernels=[(0, 50, GEMM), (60, 30, ADD), (100, 20, "mine")]))
-    assert (found["total_ns"], found["calls"]) == (100, 3)
-    assert (found["classified_share"], found["tensor_core_share"]) == (0.8, 0.5)
+    values = facts(trace(kernels=[(0, 50, GEMM), (60, 30, ADD), (100, 20, "mine")]))
+    assert (values["total_ns"], values["calls"]) == (100, 3)
+    assert (values["classified_share"], values["tensor_core_share"]) == (0.8, 0.5)
 
 
 def test_without_kernels_shares_are_not_measured():
-    found = facts(trace(kernels=[]))
-    assert (found["total_ns"], found["classified_share"], found["tensor_core_share"]) == (0, None, None)
+    values = facts(trace(kernels=[]))
+    assert (values["total_ns"], values["classified_share"], values["tensor_core_share"]) == (0, None, None)
 
 
 def test_launch_shapes_are_told_apart_for_machines():
     view = trace(kernels=[(0, 5, "k", {"grid_x": 8, "block_x": 128}), (9, 7, "k"), (20, 9, "k")])
-    found = {(row["grid"], row["block"]): (row["calls"], row["total_ns"]) for row in rows(view, 1)}
-    assert found == {("8x1x1", "128x1x1"): (1, 5), ("1x1x1", "1x1x1"): (2, 16)}
+    shapes = {(row["grid"], row["block"]): (row["calls"], row["total_ns"]) for row in rows(view, 1)}
+    assert shapes == {("8x1x1", "128x1x1"): (1, 5), ("1x1x1", "1x1x1"): (2, 16)}
 
 
 def kernel_every(period, dur, count=1_000, **extra):
@@ -79,11 +79,11 @@ def test_kernels_of_single_framework_ops_get_the_advice_to_compile_first():
 
 
 def test_short_kernels_with_idle_behind_each_are_launch_bound():
-    (found,) = launch_bound(kernel_every(10_000, 4_000))
-    assert (found.code, found.severity) == ("TV202", Severity.ERROR)
-    assert found.cost_ns == 999 * 6_000
-    assert found.share == pytest.approx(0.6, rel=1e-3)
-    assert "4.00 µs on average" in found.message
+    (finding,) = launch_bound(kernel_every(10_000, 4_000))
+    assert (finding.code, finding.severity) == ("TV202", Severity.ERROR)
+    assert finding.cost_ns == 999 * 6_000
+    assert finding.share == pytest.approx(0.6, rel=1e-3)
+    assert "4.00 µs on average" in finding.message
 
 
 @pytest.mark.parametrize(("dur", "raised"), [(9_999, True), (10_000, False)])
@@ -122,8 +122,8 @@ def test_kernels_of_cuda_graphs_are_launched_together_and_not_judged():
 
 def test_long_kernels_on_one_device_do_not_excuse_another():
     slow = [(i * 1_000_000, 990_000, "k", {"device_id": 1}) for i in range(10)]
-    (found,) = launch_bound(kernel_every(10_000, 4_000) + slow)
-    assert found.share == pytest.approx(0.3, rel=1e-2)  # of two devices' time
+    (finding,) = launch_bound(kernel_every(10_000, 4_000) + slow)
+    assert finding.share == pytest.approx(0.3, rel=1e-2)  # of two devices' time
 
 
 def test_order_of_rows_and_origin_of_the_clock_change_nothing():

@@ -107,9 +107,9 @@ def test_a_capture_without_events_is_skipped_with_the_reason():
 )
 def test_a_device_pool_is_nearly_exhausted_from_95_percent_on(in_use, extra, codes):
     analysis = MemoryAnalysis()
-    found = analysis.judge(analysis.run(trace(memory_events=[alloc(0, in_use, in_use, **extra)])))
-    assert [f.code for f in found] == codes
-    assert all(f.cost_ns == 0 for f in found)
+    findings = analysis.judge(analysis.run(trace(memory_events=[alloc(0, in_use, in_use, **extra)])))
+    assert [f.code for f in findings] == codes
+    assert all(f.cost_ns == 0 for f in findings)
 
 
 def growing(rises):
@@ -185,9 +185,9 @@ def test_a_device_is_nearly_exhausted_from_90_percent_reserved_on(reserved, code
         memory_events=[torch_event((10, "alloc", 300), 300, reserved)], devices=[(0, "T4", {"memory_bytes": 1000})]
     )
     analysis = MemoryAnalysis()
-    found = analysis.judge(analysis.run(view))
-    assert [f.code for f in found] == codes
-    assert all("of it unused at the peak" in f.message for f in found)
+    findings = analysis.judge(analysis.run(view))
+    assert [f.code for f in findings] == codes
+    assert all("of it unused at the peak" in f.message for f in findings)
 
 
 def test_amounts_without_addresses_are_a_change_since_the_capture_began_and_held_by_nobody_known():

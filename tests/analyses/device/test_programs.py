@@ -15,7 +15,7 @@ def op(start, dur, name, category=None, **extra):
     return (start, dur, name, {"category": category, **extra})
 
 
-def one(view):
+def only_device(view):
     (device,) = DeviceProgramsAnalysis().run(view).devices
     return device
 
@@ -33,7 +33,7 @@ def test_the_classes_of_a_device_add_up_to_its_window():
         ],
         devices=[(0, "v6e", {"kind": "tpu", "ordinal": 0})],
     )
-    device = one(view)
+    device = only_device(view)
     assert dict(device.times) == {
         "infeed_ns": 20,
         "outfeed_ns": 5,
@@ -53,7 +53,7 @@ def test_an_op_belongs_to_its_class_by_name_where_the_category_says_nothing():
         op(20, 10, "collective-permute-done.2"),
         op(30, 5, "x"),
     ]
-    times = one(trace(device_ops=[module(0, 40)], kernels=kernels)).times
+    times = only_device(trace(device_ops=[module(0, 40)], kernels=kernels)).times
     assert (times["infeed_ns"], times["collective_ns"], times["compute_ns"], times["idle_ns"]) == (10, 20, 5, 5)
 
 
@@ -63,12 +63,15 @@ def test_steps_are_those_that_the_device_declares():
         kernels=[],
         steps=[(0, 50, 0, {"device_id": 0}), (50, 70, 1, {"device_id": 0}), (0, 999, 0, {"device_id": None})],
     )
-    assert (one(view).steps, one(view).step_ns, one(view).window_ns) == (2, 60.0, 120)
+    assert (only_device(view).steps, only_device(view).step_ns, only_device(view).window_ns) == (2, 60.0, 120)
 
 
 def test_without_declared_steps_the_module_that_repeats_most_gives_them_start_to_start():
     spans = [module(0, 900, "init"), *(module(1000 + 100 * i, 60) for i in range(4))]
-    assert (one(trace(device_ops=spans, kernels=[])).steps, one(trace(device_ops=spans, kernels=[])).step_ns) == (
+    assert (
+        only_device(trace(device_ops=spans, kernels=[])).steps,
+        only_device(trace(device_ops=spans, kernels=[])).step_ns,
+    ) == (
         4,
         100.0,
     )
@@ -86,9 +89,9 @@ def test_devices_are_kept_apart_and_modules_are_summed_over_them():
 def test_waiting_for_infeed_is_found_from_5_percent_on(infeed, codes):
     kernels = [op(0, infeed, "infeed", "infeed"), op(infeed, 1000 - infeed, "fusion")]
     analysis = DeviceProgramsAnalysis()
-    found = analysis.judge(analysis.run(trace(device_ops=[module(0, 1000)], kernels=kernels)))
-    assert [f.code for f in found] == codes
-    assert [f.cost_ns for f in found] == [infeed] * len(codes)
+    findings = analysis.judge(analysis.run(trace(device_ops=[module(0, 1000)], kernels=kernels)))
+    assert [f.code for f in findings] == codes
+    assert [f.cost_ns for f in findings] == [infeed] * len(codes)
 
 
 def test_devices_without_programs_are_skipped_with_the_reason():
@@ -104,10 +107,10 @@ def test_waiting_for_copies_is_found_from_5_percent_on_and_names_the_largest_op(
         op(wait, 1000 - wait, "fusion"),
     ]
     analysis = DeviceProgramsAnalysis()
-    found = analysis.judge(analysis.run(trace(device_ops=[module(0, 1000)], kernels=kernels)))
-    assert [f.code for f in found] == codes
-    assert [f.cost_ns for f in found] == [wait] * len(codes)
-    assert all(f"copy-done.2 (1 call, {wait - 10} ns)" in f.message for f in found)
+    findings = analysis.judge(analysis.run(trace(device_ops=[module(0, 1000)], kernels=kernels)))
+    assert [f.code for f in findings] == codes
+    assert [f.cost_ns for f in findings] == [wait] * len(codes)
+    assert all(f"copy-done.2 (1 call, {wait - 10} ns)" in f.message for f in findings)
 
 
 def test_what_is_waited_for_is_listed_by_op_and_a_device_without_waits_has_2_tables():
@@ -124,6 +127,6 @@ def test_the_only_1_of_all_devices_waits_alone():
     kernels = [op(0, 30, "infeed.1", "infeed"), op(30, 40, "copy-done.2", "copy-done"), op(70, 30, "fusion.1")]
     view = trace(device_ops=[module(0, 100)], kernels=kernels, devices=[(0, None, {"kind": "tpu", "ordinal": 0})])
     analysis = DeviceProgramsAnalysis()
-    infeed, copies = (found.message for found in analysis.judge(analysis.run(view)))
+    infeed, copies = (finding.message for finding in analysis.judge(analysis.run(view)))
     assert infeed == "TPU 0 waits for infeed in 30.0 % of its time."
     assert copies.startswith("TPU 0 waits for asynchronous copies in 40.0 % of its time, most of all in copy-done.2")

@@ -41,8 +41,8 @@ def test_the_timeline_gives_the_share_of_each_slice():
 
 def test_an_idle_device_with_unexplained_gaps_is_a_finding():
     view = trace(kernels=[(i * 100, 20, "k") for i in range(10)], cuda_api=[], os_calls=[])
-    (found,) = USE.judge(USE.run(view))
-    assert (found.code, found.cost_ns) == ("TV201", 9 * 80)
+    (finding,) = USE.judge(USE.run(view))
+    assert (finding.code, finding.cost_ns) == ("TV201", 9 * 80)
 
 
 def test_idle_time_with_a_specific_cause_is_left_to_that_causes_rule():
@@ -54,17 +54,17 @@ def test_idle_time_with_a_specific_cause_is_left_to_that_causes_rule():
 
 def test_a_capture_without_the_host_blames_nothing_on_it():
     view = trace(kernels=[(i * 100_000, 20_000, "k") for i in range(3)])
-    (found,) = USE.judge(USE.run(view))
-    assert "what the host did meanwhile was not recorded" in found.message
-    assert found.advice[0].startswith("Record the host as well")
+    (finding,) = USE.judge(USE.run(view))
+    assert "what the host did meanwhile was not recorded" in finding.message
+    assert finding.advice[0].startswith("Record the host as well")
     assert GAPS.run(view).by_cause == {"host_not_recorded": (2, 160_000)}
 
 
 def test_a_host_that_computes_meanwhile_is_told_to_give_more_work_at_once():
     view = trace(kernels=[(i * 100, 20, "k") for i in range(10)], cuda_api=[], run={"framework": "PyTorch"})
-    (found,) = [finding for finding in analyze(view.tables).findings if finding.code == "TV201"]
-    assert "torch.compile(model)" in found.advice[0]
-    assert "jax.jit" not in found.advice[0]
+    (idle,) = [finding for finding in analyze(view.tables).findings if finding.code == "TV201"]
+    assert "torch.compile(model)" in idle.advice[0]
+    assert "jax.jit" not in idle.advice[0]
     assert analyze(view.tables).verdict.sentence.startswith("Cannot judge")
     assert "; the rest is mostly host compute." in analyze(view.tables).verdict.sentence
 
@@ -85,8 +85,8 @@ def test_gaps_take_the_cause_that_covers_most_of_them():
         cuda_api=[(12, 60, "cudaMalloc"), (80, 20, "cudaLaunchKernel"), (125, 90, "cudaDeviceSynchronize")],
         os_calls=[(240, 80, "poll")],
     )
-    found = GAPS.run(view)
-    assert [(g.start_ns, g.dur_ns, g.cause) for g in sorted(found.largest, key=lambda g: g.start_ns)] == [
+    gaps = GAPS.run(view)
+    assert [(g.start_ns, g.dur_ns, g.cause) for g in sorted(gaps.largest, key=lambda g: g.start_ns)] == [
         (10, 100, "allocation"),
         (120, 100, "synchronisation"),
         (230, 100, "host_blocked"),
@@ -94,8 +94,8 @@ def test_gaps_take_the_cause_that_covers_most_of_them():
 
 
 def test_time_before_the_first_and_after_the_last_work_is_named_so():
-    found = GAPS.run(trace(kernels=[(50, 10, "k")], span_ns=100))
-    assert found.by_cause == {"before_first_work": (1, 50), "after_last_work": (1, 40)}
+    gaps = GAPS.run(trace(kernels=[(50, 10, "k")], span_ns=100))
+    assert gaps.by_cause == {"before_first_work": (1, 50), "after_last_work": (1, 40)}
 
 
 def test_profiler_overhead_is_a_cause_of_its_own():
@@ -147,9 +147,9 @@ def test_doubling_all_durations_and_starts_doubles_busy_time(work):
 def test_a_process_with_3_idle_devices_waits_once_for_its_host():
     kernels = [(i * 100, 10, "k", {"device_id": d}) for i in range(5) for d in range(3)]
     view = trace(kernels=kernels, steps=[(i * 100, 100, i) for i in range(5)], cuda_api=[], os_calls=[])
-    (found,) = USE.judge(USE.run(view))
-    assert (found.cost_ns, found.share) == (450, 0.9)
-    assert found.message.startswith("The 3 devices are, on average, idle in 90.0 % of the steady step time")
+    (finding,) = USE.judge(USE.run(view))
+    assert (finding.cost_ns, finding.share) == (450, 0.9)
+    assert finding.message.startswith("The 3 devices are, on average, idle in 90.0 % of the steady step time")
 
 
 def test_idle_time_between_first_and_last_work_is_told_apart_from_the_rest():

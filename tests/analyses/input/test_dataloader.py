@@ -32,22 +32,22 @@ def loop(waits, name=SINGLE, *, step=1000, inside=(), **more):
 
 
 def codes(**literals):
-    return [found.code for found in analyze(tables(**literals)).findings]
+    return [finding.code for finding in analyze(tables(**literals)).findings]
 
 
 @pytest.mark.parametrize(
-    ("wait", "verdict", "found"),
+    ("wait", "verdict", "codes"),
     [
         (49, "not-input-bound", []),
         (50, "moderately-input-bound", ["TV101", "TV108"]),
         (200, "highly-input-bound", ["TV101", "TV108"]),
     ],
 )
-def test_a_single_process_loader_is_named_where_steps_wait_for_input(wait, verdict, found):
+def test_a_single_process_loader_is_named_where_steps_wait_for_input(wait, verdict, codes):
     report = analyze(tables(**loop([wait] * 5)))
     assert report.verdict.code == verdict
-    assert [f.code for f in report.findings] == found
-    assert ("in the single-process DataLoader (num_workers=0)" in report.verdict.sentence) == bool(found)
+    assert [f.code for f in report.findings] == codes
+    assert ("in the single-process DataLoader (num_workers=0)" in report.verdict.sentence) == bool(codes)
 
 
 def test_what_the_training_process_did_in_its_loader_adds_up_to_the_wait():
@@ -125,8 +125,8 @@ def test_the_loader_is_a_share_of_the_wait_besides_the_copies():
     copies = [(i * 1000 + 100, 300, "h2d", "pinned", "device", 10**6) for i in range(5)]
     computing = [(i * 1000 + 400, 600, "sgemm") for i in range(5)]
     report = analyze(tables(**loop([100] * 5, memcpy=copies) | {"kernels": computing}))
-    (found,) = [f for f in report.findings if f.code == "TV108"]
-    assert found.evidence[0].value == 0.25
+    (finding,) = [f for f in report.findings if f.code == "TV108"]
+    assert finding.evidence[0].value == 0.25
 
 
 def test_a_capture_of_the_cpu_alone_judges_its_loader_too():
@@ -153,7 +153,7 @@ def test_a_loader_in_nvtx_ranges_is_recognised_by_the_class_of_its_iterator():
     result = ANALYSIS.run(view)
     (use,) = result.loaders
     assert (use.kind, use.waited_ns, use.inside.height) == ("single-process", 3000, 0)
-    assert [found.code for found in ANALYSIS.judge(result)] == ["TV101", "TV108"]
+    assert [finding.code for finding in ANALYSIS.judge(result)] == ["TV101", "TV108"]
 
 
 @pytest.mark.parametrize(
@@ -200,8 +200,8 @@ def test_host_time_in_operations_that_launch_is_not_suspected_of_loading(host_op
 def test_only_operations_that_launch_on_their_own_thread_prepare_device_work():
     ops = [(0, 600, "aten::linear", "op"), (400, 300, "aten::mm", "op", {"thread_id": 1})]
     view = trace(**launching(ops))
-    found = dispatching(view, 0)
-    assert (found.starts.tolist(), found.total) == ([0, 1000, 2000, 3000, 4000], 3000)
+    busy = dispatching(view, 0)
+    assert (busy.starts.tolist(), busy.total) == ([0, 1000, 2000, 3000, 4000], 3000)
 
 
 def test_a_pytorch_trace_without_steps_is_told_how_to_mark_them():

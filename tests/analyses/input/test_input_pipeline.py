@@ -85,8 +85,8 @@ def test_without_ranges_a_waiting_host_is_only_a_suspicion():
     result = ANALYSIS.run(view)
     assert result.verdict == "possibly input-bound"
     assert [(s.name, s.self_ns) for s in result.stages] == [("host blocked in poll", 3000), ("host compute", 500)]
-    (found,) = ANALYSIS.judge(result)
-    assert (found.code, found.cost_ns) == ("TV102", 3500)
+    (finding,) = ANALYSIS.judge(result)
+    assert (finding.code, finding.cost_ns) == ("TV102", 3500)
 
 
 @pytest.mark.parametrize(("steps", "verdict"), [(1, "cannot judge"), (2, "cannot judge"), (3, "possibly input-bound")])
@@ -153,17 +153,17 @@ def test_launches_without_device_work_are_named_as_a_gap_of_the_capture():
 
 
 @pytest.mark.parametrize(
-    ("ranges", "options", "said"),
+    ("ranges", "options", "reason"),
     [
         ([], None, "No data-loading ranges were recorded to tell."),
         ([], AnalysisOptions(input_range="grab"), "No range of the training thread matches --input-range 'grab'."),
         ([(0, 400, "data loading", {"thread_id": 1})], None, 'Ranges such as "data loading" run on another thread'),
     ],
 )
-def test_why_no_range_counts_as_input_is_said(ranges, options, said):
+def test_why_no_range_counts_as_input_is_said(ranges, options, reason):
     steps = [(i * 1000, 1000, f"step {i}") for i in range(5)]
     view = trace(nvtx=steps + ranges, kernels=[(i * 1000 + 900, 100, "k") for i in range(5)], options=options)
-    assert ANALYSIS.run(view).unranged.startswith(said)
+    assert ANALYSIS.run(view).unranged.startswith(reason)
 
 
 def test_a_healthy_loop_raises_nothing():
@@ -194,8 +194,8 @@ def test_an_input_range_deep_inside_another_is_no_stage_of_its_own():
 
 def test_the_finding_of_a_host_only_capture_says_that_it_is_a_bound():
     view = trace(nvtx=[r for i in range(5) for r in ((i * 100, 100, f"step {i}"), (i * 100, 40, "data loading"))])
-    (found,) = ANALYSIS.judge(ANALYSIS.run(view))
-    assert "upper bound" in found.message
+    (finding,) = ANALYSIS.judge(ANALYSIS.run(view))
+    assert "upper bound" in finding.message
 
 
 def test_a_tpus_wait_for_infeed_is_a_stage_but_for_what_the_programs_own_loading_explains():
@@ -216,9 +216,9 @@ def test_a_tpus_wait_for_infeed_is_a_stage_but_for_what_the_programs_own_loading
     infeed = next(stage for stage in result.stages if stage.name == "infeed")
     assert (infeed.calls, infeed.total_ns, infeed.self_ns) == (4, 160, 120)
     assert sum(stage.self_ns for stage in result.stages) == result.wait_ns == 160
-    (found,) = [f for f in ANALYSIS.judge(result) if f.code == "TV101"]
-    assert all(fact.value is not None for fact in found.evidence)
-    assert found.advice[0].startswith("Let the input run ahead: prefetch(AUTOTUNE)")
+    (finding,) = [f for f in ANALYSIS.judge(result) if f.code == "TV101"]
+    assert all(fact.value is not None for fact in finding.evidence)
+    assert finding.advice[0].startswith("Let the input run ahead: prefetch(AUTOTUNE)")
 
 
 TAKE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -265,11 +265,11 @@ def test_of_5_waits_of_a_loop_all_yield_though_of_2_short_ones_the_hook_takes_th
     view = trace(
         steps=[(i * 1000, 1000, i, {"thread_id": 0}) for i in range(6)],
         nvtx=[(i * 1000, whole, "data loading", {"domain": "traceviz"}) for i, (whole, _) in enumerate(ranges)],
-        host_ops=[(i * 1000, told, TAKE, "input") for i, (_, told) in enumerate(waits)],
+        host_ops=[(i * 1000, recorded, TAKE, "input") for i, (_, recorded) in enumerate(waits)],
         run={"framework": "PyTorch"},
     )
-    found = {stage.kind: (stage.calls, stage.total_ns) for stage in InputPipelineAnalysis().run(view).stages}
-    assert found == {"DataLoader": (5, 1190), "NVTX range": (1, 40)}
+    stages = {stage.kind: (stage.calls, stage.total_ns) for stage in InputPipelineAnalysis().run(view).stages}
+    assert stages == {"DataLoader": (5, 1190), "NVTX range": (1, 40)}
 
 
 def test_the_2_domains_are_those_in_which_the_hooks_and_the_library_make_ranges():
@@ -277,7 +277,7 @@ def test_the_2_domains_are_those_in_which_the_hooks_and_the_library_make_ranges(
 
 
 @pytest.mark.parametrize(
-    ("code", "message", "said"),
+    ("code", "message", "reason"),
     [
         (
             "not-started",
@@ -288,8 +288,8 @@ def test_the_2_domains_are_those_in_which_the_hooks_and_the_library_make_ranges(
         ("run-failed", "The program failed with exit code 2; what was recorded is shown.", "failed with exit code 2,"),
     ],
 )
-def test_a_run_without_steps_says_why_none_was_recorded_and_not_how_to_mark_them(code, message, said):
+def test_a_run_without_steps_says_why_none_was_recorded_and_not_how_to_mark_them(code, message, reason):
     report = analyze(tables(os_calls=[(0, 5, "read")], notes=[(code, "warning", message)], run={"format": "run"}))
-    assert said in report.verdict.sentence
+    assert reason in report.verdict.sentence
     assert "NVTX" not in report.verdict.sentence
     assert len(report.findings) == 0

@@ -44,8 +44,8 @@ def prefetched(pipeline, start, i):
     pipeline.add(start + 30, 430, "Iterator::Root::Prefetch::ParallelMapV2", thread=1, id=3, parent_id=2, parallelism=2)
 
 
-def stages_of(each, steps=5, **tables):
-    return {stage.name: stage for stage in pipeline_stages(trace(**training(steps, each, **tables)))}
+def stages_of(record_batch, steps=5, **tables):
+    return {stage.name: stage for stage in pipeline_stages(trace(**training(steps, record_batch, **tables)))}
 
 
 def test_each_nanosecond_of_the_wait_goes_to_the_deepest_stage_that_runs():
@@ -183,7 +183,7 @@ def test_a_fused_stage_says_what_it_was_made_of():
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "advice"),
     [
         ("TFRecord", "interleave"),
         ("Generator", "interpreter's lock"),
@@ -195,8 +195,8 @@ def test_a_fused_stage_says_what_it_was_made_of():
         ("Unheard", ".prefetch("),
     ],
 )
-def test_the_advice_fits_the_kind_of_stage(kind, said):
-    assert said in stage_advice(("Prefetch", "Batch", kind))[0]
+def test_the_advice_fits_the_kind_of_stage(kind, advice):
+    assert advice in stage_advice(("Prefetch", "Batch", kind))[0]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_map_that_calls_python_is_told_about_the_lock():
 def test_the_waits_of_random_pipelines_add_up_to_the_time_in_which_a_batch_is_taken():
     random = np.random.default_rng(5)
 
-    def each(pipeline, start, i):
+    def record_batch(pipeline, start, i):
         pipeline.add(start, 800, "IteratorGetNext", "input", group=i)
         for thread in range(4):
             for depth in range(3):
@@ -230,7 +230,7 @@ def test_the_waits_of_random_pipelines_add_up_to_the_time_in_which_a_batch_is_ta
                 path = "::".join(["Map"] * (depth + 1))
                 pipeline.add(int(start + begin), int(length), f"Iterator::Root::{path}", thread=thread, id=depth)
 
-    view = trace(**training(6, each))
+    view = trace(**training(6, record_batch))
     waits = steady_time(view)[0]
     assert waited_in(forest_of(view, 0), waits)["self_ns"].sum() == 6 * 800
 
@@ -242,16 +242,16 @@ def test_settings_are_read_beside_the_calls():
     assert (parallel.kind, parallel.parallelism, settings.cpu_budget) == ("ParallelMap", 2, 4)
 
 
-def codes(each, **changes):
-    result = ANALYSIS.run(trace(**training(5, each, **changes)))
-    return [found.code for found in ANALYSIS.judge(result)]
+def codes(record_batch, **changes):
+    result = ANALYSIS.run(trace(**training(5, record_batch, **changes)))
+    return [finding.code for finding in ANALYSIS.judge(result)]
 
 
 def test_settings_explain_the_wait_and_cost_nothing_of_their_own():
     result = ANALYSIS.run(trace(**training(5, prefetched)))
     first, *explained = ANALYSIS.judge(result)
     assert (first.code, first.cost_ns) == ("TV101", 2500)
-    assert [(found.code, found.cost_ns, str(found.severity)) for found in explained] == [
+    assert [(finding.code, finding.cost_ns, str(finding.severity)) for finding in explained] == [
         ("TV103", 0, "info"),
         ("TV104", 0, "info"),
     ]
@@ -302,14 +302,14 @@ def test_a_trace_without_properties_still_names_stages_of_one_thread():
     assert ANALYSIS.run(trace(**tables)).stages[0].name == "Map"
 
 
-@pytest.mark.parametrize(("buffered", "said"), [(0, "cannot keep up"), (3, "Batches were ready")])
-def test_a_prefetch_that_was_never_empty_is_not_blamed_on_the_stages_before_it(buffered, said):
+@pytest.mark.parametrize(("buffered", "advice"), [(0, "cannot keep up"), (3, "Batches were ready")])
+def test_a_prefetch_that_was_never_empty_is_not_blamed_on_the_stages_before_it(buffered, advice):
     def ready(pipeline, start, i):
         pipeline.add(start, 500, "IteratorGetNext", "input", group=i)
         pipeline.add(start, 500, "Iterator::Root::Prefetch", buffered_elements=buffered)
 
     first = ANALYSIS.judge(ANALYSIS.run(trace(**training(5, ready))))[0]
-    assert said in first.advice[0]
+    assert advice in first.advice[0]
 
 
 def test_a_wait_that_is_not_the_pipelines_is_not_explained_by_its_settings():
@@ -335,53 +335,53 @@ def test_of_8_settings_only_those_that_a_stage_has_are_columns():
 def waiting(*stages):
     """A batch taken in 500 ns of each step, from ``stages``: name and properties, from the consumer on."""
 
-    def each(pipeline, start, i):
+    def record_batch(pipeline, start, i):
         pipeline.add(start, 500, "IteratorGetNext", "input", group=i)
         for place, (name, properties) in enumerate(stages, 1):
             pipeline.add(start + place, 500 - 2 * place, f"Iterator::Root::{name}", **properties)
 
-    return each
+    return record_batch
 
 
 def messages(tables):
-    return {found.code: found.message for found in ANALYSIS.judge(ANALYSIS.run(trace(**tables)))}
+    return {finding.code: finding.message for finding in ANALYSIS.judge(ANALYSIS.run(trace(**tables)))}
 
 
 @pytest.mark.parametrize("last", ["FiniteTake", "FiniteSkip", "ForeverRepeat", "MaxIntraOpParallelism"])
 def test_a_prefetch_before_a_stage_that_only_passes_elements_on_counts_as_the_end(last):
-    found = messages(training(5, waiting((last, {}), (f"{last}::Prefetch", {"buffered_elements": 0}))))
-    assert sorted(found) == ["TV101", "TV103"]
+    explained = messages(training(5, waiting((last, {}), (f"{last}::Prefetch", {"buffered_elements": 0}))))
+    assert sorted(explained) == ["TV101", "TV103"]
 
 
 def test_the_last_stage_without_a_prefetch_is_the_1_that_works():
-    found = messages(training(5, waiting(("MaxIntraOpParallelism", {}), ("MaxIntraOpParallelism::BatchV2", {}))))
-    assert found["TV105"].startswith("The pipeline ends in Batch, without a prefetch")
+    explained = messages(training(5, waiting(("MaxIntraOpParallelism", {}), ("MaxIntraOpParallelism::BatchV2", {}))))
+    assert explained["TV105"].startswith("The pipeline ends in Batch, without a prefetch")
 
 
 def test_the_prefetch_of_a_validation_between_2_epochs_says_nothing_of_the_training():
-    def each(pipeline, start, i):
+    def record_batch(pipeline, start, i):
         waiting(("BatchV2", {}))(pipeline, start, i)
         if i == 4:
             pipeline.add(9000, 490, "Iterator::Root::Prefetch", buffered_elements=0)
 
-    found = messages(training(5, each))
-    assert found["TV105"].startswith("The pipeline ends in Batch, without a prefetch")
+    explained = messages(training(5, record_batch))
+    assert explained["TV105"].startswith("The pipeline ends in Batch, without a prefetch")
 
 
 def test_figures_that_the_last_of_5_calls_could_not_read_are_those_of_the_call_before():
-    def each(pipeline, start, i):
+    def record_batch(pipeline, start, i):
         known = {"parallelism": 2, "cpu_budget": 4} if i < 4 else {"parallelism": "unavailable"}
         waiting(("ParallelMapV2", known))(pipeline, start, i)
 
-    assert messages(training(5, each))["TV104"] == (
+    assert messages(training(5, record_batch))["TV104"] == (
         "ParallelMap works on 2 elements at once, where the pipeline may use 4 cores."
     )
 
 
 def test_1_call_1_element_and_1_core_are_singular():
     stages = (("Prefetch", {"buffered_elements": 0}), ("Prefetch::ParallelMapV2", {"parallelism": 1, "cpu_budget": 2}))
-    found = messages(training(1, waiting(*stages)))
-    assert found["TV103"] == "In 100.0 % of its 1 call, the prefetch buffer was found empty."
-    assert "works on 1 element at once" in found["TV104"]
-    one = PipelineSettings((StageSettings(("Prefetch",), 1),), cpu_budget=1)
-    assert describe_settings(one)[-1].text == "The pipeline may use 1 core and ends in a prefetch."
+    explained = messages(training(1, waiting(*stages)))
+    assert explained["TV103"] == "In 100.0 % of its 1 call, the prefetch buffer was found empty."
+    assert "works on 1 element at once" in explained["TV104"]
+    settings = PipelineSettings((StageSettings(("Prefetch",), 1),), cpu_budget=1)
+    assert describe_settings(settings)[-1].text == "The pipeline may use 1 core and ends in a prefetch."

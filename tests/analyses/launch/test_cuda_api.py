@@ -17,10 +17,10 @@ def row(view, name):
 
 def test_shares_name_their_denominators():
     view = trace(cuda_api=[(0, 30, "cudaMalloc"), (30, 10, "cudaFree"), (50, 60, "cudaMalloc")], span_ns=200)
-    found = row(view, "cudaMalloc")
-    assert (found["calls"], found["total_ns"], found["share_of_api"], found["share_of_wall"]) == (2, 90, 0.9, 0.45)
-    assert (found["mean_ns"], found["median_ns"], found["min_ns"], found["max_ns"]) == (45, 45, 30, 60)
-    assert found["stddev_ns"] == pytest.approx(21.2132, abs=1e-4)
+    malloc = row(view, "cudaMalloc")
+    assert (malloc["calls"], malloc["total_ns"], malloc["share_of_api"], malloc["share_of_wall"]) == (2, 90, 0.9, 0.45)
+    assert (malloc["mean_ns"], malloc["median_ns"], malloc["min_ns"], malloc["max_ns"]) == (45, 45, 30, 60)
+    assert malloc["stddev_ns"] == pytest.approx(21.2132, abs=1e-4)
 
 
 def test_shares_of_all_functions_add_up_to_one():
@@ -30,13 +30,13 @@ def test_shares_of_all_functions_add_up_to_one():
 
 def test_a_call_is_split_at_the_first_steady_step():
     view = trace(nvtx=STEPS, kernels=BUSY, cuda_api=[(900, 300, "cudaMalloc"), (100, 50, "cudaMalloc")])
-    found = row(view, "cudaMalloc")
-    assert (found["startup_ns"], found["steady_ns"]) == (150, 200)
+    malloc = row(view, "cudaMalloc")
+    assert (malloc["startup_ns"], malloc["steady_ns"]) == (150, 200)
 
 
 def test_without_steps_start_up_and_steady_are_unknown_rather_than_zero():
-    found = row(trace(cuda_api=[(0, 10, "cudaMalloc")]), "cudaMalloc")
-    assert (found["startup_ns"], found["steady_ns"]) == (None, None)
+    malloc = row(trace(cuda_api=[(0, 10, "cudaMalloc")]), "cudaMalloc")
+    assert (malloc["startup_ns"], malloc["steady_ns"]) == (None, None)
 
 
 def test_exposed_is_the_part_of_a_call_in_which_no_device_of_the_process_works():
@@ -92,8 +92,8 @@ def test_threads_have_their_own_rows():
 def test_allocation_in_steps_that_leaves_the_device_idle_is_a_finding():
     kernels = [(1000 + i * 1000, 800, "k") for i in range(5)]
     view = trace(nvtx=STEPS, kernels=kernels, cuda_api=[(1800 + i * 1000, 200, "cudaMalloc") for i in range(5)])
-    (found,) = ANALYSIS.judge(ANALYSIS.run(view))
-    assert (found.code, found.cost_ns, found.share) == ("TV301", 1000, 0.2)
+    (finding,) = ANALYSIS.judge(ANALYSIS.run(view))
+    assert (finding.code, finding.cost_ns, finding.share) == ("TV301", 1000, 0.2)
 
 
 @pytest.mark.parametrize("name", ["cuMemAlloc_v2", "cuMemFree_v2", "cudaHostAlloc"])
@@ -122,15 +122,15 @@ def test_allocation_behind_a_busy_device_is_no_finding():
 def test_streams_created_in_steps_are_a_finding():
     kernels = [(1000 + i * 1000, 900, "k") for i in range(5)]
     calls = [(1900 + i * 1000, 100, "cudaStreamCreateWithFlags") for i in range(5)]
-    (found,) = ANALYSIS.judge(ANALYSIS.run(trace(nvtx=STEPS, kernels=kernels, cuda_api=calls)))
-    assert (found.code, found.cost_ns) == ("TV304", 500)
+    (finding,) = ANALYSIS.judge(ANALYSIS.run(trace(nvtx=STEPS, kernels=kernels, cuda_api=calls)))
+    assert (finding.code, finding.cost_ns) == ("TV304", 500)
 
 
 def test_a_wait_that_exposes_the_next_gap_costs_at_most_what_it_waited():
     kernels = [(1000 + i * 1000, 700, "k") for i in range(5)]
     waits = [(1500 + i * 1000, 205, "cudaDeviceSynchronize") for i in range(5)]
-    (found,) = ANALYSIS.judge(ANALYSIS.run(trace(nvtx=STEPS, kernels=kernels, cuda_api=waits)))
-    assert (found.code, found.cost_ns) == ("TV203", 5 * 205)
+    (finding,) = ANALYSIS.judge(ANALYSIS.run(trace(nvtx=STEPS, kernels=kernels, cuda_api=waits)))
+    assert (finding.code, finding.cost_ns) == ("TV203", 5 * 205)
 
 
 def test_a_wait_for_a_busy_device_costs_nothing():
@@ -174,32 +174,32 @@ def waiting(wait_name, *, op=None, memcpy=(), steps=5):
 
 def sync_findings(**literals):
     analysis = CudaApiAnalysis()
-    return [found for found in analysis.judge(analysis.run(trace(**literals))) if found.code == "TV203"]
+    return [finding for finding in analysis.judge(analysis.run(trace(**literals))) if finding.code == "TV203"]
 
 
 def test_a_wait_names_the_outermost_operation_that_waited_and_what_to_do_about_it():
-    (found,) = sync_findings(**waiting("cudaStreamSynchronize", op="aten::item"))
-    assert "cudaStreamSynchronize, in aten::item" in found.message
-    assert ("cause", "aten::item") in {(fact.key, fact.value) for fact in found.evidence}
-    assert "loss.item()" in found.advice[0]
-    assert found.cost_ns == 4 * 420 + 420  # each gap of 520 is won up to the wait of 420
+    (finding,) = sync_findings(**waiting("cudaStreamSynchronize", op="aten::item"))
+    assert "cudaStreamSynchronize, in aten::item" in finding.message
+    assert ("cause", "aten::item") in {(fact.key, fact.value) for fact in finding.evidence}
+    assert "loss.item()" in finding.advice[0]
+    assert finding.cost_ns == 4 * 420 + 420  # each gap of 520 is won up to the wait of 420
 
 
 def test_an_asynchronous_copy_to_pageable_memory_is_a_wait_and_one_to_pinned_memory_is_none():
     to_pageable = waiting("cudaMemcpyAsync", op="aten::item", memcpy=("d2h", "device", "pageable", 4))
     to_pinned = waiting("cudaMemcpyAsync", op="aten::item", memcpy=("d2h", "device", "pinned", 4))
-    (found,) = sync_findings(**to_pageable)
-    assert "1.0 times per steady step (mostly cudaMemcpyAsync, in aten::item)" in found.message
+    (finding,) = sync_findings(**to_pageable)
+    assert "1.0 times per steady step (mostly cudaMemcpyAsync, in aten::item)" in finding.message
     assert sync_findings(**to_pinned) == []
 
 
 def test_a_wait_outside_of_any_operation_has_no_cause():
-    (found,) = sync_findings(**waiting("cudaDeviceSynchronize"))
-    assert "mostly cudaDeviceSynchronize)" in found.message
-    assert "cause" not in {fact.key for fact in found.evidence}
+    (finding,) = sync_findings(**waiting("cudaDeviceSynchronize"))
+    assert "mostly cudaDeviceSynchronize)" in finding.message
+    assert "cause" not in {fact.key for fact in finding.evidence}
 
 
 def test_hip_calls_are_judged_like_those_of_cuda():
-    (found,) = sync_findings(**waiting("hipStreamSynchronize", op="aten::nonzero"))
-    assert "torch.where" in found.advice[0]
-    assert found.evidence[0].value == 1.0
+    (finding,) = sync_findings(**waiting("hipStreamSynchronize", op="aten::nonzero"))
+    assert "torch.where" in finding.advice[0]
+    assert finding.evidence[0].value == 1.0

@@ -23,10 +23,10 @@ def kernel(start, dur, correlation, **extra):
 
 def test_queue_is_from_the_end_of_the_call_to_the_start_of_the_kernel():
     view = trace(cuda_api=[call(0, 10, 1), call(20, 10, 2)], kernels=[kernel(15, 3, 1), kernel(50, 7, 2)])
-    found = facts(view)
-    assert (found["launches"], found["api_ns"], found["api_median_ns"]) == (2, 20, 10.0)
-    assert (found["queued"], found["queue_median_ns"], found["queue_p95_ns"]) == (2, 12.5, 20.0)
-    assert found["kernel_median_ns"] == 5.0
+    values = facts(view)
+    assert (values["launches"], values["api_ns"], values["api_median_ns"]) == (2, 20, 10.0)
+    assert (values["queued"], values["queue_median_ns"], values["queue_p95_ns"]) == (2, 12.5, 20.0)
+    assert values["kernel_median_ns"] == 5.0
 
 
 def test_a_kernel_that_begins_before_its_call_returns_has_no_queue_delay():

@@ -23,7 +23,7 @@ def compiling(which, dur, extra=()):
 
 def codes(view):
     analysis = CompilationAnalysis()
-    return [found.code for found in analysis.judge(analysis.run(view))]
+    return [finding.code for finding in analysis.judge(analysis.run(view))]
 
 
 def test_compilation_of_the_first_step_is_kept_apart_and_is_no_finding():
@@ -51,10 +51,10 @@ def test_recompilation_is_found_from_its_thresholds_on(which, dur, expected):
 def test_the_finding_names_what_compiles_and_costs_the_time_without_device_work():
     view = compiling((3, 5), 2_000 * US, [(35_000 * US, 500 * US, "trace_to_jaxpr", "compile")])
     analysis = CompilationAnalysis()
-    (found,) = analysis.judge(analysis.run(view))
-    assert found.cost_ns == 4_500 * US
-    assert '"backend_compile"' in found.message
-    assert "2 of 10 steady steps" in found.message
+    (finding,) = analysis.judge(analysis.run(view))
+    assert finding.cost_ns == 4_500 * US
+    assert '"backend_compile"' in finding.message
+    assert "2 of 10 steady steps" in finding.message
 
 
 def test_compilation_that_a_busy_device_hides_costs_nothing():

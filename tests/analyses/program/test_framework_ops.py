@@ -10,9 +10,9 @@ from traceviz.report import Facts, Grid, Skipped
 
 def grid(view, number=0):
     section = FrameworkOpsAnalysis().describe(FrameworkOpsAnalysis().run(view))
-    found = [block for block in section.blocks if isinstance(block, Grid)][number]
-    names = [column.name for column in found.columns]
-    return [dict(zip(names, row, strict=True)) for row in found.rows]
+    shown = [block for block in section.blocks if isinstance(block, Grid)][number]
+    names = [column.name for column in shown.columns]
+    return [dict(zip(names, row, strict=True)) for row in shown.rows]
 
 
 def facts(view):
@@ -136,10 +136,10 @@ def eager_steps(per_step, start_ns, compiled=0):
 )
 def test_eager_execution_is_found_from_its_thresholds_on(per_step, start_ns, compiled, codes):
     analysis = FrameworkOpsAnalysis()
-    found = analysis.judge(analysis.run(eager_steps(per_step, start_ns, compiled)))
-    assert [f.code for f in found] == codes
-    if found:
-        assert found[0].cost_ns == 4 * per_step * start_ns
+    findings = analysis.judge(analysis.run(eager_steps(per_step, start_ns, compiled)))
+    assert [f.code for f in findings] == codes
+    if findings:
+        assert findings[0].cost_ns == 4 * per_step * start_ns
 
 
 def test_time_in_which_a_device_works_costs_nothing():
@@ -182,6 +182,6 @@ def test_columns_that_would_hold_nothing_but_0_are_for_machines(op, eager, shown
     )
     section = FrameworkOpsAnalysis().describe(FrameworkOpsAnalysis().run(view))
     grids = [block for block in section.blocks if isinstance(block, Grid)]
-    for found in grids:
-        names = {column.name for column in found.columns if column.importance < 9}
+    for grid in grids:
+        names = {column.name for column in grid.columns if column.importance < 9}
         assert names & {"device_ns", "share_of_device_op_time", "eager_share"} == shown

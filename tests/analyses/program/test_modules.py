@@ -14,8 +14,8 @@ def section(view):
 
 
 def grids(view):
-    found = [block for block in section(view).blocks if isinstance(block, Grid)]
-    return [[dict(zip([c.name for c in grid.columns], row, strict=True)) for row in grid.rows] for grid in found]
+    grids = (block for block in section(view).blocks if isinstance(block, Grid))
+    return [[dict(zip([c.name for c in grid.columns], row, strict=True)) for row in grid.rows] for grid in grids]
 
 
 def facts(view):
@@ -93,8 +93,8 @@ def test_work_of_a_part_that_runs_in_the_backward_pass_is_not_counted_as_backwar
     numbers = {0: 1, 1: 2, 2: 3, 3: 4, 4: 6, 5: 7}
     args = [(numbers[op], key, value) for op, key, value in base["op_args"]]
     view = trace(**backward_pass(host_ops=[parts[0], *base["host_ops"], parts[1]], op_args=args))
-    found = {row["name"]: (row["device_ns"], row["backward_ns"]) for row in grids(view)[0]}
-    assert found == {"forward": (0, 40), "wait for others": (70, 0)}
+    times = {row["name"]: (row["device_ns"], row["backward_ns"]) for row in grids(view)[0]}
+    assert times == {"forward": (0, 40), "wait for others": (70, 0)}
     assert facts(view)["inside_share"] == 1.0
 
 

@@ -45,17 +45,17 @@ def linear(**extra):
 
 
 def test_host_self_time_leaves_out_operators_inside_and_the_calls_made_directly():
-    found = rows(trace(**linear()))
-    assert (found["aten::linear"]["host_ns"], found["aten::linear"]["host_self_ns"]) == (100, 60)
-    assert (found["aten::addmm"]["host_ns"], found["aten::addmm"]["host_self_ns"]) == (40, 25)
+    operators = rows(trace(**linear()))
+    assert (operators["aten::linear"]["host_ns"], operators["aten::linear"]["host_self_ns"]) == (100, 60)
+    assert (operators["aten::addmm"]["host_ns"], operators["aten::addmm"]["host_self_ns"]) == (40, 25)
 
 
 def test_device_time_is_own_where_the_operator_launches_and_total_for_all_around_it():
-    found = rows(trace(**linear()))
-    assert (found["aten::addmm"]["device_self_ns"], found["aten::addmm"]["device_ns"]) == (500, 500)
-    assert (found["aten::linear"]["device_self_ns"], found["aten::linear"]["device_ns"]) == (0, 500)
-    assert found["aten::addmm"]["share_of_device_op_time"] == 1.0
-    assert list(found) == ["aten::addmm", "aten::linear"]
+    operators = rows(trace(**linear()))
+    assert (operators["aten::addmm"]["device_self_ns"], operators["aten::addmm"]["device_ns"]) == (500, 500)
+    assert (operators["aten::linear"]["device_self_ns"], operators["aten::linear"]["device_ns"]) == (0, 500)
+    assert operators["aten::addmm"]["share_of_device_op_time"] == 1.0
+    assert list(operators) == ["aten::addmm", "aten::linear"]
 
 
 def test_a_driver_call_inside_a_runtime_call_is_left_out_of_the_host_time_once():
@@ -74,9 +74,9 @@ def test_ranges_and_python_frames_between_operators_are_looked_through():
             ]
         )
     )
-    found = rows(view)
-    assert set(found) == {"aten::linear", "aten::addmm"}
-    assert found["aten::linear"]["host_self_ns"] == 60
+    operators = rows(view)
+    assert set(operators) == {"aten::linear", "aten::addmm"}
+    assert operators["aten::linear"]["host_self_ns"] == 60
 
 
 def test_ranges_that_old_traces_file_as_operators_are_none():
@@ -91,13 +91,17 @@ def test_an_operator_inside_one_of_its_name_counts_once_in_total():
         memcpy=[(40, 300, "h2d", "pageable", "device", 64, {"correlation_id": 1})],
         run=PYTORCH,
     )
-    found = rows(view)["aten::to"]
-    assert (found["calls"], found["host_ns"], found["host_self_ns"], found["device_ns"]) == (2, 100, 80, 300)
+    copy = rows(view)["aten::to"]
+    assert (copy["calls"], copy["host_ns"], copy["host_self_ns"], copy["device_ns"]) == (2, 100, 80, 300)
 
 
 def test_an_operator_that_does_nothing_but_call_itself_is_one_call():
-    found = rows(trace(host_ops=[(0, 100, "aten::div"), (10, 80, "aten::div"), (20, 10, "aten::to")], run=PYTORCH))
-    assert (found["aten::div"]["calls"], found["aten::div"]["host_ns"], found["aten::div"]["host_self_ns"]) == (
+    operators = rows(trace(host_ops=[(0, 100, "aten::div"), (10, 80, "aten::div"), (20, 10, "aten::to")], run=PYTORCH))
+    assert (
+        operators["aten::div"]["calls"],
+        operators["aten::div"]["host_ns"],
+        operators["aten::div"]["host_self_ns"],
+    ) == (
         1,
         100,
         90,
@@ -118,8 +122,8 @@ def test_a_launch_belongs_to_the_operator_of_its_own_thread_and_process():
             ],
         )
     )
-    found = rows(view)
-    assert (found["aten::mm"]["device_ns"], found["aten::add"]["device_ns"]) == (500, 30)
+    operators = rows(view)
+    assert (operators["aten::mm"]["device_ns"], operators["aten::add"]["device_ns"]) == (500, 30)
 
 
 def test_a_launch_at_the_instant_between_two_operators_belongs_to_the_later():
@@ -129,8 +133,8 @@ def test_a_launch_at_the_instant_between_two_operators_belongs_to_the_later():
 
 def test_work_without_a_launch_call_goes_to_the_operator_that_the_trace_names():
     view = trace(**linear(cuda_api=[], kernels=[(200, 500, "k", {"op": "aten::mm"}), (800, 100, "k")]))
-    found = rows(view)["aten::mm"]
-    assert (found["device_self_ns"], found["calls"], found["host_ns"]) == (500, 0, None)
+    matmul = rows(view)["aten::mm"]
+    assert (matmul["device_self_ns"], matmul["calls"], matmul["host_ns"]) == (500, 0, None)
     assert facts(view)["attributed_share"] == pytest.approx(500 / 600)
 
 
@@ -201,17 +205,17 @@ def backward_pass(**extra):
 
 
 def test_backward_work_is_counted_once_and_belongs_to_the_last_operator_with_its_number():
-    found = {name: row["backward_ns"] for name, row in rows(trace(**backward_pass())).items()}
-    assert (found["aten::relu"], found["aten::addmm"], found["aten::linear"]) == (70, 40, 40)
-    assert (found["ReluBackward0"], found["AddmmBackward0"]) == (0, 0)
+    backward = {name: row["backward_ns"] for name, row in rows(trace(**backward_pass())).items()}
+    assert (backward["aten::relu"], backward["aten::addmm"], backward["aten::linear"]) == (70, 40, 40)
+    assert (backward["ReluBackward0"], backward["AddmmBackward0"]) == (0, 0)
 
 
 def test_a_number_that_a_later_forward_pass_uses_again_does_not_take_earlier_backward_work():
     base = backward_pass()
     later = (500, 10, "aten::relu_")
     args = [*base["op_args"], (6, "Sequence number", {"integer": 6}), (6, "Fwd thread id", {"integer": 0})]
-    found = rows(trace(**backward_pass(host_ops=[*base["host_ops"], later], op_args=args)))
-    assert (found["aten::relu"]["backward_ns"], found["aten::relu_"]["backward_ns"]) == (70, 0)
+    operators = rows(trace(**backward_pass(host_ops=[*base["host_ops"], later], op_args=args)))
+    assert (operators["aten::relu"]["backward_ns"], operators["aten::relu_"]["backward_ns"]) == (70, 0)
 
 
 def test_shapes_divide_the_calls_of_an_operator_for_programs():
@@ -233,8 +237,8 @@ def test_figures_per_step_leave_out_what_is_not_in_a_steady_step():
         span_ns=1000,
         run=PYTORCH,
     )
-    found = rows(view)["aten::mm"]
-    assert (found["calls"], found["calls_per_step"], found["host_self_per_step_ns"]) == (5, 1.0, 50.0)
+    matmul = rows(view)["aten::mm"]
+    assert (matmul["calls"], matmul["calls_per_step"], matmul["host_self_per_step_ns"]) == (5, 1.0, 50.0)
 
 
 def test_a_capture_of_the_host_only_shows_no_columns_of_devices():
@@ -275,8 +279,8 @@ def test_pytorchs_matrix_operators_in_32_bit_kernels_are_found_by_the_operator()
 
 def test_what_an_operator_known_by_name_only_takes_per_step_is_not_known():
     view = trace(**linear(cuda_api=[], kernels=[(200, 500, "k", {"op": "aten::mm"})], steps=[(0, 1000, 0)]))
-    found = rows(view)["aten::mm"]
-    assert (found["device_self_ns"], found["device_self_per_step_ns"], found["calls_per_step"]) == (500, None, None)
+    matmul = rows(view)["aten::mm"]
+    assert (matmul["device_self_ns"], matmul["device_self_per_step_ns"], matmul["calls_per_step"]) == (500, None, None)
 
 
 def test_a_range_on_whose_behalf_work_ran_is_no_operator():

@@ -39,14 +39,14 @@ def plugin_rows(public_traces):
 
 def test_every_operator_has_the_figures_of_tensorboards_plugin_to_the_microsecond(resnet, plugin_rows):
     columns = ("name", "calls", "device_self_ns", "device_ns", "host_self_ns", "host_ns", "tensor_core_eligible")
-    found = {row[0]: row[1:] for row in OperatorsAnalysis().run(resnet).by_name.select(columns).iter_rows()}
+    figures = {row[0]: row[1:] for row in OperatorsAnalysis().run(resnet).by_name.select(columns).iter_rows()}
     times = ("device_self_duration", "device_total_duration", "host_self_duration", "host_total_duration")
     expected = {
         row["name"]: (row["calls"], *(1000 * row[time] for time in times), row["tc_eligible"] == "Yes")
         for row in plugin_rows
     }
     assert len(expected) == 76
-    assert found == expected
+    assert figures == expected
 
 
 def test_operators_are_in_the_order_of_tensorboards_plugin(resnet, plugin_rows):
@@ -58,13 +58,15 @@ def test_matrix_operators_launch_68_percent_of_the_kernel_time_and_use_no_tensor
     result = OperatorsAnalysis().run(resnet)
     assert round(100 * result.eligible_ns / result.kernel_ns) == 68
     assert (result.kernel_ns, result.tensor_core_ns) == (591_532_000, 0)
-    assert [found.code for found in PrecisionAnalysis().judge(PrecisionAnalysis().run(resnet))] == ["TV405"]
+    assert [finding.code for finding in PrecisionAnalysis().judge(PrecisionAnalysis().run(resnet))] == ["TV405"]
 
 
 def test_all_backward_work_of_the_convolutions_is_linked_to_their_forward_operator(resnet):
-    found = {row["name"]: row for row in OperatorsAnalysis().run(resnet).by_name.iter_rows(named=True)}
-    assert found["CudnnConvolutionBackward"]["device_ns"] == 273_428_000
-    assert found["aten::conv2d"]["backward_ns"] == found["aten::cudnn_convolution"]["backward_ns"] == 273_428_000
+    operators = {row["name"]: row for row in OperatorsAnalysis().run(resnet).by_name.iter_rows(named=True)}
+    assert operators["CudnnConvolutionBackward"]["device_ns"] == 273_428_000
+    assert (
+        operators["aten::conv2d"]["backward_ns"] == operators["aten::cudnn_convolution"]["backward_ns"] == 273_428_000
+    )
 
 
 @pytest.mark.parametrize("name", TRACELENS)
@@ -80,9 +82,9 @@ def test_kernel_time_by_operator_is_that_of_tracelens(view, public_traces, name)
 
 def test_the_modules_of_a_vision_transformer_hold_all_its_device_time(view):
     result = ModulesAnalysis().run(view(f"AMD-AGI__TraceLens__{TRACELENS[0]}.json.gz"))
-    found = {row["path"].split(" / ")[-1]: row for row in result.alike.iter_rows(named=True) if row["level"] < 3}
+    modules = {row["path"].split(" / ")[-1]: row for row in result.alike.iter_rows(named=True) if row["level"] < 3}
     assert result.total("device_ns") == result.device_ns == 1_225_310
-    assert (found["ViTLayer"]["instances"], found["ViTLayer"]["calls"]) == (12, 12)
+    assert (modules["ViTLayer"]["instances"], modules["ViTLayer"]["calls"]) == (12, 12)
     assert result.exact.height == 214
 
 
@@ -98,7 +100,7 @@ def test_no_device_work_of_any_trace_belongs_to_two_modules(public_traces):
 
 def test_forward_and_backward_of_a_distributed_step_are_told_apart(view):
     result = ModulesAnalysis().run(view("facebookresearch__HolisticTraceAnalysis__nccl_data.json.gz"))
-    found = {row["path"]: (row["device_ns"], row["backward_ns"]) for row in result.exact.iter_rows(named=True)}
-    forward, backward = found["## forward ##"]
+    times = {row["path"]: (row["device_ns"], row["backward_ns"]) for row in result.exact.iter_rows(named=True)}
+    forward, backward = times["## forward ##"]
     assert result.source == "ranges"
     assert (round(forward / 1e6, 1), round(backward / 1e6, 1)) == (38.8, 74.7)

@@ -41,8 +41,8 @@ def test_ranges_are_counted_by_domain_and_name_and_marks_are_not_ranges():
             (70, 0, "here", {"kind": "mark"}),
         ]
     )
-    found = {(row[0], row[1]): row[2:4] for row in grids(view)[0].rows}
-    assert found == {("", "step"): (2, 40), ("NCCL", "step"): (1, 5)}
+    times = {(row[0], row[1]): row[2:4] for row in grids(view)[0].rows}
+    assert times == {("", "step"): (2, 40), ("NCCL", "step"): (1, 5)}
 
 
 def test_self_time_is_without_the_ranges_directly_inside():
@@ -114,8 +114,8 @@ def test_each_instance_has_its_own_span():
 
 def test_start_end_ranges_may_cross_threads_and_have_no_device_time():
     view = trace(nvtx=[(0, 50, "r", {"kind": "start_end"})], cuda_api=[launch(10, 5, 1)], kernels=[work(20, 5, 1)])
-    found = rows(view)["r"]
-    assert (found["total_ns"], found["self_ns"], found["device_busy_ns"]) == (50, 50, None)
+    times = rows(view)["r"]
+    assert (times["total_ns"], times["self_ns"], times["device_busy_ns"]) == (50, 50, None)
 
 
 def test_without_cuda_calls_device_time_is_not_known_rather_than_zero():

@@ -68,13 +68,8 @@ def test_steps_are_those_that_the_device_declares():
 
 def test_without_declared_steps_the_module_that_repeats_most_gives_them_start_to_start():
     spans = [module(0, 900, "init"), *(module(1000 + 100 * i, 60) for i in range(4))]
-    assert (
-        only_device(trace(device_ops=spans, kernels=[])).steps,
-        only_device(trace(device_ops=spans, kernels=[])).step_ns,
-    ) == (
-        4,
-        100.0,
-    )
+    device = only_device(trace(device_ops=spans, kernels=[]))
+    assert (device.steps, device.step_ns) == (4, 100.0)
 
 
 def test_devices_are_kept_apart_and_modules_are_summed_over_them():

@@ -37,13 +37,13 @@ def take(values: Array, index: Array, missing: int = NONE) -> Array:
 
 def used(codes: Array, size: int) -> Array:
     """Which of the codes 0 to ``size`` occur (bool); negative ones are none."""
-    found = np.zeros(size, dtype=bool)
+    occurs = np.zeros(size, dtype=bool)
     library = native()
     if library is None:
-        found[codes[codes >= 0]] = True
+        occurs[codes[codes >= 0]] = True
     else:
-        library.mark(_positions(codes), found.view(np.uint8))
-    return found
+        library.mark(_positions(codes), occurs.view(np.uint8))
+    return occurs
 
 
 def inverted(index: Array, size: int) -> Array:

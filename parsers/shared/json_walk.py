@@ -157,9 +157,9 @@ class TraceWalk:
             self._lose(f"The text goes on after the end of the trace, at byte {window.done:,}; that is not read.")
 
     def _broken_sentence(self) -> str:
-        places = "one place" if self._broken == 1 else f"{self._broken:,} places"
+        spots = "one place" if self._broken == 1 else f"{self._broken:,} places"
         return (
-            f"The list of events is broken at {places}, the first at byte {self._broken_at:,} of the text; "
+            f"The list of events is broken at {spots}, the first at byte {self._broken_at:,} of the text; "
             f"{self._broken_bytes:,} bytes were passed over."
         )
 

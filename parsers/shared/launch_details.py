@@ -45,13 +45,13 @@ def launch(text: str) -> Launch:
     Since 2021 the text reads ``regs:32 static_shared:0 dynamic_shared:0 grid:1,1,1 block:64,1,1 occ_pct:100``; before
     that, ``shm`` was the shared memory of both kinds together, which is given as dynamic.
     """
-    found = fields(text)
+    stated = fields(text)
     columns: Launch = dict.fromkeys(LAUNCH_COLUMNS)
-    columns.update(zip(LAUNCH_COLUMNS[0:3], _triple(found.get("grid", "")), strict=True))
-    columns.update(zip(LAUNCH_COLUMNS[3:6], _triple(found.get("block", "")), strict=True))
-    columns["registers_per_thread"] = _whole(found.get("regs"))
-    columns["static_shared_bytes"] = _whole(found.get("static_shared"))
-    columns["dynamic_shared_bytes"] = _whole(found.get("dynamic_shared", found.get("shm")))
+    columns.update(zip(LAUNCH_COLUMNS[0:3], _triple(stated.get("grid", "")), strict=True))
+    columns.update(zip(LAUNCH_COLUMNS[3:6], _triple(stated.get("block", "")), strict=True))
+    columns["registers_per_thread"] = _whole(stated.get("regs"))
+    columns["static_shared_bytes"] = _whole(stated.get("static_shared"))
+    columns["dynamic_shared_bytes"] = _whole(stated.get("dynamic_shared", stated.get("shm")))
     if not is_plausible(text):
         # Some ROCm builds print the halves of a pointer here: what looks possible beside it is no number either.
         columns["registers_per_thread"] = columns["static_shared_bytes"] = None

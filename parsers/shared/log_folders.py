@@ -54,16 +54,16 @@ def find_runs(folder: Path, suffixes: tuple[str, ...] = SUFFIXES) -> tuple[Run, 
     own = captures_in(folder, suffixes)
     if own:
         return (Run(folder.resolve().name, own),)
-    found = [
+    runs = [
         Run("/".join((*prefix, run.name)), files)
         for prefix, profiles in _profile_folders(folder)
         for run in _subfolders(profiles)
         if (files := captures_in(run, suffixes))
     ]
     # Runs are as old as their names say, or, where one of the names says nothing, as their files.
-    if all(run.timestamp for run in found):
-        return tuple(sorted(found, key=lambda run: (run.timestamp or "", run.name)))
-    return tuple(sorted(found, key=lambda run: (run.written, run.name)))
+    if all(run.timestamp for run in runs):
+        return tuple(sorted(runs, key=lambda run: (run.timestamp or "", run.name)))
+    return tuple(sorted(runs, key=lambda run: (run.written, run.name)))
 
 
 def _profile_folders(folder: Path) -> Iterator[tuple[tuple[str, ...], Path]]:

@@ -92,9 +92,9 @@ def _buffers(spans: Spans) -> tuple[Array, Array, Array, int, Array]:
 
 def _nest_any(events: Spans, regions: Spans, own: Array) -> None:
     """As :func:`nest`, for spans in any order."""
-    chosen = np.flatnonzero(own) if own.size else np.arange(events.line.size)
+    selected = np.flatnonzero(own) if own.size else np.arange(events.line.size)
     line, start, duration = (
-        np.concatenate((of_event[chosen], of_region))
+        np.concatenate((of_event[selected], of_region))
         for of_event, of_region in (
             (events.line, regions.line),
             (events.start, regions.start),
@@ -103,12 +103,12 @@ def _nest_any(events: Spans, regions: Spans, own: Array) -> None:
     )
     end = start + duration
     order = np.arange(line.size) if are_sorted(line, start, end) else np.lexsort((-end, start, line))
-    found = nest_sorted(line[order], start[order], end[order])
-    nodes = np.concatenate((chosen + events.base, np.arange(regions.line.size) + regions.base))
+    parents = nest_sorted(line[order], start[order], end[order])
+    nodes = np.concatenate((selected + events.base, np.arange(regions.line.size) + regions.base))
     parent = np.empty(line.size, np.int32)
-    parent[order] = np.where(found >= 0, nodes[order[found]], NONE) if found.size else found
+    parent[order] = np.where(parents >= 0, nodes[order[parents]], NONE) if parents.size else parents
     events.parent[:] = NONE
-    events.parent[chosen], regions.parent[:] = parent[: chosen.size], parent[chosen.size :]
+    events.parent[selected], regions.parent[:] = parent[: selected.size], parent[selected.size :]
 
 
 def are_sorted(line: Array, start: Array, end: Array) -> bool:
@@ -151,25 +151,25 @@ def enclosing(line: Array, start: Array, duration: Array) -> Array:
     return parent
 
 
-def nearest(parent: Array, wanted: Array) -> Array:
-    """For each event the number of the event itself where it is wanted, else of its nearest wanted ancestor (int32).
+def nearest(parent: Array, selected: Array) -> Array:
+    """For each event its own number where it is selected, else that of its nearest selected ancestor (int32).
 
     Args:
         parent: Parent of each event (int32), negative at the top.
-        wanted: Which events are wanted (bool); they are numbered in their order. :data:`NONE` stands for none of them.
+        selected: Which events are selected (bool). They are numbered in their order; :data:`NONE` stands for none.
     """
     library = native()
     if library is not None:
-        found = np.empty(parent.size, np.int32)
-        library.nearest(np.ascontiguousarray(parent), np.ascontiguousarray(wanted).view(np.uint8), found)
-        return found
-    found = np.where(wanted, np.arange(parent.size, dtype=np.int32), parent)
-    open_events = np.flatnonzero((found >= 0) & ~wanted)
+        ancestor = np.empty(parent.size, np.int32)
+        library.nearest(np.ascontiguousarray(parent), np.ascontiguousarray(selected).view(np.uint8), ancestor)
+        return ancestor
+    ancestor = np.where(selected, np.arange(parent.size, dtype=np.int32), parent)
+    open_events = np.flatnonzero((ancestor >= 0) & ~selected)
     while open_events.size:
-        open_events = open_events[~wanted[found[open_events]]]
-        found[open_events] = found[found[open_events]]
-        open_events = open_events[found[open_events] >= 0]
-    return take(np.cumsum(wanted, dtype=np.int32) - np.int32(1), found)
+        open_events = open_events[~selected[ancestor[open_events]]]
+        ancestor[open_events] = ancestor[ancestor[open_events]]
+        open_events = open_events[ancestor[open_events] >= 0]
+    return take(np.cumsum(selected, dtype=np.int32) - np.int32(1), ancestor)
 
 
 def depths(parent: Array) -> Array:

@@ -172,14 +172,14 @@ def _varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 def note_captures(hosts: Sequence[Host], notes: Notes) -> None:
-    """What the profiler itself reports, what is broken, and what nobody reads, over all hosts."""
+    """Messages of the profiler, damage, and planes that are not read, over all hosts."""
     for severity, texts in (
         ("error", (text for host in hosts for text in host.space.errors)),
         ("warning", (text for host in hosts for text in host.space.warnings)),
     ):
         for text, count in Counter(map(_without_hosts(hosts), texts)).items():
             notes.add("profiler-diagnostic", severity, f"The profiler: {text}", count)
-    for damage, count in Counter((one.where, one.what) for host in hosts for one in host.space.damage).items():
+    for damage, count in Counter((damage.where, damage.what) for host in hosts for damage in host.space.damage).items():
         notes.add("damaged", "warning", ": ".join(filter(None, damage)), count)
     if any(host.space.scanner == "protobuf" for host in hosts):
         notes.add("slow-reader", "info", SLOW)
@@ -218,7 +218,7 @@ def _not_read(kind: str, counts: Counter[str]) -> str:
 
 
 def note_devices(devices: Sequence[Device], notes: Notes) -> None:
-    """What of the device planes was not read, and what is not to be believed."""
+    """Lines and stats of device planes that were not read, and values that cannot be true."""
     lines = Counter[str]()
     for device in devices:
         lines.update(unread_lines(device))
@@ -240,8 +240,8 @@ def _unread_stats(device: Device) -> dict[str, int]:
     plane = device.plane
     work = np.isin(device.kinds, (EventKind.KERNEL, EventKind.COPY, EventKind.FILL))
     counts = np.bincount(plane.stats.key[work[plane.stats.event]], minlength=len(plane.texts))
-    found = {plane.texts[key]: int(counts[key]) for key in np.flatnonzero(counts).tolist()}
-    return {key: count for key, count in found.items() if key not in _READ_STATS}
+    by_key = {plane.texts[key]: int(counts[key]) for key in np.flatnonzero(counts).tolist()}
+    return {key: count for key, count in by_key.items() if key not in _READ_STATS}
 
 
 def _named(device: Device, beginning: str) -> int:

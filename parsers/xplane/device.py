@@ -129,11 +129,11 @@ def devices_of(hosts: Sequence[Host], device_ids: Mapping[tuple[int, int], int])
 
 
 def _gpu_events(plane: Plane) -> Array:
-    """Streams hold work, which its name or, for names that vary, its details tell; other lines hold one kind each."""
+    """Streams hold work, of the kind that its name or its details state; other lines hold one kind each."""
     by_line = np.array([_gpu_line(line) for line in plane.lines] or [EventKind.UNKNOWN], dtype=np.int8)
     by_name = np.array([_gpu_name(name) for name in plane.names] or [EventKind.KERNEL], dtype=np.int8)
-    found = by_line[plane.events.line]
-    work = found == EventKind.KERNEL
+    by_event = by_line[plane.events.line]
+    work = by_event == EventKind.KERNEL
     by_stat = by_name[plane.events.name]
     for kind, keys in (
         (EventKind.ALLOCATION, _ALLOCATION_STATS),
@@ -141,7 +141,7 @@ def _gpu_events(plane: Plane) -> Array:
         (EventKind.COPY, _COPY_STATS),
     ):
         by_stat[plane.stats_of(*keys).event] = kind
-    return np.where(work, by_stat, found)
+    return np.where(work, by_stat, by_event)
 
 
 def _gpu_line(line: Line) -> EventKind:
@@ -164,14 +164,14 @@ def _tpu_events(plane: Plane) -> Array:
     that follows it.
     """
     by_line = np.array([_tpu_line(line) for line in plane.lines] or [EventKind.UNKNOWN], dtype=np.int8)
-    found = by_line[plane.events.line]
-    ops = np.flatnonzero((found == EventKind.KERNEL) & (plane.events.dur_ps > 0))
+    kinds = by_line[plane.events.line]
+    ops = np.flatnonzero((kinds == EventKind.KERNEL) & (plane.events.dur_ps > 0))
     line, start = plane.events.line[ops], plane.events.offset_ps[ops]
     end = start + plane.events.dur_ps[ops]
     # Events lie by start, the longer first: what an event encloses begins with its successor.
     encloses = (line[1:] == line[:-1]) & (start[1:] >= start[:-1]) & (end[1:] <= end[:-1])
-    found[ops[:-1][encloses]] = EventKind.CONTAINER
-    return found
+    kinds[ops[:-1][encloses]] = EventKind.CONTAINER
+    return kinds
 
 
 def _tpu_line(line: Line) -> EventKind:
@@ -307,7 +307,7 @@ def _kernels(device: Device) -> Columns:
     return {
         **_work(device, rows, facts),
         "name": _kernel_names(plane, rows),
-        **{name: taken([one[name] for one in launches], pa.int32(), codes) for name in details.LAUNCH_COLUMNS},
+        **{name: taken([shape[name] for shape in launches], pa.int32(), codes) for name in details.LAUNCH_COLUMNS},
         "occupancy": _occupancy(facts, described),
         "category": _by_name(plane, rows, "hlo_category"),
         "module": _modules(plane, rows, facts),
@@ -345,16 +345,16 @@ def _modules(plane: Plane, rows: Array, facts: Facts) -> DictionaryArray:
 def _copies(device: Device) -> Columns:
     plane, rows = device.plane, device.rows(EventKind.COPY)
     facts = Facts.of(plane, rows)
-    texts, said = per_word(facts.texts(*_COPY_STATS), plane.texts, details.fields, NOTHING)
+    texts, fields = per_word(facts.texts(*_COPY_STATS), plane.texts, details.fields, NOTHING)
     pairs, place = pairs_of(plane.events.name[rows], texts)
-    kinds = [details.copy_kind(plane.names[name], said[text], ordinal(plane)) for name, text in pairs]
-    memory = [details.memory_kinds(kind, said[text]) for kind, (_, text) in zip(kinds, pairs, strict=True)]
+    kinds = [details.copy_kind(plane.names[name], fields[text], ordinal(plane)) for name, text in pairs]
+    memory = [details.memory_kinds(kind, fields[text]) for kind, (_, text) in zip(kinds, pairs, strict=True)]
     return {
         **_work(device, rows, facts),
         "kind": encoded(place, kinds),
         "src_memory": encoded(place, [source for source, _ in memory]),
         "dst_memory": encoded(place, [target for _, target in memory]),
-        "bytes": taken([details.size(fact) for fact in said], pa.int64(), texts),
+        "bytes": taken([details.size(fact) for fact in fields], pa.int64(), texts),
     }
 
 
@@ -367,11 +367,11 @@ def pairs_of(first: Array, second: Array) -> tuple[list[tuple[int, int]], Array]
 def _fills(device: Device) -> Columns:
     plane, rows = device.plane, device.rows(EventKind.FILL)
     facts = Facts.of(plane, rows)
-    texts, said = per_word(facts.texts(*_FILL_STATS), plane.texts, details.fields, NOTHING)
+    texts, fields = per_word(facts.texts(*_FILL_STATS), plane.texts, details.fields, NOTHING)
     return {
         **_work(device, rows, facts),
-        "memory": encoded(texts, [details.memory_kind(fact.get("kind"), "device") for fact in said]),
-        "bytes": taken([details.size(fact) for fact in said], pa.int64(), texts),
+        "memory": encoded(texts, [details.memory_kind(fact.get("kind"), "device") for fact in fields]),
+        "bytes": taken([details.size(fact) for fact in fields], pa.int64(), texts),
     }
 
 
@@ -396,17 +396,17 @@ def _overheads(device: Device) -> Columns:
 def _allocations(device: Device) -> Columns:
     plane, rows = device.plane, device.rows(EventKind.ALLOCATION)
     facts = Facts.of(plane, rows)
-    texts, said = per_word(facts.texts(*_ALLOCATION_STATS), plane.texts, details.fields, NOTHING)
+    texts, fields = per_word(facts.texts(*_ALLOCATION_STATS), plane.texts, details.fields, NOTHING)
     released = np.isin(plane.events.name[rows], [i for i, name in enumerate(plane.names) if "free" in name.lower()])
     released |= np.isin(rows, plane.stats_of("MemFree_details").event)
-    addresses = [_address(fact.get("addr")) for fact in said]
+    addresses = [_address(fact.get("addr")) for fact in fields]
     return {
         **_placed(device, rows),
         "correlation_id": facts.integers("correlation_id").arrow(pa.int64()),
         "kind": encoded(released.astype(np.int32), ["alloc", "free"]),
-        "memory": encoded(texts, [details.memory_kind(fact.get("kind")) for fact in said]),
+        "memory": encoded(texts, [details.memory_kind(fact.get("kind")) for fact in fields]),
         "address": taken(addresses, pa.int64(), texts),
-        "bytes": taken([details.size(fact) for fact in said], pa.int64(), texts),
+        "bytes": taken([details.size(fact) for fact in fields], pa.int64(), texts),
         "op": _op(plane, rows, facts),
     }
 

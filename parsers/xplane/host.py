@@ -47,24 +47,24 @@ class Threads:
     thread_ids: Array
 
     @cached_property
-    def what(self) -> Array:
+    def codes(self) -> Array:
         """Per event the code of its category, :data:`API` or :data:`NVTX` (int8)."""
         plane, runtime = self.plane, CODES["runtime"]
-        found = take(categories(plane.names), plane.events.name)
+        codes = take(categories(plane.names), plane.events.name)
         of_programs = plane.stats_of("hlo_op").event
-        found[of_programs] = np.where(found[of_programs] == runtime, CODES["op"], found[of_programs])
-        self._mark_stages(found)
+        codes[of_programs] = np.where(codes[of_programs] == runtime, CODES["op"], codes[of_programs])
+        self._mark_stages(codes)
         groups = self.host.groups
         if groups is not None:
-            found[groups.planes[self.place].marker] = CODES["step"]
+            codes[groups.planes[self.place].marker] = CODES["step"]
         if self.host.has_gpu:
-            found[plane.stats_of("correlation_id").event] = API
+            codes[plane.stats_of("correlation_id").event] = API
         for line in plane.lines:
             if is_nvtx(line):
-                found[line.events] = NVTX
-        return found
+                codes[line.events] = NVTX
+        return codes
 
-    def _mark_stages(self, found: Array) -> None:
+    def _mark_stages(self, codes: Array) -> None:
         """Stages of an input pipeline of the program's own: the outermost is where the program takes its next batch."""
         staged = np.unique(self.plane.stats_of(_STAGE).event)
         if not staged.size:
@@ -76,7 +76,7 @@ class Threads:
         while (above >= 0).any():
             inside |= (above >= 0) & is_stage[above]
             above = np.where(above >= 0, self.parent[above], NONE)
-        found[staged] = np.where(inside, CODES["pipeline"], CODES["input"])
+        codes[staged] = np.where(inside, CODES["pipeline"], CODES["input"])
 
     @cached_property
     def parent(self) -> Array:
@@ -90,7 +90,7 @@ class Threads:
 
     def rows(self, *codes: int) -> Array:
         """Positions of the events with one of ``codes``."""
-        return np.flatnonzero(np.isin(self.what, codes))
+        return np.flatnonzero(np.isin(self.codes, codes))
 
     @cached_property
     def memory_rows(self) -> Array:
@@ -126,11 +126,11 @@ def driver_calls(parts: Sequence[Threads]) -> pa.Table:
 
 def ranges(parts: Sequence[Threads]) -> pa.Table:
     """Table ``nvtx``."""
-    found = [_ranges(part) for part in parts if (part.what == NVTX).any()]
+    by_plane = [_ranges(part) for part in parts if (part.codes == NVTX).any()]
     first = 0
-    for columns in found:
+    for columns in by_plane:
         first = _shift(columns, first)
-    return _concatenated("nvtx", found)
+    return _concatenated("nvtx", by_plane)
 
 
 def _shift(columns: Columns, first: int) -> int:
@@ -181,7 +181,7 @@ def _ranges(part: Threads) -> Columns:
     names = [nvtx_parts(name) for name in plane.names]
     order = np.argsort(part.times(rows).start_ns, kind="stable")
     rows = rows[order]
-    parent = renumbered(part.parent, rows, part.what == NVTX)
+    parent = renumbered(part.parent, rows, part.codes == NVTX)
     return {
         **part.placed(rows),
         "range_id": np.arange(rows.size),

@@ -114,8 +114,10 @@ class Host:
         """Group ids of events of the plane at ``place``, unique in the trace; -1 where there is none."""
         if self.groups is None:
             return np.full(len(self.space.planes[place].events), -1, dtype=np.int64)[rows]
-        found = self.groups.planes[place].group_id[rows]
-        return np.where(found >= 0, found.astype(np.int64) + self.first_group, -1) if self.first_group else found
+        group_ids = self.groups.planes[place].group_id[rows]
+        if not self.first_group:
+            return group_ids
+        return np.where(group_ids >= 0, group_ids.astype(np.int64) + self.first_group, -1)
 
 
 def plane_times(plane: Plane, zero_ns: int, rows: Array | slice = slice(None)) -> Times:

@@ -1,4 +1,4 @@
-"""Tables ``host_ops`` and ``op_args``, which hold most of a capture: what is no longer needed is let go of."""
+"""Tables ``host_ops`` and ``op_args``, which hold most of a capture: columns are freed as soon as they are used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLUMBING = frozenset({"_r", "_pt", "_p", "_ct", "_c", "_a", "_pid", "_src", "gr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
+class Arguments:
     """The stats of a plane, for table ``op_args``.
 
     Args:
@@ -38,8 +38,8 @@ class Told:
     elsewhere: Array
 
     @classmethod
-    def of(cls, part: Threads) -> Told:
-        """What there is to tell of ``part``."""
+    def of(cls, part: Threads) -> Arguments:
+        """The stats of ``part``."""
         return cls(part.plane.stats, part.plane.texts, part.memory_rows)
 
 
@@ -56,22 +56,22 @@ class Operations:
     op_ids: tuple[Array, ...]
 
 
-def laid_out(parts: Sequence[Threads], wanted: frozenset[str] | None) -> Columns:
-    """What the events of all planes say that table ``host_ops`` tells, by column, in the order of the files.
+def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> Columns:
+    """The events of all planes as columns for table ``host_ops``, in the order of the files.
 
-    Once it is there, the planes may go, and each of these columns as soon as it has become one of the table: they are
-    of a million rows each.
+    After that the planes can be freed, and each of these columns as soon as it has become one of the table: they may
+    have a million rows each.
 
     Args:
         parts: The host planes.
-        wanted: Nullable columns that matter; ``None`` for all.
+        needed: Nullable columns to fill; ``None`` for all.
     """
     columns: Columns = {"bounds": np.cumsum([0, *(len(part.plane.events) for part in parts)]).tolist()}
-    if wanted is None or wanted & {"depth", "parent_id"}:
+    if needed is None or needed & {"depth", "parent_id"}:
         columns["parent"] = _parents(parts, columns["bounds"])
-    if wanted is None or "group_id" in wanted:
+    if needed is None or "group_id" in needed:
         columns["group_id"] = _joined([part.host.group_id(part.place) for part in parts])
-    columns["what"] = _joined([part.what for part in parts])
+    columns["code"] = _joined([part.codes for part in parts])
     columns["words"] = [name for part in parts for name in part.plane.names]
     columns["name"] = _names(parts)
     columns["thread_id"] = _joined([take(part.thread_ids, part.plane.events.line) for part in parts])
@@ -111,12 +111,12 @@ def operations(given: Columns) -> Operations:
     Args:
         given: Columns as :func:`laid_out` makes them; they are used up.
     """
-    kept = given["what"] < API
+    kept = given["code"] < API
     rows = by_start(given["start_ns"], kept)
     columns: Columns = {name: take(given.pop(name), rows) for name in ("start_ns", "dur_ns", "thread_id")}
     columns["process_id"] = _process_column(given["process_id"], given["bounds"], rows)
     columns["name"] = encoded(take(given.pop("name"), rows), given.pop("words"))
-    columns["category"] = encoded(take(given.pop("what"), rows), HOST_CATEGORIES)
+    columns["category"] = encoded(take(given.pop("code"), rows), HOST_CATEGORIES)
     if "parent" in given:
         columns.update(_nesting(given.pop("parent"), rows, kept))
     if "group_id" in given:
@@ -139,8 +139,8 @@ def _nesting(above: Array, rows: Array, kept: Array) -> Columns:
     return {"depth": depths(parent), "parent_id": nullable(parent, pa.int64())}
 
 
-def properties(parts: Sequence[Told], op_ids: Sequence[Array]) -> pa.Table:
-    """Table ``op_args``: what the trace records of each operation, but for what links events.
+def properties(parts: Sequence[Arguments], op_ids: Sequence[Array]) -> pa.Table:
+    """Table ``op_args``: stats of each operation, except those that link events.
 
     Args:
         parts: The stats of each plane.
@@ -150,13 +150,13 @@ def properties(parts: Sequence[Told], op_ids: Sequence[Array]) -> pa.Table:
     return pa.concat_tables(tables).unify_dictionaries()
 
 
-def _properties(part: Told, op_ids: Array) -> pa.Table:
+def _properties(part: Arguments, op_ids: Array) -> pa.Table:
     owner = take(op_ids, part.stats.event)
-    chosen = _told(part)
-    chosen &= owner >= 0
+    kept = _is_argument(part)
+    kept &= owner >= 0
     stats = part.stats
-    if not chosen.all():
-        rows = np.flatnonzero(chosen).astype(np.int32)
+    if not kept.all():
+        rows = np.flatnonzero(kept).astype(np.int32)
         owner, stats = take(owner, rows), _at(stats, rows)
     whole = (stats.kind == Kind.SIGNED) | (stats.kind == Kind.UNSIGNED)
     columns: dict[str, Any] = {
@@ -169,17 +169,17 @@ def _properties(part: Told, op_ids: Array) -> pa.Table:
     return pa.table(columns, schema=schema.table("op_args").arrow)
 
 
-def _told(part: Told) -> Array:
-    """Which stats tell something of their event (bool)."""
-    is_told = np.array([text not in _PLUMBING for text in part.texts], dtype=bool)
-    chosen = take(is_told, part.stats.key, False)
-    chosen &= part.stats.kind != Kind.BYTES
+def _is_argument(part: Arguments) -> Array:
+    """Which stats are properties of their operations (bool)."""
+    is_argument = np.array([text not in _PLUMBING for text in part.texts], dtype=bool)
+    kept = take(is_argument, part.stats.key, False)
+    kept &= part.stats.kind != Kind.BYTES
     if part.elsewhere.size:
         is_elsewhere = np.zeros(int(part.elsewhere[-1]) + 1, dtype=bool)
         is_elsewhere[part.elsewhere] = True
         early = part.stats.event <= part.elsewhere[-1]
-        chosen[early] &= ~is_elsewhere[part.stats.event[early]]
-    return chosen
+        kept[early] &= ~is_elsewhere[part.stats.event[early]]
+    return kept
 
 
 def _at(stats: Stats, rows: Array) -> Stats:
@@ -188,24 +188,24 @@ def _at(stats: Stats, rows: Array) -> Stats:
 
 
 def tables_of(
-    parts: Sequence[Threads], wanted: frozenset[str] | None, *, ops: bool, args: bool
+    parts: Sequence[Threads], needed: frozenset[str] | None, *, ops: bool, args: bool
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Tables ``host_ops`` and ``op_args``, as far as they are asked for.
+    """Tables ``host_ops`` and ``op_args``, where they are asked for.
 
     Args:
-        parts: The host planes. Who wants to save memory keeps no reference to them.
-        wanted: As in :func:`laid_out`.
-        ops: Whether ``host_ops`` is.
-        args: Whether ``op_args`` is.
+        parts: The host planes. To save memory, the caller keeps no reference to them.
+        needed: As in :func:`laid_out`.
+        ops: Whether ``host_ops`` is asked for.
+        args: Whether ``op_args`` is asked for.
     """
-    told = [Told.of(part) for part in parts] if args else []
-    given = laid_out(parts, wanted if ops else frozenset())
+    arguments = [Arguments.of(part) for part in parts] if args else []
+    given = lay_out(parts, needed if ops else frozenset())
     del parts
-    made = operations(given)
-    op_ids, made_table = made.op_ids, made.table
-    del made
+    built = operations(given)
+    op_ids, ops_table = built.op_ids, built.table
+    del built
     if ops:
-        yield "host_ops", made_table
-    del made_table
+        yield "host_ops", ops_table
+    del ops_table
     if args:
-        yield "op_args", properties(told, op_ids)
+        yield "op_args", properties(arguments, op_ids)

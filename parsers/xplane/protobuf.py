@@ -113,7 +113,7 @@ def scan_plane(data: Data, begin: int, end: int) -> tuple[Plane, tuple[Damage, .
     rows = _Rows(parts)
     whole = memoryview(data)
     lines = [_add_line(rows, number, whole[first:stop]) for number, (first, stop) in enumerate(parts.lines)]
-    broken = [(-1, *parts.broken.numbers())] + [(number, *one.numbers()) for number, (_, one) in enumerate(lines)]
+    broken = [(-1, *parts.broken.numbers())] + [(number, *bad.numbers()) for number, (_, bad) in enumerate(lines)]
     plane = Plane(
         parts.id,
         parts.name,
@@ -148,13 +148,13 @@ class _Names:
 
     def place(self, key: int) -> int:
         """Position of the name with this id; one that the file lacks is made up."""
-        found = self._places.get(key)
-        return self.add(key, self._made_up.format(key)) if found is None else found
+        place = self._places.get(key)
+        return self.add(key, self._made_up.format(key)) if place is None else place
 
     def get(self, key: int) -> str:
         """The name with this id."""
-        found = self._places.get(key)
-        return self._made_up.format(key) if found is None else self.items[found]
+        place = self._places.get(key)
+        return self._made_up.format(key) if place is None else self.items[place]
 
 
 @dataclass(slots=True)
@@ -236,17 +236,17 @@ def _add_name(parts: _Parts, key: int, texts: dict[int, str], stats: list[RawSta
 
 
 def _entry(
-    data: Data, begin: int, end: int, wanted: dict[int, int]
+    data: Data, begin: int, end: int, inner_fields: dict[int, int]
 ) -> tuple[int, dict[int, str], list[RawStat] | None]:
     """An entry of a map of names: key, texts by field, and stats (``None`` where such names have none)."""
     key = 0
     texts: dict[int, str] = {}
-    stats: list[RawStat] | None = [] if wanted is _NAME_FIELDS else None
+    stats: list[RawStat] | None = [] if inner_fields is _NAME_FIELDS else None
     for number, value, stop in known(_TEXT_FIELDS, read_fields(data, begin, end)):
         if number == 1:
             key = signed(value)
             continue
-        for inner, inner_value, inner_stop in known(wanted, read_fields(data, value, stop)):
+        for inner, inner_value, inner_stop in known(inner_fields, read_fields(data, value, stop)):
             if inner == 5 and stats is not None:
                 stat = _stat(data, inner_value, inner_stop)
                 stats += [stat] if stat else []
@@ -257,8 +257,8 @@ def _entry(
 
 def _stat(data: Data, begin: int, end: int) -> RawStat | None:
     """A stat, ``None`` without a value; of several values the last counts."""
-    key, kind, found = 0, 0, b""
-    content: int | bytes = found
+    key, kind = 0, 0
+    content: int | bytes = b""
     for number, value, stop in known(_STAT_FIELDS, read_fields(data, begin, end)):
         if number == 1:
             key = signed(value)
@@ -309,11 +309,11 @@ class _Rows:
         return len(self.blobs) - 1
 
     def _text_place(self, raw: bytes) -> int:
-        found = self._text_places.get(raw)
-        if found is None:
-            found = self._text_places[raw] = len(self._texts.items)
+        place = self._text_places.get(raw)
+        if place is None:
+            place = self._text_places[raw] = len(self._texts.items)
             self._texts.items.append(text(raw))
-        return found
+        return place
 
     def events(self) -> Events:
         """Columns of the events."""

@@ -132,10 +132,10 @@ class Plane:
     @cached_property
     def keys(self) -> dict[str, list[int]]:
         """Positions in ``texts`` of each text that is the key of some event's stat. A name may occur twice."""
-        first, found = self._rows_by_key[0], dict[str, list[int]]()
+        first, positions = self._rows_by_key[0], dict[str, list[int]]()
         for position in np.flatnonzero(first[1:] > first[:-1]).tolist():
-            found.setdefault(self.texts[position], []).append(position)
-        return found
+            positions.setdefault(self.texts[position], []).append(position)
+        return positions
 
     @cached_property
     def _rows_by_key(self) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from mmap import mmap
 
 from traceviz.parsers.shared.native import native
@@ -55,11 +56,11 @@ def read_space(data: bytes | memoryview | mmap, scanner: str | None = None) -> S
             planes.append(scan(whole, error.begin, len(whole)))
     damage = [Damage("file", sentence) for sentence in damage_words(broken.numbers())]
     return Space(
-        tuple(plane for plane, found in planes if _says_something(plane) or not found),
+        tuple(plane for plane, plane_damage in planes if _says_something(plane) or not plane_damage),
         tuple(texts[_ERROR]),
         tuple(texts[_WARNING]),
         tuple(texts[_HOSTNAME]),
-        (*damage, *(one for _, found in planes for one in found)),
+        (*damage, *chain.from_iterable(plane_damage for _, plane_damage in planes)),
         scanner,
     )
 

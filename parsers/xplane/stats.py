@@ -41,37 +41,37 @@ class Facts:
     def of(cls, plane: Plane, rows: Array) -> Facts:
         """Stats of the events at the positions ``rows``."""
         row = take(inverted(rows, len(plane.events)), plane.stats.event)
-        chosen = np.flatnonzero(row >= 0)
-        return cls(plane, int(rows.size), row[chosen], plane.stats.of(chosen))
+        selected = np.flatnonzero(row >= 0)
+        return cls(plane, int(rows.size), row[selected], plane.stats.of(selected))
 
     def texts(self, *keys: str) -> Array:
         """Per event the position in ``plane.texts`` of its text under the first of ``keys`` that it has (int32)."""
-        found = np.full(self.rows, NONE, dtype=np.int32)
+        codes = np.full(self.rows, NONE, dtype=np.int32)
         for key in reversed(keys):
             rows, stats = self._under(key, (Kind.TEXT,))
-            found[rows] = stats.value
-        return found
+            codes[rows] = stats.value
+        return codes
 
     def integers(self, *keys: str) -> Numbers:
         """Per event its whole number (int64) under the first of ``keys`` that it has; unsigned ones keep their bits."""
-        found = Numbers(np.zeros(self.rows, dtype=np.int64), np.zeros(self.rows, dtype=bool))
+        numbers = Numbers(np.zeros(self.rows, dtype=np.int64), np.zeros(self.rows, dtype=bool))
         for key in reversed(keys):
             rows, stats = self._under(key, (Kind.SIGNED, Kind.UNSIGNED))
-            found.value[rows], found.known[rows] = stats.value, True
-        return found
+            numbers.value[rows], numbers.known[rows] = stats.value, True
+        return numbers
 
     def reals(self, *keys: str) -> Numbers:
         """Per event its number (float64) under the first of ``keys`` that it has, whole or not."""
-        found = Numbers(np.zeros(self.rows, dtype=np.float64), np.zeros(self.rows, dtype=bool))
+        numbers = Numbers(np.zeros(self.rows, dtype=np.float64), np.zeros(self.rows, dtype=bool))
         for key in reversed(keys):
             rows, stats = self._under(key, (Kind.REAL, Kind.SIGNED, Kind.UNSIGNED))
-            found.value[rows], found.known[rows] = as_reals(stats), True
-        return found
+            numbers.value[rows], numbers.known[rows] = as_reals(stats), True
+        return numbers
 
     def _under(self, key: str, kinds: tuple[Kind, ...]) -> tuple[Array, Stats]:
         """Positions of the events and values of the stats under ``key`` that are one of ``kinds``."""
-        chosen = np.isin(self.stats.key, self.plane.keys.get(key, [])) & np.isin(self.stats.kind, kinds)
-        return self.row[chosen], self.stats.of(chosen)
+        selected = np.isin(self.stats.key, self.plane.keys.get(key, [])) & np.isin(self.stats.kind, kinds)
+        return self.row[selected], self.stats.of(selected)
 
 
 def as_reals(stats: Stats) -> Array:
@@ -100,8 +100,8 @@ def per_word(
 
 def taken(values: Sequence[Any], kind: pa.DataType, positions: Array) -> Arrow:
     """An Arrow column of the values at ``positions``."""
-    places: Any = pa.array(positions)
-    return pa.array(values, kind).take(places)
+    indices: Any = pa.array(positions)
+    return pa.array(values, kind).take(indices)
 
 
 def mapped(codes: Array, words: Sequence[str], function: Callable[[str], str | None]) -> DictionaryArray:

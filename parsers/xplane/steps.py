@@ -34,7 +34,7 @@ def steps(hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[D
         own_threads = [part for part in threads if part.host is host]
         own_devices = [device for device in devices if device.host is host]
         marked = list(_marked(host, own_threads))
-        rows += marked or list(_found(host, own_threads, own_devices))
+        rows += marked or list(_unmarked(host, own_threads, own_devices))
         rows += [row for device in own_devices for row in _recorded(device)]
     return contract_table("steps", rows)
 
@@ -56,8 +56,8 @@ def _marked(host: Host, threads: Sequence[Threads]) -> Iterator[Row]:
         yield _on_host(explicit[group_id], part, event, start, duration)
 
 
-def _found(host: Host, threads: Sequence[Threads], devices: Sequence[Device]) -> Iterator[Row]:
-    """Groups that nobody marked. The profiler lists every GPU of the machine, whether the program uses it or not."""
+def _unmarked(host: Host, threads: Sequence[Threads], devices: Sequence[Device]) -> Iterator[Row]:
+    """Groups that the program did not mark. The profiler lists every GPU of the machine, used by the program or not."""
     if any(len(device.plane.events) for device in devices):
         spans = _device_spans([device for device in devices if role(device.plane) is Role.GPU])
         for group in _groups(host):

@@ -32,7 +32,7 @@ class Source:
     """One host's file.
 
     Args:
-        name: What it is called; private.
+        name: Its name, which is private.
         space: What it holds.
     """
 
@@ -42,7 +42,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How the files were come by.
+    """How the files were read.
 
     Args:
         format: Identifier of the format, for ``run.format``.
@@ -63,7 +63,7 @@ def read_spaces(
     Args:
         sources: The files of its hosts, sorted.
         options: What is wanted.
-        provenance: How they were come by.
+        provenance: How they were read.
     """
     notes = Notes()
     for code, severity, message in provenance.notes:
@@ -84,7 +84,7 @@ def read_spaces(
     facts.note_groups(hosts, notes)
     for name, table in _small_tables(hosts, threads, devices, options):
         yield name, table
-        del table  # the caller may have let go of it, and so must we
+        del table  # the caller may have freed it; so must we
     largest = _operations(threads, options)
     del hosts, devices, sources, threads
     yield from largest
@@ -92,7 +92,7 @@ def read_spaces(
 
 
 def _hosts(sources: Sequence[Source], clock: Clock, *, grouped: bool) -> tuple[Host, ...]:
-    """The hosts, with their groups if these are needed; ids of groups are numbered on from host to host."""
+    """The hosts, with their groups if these are needed; ids of groups continue from host to host."""
     hosts: list[Host] = []
     first = 0
     for process_id, (source, zero_ns) in enumerate(zip(sources, clock.zero_ns, strict=True)):
@@ -107,19 +107,19 @@ def _next_group(groups: Groups | None) -> int:
 
 
 def _needs_groups(options: ReadOptions) -> bool:
-    wanted = options.tables if options.tables is not None else frozenset(schema.TABLES)
-    return bool(wanted - _UNGROUPED)
+    names = options.tables if options.tables is not None else frozenset(schema.TABLES)
+    return bool(names - _UNGROUPED)
 
 
-Maker = Callable[[], pa.Table | None]
+Builder = Callable[[], pa.Table | None]
 
 
 def _small_tables(
     hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device], options: ReadOptions
 ) -> Iterator[tuple[str, pa.Table]]:
-    """All tables but those of host operations, as far as they are wanted and the capture could contain them."""
+    """All tables but those of host operations, where they are asked for and the capture could contain them."""
     has_gpu = any(host.has_gpu for host in hosts)
-    makers: dict[str, Maker] = {
+    builders: dict[str, Builder] = {
         "kernels": lambda: device_tables.kernels(devices) if devices else None,
         "memcpy": lambda: device_tables.copies(devices) if has_gpu else None,
         "memset": lambda: device_tables.fills(devices) if has_gpu else None,
@@ -132,16 +132,16 @@ def _small_tables(
         "samples": lambda: _unless_empty(device_tables.samples(devices)),
         "settings": lambda: facts.settings(hosts, keep_private=options.keep_private),
     }
-    for done, (name, make) in enumerate(makers.items()):
-        options.progress("read", done, len(makers) + 2)
-        table = make() if options.wants(name) else None
+    for done, (name, build) in enumerate(builders.items()):
+        options.progress("read", done, len(builders) + 2)
+        table = build() if options.wants(name) else None
         if table is not None:
             yield name, table
             del table
 
 
 def _unless_empty(table: pa.Table) -> pa.Table | None:
-    """Whether a capture could contain such rows shows only where it does."""
+    """``None`` for an empty table: only rows show that a capture could contain any."""
     return table if table.num_rows else None
 
 
@@ -155,7 +155,7 @@ def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.
 
 
 def _operations(threads: Sequence[Threads], options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-    """Tables ``host_ops`` and ``op_args``, as far as they are wanted and the capture could contain them."""
+    """Tables ``host_ops`` and ``op_args``, where they are asked for and the capture could contain them."""
     ops, args = options.wants("host_ops"), options.wants("op_args")
     if threads and (ops or args):
         return operations.tables_of(threads, options.columns.get("host_ops"), ops=ops, args=args)

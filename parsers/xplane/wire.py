@@ -158,7 +158,7 @@ class Broken:
 
     def numbers(self) -> tuple[int, ...]:
         """The numbers, in the order in which they are declared."""
-        return tuple(getattr(self, one.name) for one in fields(self))
+        return tuple(getattr(self, declared.name) for declared in fields(self))
 
 
 _WORDS = (
@@ -174,8 +174,8 @@ _WORDS = (
 def damage_words(numbers: tuple[int, ...]) -> list[str]:
     """Sentences for the numbers of a :class:`Broken`, none where nothing is broken."""
     return [
-        sentence.format(f"{number:,} {one if number == 1 else many}")
-        for number, (sentence, one, many) in zip(numbers, _WORDS, strict=True)
+        sentence.format(f"{number:,} {singular if number == 1 else plural}")
+        for number, (sentence, singular, plural) in zip(numbers, _WORDS, strict=True)
         if number
     ]
 
@@ -196,15 +196,15 @@ def plane_damage(plane: str, lines: Sequence[str], rows: Iterable[tuple[int, ...
     )
 
 
-def known(wanted: dict[int, int], message: Iterator[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Number, value and end of the ``wanted`` fields (number to wire type) of a ``message``.
+def known(types: dict[int, int], message: Iterator[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Number, value and end of those fields of a ``message`` that are in ``types``, wire types by number.
 
     Raises:
-        WrongTypeError: a wanted field has another wire type.
+        WrongTypeError: such a field has another wire type.
     """
     for number, wire, value, end in message:
-        if number in wanted:
-            if wanted[number] != wire:
+        if number in types:
+            if types[number] != wire:
                 raise WrongTypeError
             yield number, value, end
 

@@ -56,8 +56,8 @@ def among(events: Array, listed: Array) -> Array:
     if events is listed or np.array_equal(events, listed):  # stats that come in pairs: nothing to search for
         return np.ones(events.size, dtype=bool)
     place = np.searchsorted(listed, events)
-    found: Array = listed[np.minimum(place, listed.size - 1)] == events
-    return found
+    equal: Array = listed[np.minimum(place, listed.size - 1)] == events
+    return equal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,19 +116,19 @@ class PlaneStats:
 
     @cached_property
     def _positions(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        positions: dict[str, list[int]] = {}
         for position, name in enumerate(self.plane.names):
-            found.setdefault(name, []).append(position)
-        return found
+            positions.setdefault(name, []).append(position)
+        return positions
 
     def named(self, *names: str) -> Array:
         """Positions of the events with one of ``names`` (int64)."""
         positions = [position for name in names for position in self._positions.get(name, ())]
         if not positions:
             return np.empty(0, np.int64)
-        wanted = np.zeros(len(self.plane.names), dtype=bool)
-        wanted[positions] = True
-        return np.flatnonzero(take(wanted, self.plane.events.name, False))
+        is_named = np.zeros(len(self.plane.names), dtype=bool)
+        is_named[positions] = True
+        return np.flatnonzero(take(is_named, self.plane.events.name, False))
 
     def column(self, key: str, *, last: bool = False, signed: bool = False) -> Column:
         """Numbers under ``key``: of several in one event the first, or the ``last``.
@@ -140,8 +140,8 @@ class PlaneStats:
         events = take(stats.event, rows)
         edge = events[1:] != events[:-1]
         if not edge.all():
-            chosen = np.r_[edge, True] if last else np.r_[True, edge]
-            rows, events = rows[chosen], events[chosen]
+            kept = np.r_[edge, True] if last else np.r_[True, edge]
+            rows, events = rows[kept], events[kept]
         kinds, values = take(stats.kind, rows, 0), take(stats.value, rows)
         whole = kinds == Kind.SIGNED if signed else (kinds == Kind.SIGNED) | (kinds == Kind.UNSIGNED)
         return Column(events.astype(np.int64), values if whole.all() else np.where(whole, values, 0))
@@ -158,8 +158,8 @@ def shared(columns: Sequence[Column], candidates: Array) -> tuple[Array, list[Ar
     """Those of the events ``candidates`` that are in all ``columns``, and their values in each."""
     events = candidates
     for column in columns:
-        found = among(events, column.event)
-        events = events if found.all() else events[found]
+        listed = among(events, column.event)
+        events = events if listed.all() else events[listed]
     return events, [_values_of(column, events) for column in columns]
 
 
@@ -187,11 +187,11 @@ def roots_of(stats: PlaneStats) -> Column:
     """Root events of a plane with their levels: stat ``_r``, and events that are roots by their name."""
     marked = stats.column("_r", last=True, signed=True)
     old = np.setdiff1d(stats.named("TraceContext"), marked.event)
-    found = dict(zip(marked.event.tolist(), marked.value.tolist(), strict=True)) | dict.fromkeys(old.tolist(), 1)
+    levels = dict(zip(marked.event.tolist(), marked.value.tolist(), strict=True)) | dict.fromkeys(old.tolist(), 1)
     for name, level in _LEVELS.items():
-        found |= dict.fromkeys(stats.named(name).tolist(), level)
-    events = np.array(sorted(found), dtype=np.int64)
-    return Column(events, np.array([found[event] for event in events.tolist()], dtype=np.int64))
+        levels |= dict.fromkeys(stats.named(name).tolist(), level)
+    events = np.array(sorted(levels), dtype=np.int64)
+    return Column(events, np.array([levels[event] for event in events.tolist()], dtype=np.int64))
 
 
 def ends_of(stats: PlaneStats) -> tuple[Ends, Ends]:
@@ -215,10 +215,10 @@ def ends_of(stats: PlaneStats) -> tuple[Ends, Ends]:
     )
     launches = [events[keys[:, 0] == _TPU_LAUNCH] for events, keys in (producers, consumers)]
     own = stats.plane.properties.get("process_id")
-    told = stats.column("_pid", last=True)
+    pids = stats.column("_pid", last=True)
 
     def within_process(events: Array, keys: Array) -> Ends:
-        process = told.at(events, own if isinstance(own, int) else _NO_PROCESS)
+        process = pids.at(events, own if isinstance(own, int) else _NO_PROCESS)
         process[np.isin(events, np.concatenate(launches))] = _NO_PROCESS
         return Ends(events, np.column_stack((keys, process)))
 

@@ -32,11 +32,11 @@ def in_lock_step(forest: Forest, group_id: Array, first: int) -> tuple[Array, di
     claims = claim(forest, Column(nodes, np.zeros_like(nodes)), group_id != NONE, every=True)
     claims_itself = claims.of(nodes) == np.arange(nodes.size)
     number = np.concatenate([first + np.cumsum(part) - 1 for part in _split(claims_itself, cores)])
-    found: dict[int, list[int]] = {}
+    beginnings: dict[int, list[int]] = {}
     for node, group in zip(nodes[claims_itself].tolist(), number[claims_itself].tolist(), strict=True):
-        found.setdefault(group, []).append(node)
+        beginnings.setdefault(group, []).append(node)
     joined = claims.by_node(number)
-    return np.where(joined >= 0, joined, group_id), found
+    return np.where(joined >= 0, joined, group_id), beginnings
 
 
 def _split(values: Array, parts: list[Array]) -> list[Array]:
@@ -69,10 +69,10 @@ def fill_tpu(sheet: Sheet, group_id: Array) -> Array:
     inside = place < end.size
     inside[inside] &= start[place[inside]] <= sheet.end[inside]
     filled = group_id.copy()
-    chosen = inside & (group_id == NONE)
+    joins = inside & (group_id == NONE)
     if line.name in STEP_LINES:
-        chosen[line.events] = False
-    filled[chosen] = group[place[chosen]]
+        joins[line.events] = False
+    filled[joins] = group[place[joins]]
     return filled
 
 

@@ -161,7 +161,7 @@ def forest_of(sheets: tuple[Sheet, ...]) -> Forest:
 
 
 _Pairs = tuple[Array, Array]
-Told = TypeVar("Told")
+Value = TypeVar("Value")
 
 
 # Within a thread
@@ -237,8 +237,8 @@ def _launches(sheets: Sequence[Sheet]) -> _Pairs:
 
 def gather(sheets: Sequence[Sheet], find: Callable[[Sheet], _Pairs]) -> Column:
     """What ``find`` finds in each plane, events as nodes."""
-    found = [(sheet.base, *find(sheet)) for sheet in sheets]
-    return Column(_chained(base + events for base, events, _ in found), _chained(values for *_, values in found))
+    pairs = [(sheet.base, *find(sheet)) for sheet in sheets]
+    return Column(_chained(base + events for base, events, _ in pairs), _chained(values for *_, values in pairs))
 
 
 def _chained(parts: Iterable[Array]) -> Array:
@@ -345,15 +345,15 @@ def loop_iterations(forest: Forest) -> tuple[Array, Forest]:
     """
     sheets = [sheet for sheet in forest.sheets if not sheet.is_tpu]
 
-    def told(key: str) -> Column:
+    def executor_column(key: str) -> Column:
         def find(sheet: Sheet) -> _Pairs:
-            columns = [sheet.stats.column(each, signed=True) for each in (key, "id", "iter_num")]
+            columns = [sheet.stats.column(name, signed=True) for name in (key, "id", "iter_num")]
             events, values = shared(columns, sheet.stats.named(EXECUTOR))
             return events, values[0]
 
         return gather(sheets, find)
 
-    steps, iterations = told("id"), told("iter_num")
+    steps, iterations = executor_column("id"), executor_column("iter_num")
     looping = np.unique(steps.value[iterations.value != 0])
     kept = np.isin(steps.value, looping) & ~np.isin(steps.value, _tf_data_steps(sheets))
     nodes, keys = steps.event[kept], mixed(steps.value[kept], iterations.value[kept])
@@ -423,15 +423,15 @@ def claim(forest: Forest, roots: Column, taken: Array | None, *, every: bool) ->
     return Claims(joint, spread(children, parents, joint[roots.event], roots.value, every=every))
 
 
-# What a node and its ancestors tell
+# Steps and kinds of graphs, by a node or its ancestors
 
 
 class Ancestry:
-    """Looks up what a node or its nearest ancestor tells."""
+    """Looks up what a node states, or else its nearest ancestor."""
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
-        self._told = {key: self._values(key) for key in ("iter_num", "step_num")}
+        self._numbers = {key: self._values(key) for key in ("iter_num", "step_num")}
         self._graph_types = {
             sheet.base + event: text
             for sheet in forest.sheets
@@ -443,9 +443,9 @@ class Ancestry:
         return dict(zip(column.event.tolist(), column.value.tolist(), strict=True))
 
     def number(self, node: int) -> int | None:
-        """Number of the step: iteration of a loop, else number of a step annotation; ``None`` where nothing tells."""
-        for told in self._told.values():
-            number = self._nearest(node, told)
+        """Number of the step: iteration of a loop, else number of an annotation; ``None`` where neither is stated."""
+        for numbers in self._numbers.values():
+            number = self._nearest(node, numbers)
             if number is not None:
                 return number
         return None
@@ -454,15 +454,15 @@ class Ancestry:
         """Kind of graph that a node belongs to."""
         return self._nearest(node, self._graph_types)
 
-    def _nearest(self, node: int, told: dict[int, Told]) -> Told | None:
+    def _nearest(self, node: int, values: dict[int, Value]) -> Value | None:
         """Breadth-first: the enclosing event first, then causes in other threads."""
-        if not told:
+        if not values:
             return None
         seen, waiting = {node}, deque([node])
         while waiting:
             current = waiting.popleft()
-            if current in told:
-                return told[current]
+            if current in values:
+                return values[current]
             for above in self._above(current):
                 if above not in seen:
                     seen.add(above)

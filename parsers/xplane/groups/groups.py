@@ -121,11 +121,11 @@ def group_with_annotations(space: Space) -> Groups:
     Keras 3 wraps every batch in ``Profiled batch`` with a ``step_num``, but without the stat that makes it a root. And
     where TensorFlow runs a loop in a graph, xprof takes the iterations of that loop and no other root.
     """
-    found = group(space)
-    if any(group.explicit for group in found.groups):
-        return found
+    formed = group(space)
+    if any(group.explicit for group in formed.groups):
+        return formed
     added = _formed(space, annotations=True)
-    return added if any(group.explicit for group in added.groups) else found
+    return added if any(group.explicit for group in added.groups) else formed
 
 
 def _formed(space: Space, *, annotations: bool) -> Groups:
@@ -155,12 +155,12 @@ def _candidates(forest: Forest, *, annotations: bool) -> tuple[Forest, Column, i
 
 def _annotations(sheets: Sequence[Sheet]) -> Array:
     """Nodes of events on the host that tell the number of a step but are no roots."""
-    found = [np.empty(0, np.int64)]
+    nodes = [np.empty(0, np.int64)]
     for sheet in sheets:
         if is_host(sheet.plane.name):
-            told = sheet.stats.column("step_num").event
-            found.append(sheet.base + np.setdiff1d(told, roots_of(sheet.stats).event))
-    return np.concatenate(found)
+            annotated = sheet.stats.column("step_num").event
+            nodes.append(sheet.base + np.setdiff1d(annotated, roots_of(sheet.stats).event))
+    return np.concatenate(nodes)
 
 
 def _groups(forest: Forest, roots: Column) -> list[Group]:
@@ -221,8 +221,8 @@ def _kept(space: Space) -> Groups:
     roots: dict[int, Root] = {}
     for number, sheet in enumerate(sheets):
         group_id = np.full(len(sheet.plane.events), NONE, np.int64)
-        told = sheet.stats.column("group_id")
-        group_id[told.event] = np.where(told.value < _MOST_GROUPS, told.value, NONE)
+        stated = sheet.stats.column("group_id")
+        group_id[stated.event] = np.where(stated.value < _MOST_GROUPS, stated.value, NONE)
         marked = sheet.stats.texts("step_name")
         planes.append(_plane(sheet, group_id, sorted(marked)))
         names |= {int(group_id[event]): text for event, text in marked.items()}
@@ -243,5 +243,5 @@ def _first_roots(sheet: Sheet, group_id: Array, marked: Sequence[int]) -> list[i
 
 def _kept_group(number: int, name: str | None, root: Root | None) -> Group:
     explicit = name is not None and root is not None and root.name not in _FRAMEWORK
-    told = _STEP.search(name or "") if explicit else None
-    return Group(number, name or str(number), (root,) if root else (), int(told[0]) if told else None, explicit)
+    step = _STEP.search(name or "") if explicit else None
+    return Group(number, name or str(number), (root,) if root else (), int(step[0]) if step else None, explicit)

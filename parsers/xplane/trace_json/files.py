@@ -51,13 +51,13 @@ def _host_of(file: Path) -> str:
 
 
 def _notes(decoded: Decoded) -> Notes:
-    found: Notes = []
+    notes: Notes = []
     cap = cap_reached(decoded)
     if cap:
-        found.append(("events-capped", "warning", CAPPED.format(cap)))
+        notes.append(("events-capped", "warning", CAPPED.format(cap)))
     for phase, count in left_out(decoded).items():
-        found.append(("unread-events", "info", f"{count:,} events of phase {phase} are not read."))
-    return found
+        notes.append(("unread-events", "info", f"{count:,} events of phase {phase} are not read."))
+    return notes
 
 
 CAPPED = (
@@ -66,13 +66,13 @@ CAPPED = (
 )
 
 
-def _choose(path: Path, wanted: str | None) -> tuple[Run, Notes]:
+def _choose(path: Path, name: str | None) -> tuple[Run, Notes]:
     """The run to read, and a note of which others there are."""
     if not path.is_dir():
-        if wanted is not None:
+        if name is not None:
             raise UsageError(f"{path.name} is one trace, not a folder of runs.", fix="Leave --run out.")
         return Run(path.name, (path,)), []
-    run, others = choose_run(path, wanted, TRACE_JSON_SUFFIXES)
+    run, others = choose_run(path, name, TRACE_JSON_SUFFIXES)
     shown = ", ".join(other.name for other in others)
     note = ("run-chosen", "info", f"Run {run.name} was read. Others: {shown} (--run NAME).")
     return run, [note] if others else []

@@ -61,22 +61,22 @@ def spaces_of(decoded: Decoded) -> dict[str, Space]:
         if event.ph in _PHASES:
             by_thread[event.pid, event.tid].append(event)
     labels = {pid: f"process {pid}" for pid, _ in by_thread} | processes
-    places = {pid: _place(label) for pid, label in labels.items()}
+    by_pid = {pid: _place(label) for pid, label in labels.items()}
     lines: dict[_LineKey, list[TraceEvent]] = defaultdict(list)
     for (pid, tid), events in by_thread.items():
-        place = places[pid]
+        place = by_pid[pid]
         lines[_LineKey(place, pid, 0 if place.stream else tid)] += events
     damage = tuple(_damage(decoded))
-    found: dict[str, Space] = {}
-    for host in sorted({place.host for place in places.values()}):
+    spaces: dict[str, Space] = {}
+    for host in sorted({place.host for place in by_pid.values()}):
         planes = tuple(
             _plane(
                 name, {key: lines[key] for key in lines if (key.place.host, key.place.plane) == (host, name)}, threads
             )
-            for name in dict.fromkeys(place.plane for place in places.values() if place.host == host)
+            for name in dict.fromkeys(place.plane for place in by_pid.values() if place.host == host)
         )
-        found[host] = Space(planes, damage=() if found else damage, scanner="json")
-    return found or {"": Space((), damage=damage, scanner="json")}
+        spaces[host] = Space(planes, damage=() if spaces else damage, scanner="json")
+    return spaces or {"": Space((), damage=damage, scanner="json")}
 
 
 def cap_reached(decoded: Decoded) -> int | None:
@@ -145,7 +145,7 @@ def _plane(name: str, lines: Mapping[_LineKey, Sequence[TraceEvent]], threads: M
         interpret = stream_event if key.place.stream else own_event
         for event in its:
             columns.add(*interpret(event))
-    counts = np.array([len(each) for each in kept.values()], dtype=np.int64)
+    counts = np.array([len(of_line) for of_line in kept.values()], dtype=np.int64)
     ends = np.cumsum(counts).tolist()
     starts = _Decimals.of([event.ts for event in events])
     base = int(starts.whole.min()) if events else 0  # picoseconds since 1970 would not fit 64 bits

@@ -52,8 +52,8 @@ def scrub_json_file(source: Path, target: Path, known: Iterable[Secret] = ()) ->
         OutputError: a secret would have stayed in the output.
     """
     documents = _documents(source)
-    found = [secret for document in documents for secret in secrets_of_document(document)]
-    redactor = Redactor.of([*found, *known], OWN_WORDS)
+    secrets = [secret for document in documents for secret in secrets_of_document(document)]
+    redactor = Redactor.of([*secrets, *known], OWN_WORDS)
     removed: Counter[str] = Counter()
     content = b"".join(encoded(clean_document(one, redactor, removed)) + b"\n" for one in documents)
     check_content(content, redactor)

@@ -108,8 +108,8 @@ def text_of(quoted: bytes) -> bytes:
     """
     if b"\\" not in quoted:
         return quoted
-    found: Any = json.loads(b'"' + quoted.decode("utf-8", "replace").encode() + b'"', strict=False)
-    return str(found).encode("utf-8", "replace")
+    text: Any = json.loads(b'"' + quoted.decode("utf-8", "replace").encode() + b'"', strict=False)
+    return str(text).encode("utf-8", "replace")
 
 
 def quoted_of(text: bytes) -> bytes:

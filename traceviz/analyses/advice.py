@@ -1,4 +1,4 @@
-"""Advice that fits the program: what is meant for another framework, or another profiler, is left out.
+"""Advice that fits the program: lines for other frameworks and other profilers are left out.
 
 A line of advice may have parts that begin with their addressee, behind a sentence for everybody::
 

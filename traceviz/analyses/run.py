@@ -1,4 +1,4 @@
-"""Run the analyses over a trace and put what they say into one report."""
+"""Run the analyses over a trace and put their results into one report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tables_for(sections: Collection[str] | None) -> frozenset[str]:
 
 
 def columns_for(sections: Collection[str] | None) -> dict[str, frozenset[str]]:
-    """For tables of which the analyses of ``sections`` need only some columns, the nullable ones among them."""
+    """Nullable columns that the analyses of ``sections`` need, for the tables that they do not need as a whole."""
     users: dict[str, list[frozenset[str] | None]] = {}
     for analysis in analyses(sections):
         for table in (*analysis.needs, *analysis.uses):

@@ -1,1 +1,1 @@
-"""What was captured, by whom, and whether it can be trusted."""
+"""What was captured, by which profilers, and whether it can be trusted."""

@@ -28,11 +28,11 @@ synchronisations are among them already."""
 
 @dataclass(frozen=True, slots=True)
 class CaptureFacts:
-    """What the capture holds. Times in nanoseconds; ``judged_overhead_ns`` is the profiler's part of ``judged_ns``,
-    both summed over ranks.
+    """What the capture holds. Times in nanoseconds.
 
-    ``overhead_ns`` is ``None`` where the profiler does not record what it took itself. ``ranks`` are the numbers of the
-    ranks captured, of ``world_sizes`` as the traces state them; both are empty where the trace knows of no ranks.
+    ``judged_overhead_ns`` is the profiler's part of ``judged_ns``, both summed over ranks. ``overhead_ns`` is ``None``
+    where the profiler does not record its own overhead. ``ranks`` are the captured ranks, ``world_sizes``
+    the sizes of the job that the traces state; both are empty where the trace knows of no ranks.
     """
 
     span_ns: int

@@ -1,4 +1,4 @@
-"""Calls that nest on their threads, as a tree over arrays: what is inside what, and sums over it.
+"""Calls that nest on their threads, as a tree over arrays: which call is inside which, and sums over them.
 
 ::
 
@@ -58,7 +58,7 @@ class CallTree:
     def around(self, threads: npt.ArrayLike, moments: npt.ArrayLike) -> Array:
         """Row of the innermost call that is running on each of ``threads`` at each of ``moments``; -1 for none.
 
-        A call that begins at the moment counts, one that ends at it does not.
+        A call that begins at the moment counts; a call that ends at it does not.
         """
         times, keys = np.asarray(moments, np.int64), np.asarray(threads, np.int64)
         begins, searched = _sortable(self.calls["thread_id"].to_numpy(), self.starts, keys, times)

@@ -1,7 +1,7 @@
 """Find the period of a sequence of names: the repeating unit of a training loop that nobody annotated.
 
 A candidate period starts at each occurrence of one *anchor* name. Two periods are alike when they contain the same
-names equally often, which is compared through sums of random 64-bit numbers, one per name::
+names equally often; sums of random 64-bit numbers, one per name, tell::
 
     names    a b b c | a b b c | a b b c | a b d
     anchor   ^         ^         ^         ^
@@ -42,9 +42,9 @@ class Cycle:
 def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike) -> Cycle | None:
     """The most convincing cycle of a sequence, or ``None``.
 
-    Among anchors of equal likeness the more frequent one wins (one step rather than two), then the one that follows
-    the longest typical pause, since a step begins after the wait for its input, then the first one: how names are
-    numbered makes no difference.
+    Among anchors of equal likeness the more frequent anchor wins (one step rather than two), then the anchor after the
+    longest typical pause (a step begins after the wait for its input), then the first in the sequence. The numbers that
+    names have make no difference.
 
     Args:
         codes: Name of each event as a number, in order of time.

@@ -35,7 +35,7 @@ def exposed(work: pl.DataFrame, cover: dict[int, IntervalSet]) -> dict[int, Inte
 
 
 def owners(trace: TraceView) -> tuple[tuple[int, int], ...]:
-    """Every ``(process_id, device_id)`` of which the process had work on the device."""
+    """Every ``(process_id, device_id)`` where the process had work on the device."""
     pairs = trace.device_work.select("process_id", "device_id").unique().sort("process_id", "device_id")
     return tuple((int(process), int(device)) for process, device in pairs.iter_rows())
 

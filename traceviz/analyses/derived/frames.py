@@ -17,7 +17,7 @@ def bounds(frame: pl.DataFrame) -> tuple[Array, Array]:
 
 
 def end_ns(name: str = "end_ns") -> pl.Expr:
-    """End of an event, as column ``name``; one that never ended ends at its start."""
+    """End of an event, as column ``name``; an event without an end ends at its start."""
     return (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias(name)
 
 

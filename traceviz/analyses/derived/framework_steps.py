@@ -64,7 +64,7 @@ def _host_cycle(calls: pl.DataFrame, first: int, last: int) -> ProcessSteps | No
 def without_compilation(steps: pl.DataFrame, compiling: dict[int, IntervalSet]) -> pl.DataFrame:
     """``steps`` with those first ones marked as warm-up that spend their time compiling.
 
-    Where all steps of a process compile, none is marked: that is what its steps do.
+    Where all steps of a process compile, none is marked: compiling is part of a step there.
 
     Args:
         steps: Columns of :data:`traceviz.analyses.derived.steps.STEP_SCHEMA`, sorted by process and start.

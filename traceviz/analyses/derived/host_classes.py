@@ -1,7 +1,7 @@
-"""What the host does, and to which single class every nanosecond of a rank belongs.
+"""What the host does, and the one class to which every nanosecond of a rank belongs.
 
 Each nanosecond belongs to the first class of :data:`CLASSES` that holds, per rank; so the classes of a step add up to
-the step exactly. Device classes come first: while the device computes, nothing that the host does costs time.
+the step exactly. Device classes come first: while the device computes, the host costs no time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from traceviz.intervals import IntervalSet, exclusive
 
 @dataclass(frozen=True, slots=True)
 class StepClass:
-    """One class of step time: stable key, label for people, and what it means."""
+    """One class of step time: stable key, label for people, and meaning."""
 
     key: str
     label: str
@@ -63,7 +63,7 @@ BLOCKING_OS_CALLS = (
     r"|pthread_cond_(timed|clock)?wait|pthread_mutex_lock|pthread_rwlock_.*lock|pthread_join|pthread_barrier_wait|nanosleep|clock_nanosleep"
     r"|usleep|sleep|wait(pid|id|3|4)?|sigwait.*|sigtimedwait|msgrcv|mq_receive|flock|fsync|open(64)?|io_getevents|connect)$"
 )
-"""Operating-system calls in which a thread waits for somebody else."""
+"""Operating-system calls in which a thread waits."""
 
 
 class HostClasses:
@@ -86,7 +86,7 @@ class HostClasses:
 
     @cached_property
     def _kernels(self) -> pl.DataFrame:
-        """Kernels by what they do: ``start_ns, dur_ns, role`` (:data:`traceviz.analyses.derived.xla_ops.XlaRole`)."""
+        """Kernels with their roles: ``start_ns, dur_ns, role`` (:data:`traceviz.analyses.derived.xla_ops.XlaRole`)."""
         if self._trace.has_tpu:
             own = self._trace.xla_kernels.filter(pl.col("process_id") == self.process_id)
             return own.select("start_ns", "dur_ns", "role")
@@ -200,7 +200,7 @@ class HostClasses:
         return intervals(frame.filter(pl.col("kind") == kind))
 
     def _transfers(self, pattern: str) -> IntervalSet:
-        """Transfers that only the host tells of, where no device of the process was recorded."""
+        """Transfers that only the host recorded, because no device of the process was."""
         if self.process_id in self._trace.rank_busy:
             return IntervalSet.empty()
         own = self._trace.host_ops("transfer").filter(pl.col("process_id") == self.process_id)

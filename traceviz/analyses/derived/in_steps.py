@@ -1,4 +1,4 @@
-"""Events of steady steps, summed: what two runs have in common is the step, whatever else a capture holds."""
+"""Events of steady steps, summed: two runs can be compared by their steps, whatever else the captures hold."""
 
 from __future__ import annotations
 

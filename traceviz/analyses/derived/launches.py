@@ -1,4 +1,4 @@
-"""Which call launched which device work: the join that everything about ranges, operators and modules rests on.
+"""Which call launched which device work: the join below everything about ranges, operators and modules.
 
 ::
 
@@ -36,7 +36,7 @@ def work_with_calls(trace: TraceView) -> pl.DataFrame:
 
 
 def launched_work(trace: TraceView) -> pl.DataFrame:
-    """Those rows of :func:`work_with_calls` of which the call is known, in order of calls."""
+    """Those rows of :func:`work_with_calls` whose call is known, in order of calls."""
     return work_with_calls(trace).drop_nulls("call_ns").sort("call_ns", "begin_ns", "end_ns")
 
 

@@ -1,4 +1,4 @@
-"""What was lost: by the profiler, as it says itself, or since the file is cut off or broken."""
+"""Lost events: the profiler says that it dropped them, or the file is cut off or broken."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DAMAGED = "damaged"
 """Code of the notes by which readers say that a file is cut off or broken."""
 
 LOSS = re.compile(r"(?i)\b(drop(s|ped|ping)?|los(t|es|ing|s)|incomplete|overflow(s|ed)?|truncated|failed|failure)\b")
-"""Words of a report that speaks of lost events; others are about what was not asked for, or about other tools."""
+"""Words of diagnostics about lost events; others are about what was not requested, or about other tools."""
 
 
 def losses(tables: TraceTables) -> tuple[str, ...]:
@@ -26,5 +26,5 @@ def losses(tables: TraceTables) -> tuple[str, ...]:
 
 
 def is_damaged(tables: TraceTables) -> bool:
-    """Whether the file is cut off or broken: all that it would have held from there on is missing."""
+    """Whether the file is cut off or broken: everything after that point is missing."""
     return DAMAGED in tables.arrow("notes")["code"].to_pylist()

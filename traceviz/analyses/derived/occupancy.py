@@ -3,12 +3,11 @@
 Occupancy is the share of an SM's thread slots that are taken. In theory, as many blocks are resident at once as the
 SM's limits allow, of warps, blocks, registers and shared memory (sources: CUDA C++ Programming Guide, "Technical
 Specifications per Compute Capability"; the rules of NVIDIA's occupancy calculator, ``cuda_occupancy.h``). A grid that
-gives an SM fewer blocks than that fills it no further, which is the estimate of what is achieved that PyTorch's
-profiler writes::
+gives an SM fewer blocks than that fills it no further. So PyTorch's profiler estimates the achieved occupancy::
 
     achieved = min(blocks per SM, blocks resident in theory) * threads per block / threads that an SM holds
 
-What a launch does not tell is null, never 0, which would be a measurement.
+Unknown values are null, never 0: that would be a measurement.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the name of a framework op says: TensorFlow's ``scope/name:Type``, JAX calls, HLO instructions, PyTorch's.
+"""Names of framework ops, taken apart: TensorFlow's ``scope/name:Type``, JAX calls, HLO instructions, PyTorch's.
 
 ::
 
@@ -50,7 +50,7 @@ def torch_matrix_op(column: str) -> pl.Expr:
 def parsed_ops(names: pl.Series) -> pl.DataFrame:
     """Columns ``text`` (as given), ``op`` (its name) and ``type`` of the distinct ``names``.
 
-    Arguments that the profiler appended (``#key=value#``) are no part of the name; what is nothing else has no row.
+    Arguments that the profiler appended (``#key=value#``) are no part of the name; a text of nothing else has no row.
     """
     text = names.cast(pl.String).unique(maintain_order=True).drop_nulls().rename("text")
     plain = pl.col("text").str.replace(r"(?s)#.*$", "").alias("plain")
@@ -78,5 +78,5 @@ def _type() -> pl.Expr:
 
 
 def _instruction() -> pl.Expr:
-    """The innermost HLO instruction of a nest: what ran, where the outer ones only contain it."""
+    """The innermost HLO instruction of a nest: it ran, and the outer ones only contain it."""
     return pl.col("plain").str.replace(_HLO_NESTING, "").str.strip_chars_end(":")

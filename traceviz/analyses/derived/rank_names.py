@@ -1,4 +1,4 @@
-"""Which ranks a trace holds, and of how many."""
+"""The ranks that a trace holds, and the number of ranks of the job."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ WORLD_SIZE = r"(?i)^(distributedInfo\.)?world_?size$"
 
 
 _LISTED = 8
-"""So many ranks are named where they are not in a row."""
+"""Ranks that are listed by number where they are not consecutive."""
 
 
 def rank_numbers(trace: TraceView) -> dict[int, int]:
     """Rank of every process of :attr:`TraceView.ranks`; the number of the process where its rank is not known.
 
-    Where processes would have the same number, as those of one program, all have that of the process.
+    Where processes would share a number, as processes of one program do, every rank has the number of its process.
     """
     stated = dict(trace.frame("processes", "process_id", "rank").drop_nulls("rank").iter_rows())
     numbers = {process: stated.get(process, process) for process in trace.ranks}
@@ -37,7 +37,7 @@ def in_words(ranks: tuple[int, ...]) -> str:
 
 
 def world_sizes(trace: TraceView) -> tuple[int, ...]:
-    """Numbers of ranks that the job has, as the traces state them: one number, unless they contradict each other."""
+    """Sizes of the job as the traces state them: one number, unless they contradict each other."""
     stated = trace.frame("settings", "key", "value").filter(pl.col("key").str.contains(WORLD_SIZE))
     sizes = stated["value"].cast(pl.Int64, strict=False).drop_nulls()
     return tuple(sizes.filter(sizes > 0).unique().sort().to_list())

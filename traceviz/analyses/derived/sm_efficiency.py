@@ -15,7 +15,7 @@ from traceviz.analyses.derived.frames import bounds
 from traceviz.intervals import Array, IntervalSet
 
 _PARTS = 1_000_000
-"""Loads are added up as millionths: whole numbers, so that what is added and taken away again leaves nothing."""
+"""Loads are added up as millionths: in whole numbers, adding and subtracting a load leaves exactly nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,7 +31,7 @@ TOTAL = Column("total_ns", "Total", "ns", importance=0)
 def duration_statistics(durations: str = "dur_ns") -> tuple[pl.Expr, ...]:
     """Aggregations ``calls``, ``total_ns`` and those of :data:`DURATION_NAMES` over column ``durations``.
 
-    Events without an end count as calls and add nothing to the times; a group of which none has ended has no mean,
+    Events without an end count as calls and add nothing to the times; a group in which none has ended has no mean,
     median, minimum and maximum. The definitions are those of ``nsys stats``: the median of an even number of values is
     the mean of the middle two, the standard deviation is the sample's (n - 1) and 0 for a single value.
     """

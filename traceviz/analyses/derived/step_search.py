@@ -36,10 +36,9 @@ NO_THREAD = -1
 def training_steps(trace: TraceView) -> Steps:
     """Training steps of the ranks: declared, else inferred, else none.
 
-    Steps of processes without device work (a loader, a launcher) are left out: theirs is not the time that is judged.
-    So are steps at the edges of a time window, which may be fragments, those whose device work is missing
-    (:func:`count_lost_steps`), and those that reach out of :attr:`TraceView.device_window`. First steps that compile
-    are warm-up.
+    Left out are steps of processes without device work (a loader, a launcher), whose time is not judged; steps at the
+    edges of a time window, which may be fragments; steps whose device work is missing (:func:`count_lost_steps`); and
+    steps that reach out of :attr:`TraceView.device_window`. First steps that compile are warm-up.
     """
     steps = _all_steps(trace)
     whole = _is_of_rank(trace) & ~_is_lost(trace)
@@ -66,15 +65,13 @@ def count_cut_steps(trace: TraceView) -> int:
 def count_lost_steps(trace: TraceView) -> int:
     """Steps after the last recorded device work, where events were lost.
 
-    Their devices look idle, and nobody knows whether they were. The step of the last work counts as lost, too.
+    Their devices look idle, and may not have been. The step of the last work counts as lost, too.
     """
     return _all_steps(trace).frame.filter(_is_of_rank(trace) & _is_lost(trace)).height
 
 
 def training_thread(trace: TraceView, process_id: int) -> int:
-    """Thread that runs the training loop, or :data:`NO_THREAD`: the one that carries the step markers, else the
-    likeliest.
-    """
+    """Thread that runs the training loop: it carries the step markers, or is the likeliest; else :data:`NO_THREAD`."""
     marked = training_steps(trace).thread_id.get(process_id)
     return likely_threads(trace).get(process_id, NO_THREAD) if marked is None else marked
 
@@ -90,8 +87,8 @@ def _is_uncut(trace: TraceView) -> pl.Expr:
 def _is_lost(trace: TraceView) -> pl.Expr:
     """Whether a step belongs to :func:`count_lost_steps`.
 
-    None does where no step would be left, unless the file is cut off: a profiler drops events here and there, while
-    the rest of a file holds all that devices did later.
+    No step does where none would be left, unless the file is cut off: a profiler drops events here and there, while a
+    file that is cut off lacks everything that devices did later.
     """
     nothing = pl.lit(value=False)
     if not trace.rank_busy or not losses(trace.tables):
@@ -105,7 +102,7 @@ def _is_lost(trace: TraceView) -> pl.Expr:
 
 @once_per_trace
 def _all_steps(trace: TraceView) -> Steps:
-    """Steps of all processes. Where the user names a marker, its ranges are the steps, or there are none."""
+    """Steps of all processes. Where the user names a marker, only ranges and annotations with that name are steps."""
     searches = _SEARCHES_BY_NAME if trace.options.step_marker else _SEARCHES
     results = (search(trace) for search in searches)
     return next((steps for steps in results if steps.source != "none"), NO_STEPS)

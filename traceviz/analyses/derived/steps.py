@@ -2,8 +2,7 @@
 
 In order of trust: steps that the trace declares; NVTX ranges with a step-like name (or the user's); annotations
 of the framework with such a name; the cycle of NVTX ranges on the training thread; the cycle of compiled modules on a
-device; the cycle of the training thread's calls; the cycle of kernels. What was used and how sure it is travels with
-the steps.
+device; the cycle of the training thread's calls; the cycle of kernels. Steps carry their source and its confidence.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ def _declared(steps: pl.DataFrame) -> ProcessSteps:
     """The steps of one process by one marker, of one device.
 
     A device knows its own steps better than the host, which runs ahead of it. Of several devices (they run the same
-    steps), and of several markers (training, evaluation), the one whose steps cover most time is used.
+    steps) and of several markers (training, evaluation), those whose steps cover most time are used.
     """
     families = steps.group_by("marker", "device_id").agg(
         (pl.col("end_ns") - pl.col("start_ns")).sum().alias("covered"), pl.col("start_ns").min()
@@ -117,7 +116,7 @@ def _declared(steps: pl.DataFrame) -> ProcessSteps:
 def named_steps(ranges: pl.DataFrame, marker: str | None, source: StepSource = "nvtx") -> Steps:
     """Steps from ranges with a step-like name.
 
-    Of several step-like families (``step`` around ``batch``), the one that covers most time is used.
+    Of several step-like families (``step`` around ``batch``), the family that covers most time is used.
 
     Args:
         ranges: ``process_id, thread_id, start_ns, end_ns, name, parent_id`` of closed ranges, ``name`` as text.
@@ -216,7 +215,7 @@ def _tile(markers: pl.DataFrame) -> pl.DataFrame:
         marked     |load| step 0 |load| step 1 |load| step 2 |
         tiled           | step 0 |    step 1   |    step 2   |
 
-    Column ``cut`` says of a step that time before it was left out, while other steps include theirs.
+    Column ``cut`` marks a step that lacks the time before it, while other steps include theirs.
     """
     starts, ends = markers["start_ns"].to_numpy(), markers["end_ns"].to_numpy()
     previous = np.concatenate([[np.iinfo(np.int64).min], np.maximum.accumulate(ends)[:-1]])
@@ -274,7 +273,7 @@ def _step_numbers(names: pl.Series) -> pl.Series:
 
 
 def join_processes(source: StepSource, parts: list[ProcessSteps], at_least: int = MIN_STEPS - 1) -> Steps:
-    """Steps of all processes that have ``at_least`` so many."""
+    """Steps of the processes that have ``at_least`` this many."""
     parts = [part for part in parts if part.frame.height >= at_least]
     if not parts:
         return NO_STEPS

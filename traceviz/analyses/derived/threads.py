@@ -1,4 +1,4 @@
-"""Which thread of a process most likely runs the training loop, whatever its steps are."""
+"""The thread of a process that most likely runs the training loop, before its steps are known."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _WORKER_THREAD = r"(?i)^(tf_|tsl|xla|pjrt|eigen|grpc|jax)|pool|worker"
 def likely_threads(trace: TraceView) -> dict[int, int]:
     """The likeliest training thread of each process that has host events, by ``process_id``.
 
-    The process's first thread (tid = pid), else one named like Python's, else one that is not named like a worker of
-    the framework; of several, the one with the most host events.
+    The process's first thread (tid = pid), else a thread named like Python's, else a thread not named like a worker of
+    the framework; among several, the thread with the most host events.
     """
     counts = [
         trace.tables.scan(name).group_by("thread_id").len().collect()

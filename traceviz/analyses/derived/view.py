@@ -1,7 +1,8 @@
-"""One trace as analyses see it: its tables, and the intervals that several of them need, computed once.
+"""One trace as analyses see it: its tables, and the intervals that many of them need, computed once.
 
-Everything here is derived and pure; a property is computed on first use and kept. Device work is the union of
-kernels, copies and fills; a *rank* is a process that owns device work.
+Everything here is derived and pure. Properties are computed on first use and kept; so are results of functions that
+:func:`once_per_trace` marks. Device work is the union of kernels, copies and fills; a *rank* is a process that owns
+device work.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ T = TypeVar("T")
 Keys = TypeVarTuple("Keys")
 
 STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", *schema.DEVICE_WORK, "windows")
-"""Tables in which steps, ranks and the time that is judged are found: what every analysis of steps may read."""
+"""Tables behind steps, ranks and judged time: every analysis of steps may read them."""
 
 
 class TraceView:
@@ -33,7 +34,7 @@ class TraceView:
 
     Args:
         tables: The tables.
-        options: What the user said about the program.
+        options: What the user told about the program.
     """
 
     def __init__(self, tables: TraceTables, options: AnalysisOptions | None = None) -> None:
@@ -55,7 +56,7 @@ class TraceView:
 
     @cached_property
     def device_window(self) -> tuple[int, int]:
-        """Begin and end of the time in which device work was recorded, which is the time it can be found idle in.
+        """Begin and end of the time in which device work was recorded: only there can a device be seen to idle.
 
         ::
 
@@ -112,7 +113,7 @@ class TraceView:
 
     @cached_property
     def kernel_classes(self) -> dict[str, KernelClass]:
-        """What the names of the trace's kernels say about them, by name."""
+        """Classes of the trace's kernels, by name."""
         names = self.frame("kernels", "name")["name"].unique().cast(pl.String).to_list()
         return dict(zip(names, classify(names), strict=True))
 
@@ -128,9 +129,9 @@ class TraceView:
 
     @cached_property
     def traced(self) -> tuple[int, ...]:
-        """Processes that something was recorded of, by ``process_id``: a thread or device work; all where none was.
+        """Processes with a recorded thread or device work, by ``process_id``; all processes where none has any.
 
-        Of other processes there are samples only: a launcher, a loader that no profiler saw, the profiler itself.
+        Others have samples only: a launcher, a loader that no profiler saw, the profiler itself.
         """
         everyone = self.frame("processes", "process_id")["process_id"]
         known = {*self.frame("threads", "process_id")["process_id"].to_list(), *self.rank_busy}
@@ -139,7 +140,7 @@ class TraceView:
 
     @cached_property
     def ranks(self) -> tuple[int, ...]:
-        """Processes that own device work, by ``process_id``; where none does, all that were :attr:`traced`."""
+        """Processes that own device work, by ``process_id``; where none does, all :attr:`traced` processes."""
         return tuple(sorted(self.rank_busy)) or self.traced
 
     def idle_of(self, process_id: int) -> IntervalSet:
@@ -176,7 +177,7 @@ class TraceView:
 
     @cached_property
     def api_names(self) -> dict[ApiKind, list[str]]:
-        """The distinct CUDA API names of the trace by what they do."""
+        """The distinct CUDA API names of the trace by the kind of call."""
         groups: dict[ApiKind, list[str]] = {}
         for name in self.frame("cuda_api", "name")["name"].unique().cast(pl.String):
             groups.setdefault(api_kind(name), []).append(name)

@@ -84,19 +84,19 @@ class HostResourcesAnalysis(Analysis[HostResources]):
     """Samples of the host: mean, 95th percentile, maximum, and pictures over time.
 
     Args:
-        bound_share: Steps wait for the host from this share of their time on in which they wait for input or the
-            host computes, while no device works.
-        input_share: From this share of step time in which steps wait for input on, the input is worth a change.
-        one_core_low: One core is busy from so many busy cores on,
-        one_core_high: up to so many.
-        busy_share: Where more than the rest of this share of the physical cores is idle, cores are idle.
-        oversubscribed: From so many threads that want one of each core on, there are too many,
+        bound_share: Steps wait for the host if, for this share of their time, no device works while they wait for
+            input or the host computes.
+        input_share: The input is worth a change if steps wait for it for this share of their time.
+        one_core_low: At least this many busy cores count as one core,
+        one_core_high: and at most this many.
+        busy_share: Cores are idle if less than this share of the physical cores is busy.
+        oversubscribed: There are too many threads if this many per core want to run,
         waiting_share: provided that they wait for this share of the time in which they could run,
-        waiting_cores: and for so many cores, on average: a program that hardly wants one loses nothing.
-        throttled: From this share of one core on that a CPU limit takes away, it counts.
-        growth_bytes: Growth of memory by less than this,
-        growth_share: or than this share of it, is none,
-        rising_share: and neither is one that does not rise in this share of the parts of the time.
+        waiting_cores: and for this many cores on average: a program that hardly needs a core loses nothing.
+        throttled: A CPU limit counts if it takes away this share of one core.
+        growth_bytes: Memory grows if it rises by at least this much,
+        growth_share: and by this share of its last amount,
+        rising_share: and in this share of the parts of the time.
         gpu_waits: Without steps, GPUs that work in less than this share of the time wait for something.
         slices: Slices of the pictures.
         processes: Processes listed.

@@ -182,7 +182,7 @@ def sliced(series: Series, span_ns: int, slices: int) -> tuple[float | None, ...
 
 
 PAUSE = 4
-"""Samples have a pause between them if they are so many times as far apart as usual."""
+"""Samples that are this many times as far apart as usual have a pause between them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def step_imbalance(steps: Steps) -> StepImbalance:
     Steps that were inferred have no numbers of their own: they are compared where all ranks have as many.
     """
     columns = ("process_id", "step", (pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns"))
-    # A program may count from 0 again (epochs): the first, the second ... step of a number are told apart.
+    # A program may count from 0 again (epochs): the first, second ... step of a number are distinguished.
     # Warm-up is left out afterwards: it may differ from rank to rank.
     occurrence = pl.int_range(pl.len()).over("process_id", "step").alias("occurrence")
     times = steps.frame.with_columns(occurrence).filter(~pl.col("warmup")).select(*columns, "occurrence")

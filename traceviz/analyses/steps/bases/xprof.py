@@ -167,8 +167,8 @@ def xprof_steps(trace: TraceView, rules: XprofRules) -> XprofSteps:
 
     A step is a group of events that the framework linked. Its time is that of the longest marker of the host; where
     a device worked for it, the longest uninterrupted run of its device events instead, unless the marker encloses it.
-    A step without device compute (without host compute, where there is no device) is left out, and so is one that the
-    edge of a time window cut.
+    A step without device compute (without host compute, where there is no device) is left out, and so is a step cut by
+    the edge of a time window.
     """
     device = _device_events(trace)
     has_device = _has_gpu(trace)

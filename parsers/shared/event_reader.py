@@ -38,8 +38,8 @@ class EventReader:
         rows: Rows by table of the contract.
         owners: How the format says whose an event is.
         names: How the format says what an event is called.
-        notes: Where it goes what is dropped or repaired.
-        options: What the caller wants.
+        notes: Collects what is dropped or repaired.
+        options: What the caller asks for.
         read_rows: Rows read so far, by table of the contract.
     """
 
@@ -53,7 +53,7 @@ class EventReader:
     read_rows: Counter[str] = field(default_factory=Counter)
 
     def read(self, table: str, sources: tuple[Source, ...]) -> pa.Table:
-        """The table of the contract from those of its ``sources`` that are present, of which there is one."""
+        """The table of the contract from its ``sources``, at least one of which is present."""
         declared = schema.table(table).arrow
         parts = [self.columns(table, source, declared) for source in present(self.raw, sources)]
         return pa.concat_tables(parts).unify_dictionaries() if len(parts) > 1 else parts[0]
@@ -77,8 +77,8 @@ class EventReader:
         """``source`` without the columns that may be left null and that nobody asked for."""
         if table not in self.options.columns:
             return source
-        declared, wanted = schema.table(table).arrow, self.options.columns[table]
-        kept = [c for c in source.columns if c.name in wanted or not declared.field(c.name).nullable]
+        declared, requested = schema.table(table).arrow, self.options.columns[table]
+        kept = [c for c in source.columns if c.name in requested or not declared.field(c.name).nullable]
         return replace(source, columns=tuple(kept))
 
     def _batches(self, table: str, source: Source, streamed: pa.Schema, repairs: Repairs) -> Iterator[pa.RecordBatch]:

@@ -103,6 +103,6 @@ def _words(values: Array, column: Word) -> DictionaryArray:
     words = list(dict.fromkeys([*column.words.values(), column.other]))
     codes: Array = pa.array([words.index(word) for word in column.words.values()], pa.int32())
     numbers = pa.array(list(column.words), pa.int64())
-    other = words.index(column.other)
-    indices = of_each(lambda some: codes.take(pc.index_in(some, value_set=numbers)).fill_null(other), values)
+    otherwise = words.index(column.other)
+    indices = of_each(lambda part: codes.take(pc.index_in(part, value_set=numbers)).fill_null(otherwise), values)
     return pa.DictionaryArray.from_arrays(indices, pa.array(words))

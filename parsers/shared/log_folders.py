@@ -57,7 +57,7 @@ def find_runs(folder: Path, suffixes: tuple[str, ...] = SUFFIXES) -> tuple[Run, 
     runs = [
         Run("/".join((*prefix, run.name)), files)
         for prefix, profiles in _profile_folders(folder)
-        for run in _subfolders(profiles)
+        for run in sorted(entry for entry in profiles.iterdir() if entry.is_dir())
         if (files := captures_in(run, suffixes))
     ]
     # Runs are as old as their names say, or, where one of the names says nothing, as their files.
@@ -84,10 +84,6 @@ def _profile_folders(folder: Path) -> Iterator[tuple[tuple[str, ...], Path]]:
             yield Path(place).relative_to(folder).parts, profiles
 
 
-def _subfolders(folder: Path) -> list[Path]:
-    return sorted(entry for entry in folder.iterdir() if entry.is_dir())
-
-
 def choose_run(folder: Path, name: str | None, suffixes: tuple[str, ...] = SUFFIXES) -> tuple[Run, tuple[Run, ...]]:
     """The run ``name`` in ``folder``, or the newest, and all the others.
 
@@ -102,14 +98,12 @@ def choose_run(folder: Path, name: str | None, suffixes: tuple[str, ...] = SUFFI
         return runs[-1], runs[:-1]
     matching = [run for run in runs if name in (run.name, run.name.rsplit("/", 1)[-1])]
     if len(matching) > 1:
-        raise UsageError(f"More than one run is called {name!r}.", fix=f"Say which: {_listed(matching)}.")
+        raise UsageError(
+            f"More than one run is called {name!r}.", fix=f"Say which: {', '.join(run.name for run in matching)}."
+        )
     if not matching:
         raise UsageError.unknown("run", name, (run.name for run in runs))
     return matching[0], tuple(run for run in runs if run != matching[0])
-
-
-def _listed(runs: list[Run]) -> str:
-    return ", ".join(run.name for run in runs)
 
 
 HOW_TO_PROFILE = (

@@ -29,8 +29,8 @@ def decode(values: Array) -> StringArray:
 def look_up(raw: RawTables, ids: Array) -> StringArray:
     """The string of each of the distinct ``ids``; null where there is none."""
     table = raw.strings(ids).combine_chunks()
-    found = pc.index_in(ids, value_set=table["id"].combine_chunks())
-    return decode(table["value"].combine_chunks()).take(found)
+    positions = pc.index_in(ids, value_set=table["id"].combine_chunks())
+    return decode(table["value"].combine_chunks()).take(positions)
 
 
 def stripped(words: StringArray, ending: str) -> StringArray:
@@ -55,12 +55,12 @@ def name_column(parts: Sequence[ChunkedArray], words: Sequence[StringArray]) -> 
         The column (``dictionary<int32, string>``, no nulls) and the number of rows without a name.
     """
     encoded = chunked_array(words, pa.string()).combine_chunks().dictionary_encode()
-    offsets = np.cumsum([0, *(len(some) for some in words)])
-    codes = [encoded.indices.slice(offset, len(some)) for offset, some in zip(offsets, words, strict=False)]
+    offsets = np.cumsum([0, *map(len, words)])
+    codes = [encoded.indices.slice(offset, len(entries)) for offset, entries in zip(offsets, words, strict=False)]
     known: list[Array] = []
     for index in range(parts[0].num_chunks):
-        found = [code.take(part.chunk(index).indices) for code, part in zip(codes, parts, strict=True)]
-        known.append(pc.coalesce(*found))
+        stated = [code.take(part.chunk(index).indices) for code, part in zip(codes, parts, strict=True)]
+        known.append(pc.coalesce(*stated))
     missing = sum(chunk.null_count for chunk in known)
     names, unknown = _with_unknown(encoded.dictionary) if missing else (encoded.dictionary, 0)
     filled = (chunk.fill_null(unknown) if chunk.null_count else chunk for chunk in known)

@@ -73,16 +73,13 @@ def nest(events: Spans, regions: Spans | None = None, own: Array | None = None) 
     The compiled function takes spans that are sorted within each line, by start and falling end, as profilers write
     them; all others are sorted here.
     """
-    regions = regions or _no_spans(events)
+    if regions is None:
+        none, narrow = np.empty(0, np.int64), np.empty(0, np.int32)
+        regions = Spans(narrow, none, none, events.base + events.line.size, narrow)
     own = np.empty(0, dtype=bool) if own is None else own
     library = native()
     if library is None or not library.nest(_buffers(events), _buffers(regions), own.view(np.uint8)):
         _nest_any(events, regions, own)
-
-
-def _no_spans(events: Spans) -> Spans:
-    none, narrow = np.empty(0, np.int64), np.empty(0, np.int32)
-    return Spans(narrow, none, none, events.base + events.line.size, narrow)
 
 
 def _buffers(spans: Spans) -> tuple[Array, Array, Array, int, Array]:

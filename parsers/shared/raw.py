@@ -23,8 +23,8 @@ class Keep:
 
     Args:
         column: An integer column; where the table does not have it, all rows count.
-        values: Its values.
-        inverted: Rows with these values are the ones left out. A null is no value.
+        values: Its values in rows that count.
+        inverted: Rows with these values do not count, and all others do, also those with a null.
     """
 
     column: str
@@ -32,7 +32,7 @@ class Keep:
     inverted: bool = False
 
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Those rows of ``batch``, which has the column."""
+        """The rows of ``batch``, which has the column, that count."""
         inside = pc.is_in(batch[self.column], value_set=pa.array(self.values, pa.int64()))
         return batch.filter(pc.invert(inside) if self.inverted else inside)
 
@@ -87,8 +87,8 @@ class RawTables(ABC):
         if self.string_table not in self.names or not len(ids):
             return empty
         batches = (batch.rename_columns(["id", "value"]) for batch in self._string_batches(ids))
-        chosen = (batch.filter(pc.is_in(batch["id"], value_set=ids)) for batch in batches)
-        return pa.concat_tables([empty, *(pa.Table.from_batches([batch]) for batch in chosen)])
+        used = (batch.filter(pc.is_in(batch["id"], value_set=ids)) for batch in batches)
+        return pa.concat_tables([empty, *(pa.Table.from_batches([batch]) for batch in used)])
 
     def _string_batches(self, ids: Array) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 (a hint for subclasses)
         return self.stream(self.string_table, (self.string_id,), ("value",))

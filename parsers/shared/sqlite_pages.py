@@ -250,12 +250,12 @@ def _behind_number(content: Bytes, offsets: Integers) -> Integers:
 
 
 def _values(content: Bytes, header: Integers, stop: Integers, width: int, positions: Sequence[int]) -> list[Column]:
-    """The wanted columns of rows whose headers begin at ``header`` and whose values end at ``stop``."""
+    """The columns at ``positions`` of rows whose headers begin at ``header`` and whose values end at ``stop``."""
     length = content[header]
     if length.size and length.max() >= 128:
         raise NotPlainError("a row with a long header")
     short = bool(np.all(length == width + 1))  # one byte for each type: neither long texts nor missing columns
-    found: dict[int, Column] = {}
+    columns: dict[int, Column] = {}
     at, ends = header + 1, header + length
     for position in range(max(positions) + 1 if short else width):
         kinds, at = (content[at], at + 1) if short else _short_number(content, at)
@@ -264,12 +264,12 @@ def _values(content: Bytes, header: Integers, stop: Integers, width: int, positi
         if np.any(ends > stop):
             raise NotPlainError("a value beyond its row")
         if position in positions:
-            found[position] = _column(content, ends, size, kinds)
+            columns[position] = _column(content, ends, size, kinds)
     if not short and np.any(at != header + length):
         raise NotPlainError("a row with another number of columns")
     if (not short or max(positions) == width - 1) and np.any(ends != stop):
         raise NotPlainError("a row longer than its values")
-    return [found[position] for position in positions]
+    return [columns[position] for position in positions]
 
 
 def _size(kinds: Integers | Bytes) -> Sizes:

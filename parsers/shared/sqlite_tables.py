@@ -59,8 +59,8 @@ class SqliteTables(RawTables):
             yield from self._selected(table, integers, texts, self._where(table, keep))
             return
         kept = keep if keep and keep.column in self.columns(table) else None
-        wanted = list(dict.fromkeys([*integers, *([kept.column] if kept else [])]))
-        for batch in self._integers(table, wanted):
+        columns = list(dict.fromkeys([*integers, *([kept.column] if kept else [])]))
+        for batch in self._integers(table, columns):
             yield kept.of(batch) if kept else batch
 
     def _integers(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -72,8 +72,8 @@ class SqliteTables(RawTables):
                 done += batch.num_rows
         except NotPlainError:
             # Row ids give the order of the pages. Tables without them are not plain from their first row.
-            rest = f"ORDER BY rowid LIMIT -1 OFFSET {done}" if done else ""
-            yield from self._selected(table, columns, (), rest)
+            condition = f"ORDER BY rowid LIMIT -1 OFFSET {done}" if done else ""
+            yield from self._selected(table, columns, (), condition)
 
     def _where(self, table: str, keep: Keep | None) -> str:
         if keep is None or keep.column not in self.columns(table):

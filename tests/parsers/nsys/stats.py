@@ -95,7 +95,7 @@ def _compared(row: Expected, ours: dict[tuple[str, ...], Sequence[float]]) -> li
         ("mean", mean, row.mean, half),
     ]
     pairs += [] if row.percent is None else [("percent", percent, row.percent, 0.05 + 1e-9)]
-    return [f"{row.key} {what}: {got} != {want}" for what, got, want, slack in pairs if abs(got - want) > slack]
+    return [f"{row.key} {figure}: {got} != {want}" for figure, got, want, slack in pairs if abs(got - want) > slack]
 
 
 def _named(table: str):
@@ -107,8 +107,8 @@ def _named(table: str):
 
 def _kernels(tables: TraceTables) -> tuple[pl.DataFrame, list[str]]:
     shape = [
-        pl.concat_str([pl.col(f"{what}_{axis}").cast(pl.String) for axis in "xyz"], separator=" ").alias(what)
-        for what in ("grid", "block")
+        pl.concat_str([pl.col(f"{part}_{axis}").cast(pl.String) for axis in "xyz"], separator=" ").alias(part)
+        for part in ("grid", "block")
     ]
     frame = tables.kernels.select(*shape, _text("name"), pl.col("dur_ns").alias("value")).collect()
     return frame, ["grid", "block", "name"]

@@ -89,11 +89,11 @@ def test_only_processes_with_events_are_named():
 
 def test_private_strings_are_left_out_unless_asked_for():
     path = TRACES / "nsys" / "hpcgroup__pipit__perlmutter-cloverleaf-cuda.sqlite"
-    asked = TraceTables(dict(identify(path).read(path, ReadOptions(keep_private=True)))).run_facts()
+    private = TraceTables(dict(identify(path).read(path, ReadOptions(keep_private=True)))).run_facts()
     plain = tables_of(path.name).run_facts()
     assert (plain["host"], plain["command"]) == (None, None)
-    assert asked["host"] == "nid008553"
-    assert asked["command"] == "cuda-cloverleaf --in ../CloverLeaf-hip/InputDecks/clover_bm32_prof.in"
+    assert private["host"] == "nid008553"
+    assert private["command"] == "cuda-cloverleaf --in ../CloverLeaf-hip/InputDecks/clover_bm32_prof.in"
 
 
 def test_profiler_complaints_reach_the_notes_without_paths():

@@ -119,9 +119,9 @@ def test_missing_nsys_is_no_matter_where_an_export_lies_beside_the_report(no_nsy
 
 
 @pytest.mark.parametrize("status", [0, 1])
-@pytest.mark.parametrize("said", ["Version number is invalid: 2024@6@2@25", "terminate: ProtobufParseException"])
-def test_newer_report_names_both_versions(tmp_path, monkeypatch, report, said, status):
-    fake_nsys(tmp_path, monkeypatch, f"output.write_bytes(b'half')\nprint({said!r})\nsys.exit({status})")
+@pytest.mark.parametrize("output", ["Version number is invalid: 2024@6@2@25", "terminate: ProtobufParseException"])
+def test_newer_report_names_both_versions(tmp_path, monkeypatch, report, output, status):
+    fake_nsys(tmp_path, monkeypatch, f"output.write_bytes(b'half')\nprint({output!r})\nsys.exit({status})")
     with pytest.raises(MissingToolError) as caught:
         read(report)
     assert "2024.6.2.25" in caught.value.what
@@ -178,8 +178,8 @@ def test_interrupt_during_the_export_kills_nsys_and_leaves_nothing(tmp_path, mon
         time.sleep(0.05)
     assert len(list(scratch.iterdir())) == 1
     child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=30)
-    assert b"KeyboardInterrupt" in said
+    _, errors = child.communicate(timeout=30)
+    assert b"KeyboardInterrupt" in errors
     assert list(scratch.iterdir()) == []
     with pytest.raises(ProcessLookupError):
         os.kill(int(mark.read_text()), 0)

@@ -311,10 +311,15 @@ def test_graphs_recorded_as_a_whole_are_said_to_hide_kernels(tmp_path):
 
 
 def test_diagnostics_are_counted_scrubbed_and_only_told_when_serious(tmp_path):
-    said = [(1, "fine"), (2, "cannot open /home/someone/secret.log"), (2, "cannot open /home/other/x"), (3, "lost")]
-    rows = [{"timestamp": 1, "severity": severity, "text": text} for severity, text in said]
-    found = read(build(tmp_path / "x.sqlite", {"DIAGNOSTIC_EVENT": rows})).arrow("notes").to_pylist()
-    assert [(row["severity"], row["count"], row["message"]) for row in found] == [
+    diagnostics = [
+        (1, "fine"),
+        (2, "cannot open /home/someone/secret.log"),
+        (2, "cannot open /home/other/x"),
+        (3, "lost"),
+    ]
+    rows = [{"timestamp": 1, "severity": severity, "text": text} for severity, text in diagnostics]
+    noted = read(build(tmp_path / "x.sqlite", {"DIAGNOSTIC_EVENT": rows})).arrow("notes").to_pylist()
+    assert [(row["severity"], row["count"], row["message"]) for row in noted] == [
         ("warning", 2, "Nsight Systems: cannot open [path]"),
         ("error", 1, "Nsight Systems: lost"),
     ]

@@ -39,18 +39,18 @@ def test_kernels_of_the_pytorch_run_equal_those_of_pyprof_one_by_one(public_trac
         expected = list(csv.DictReader(file))
     kernels = read(traces / PYTORCH).kernels.collect()
     assert (kernels.height, kernels["dur_ns"].sum()) == (160, 7_296_770)
-    for row, other in zip(kernels.to_dicts(), expected, strict=True):
-        assert other["Kernel"] in row["name"]
-        assert row["dur_ns"] == int(other["Sil(ns)"])
-        assert other["Grid"] == "{grid_x},{grid_y},{grid_z}".format_map(row)
-        assert other["Block"] == "{block_x},{block_y},{block_z}".format_map(row)
-        assert (row["stream"], row["device_id"]) == (int(other["Stream"]), int(other["Device"]))
+    for row, of_pyprof in zip(kernels.to_dicts(), expected, strict=True):
+        assert of_pyprof["Kernel"] in row["name"]
+        assert row["dur_ns"] == int(of_pyprof["Sil(ns)"])
+        assert of_pyprof["Grid"] == "{grid_x},{grid_y},{grid_z}".format_map(row)
+        assert of_pyprof["Block"] == "{block_x},{block_y},{block_z}".format_map(row)
+        assert (row["stream"], row["device_id"]) == (int(of_pyprof["Stream"]), int(of_pyprof["Device"]))
 
 
 def test_calls_of_the_pytorch_run_have_their_names(traces):
-    found = calls(traces / PYTORCH)
-    assert (found["cudaLaunchKernel"], found["cudaMalloc"], found["cudaMemcpyAsync"]) == (160, 2, 21)
-    assert sum(found.values()) == 1968
+    counts = calls(traces / PYTORCH)
+    assert (counts["cudaLaunchKernel"], counts["cudaMalloc"], counts["cudaMemcpyAsync"]) == (160, 2, 21)
+    assert sum(counts.values()) == 1968
 
 
 def test_the_pytorch_run_is_known_as_one_with_its_ranges_and_its_device(traces):
@@ -65,9 +65,9 @@ def test_the_pytorch_run_is_known_as_one_with_its_ranges_and_its_device(traces):
 
 
 def test_calls_of_the_tensorflow_run_are_those_of_both_libraries(traces):
-    found = calls(traces / TENSORFLOW)
-    assert (found["cudaStreamCreateWithFlags"], found["cudaLaunch"], found["cudaMemcpyAsync"]) == (8, 25, 26)
-    assert sum(found.values()) == 286 + 383
+    counts = calls(traces / TENSORFLOW)
+    assert (counts["cudaStreamCreateWithFlags"], counts["cudaLaunch"], counts["cudaMemcpyAsync"]) == (8, 25, 26)
+    assert sum(counts.values()) == 286 + 383
 
 
 def test_the_tensorflow_run_has_its_kernels_and_copies(traces):

@@ -44,12 +44,12 @@ class TestTables:
     def test_kernels_carry_their_launch_shape_and_the_demangled_name(self, tmp_path):
         call, kernel = launch(0, 5)
         tables = read(write(tmp_path, names={1: MANGLED}, RUNTIME=[call], CONCURRENT_KERNEL=[kernel]))
-        (found,) = tables.kernels.collect().to_dicts()
-        assert (found["start_ns"], found["dur_ns"], found["correlation_id"]) == (10, 100, 5)
-        assert (found["grid_x"], found["grid_y"], found["block_x"], found["stream"]) == (7, 2, 128, 7)
-        assert (found["registers_per_thread"], found["static_shared_bytes"]) == (32, 48)
-        assert found["name"] == "void at::native::elementwise_kernel<4>(int)"
-        assert found["dynamic_shared_bytes"] == 1024
+        (row,) = tables.kernels.collect().to_dicts()
+        assert (row["start_ns"], row["dur_ns"], row["correlation_id"]) == (10, 100, 5)
+        assert (row["grid_x"], row["grid_y"], row["block_x"], row["stream"]) == (7, 2, 128, 7)
+        assert (row["registers_per_thread"], row["static_shared_bytes"]) == (32, 48)
+        assert row["name"] == "void at::native::elementwise_kernel<4>(int)"
+        assert row["dynamic_shared_bytes"] == 1024
 
     @pytest.mark.parametrize("table", ["KERNEL", "CONCURRENT_KERNEL", "CDP_KERNEL"])
     def test_kernels_may_be_in_any_of_three_tables(self, tmp_path, table):
@@ -66,9 +66,9 @@ class TestTables:
         calls = [{"cbid": cbid, "start": EPOCH + cbid, "end": EPOCH + cbid + 2} for cbid in (20, 211)]
         driver = [{"cbid": 243, "start": EPOCH + 900, "end": EPOCH + 904}]
         tables = read(write(tmp_path, names={}, RUNTIME=calls, DRIVER=driver))
-        found = rows(tables, "cuda_api", "name", "domain", "dur_ns")
+        named = rows(tables, "cuda_api", "name", "domain", "dur_ns")
         expected = [("cudaMalloc", "runtime", 2), ("cudaLaunchKernel", "runtime", 2), ("cuMemAlloc_v2", "driver", 4)]
-        assert found == expected
+        assert named == expected
 
     def test_a_number_that_no_header_has_stays_a_number_and_is_noted(self, tmp_path):
         calls = [{"cbid": cbid, "start": EPOCH, "end": EPOCH + 2} for cbid in (99_999, 99_999, 20)]
@@ -85,8 +85,8 @@ class TestTables:
         copy = {"copyKind": 1, "srcKind": 1, "dstKind": 3, "bytes": 64, "start": EPOCH, "end": EPOCH + 9}
         pinned = {**copy, "copyKind": 2, "srcKind": 3, "dstKind": 2, "start": EPOCH + 20, "end": EPOCH + 30}
         tables = read(write(tmp_path, names={}, MEMCPY=[copy, pinned]))
-        found = rows(tables, "memcpy", "kind", "src_memory", "dst_memory", "bytes", "dur_ns")
-        assert found == [("h2d", "pageable", "device", 64, 9), ("d2h", "device", "pinned", 64, 10)]
+        copies = rows(tables, "memcpy", "kind", "src_memory", "dst_memory", "bytes", "dur_ns")
+        assert copies == [("h2d", "pageable", "device", 64, 9), ("d2h", "device", "pinned", 64, 10)]
 
     def test_copies_between_devices_are_peer_to_peer_whatever_they_call_themselves(self, tmp_path):
         copy = {"copyKind": 8, "srcKind": 3, "dstKind": 3, "bytes": 64, "start": EPOCH, "end": EPOCH + 9, "deviceId": 1}
@@ -151,8 +151,8 @@ class TestTables:
         freed = {"memoryKind": 2, "address": 512, "bytes": 50, "start": EPOCH + 6, "end": EPOCH + 60}
         call = launch(0, 5)[0]
         tables = read(write(tmp_path, names={}, MEMORY=[kept, freed], RUNTIME=[call]))
-        found = rows(tables, "memory_events", "start_ns", "kind", "memory", "bytes")
-        assert found == [(5, "alloc", "device", 100), (6, "alloc", "pinned", 50), (60, "free", "pinned", 50)]
+        allocations = rows(tables, "memory_events", "start_ns", "kind", "memory", "bytes")
+        assert allocations == [(5, "alloc", "device", 100), (6, "alloc", "pinned", 50), (60, "free", "pinned", 50)]
 
     def test_measurements_of_the_machine_have_units(self, tmp_path):
         measured = [
@@ -176,11 +176,11 @@ class TestTables:
         device |= {"numMultiprocessors": 80, "maxWarpsPerMultiprocessor": 64, "numThreadsPerWarp": 32}
         device |= {"globalMemorySize": 16_914_055_168, "globalMemoryBandwidth": 898_048_000, "coreClockRate": 1_530_000}
         tables = read(write(tmp_path, names={2: "Tesla V100"}, DEVICE=[device]))
-        (found,) = tables.devices.collect().to_dicts()
-        assert (found["name"], found["compute_capability"], found["sm_count"]) == ("Tesla V100", "7.0", 80)
-        assert (found["max_threads_per_sm"], found["memory_bytes"]) == (2048, 16_914_055_168)
-        assert (found["memory_bandwidth"], found["clock_hz"]) == (898_048_000_000, 1_530_000_000)
-        assert found["uuid"] == "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
+        (row,) = tables.devices.collect().to_dicts()
+        assert (row["name"], row["compute_capability"], row["sm_count"]) == ("Tesla V100", "7.0", 80)
+        assert (row["max_threads_per_sm"], row["memory_bytes"]) == (2048, 16_914_055_168)
+        assert (row["memory_bandwidth"], row["clock_hz"]) == (898_048_000_000, 1_530_000_000)
+        assert row["uuid"] == "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
 
     def test_what_was_not_recorded_is_absent_and_what_did_not_happen_is_empty(self, tmp_path):
         tables = read(write(tmp_path, names={}, RUNTIME=[launch(0, 5)[0]]))
@@ -212,8 +212,8 @@ class TestRanges:
     def test_begin_and_end_make_a_range_and_ranges_nest(self, tmp_path):
         records = [*range_of(1, 0, 100, 3), *range_of(2, 10, 40, 4)]
         tables = read(write(tmp_path, names=RANGE_NAMES, MARKER=records))
-        found = rows(tables, "nvtx", "start_ns", "dur_ns", "name", "kind", "depth", "parent_id")
-        assert found == [(0, 100, "step", "push_pop", 0, None), (10, 30, "forward", "push_pop", 1, 0)]
+        ranges = rows(tables, "nvtx", "start_ns", "dur_ns", "name", "kind", "depth", "parent_id")
+        assert ranges == [(0, 100, "step", "push_pop", 0, None), (10, 30, "forward", "push_pop", 1, 0)]
 
     def test_an_id_that_is_used_again_pairs_in_order_of_time(self, tmp_path):
         records = [*range_of(1, 0, 10, 3), *range_of(1, 20, 45, 3)]
@@ -235,8 +235,8 @@ class TestRanges:
     def test_marks_have_no_length_domains_have_names_and_categories_numbers(self, tmp_path):
         mark = {"flags": 1, "timestamp": EPOCH, "id": 9, "name": 4, "domain": 5}
         tables = read(write(tmp_path, names=RANGE_NAMES, MARKER=[mark], MARKER_DATA=[{"id": 9, "category": 17}]))
-        found = rows(tables, "nvtx", "name", "kind", "dur_ns", "domain", "category")
-        assert found == [("forward", "mark", None, "my domain", "[category 17]")]
+        marks = rows(tables, "nvtx", "name", "kind", "dur_ns", "domain", "category")
+        assert marks == [("forward", "mark", None, "my domain", "[category 17]")]
 
     def test_what_the_capture_cut_is_kept_open_or_noted(self, tmp_path):
         never_ended, never_begun = range_of(1, 0, 0, 3)[0], range_of(2, 0, 70, 4)[1]
@@ -312,11 +312,16 @@ class TestRun:
         assert tables.rows("kernels") == 1
 
     def test_device_work_of_two_processes_goes_to_the_one_that_launched_it(self, tmp_path):
-        first, one = launch(0, 5)
-        second, two = launch(1000, 6)
+        first, first_kernel = launch(0, 5)
+        second, second_kernel = launch(1000, 6)
         calls = [first, {**second, "processId": PID + 1}]
         tables = read(
-            write(tmp_path, names={1: "gemm"}, RUNTIME=calls, KERNEL=[one, two, {**two, "correlationId": 77}])
+            write(
+                tmp_path,
+                names={1: "gemm"},
+                RUNTIME=calls,
+                KERNEL=[first_kernel, second_kernel, {**second_kernel, "correlationId": 77}],
+            )
         )
         assert sorted(rows(tables, "kernels", "start_ns", "process_id")) == [(10, 0), (1010, 0), (1010, 1)]
         assert notes(tables)["owner-unknown"] == 1
@@ -344,7 +349,7 @@ class TestDamage:
 
     @pytest.mark.parametrize("table", sorted(nvprof.TABLES))
     def test_every_table_may_lack_any_column_or_be_missing(self, tmp_path, table):
-        """What is left of a file is read, whatever a version does not have."""
+        """The rest of a file is read, whatever a version does not have. Few tables: they are read often."""
         call, kernel = launch(0, 5)
         full = {"RUNTIME": [call], "KERNEL": [kernel], "MARKER": range_of(1, 0, 9, 1)}
         usual = {"start": EPOCH, "end": EPOCH + 5, "timestamp": EPOCH, "counterKind": 1, "environmentKind": 1}
@@ -353,7 +358,9 @@ class TestDamage:
             kept = [column for column in stored if column != lacking] if lacking else ["novelty"]
             row = {column: usual[column] for column in kept if column in usual}
             given = {**full, table: [row, row]}
-            path = write(tmp_path, names={1: "gemm"}, name=f"{index}.nvvp", columns={table: " ".join(kept)}, **given)
+            path = write(
+                tmp_path, names={1: "gemm"}, name=f"{index}.nvvp", columns={table: " ".join(kept)}, only=True, **given
+            )
             tables = read(path)
             assert tables.rows("kernels") + tables.rows("cuda_api") + tables.rows("nvtx") >= 2
 

@@ -23,9 +23,9 @@ def same(function: Callable[[], object]) -> list[object]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(SCANNER_VARIABLE, "protobuf")
         plain = arrays(function())
-    assert [one.dtype for one in compiled] == [one.dtype for one in plain]
-    assert [one.tolist() for one in compiled] == [one.tolist() for one in plain]
-    return [one.tolist() for one in compiled]
+    assert [array.dtype for array in compiled] == [array.dtype for array in plain]
+    assert [array.tolist() for array in compiled] == [array.tolist() for array in plain]
+    return [array.tolist() for array in compiled]
 
 
 def arrays(given_: object) -> tuple[np.ndarray, ...]:
@@ -58,11 +58,11 @@ def test_what_the_operations_give(monkeypatch, scanner):
 
 @needs_compiled
 @given(st.lists(st.integers(-1, 8), max_size=30), st.sampled_from([np.int8, np.int32, np.int64, bool]))
-def test_taking_marking_and_inverting_are_the_same_in_c(places, kind):
-    index, values = int32(*places), np.arange(9).astype(kind)
-    assert len(same(lambda: take(values, index, 0))[0]) == len(places)
+def test_taking_marking_and_inverting_are_the_same_in_c(positions, kind):
+    index, values = int32(*positions), np.arange(9).astype(kind)
+    assert len(same(lambda: take(values, index, 0))[0]) == len(positions)
     assert len(same(lambda: used(index, 9))[0]) == 9
-    distinct = int32(*dict.fromkeys(place for place in places if place >= 0))
+    distinct = int32(*dict.fromkeys(place for place in positions if place >= 0))
     assert sorted(set(same(lambda: inverted(distinct, 9))[0]) - {-1}) == list(range(distinct.size))
 
 
@@ -78,7 +78,7 @@ def test_the_order_by_start_is_the_same_in_c(rows):
 @given(st.lists(SMALL, max_size=40), st.lists(SMALL | NUMBERS, max_size=40), st.integers(1, 5))
 def test_sorting_by_key_and_joining_are_the_same_in_c(left, right, most):
     assert len(same(lambda: by_key(int32(*left), 13))[1]) == len(left)
-    pairs = [(i, j) for i, one in enumerate(left) for j, other in enumerate(right) if one == other]
+    pairs = [(i, j) for i, key in enumerate(left) for j, other_key in enumerate(right) if key == other_key]
     pairs = [(i, j) for i, j in pairs if left.count(left[i]) < most or right.count(left[i]) < most]
     assert list(zip(*same(lambda: joined(int64(*left), int64(*right), most)), strict=True)) == pairs
 
@@ -89,8 +89,8 @@ def test_times_are_the_same_in_c_where_they_leave_64_bits(rows, base):
     start, duration, line = (
         np.array(column, np.int64) for column in (zip(*rows, strict=True) if rows else ([], [], []))
     )
-    found = same(lambda: nanoseconds(start, duration, line.astype(np.int32), int64(base, 0)))
-    assert [len(column) for column in found] == [len(rows)] * 2
+    times = same(lambda: nanoseconds(start, duration, line.astype(np.int32), int64(base, 0)))
+    assert [len(column) for column in times] == [len(rows)] * 2
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 2), SMALL, st.integers(-2, 9)), max_size=40)
@@ -110,9 +110,9 @@ def test_events_and_regions_are_nested_alike_in_c(events, regions, data, is_sort
     own = np.array(data.draw(st.lists(st.booleans(), min_size=len(events), max_size=len(events))), dtype=bool)
 
     def parents() -> tuple[np.ndarray, ...]:
-        found = tuple(np.empty(len(rows), np.int32) for rows in (events, regions))
-        nest(Spans(*columns_of(events), 5, found[0]), Spans(*columns_of(regions), 100, found[1]), own)
-        return found
+        written = tuple(np.empty(len(rows), np.int32) for rows in (events, regions))
+        nest(Spans(*columns_of(events), 5, written[0]), Spans(*columns_of(regions), 100, written[1]), own)
+        return written
 
     above_events, above_regions = same(parents)
     assert all(above == -1 for above, takes_part in zip(above_events, own, strict=True) if not takes_part)
@@ -124,8 +124,8 @@ def test_events_and_regions_are_nested_alike_in_c(events, regions, data, is_sort
 def test_ancestors_are_the_same_in_c(rows, data):
     rows.sort(key=lambda row: (row[0], row[1], -row[2]))
     parent = enclosing(*columns_of(rows))
-    wanted = np.array(data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))), dtype=bool)
-    assert max(same(lambda: nearest(parent, wanted))[0], default=-1) < max(wanted.sum(), 1)
+    marked = np.array(data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))), dtype=bool)
+    assert max(same(lambda: nearest(parent, marked))[0], default=-1) < max(marked.sum(), 1)
     expected = [sum(1 for _ in ancestors(parent.tolist(), place)) for place in range(len(rows))]
     assert same(lambda: depths(parent)) == [expected]
 
@@ -146,18 +146,18 @@ def test_roots_claim_the_same_in_c(data):
     levels = int32(*data.draw(st.lists(st.integers(1, 2), min_size=roots.size, max_size=roots.size)))
     children, parents = Links.between(nodes, near, far), Links.between(nodes, far, near)
     for every in (False, True):
-        found = same(lambda every=every: spread(children, parents, roots, levels, every=every))
-        assert len(found[0]) == nodes
+        owners = same(lambda every=every: spread(children, parents, roots, levels, every=every))
+        assert len(owners[0]) == nodes
 
 
 @needs_compiled
 def test_columns_that_do_not_fit_each_other_are_refused():
-    one, wide, none = int32(0), int64(0), int32()
-    spans = (one, wide, wide, 0, int32(0))
+    narrow, wide, none = int32(0), int64(0), int32()
+    spans = (narrow, wide, wide, 0, int32(0))
     wrong = [
         lambda: library.take(wide, 8, int32(1), 0, int64(0)),
-        lambda: library.take(wide, 8, one, 0, int64(0, 0)),
-        lambda: library.take(wide, 2, one, 0, int64(0)),
+        lambda: library.take(wide, 8, narrow, 0, int64(0, 0)),
+        lambda: library.take(wide, 2, narrow, 0, int64(0)),
         lambda: library.mark(int32(1), np.zeros(1, np.uint8)),
         lambda: library.invert(int32(1), int32(0)),
         lambda: library.order(wide, np.zeros(2, np.uint8), int32(0)),
@@ -167,12 +167,12 @@ def test_columns_that_do_not_fit_each_other_are_refused():
         lambda: library.nearest(int32(1), np.zeros(1, np.uint8), int32(0)),
         lambda: library.nest(spans, (none, int64(), int64(), 0, int32()), np.zeros(0, np.uint8)),
         lambda: library.nest(
-            (one, one, wide, 0, int32(0)), (none, int64(), int64(), 1, int32()), np.zeros(0, np.uint8)
+            (narrow, narrow, wide, 0, int32(0)), (none, int64(), int64(), 1, int32()), np.zeros(0, np.uint8)
         ),
-        lambda: library.spread(int64(0, 1), one, int64(0, 1), int32(1), one, one, False, int32(0)),
-        lambda: library.spread(int64(0, 2), one, int64(0, 1), one, one, one, False, int32(0)),
-        lambda: library.spread(int64(0, 1), one, int64(0, 1), one, int32(-1), one, False, int32(0)),
-        lambda: library.spread(int64(0, 1), one, int64(0, 1), one, one, none, False, int32(0)),
+        lambda: library.spread(int64(0, 1), narrow, int64(0, 1), int32(1), narrow, narrow, False, int32(0)),
+        lambda: library.spread(int64(0, 2), narrow, int64(0, 1), narrow, narrow, narrow, False, int32(0)),
+        lambda: library.spread(int64(0, 1), narrow, int64(0, 1), narrow, int32(-1), narrow, False, int32(0)),
+        lambda: library.spread(int64(0, 1), narrow, int64(0, 1), narrow, narrow, none, False, int32(0)),
     ]
     refused = 0
     for call in wrong:
@@ -184,6 +184,6 @@ def test_columns_that_do_not_fit_each_other_are_refused():
 
 @needs_compiled
 def test_parents_in_a_circle_end_the_search():
-    found = int32(9, 9, 9)
-    library.nearest(int32(1, 0, 0), np.zeros(3, np.uint8), found)
-    assert found.tolist() == [-1, -1, -1]
+    numbers = int32(9, 9, 9)
+    library.nearest(int32(1, 0, 0), np.zeros(3, np.uint8), numbers)
+    assert numbers.tolist() == [-1, -1, -1]

@@ -1,4 +1,4 @@
-"""``traceviz compare`` as a user runs it, on the shipped samples: exit codes, what is said, where."""
+"""``traceviz compare`` as a user runs it, on the shipped samples: exit codes, messages, and where they go."""
 
 import csv
 import gc
@@ -30,8 +30,8 @@ def saved(samples, tmp_path_factory):
     """Reports of two samples, saved as JSON: of a quarter of a second each, and read in milliseconds."""
     folder = tmp_path_factory.mktemp("saved")
     for name in ("healthy", "input_bound"):
-        found = api.report_on(samples / "synthetic" / f"{name}.sqlite")
-        (folder / f"{name}.json").write_text(api.to_text(found, "json"))
+        report = api.report_on(samples / "synthetic" / f"{name}.sqlite")
+        (folder / f"{name}.json").write_text(api.to_text(report, "json"))
     return folder
 
 
@@ -93,7 +93,7 @@ def test_a_comparison_is_no_base(saved, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         ((), 2, "There is none."),
         (("healthy.json",), 2, "There is one side, healthy."),
@@ -122,7 +122,7 @@ def test_a_comparison_is_no_base(saved, tmp_path):
         (("absent.sqlite", "input_bound.json", "--section", "nothing"), 2, "'nothing'"),
     ],
 )
-def test_what_cannot_be_compared_is_said_with_its_code(saved, monkeypatch, arguments, code, said):
+def test_what_cannot_be_compared_is_said_with_its_code(saved, monkeypatch, arguments, code, message):
     (saved / "damaged.json").write_bytes((saved / "healthy.json").read_bytes()[:5_000])
     (saved / "text.bin").write_text("garbage")
     (saved / "newer.json").write_text((saved / "healthy.json").read_text().replace("report/1", "report/2", 1))
@@ -130,7 +130,7 @@ def test_what_cannot_be_compared_is_said_with_its_code(saved, monkeypatch, argum
     monkeypatch.chdir(saved)
     done = run(*arguments)
     assert (done.exit_code, done.stdout) == (code, "")
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_a_report_saved_in_part_says_why_it_has_no_steps(samples, saved, tmp_path):
@@ -183,8 +183,8 @@ def test_every_gate_that_fails_has_a_line_of_its_own_on_stderr(saved):
 
 def test_help_names_every_format():
     for command in ("compare", "report"):
-        told = " ".join(CliRunner().invoke(main, [command, "--help"]).stdout.split())
-        assert "csv, github, json, junit or markdown" in told
+        text = " ".join(CliRunner().invoke(main, [command, "--help"]).stdout.split())
+        assert "csv, github, json, junit or markdown" in text
     assert [one.name for one in RENDERERS] == ["csv", "github", "json", "junit", "markdown", "terminal"]
 
 
@@ -348,7 +348,9 @@ def test_csv_has_no_figures_in_words(saved):
 
 
 def test_python_compares_the_same(saved):
-    found = api.compare(saved / "healthy.json", saved / "input_bound.json")
-    assert found.shown.judgement.effect is not None
-    assert found.shown.judgement.effect.ratio == pytest.approx(0.8578, abs=1e-4)
-    assert api.to_text(found, "markdown").startswith("# Comparison\n\n> **1.86× slower: median step 4.36 → 8.10 ms")
+    comparison = api.compare(saved / "healthy.json", saved / "input_bound.json")
+    assert comparison.shown.judgement.effect is not None
+    assert comparison.shown.judgement.effect.ratio == pytest.approx(0.8578, abs=1e-4)
+    assert api.to_text(comparison, "markdown").startswith(
+        "# Comparison\n\n> **1.86× slower: median step 4.36 → 8.10 ms"
+    )

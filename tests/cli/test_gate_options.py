@@ -101,7 +101,7 @@ def test_a_file_of_gates_is_read_and_the_command_line_wins(slow, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--budget", "input_wait"], "in quotes"),
         (["--budget", "inputwait<=5%"], "Did you mean input_wait?"),
@@ -116,21 +116,21 @@ def test_a_file_of_gates_is_read_and_the_command_line_wins(slow, tmp_path):
         (["--format", "junit"], "there are none"),
     ],
 )
-def test_what_cannot_be_asked_is_a_usage_error_and_prints_no_report(slow, arguments, said):
+def test_what_cannot_be_asked_is_a_usage_error_and_prints_no_report(slow, arguments, message):
     done = run("report", slow, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(("content", "said"), [(b"\xff", "cannot be read"), (b"[budgets", "is not TOML")])
-def test_a_file_of_gates_that_cannot_be_read_is_named(slow, tmp_path, content, said):
+@pytest.mark.parametrize(("content", "message"), [(b"\xff", "cannot be read"), (b"[budgets", "is not TOML")])
+def test_a_file_of_gates_that_cannot_be_read_is_named(slow, tmp_path, content, message):
     path = tmp_path / "b.toml"
     path.write_bytes(content)
     done = run("report", slow, "--budgets", path)
     assert done.returncode == 2
     assert str(path) in done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_github_gets_annotations_and_a_summary_after_what_is_there(slow, tmp_path):

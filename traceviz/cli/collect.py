@@ -99,8 +99,8 @@ _recording_options = option_group(
     click.option(
         "--steps", metavar="FIRST:END", help="Steps to record, counted from 0, up to END (10:30); nsys sees all."
     ),
-    click.option("--delay", type=Time(), help="Begin so long after the start, e.g. 30s, instead of at a step."),
-    click.option("--duration", type=Time(), help="Record so long, e.g. 10s, instead of a number of steps."),
+    click.option("--delay", type=Time(), help="Begin this long after the start, e.g. 30s, instead of at a step."),
+    click.option("--duration", type=Time(), help="Record this long, e.g. 10s, instead of a number of steps."),
     click.option(
         "--nvtx",
         type=click.Choice(["auto", "off"]),
@@ -111,7 +111,7 @@ _recording_options = option_group(
         "--rate", type=click.FloatRange(0.1, 100.0), default=10.0, help="Samples of resources per second (10)."
     ),
     click.option("--nsys-args", default="", metavar="ARGS", help="Flags for `nsys profile`; they win over ours."),
-    click.option("--keep-raw/--no-keep-raw", default=True, help="Keep what the profilers wrote beside the tables."),
+    click.option("--keep-raw/--no-keep-raw", default=True, help="Keep the profilers' own files beside the tables."),
     click.option("--keep-private", is_flag=True, help="Store command line and host name too."),
     click.option("--force", is_flag=True, help="Replace an existing run folder."),
 )
@@ -128,11 +128,11 @@ def collect(
 ) -> None:
     """Run COMMAND and record it: profiles of its steps, and the machine's resources all along.
 
-    The program needs no change. Its input, output, signals and exit code are its own; what is recorded is left in RUN
-    (traceviz-runs/NAME-TIME), whatever way the program ends, and `traceviz report RUN` says where its time went.
+    The program needs no change, and keeps its input, output, signals and exit code. However it ends, the recording is
+    left in RUN (traceviz-runs/NAME-TIME), and `traceviz report RUN` says where the time went.
 
-    Exits with the program's code (128 + n for signal n); 125 where recording fails, 126 where COMMAND cannot be
-    executed, 127 where it is not found.
+    Exits with the program's code (128 + n for signal n); with 125 if recording fails, 126 if COMMAND cannot be
+    executed, 127 if it is not found.
     """
     from traceviz.collectors import collect as collecting
 

@@ -93,14 +93,17 @@ _how_options = option_group(
         "--group", "groups", multiple=True, metavar="NAME=RUN,RUN", help="A side of several runs; repeatable."
     ),
     click.option(
-        "--by", metavar="TAG,TAG", help="Sides are the values of these tags of the runs, or folders of runs, named."
+        "--by", metavar="TAG,TAG", help="Make sides of the named runs, or folders of runs, by the values of these tags."
     ),
     click.option("--base", default="", metavar="NAME", help="Side to compare the others with (the first), e.g. 32."),
     click.option(
-        "--per", default="", metavar="TAG", help="Compare the time of one unit, where TAG says how many a step does."
+        "--per",
+        default="",
+        metavar="TAG",
+        help="Compare the time per unit of work; TAG says how many units a step does.",
     ),
-    click.option("--same-work", is_flag=True, help="Steps do the same work, whatever shapes of kernels say."),
-    click.option("--min-effect", default="1%", metavar="SHARE", help="Smaller differences are no change (1%)."),
+    click.option("--same-work", is_flag=True, help="Steps do the same work, whatever the shapes of kernels say."),
+    click.option("--min-effect", default="1%", metavar="SHARE", help="Smaller differences count as no change (1%)."),
 )
 
 
@@ -112,7 +115,7 @@ _how_options = option_group(
 @part_options
 @reading_options
 @page_options
-@click.option("--require-verdict", is_flag=True, help="Exit with 4 where a side cannot be judged.")
+@click.option("--require-verdict", is_flag=True, help="Exit with 4 if a side cannot be judged.")
 @gate_options(comparing=True)
 def compare(
     *,
@@ -128,14 +131,14 @@ def compare(
 ) -> None:
     """Say whether NEW is faster than BASE, by how much, how sure that is, and where the difference lies.
 
-    BASE and NEW are what `traceviz report` takes, of any formats, or reports saved with `--format json`. Several NEW
-    are compared with BASE, and each with the one before it.
+    BASE and NEW are traces that `traceviz report` takes, of any formats, or reports saved with `--format json`. Several
+    NEW are compared with BASE, and each also with the one before it.
 
-    Several runs of a side tell how much a run differs from the next: --group base=run1,run2 --group new=run3,run4.
-    With --by, runs of `traceviz collect --tag KEY=VALUE` are the sides: traceviz compare runs/ --by model,batch.
+    Several runs of a side show how much its runs differ: --group base=run1,run2 --group new=run3,run4. With --by, sides
+    are made of runs of `traceviz collect --tag KEY=VALUE`: traceviz compare runs/ --by model,batch.
 
-    Exits with 1 where a gate fails (--fail-on-regression, --fail-on, --budget, --budgets), and with 4 where one cannot
-    be judged.
+    Exits with 1 if a gate fails (--fail-on-regression, --fail-on, --budget, --budgets), and with 4 if one cannot be
+    judged.
     """
     from traceviz import api
     from traceviz.cli import gate_options as cli_gates

@@ -30,7 +30,7 @@ def doctor(
 ) -> None:
     """Say what can be recorded here and what mends the rest; with TRACE, what that can and cannot answer.
 
-    Exits with 3 where a collector named by --with cannot record: tensorflow, jax and torch take their framework in the
+    Exits with 3 if a collector named by --with cannot record: tensorflow, jax and torch need their framework in the
     Python that runs the program.
     """
     from traceviz.doctor.doctor import examine_machine, examine_trace, to_json, to_text

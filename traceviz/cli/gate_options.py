@@ -37,12 +37,14 @@ def gate_options(*, comparing: bool = False) -> Callable[[Command], Command]:
         comparing: Whether it has a base, so that a regression can be told.
     """
     options = [
-        click.option("--fail-on", type=click.Choice(["warning", "error"]), help="Fail where a finding is as severe."),
+        click.option(
+            "--fail-on", type=click.Choice(["warning", "error"]), help="Fail if a finding is at least this severe."
+        ),
         click.option(
             *("--budget", "budgets"),
             multiple=True,
             metavar="EXPR",
-            help='Fail where a figure breaks its limit, e.g. "input_wait<=5%"; may be repeated.',
+            help='Fail if a figure breaks its limit, e.g. "input_wait<=5%"; may be repeated.',
         ),
         click.option(
             *("--budgets", "budget_file"),
@@ -55,7 +57,7 @@ def gate_options(*, comparing: bool = False) -> Callable[[Command], Command]:
         options.insert(
             0,
             click.option(
-                "--fail-on-regression", metavar="SHARE", help="Fail where steps are surely longer, by SHARE, e.g. 5%."
+                "--fail-on-regression", metavar="SHARE", help="Fail if steps are surely longer by SHARE, e.g. 5%."
             ),
         )
 

@@ -37,7 +37,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Time(click.ParamType[int]):
-    """A time on the trace's clock: ``1.5`` or ``1.5s``, ``1500ms``, ``20us``; in nanoseconds."""
+    """A time, as nanoseconds: ``1.5`` or ``1.5s``, ``1500ms``, ``20us``."""
 
     name = "time"
     _units = (("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("", 1_000_000_000))
@@ -60,7 +60,7 @@ class Time(click.ParamType[int]):
 
 
 class Size(click.ParamType[int]):
-    """A number of bytes: ``64GB``, ``500MB``, ``64GiB``, or without a unit."""
+    """A size, as bytes: ``64GB``, ``500MB``, ``64GiB``, or without a unit."""
 
     name = "size"
     _number = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?:(?P<prefix>[kKMGT]?)(?P<binary>i?)B)?")
@@ -118,7 +118,7 @@ class OutputOptions:
     force: bool
 
     def check(self, sources: Sequence[Path]) -> None:
-        """Find out before the work, not after, that the format is unknown or the file cannot be written.
+        """Refuse an unknown format, and a file that cannot be written, before the work instead of after it.
 
         Raises:
             UsageError: there is no such format, or the file is one of the sources.
@@ -141,7 +141,7 @@ class OutputOptions:
 
 @dataclass(frozen=True, slots=True)
 class PartOptions:
-    """Which part of a trace is analysed, and what the user knows of the program.
+    """Which part of a trace is analysed, and what the user knows about the program.
 
     Args:
         device: Number of the only device.
@@ -166,7 +166,7 @@ class PartOptions:
         return Selection(self.start, self.end, self.device, self.rank)
 
     def analysis(self, basis: str = "traceviz") -> AnalysisOptions:
-        """What the user knows of the program, and the classes of step time to use.
+        """What the user knows about the program, and the classes of step time to use.
 
         Raises:
             UsageError: a pattern is not a regular expression, or there is no such basis.
@@ -243,9 +243,11 @@ traces_argument = click.argument("traces", nargs=-1, required=True, type=Source(
 _reading_options = option_group(
     "reading",
     ReadingOptions,
-    click.option("--reader", metavar="NAME", help="Format of TRACE, instead of recognising it by its content."),
-    click.option("--run", metavar="NAME", help="Run to read, where TRACE is a log folder of several (newest)."),
-    click.option("--max-size", type=Size(), help="The longest JSON to read, unpacked, e.g. 200GB."),
+    click.option(
+        "--reader", metavar="NAME", help="Read TRACE as this format, instead of recognising it by its content."
+    ),
+    click.option("--run", metavar="NAME", help="Run to read if TRACE is a log folder of several (newest)."),
+    click.option("--max-size", type=Size(), help="Largest JSON to read, by its unpacked size, e.g. 200GB."),
 )
 
 
@@ -277,17 +279,17 @@ part_options = option_group(
     PartOptions,
     click.option("--device", type=int, help="Only the device with this number."),
     click.option("--rank", type=int, help="Only this rank (process)."),
-    click.option("--from", "start", type=Time(), help="Begin of the window analysed, e.g. 1.5s."),
-    click.option("--to", "end", type=Time(), help="End of the window analysed, e.g. 20s."),
+    click.option("--from", "start", type=Time(), help="Start of the analysed window, e.g. 1.5s."),
+    click.option("--to", "end", type=Time(), help="End of the analysed window, e.g. 20s."),
     click.option("--step-marker", metavar="REGEX", help="Ranges or annotations that are training steps."),
-    click.option("--input-range", metavar="REGEX", help="Ranges or annotations in which input is loaded."),
+    click.option("--input-range", metavar="REGEX", help="Ranges or annotations that load input."),
 )
 """Options of commands that analyse traces, as ``part``: :class:`PartOptions`."""
 
 page_options = option_group(
     "page",
     PageOptions,
-    click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, small ones folded)."),
+    click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, with small ones folded)."),
     click.option(
         "--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped)."
     ),

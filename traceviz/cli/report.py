@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "--basis", default="traceviz", metavar="NAME", help="Classes of step time: traceviz, xprof, tensorboard, kineto."
 )
 @page_options
-@click.option("--require-verdict", is_flag=True, help="Exit with 4 where the input cannot be judged.")
+@click.option("--require-verdict", is_flag=True, help="Exit with 4 if the input pipeline cannot be judged.")
 @gate_options()
 def report(
     *,
@@ -52,13 +52,13 @@ def report(
 ) -> None:
     """Print what TRACE says: verdict, step breakdown, CUDA time share, kernels, findings.
 
-    Several traces are those of the ranks of one job: they are put on one clock and compared. So are those of a folder.
+    Several traces, also those in a folder, are the ranks of one job: they are put on one clock and compared.
 
     TRACE is a trace of torch.profiler (.pt.trace.json, .json.gz); a TensorBoard log folder, an .xplane.pb or
-    trace.json.gz file (TensorFlow, JAX); a .nsys-rep, .qdrep, .qdstrm, an nsys SQLite or Parquet export; what nvprof
-    wrote (.nvvp, .nvprof, .sql, CSV); or a folder made by `traceviz collect` or `traceviz convert`.
+    trace.json.gz file (TensorFlow, JAX); a .nsys-rep, .qdrep or .qdstrm file, an nsys SQLite or Parquet export; a file
+    of nvprof (.nvvp, .nvprof, .sql, CSV); or a folder made by `traceviz collect` or `traceviz convert`.
 
-    Exits with 1 where a gate fails (--fail-on, --budget, --budgets), and with 4 where one cannot be judged.
+    Exits with 1 if a gate fails (--fail-on, --budget, --budgets), and with 4 if one cannot be judged.
     """
     from traceviz import api
     from traceviz.cli import gate_options as cli_gates

@@ -78,8 +78,9 @@ def numbers(frame: pl.DataFrame, name: str, rows: Array) -> Numbers:
 
 def as_numbers(column: pl.Series) -> Numbers:
     """A column of numbers, null where they are not known."""
-    known = ~column.is_null().to_numpy() if column.null_count() else np.ones(column.len(), dtype=bool)
-    return Numbers(column.fill_null(0).to_numpy(), known)
+    if not column.null_count():
+        return Numbers(column.to_numpy(), np.ones(column.len(), dtype=bool))
+    return Numbers(column.fill_null(0).to_numpy(), ~column.is_null().to_numpy())
 
 
 def triples(frame: pl.DataFrame, name: str, rows: Array) -> tuple[Numbers, Numbers, Numbers]:

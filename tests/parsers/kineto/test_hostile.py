@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,12 +82,34 @@ HEADERS = st.dictionaries(
 )
 
 
-@settings(max_examples=200)
-@given(events=st.lists(spoilt(), min_size=1, max_size=12), header=HEADERS)
+SPOILT = st.lists(spoilt(), min_size=1, max_size=12)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where traces are written."""
+    return tmp_path_factory.mktemp("hostile") / "spoilt.json"
+
+
+@settings(max_examples=30)
+@given(events=SPOILT, header=HEADERS)
 def test_spoilt_fields_cost_values_and_never_the_reader(
-    tmp_path_factory: pytest.TempPathFactory, events: list[dict[str, Any]], header: dict[str, Any]
+    file: Path, events: list[dict[str, Any]], header: dict[str, Any]
 ) -> None:
-    file = tmp_path_factory.getbasetemp() / "spoilt.json"
+    check(file, events, header)
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(events=SPOILT, header=HEADERS)
+def test_spoilt_fields_of_hundreds_of_traces_never_cost_the_reader(
+    file: Path, events: list[dict[str, Any]], header: dict[str, Any]
+) -> None:
+    check(file, events, header)
+
+
+def check(file: Path, events: list[dict[str, Any]], header: dict[str, Any]) -> None:
+    """Read a trace of ``events``: it is refused, or its rows lie in its span and refer to its processes."""
     file.write_bytes(k.trace(events, header))
     try:
         trace = TraceTables(dict(KinetoReader().read(file, ReadOptions())))

@@ -23,7 +23,7 @@ class Availability:
 
     Args:
         state: ``ready``, or why not.
-        detail: What was found: a version, a path, a setting; one sentence.
+        detail: A version, a path, a setting; one sentence.
         fix: The command that mends it; empty where nothing needs mending, or nothing can be done.
     """
 
@@ -38,7 +38,7 @@ class Availability:
 
     @property
     def words(self) -> str:
-        """The state as a sentence has it."""
+        """The state in words: ``not installed``."""
         return self.state.replace("-", " ")
 
 
@@ -61,14 +61,14 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that is decided before the program starts; a collector derives its command and environment from it.
+    """Everything decided before the program starts; a collector derives its command and environment from it.
 
     Args:
         folder: The run folder while it is being written; ``raw/NAME`` in it belongs to the collector NAME.
         command: The user's command.
         collectors: Names of the collectors that record, in the order in which they wrap the command.
         window: Which part of the run they record.
-        nvtx: Whether NVTX ranges are put around steps, input and epochs.
+        nvtx: Whether there are NVTX ranges around steps, input and epochs.
         device_tracer: The one collector that may trace the GPU, as a process has only one CUPTI. ``None``: nobody
             claims it, and every framework profiler may trace the GPU.
         nsys_args: Flags that the user passes on to ``nsys profile``; they win over ours.
@@ -153,7 +153,7 @@ class Collector(ABC):
     """Whether it wraps the program in processes that stay around it, and are started in a session of their own: signals
     of the terminal do not reach them, and are passed on to the program itself (:meth:`program`)."""
     room_bytes: ClassVar[int] = 0
-    """Free space that it needs where the run folder lies, lest it harm the program."""
+    """Free space that it needs where the run folder lies; with less, it would harm the program."""
 
     @abstractmethod
     def availability(self) -> Availability:
@@ -168,7 +168,7 @@ class Collector(ABC):
         return self.command(command, plan)
 
     def caution(self, plan: Plan) -> str:  # noqa: ARG002
-        """What to say before the run where it records another part of it than was asked for; else an empty text."""
+        """A warning before the run where it will record another part than the user named; else an empty text."""
         return ""
 
     def program(self, plan: Plan) -> Wrapped | None:  # noqa: ARG002

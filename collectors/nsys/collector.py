@@ -13,7 +13,7 @@ would be left in /tmp; and what the program writes would be open to everybody. T
 
 Tried with nsys 2022.4: it runs the program in a session of its own. Upon SIGINT and SIGTERM it ends, whether or not the
 program that it passes them on to does; it dies of SIGHUP without a report; on a full disk it waits forever, and ends
-with 0 when it is told to. So it gets no signals (:attr:`own_session`), and its exit code is not believed.
+with 0 when it is asked to end. So it gets no signals (:attr:`own_session`), and its exit code is not believed.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def values(arguments: tuple[str, ...], long: str, short: str) -> Iterator[str]:
 
 
 def traces_cuda(arguments: tuple[str, ...]) -> bool:
-    """Whether ``nsys profile`` with these flags of the user traces CUDA, as it does unless told otherwise.
+    """Whether ``nsys profile`` with these flags of the user traces CUDA, as it does by default.
 
     >>> [traces_cuda(flags) for flags in ((), ("--trac=nvtx,osrt",), ("-t", "cuda,nvtx"), ("-tnone",))]
     [True, False, True, False]

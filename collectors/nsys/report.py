@@ -6,12 +6,11 @@ import contextlib
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from traceviz.collectors.base import Problem
 from traceviz.collectors.program.wrapped import may_have_begun
-from traceviz.nsys_program import Nsys, Outcome, find_importer, run_quietly
+from traceviz.nsys_program import Nsys, find_importer, run_quietly
 from traceviz.private_paths import without_paths
 
 REPORT, STREAM, LOG, TEMPORARY = "report.nsys-rep", "report.qdstrm", "nsys.log", "tmp"
@@ -62,13 +61,11 @@ def _streams(temporary: Path) -> list[Path]:
 
 def _is_busy(streams: list[Path]) -> bool:
     """Whether some process still has one of ``streams`` open."""
-    return any(target in streams for target in _open_files())
-
-
-def _open_files() -> Iterator[Path]:
     for link in Path("/proc").glob("[0-9]*/fd/*"):
         with contextlib.suppress(OSError):  # the process has just ended, or is somebody else's
-            yield link.readlink()
+            if link.readlink() in streams:
+                return True
+    return False
 
 
 def _import(nsys: Nsys, stream: Path, report: Path) -> str:
@@ -95,7 +92,8 @@ def export_report(nsys: Nsys, report: Path) -> tuple[tuple[Path, ...], tuple[Pro
         unfinished.replace(output)
         return (output,), ()
     _remove(unfinished)
-    return (), (_not_exported(report, outcome),)
+    fix = f"Try: nsys export --type sqlite {report.name}"
+    return (), (Problem("nsys-not-exported", f"{report.name} cannot be exported: {outcome.last_words}", fix),)
 
 
 def _is_complete(exported: Path) -> bool:
@@ -120,11 +118,6 @@ def _remove(path: Path) -> None:
 
 def _silent(stage: str, done: int, total: int) -> None:
     """Show no progress: the program has the terminal."""
-
-
-def _not_exported(report: Path, outcome: Outcome) -> Problem:
-    fix = f"Try: nsys export --type sqlite {report.name}"
-    return Problem("nsys-not-exported", f"{report.name} cannot be exported: {outcome.last_words}", fix)
 
 
 def explain_no_report(folder: Path) -> Problem:

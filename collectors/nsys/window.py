@@ -22,7 +22,7 @@ SESSION = "--session-new"
 _PAUSE_S = 0.1
 
 WHOLE_RUN = "nsys records the whole run: --steps bounds the profilers inside the program only"
-"""What is said where :func:`ignores_steps`: nsys could be told the steps only by ranges, which programs may lack."""
+"""A warning where :func:`ignores_steps`: only ranges could bound nsys to steps, and programs may lack them."""
 
 
 def ignores_steps(window: Window) -> bool:

@@ -259,7 +259,7 @@ class _Program:
         alone = sender == "other" or self.is_apart or (number == signal.SIGHUP and os.getsid(0) == os.getpid())
         if self._by_hand > 1 or (again and not self._pid()):
             self.killed = True
-            kill_tree(*self._all())
+            kill_tree(*self._pid(), *((self._started,) if self._returned is None else ()))
         elif alone:
             self.send(number, sender)
 
@@ -283,10 +283,6 @@ class _Program:
         for pid in self._pid():
             for receiver in foreground(pid) if to_all else (pid,):
                 send_to(receiver, number)
-
-    def _all(self) -> tuple[int, ...]:
-        """What was started, and the program, which the wrapper may have left behind."""
-        return (*self._pid(), *((self._started,) if self._returned is None else ()))
 
     def _pid(self) -> tuple[int, ...]:
         """The program's process id; none once it has ended and the wrapper is writing down what it recorded."""

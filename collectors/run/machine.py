@@ -1,6 +1,6 @@
 """The machine that a run ran on: cores, memory, limits, system, GPUs.
 
-What is known before the program starts comes from the kernel's files alone: asking takes a millisecond.
+Before the program starts, only files of the kernel are read, which takes a millisecond.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class CollectorEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is known of a run. Times are nanoseconds, ``*_unix_ns`` since 1970; ``None`` is not known yet.
+    """The facts of a run. Times are nanoseconds, ``*_unix_ns`` since 1970; ``None`` where not known yet.
 
     Args:
         name: Name of the run.

@@ -15,7 +15,7 @@ from traceviz.errors import MissingToolError, UsageError
 
 AUTO = "auto"
 RUNS = "traceviz-runs"
-"""Folder in the current one that runs go to by default."""
+"""Folder in the current one for runs, by default."""
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 60

@@ -13,11 +13,11 @@ from traceviz.collectors.run.plan import CollectOptions, added_environment, type
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Everything that is known before a run starts.
+    """A run that can be started.
 
     Args:
         plan: What records it, and how.
-        options: What the user asked for.
+        options: The user's options.
         collectors: The collectors of the plan, in its order.
         states: Whether each known collector can record here.
         environment: What the program inherits.
@@ -64,7 +64,7 @@ class Prepared:
         return sum(bytes_of(path) for name in self.wrapping for path in self.plan.raw(name).rglob("*"))
 
     def may_start_again(self, ending: Ending) -> bool:
-        """Whether the program was never started, which nobody asked for, and might be."""
+        """Whether the wrapper failed to start the program, and may succeed with another try."""
         if ending.status == 0 or ending.interrupted:
             return False
         return any(collector.may_start_again(self.plan) for collector in self.collectors)

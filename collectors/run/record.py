@@ -56,7 +56,7 @@ class Recording:
     """A run that has ended.
 
     Args:
-        manifest: What is known of it.
+        manifest: Its manifest.
         exit_code: The exit code of ``traceviz collect``.
         complete: Whether everything was harvested, or, before that, may be: not where the user ended it at once.
     """
@@ -94,8 +94,8 @@ def _run_program(
     """Start the program and wait for its end; start it again where its wrapper failed to.
 
     Args:
-        run: What is known of the run.
-        manifest: What was written of it.
+        run: The run.
+        manifest: Its manifest as it was last written.
         keep: Called once the program may have begun.
         watch: The signals that are held back.
         tell: Receives what the user should know at once.
@@ -144,7 +144,7 @@ def _announcement(run: Prepared) -> str:
 
 
 def save(folder: Path, manifest: Manifest, tell: Tell) -> None:
-    """Write the manifest of a run that has started; where that fails the run goes on, and the user is told."""
+    """Write the manifest of a run that has started; where that fails, the run goes on and ``tell`` gets a line."""
     try:
         write_manifest(folder, manifest)
     except OSError as error:

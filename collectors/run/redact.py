@@ -1,4 +1,4 @@
-"""What a manifest may say of a command and of its environment."""
+"""What a manifest may hold of a command and its environment."""
 
 from __future__ import annotations
 

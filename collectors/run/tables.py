@@ -60,15 +60,12 @@ def parse_answer(status: int, output: bytes, errors: str) -> Tables:
     if status == 0:
         return Tables(rows, lines, judged=answers.get("judged", True))
     last = errors.strip().rpartition("\n")[2][-_LAST_WORDS:]
-    error = answers.get("error", {"message": last or _ended(status), "fix": ""})
+    ended = f"The process that reads it was killed by signal {-status}." if status < 0 else f"It ended with {status}."
+    error = answers.get("error", {"message": last or ended, "fix": ""})
     if rows:
         reason = Problem("no-verdict", f"There is no verdict: {error['message']}", error["fix"])
         return Tables(rows, problems=(reason,))
     return Tables(problems=(_unread(error["message"], error["fix"]),))
-
-
-def _ended(status: int) -> str:
-    return f"The process that reads it was killed by signal {-status}." if status < 0 else f"It ended with {status}."
 
 
 def _unread(reason: str, fix: str = "") -> Problem:

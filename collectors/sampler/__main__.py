@@ -1,8 +1,7 @@
 """Samples a program and the machine under it, as a process of its own: ``python -m traceviz.collectors.sampler``.
 
-It ends when it is told to (SIGTERM), or when nothing of the program is left; not when the program that started it is
-killed. Times are those of the wall clock at the start plus the monotonic clock since: a clock that is set meanwhile
-moves no sample.
+It ends upon SIGTERM, or when nothing of the program is left; not when the process that started it is killed. Times are
+those of the wall clock at the start plus the monotonic clock since: a clock that is set meanwhile moves no sample.
 """
 
 from __future__ import annotations

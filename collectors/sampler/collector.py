@@ -76,14 +76,15 @@ class ResourcesCollector(Collector):
     def harvest(self, plan: Plan) -> Harvest:
         """The folder of samples, and what they cost."""
         folder = plan.raw(self.name)
-        described = _description(folder / DESCRIPTION)
+        description = _read_description(folder / DESCRIPTION)
         if not any(folder.glob("part-*.parquet")):
-            return Harvest(problems=(_nothing(folder),))
-        facts = {key: described[key] for key in _FACTS if key in described}
+            message = f"No resources were sampled. {_last_line(folder)}".strip()
+            return Harvest(problems=(Problem("no-samples", message),))
+        facts = {key: description[key] for key in _FACTS if key in description}
         if isinstance(facts.get("wall_ns"), int) and facts["wall_ns"] > 0:
             facts["cpu_share"] = round(facts.get("cpu_ns", 0) / facts["wall_ns"], 5)
-        facts["gpus"] = len(described.get("gpus", ()))
-        problems = () if described.get("state") == "ended" else (_killed(folder),)
+        facts["gpus"] = len(description.get("gpus", ()))
+        problems = () if description.get("state") == "ended" else (_not_ended(folder),)
         return Harvest((folder,), problems, facts)
 
 
@@ -94,7 +95,7 @@ class Sampling(Companion):
         self.process = process
 
     def stop(self) -> None:
-        """Tell it to write what it has and end; it ends by itself, too, where the program has left nothing running."""
+        """Ask it to write what it has and end; it also ends by itself once nothing of the program runs."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
@@ -110,27 +111,23 @@ def _environment() -> dict[str, str]:
     return kept | {"OMP_NUM_THREADS": "1", "ARROW_NUM_THREADS": "1"}
 
 
-def _description(path: Path) -> dict[str, Any]:
+def _read_description(path: Path) -> dict[str, Any]:
     try:
-        described = json.loads(path.read_text(encoding="utf-8"))
+        description = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return described if isinstance(described, dict) else {}
+    return description if isinstance(description, dict) else {}
 
 
-def _nothing(folder: Path) -> Problem:
-    return Problem("no-samples", f"No resources were sampled. {_said(folder)}".strip())
-
-
-def _killed(folder: Path) -> Problem:
+def _not_ended(folder: Path) -> Problem:
     return Problem(
         "sampler-not-ended",
-        f"The sampler of resources did not end in order: its last seconds may be missing. {_said(folder)}".strip(),
+        f"The sampler of resources did not end in order: its last seconds may be missing. {_last_line(folder)}".strip(),
     )
 
 
-def _said(folder: Path) -> str:
-    """The last line that the sampler wrote about its end; an empty text where it wrote none."""
+def _last_line(folder: Path) -> str:
+    """The last line that the sampler wrote to stderr; an empty text where it wrote none."""
     try:
         lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

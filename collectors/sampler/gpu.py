@@ -91,7 +91,7 @@ _TRAFFIC: tuple[tuple[Metric, Measure], ...] = (
 
 
 _SIGNS = ("dev/nvidia[0-9]*", "proc/driver/nvidia/gpus/*", "usr/lib/wsl/lib/libnvidia-ml.so*")
-"""Files of which one exists where there is a GPU. ``/dev/nvidiactl`` is none: containers have it without a GPU."""
+"""Where there is a GPU, one of these exists. Not ``/dev/nvidiactl``: containers have it without a GPU."""
 
 
 def has_gpu(root: Path = Path("/")) -> bool:

@@ -130,7 +130,7 @@ def machine_settings(pid: int, root: Path = Path("/")) -> dict[str, str]:
         "machine.cpu_features": _processor_features(root),
     }
     known = {key: str(value) for key, value in facts.items() if value not in {None, 0, ""}}
-    return known | _environment(pid, root)
+    return known | {f"env.{key}": value for key, value in environment(pid, root).items()}
 
 
 def _affinity(pid: int) -> int | None:
@@ -188,7 +188,3 @@ def environment(pid: int, root: Path = Path("/")) -> dict[str, str]:
     text = (read_once(root / f"proc/{pid}/environ") or b"").decode("utf-8", "replace")
     pairs = (entry.partition("=") for entry in text.split("\0"))
     return {key: value for key, _, value in pairs if key in THREAD_VARIABLES}
-
-
-def _environment(pid: int, root: Path) -> dict[str, str]:
-    return {f"env.{key}": value for key, value in environment(pid, root).items()}

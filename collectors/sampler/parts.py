@@ -139,7 +139,7 @@ class PartWriter:
         self._readings.add(unix_ns, readings)
 
     def flush(self, description: Mapping[str, Any]) -> None:
-        """Write what is remembered, and what is to be said of it.
+        """Write the readings so far, and the description.
 
         Raises:
             OSError: the folder cannot be written.

@@ -1,8 +1,8 @@
 """What the sampler measures, one probe for each kind of thing: the program, its processes and threads, the machine.
 
-Every probe limits its own cost: one that took long waits longer until its next turn. Their limits are 0.6 % of a core
-together, 0.75 % with GPUs; writing and the turns themselves take about 0.25 %. So the whole stays below one percent,
-whatever the number of cores, processes and threads.
+Every probe limits its own cost: after a turn that took long, it waits longer for the next. Their limits are 0.6 % of a
+core together, 0.75 % with GPUs; writing and the turns themselves take about 0.25 %. So the whole stays below one
+percent, whatever the number of cores, processes and threads.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class ProcessesProbe(Probe):
         self._tree = tree
         self._before: tuple[int, dict[int, int]] | None = None
 
-    def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (it tells of the time of that reading)
+    def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (its time is that of that reading)
         """What :class:`ProgramProbe` has read last, process by process; nothing where it has read nothing since."""
         program, read_ns = self._tree.program, self._tree.read_ns
         if self._before is not None and read_ns == self._before[0]:

@@ -6,15 +6,23 @@ import shlex
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from tests.collectors.run.drive import Fake, Missing
+from tests.collectors.run import driven
 from tests.collectors.run.driven import collect, command, manifest, python
 from traceviz.cli.main import main
 from traceviz.collectors import registry
+
+
+@pytest.fixture
+def collect_here(monkeypatch, tmp_path):
+    """``traceviz collect`` in this process, with ``tmp_path`` as the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return partial(driven.collect_here, monkeypatch)
 
 
 def listing(folder):
@@ -22,17 +30,17 @@ def listing(folder):
 
 
 def test_help_names_the_options_and_the_4_exit_codes():
-    said = collect("--help").stdout
+    said = CliRunner().invoke(main, ["collect", "--help"]).stdout
     # The list of collectors is written out: loading them all would slow every command's start.
     assert all(f"{collector.name}," in said or f"{collector.name};" in said for collector in registry.COLLECTORS)
     for word in ("--with", "--steps", "--nsys-args", "--keep-private", "--dry-run", "125", "126", "127", "128"):
         assert word in said
 
 
-def test_what_would_run_is_printed_and_nothing_is_created(tmp_path):
+def test_what_would_run_is_printed_and_nothing_is_created(collect_here, tmp_path):
     arguments = ("--dry-run", "--with", "fake", "--steps", "2:5", "-o", "run")
-    done = collect(*arguments, "--", "sh", "-c", "touch ran", collectors="fake,missing", cwd=tmp_path)
-    assert (done.returncode, done.stderr, listing(tmp_path)) == (0, "", [])
+    done = collect_here(*arguments, "--", "sh", "-c", "touch ran", collectors="fake,missing")
+    assert (done.exit_code, done.stderr, listing(tmp_path)) == (0, "", [])
     lines = dict(line.split(None, 1) for line in done.stdout.splitlines() if not line.startswith("collector"))
     assert lines["folder"] == str(tmp_path / "run")
     assert shlex.split(lines["command"]) == ["env", "WRAPPED=yes", "sh", "-c", "touch ran"]
@@ -42,15 +50,8 @@ def test_what_would_run_is_printed_and_nothing_is_created(tmp_path):
     assert f"PYTHONPATH={'/fake:'}" in done.stdout
 
 
-def refused(monkeypatch, folder, *arguments, collectors=(Fake, Missing)):
-    """What the command line answers without a process of its own: for what it refuses before anything starts."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(registry, "COLLECTORS", tuple(kind() for kind in collectors))
-    return CliRunner().invoke(main, ["collect", *map(str, arguments)])
-
-
-def test_a_window_of_time_is_printed_as_such(tmp_path, monkeypatch):
-    done = refused(monkeypatch, tmp_path, "--dry-run", "--delay", "1500ms", "--duration", "2", "--", "true")
+def test_a_window_of_time_is_printed_as_such(collect_here, tmp_path):
+    done = collect_here("--dry-run", "--delay", "1500ms", "--duration", "2", "--", "true")
     assert "window       1.5 s after the start, 2 s long" in done.stdout
 
 
@@ -76,7 +77,7 @@ def test_a_window_of_time_is_printed_as_such(tmp_path, monkeypatch):
         (("--", "./empty"), 126, "Exec format error"),
     ],
 )
-def test_what_cannot_be_done_is_said_with_its_code_and_leaves_nothing(tmp_path, monkeypatch, arguments, code, said):
+def test_what_cannot_be_done_is_said_with_its_code_and_leaves_nothing(collect_here, tmp_path, arguments, code, said):
     for name, text, mode in (
         ("data.txt", "text", 0o644),
         ("train.py", "pass", 0o644),
@@ -86,27 +87,28 @@ def test_what_cannot_be_done_is_said_with_its_code_and_leaves_nothing(tmp_path, 
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(mode)
     # a test's collector wraps in `env`, and then it is `env` that finds out; here nothing wraps
-    collectors = (Missing,) if "./orphan" in arguments or "./empty" in arguments else (Fake, Missing)
-    done = refused(monkeypatch, tmp_path, *arguments, collectors=collectors)
+    collectors = "missing" if "./orphan" in arguments or "./empty" in arguments else "fake,missing"
+    done = collect_here(*arguments, collectors=collectors)
     assert (done.exit_code, done.stdout) == (code, "")
     assert said in done.stderr
     assert listing(tmp_path) == ["data.txt", "empty", "orphan", "train.py"]
 
 
-def test_a_collector_that_is_missing_says_what_would_record_instead(tmp_path, monkeypatch):
-    done = refused(monkeypatch, tmp_path, "--with", "missing", "--", "true")
+def test_a_collector_that_is_missing_says_what_would_record_instead(collect_here, tmp_path):
+    done = collect_here("--with", "missing", "--", "true", collectors="fake,missing")
     assert "missing cannot record here (not installed)" in done.stderr
     assert "Without --with, these would record: fake." in done.stderr
 
 
-def test_where_the_run_is_is_said_in_full_unless_it_is_below_here(tmp_path):
+def test_where_the_run_is_is_said_in_full_unless_it_is_below_here(collect_here, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     for output, said in (("run", "is in run;"), ("../away", f"is in {tmp_path / 'away'};")):
-        assert said in collect("-o", output, "--", "true", cwd=tmp_path / "here").stderr
+        assert said in collect_here("-o", output, "--", "true").stderr
 
 
-def test_a_program_that_changes_its_folder_leaves_its_run_where_it_was_asked_for(tmp_path):
-    collect("-o", "run", *python("import os; os.chdir('/')"), cwd=tmp_path)
+def test_a_program_that_changes_its_folder_leaves_its_run_where_it_was_asked_for(collect_here, tmp_path):
+    collect_here("-o", "run", *python("import os; os.chdir('/')"))
     assert manifest(tmp_path / "run")["collectors"][0]["state"] == "recorded"
 
 
@@ -127,17 +129,17 @@ def test_a_recording_within_a_recording_is_one_of_its_own(tmp_path):
         assert (tmp_path / name / "raw/fake/companion.txt").exists()
 
 
-def test_without_names_what_is_ready_records_and_the_rest_is_said(tmp_path):
-    done = collect("-o", "run", "--", "true", collectors="fake,missing", cwd=tmp_path)
+def test_without_names_what_is_ready_records_and_the_rest_is_said(collect_here, tmp_path):
+    done = collect_here("-o", "run", "--", "true", collectors="fake,missing")
     assert "traceviz: recording fake; cannot record: missing (not installed)" in done.stderr
     states = {entry["name"]: entry["state"] for entry in manifest(tmp_path / "run")["collectors"]}
     assert states == {"fake": "recorded", "missing": "not-installed"}
 
 
-def test_the_default_folder_is_named_after_the_script_and_the_time(tmp_path):
+def test_the_default_folder_is_named_after_the_script_and_the_time(collect_here, tmp_path):
     (tmp_path / "train.py").write_text("pass")
-    collect("--no-report", "--", sys.executable, "train.py", cwd=tmp_path)
-    collect("--name", "big batch", "--", sys.executable, "train.py", cwd=tmp_path)
+    collect_here("--no-report", "--", sys.executable, "train.py")
+    collect_here("--name", "big batch", "--", sys.executable, "train.py")
     names = listing(tmp_path / "traceviz-runs")
     assert [name.rsplit("-", 2)[0] for name in names] == ["big-batch", "train"]
     stamp = names[1].split("-", 1)[1]
@@ -149,54 +151,54 @@ def test_options_behind_the_command_are_the_commands(tmp_path):
     assert done.stdout == "--force -o x --help\n"
 
 
-def test_a_run_is_replaced_only_with_force(tmp_path):
+def test_a_run_is_replaced_only_with_force(collect_here, tmp_path):
     run = tmp_path / "run"
-    collect("-o", run, "--name", "one", "--", "true")
+    collect_here("-o", run, "--name", "one", "--", "true")
     (run / "mine.txt").write_text("kept while the run is")
-    again = collect("-o", run, "--name", "two", *python(f"open({str(tmp_path / 'ran')!r}, 'w')"))
-    assert (again.returncode, "already exists" in again.stderr, "recording" in again.stderr) == (125, True, False)
+    again = collect_here("-o", run, "--name", "two", *python(f"open({str(tmp_path / 'ran')!r}, 'w')"))
+    assert (again.exit_code, "already exists" in again.stderr, "recording" in again.stderr) == (125, True, False)
     assert (manifest(run)["name"], (tmp_path / "ran").exists()) == ("one", False)
-    assert collect("-o", run, "--name", "two", "--force", "--", "true").returncode == 0
+    assert collect_here("-o", run, "--name", "two", "--force", "--", "true").exit_code == 0
     assert (manifest(run)["name"], (run / "mine.txt").exists()) == ("two", False)
     assert listing(tmp_path) == ["run"]
 
 
-def test_a_run_is_not_lost_to_one_that_cannot_start(tmp_path):
+def test_a_run_is_not_lost_to_one_that_cannot_start(collect_here, tmp_path):
     run = tmp_path / "run"
-    collect("-o", run, "--name", "one", "--", "true")
+    collect_here("-o", run, "--name", "one", "--", "true")
     orphan = tmp_path / "orphan"
     orphan.write_text("#!/no/such/interpreter\n")
     orphan.chmod(0o755)
-    done = collect("-o", run, "--force", "--", orphan, collectors="")
-    assert (done.returncode, manifest(run)["name"]) == (127, "one")
+    done = collect_here("-o", run, "--force", "--", orphan, collectors="")
+    assert (done.exit_code, manifest(run)["name"]) == (127, "one")
     assert listing(tmp_path) == ["orphan", "run"]
 
 
-def test_a_folder_that_is_no_run_is_never_replaced(tmp_path, monkeypatch):
+def test_a_folder_that_is_no_run_is_never_replaced(collect_here, tmp_path):
     (tmp_path / "thesis.txt").write_text("three years of work")
-    done = refused(monkeypatch, tmp_path, "-o", tmp_path, "--force", "--", "true")
+    done = collect_here("-o", tmp_path, "--force", "--", "true")
     assert (done.exit_code, "is not replaced, even with --force" in done.stderr) == (125, True)
     assert listing(tmp_path) == ["thesis.txt"]
 
 
-def test_an_empty_folder_is_used_and_missing_parents_are_made(tmp_path):
+def test_an_empty_folder_is_used_and_missing_parents_are_made(collect_here, tmp_path):
     (tmp_path / "empty").mkdir()
-    assert collect("-o", tmp_path / "empty", "--", "true").returncode == 0
-    assert collect("-o", tmp_path / "a/b/c", "--", "true").returncode == 0
+    assert collect_here("-o", tmp_path / "empty", "--", "true").exit_code == 0
+    assert collect_here("-o", tmp_path / "a/b/c", "--", "true").exit_code == 0
     assert manifest(tmp_path / "empty")["status"] == manifest(tmp_path / "a/b/c")["status"] == "finished"
 
 
-def test_a_file_in_the_way_is_said_before_the_program_starts(tmp_path, monkeypatch):
+def test_a_file_in_the_way_is_said_before_the_program_starts(collect_here, tmp_path):
     (tmp_path / "file").write_text("")
-    done = refused(monkeypatch, tmp_path, "-o", "file/run", *python(f"open({str(tmp_path / 'ran')!r}, 'w')"))
+    done = collect_here("-o", "file/run", *python(f"open({str(tmp_path / 'ran')!r}, 'w')"))
     assert (done.exit_code, "cannot be written" in done.stderr) == (125, True)
     assert listing(tmp_path) == ["file"]
 
 
-def test_no_folder_is_left_where_the_program_cannot_start(tmp_path, monkeypatch):
+def test_no_folder_is_left_where_the_program_cannot_start(collect_here, tmp_path):
     (tmp_path / "orphan").write_text("#!/no/such/interpreter\n")
     (tmp_path / "orphan").chmod(0o755)
-    done = refused(monkeypatch, tmp_path, "-o", "a/b/run", "--", "./orphan", collectors=())
+    done = collect_here("-o", "a/b/run", "--", "./orphan", collectors="")
     assert (done.exit_code, listing(tmp_path)) == (127, ["orphan"])
 
 
@@ -214,12 +216,12 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "--lazy", str(folder)], check=False)
 
 
-def test_a_full_disk_is_said_before_the_program_starts(small_disk, tmp_path):
+def test_a_full_disk_is_said_before_the_program_starts(collect_here, small_disk, tmp_path):
     with (small_disk / "ballast").open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while file.write(b"\0" * 4096):
             pass
-    done = collect("-o", small_disk / "run", *python(f"open({str(tmp_path / 'ran')!r}, 'w')"))
-    assert (done.returncode, "No space left on device" in done.stderr) == (125, True)
+    done = collect_here("-o", small_disk / "run", *python(f"open({str(tmp_path / 'ran')!r}, 'w')"))
+    assert (done.exit_code, "No space left on device" in done.stderr) == (125, True)
     assert ((tmp_path / "ran").exists(), listing(small_disk)) == (False, ["ballast"])
 
 
@@ -241,16 +243,16 @@ def test_a_disk_that_fills_up_costs_neither_the_exit_code_nor_the_manifest(small
     assert "trace" in listing(small_disk / "run/raw/fake")
 
 
-def test_what_would_break_the_program_for_want_of_room_is_not_started(small_disk, tmp_path):
-    done = collect("-o", small_disk / "run", *python(f"open({str(tmp_path / 'ran')!r}, 'w')"), collectors="roomy")
-    assert (done.returncode, "too little room for roomy" in done.stderr, "-o" in done.stderr) == (125, True, True)
+def test_what_would_break_the_program_for_want_of_room_is_not_started(collect_here, small_disk, tmp_path):
+    done = collect_here("-o", small_disk / "run", *python(f"open({str(tmp_path / 'ran')!r}, 'w')"), collectors="roomy")
+    assert (done.exit_code, "too little room for roomy" in done.stderr, "-o" in done.stderr) == (125, True, True)
     assert ((tmp_path / "ran").exists(), listing(small_disk)) == (False, [])
 
 
-def test_a_read_only_folder_is_said_before_the_program_starts(small_disk, tmp_path):
+def test_a_read_only_folder_is_said_before_the_program_starts(collect_here, small_disk, tmp_path):
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    done = collect("-o", small_disk / "run", *python(f"open({str(tmp_path / 'ran')!r}, 'w')"))
-    assert (done.returncode, "Read-only file system" in done.stderr) == (125, True)
+    done = collect_here("-o", small_disk / "run", *python(f"open({str(tmp_path / 'ran')!r}, 'w')"))
+    assert (done.exit_code, "Read-only file system" in done.stderr) == (125, True)
     assert not (tmp_path / "ran").exists()
 
 

@@ -1,7 +1,7 @@
 """Save what was recorded however the program ends: at exit, at SIGTERM and SIGHUP, at ``os._exit`` and ``os.exec*``.
 
 An uncaught exception and Ctrl-C pass through ``atexit`` like a normal end. SIGKILL and a crash in native code cannot be
-caught: what is lost then is what a profiler holds in memory, which is why it saves as soon as its window is over.
+caught: they lose what a profiler holds in memory, and so it saves as soon as its window is over.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Steps of Keras, whatever the backend: ``fit`` tells its list of callbacks where batches end, and the list tells us.
+"""Steps of Keras, whatever the backend: ``fit`` calls its list of callbacks where batches end, and the list calls us.
 
 A step lasts from the end of the previous batch to the end of this one: two of the backends fetch the data before
-they tell that a batch begins, and the wait for data belongs to the step.
+they announce a batch, and the wait for data belongs to the step.
 
-The list's own methods are wrapped rather than a callback added to it: Keras calls the callbacks in another thread as
-long as none of them is a stranger, so one more would slow the program down, and would be told late.
+The list's own methods are wrapped; no callback is added to it. Keras calls its own callbacks in another thread as long
+as there is no foreign one, so one more would slow the program down, and would be called late.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Parts of a loop in Keras and tf.data: epochs, a batch's work, and batches that Python takes from a pipeline.
 
 Keras on TensorFlow hands its pipeline to a compiled function, which does everything from taking a batch to the
-optimizer at once, and where nothing can be told apart from outside. The TensorFlow profiler looks inside. Where it does
-not record, Keras is given its batches by an iterator in Python, which is another way that it offers: what is computed
-stays the same, and the wait for a batch gets a range.
+optimizer at once; from outside, its parts cannot be told apart. The TensorFlow profiler looks inside. Where it does not
+record, Keras gets its batches from an iterator in Python, which it supports as well: what is computed stays the same,
+and the wait for a batch gets a range.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def hook_batches(module: ModuleType) -> None:
 
 
 def hook_iterators(module: ModuleType) -> None:
-    """See batches that Keras on JAX takes after it has told that the batch begins."""
+    """See batches that Keras on JAX takes after it has announced them."""
     epochs = getattr(module, "JAXEpochIterator", None)
     if epochs is not None and "__next__" in epochs.__dict__:  # else it takes them where the other backends do
         _wrap(epochs, "_get_iterator", _giving_seen)
@@ -110,7 +110,7 @@ def _given_batches(function: Any, trainer: Any) -> Any:
 
 
 def _batches(iterator: Any) -> Iterator[Any]:
-    """The next batch of ``iterator``. Its end is told as compiled code tells it, which is what Keras waits for."""
+    """The next batch of ``iterator``. It ends with the error of compiled code, for which Keras waits."""
     batch = next(iterator, _END)
     if batch is _END:
         raise sys.modules["tensorflow"].errors.OutOfRangeError(None, None, "End of sequence")

@@ -143,7 +143,7 @@ def open_domain(name: str, environment: Mapping[str, str] | None = None) -> Doma
 
 
 _attached: dict[str, tuple[Any, ...]] = {}
-"""By path of the library: everything that the tool was told the address of, which must live as long as the process."""
+"""By path of the library: everything whose address the tool has; it must live as long as the process."""
 
 
 def _attach(path: str) -> Any:

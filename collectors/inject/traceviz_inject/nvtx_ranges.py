@@ -59,7 +59,7 @@ class Ranges:
             self._stepping_thread = threading.get_ident()
             self._count("step")
             self._domain.push(f"step {number}")
-            if not number & (number - 1):  # 0, 1, 2, 4, 8, ...: a program that is killed has told enough
+            if not number & (number - 1):  # 0, 1, 2, 4, 8, ...: enough of a program that is killed
                 self._tell("recording")
 
     def step_ends(self, number: int, complete: bool) -> None:  # noqa: ARG002, FBT001 called by the clock

@@ -1,7 +1,7 @@
 """Parts of a training loop as hooks see them: taking a batch, forward, backward, optimizer, epochs.
 
-Hooks in frameworks say where a part begins and ends; what makes ranges of them listens. Nothing is said in a process
-that does not train.
+Hooks in frameworks announce where a part begins and ends to whoever makes ranges of them; never in a process that does
+not train.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNHEARD = nullcontext()
 
 
 class Parts:
-    """Passes on where parts and epochs begin and end."""
+    """Announces where parts and epochs begin and end."""
 
     __slots__ = ("_epochs", "_innermost", "_listeners", "epoch")
 
@@ -78,7 +78,7 @@ class Parts:
                 end(name)
 
     def epoch_begins(self) -> None:
-        """The next epoch begins; the one before it has ended, whether somebody said so or not."""
+        """The next epoch begins; the one before it has ended, whether that was announced or not."""
         self.epoch += 1
         if process.claimed():
             for begin, _ in self._epochs:

@@ -149,8 +149,8 @@ class Recorder:
     def _is_at_work(self) -> bool:
         """Whether the program uses the framework; asked until it does.
 
-        Many programs import one that they do not use, and starting its profiler would make it take devices, and their
-        memory, from the one that they do use.
+        Many programs import a framework that they do not use. Starting its profiler would make it take devices, and
+        their memory, from the framework that they do use.
         """
         if not self._was_at_work:
             self._was_at_work = bool(guarded(frameworks.is_at_work)(self._profiler.framework))
@@ -164,7 +164,7 @@ class Recorder:
         return self._supersedes()
 
     def _supersedes(self) -> bool:
-        """Whether steps are now told by a better source than those of which the recording was made."""
+        """Whether the clock now has a better source of steps than when the recording was made."""
         if CLOCK.rank >= self._rank or self.state not in (RECORDING, DONE):
             return False
         if self.state == RECORDING:
@@ -238,17 +238,14 @@ class Recorder:
         """The program ends: save, or say why there is nothing to save."""
         if self.state == RECORDING:
             self._stop(reason)
-        elif self.state == WAITING and not process.is_helper() and self._may_be_missed():
+        elif self.state == WAITING and not process.is_helper() and (self._is_at_work() or not CLOCK.steps_seen):
+            # A recording is expected, but not of a framework that did nothing while another one trained.
             self._tell().update(
                 state="not-started",
                 version=guarded(self._profiler.version)(),
                 steps_seen=CLOCK.steps_seen,
                 detail=self._why_not_started(),
             )
-
-    def _may_be_missed(self) -> bool:
-        """Whether a recording is expected: not of a framework that did nothing while another one trained."""
-        return self._is_at_work() or not CLOCK.steps_seen
 
     def _why_not_started(self) -> str:
         if self._window.is_timed:

@@ -24,7 +24,7 @@ SOURCES = (
     *("keras", "jax_step", "tf_step", "torch_optimizer", "torch_loader"),
     *("tf_iterator", "jax_call", "tf_call", "torch_call"),
 )
-"""Who may tell of steps, the most trusted first: Keras' batches, the program's own annotations, optimizer steps, then
+"""Sources of steps, the most trusted first: Keras' batches, the program's own annotations, optimizer steps, then
 what merely repeats."""
 
 DECLARED = frozenset({"jax_step", "tf_step"})
@@ -63,7 +63,7 @@ class StepClock:
 
     @property
     def steps_seen(self) -> int:
-        """Complete steps of the best source that told of any."""
+        """Complete steps of the best source that had any."""
         return next((count for count in self._counts.values() if count), 0)
 
     def listen(

@@ -41,7 +41,7 @@ class TensorFlowProfiler(XplaneProfiler):
         """Stop and save."""
         self._module.stop()
 
-    def make_mark(self, number: int) -> Any:  # noqa: ARG002 told at the end, when it is known to be a step
+    def make_mark(self, number: int) -> Any:  # noqa: ARG002 set at the end, once it is a step
         """A ``Trace``, once TensorFlow has imported its module."""
         trace = sys.modules.get(TRACE_MODULE)
         return None if trace is None else trace.Trace(MARK)

@@ -100,7 +100,7 @@ class TorchProfiler(Profiler):
         os.replace(f"{output}.part", output)  # noqa: PTH105
         os.remove(plain)  # noqa: PTH107
 
-    def open_mark(self, number: int) -> Any:  # noqa: ARG002 the number is told at the end, when it is known to be a step
+    def open_mark(self, number: int) -> Any:  # noqa: ARG002 set at the end, once it is a step
         """Begin the range of a step on this thread."""
         mark = sys.modules[AUTOGRAD_MODULE].record_function(_MARK.decode() + str(len(self._steps)))
         self._steps.append(None)

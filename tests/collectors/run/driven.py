@@ -2,10 +2,20 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from click.testing import CliRunner
+
+from tests.collectors.run.drive import KNOWN
+from traceviz.cli.main import main
+from traceviz.collectors import collect as recording
+from traceviz.collectors import registry
+from traceviz.collectors.program import supervise
+from traceviz.collectors.run.tables import Tables
 
 DRIVER = Path(__file__).with_name("drive.py")
 
@@ -21,6 +31,18 @@ def collect(*arguments, collectors="fake", env=None, **options):
     line, environment = command(*arguments, collectors=collectors)
     settings = {"capture_output": True, "text": True, "timeout": 60, **options}
     return subprocess.run(line, check=False, env={**environment, **(env or {})}, **settings)
+
+
+def collect_here(monkeypatch, *arguments, collectors="fake"):
+    """Like :func:`collect`, in this process: no Python has to start for it. The program's output goes elsewhere."""
+    monkeypatch.setattr(registry, "COLLECTORS", tuple(KNOWN[name]() for name in collectors.split(",") if name))
+    monkeypatch.setattr(recording, "make_tables", lambda *_, **options: Tables())
+    monkeypatch.setattr(supervise, "STALLED_S", 1.0)
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        return CliRunner().invoke(main, ["collect", *map(str, arguments)])
+    finally:
+        signal.signal(signal.SIGINT, handler)  # the command ignores it before it ends its process
 
 
 def begin(*arguments, collectors="fake", **options):

@@ -4,12 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import traceviz
+from tests.collectors.run import driven
 from tests.collectors.run.driven import DRIVER, begin, collect, is_alive, manifest, python, wait_for
 from traceviz import CollectOptions, api
 from traceviz.collectors.base import Plan, Problem, Window
@@ -23,46 +25,51 @@ from traceviz.errors import CommandNotFoundError, NotExecutableError
 READ = {"TRACEVIZ_TEST_READ": "yes"}
 
 
-@pytest.mark.parametrize(
-    ("code", "expected", "status", "signal"),
-    [
-        ("pass", 0, "finished", None),
-        ("raise SystemExit(1)", 1, "failed", None),
-        ("import os; os._exit(3)", 3, "failed", None),
-        ("raise SystemExit(137)", 137, "failed", None),
-        ("1 / 0", 1, "failed", None),
-        ("import os; os.kill(os.getpid(), 9)", 137, "killed", 9),
-        ("import os; os.kill(os.getpid(), 15)", 143, "killed", 15),
-        ("import os; os.abort()", 134, "killed", 6),
-    ],
-)
-def test_the_programs_exit_code_is_ours_and_the_manifest_says_how_it_ended(tmp_path, code, expected, status, signal):
-    done = collect("-o", tmp_path / "run", *python(code))
-    found = manifest(tmp_path / "run")
-    assert done.returncode == expected
-    assert (found["status"], found["exit"]) == (status, {"code": expected, "signal": signal})
+@pytest.fixture
+def collect_here(monkeypatch):
+    return partial(driven.collect_here, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("code", "expected", "status", "signal"),
+    ("code", "ending"),
     [
-        ("raise SystemExit(3)", 3, "failed", None),
-        ("import os; os.kill(os.getpid(), 9)", 137, "killed", 9),
-        ("import os; os.abort()", 134, "killed", 6),
+        ("pass", (0, "finished", None)),
+        ("raise SystemExit(1)", (1, "failed", None)),
+        ("import os; os._exit(3)", (3, "failed", None)),
+        ("raise SystemExit(137)", (137, "failed", None)),
+        ("1 / 0", (1, "failed", None)),
+        ("import os; os.kill(os.getpid(), 9)", (137, "killed", 9)),
+        ("import os; os.kill(os.getpid(), 15)", (143, "killed", 15)),
+        ("import os; os.abort()", (134, "killed", 6)),
     ],
 )
-def test_a_signal_is_known_through_what_wraps_the_program(tmp_path, code, expected, status, signal):
-    done = collect("-o", tmp_path / "run", *python(code), collectors="launched")
+def test_the_programs_exit_code_is_ours_and_the_manifest_says_how_it_ended(collect_here, tmp_path, code, ending):
+    done = collect_here("-o", tmp_path / "run", *python(code))
     found = manifest(tmp_path / "run")
-    assert (done.returncode, found["status"], found["exit"]["signal"]) == (expected, status, signal)
+    assert (done.exit_code, found["status"], found["exit"]["signal"]) == ending
+    assert found["exit"]["code"] == done.exit_code
+
+
+@pytest.mark.parametrize(
+    ("code", "ending"),
+    [
+        ("raise SystemExit(3)", (3, "failed", None)),
+        ("import os; os.kill(os.getpid(), 9)", (137, "killed", 9)),
+        ("import os; os.abort()", (134, "killed", 6)),
+    ],
+)
+def test_a_signal_is_known_through_what_wraps_the_program(collect_here, tmp_path, code, ending):
+    done = collect_here("-o", tmp_path / "run", *python(code), collectors="launched")
+    found = manifest(tmp_path / "run")
+    assert (done.exit_code, found["status"], found["exit"]["signal"]) == ending
     assert found["pid"] == int((tmp_path / "run/raw/launched/program.pid").read_text())
 
 
 @pytest.mark.parametrize(("wrapper", "problems"), [("killed", ["wrapper-killed"]), ("stalled", ["wrapper-stalled"])])
-def test_a_wrapper_that_breaks_down_costs_no_exit_code(tmp_path, wrapper, problems):
-    done = collect("-o", tmp_path / "run", *python("import time; time.sleep(1); exit(3)"), collectors=wrapper)
+def test_a_wrapper_that_breaks_down_costs_no_exit_code(collect_here, tmp_path, wrapper, problems):
+    done = collect_here("-o", tmp_path / "run", *python("import time; time.sleep(1); exit(3)"), collectors=wrapper)
     found = manifest(tmp_path / "run")
-    assert (done.returncode, found["status"], found["exit"]["code"]) == (3, "failed", 3)
+    assert (done.exit_code, found["status"], found["exit"]["code"]) == (3, "failed", 3)
     assert [problem["code"] for problem in found["problems"]] == problems
     written = [(tmp_path / "run/raw" / wrapper / f"program.{name}").stat().st_mtime_ns for name in ("pid", "code")]
     assert found["duration_ns"] > 1e9
@@ -70,8 +77,8 @@ def test_a_wrapper_that_breaks_down_costs_no_exit_code(tmp_path, wrapper, proble
 
 
 @pytest.mark.parametrize(("asked", "problems"), [(("--with", "idle"), ["unused"]), ((), [])])
-def test_what_was_asked_for_by_name_and_recorded_nothing_is_named(tmp_path, asked, problems):
-    collect("-o", tmp_path / "run", *asked, "--nvtx", "off", *python("pass"), collectors="fake,idle")
+def test_what_was_asked_for_by_name_and_recorded_nothing_is_named(collect_here, tmp_path, asked, problems):
+    collect_here("-o", tmp_path / "run", *asked, "--nvtx", "off", *python("pass"), collectors="fake,idle")
     found = manifest(tmp_path / "run")
     states = {entry["name"]: entry["state"] for entry in found["collectors"]}
     assert (states["idle"], [problem["code"] for problem in found["problems"]]) == ("unused", problems)
@@ -109,9 +116,9 @@ def test_the_name_of_a_capture_does_not_tell_the_machines(tmp_path):
         ]
 
 
-def test_the_manifest_has_times_usage_tags_and_what_the_collector_found(tmp_path):
+def test_the_manifest_has_times_usage_tags_and_what_the_collector_found(collect_here, tmp_path):
     code = "import time, os; time.sleep(0.2); open(os.environ['FAKE_RAW'] + '/trace.txt', 'w').write('1')"
-    collect("-o", tmp_path / "run", "--name", "first", "--tag", "batch=8", *python(code))
+    collect_here("-o", tmp_path / "run", "--name", "first", "--tag", "batch=8", *python(code))
     found = manifest(tmp_path / "run")
     assert (found["name"], found["tags"]) == ("first", {"batch": "8"})
     assert found["duration_ns"] > 200_000_000
@@ -124,8 +131,8 @@ def test_the_manifest_has_times_usage_tags_and_what_the_collector_found(tmp_path
     assert found["versions"]["fakeflow"] == "1.2"
 
 
-def test_a_companion_is_started_beside_the_program_and_stopped_after_it(tmp_path):
-    collect("-o", tmp_path / "run", *python("pass"))
+def test_a_companion_is_started_beside_the_program_and_stopped_after_it(collect_here, tmp_path):
+    collect_here("-o", tmp_path / "run", *python("pass"))
     pid = manifest(tmp_path / "run")["pid"]
     assert (tmp_path / "run/raw/fake/companion.txt").read_text() == f"started beside {pid}\nstopped\n"
 
@@ -145,12 +152,12 @@ def test_nothing_of_ours_gets_into_the_programs_output(tmp_path):
     assert len(done.stderr.splitlines()) <= 4
 
 
-def test_the_manifest_says_nothing_private_unless_told_to(tmp_path):
+def test_the_manifest_says_nothing_private_unless_told_to(collect_here, tmp_path):
     secret = "s3cret-token"
-    collect("-o", tmp_path / "run", *python(f"'{secret}'"))
+    collect_here("-o", tmp_path / "run", *python(f"'{secret}'"))
     assert secret not in (tmp_path / "run/manifest.json").read_text()
     assert manifest(tmp_path / "run")["left_out"] == ["command line", "host name", "environment"]
-    collect("-o", tmp_path / "run", "--force", "--keep-private", *python(f"'{secret}'"))
+    collect_here("-o", tmp_path / "run", "--force", "--keep-private", *python(f"'{secret}'"))
     found = manifest(tmp_path / "run")
     kept = (secret in found["command"], found["left_out"], bool(found["machine"]["host"]))
     assert kept == (True, ["environment"], True)
@@ -175,9 +182,9 @@ def test_a_collector_that_fails_costs_neither_the_exit_code_nor_the_others(tmp_p
     assert told.count("traceviz: The program made no steps. Give --steps 0:5.") == 1  # though two collectors said so
 
 
-def test_a_program_that_nothing_records_still_leaves_its_manifest(tmp_path):
-    done = collect("-o", tmp_path / "run", *python("raise SystemExit(5)"), collectors="")
-    assert (done.returncode, manifest(tmp_path / "run")["exit"]["code"]) == (5, 5)
+def test_a_program_that_nothing_records_still_leaves_its_manifest(collect_here, tmp_path):
+    done = collect_here("-o", tmp_path / "run", *python("raise SystemExit(5)"), collectors="")
+    assert (done.exit_code, manifest(tmp_path / "run")["exit"]["code"]) == (5, 5)
     assert "recording nothing but the exit code and the times" in done.stderr
 
 

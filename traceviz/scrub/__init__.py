@@ -1,7 +1,7 @@
 """Removing secrets and personal data from a trace, so that it can be shared.
 
-A new trace is built from what is known to be harmless; what was found to be secret in the source is then looked for
-in everything that was written. What stays: every number, and the names of kernels, ranges and functions.
+A new trace is built from the parts that are known to be harmless, and everything written is then searched for the
+secrets of the source. Every number stays, and so do the names of kernels, ranges and functions.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _RECORDINGS = frozenset({"kineto", "resources", "run", "tf-trace-json", "xplane"
 
 
 def secrets_in(source: Path) -> tuple[Secret, ...]:
-    """What a trace of any format gives away: values of its environment, arguments, users, hosts, home folders.
+    """Secrets of a trace of any format: values of its environment, arguments, users, hosts, home folders.
 
-    For who writes something that was made of ``source``, such as converted tables: see :func:`scrub_folder`.
+    For writers of files that are made from ``source``, such as converted tables: see :func:`scrub_folder`.
 
     Args:
-        source: A file or folder. It is only read; of a damaged one, what its bytes tell. With an export of Nsight
-            Systems the report beside it, which has the command line, is read too.
+        source: A file or folder. It is only read; of a damaged one, the bytes are searched. With an export of Nsight
+            Systems, the report beside it is read too, as it has the command line.
 
     Raises:
         DamagedTraceError: it cannot be opened.
@@ -83,7 +83,7 @@ def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
         What was removed, and how many bytes were searched for how many secrets.
 
     Raises:
-        UnknownFormatError: ``source`` is nothing that can be rewritten; for ``.nsys-rep`` the error says what to do.
+        UnknownFormatError: ``source`` cannot be rewritten; for ``.nsys-rep`` the error states what to do.
         DamagedTraceError: ``source`` does not exist, or breaks the rules of its format.
         OutputExistsError: ``output`` exists, and ``force`` is false.
         OutputError: ``output`` cannot be written, or a secret would have stayed in it.
@@ -95,22 +95,22 @@ def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
 
 
 def _scrub_file(source: Path, output: Path, *, force: bool) -> ScrubReport:
-    found = FILE_FORMATS.get(format_of(source) or "")
-    if found is None or found.format in _DATABASES:
+    file = FILE_FORMATS.get(format_of(source) or "")
+    if file is None or file.format in _DATABASES:
         _check_database(source)
-    known = _known_beside(source)
+    known = _secrets_beside(source)
     beside = output.with_name(f"{output.name}.{MANIFEST}")
     check_file_free(output, force=force)
     with ExitStack() as files:
         manifest = files.enter_context(new_file(beside, force=force))
         temporary = files.enter_context(new_file(output, force=force))  # the output appears first
-        removed, secrets, size = (found.scrub if found else scrub_database)(source, temporary, known)
+        removed, secrets, size = (file.scrub if file else scrub_database)(source, temporary, known)
         report = ScrubReport(output, listed(removed), secrets, size)
         report.save(manifest)
     return report
 
 
-def _known_beside(source: Path) -> tuple[Secret, ...]:
+def _secrets_beside(source: Path) -> tuple[Secret, ...]:
     try:
         return tuple(secrets_of_reports_beside(source))
     except OSError as error:

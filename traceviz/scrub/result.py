@@ -1,4 +1,4 @@
-"""What ``traceviz scrub`` did, as one frozen value."""
+"""The result of ``traceviz scrub`` as one frozen value, and the kinds of what it removes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 MANIFEST = "scrubbed.json"
-"""What was removed: within a folder under this name, beside a file under its name with this ending."""
+"""File that lists what was removed: in a folder under this name, beside a file under its name with this ending."""
 KIND = "traceviz.scrubbed"
+
+CLEANED = "texts cleaned of paths and secrets"
+PROPERTIES = "private properties"
+HOSTS = "host names"
+HARDWARE_IDS = "ids of hardware"
+MESSAGES = "embedded messages (compiled programs and the like)"
+UNKNOWN_TEXTS = "texts of columns not known to be harmless"
+UNUSED_STRINGS = "strings that no kept event refers to"
 
 Outcome: TypeAlias = tuple[Counter[str], int, int]
 """What was removed and how often, the number of secrets looked for, and the bytes searched for them."""
@@ -38,7 +46,7 @@ class ScrubReport:
     left_out: tuple[tuple[str, str], ...] = ()
 
     def document(self) -> dict[str, object]:
-        """What the manifest says: kinds and counts, never a value."""
+        """The manifest: kinds and counts, never a value."""
         return {
             "kind": KIND,
             "version": 1,

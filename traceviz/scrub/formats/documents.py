@@ -1,4 +1,4 @@
-"""JSON documents of few members, such as manifests and headers: what is private by its key, and what by its text."""
+"""JSON documents of few members, such as manifests and headers: which are private by their key, which by their text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from traceviz.scrub.result import CLEANED, PROPERTIES
 from traceviz.scrub.secrets.properties import is_private, is_private_text, is_program_only, is_source, without_folders
 from traceviz.scrub.secrets.secrets import (
     REMOVED,
@@ -20,9 +21,6 @@ from traceviz.scrub.secrets.secrets import (
     secrets_of_variable,
 )
 
-CLEANED = "texts cleaned of paths and secrets"
-PROPERTIES = "private properties"
-
 _COMMAND_KEY = re.compile("arg|cmd|command", re.IGNORECASE)
 """Keys of command lines, whose first word is the program: not private, and in many names."""
 
@@ -34,7 +32,7 @@ Keeps = Callable[[str, str], bool]
 
 
 def secrets_of_document(value: Any, key: str = "") -> Iterator[Secret]:
-    """What a document gives away: by private keys (the environment, a command line), and by the shape of texts."""
+    """Secrets of a document: by private keys (the environment, a command line), and by the shape of texts."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from secrets_of_text(str(name).encode(errors="replace"))
@@ -58,10 +56,10 @@ def secrets_of_document(value: Any, key: str = "") -> Iterator[Secret]:
 def clean_document(
     value: Any, redactor: Redactor, removed: Counter[str], keeps: Keeps | None = None, key: str = ""
 ) -> Any:
-    """``value`` without what is private; counts in ``removed`` what goes.
+    """``value`` without its private parts, which are counted in ``removed``.
 
     Args:
-        value: What ``json.loads`` gives.
+        value: A document, as ``json.loads`` returns it.
         redactor: Cleans texts.
         removed: Counts by kind.
         keeps: Whether a text stays, cleaned, under a key that is not private anyway; ``None`` for any.
@@ -88,7 +86,7 @@ def clean_document(
 
 
 def _inner_key(key: str, name: str) -> str:
-    """The key that judges what stands under ``name`` in a member ``key``: what is in private members is private."""
+    """The key by which a member ``name`` of ``key`` is judged: members of private members are private."""
     if is_private(key):
         return key
     return f"{key}.{name}" if key in _VERSIONS else name

@@ -1,4 +1,4 @@
-"""Scrubbing small JSON files, also of one document a line: manifests, and what collectors note of themselves."""
+"""Scrubbing small JSON files, also with a document on each line: manifests and notes of collectors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_BYTES = 64 << 20
 
 
 def secrets_of_json_file(source: Path) -> Iterator[Secret]:
-    """What a document, or several, gives away.
+    """Secrets of the document, or documents, of a file.
 
     Raises:
         DamagedTraceError: it cannot be read as JSON.
@@ -55,7 +55,7 @@ def scrub_json_file(source: Path, target: Path, known: Iterable[Secret] = ()) ->
     secrets = [secret for document in documents for secret in secrets_of_document(document)]
     redactor = Redactor.of([*secrets, *known], OWN_WORDS)
     removed: Counter[str] = Counter()
-    content = b"".join(encoded(clean_document(one, redactor, removed)) + b"\n" for one in documents)
+    content = b"".join(encoded(clean_document(document, redactor, removed)) + b"\n" for document in documents)
     check_content(content, redactor)
     target.write_bytes(content)
     return +removed, len(redactor.secrets), len(content)

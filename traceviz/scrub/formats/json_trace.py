@@ -21,8 +21,9 @@ from traceviz.parsers.shared.json_grammar import BrokenError, CutError
 from traceviz.parsers.shared.json_stream import GZIP_MAGIC, TextStream
 from traceviz.parsers.shared.json_walk import BLOCK_BYTES, Segment, SegmentKind
 from traceviz.scrub.formats import json_text
-from traceviz.scrub.formats.documents import CLEANED, PROPERTIES, clean_document, encoded, secrets_of_document
+from traceviz.scrub.formats.documents import clean_document, encoded, secrets_of_document
 from traceviz.scrub.formats.json_text import parsed, quoted_of, text_of
+from traceviz.scrub.result import CLEANED, PROPERTIES
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.file_names import secrets_of_file_name
 from traceviz.scrub.secrets.properties import (

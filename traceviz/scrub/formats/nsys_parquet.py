@@ -1,11 +1,11 @@
 """Scrubbing ``parquetdir`` exports of Nsight Systems: the tables of an SQLite export, each as a Parquet file.
 
-What may stay of them is the same, and decided in one place: the tables become a temporary database, that is scrubbed
+The same parts may stay, by the same policy: the tables become a temporary database, which is scrubbed
 (:mod:`traceviz.scrub.formats.nsys_sqlite`), and Parquet again::
 
     StringIds.parquet, NVTX_EVENTS.parquet ... -> database -> scrubbed database -> NVTX_EVENTS.parquet ...
 
-Names that the Parquet file holds itself, in place of their number, are numbered in between.
+Names that a Parquet file holds itself, in place of their number, are numbered in between.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from traceviz.scrub.secrets.secrets import Redactor, Secret
 
 _STRINGS = "StringIds"
 _TELLING = frozenset({_STRINGS, *policy.KEY_VALUE_TABLES, "TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE"})
-"""Tables that hold what is looked for elsewhere."""
+"""Tables that hold secrets, which are looked for in all others."""
 
 _FIRST_OF_NAMES = 1 << 40
 """Number of the first name that has none in the source."""
 
 
 def secrets_of_nsys_parquet(source: Path) -> list[Secret]:
-    """What a ``parquetdir`` export gives away.
+    """Secrets of a ``parquetdir`` export.
 
     Raises:
         DamagedTraceError: it cannot be read to its end.
@@ -97,7 +97,7 @@ class _Layout:
 
     def declaration(self) -> str:
         """SQL that creates the table."""
-        columns = ", ".join(f"{quoted(one.name)} {_declared(self.name, one)}" for one in self.schema)
+        columns = ", ".join(f"{quoted(column.name)} {_declared(self.name, column)}" for column in self.schema)
         return f"CREATE TABLE {quoted(self.name)} ({columns})"
 
 
@@ -120,14 +120,14 @@ class _Strings:
         return self.numbers[text]
 
 
-def _write_database(source: Path, database: Path, wanted: Callable[[str], bool]) -> list[_Layout]:
-    """Write the tables of ``source`` into a new database; returns how its files lay them out."""
+def _write_database(source: Path, database: Path, takes: Callable[[str], bool]) -> list[_Layout]:
+    """Write the tables of ``source`` that ``takes`` accepts into a new database; returns their layouts."""
     files = [path for path in sorted(source.glob("*" + SUFFIX)) if path.is_file() and not path.is_symlink()]
     with explained(source), closing(sqlite3.connect(database)) as db:
         db.execute("PRAGMA journal_mode = OFF")
         db.execute("PRAGMA synchronous = OFF")
         strings = _Strings(count(_FIRST_OF_NAMES))
-        layouts = [_load(db, path, strings) for path in files if wanted(path.stem)]
+        layouts = [_load(db, path, strings) for path in files if takes(path.stem)]
         if strings.numbers:
             _add_strings(db, strings, has_table=any(layout.name == _STRINGS for layout in layouts))
         db.commit()
@@ -141,8 +141,10 @@ def _load(db: sqlite3.Connection, path: Path, strings: _Strings) -> _Layout:
             db.execute(layout.declaration())
             insert = f"INSERT INTO {quoted(path.stem)} VALUES ({', '.join('?' * len(layout.schema))})"  # noqa: S608
             for batch in file.iter_batches(BATCH_ROWS):
-                columns = [_stored(layout.name, one, batch[one.name], strings) for one in layout.schema]
-                db.executemany(insert, zip(*(column.to_pylist() for column in columns), strict=True))
+                columns = [
+                    _stored(layout.name, column, batch[column.name], strings).to_pylist() for column in layout.schema
+                ]
+                db.executemany(insert, zip(*columns, strict=True))
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise DamagedTraceError(f"{path} cannot be read.", str(error), "Export the report again.") from error
     return layout
@@ -177,7 +179,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _stored(table: str, column: pa.Field[Any], values: Any, strings: _Strings) -> Any:
-    """A column as the database gets it; what is neither number nor text is not known to be harmless, and goes."""
+    """A column as the database gets it; values that are neither numbers nor texts are not known to be harmless."""
     if _is_name(table, column):
         return strings.numbered(values)
     if pa.types.is_uint64(column.type):
@@ -196,15 +198,17 @@ def _text(value: str | bytes) -> str:
 
 
 def _write_parquet(db: sqlite3.Connection, layout: _Layout, target: Path) -> None:
-    """Write a table of the scrubbed database as the source laid it out, without what its file said beside."""
-    plain = pa.schema([pa.field(one.name, _written(one.type), nullable=True) for one in layout.schema])
-    columns = ", ".join(_selected(layout.name, one) for one in layout.schema)
+    """Write a table of the scrubbed database in the layout of the source, without the metadata of its file."""
+    fields = [pa.field(column.name, _written(column.type), nullable=True) for column in layout.schema]
+    plain = pa.schema(fields)
+    columns = ", ".join(_selected(layout.name, column) for column in layout.schema)
     last = f" WHERE id < {_FIRST_OF_NAMES}" if layout.name == _STRINGS else ""
     rows = db.execute(f"SELECT {columns} FROM {quoted(layout.name)}{last}")  # noqa: S608 (quoted)
     try:
         with pq.ParquetWriter(target / (layout.name + SUFFIX), plain, compression="zstd") as writer:
             while batch := rows.fetchmany(BATCH_ROWS):
-                arrays = [_array(values, one.type) for values, one in zip(zip(*batch, strict=True), plain, strict=True)]
+                columns_of_batch = zip(zip(*batch, strict=True), plain, strict=True)
+                arrays = [_array(values, column.type) for values, column in columns_of_batch]
                 writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=plain))
     except (OSError, pa.ArrowException) as error:
         raise OutputError(f"{layout.name}{SUFFIX} cannot be written.", str(error)) from error
@@ -217,7 +221,7 @@ def _selected(table: str, column: pa.Field[Any]) -> str:
 
 
 def _written(kind: pa.DataType) -> pa.DataType:
-    """The type of a column in the output: texts without dictionaries, which may hold what no row refers to."""
+    """The type of a column in the output: texts without dictionaries, which may hold texts of no row."""
     return pa.string() if _is_text(_values(kind)) else kind
 
 

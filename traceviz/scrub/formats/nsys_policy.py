@@ -1,8 +1,8 @@
-"""What of an Nsight Systems database may stay, declared as data. What is not named here does not stay.
+"""The parts of an Nsight Systems database that may stay, declared as data. Whatever is not named here goes.
 
 Numbers stay, except those that identify hardware. A text stays only if its column is listed, and then it is cleaned; a
 row of a key-value table only if its key is listed or its value is a plain number; a string only if a listed column
-refers to it. A table or column that a later Nsight Systems adds is thus private until somebody has looked at it.
+refers to it. Tables and columns that later versions of Nsight Systems add are thus private until they are listed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 
 class Treatment(Enum):
-    """What happens to the values of a column."""
+    """Treatment of the values of a column."""
 
     NUMBER = auto()
     """Numbers stay; a text, which does not belong there, goes."""
@@ -32,7 +32,7 @@ DROPPED_TABLES = {
     "ProcessStreams": "captured output streams",
     "ANALYSIS_FILE": "captured files",
 }
-"""Tables without a row in the output, and what a row is."""
+"""Tables without a row in the output, with a noun for their rows."""
 
 SYSTEM_WIDE_TABLES = {
     "PROCESSES": ("globalPid", "processes outside the profiled tree"),
@@ -42,7 +42,7 @@ SYSTEM_WIDE_TABLES = {
     "GPU_CONTEXT_SWITCH_EVENTS": ("globalPid", "context switches of other processes"),
     "FECS_EVENTS": ("globalPid", "context switches of other processes"),
 }
-"""Tables that may describe the whole machine: the column that names the owner of a row, and what a row is."""
+"""Tables that may describe the whole machine: the column with the owner of a row, and a noun for their rows."""
 
 OWNER_TABLES = re.compile(
     r"CUPTI_ACTIVITY_|CUDA_|NVTX_EVENTS$|OSRT_API$|PROFILER_OVERHEAD$|MPI_|UCP_|OPENMP_|OPENACC_|CUDNN_|CUBLAS_|OPENGL_"
@@ -134,14 +134,14 @@ NAME_REFERENCES = frozenset(
 """Columns whose numbers refer to strings that stay, in any table (see :func:`refers_to_name`)."""
 
 VOCABULARY_REFERENCES = frozenset({"demangledName", "shortName", "mangledName"})
-"""Of these, the names of kernels."""
+"""Columns of these that refer to names of kernels."""
 
 VOCABULARY_TABLES = frozenset({"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER", "OSRT_API"})
 """Tables whose ``nameId`` is the name of a function."""
 
 
 def treatment(table: str, column: str) -> Treatment:
-    """What happens to the values of ``table.column``."""
+    """Treatment of the values of ``table.column``."""
     listed = _TEXTS.get(table, {}).get(column)
     if listed is not None:
         return listed

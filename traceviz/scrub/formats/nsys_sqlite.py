@@ -1,8 +1,8 @@
-"""Scrubbing an Nsight Systems SQLite database: a new one is built from what may stay, and then searched byte by byte.
+"""Scrubbing an Nsight Systems SQLite database: a new one is built from the parts that may stay, and searched by bytes.
 
 Nothing is deleted from a copy, since a deleted row stays in the pages of its file. The source is attached read-only;
-row by row and column by column the output gets what :mod:`traceviz.scrub.formats.nsys_policy` lets through. Indexes,
-views and triggers are not carried over.
+row by row and column by column, :mod:`traceviz.scrub.formats.nsys_policy` decides what the output gets. Indexes, views
+and triggers are not carried over.
 """
 # ruff: noqa: S608 (names of tables and columns cannot be bound as parameters; they are quoted)
 
@@ -31,7 +31,7 @@ from traceviz.scrub.formats.sqlite_copy import (
     quoted,
     tables_of,
 )
-from traceviz.scrub.result import Outcome
+from traceviz.scrub.result import CLEANED, HARDWARE_IDS, HOSTS, UNKNOWN_TEXTS, UNUSED_STRINGS, Outcome
 from traceviz.scrub.secrets.search import check_file, leak
 from traceviz.scrub.secrets.secrets import (
     SQL_WORDS,
@@ -49,7 +49,6 @@ __all__ = ["MAGIC", "scrub_database", "secrets_of_database"]
 
 
 _PROCESS_BITS = -(1 << 24)  # a global thread id without the bits of the thread is the global id of its process
-_CLEANED = "texts cleaned of paths and secrets"
 _FUNCTIONS = {
     Treatment.CLEAN: "clean",
     Treatment.MESSAGE: "clean_message",
@@ -60,13 +59,13 @@ _NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
 
 
 def secrets_of_database(source: Path) -> list[Secret]:
-    """What an Nsight Systems database gives away.
+    """Secrets of an Nsight Systems database.
 
     Raises:
         DamagedTraceError: it cannot be read to its end.
     """
     with explained(source), closing(attached(source, None)) as db:
-        return _found(db, tables_of(db), Counter())
+        return _secrets_of(db, tables_of(db), Counter())
 
 
 def scrub_database(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
@@ -93,14 +92,14 @@ def scrubbed_database(source: Path, target: Path, known: Iterable[Secret] = ()) 
     """Write a scrubbed copy as :func:`scrub_database` does; its texts are checked, its bytes are not.
 
     Returns:
-        What was removed and how often, and what removed it.
+        What was removed and how often, and the redactor that removed it.
     """
     with explained(source), closing(attached(source, target)) as db:
         tables = tables_of(db)
         _check_is_of_nsys(tables, source)
         removed: Counter[str] = Counter()
         _create_owners(db, tables)
-        redactor = Redactor.of([*_found(db, tables, removed), *known], _vocabulary(db, tables))
+        redactor = Redactor.of([*_secrets_of(db, tables, removed), *known], _vocabulary(db, tables))
         _define_functions(db, redactor)
         for name, columns in tables.items():
             if name != "StringIds":
@@ -126,23 +125,23 @@ def _check_is_of_nsys(tables: Iterable[str], source: Path) -> None:
 # --- what is private in this file ------------------------------------------------------------------------------------
 
 
-def _found(db: sqlite3.Connection, tables: Iterable[str], removed: Counter[str]) -> list[Secret]:
+def _secrets_of(db: sqlite3.Connection, tables: Iterable[str], removed: Counter[str]) -> list[Secret]:
     """Secrets of every place where a report is known to hold some; counts them by kind in ``removed``."""
-    found: list[Secret] = []
+    secrets: list[Secret] = []
     for table in policy.KEY_VALUE_TABLES:
         if table in tables:
             facts = db.execute(f"SELECT CAST(name AS BLOB), CAST(value AS BLOB) FROM source.{table}").fetchall()
-            found += _secrets_of_facts([(name or b"", value or b"") for name, value in facts], removed)
+            secrets += _secrets_of_facts([(name or b"", value or b"") for name, value in facts], removed)
     if "StringIds" in tables:  # nsys keeps whole environments of processes, also of other people's
         blocks = "SELECT CAST(value AS BLOB) FROM source.StringIds WHERE instr(CAST(value AS BLOB), x'00') > 0"
         for (block,) in db.execute(blocks):
             removed["environments of processes, also of other people's"] += 1
-            found += _secrets_of_variables(variables_of_block(block))
+            secrets += _secrets_of_variables(variables_of_block(block))
     for table in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE"):
         if any(column.name == "uuid" for column in columns_of(db, table)):
             rows = db.execute(f"SELECT DISTINCT CAST(uuid AS BLOB) FROM source.{table} WHERE length(uuid) >= 16")
-            found += [Secret(uuid, certain=True) for (uuid,) in rows]
-    return found
+            secrets += [Secret(uuid, certain=True) for (uuid,) in rows]
+    return secrets
 
 
 def _secrets_of_facts(facts: list[tuple[bytes, bytes]], removed: Counter[str]) -> Iterator[Secret]:
@@ -160,7 +159,7 @@ def _secrets_of_facts(facts: list[tuple[bytes, bytes]], removed: Counter[str]) -
         elif key.startswith(b"ARGUMENT_"):
             arguments.append(value)
         elif key in (b"Hostname", b"EXPORT_HOST", b"DEVICE_DISPLAY_NAME"):
-            removed["host names"] += 1
+            removed[HOSTS] += 1
             yield from secrets_of_identity(value)
         elif key in (b"USER_NAME", b"EXPORT_USER"):
             removed["user names"] += bool(value)
@@ -198,7 +197,7 @@ def _vocabulary(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]]) -
 
 def _define_functions(db: sqlite3.Connection, redactor: Redactor) -> None:
     """SQL functions; they take and give blobs, since text may hold NULs and bytes that are no UTF-8."""
-    new_numbers: dict[int, int] = {}  # one for the whole file: hardware ids join tables with each other
+    new_numbers: dict[int, int] = {}  # shared by the whole file: hardware ids join tables with each other
 
     def renumber(value: int) -> int:
         return new_numbers.setdefault(value, len(new_numbers) + 1)
@@ -272,7 +271,7 @@ def _copy(db: sqlite3.Connection, table: str, columns: tuple[Column, ...], condi
 
 
 def _value(column: Column) -> str:
-    """SQL of what the output gets for the values of ``column``."""
+    """SQL of the output's values of ``column``."""
     treatment = policy.treatment(column.table, column.name)
     if treatment in _FUNCTIONS:
         cleaned = f"CAST({_FUNCTIONS[treatment]}(CAST({column.quoted} AS BLOB)) AS TEXT)"
@@ -285,7 +284,7 @@ def _value(column: Column) -> str:
 
 
 def _removed_values(db: sqlite3.Connection, table: str, columns: tuple[Column, ...], condition: str) -> Counter[str]:
-    """How many values of the rows that stayed did not, or not as they were."""
+    """Number of values that were removed or changed in the rows that stayed."""
     nouns, tests = zip(*(_change(column) for column in columns), strict=True)
     sums = ", ".join(f"coalesce(sum({test}), 0)" for test in tests)  # one pass over the table
     counts = db.execute(f"SELECT {sums} FROM source.{quoted(table)} WHERE {condition}").fetchone()
@@ -296,15 +295,15 @@ def _removed_values(db: sqlite3.Connection, table: str, columns: tuple[Column, .
 
 
 def _change(column: Column) -> tuple[str, str]:
-    """What is lost where a value of ``column`` changes, and SQL that tells whether it does."""
+    """A noun for the values of ``column`` that change, and SQL of whether one does."""
     treatment = policy.treatment(column.table, column.name)
     if treatment is Treatment.IDENTITY:
-        return "ids of hardware", f"{column.quoted} IS NOT NULL"
+        return HARDWARE_IDS, f"{column.quoted} IS NOT NULL"
     is_text = f"typeof({column.quoted}) IN {TEXTUAL} AND length({column.quoted}) > 0"
     if treatment in _FUNCTIONS:
         blob = f"CAST({column.quoted} AS BLOB)"
-        return _CLEANED, f"CASE WHEN {is_text} THEN {_FUNCTIONS[treatment]}({blob}) <> {blob} END"
-    return "texts of columns not known to be harmless", is_text
+        return CLEANED, f"CASE WHEN {is_text} THEN {_FUNCTIONS[treatment]}({blob}) <> {blob} END"
+    return UNKNOWN_TEXTS, is_text
 
 
 def _copy_strings(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]]) -> Counter[str]:
@@ -327,7 +326,7 @@ def _copy_strings(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]])
     ).rowcount
     changed = number(db, f"SELECT count(*) {rows} WHERE {cleaned} <> {blob}")
     total = number(db, "SELECT count(*) FROM source.StringIds")
-    return Counter({"strings that no kept event refers to": total - kept, _CLEANED: changed})
+    return Counter({UNUSED_STRINGS: total - kept, CLEANED: changed})
 
 
 def _row_noun(table: str) -> str:

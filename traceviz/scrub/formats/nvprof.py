@@ -1,7 +1,7 @@
 """Scrubbing nvprof databases: records of CUPTI, nearly all numbers, and one table of strings that they refer to.
 
-As for Nsight Systems a new database is built of what may stay: numbers, strings that a listed column refers to, and
-listed fields of bytes, which are numbers to CUPTI. Compiled programs and ids of hardware go.
+As for Nsight Systems, a new database is built from the parts that may stay: numbers, strings that a listed column
+refers to, and listed fields of bytes, which are numbers to CUPTI. Compiled programs and ids of hardware go.
 """
 # ruff: noqa: S608 (names of tables and columns cannot be bound as parameters; they are quoted)
 
@@ -14,16 +14,15 @@ from contextlib import closing
 from pathlib import Path
 
 from traceviz.parsers.nvprof.constants import PREFIX, STRINGS
-from traceviz.scrub.formats.documents import CLEANED
 from traceviz.scrub.formats.sqlite_copy import Column, attached, explained, number, quoted, tables_of
-from traceviz.scrub.result import Outcome
+from traceviz.scrub.result import CLEANED, HARDWARE_IDS, MESSAGES, UNKNOWN_TEXTS, UNUSED_STRINGS, Outcome
 from traceviz.scrub.secrets.search import check_file, leak
 from traceviz.scrub.secrets.secrets import SQL_WORDS, Redactor, Secret, base_name, cached, secrets_of_text
 
 _NAMES = frozenset({"name", "domain", "kernelName", "varName", "funcName", "fileName", "srcFile"})
 """Columns that refer to strings that stay, in any table of records."""
-_PLACES = frozenset({"fileName", "srcFile"})
-"""Of these, those of files: the base name stays."""
+_FILE_NAMES = frozenset({"fileName", "srcFile"})
+"""Columns of these that refer to files, of which the base name stays."""
 _VOCABULARY = ("KERNEL", "CONCURRENT_KERNEL", "CDP_KERNEL", "FUNCTION")
 _BYTES = frozenset({"objectId", "cacheConfig", "payload", "value", "attribute", "data"})
 """Fields of bytes that stay: numbers of CUPTI, in unions."""
@@ -35,13 +34,13 @@ Tables = Mapping[str, tuple[Column, ...]]
 
 
 def secrets_of_nvprof(source: Path) -> list[Secret]:
-    """What an nvprof database gives away: by the shape of its strings, for it holds nothing of the environment.
+    """Secrets of an nvprof database, by the shape of its strings: it holds nothing of the environment.
 
     Raises:
         DamagedTraceError: it cannot be read to its end.
     """
     with explained(source), closing(attached(source, None)) as db:
-        return list(_found(db, tables_of(db)))
+        return list(_secrets_of(db, tables_of(db)))
 
 
 def scrub_nvprof(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
@@ -62,7 +61,7 @@ def scrub_nvprof(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
     removed: Counter[str] = Counter()
     with explained(source), closing(attached(source, target)) as db:
         tables = tables_of(db)
-        redactor = Redactor.of([*_found(db, tables), *known], _vocabulary(db, tables))
+        redactor = Redactor.of([*_secrets_of(db, tables), *known], _vocabulary(db, tables))
         db.create_function("clean", 2, _cleaner(redactor), deterministic=True)
         db.create_function("holds_secret", 1, redactor.holds, deterministic=True)
         for name, columns in tables.items():
@@ -75,7 +74,7 @@ def scrub_nvprof(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
     return +removed, len(redactor.secrets), check_file(target, redactor.spelled)
 
 
-def _found(db: sqlite3.Connection, tables: Tables) -> Iterator[Secret]:
+def _secrets_of(db: sqlite3.Connection, tables: Tables) -> Iterator[Secret]:
     if STRINGS in tables:
         for (text,) in db.execute(f"SELECT CAST(value AS BLOB) FROM source.{STRINGS}"):
             yield from secrets_of_text(text or b"")
@@ -95,8 +94,8 @@ def _vocabulary(db: sqlite3.Connection, tables: Tables) -> Iterator[bytes]:
 
 def _cleaner(redactor: Redactor) -> Callable[[bytes, int], bytes]:
     clean = cached(redactor.clean)
-    place = cached(lambda name: redactor.clean(base_name(name)))
-    return lambda name, is_place: place(name) if is_place else clean(name)
+    clean_file_name = cached(lambda name: redactor.clean(base_name(name)))
+    return lambda name, is_file: clean_file_name(name) if is_file else clean(name)
 
 
 def _copy(db: sqlite3.Connection, table: str, columns: tuple[Column, ...]) -> Counter[str]:
@@ -114,7 +113,7 @@ def _copy(db: sqlite3.Connection, table: str, columns: tuple[Column, ...]) -> Co
 
 
 def _value(column: Column) -> str:
-    """SQL of what the output gets for the values of ``column``."""
+    """SQL of the output's values of ``column``."""
     kept = f"WHEN {_stays(column)} THEN {column.quoted} " if column.name in _BYTES else ""
     return (
         f"CASE {kept}WHEN typeof({column.quoted}) = 'blob' THEN zeroblob(min(length({column.quoted}), 16)) "
@@ -128,29 +127,29 @@ def _stays(column: Column) -> str:
 
 def _noun(column: Column) -> str:
     if column.name == "cubin":
-        return "embedded messages (compiled programs and the like)"
-    return "ids of hardware" if column.name in _IDS else "texts of columns not known to be harmless"
+        return MESSAGES
+    return HARDWARE_IDS if column.name in _IDS else UNKNOWN_TEXTS
 
 
 def _copy_strings(db: sqlite3.Connection, tables: Tables) -> Counter[str]:
     """Copy the strings that a listed column refers to; returns what was removed."""
-    db.execute("CREATE TEMP TABLE kept (id INTEGER PRIMARY KEY, is_place INTEGER)")
+    db.execute("CREATE TEMP TABLE kept (id INTEGER PRIMARY KEY, is_file INTEGER)")
     for table, columns in tables.items():
         for column in columns:
             if table.startswith(PREFIX) and column.name in _NAMES:
                 db.execute(
                     f"INSERT INTO kept SELECT DISTINCT {column.quoted}, ?1 FROM main.{quoted(table)} "
                     f"WHERE typeof({column.quoted}) = 'integer' "
-                    "ON CONFLICT (id) DO UPDATE SET is_place = max(is_place, ?1)",
-                    (column.name in _PLACES,),
+                    "ON CONFLICT (id) DO UPDATE SET is_file = max(is_file, ?1)",
+                    (column.name in _FILE_NAMES,),
                 )
     db.execute(f"CREATE TABLE main.{STRINGS} (_id_ INTEGER PRIMARY KEY, value TEXT NOT NULL)")
     blob = "CAST(value AS BLOB)"
     rows = f"FROM source.{STRINGS} JOIN kept ON _id_ = id WHERE value IS NOT NULL"
-    kept = db.execute(f"INSERT INTO main.{STRINGS} SELECT _id_, CAST(clean({blob}, is_place) AS TEXT) {rows}").rowcount
-    changed = number(db, f"SELECT count(*) {rows} AND clean({blob}, is_place) <> {blob}")
+    kept = db.execute(f"INSERT INTO main.{STRINGS} SELECT _id_, CAST(clean({blob}, is_file) AS TEXT) {rows}").rowcount
+    changed = number(db, f"SELECT count(*) {rows} AND clean({blob}, is_file) <> {blob}")
     total = number(db, f"SELECT count(*) FROM source.{STRINGS}")
-    return Counter({"strings that no kept event refers to": total - kept, CLEANED: changed})
+    return Counter({UNUSED_STRINGS: total - kept, CLEANED: changed})
 
 
 def _check_strings(db: sqlite3.Connection, tables: Tables) -> None:

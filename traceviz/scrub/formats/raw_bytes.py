@@ -1,4 +1,4 @@
-"""What a file gives away that nothing here can rewrite, or that is damaged: by searching its bytes.
+"""Secrets of a file that cannot be rewritten, or is damaged, by searching its bytes.
 
 A report of Nsight Systems holds the environments of processes as the system keeps them, NUL-separated ``NAME=value``,
 and the command line as one field of a message per argument::
@@ -43,8 +43,8 @@ def secrets_of_bytes(path: Path) -> Iterator[Secret]:
 
 def _arguments(content: mmap.mmap, place: int) -> list[bytes]:
     """The option whose field begins at ``place``, and what follows it up to the next option."""
-    found: list[bytes] = []
-    while content[place : place + 1] == _TAG and len(found) < _MOST_ARGUMENTS:
+    arguments: list[bytes] = []
+    while content[place : place + 1] == _TAG and len(arguments) < _MOST_ARGUMENTS:
         size, shift, place = 0, 0, place + 1
         for byte in content[place : place + 3]:
             size |= (byte & 0x7F) << shift
@@ -52,8 +52,8 @@ def _arguments(content: mmap.mmap, place: int) -> list[bytes]:
             if byte < 0x80:
                 break
         argument = content[place : place + size]
-        if found and argument.startswith(b"-"):
+        if arguments and argument.startswith(b"-"):
             break
-        found.append(argument)
+        arguments.append(argument)
         place += size
-    return found
+    return arguments

@@ -1,7 +1,7 @@
 """Scrubbing folders of recordings: run folders of ``traceviz collect``, log folders, the traces of several ranks.
 
-What any file of the folder gives away is looked for in all of them. Each file is written again at its place, under a
-name without hosts and users; what cannot be written again is left out, and listed. Links are not followed.
+Secrets of any file are looked for in all of them. Each file is written again at its place, under a name without hosts
+and users. Files that cannot be written again are left out, and listed. Links are not followed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from traceviz.tables import write_tables
 from traceviz.trace_folder import is_trace_folder
 
 MOST_FILES = 10_000
-"""Files of a folder: one of more is no recording."""
+"""Most files of a folder of recordings."""
 _COMMAND_LINE = "command line"
 _MERGED = ".merged"
 """Temporary folder of tables that a run folder lacks."""
@@ -50,7 +50,7 @@ class _Copy:
     Args:
         source: The folder. It is only read.
         target: An empty folder.
-        known: What any of its files gives away.
+        known: Secrets of all its files.
     """
 
     source: Path
@@ -59,7 +59,7 @@ class _Copy:
     redactor: Redactor = field(init=False)
     removed: Counter[str] = field(default_factory=Counter)
     left_out: LeftOut = field(default_factory=list)
-    places: dict[str, str] = field(default_factory=dict)
+    target_paths: dict[str, str] = field(default_factory=dict)
     searched: int = 0
     secrets: int = 0
 
@@ -69,7 +69,7 @@ class _Copy:
 
 
 def secrets_of_recordings(source: Path) -> Iterator[Secret]:
-    """What the files of a folder give away, together.
+    """Secrets of all files of a folder.
 
     Raises:
         OSError: a file cannot be read.
@@ -80,7 +80,7 @@ def secrets_of_recordings(source: Path) -> Iterator[Secret]:
         try:
             yield from secrets_of_folder(folder)
         except TracevizError:
-            continue  # its raw recordings tell, and it is not written again as it is
+            continue  # its raw recordings have its secrets, and it is not copied as it is
 
 
 def scrub_recordings(source: Path, target: Path) -> tuple[Counter[str], int, int, LeftOut]:
@@ -102,7 +102,7 @@ def scrub_recordings(source: Path, target: Path) -> tuple[Counter[str], int, int
             _write_file(copy, path)
     if is_run:
         _write_run(copy)
-    if not any(place for place in target.rglob("*") if place.is_file()):
+    if not any(path.is_file() for path in target.rglob("*")):
         raise _nothing(source, copy.left_out)
     _check_names(copy)
     return +copy.removed, copy.secrets, copy.searched, copy.left_out
@@ -126,16 +126,16 @@ def _files(folder: Path) -> list[Path]:
     Raises:
         DamagedTraceError: there are more than any recording has.
     """
-    found: list[Path] = []
-    for place, names, files in os.walk(folder):
-        here = Path(place)
+    paths: list[Path] = []
+    for directory, names, files in os.walk(folder):
+        here = Path(directory)
         names[:] = sorted(name for name in names if not (here / name).is_symlink())
         if is_trace_folder(here):
             continue
-        found += [here / name for name in sorted(files) if (here / name).is_file() and name != OUR_MANIFEST]
-        if len(found) > MOST_FILES:
+        paths += [here / name for name in sorted(files) if (here / name).is_file() and name != OUR_MANIFEST]
+        if len(paths) > MOST_FILES:
             raise DamagedTraceError(f"{folder} holds more than {MOST_FILES:,} files: it is no recording.")
-    return found
+    return paths
 
 
 def _trace_folders(folder: Path) -> list[Path]:
@@ -150,30 +150,25 @@ def _write_file(copy: _Copy, path: Path) -> None:
         copy.left_out.append((name, "a link"))
         return
     is_part = path.suffix == ".parquet" and format_of(path.parent) == ResourceSamplesReader.format
-    how = None if is_part else file_format(path)
-    if how is None and not is_part:
-        copy.left_out.append((name, _why(path)))
+    file = None if is_part else file_format(path)
+    if file is None and not is_part:
+        format_name = format_of(path)
+        why = "no trace" if format_name is None else f"{format_name}: a format that scrub cannot write again"
+        copy.left_out.append((name, why))
         return
-    place = copy.target / _place(copy, path)
-    place.parent.mkdir(parents=True, exist_ok=True)
+    target = copy.target / _target_path(copy, path)
+    target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        outcome = _write_samples(copy, path, place) if how is None else how.scrub(path, place, copy.known)
+        outcome = _write_samples(copy, path, target) if file is None else file.scrub(path, target, copy.known)
     except (DamagedTraceError, UnknownFormatError) as error:
-        place.unlink(missing_ok=True)
+        target.unlink(missing_ok=True)
         copy.left_out.append((name, f"damaged: {_cleaned(copy, error.why or error.what)}"))
         return
     removed, secrets, size = outcome
     copy.removed.update(removed)
     copy.secrets = max(copy.secrets, secrets)
     copy.searched += size
-    copy.places[path.relative_to(copy.source).as_posix()] = place.relative_to(copy.target).as_posix()
-
-
-def _why(path: Path) -> str:
-    known = format_of(path)
-    if known is None:
-        return "no trace"
-    return f"{known}: a format that scrub cannot write again"
+    copy.target_paths[path.relative_to(copy.source).as_posix()] = target.relative_to(copy.target).as_posix()
 
 
 def _shown(copy: _Copy, path: Path) -> str:
@@ -184,17 +179,17 @@ def _cleaned(copy: _Copy, text: str) -> str:
     return copy.redactor.clean_message(text.encode(errors="replace")).decode("utf-8", "replace")
 
 
-def _place(copy: _Copy, path: Path) -> PurePosixPath:
-    """Where a file goes: the same place, hosts and users in names replaced; numbered where two would meet."""
+def _target_path(copy: _Copy, path: Path) -> PurePosixPath:
+    """The path of a file in the output: the same without hosts and users, with a number where two would be equal."""
     parts = [_name(copy, part) for part in path.relative_to(copy.source).parts]
-    place = PurePosixPath(*parts)
-    taken = set(copy.places.values())
+    target = PurePosixPath(*parts)
+    taken = set(copy.target_paths.values())
     number = 1
-    while place.as_posix() in taken:
+    while target.as_posix() in taken:
         stem, dot, endings = parts[-1].partition(".")
-        place = PurePosixPath(*parts[:-1], f"{stem}{number}{dot}{endings}")
+        target = PurePosixPath(*parts[:-1], f"{stem}{number}{dot}{endings}")
         number += 1
-    return place
+    return target
 
 
 def _name(copy: _Copy, name: str) -> str:
@@ -202,7 +197,7 @@ def _name(copy: _Copy, name: str) -> str:
     return clean.replace(REMOVED, b"host").replace(PATH, b"path").decode("utf-8", "replace").replace("/", "_")
 
 
-def _write_samples(copy: _Copy, path: Path, place: Path) -> tuple[Counter[str], int, int]:
+def _write_samples(copy: _Copy, path: Path, target: Path) -> tuple[Counter[str], int, int]:
     """A part of the samples of resources: numbers, and names of quantities.
 
     Raises:
@@ -214,17 +209,17 @@ def _write_samples(copy: _Copy, path: Path, place: Path) -> tuple[Counter[str], 
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
         raise DamagedTraceError(f"{path} cannot be read.", str(error)) from error
     columns = [
-        clean_texts(table[one.name], copy.redactor.clean, removed).cast(one.type)
-        if pa.types.is_dictionary(one.type)
-        else table[one.name]
-        for one in PART_SCHEMA
+        clean_texts(table[column.name], copy.redactor.clean, removed).cast(column.type)
+        if pa.types.is_dictionary(column.type)
+        else table[column.name]
+        for column in PART_SCHEMA
     ]
-    pq.write_table(pa.table(columns, schema=PART_SCHEMA), place, compression="zstd")
-    written = pq.read_table(place)
+    pq.write_table(pa.table(columns, schema=PART_SCHEMA), target, compression="zstd")
+    written = pq.read_table(target)
     texts = [text for name in ("metric", "unit") for text in written[name].unique().to_pylist()]
     if any(copy.redactor.holds(str(text).encode()) for text in texts):
         raise leak("in the samples of resources")
-    return removed, len(copy.redactor.secrets), check_file(place, copy.redactor.spelled, words=False)
+    return removed, len(copy.redactor.secrets), check_file(target, copy.redactor.spelled, words=False)
 
 
 # --- run folders -----------------------------------------------------------------------------------------------------
@@ -241,7 +236,7 @@ def _write_run(copy: _Copy) -> None:
         clean["command"] = _cleaned(copy, command)  # it names the program, and says how much followed it
     for was, collector in zip(stated.get("collectors") or (), clean.get("collectors") or (), strict=False):
         if isinstance(was, dict) and isinstance(collector, dict):
-            collector["sources"] = _moved(was.get("sources"), copy.places)
+            collector["sources"] = _moved(was.get("sources"), copy.target_paths)
     content = encoded(clean)
     check_content(content, known)
     indented = json.dumps(clean, indent=2, ensure_ascii=False).encode(errors="replace")
@@ -286,15 +281,15 @@ def _manifest(path: Path) -> dict[str, Any]:
     return stated if isinstance(stated, dict) else {}
 
 
-def _moved(sources: Any, places: Mapping[str, str]) -> list[str]:
-    """Where the recordings of a collector lie in the output; those that were left out are not there."""
-    listed = [one for one in sources if isinstance(one, str)] if isinstance(sources, list) else []
+def _moved(sources: Any, target_paths: Mapping[str, str]) -> list[str]:
+    """Paths of a collector's recordings in the output, without those that were left out."""
+    stated = [source for source in sources if isinstance(source, str)] if isinstance(sources, list) else []
     folders = {
         parent.as_posix(): PurePosixPath(new).parents[level].as_posix()
-        for old, new in places.items()
+        for old, new in target_paths.items()
         for level, parent in enumerate(PurePosixPath(old).parents)
     }
-    return [places.get(one) or folders[one] for one in listed if one in places or one in folders]
+    return [target_paths.get(path) or folders[path] for path in stated if path in target_paths or path in folders]
 
 
 def _check_names(copy: _Copy) -> None:

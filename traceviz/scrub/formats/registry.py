@@ -1,4 +1,4 @@
-"""The formats that scrub can write again, one line each, and what any source gives away."""
+"""The formats that scrub can write again, one line each, and the secrets of any source."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class FileFormat:
 
     Args:
         format: Identifier, as readers have it.
-        found: What a file gives away.
+        secrets: Secrets of a file.
         scrub: Writes a scrubbed copy: source, target, and secrets that other files gave away.
     """
 
     format: str
-    found: Callable[[Path], Iterable[Secret]]
+    secrets: Callable[[Path], Iterable[Secret]]
     scrub: Callable[[Path, Path, Iterable[Secret]], Outcome]
 
 
 FILE_FORMATS = {
-    one.format: one
-    for one in (
+    file.format: file
+    for file in (
         FileFormat(KinetoReader.format, secrets_of_json_trace, scrub_json_trace),
         FileFormat(NsysSqliteReader.format, secrets_of_database, scrub_database),
         FileFormat(NvprofSqliteReader.format, secrets_of_nvprof, scrub_nvprof),
@@ -64,14 +64,14 @@ def format_of(path: Path) -> str | None:
 
 def file_format(path: Path) -> FileFormat | None:
     """How a file is written again; ``None`` where it cannot be."""
-    found = FILE_FORMATS.get(format_of(path) or "")
-    if found is None and path.name.endswith(_OWN_SUFFIXES):
-        return _OWN_FILE  # descriptions and notes of collectors; what is no JSON is refused there
-    return found
+    known = FILE_FORMATS.get(format_of(path) or "")
+    if known is None and path.name.endswith(_OWN_SUFFIXES):
+        return _OWN_FILE  # descriptions and notes of collectors; a file that is no JSON is refused there
+    return known
 
 
 def secrets_of_reports_beside(path: Path) -> Iterator[Secret]:
-    """What the report gives away that ``path`` was exported from, where it lies beside it: the command line.
+    """Secrets of the report that ``path`` was exported from, where it lies beside it: it has the command line.
 
     Raises:
         OSError: it cannot be read.
@@ -83,13 +83,13 @@ def secrets_of_reports_beside(path: Path) -> Iterator[Secret]:
 
 
 def secrets_of_file(path: Path) -> Iterator[Secret]:
-    """What a file gives away; of one that is damaged or cannot be rewritten, what its bytes do.
+    """Secrets of a file; where it is damaged or cannot be rewritten, those of its bytes.
 
     Raises:
         OSError: it cannot be read.
     """
-    found = file_format(path)
+    file = file_format(path)
     try:
-        yield from found.found(path) if found else secrets_of_bytes(path)
+        yield from file.secrets(path) if file else secrets_of_bytes(path)
     except TracevizError:
         yield from secrets_of_bytes(path)

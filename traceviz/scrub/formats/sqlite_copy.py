@@ -1,4 +1,4 @@
-"""What scrubbing of SQLite databases shares: the source attached read-only to a new file, its tables and columns."""
+"""Shared by scrubbing of SQLite databases: the source attached read-only to a new file, its tables and columns."""
 
 from __future__ import annotations
 

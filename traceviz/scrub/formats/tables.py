@@ -1,4 +1,4 @@
-"""Scrubbing a traceviz folder: tables of numbers and names, most of what is private left out when it was written."""
+"""Scrubbing a traceviz folder: tables of numbers and names, most private parts of which were left out on writing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 
 from traceviz import schema
 from traceviz.errors import OutputError
-from traceviz.scrub.formats.documents import CLEANED, PROPERTIES
-from traceviz.scrub.result import Outcome, listed
+from traceviz.scrub.result import CLEANED, HARDWARE_IDS, HOSTS, PROPERTIES, Outcome, listed
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.properties import is_private, is_source, keeps_setting, without_folder, without_folders
 from traceviz.scrub.secrets.search import check_file, leak
@@ -39,8 +38,8 @@ Rows: TypeAlias = npt.NDArray[np.bool_]
 
 _REMOVED_COLUMNS = {
     ("run", "command"): "command lines",
-    ("run", "host"): "host names",
-    ("devices", "uuid"): "ids of hardware",
+    ("run", "host"): HOSTS,
+    ("devices", "uuid"): HARDWARE_IDS,
 }
 _PROPERTY_TABLES = {"op_args": "text", "settings": "value"}
 """Tables of keys and values: the column of the values that are text."""
@@ -52,12 +51,12 @@ _OWN_KEYS = ("kind", "schema_version", "tables", "redacted")
 
 
 def secrets_of_folder(source: Path) -> list[Secret]:
-    """What a traceviz folder gives away.
+    """Secrets of a traceviz folder.
 
     Raises:
         DamagedTraceError: it breaks the contract.
     """
-    return _found(load(source))
+    return _secrets_of(load(source))
 
 
 def scrub_folder(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
@@ -77,38 +76,39 @@ def scrub_folder(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
         OutputError: a secret would have stayed in the output.
     """
     tables, manifest = load(source), read_manifest(source)
-    found = [*_found(tables), *known]
-    redactor = Redactor.of(found, _vocabulary(tables))
+    secrets = [*_secrets_of(tables), *known]
+    redactor = Redactor.of(secrets, _vocabulary(tables))
     removed: Counter[str] = Counter()
-    provenance = _provenance(manifest, Redactor.of(found, _ENDINGS))
+    provenance = _provenance(manifest, Redactor.of(secrets, _ENDINGS))
     write_tables(target, _scrubbed(tables, redactor, removed), provenance)
     _add_to_manifest(target, removed)
     return removed, len(redactor.secrets), _check(target, redactor)
 
 
 def secrets_of_capture(tables: TraceTables) -> list[Secret]:
-    """What tables that were read with ``keep_private`` give away of a capture: its command line, its host."""
+    """Secrets of a capture whose tables were read with ``keep_private``: of its command line, and its host."""
     run = tables.run_facts()
     program, *arguments = (run.get("command") or "").encode().split() or [b""]
-    found = [*secrets_of_text(program), *secrets_of_arguments(arguments)]
-    return [*found, *secrets_of_identity((run.get("host") or "").encode())]
+    host = (run.get("host") or "").encode()
+    return [*secrets_of_text(program), *secrets_of_arguments(arguments), *secrets_of_identity(host)]
 
 
-def _found(tables: TraceTables) -> list[Secret]:
-    """Secrets of what a folder stores on request: command line, host name, ids of devices."""
-    found = secrets_of_capture(tables)
+def _secrets_of(tables: TraceTables) -> list[Secret]:
+    """Secrets that a folder stores on request: command line, host name, ids of devices."""
+    secrets = secrets_of_capture(tables)
     uuids = _distinct_texts(tables.arrow("devices").column("uuid"))
-    found += [Secret(uuid, certain=True) for uuid in uuids if len(uuid) >= 16]
+    secrets += [Secret(uuid, certain=True) for uuid in uuids if len(uuid) >= 16]
     for name, column in _PROPERTY_TABLES.items():
         if name in tables:
-            found += _secrets_of_properties(tables.arrow(name), column)
+            secrets += _secrets_of_properties(tables.arrow(name), column)
     for name in filter(tables.__contains__, _NAMES_OF_SOURCE):
-        found += [secret for text in _distinct_texts(tables.arrow(name)["name"]) for secret in secrets_of_text(text)]
-    return found
+        names = _distinct_texts(tables.arrow(name)["name"])
+        secrets += [secret for text in names for secret in secrets_of_text(text)]
+    return secrets
 
 
 def _secrets_of_properties(table: pa.Table, values: str) -> Iterator[Secret]:
-    """What private properties hold, and what the texts of others give away by their shape."""
+    """Texts of private properties, and secrets in those of others by their shape."""
     for text in _distinct_texts(table[values].filter(pa.array(~_versions(table, values)))):
         yield from secrets_of_text(text)
     private = _rows_of(table["key"], is_private)
@@ -130,7 +130,7 @@ def _distinct_texts(values: Column) -> list[bytes]:
 
 
 def _scrubbed(tables: TraceTables, redactor: Redactor, removed: Counter[str]) -> Iterator[tuple[str, pa.Table]]:
-    """Tables without secrets, one at a time; counts in ``removed`` what goes."""
+    """Tables without secrets, one at a time; what goes is counted in ``removed``."""
     for name in tables:
         table = tables.arrow(name)
         if name in _PROPERTY_TABLES:
@@ -160,9 +160,9 @@ def _without_properties(table: pa.Table, values: str, name: str, removed: Counte
 
 def _rows_of(keys: Column, judge: Callable[[str], bool]) -> Rows:
     """Rows whose key ``judge`` picks (bool), each distinct key judged once."""
-    chosen = [key.decode() for key in _distinct_texts(keys) if judge(key.decode())]
-    found = pc.is_in(keys.cast(pa.string()).combine_chunks(), pa.array(chosen, pa.string()))
-    return found.to_numpy(zero_copy_only=False).copy()
+    picked = [key.decode() for key in _distinct_texts(keys) if judge(key.decode())]
+    is_picked = pc.is_in(keys.cast(pa.string()).combine_chunks(), pa.array(picked, pa.string()))
+    return is_picked.to_numpy(zero_copy_only=False).copy()
 
 
 def _replaced(texts: Any, rows: Rows, others: Any) -> Any:
@@ -172,8 +172,8 @@ def _replaced(texts: Any, rows: Rows, others: Any) -> Any:
 
 def _versions(table: pa.Table, values: str) -> Rows:
     """Rows of keys and values that are versions, which look like addresses: ``CURAND_VERSION``, ``10.3.4.107``."""
-    said = _rows_of(table["key"], lambda key: is_version(key, "1.0"))
-    return said & _rows_of(table[values], lambda text: is_version("version", text))
+    by_key = _rows_of(table["key"], lambda key: is_version(key, "1.0"))
+    return by_key & _rows_of(table[values], lambda text: is_version("version", text))
 
 
 def _scrub_column(
@@ -233,7 +233,7 @@ def _cleaned(text: str, clean: Callable[[bytes], bytes]) -> str:
 
 
 def _provenance(manifest: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
-    """What the manifest says of the source, cleaned; a path keeps its base name."""
+    """The manifest's facts about the source, cleaned; a path keeps its base name."""
     return {key: _clean_json(value, redactor) for key, value in manifest.items() if key not in _OWN_KEYS}
 
 

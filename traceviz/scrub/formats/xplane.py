@@ -1,9 +1,9 @@
 """Scrubbing an XPlane capture: the file is written again field by field, and then searched byte by byte.
 
-What is no text stays as it is, to the byte. Texts are cleaned where they stand: names of planes, lines, events and
-stats, and texts of stats, most of which a plane keeps once, among the names of its stats. Bytes within stats are
-messages of their own, such as compiled programs with the paths of their sources: of those only listed ones stay, and of
-these the numbers. A field that the format does not know stays if it is a number.
+Fields that are no texts stay as they are, to the byte. Texts are cleaned where they stand: names of planes, lines,
+events and stats, and texts of stats, most of which a plane keeps once, among the names of its stats. Bytes in stats are
+messages of their own, such as compiled programs with the paths of their sources: only listed messages stay, with only
+their numbers. A field that the format does not know stays if it is a number.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from traceviz.errors import DamagedTraceError, OutputError, UnknownFormatError
+from traceviz.errors import DamagedTraceError, UnknownFormatError
 from traceviz.parsers.xplane.raw import Kind, Plane, Space
 from traceviz.parsers.xplane.scan import read_space
 from traceviz.parsers.xplane.wire import BYTES, VARINT, BrokenMessageError, read_fields
-from traceviz.scrub.result import Outcome
+from traceviz.scrub.result import CLEANED, HOSTS, MESSAGES, PROPERTIES, Outcome
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.file_names import secrets_of_file_name, secrets_of_host
 from traceviz.scrub.secrets.properties import is_private, is_source, keeps_setting, without_folder, without_folders
+from traceviz.scrub.secrets.search import leak
 from traceviz.scrub.secrets.secrets import (
     REMOVED,
     SHORT,
@@ -38,21 +39,17 @@ from traceviz.scrub.secrets.secrets import (
 
 GZIP_MAGIC = b"\x1f\x8b"
 
-_CLEANED = "texts cleaned of paths and secrets"
-_PROPERTIES = "private properties"
-_HOSTS = "host names"
-_MESSAGES = "embedded messages (compiled programs and the like)"
 _KEPT_MESSAGES = frozenset({"profile_options", "core_details"})
 """Stats that hold a message whose numbers stay."""
 _AGAIN = "Copy the file again, or convert what is left, and scrub that: traceviz convert TRACE -o DIR."
 
 Rule = Callable[[bytes], bytes | None]
-"""What becomes of the content of a field: other content, or ``None`` where the field goes."""
+"""Gives the new content of a field; ``None`` where the field goes."""
 
 
 def secrets_of_xplane(source: Path) -> list[Secret]:
-    """What an XPlane file gives away, as far as it can be read."""
-    return list(_found(read_space(_content(source)[0]), source))
+    """Secrets of an XPlane file, as far as it can be read."""
+    return list(_secrets_of(read_space(_content(source)[0]), source))
 
 
 def scrub_xplane(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
@@ -73,7 +70,7 @@ def scrub_xplane(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
     """
     data, compressed = _content(source)
     space = _whole_space(source, data)
-    redactor = Redactor.of([*_found(space, source), *known], _vocabulary(space))
+    redactor = Redactor.of([*_secrets_of(space, source), *known], _vocabulary(space))
     writer = _Writer(redactor)
     try:
         clean = writer.space(data, space)
@@ -113,8 +110,8 @@ def _whole_space(source: Path, data: bytes) -> Space:
 # --- what is private in this file ------------------------------------------------------------------------------------
 
 
-def _found(space: Space, path: Path) -> Iterator[Secret]:
-    """Host names, values of private properties, and what texts give away by their shape."""
+def _secrets_of(space: Space, path: Path) -> Iterator[Secret]:
+    """Host names, values of private properties, and secrets in texts by their shape."""
     for host in space.hostnames:
         yield from secrets_of_host(host.encode())
     yield from secrets_of_file_name(path)
@@ -156,7 +153,7 @@ def _vocabulary(space: Space) -> Iterator[bytes]:
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes messages again, and counts what it takes out."""
+    """Writes messages again, and counts the parts that it removes."""
 
     redactor: Redactor
     removed: Counter[str] = field(default_factory=Counter)
@@ -176,7 +173,7 @@ class _Writer:
 
     def host(self, content: bytes) -> None:
         """The name of a host, which goes."""
-        self.removed[_HOSTS] += bool(content)
+        self.removed[HOSTS] += bool(content)
 
 
 @dataclass
@@ -231,7 +228,7 @@ class _PlaneWriter:
     def _key_or_text(self, content: bytes) -> bytes:
         text = content.decode("utf-8", "replace")
         if text in self._private_texts:
-            self.removed[_PROPERTIES] += 1
+            self.removed[PROPERTIES] += 1
             return REMOVED
         return self.source(content) if text in self._source_texts else self.text(content)
 
@@ -257,7 +254,7 @@ class _PlaneWriter:
 
     def embedded(self, content: bytes) -> None:
         """A message within the file, which goes."""
-        self.removed[_MESSAGES] += bool(content)
+        self.removed[MESSAGES] += bool(content)
 
     def line(self, content: bytes) -> bytes:
         """A line. Most have nothing but numbers in their events: these are copied without a look at each."""
@@ -280,7 +277,7 @@ class _PlaneWriter:
         def text(value: bytes) -> bytes:
             shown = value.decode("utf-8", "replace")
             if is_private(key) or (of_plane and not keeps_setting(key, shown)):
-                self.removed[_PROPERTIES] += 1
+                self.removed[PROPERTIES] += 1
                 return REMOVED
             return self.source(value) if is_source(key) else self.text(value)
 
@@ -294,7 +291,7 @@ class _PlaneWriter:
 
 
 def _counted(before: bytes, after: bytes, removed: Counter[str]) -> bytes:
-    removed[_CLEANED] += before != after
+    removed[CLEANED] += before != after
     return after
 
 
@@ -313,19 +310,16 @@ def _stat_names(plane: bytes) -> Iterator[tuple[int, str]]:
 
 def _last_number(message: bytes, field_number: int) -> int:
     """Value of a field of ``message`` that is a number; 0 where it is absent."""
-    found = [
-        value
-        for number, wire, value, _ in read_fields(message, 0, len(message))
-        if (number, wire) == (field_number, VARINT)
-    ]
-    return found[-1] if found else 0
+    fields = read_fields(message, 0, len(message))
+    values = [value for number, wire, value, _ in fields if (number, wire) == (field_number, VARINT)]
+    return values[-1] if values else 0
 
 
 def _last_text(message: bytes, field_number: int) -> bytes:
     """Content of a field of ``message``; empty where it is absent."""
     fields = read_fields(message, 0, len(message))
-    found = [message[begin:end] for number, wire, begin, end in fields if (number, wire) == (field_number, BYTES)]
-    return found[-1] if found else b""
+    texts = [message[begin:end] for number, wire, begin, end in fields if (number, wire) == (field_number, BYTES)]
+    return texts[-1] if texts else b""
 
 
 def _rewritten(content: bytes, rules: Mapping[int, Rule]) -> bytes:
@@ -390,10 +384,10 @@ _WITH_TEXTS, _SHELL = _message_classes(5, 6), _message_classes()
 
 
 def _has_own_texts(line: bytes) -> bool:
-    """Whether a stat of an event holds a text or bytes itself, which stands in the way of copying the line as it is.
+    """Whether a stat of an event holds a text or bytes itself, so that the line cannot be copied as it is.
 
-    protobuf decides it without a Python object per event: what is left of the line without all that is neither event,
-    stat, text nor bytes is longer if there are texts than if texts are taken away as well.
+    protobuf decides it without a Python object per event: reduced to its events, stats, texts and bytes, the line is
+    longer than reduced to its events and stats alone if there is any text.
     """
     return _size_of_known(_WITH_TEXTS, line) != _size_of_known(_SHELL, line)
 
@@ -408,27 +402,19 @@ def _size_of_known(message_class: Any, line: bytes) -> int:
 
 
 def _check(content: bytes, redactor: Redactor) -> None:
-    """Search what is about to be written: its bytes, whatever a reader would make of them, and its texts.
+    """Search the content that is about to be written: its bytes, whatever a reader makes of them, and its texts.
 
-    Short secrets are words, and in the bytes the length of a text stands before it and looks like a letter: they are
-    looked for in the texts.
+    Short secrets are looked for in the texts only, as whole words: in the bytes, the length of a text stands before it
+    and may look like a letter.
     """
     for secret in redactor.spelled:
         position = content.find(secret) if len(secret) >= SHORT else -1
         if position >= 0:
-            raise _leak(f"at byte {position}")
+            raise leak(f"at byte {position}")
     space = read_space(content)
     texts = [*space.errors, *space.warnings, *space.hostnames]
     for plane in space.planes:
         texts += [plane.name, *(line.name for line in plane.lines), *plane.names, *plane.display_names, *plane.texts]
     for text in texts:
         if redactor.holds(text.encode()):
-            raise _leak("in a text")
-
-
-def _leak(where: str) -> OutputError:
-    return OutputError(
-        f"A secret of the source would have stayed in the output, {where}.",
-        "Nothing was written.",
-        "Share a traceviz folder instead: traceviz convert TRACE -o DIR, then traceviz scrub DIR -o OUT.",
-    )
+            raise leak("in a text")

@@ -1,1 +1,1 @@
-"""What is private in a trace: found, replaced, and searched for again."""
+"""Private parts of a trace: recognised, replaced, and searched for again."""

@@ -1,9 +1,8 @@
 """Network addresses in texts, and the versions of four numbers that look like them.
 
-``10.3.4.107`` is a machine of a private network, and a version of cuRAND. What stands around it decides: it is a
-version where it is said to be one, by the words before it (``version``, the name of a library of NVIDIA), by the key
-that it stands under, or by what follows it (``10.0.1.6+cuda12.0``); else it is an address. A port, a mask or a URL
-makes it an address whatever is said.
+``10.3.4.107`` is a machine of a private network, and a version of cuRAND. The context decides. It is a version where
+the words before it state that (``version``, the name of a library of NVIDIA), its key, or the text after it
+(``10.0.1.6+cuda12.0``); else it is an address. With a port, a mask or a URL it is an address in any context.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ _LIBRARY = (
     rb"|nvjpeg|nvjitlink|npp|nvtx|tensor[_\-]?rt|trt)(?:[_\-](?:cu\d+|toolkit|runtime|compiler|driver|nvrtc|cupti|nvcc|dev))*"
 )
 _VERSION_WORD = rb"(?:[\w\-]*(?<!con)(?<!in)version|ver)"
-_SAID_BEFORE = re.compile(
+_VERSION_BEFORE = re.compile(
     rb"(?:^|[^A-Za-z0-9])(?:%b|%b)[ :=<>~@_\-/\"'(\[]{1,32}$" % (_VERSION_WORD, _LIBRARY), re.IGNORECASE
 )
-"""What ends in words that say that a version follows: ``cuDNN version: ``, ``TensorRT-``, ``nvidia-curand-cu12==``."""
-_SAID_AFTER = re.compile(rb"\+[A-Za-z]|-\d+(?:\.\d+)?\+[A-Za-z]|~[A-Za-z]")
-"""What follows versions of packages: ``+cuda12.0``, ``-1+cuda10.2``."""
+"""Texts that announce a version at their end: ``cuDNN version: ``, ``TensorRT-``, ``nvidia-curand-cu12==``."""
+_VERSION_AFTER = re.compile(rb"\+[A-Za-z]|-\d+(?:\.\d+)?\+[A-Za-z]|~[A-Za-z]")
+"""Ends of versions of packages: ``+cuda12.0``, ``-1+cuda10.2``."""
 _PORT_OR_MASK = re.compile(rb":\d|/\d{1,2}(?!\d)")
 _REACH = 64
-"""Bytes before a number that are looked at."""
+"""Bytes before a number that count as its context."""
 
 _VERSION_KEY = re.compile(
     rf"(?:.*[. ])?{_VERSION_WORD.decode()}s?|versions?\..+|(?:.*[._])?{_LIBRARY.decode()}", re.IGNORECASE
@@ -56,7 +55,7 @@ _VERSION_KEY = re.compile(
 _VERSION = re.compile(r"[v<>=~^]*\d+(?:\.\d+){1,5}(?:[\-+~.][\w.+\-~]{1,32})?")
 
 _MAYBE_ADDRESS = re.compile(rb"\d\.\d+\.\d|ip-\d|[0-9a-f]:[0-9a-f:]+:", re.IGNORECASE)
-"""What every address holds, and few other texts do."""
+"""Part of every address, and of few other texts."""
 
 
 def addresses_in(text: bytes) -> Iterator[bytes]:
@@ -80,11 +79,11 @@ def is_version(key: str, value: str) -> bool:
 
 def _matches(text: bytes) -> Iterator[re.Match[bytes]]:
     if _MAYBE_ADDRESS.search(text):
-        yield from (match for match in _ADDRESS.finditer(text) if not _is_said_to_be_version(match, text))
+        yield from (match for match in _ADDRESS.finditer(text) if not _is_stated_version(match, text))
 
 
-def _is_said_to_be_version(match: re.Match[bytes], text: bytes) -> bool:
+def _is_stated_version(match: re.Match[bytes], text: bytes) -> bool:
     if match["maybe"] is None or _PORT_OR_MASK.match(text, match.end()):
         return False
     before = text[max(0, match.start() - _REACH) : match.start()]
-    return _SAID_BEFORE.search(before) is not None or _SAID_AFTER.match(text, match.end()) is not None
+    return _VERSION_BEFORE.search(before) is not None or _VERSION_AFTER.match(text, match.end()) is not None

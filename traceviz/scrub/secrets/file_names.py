@@ -1,8 +1,8 @@
-"""What the name of a trace's file gives away: profilers name their files after hosts, people after experiments.
+"""Secrets in the names of trace files: profilers name their files after hosts, people after experiments.
 
 PyTorch's handler writes ``HOST_PID.TIME.pt.trace.json``, of which the host goes and the rest stays. TensorFlow and JAX
-write ``plugins/profile/TIME/HOST.xplane.pb``. Other names somebody has chosen: they stay, unless they can be nothing
-but the name of a machine.
+write ``plugins/profile/TIME/HOST.xplane.pb``. Other names were chosen by somebody: they stay, unless they can only be
+the name of a machine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which of the properties that a trace states (settings, arguments of operations, stats) may keep their text.
 
-A property is a key and a value. Numbers stay. A text goes where its key says that it names a person, a machine, a place
-or a command; other texts stay, without secrets and with absolute paths shortened.
+A property is a key and a value. Numbers stay. A text goes if it names a person, a machine, a place or a command, as its
+key tells; other texts stay, without secrets and with absolute paths shortened.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PRIVATE_KEY = re.compile(
     re.IGNORECASE,
 )
 _TELLING_KEY = re.compile(
-    r"^tag\.|^run\.name$|^machine\.(?:cpu|os|kernel|container)$"  # what a user, and traceviz itself, says of a run
+    r"^tag\.|^run\.name$|^machine\.(?:cpu|os|kernel|container)$"  # stated of a run by a user, or by traceviz
     r"|version|vendor|device_(?:name|type)|framework|backend|platform|compiler|algorithm|autotune|precision|strategy",
     re.IGNORECASE,
 )
@@ -45,7 +45,7 @@ _LIBRARY = re.compile(
     rb"|tensorflow|keras|jax|jaxlib|flax|optax)/(?:[\w.\-]+/)*)",
     re.DOTALL,
 )
-"""Folders of public libraries, which tell what a frame does (``torch/utils/data/``) and nothing of whose it is."""
+"""Folders of public libraries, which tell what a frame does (``torch/utils/data/``), not whose it is."""
 
 
 def is_private(key: str) -> bool:

@@ -1,4 +1,4 @@
-"""Searching what is about to be written for every secret of its source."""
+"""Searching content that is about to be written for every secret of its source."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which values of a trace identify a person or a machine, and how they are taken out of the texts that stay.
+"""Which values of a trace identify a person or a machine, and how they are removed from the texts that stay.
 
-Two kinds of knowledge meet here. *Patterns* recognise what is private by its shape: home folders, e-mail and hardware
+There are two kinds of them. *Patterns* recognise private texts by their shape: home folders, e-mail and hardware
 addresses, access tokens, passwords in URLs. *Secrets* are values that the trace itself gives away (the value of an
-environment variable, the name of the user) and that must occur nowhere in the output, not even inside an NVTX text.
+environment variable, the name of the user). They must occur nowhere in the output, not even inside an NVTX text.
 
 Not every value can be looked for: with ``MODE=training`` in the environment, every range named "training" would lose
 its name. A value counts as a secret if its variable is named like one (``API_KEY``), or if it is *distinctive*: six
@@ -40,7 +40,7 @@ _NUMBERS = re.compile(rb"[\d.,:;+\- ]*|0x[0-9a-fA-F,x]*")
 _VERSION = re.compile(rb"[<>=^~v]*\d+(?:\.\d+)+[\w.+\-]{0,16}")
 _SYSTEM_PATH = re.compile(rb"/(?:usr|opt|bin|sbin|lib|lib64|etc|proc|sys|dev|run|var|tmp|snap|nix)(?:/.*)?", re.DOTALL)
 _PUNCTUATION = b",;:"
-"""What ends a word of a sentence, and makes it no less plain."""
+"""Ends of a word in a sentence, which leave it a plain word."""
 _SEPARATORS = re.compile(rb"[\s:;,\"']+")
 _HOME_USER = re.compile(rb"/(?:home|Users)/([^/\0\s:;,\"']+)")
 
@@ -93,19 +93,19 @@ def secrets_of_identity(value: bytes) -> Iterator[Secret]:
 
 
 def secrets_of_property(key: str, text: bytes) -> Iterator[Secret]:
-    """What the text of a property gives away by its shape; versions give nothing away."""
+    """Secrets in the text of a property by their shape; versions have none."""
     if not is_version(key, text.decode("utf-8", "replace")):
         yield from secrets_of_text(text)
 
 
 def secrets_of_text(text: bytes) -> Iterator[Secret]:
-    """What any text gives away by its shape: the users whose home folders it names, tokens, addresses."""
+    """Secrets in any text by their shape: users whose home folders it names, tokens, addresses."""
     for user in _HOME_USER.findall(text):
         yield from secrets_of_identity(user)
     for pattern in (_TOKEN, _EMAIL, _HARDWARE_ADDRESS):
         for match in pattern.finditer(text):
             yield Secret(match.group(), certain=True)
-    stated = (_value(found) for found in _STATED.finditer(text) if _is_stated(found))
+    stated = (_value(match) for match in _STATED.finditer(text) if _is_stated(match))
     for value in chain(stated, _URL_PASSWORD.findall(text)):
         if is_distinctive(value, 6):
             yield Secret(value, certain=True)
@@ -137,7 +137,7 @@ def _could_be_secret(value: bytes) -> bool:
 
 
 def is_distinctive(value: bytes, least: int) -> bool:
-    """Whether a value of at least ``least`` characters is nobody's vocabulary: no word, number, version or program."""
+    """Whether a value has at least ``least`` characters, and is no word, number, version or program."""
     if len(value) < least or value.lower() in _COMMON:
         return False
     if _NUMBERS.fullmatch(value) or _VERSION.fullmatch(value) or _SYSTEM_PATH.fullmatch(value):
@@ -157,8 +157,8 @@ _STATED = re.compile(
     rb"|bearer (?P<bearer>[\w\-.~+/]{6,})",
     re.IGNORECASE,
 )
-"""``password=...``, ``api_key: ...``, ``Bearer ...``: what follows is a secret, unless it is a word or a number; after
-``password`` whatever it is, and after ``token``, which models have many of, only with some digits."""
+"""``password=...``, ``api_key: ...``, ``Bearer ...``: the text after it is a secret, unless it is a word or a number.
+After ``password`` any text is a secret; after ``token``, which models have many of, only one with some digits."""
 _SOME_DIGITS = re.compile(rb"(?:[^\d]*\d){3}")
 _EMAIL = re.compile(
     rb"(?<![\w.+\-])(?<!\[removed\])(?:[\w.+\-]|\[removed\])+@[\w\-]+(?:\.[\w\-]+)*\.[A-Za-z]{2,}(?![\w])"
@@ -199,7 +199,7 @@ def _shorten(match: re.Match[bytes]) -> bytes:
 
 
 def _without_stated(match: re.Match[bytes]) -> bytes:
-    """``password=...`` without what follows."""
+    """``password=...`` without the password."""
     whole = match.group()
     return whole.removesuffix(_value(match)) + REMOVED if match["sure"] or _is_stated(match) else whole
 
@@ -209,13 +209,13 @@ def _value(match: re.Match[bytes]) -> bytes:
 
 
 def _is_stated(match: re.Match[bytes]) -> bool:
-    """Whether what is said to be a secret looks like one."""
+    """Whether a text that is stated to be a secret looks like one."""
     value = _value(match)
     return is_distinctive(value, 6) and (not match["weak"] or _SOME_DIGITS.match(value) is not None)
 
 
 def _without_patterns(text: bytes, paths: re.Pattern[bytes]) -> bytes:
-    """``text`` without what is private by its shape; absolute paths that ``paths`` matches keep their base name."""
+    """``text`` without parts that are private by their shape; absolute paths that ``paths`` matches keep base names."""
     if b"@" in text:
         text = _URL_PASSWORD.sub(REMOVED, text)
         text = _EMAIL.sub(REMOVED, text)
@@ -250,15 +250,15 @@ class Redactor:
     folded: frozenset[bytes] = frozenset()
 
     @classmethod
-    def of(cls, found: Iterable[Secret], vocabulary: Iterable[bytes] = ()) -> Redactor:
-        """A redactor of ``found``.
+    def of(cls, secrets: Iterable[Secret], vocabulary: Iterable[bytes] = ()) -> Redactor:
+        """A redactor of ``secrets``.
 
         Args:
-            found: Secrets, repeated or not.
+            secrets: Secrets, repeated or not.
             vocabulary: Names of kernels and functions. A secret that is not certain and occurs in one of them as a
                 word is not looked for: a user named ``max`` must not rename every kernel that computes a maximum.
         """
-        everything = frozenset(secret for secret in found if not secret.text.startswith((REMOVED, PATH)))
+        everything = frozenset(secret for secret in secrets if not secret.text.startswith((REMOVED, PATH)))
         certain = {secret.text for secret in everything if secret.certain}
         folded = frozenset(secret.text for secret in everything if secret.folds)
         possible = {secret.text for secret in everything} - certain
@@ -299,11 +299,11 @@ class Redactor:
         return self._pattern is not None and self._pattern.search(text) is not None
 
     def clean(self, text: bytes) -> bytes:
-        """``text`` without secrets and without what is private by its shape."""
+        """``text`` without secrets and without parts that are private by their shape."""
         return self._without_secrets(_without_patterns(self._without_secrets(text), self._paths))
 
     def clean_message(self, text: bytes) -> bytes:
-        """Like :meth:`clean`, with all absolute paths shortened: for what a profiler, not a program, has written."""
+        """Like :meth:`clean`, with all absolute paths shortened: for texts of a profiler, not of a program."""
         return self._without_secrets(_ANY_PATH.sub(_shorten, self.clean(text)))
 
     def clean_property(self, key: str, text: bytes) -> bytes:
@@ -312,7 +312,7 @@ class Redactor:
         return text if is_harmless else self.clean_message(text)
 
     def clean_module(self, name: bytes) -> bytes:
-        """The base name of a library or program, cleaned; other names, such as ``[kernel.kallsyms]``, as they are."""
+        """The base name of a library or program, cleaned; other names, such as ``[kernel.kallsyms]``, stay."""
         is_path = name.startswith(b"/") or name[1:3] == b":\\"
         return self.clean(PATH + b"/" + base_name(name) if is_path else name)
 
@@ -321,5 +321,5 @@ class Redactor:
 
 
 def cached(function: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-    """``function`` that remembers its latest answers: names repeat in traces."""
+    """``function`` with a cache of its latest results: names repeat in traces."""
     return lru_cache(maxsize=1 << 16)(function)

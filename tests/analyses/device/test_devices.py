@@ -1,4 +1,4 @@
-"""Devices visible and used, small grids with free memory, precision of matrix ops, launches beside the input."""
+"""Devices visible and used, and small grids with free memory."""
 
 import pytest
 
@@ -6,10 +6,8 @@ from tests.analyses.builders import tables, trace
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.devices import DevicesAnalysis
 from traceviz.analyses.device.memory import MemoryAnalysis
-from traceviz.analyses.device.precision import PrecisionAnalysis
-from traceviz.analyses.launch.contention import LaunchContentionAnalysis
 from traceviz.cutting import select
-from traceviz.report import Grid, Skipped
+from traceviz.report import Grid
 from traceviz.selection import Selection
 
 
@@ -115,107 +113,6 @@ def test_a_small_grid_beside_a_large_one_leaves_nothing_idle():
     memory = [(0, "alloc", 1, {"in_use_bytes": 1, "available_bytes": 999})]
     result = DevicesAnalysis().run(trace(kernels=kernels, memory_events=memory, devices=gpus(1, sm_count=40)))
     assert (result.small_busy_ns, result.devices[0].small_ns, result.devices[0].sized_ns) == (0, 1000, 2000)
-
-
-SGEMM, HGEMM, EIGEN = "volta_sgemm_128x64_nn", "volta_fp16_s884gemm_fp16_128x64_ldg8_f2f_nn", "EigenMetaKernel"
-
-
-def matrix(dur, name=SGEMM, capability="7.5", op=None):
-    kernels = [(0, dur, name, {"op": op}), (dur, 1000 - dur, EIGEN, {"op": "a:AddV2"})]
-    return trace(kernels=kernels, devices=gpus(1, compute_capability=capability))
-
-
-@pytest.mark.parametrize(
-    ("view", "expected"),
-    [
-        (matrix(58), ["TV405"]),  # 7/8 of it: 51 of 1000 ns
-        (matrix(56), []),  # 49 ns
-        (matrix(900, capability="6.1"), []),
-        (matrix(900, capability="7.0"), ["TV405"]),
-        (matrix(900, capability=None), []),
-        (matrix(900, name=HGEMM), []),
-    ],
-)
-def test_matrix_ops_in_32_bits_are_found_where_tensor_cores_could_save_5_percent(view, expected):
-    assert codes(PrecisionAnalysis(), view) == expected
-
-
-def test_the_bound_is_amdahls():
-    (finding,) = PrecisionAnalysis().judge(PrecisionAnalysis().run(matrix(800)))
-    assert finding.cost_ns == 700
-    assert {fact.key: fact.value for fact in finding.evidence}["best_case_speedup"] == pytest.approx(1000 / 300)
-
-
-@pytest.mark.parametrize(
-    ("op", "matches"),
-    [
-        ("c/Conv2D:Conv2D", True),
-        ("g/Conv2DBackpropFilter:Conv2DBackpropFilter", True),
-        ("m:_MklMatMul", True),
-        ("m:BatchMatMulV2", True),
-        ("f:_FusedMatMul", True),
-        ("e:Einsum", True),
-        ("r:CudnnRNNV3", True),
-        ("dot.3", True),
-        ("convolution.1", True),
-        ("a:AddV2", False),
-        ("Iterator:MatchingFiles", False),
-        ("fusion.2", False),
-    ],
-)
-def test_ops_that_multiply_matrices_are_known_by_their_type(op, matches):
-    outcome = PrecisionAnalysis().run(matrix(100, name="k_of_unknown_kind<float>", op=op))
-    assert isinstance(outcome, Skipped) != matches
-    if matches:
-        assert outcome.by_type["total_ns"].sum() == 100
-
-
-def test_a_name_that_states_no_precision_is_not_taken_for_32_bit():
-    result = PrecisionAnalysis().run(matrix(900, name="some_kernel", op="m:MatMul"))
-    assert result.by_type.select("type", "precision", "total_ns").rows() == [("MatMul", "unknown", 900)]
-    assert PrecisionAnalysis().judge(result) == ()
-
-
-def contended(launch_ns, *, pipeline=True, thread="tf_Compute", category="pipeline"):
-    """Four steps of 1000 ns: a launch call of ``launch_ns`` while an iterator runs, then a kernel."""
-    calls, kernels, ops = [], [], [(0, 1, "a:Mul")]
-    for i in range(4):
-        begin = 1000 * i
-        calls += [(begin, launch_ns, "cuLaunchKernel", {"correlation_id": i})]
-        kernels += [(begin + launch_ns, 1000 - launch_ns, "k", {"correlation_id": i})]
-        ops += [(begin + (0 if pipeline else 500), 400, "Iterator::Root::Map", category, {"thread_id": 1})]
-    threads = [(0, 0, thread), (1, 0, "tf_data_iterator")]
-    return trace(
-        steps=[(1000 * i, 1000, i, {"thread_id": 0}) for i in range(4)],
-        cuda_api=calls,
-        kernels=kernels,
-        host_ops=ops,
-        threads=threads,
-    )
-
-
-@pytest.mark.parametrize(
-    ("view", "expected"),
-    [
-        (contended(30), ["TV406"]),
-        (contended(29), []),
-        (contended(200), ["TV406"]),
-        (contended(200, pipeline=False), []),
-        (contended(200, thread="tf_gpu_private_0"), []),
-    ],
-)
-def test_launches_are_held_up_where_the_pipeline_runs_beside_3_percent_of_launching(view, expected):
-    assert codes(LaunchContentionAnalysis(), view) == expected
-
-
-def test_launching_is_overlaid_with_the_pipeline():
-    result = LaunchContentionAnalysis().run(contended(450))
-    assert (result.launch_ns, result.contended_ns, result.pipeline_ns, result.step_ns) == (1800, 1600, 1600, 4000)
-
-
-def test_a_trace_without_input_pipeline_is_skipped_with_the_reason():
-    outcome = LaunchContentionAnalysis().run(contended(30, category="runtime"))
-    assert outcome == Skipped("launch_contention", "the trace shows no input pipeline (tf.data)")
 
 
 def test_the_part_of_a_capture_in_which_1_of_2_devices_computes_says_nothing_of_the_program():

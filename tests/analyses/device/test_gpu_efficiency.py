@@ -1,18 +1,11 @@
 """SM efficiency and occupancy from launch shapes: per GPU, per kernel, and when grids are too small."""
 
-import numpy as np
-import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.analyses.builders import tables, trace
 from traceviz import api
-from traceviz.analyses.derived.occupancy import LIMITS, SHAPE, filled
-from traceviz.analyses.derived.sm_efficiency import efficiency
 from traceviz.analyses.device.gpu_efficiency import GpuEfficiencyAnalysis
 from traceviz.analyses.run import analyze
-from traceviz.intervals import IntervalSet
 from traceviz.report import Severity, Skipped
 
 A100 = {"ordinal": 0, "sm_count": 108, "compute_capability": "8.0", "max_threads_per_sm": 2048}
@@ -71,26 +64,6 @@ class TestSmEfficiency:
         assert result.mean("sm_efficiency", "window_ns") == 0.5
         text = " ".join(" ".join(str(b) for b in GpuEfficiencyAnalysis().describe(result).blocks).split())
         assert "Not known: blocks per SM of 50.0 % of kernel time and occupancy of 50.0 % of kernel time." in text
-
-    @given(st.lists(st.tuples(st.integers(0, 500), st.integers(0, 90), st.integers(1, 25)), min_size=1, max_size=20))
-    def test_equals_a_count_of_every_nanosecond(self, drawn):
-        line = np.zeros(700)
-        for start, dur, blocks in drawn:
-            line[start : start + dur] += blocks / 10
-        frame = pl.DataFrame(
-            {
-                "start_ns": [start for start, *_ in drawn],
-                "dur_ns": [dur for _, dur, _ in drawn],
-                "load": [blocks / 10 for *_, blocks in drawn],
-                "achieved": [None] * len(drawn),
-            },
-            schema_overrides={"achieved": pl.Float64},
-        )
-        figures = efficiency(frame, IntervalSet.span(50, 550), np.zeros(len(drawn), dtype=bool))
-        expected = np.minimum(line, 1)[50:550].mean()
-        assert (figures.sm_efficiency or 0.0) == pytest.approx(expected, abs=1e-6)
-        assert figures.occupancy is None
-        assert figures.empty_ns == pytest.approx((line[50:550] > 0).sum() - 500 * expected, abs=0.51)
 
 
 class TestOccupancy:
@@ -161,24 +134,6 @@ class TestOccupancy:
     def test_of_a_launch_that_the_limits_forbid_is_unknown(self):
         shape = {"registers_per_thread": 32, "static_shared_bytes": 300 * 1024}
         assert of(A100, kernels=[kernel(0, 100, 1080, 128, **shape)]).judged.occupancy is None
-
-    @pytest.mark.parametrize("capability", LIMITS)
-    def test_of_the_largest_grids_is_never_above_1(self, capability):
-        slots = LIMITS[capability].warps * 32
-        sizes = np.arange(32, 1025, 32, dtype=np.int32)
-        nulls = dict.fromkeys(("occupancy", "blocks_per_sm", "achieved_occupancy"), None)
-        ones = dict.fromkeys(("grid_y", "grid_z", "block_y", "block_z"), 1)
-        frame = pl.DataFrame({"block_x": sizes}).with_columns(
-            pl.lit(10**6, pl.Int32).alias("grid_x"),
-            *(pl.lit(value, pl.Int32).alias(name) for name, value in ones.items()),
-            *(pl.lit(0, pl.Int32).alias(name) for name in ("static_shared_bytes", "dynamic_shared_bytes")),
-            *(pl.lit(none, pl.Float64).alias(name) for name, none in nulls.items()),
-            registers_per_thread=pl.lit(32, pl.Int32),
-        )
-        achieved = filled(frame.select(SHAPE), 10, capability, None)["achieved"]
-        assert achieved.max() <= 1.0
-        assert achieved[0] == LIMITS[capability].blocks * 32 / slots  # blocks of one warp: their number is the limit
-        assert achieved[sizes.tolist().index(256)] == 1.0
 
 
 class TestKernels:

@@ -1,4 +1,4 @@
-"""An archive in Python: what the command line does, for notebooks and programs.
+"""An archive in Python: the commands of the command line, for notebooks and programs.
 
 >>> archive = traceviz.Archive("traces")
 >>> archive.add("runs/", tags={"branch": "main"})
@@ -55,7 +55,7 @@ class Archive:
         return self.rows().lazy()
 
     def rows(self) -> pl.DataFrame:
-        """Rows of the catalogue, of traces that can be asked and of quarantined ones, by trace and rank.
+        """Rows of the catalogue, of ready and of quarantined traces, by trace and rank.
 
         Raises:
             UsageError: there is no archive.
@@ -87,14 +87,14 @@ class Archive:
         max_size: int | None = None,
         progress: Progress = silent,
     ) -> Added:
-        """Add traces: files, folders, patterns, zip and tar files, URLs. What is there already is not added twice.
+        """Add traces: files, folders, patterns, zip and tar files, URLs. Traces that are there are not added again.
 
         Args:
             sources: What to add.
-            keep_private: Store what is private, too.
+            keep_private: Store private data, too.
             tags: Facts to find these traces by.
             job: Job whose ranks they are.
-            workers: Processes that convert; by default one for every core. A script must call this below
+            workers: Processes that convert; by default one per core. A script must call this below
                 ``if __name__ == "__main__":``.
             scheduler: Address of a Dask scheduler whose workers convert, instead.
             runner: Where the work is done, instead of either.
@@ -103,7 +103,7 @@ class Archive:
             progress: Receives progress.
 
         Raises:
-            UsageError: a source does not exist, or the place holds something else than an archive.
+            UsageError: a source does not exist, or the location holds something else than an archive.
             OutputError: the archive cannot be written; what was added until then stays.
         """
         named = [str(source) for source in sources]
@@ -112,7 +112,7 @@ class Archive:
         return add(self.store, named, options, chosen_runner, retry=retry, progress=progress)
 
     def query(self, sql: str, parameters: Parameters | None = None) -> pl.DataFrame:
-        """What a statement of SQL gives; tables are those of a trace, with ``trace_id``, and ``catalogue``.
+        """The answer to an SQL query; tables are those of a trace, with ``trace_id``, and ``catalogue``.
 
         Raises:
             UsageError: the statement is wrong, or there is no archive.
@@ -124,12 +124,12 @@ class Archive:
         return answer
 
     def report(self, condition: str | None = None, top: int = 10) -> Report:
-        """The report on all traces, or on those of which an SQL condition is true."""
+        """The report on all traces, or on those that meet an SQL condition."""
         rows = self.rows()
         return population(where(rows, condition) if condition else rows, top)
 
     def show(self, trace_id: str) -> Report:
-        """The report on one trace as it was when the trace was added; the first digits of its id are enough.
+        """The report on one trace, as of its add; the first digits of its id are enough.
 
         Raises:
             UsageError: no trace has such an id, or several have.

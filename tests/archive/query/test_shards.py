@@ -64,8 +64,15 @@ def test_the_second_half_knows_the_catalogue_and_all_tables(store):
     assert found == [{"traces": len(adding.SAMPLES), "n": kernels["n"]}]
 
 
+class Backwards:
+    """A runner that is done with the last part first."""
+
+    def map(self, function, arguments):
+        return SerialRunner().map(function, reversed(list(arguments)))
+
+
 def test_parts_come_in_the_order_of_their_traces_whoever_is_quicker(store):
-    with engine_over_parts(store, "SELECT trace_id FROM traces ORDER BY ALL", LocalRunner(2), size=2) as engine:
+    with engine_over_parts(store, "SELECT trace_id FROM traces ORDER BY ALL", Backwards(), size=2) as engine:
         found = engine.sql("FROM parts")["trace_id"].to_pylist()
     assert found == sorted(found)
     assert len(found) == len(adding.SAMPLES)
@@ -208,7 +215,7 @@ def check_whole(store, runner, text):
     assert store.names("work") == []
 
 
-@pytest.mark.parametrize("runner", [SerialRunner(), LocalRunner(1)], ids=str)
+@pytest.mark.parametrize("runner", [SerialRunner(), pytest.param(LocalRunner(1), marks=pytest.mark.slow)], ids=str)
 def test_a_whole_query_on_a_worker_gives_what_it_gives_here(store, runner):
     check_whole(store, runner, f"{PER_PART} {ORDERED}")
 
@@ -231,7 +238,7 @@ def asked(*arguments):
     return CliRunner().invoke(query, [str(one) for one in arguments])
 
 
-@pytest.mark.parametrize("format_name", ["terminal", "csv"])
+@pytest.mark.parametrize("format_name", [pytest.param("terminal", marks=pytest.mark.slow), "csv"])
 def test_the_command_prints_the_same_page_whoever_answers(store, format_name):
     check_command(store, format_name, lambda whole, parts: [(*parts, "--workers", 2)])
 

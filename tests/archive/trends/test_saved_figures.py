@@ -59,9 +59,16 @@ def test_a_function_that_no_trace_calls_is_refused(filled):
         with_figure(*filled, "api:cudaMaloc")
 
 
-@pytest.mark.parametrize("name", ["api:cudaLaunchKernel", "steps.count"])
-def test_a_figure_is_the_same_whoever_reads_the_reports(filled, monkeypatch, name):
-    check_same_figure(*filled, monkeypatch, name, (SerialRunner(), LocalRunner(2)))
+@pytest.mark.parametrize(
+    ("name", "runner"),
+    [
+        ("api:cudaLaunchKernel", SerialRunner()),
+        ("steps.count", SerialRunner()),
+        pytest.param("api:cudaLaunchKernel", LocalRunner(2), marks=pytest.mark.slow),
+    ],
+)
+def test_a_figure_is_the_same_whoever_reads_the_reports(filled, monkeypatch, name, runner):
+    check_same_figure(*filled, monkeypatch, name, (runner,))
 
 
 def test_a_figure_is_the_same_where_a_cluster_reads_the_reports(filled, dask_address, monkeypatch):

@@ -42,7 +42,7 @@ _LABELS = {
 _DATES = {"recorded": "recorded_ns", "added": "added_ns"}
 """Columns of the catalogue as dates, by the names that SQL has for them."""
 _MOMENTS = frozenset({"recorded_ns", "added_ns", "changed_ns"})
-"""Points in time: whole nanoseconds since 1970, which no unit of durations fits."""
+"""Points in time: nanoseconds since 1970, not durations."""
 _UNITS: frozenset[str] = frozenset(get_args(Unit))
 
 
@@ -54,7 +54,7 @@ def listing(
     Args:
         store: The archive, for its name.
         rows: Rows of the catalogue to show.
-        columns: Columns to show; :data:`DEFAULT_COLUMNS` where none is named.
+        columns: Columns to show; by default :data:`DEFAULT_COLUMNS`.
         sort: Columns to sort by, the most important first; ``-`` before a name: largest first. Unknown values are last.
             Without any, the newest recording is first.
         limit: Most rows to show.
@@ -81,7 +81,7 @@ def listing(
 
 
 def saved_report(store: Store, row: dict[str, Any]) -> Report:
-    """The report of a trace as it was when it was added: that of ``traceviz report``, with the id beside its source.
+    """The report of a trace, as of its add: that of ``traceviz report``, with the id beside the source.
 
     Args:
         store: The archive.
@@ -111,7 +111,7 @@ def saved_report(store: Store, row: dict[str, Any]) -> Report:
 
 
 def _quarantined(rows: pl.DataFrame) -> tuple[Grid | Prose, ...]:
-    """Why traces could not be read: in words, which no column of a table is wide enough for, and as a table."""
+    """Why traces could not be read: as sentences, which are too long for a column, and as a table."""
     reasons = (f"{row['source']} ({row['trace_id']}): {row['error']}" for row in rows.iter_rows(named=True))
     return (*map(Prose, reasons), replace(_grid(rows, ERROR_COLUMNS), audience="machine"))
 
@@ -128,7 +128,7 @@ def _sorted(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _check(names: Sequence[str]) -> None:
-    """Raise where the catalogue has no such column.
+    """Raise if the catalogue has no such column.
 
     Raises:
         UsageError: see above.
@@ -158,7 +158,7 @@ def _column(name: str) -> Column:
 
 
 def _shown(name: str, value: Any) -> Value:
-    """A value of the catalogue as documents hold it: dates, lists and maps as text."""
+    """A value of the catalogue for a document: dates, lists and maps as text."""
     if value is None:
         return None
     if name in _DATES:

@@ -234,8 +234,8 @@ class _Adding:
         bad = before.filter(pl.col("state") == "quarantined").select("trace_id", "error")
         self._errors: dict[str, str] = dict(bad.iter_rows())
         self._changed: dict[str, int] = dict(before.select("trace_id", "changed_ns").iter_rows())
-        there = before.filter(pl.col("state") != "removed").select("trace_id", "added_ns")
-        self._added_ns: dict[str, int] = dict(there.iter_rows())
+        present = before.filter(pl.col("state") != "removed").select("trace_id", "added_ns")
+        self._added_ns: dict[str, int] = dict(present.iter_rows())
         self._waiting: list[pa.Table] = []
         self._taken_up: dict[str, Refused] = {}
         self._flushed_s = time.monotonic()

@@ -100,12 +100,12 @@ def _check(job: str, traces: list[Member], rows: int) -> None:
             "Imbalance and stragglers need two.",
             f"Report on it alone: traceviz archive show ARCHIVE {traces[0].trace_id}",
         )
-    seen: dict[int, Member] = {}
+    by_rank: dict[int, Member] = {}
     for member in traces:
         for rank in member.ranks:
-            if rank in seen:
-                raise _twice(job, rank, seen[rank], member, traces)
-            seen[rank] = member
+            if rank in by_rank:
+                raise _captured_twice(job, rank, by_rank[rank], member, traces)
+            by_rank[rank] = member
     ended_ns = 0
     for before, after in pairwise(_in_time(traces)):
         ended_ns = max(ended_ns, before.ended_ns or 0)
@@ -117,7 +117,7 @@ def _check(job: str, traces: list[Member], rows: int) -> None:
             )
 
 
-def _twice(job: str, rank: int, member: Member, other: Member, traces: list[Member]) -> UsageError:
+def _captured_twice(job: str, rank: int, member: Member, other: Member, traces: list[Member]) -> UsageError:
     """The error on two captures of a rank; it names them, and the traces of the last run."""
     return UsageError(
         f"Job {job!r} has two captures of rank {rank}: {member.dated} and {other.dated}.", _ran(traces), _choose(traces)

@@ -1,4 +1,4 @@
-"""Runs of a catalogue as observations: what happened once counts once, however many ranks recorded it."""
+"""Runs of a catalogue as observations: a run counts once, however many ranks recorded it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from traceviz.schema import Column
 from traceviz.units import Unit
 
 DATE = "date"
-"""What runs are ordered by where no tag is named."""
+"""The order of runs if no tag is named."""
 TAG = "tag:"
-"""Begins the name of a tag that is called like something else: ``tag:date``."""
+"""Prefix for tags whose name has another meaning: ``tag:date``."""
 FIELDS = (
     *("framework", "framework_version", "gpu", "format", "producer", "producer_version", "job"),
     "traceviz_version",
 )
-"""Columns by which runs can be told apart, besides their tags."""
+"""Columns that distinguish runs, besides their tags."""
 
 _NEUTRAL = frozenset({"span_ns", "steps", "devices", "host_cpu", "host_threads"})
-"""Figures of which neither more nor less is better by itself."""
+"""Figures for which neither more nor less is better by itself."""
 _MORE_IS_BETTER = frozenset({"device_busy"})
 _NO_FIGURES = frozenset({"rank", "source_bytes", "recorded_ns", "added_ns", "changed_ns"})
 _NUMBERS = re.compile(r"(\d+)")
@@ -36,14 +36,14 @@ _NUMBERS = re.compile(r"(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A column of the catalogue that says how well a run went.
+    """A column of the catalogue that measures how well a run went.
 
     Args:
         name: Its column.
         unit: Base unit.
-        meaning: What it is, in words.
+        meaning: Its meaning in words.
         better: Which change is a gain.
-        unknown: Why no trace tells it.
+        unknown: Why no trace has it.
     """
 
     name: str
@@ -80,7 +80,7 @@ _TAGS = pa.map_(pa.string(), pa.string())
 
 
 def tag_values(rows: pl.DataFrame, name: str) -> pl.Series:
-    """The value of a tag of each row; null where a row does not have it."""
+    """The value of a tag for each row; null if a row does not have it."""
     values = pc.map_lookup(rows["tags"].to_arrow().cast(_TAGS), query_key=pa.scalar(name), occurrence="first")
     return pl.Series(name, values, dtype=pl.String)
 
@@ -91,13 +91,13 @@ def tag_names(rows: pl.DataFrame) -> list[str]:
 
 
 def tags_of(rows: pl.DataFrame) -> list[list[tuple[str, str]]]:
-    """Name and value of every tag of each row."""
+    """Names and values of the tags of each row."""
     maps: Array = rows["tags"].to_arrow().cast(_TAGS)
     return [row or [] for row in maps.to_pylist()]
 
 
 def told_apart_by(rows: pl.DataFrame, name: str) -> pl.Series:
-    """The values of a tag or of one of :data:`FIELDS`.
+    """The values of a tag or of one of :data:`FIELDS`, for each row.
 
     Raises:
         UsageError: no row has such a tag.
@@ -111,9 +111,9 @@ def told_apart_by(rows: pl.DataFrame, name: str) -> pl.Series:
 
 
 def with_runs(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows with the column ``run``: equal for all ranks of one run.
+    """Rows with the column ``run``, which is equal for all ranks of one run.
 
-    Ranks within a trace are of one run, and so are traces of one job whose recordings overlap in time: a job of the
+    Ranks within a trace belong to one run, and so do traces of one job whose recordings overlap in time: a job of the
     same name that ran again is another run.
     """
     end = pl.col("recorded_ns") + pl.col("span_ns").fill_null(0)
@@ -126,13 +126,13 @@ def with_runs(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def observations(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> pl.DataFrame:
-    """A figure of every run in which it was measured, in order.
+    """A figure for every run in which it was measured, in order.
 
     Args:
-        rows: Rows of the catalogue; only those of traces that can be asked are used.
+        rows: Rows of the catalogue; only those of ready traces are used.
         name: A column of the catalogue that holds numbers.
         by: ``date``, or a tag or one of :data:`FIELDS`: then in natural order (2 before 10), within a value by date.
-        per: A tag or one of :data:`FIELDS` whose values are looked at apart; all together where empty.
+        per: A tag or one of :data:`FIELDS` whose values form groups; one group if empty.
 
     Returns:
         Columns ``group``, ``key`` (what it is called), ``place`` (equal for runs that have no order), ``value``,
@@ -162,17 +162,17 @@ def observations(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -
 
 
 _OF_ONE_PROGRAM = ("framework", "gpu", "job")
-"""Columns that are alike in runs of one program on one kind of machine."""
+"""Columns that are equal in runs of one program on one kind of machine."""
 
 
 def mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple[tuple[str, int], ...]:
-    """Of how many frameworks, devices and jobs the runs of one group are: those of several, as column and number.
+    """How many frameworks, devices and jobs are mixed in one group, as column and number, if more than one.
 
     Args:
-        rows: As :func:`observations` takes them, like the others.
+        rows: As for :func:`observations`, like the others.
         name: A column of the catalogue that holds numbers; rows in which it was measured count.
-        by: What the runs are ordered by; different values of it are no mixture.
-        per: What groups are told apart by.
+        by: The order of the runs; different values of it are no mixture.
+        per: What distinguishes groups.
     """
     measured = rows.filter(pl.col("state") == "ready", pl.col(name).is_not_null())
     group = told_apart_by(measured, per) if per and measured.height else pl.lit("", pl.String)
@@ -197,7 +197,7 @@ def natural(text: str) -> list[tuple[int, int, str]]:
 
 
 def _dates(groups: pl.Series, times: pl.Series) -> pl.Series:
-    """Days, in UTC; with hours and minutes where a day has several runs of a group."""
+    """Days in UTC, with hours and minutes if a day has several runs of a group."""
     moments = pl.from_epoch(times, "ns")
     days = moments.dt.strftime("%Y-%m-%d")
     several = pl.DataFrame({"group": groups, "day": days}).is_duplicated().any()

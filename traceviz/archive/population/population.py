@@ -1,4 +1,4 @@
-"""What all traces of an archive say together: the report that a team reads first."""
+"""The report on all traces of an archive, which a team reads first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VERDICTS = (
 )
 """Verdicts of reports, the worst first."""
 _WORST_BY = ("input_share", "launch_bound", "exposed_api_ns")
-"""What traces are put in order by."""
+"""Figures by which the worst traces are listed."""
 _BOUND = ("highly input-bound", "moderately input-bound")
 _UNKNOWN = ("cannot judge", "partial")
 
@@ -42,7 +42,7 @@ def population(catalogue: pl.DataFrame, top: int = 10) -> Report:
     """The report on a catalogue.
 
     Args:
-        catalogue: Rows as :func:`traceviz.archive.catalogue.segments.read` gives them; filtered as one likes.
+        catalogue: Rows of :func:`traceviz.archive.catalogue.segments.read`, possibly filtered.
         top: Traces listed as the worst by each figure.
     """
     rows = with_times(catalogue.filter(pl.col("state") == "ready"))
@@ -90,7 +90,7 @@ def _between(first: str | None, last: str | None) -> str:
 
 
 def _device_time(rows: pl.DataFrame) -> str:
-    """What the time of all devices is called: that of GPUs alone is GPU time."""
+    """The name of the time of all devices: GPU time if all are GPUs."""
     return "device time" if rows["gpu"].str.contains("TPU").any() else "GPU time"
 
 
@@ -104,7 +104,7 @@ def _empty(refused: pl.DataFrame) -> str:
 
 
 def _sentence(rows: pl.DataFrame, refused: pl.DataFrame, stakes: pl.DataFrame) -> str:
-    """How many wait for input, and what is the most that one kind of change can save."""
+    """How many traces wait for input, and the most that fixing one finding can save."""
     left_out = refused["trace_id"].n_unique()
     verdicts = _verdict_counts(rows)
     traces, bound = sum(verdicts.values()), sum(verdicts.get(name, 0) for name in _BOUND)
@@ -132,7 +132,7 @@ def _largest(rows: pl.DataFrame, stakes: pl.DataFrame) -> str:
 
 
 def _verdict_counts(rows: pl.DataFrame) -> dict[str, int]:
-    """Traces by verdict, the worst first; one of several ranks counts as the worst of them."""
+    """Traces by verdict, the worst first; a trace of several ranks counts with the worst of them."""
     order = {name: position for position, name in enumerate(VERDICTS)}
     position = pl.col("verdict").fill_null("cannot judge").replace_strict(order, default=len(order))
     worst = rows.group_by("trace_id").agg(pl.col("verdict").fill_null("cannot judge").sort_by(position).first())
@@ -153,7 +153,7 @@ _KINDS = (
     ("framework", "Frameworks", pl.lit("not stated")),
     ("gpu", "Devices", pl.when(pl.col("devices") > 0).then(pl.lit(_NO_MODEL)).otherwise(pl.lit(_NO_DEVICE))),
 )
-"""Columns by which traces are counted, and what those are called that have no value there."""
+"""Columns by which traces are counted, and the name of a missing value."""
 
 
 def _holds(rows: pl.DataFrame) -> Iterator[Block]:
@@ -236,7 +236,7 @@ def _label(by: Figure) -> str:
 
 
 def _outliers(rows: pl.DataFrame) -> Iterator[Block]:
-    """For people a row for each trace and rank, by the figure that is furthest away; for programs all figures."""
+    """For people a row for each trace and rank, with its most extreme figure; for programs all figures."""
     scores = outliers(rows)
     columns = (
         Column("trace_id", "Trace", "text", 0),
@@ -282,7 +282,7 @@ def _outlier(row: dict[str, object]) -> Row:
 
 
 def _coverage(rows: pl.DataFrame) -> Iterator[Block]:
-    """How many were measured, of every figure: not measured is never fine."""
+    """How often each figure was measured: not measured is never the same as fine."""
     unknown = sum(_verdict_counts(rows).get(name, 0) for name in _UNKNOWN)
     yield Facts((Fact("cannot_judge", "traces whose input pipeline cannot be judged", unknown, "count"),))
     columns = (
@@ -301,7 +301,7 @@ def _coverage(rows: pl.DataFrame) -> Iterator[Block]:
 
 
 def _quarantined(refused: pl.DataFrame) -> tuple[Section, ...]:
-    """Reasons with how many there are of each, and one in full."""
+    """Reasons with their counts, and an example in full."""
     columns = (
         Column("reason", "Reason", "text", 0),
         Column("traces", "Traces", "count", 0),

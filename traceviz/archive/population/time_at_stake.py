@@ -1,4 +1,4 @@
-"""What findings cost over many traces: upper bounds, in recorded time."""
+"""The cost of findings over many traces: upper bounds, in recorded time."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import polars as pl
 from traceviz.archive.population.observations import with_runs
 
 _LARGEST = ("gpu_stake_ns", "stake_ns")
-"""What is ordered by; without a device, by the second alone."""
+"""Columns that order findings; without a device, the second alone decides."""
 _OF_RANKS = "TV5"
-"""Begins the codes of findings on communication and ranks: there a rank waits for others, and not they for it."""
+"""Prefix of the codes of findings on communication and ranks: there a rank waits for others, not they for it."""
 
 
 def with_times(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows with ``span_ns`` (0 where it is not known), ``gpu_ns``, the same of all devices together, and ``run``.
+    """Rows with ``span_ns`` (0 if unknown), ``gpu_ns`` (the same for all devices together), and ``run``.
 
-    A row is a rank with its own devices, so that the ranks of a job count once each.
+    A row is a rank with its own devices, so each rank of a job counts once.
     """
     span, devices = pl.col("span_ns").fill_null(0), pl.col("devices").fill_null(0)
     return with_runs(rows.with_columns(span.alias("span_ns"), (span * devices).alias("gpu_ns")))
@@ -24,13 +24,13 @@ def with_times(rows: pl.DataFrame) -> pl.DataFrame:
 def at_stake(rows: pl.DataFrame) -> pl.DataFrame:
     """Findings of all rows by code, the most expensive first.
 
-    The stake of a finding in a row is at most its share of the time that was recorded; of one that is no share, that
-    time: where a process uses several devices, reports may add up what each of them loses, and the share is that of
-    one. Where the ranks of a run communicate, they wait for the one that has most at stake, which counts for each of
-    them; but for findings on the waiting itself. Stakes of different findings may overlap, and are never added up.
+    The stake of a finding in a row is at most its share of the recorded time, or that time if it has no share: if a
+    process uses several devices, reports may add up the losses of all, while the share is that of one. If the ranks of
+    a run communicate, they wait for the rank with the most at stake, so that its stake counts for each of them, except
+    for findings on the waiting itself. Stakes of different findings may overlap, and are never added up.
 
     Args:
-        rows: What :func:`with_times` gives.
+        rows: The result of :func:`with_times`.
 
     Returns:
         Columns ``code``, ``name``, ``traces``, ``ranks``, ``errors`` (rows in which it is one), ``stake_ns``,
@@ -66,7 +66,7 @@ def _part(share: str, time: str) -> pl.Expr:
 
 
 def _of_runs(of_row: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """What a finding has at stake in each run, from what it has in its ranks."""
+    """The stake of a finding in each run, from the stakes in its ranks."""
     devices = pl.col("devices").fill_null(0)
     runs = rows.group_by("run").agg(
         (pl.col("communication") > 0).any().alias("waits"),

@@ -28,7 +28,7 @@ SCHEMA = "traceviz.query/1"
 MOMENTS = frozenset({"recorded_ns", "added_ns", "changed_ns", "t0_unix_ns"})
 """Columns of Unix time, shown to people as dates."""
 _EXACT = 2**53
-"""Whole numbers beyond are told in full."""
+"""Larger whole numbers are printed in full."""
 _BY_END: tuple[tuple[str, Unit], ...] = (("_ns", "ns"), ("_bytes", "bytes"), ("_share", "ratio"), ("_id", "id"))
 _BY_NAME: dict[str, Unit] = {"share": "ratio", "bytes_per_second": "bytes/s"}
 _IDS = frozenset({"address", "ordinal", "pid", "rank", "step", "stream", "tid"})
@@ -41,7 +41,7 @@ class Leading:
 
     Args:
         table: The rows.
-        more: Whether there are others.
+        more: Whether there are further rows.
     """
 
     table: pa.Table
@@ -49,7 +49,7 @@ class Leading:
 
 
 def leading(batches: pa.RecordBatchReader, limit: int) -> Leading:
-    """The first ``limit`` rows, and no more read than those need."""
+    """The first ``limit`` rows; no more batches are read than these need."""
     collected: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
@@ -62,7 +62,7 @@ def leading(batches: pa.RecordBatchReader, limit: int) -> Leading:
 
 
 def first(batches: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
-    """The same answer, of its first ``limit`` rows."""
+    """The same answer, limited to its first ``limit`` rows."""
     return pa.RecordBatchReader.from_batches(batches.schema, _first(batches, limit))
 
 
@@ -76,7 +76,7 @@ def _first(batches: pa.RecordBatchReader, limit: int) -> Iterator[pa.RecordBatch
 
 
 def unit_of(field: pa.Field[Any]) -> Unit:
-    """Unit of a column: that which the schema declares for its name, or what its name ends with.
+    """Unit of a column: the one that the schema declares for its name, or the one of its suffix.
 
     ``dur_ns`` and ``total_ns`` are times, ``input_share`` and ``api_share`` ratios; anything else is a plain number.
     """
@@ -93,7 +93,7 @@ def unit_of(field: pa.Field[Any]) -> Unit:
 
 
 def _known() -> dict[str, Unit]:
-    """Units of columns by name, where all tables that have it agree."""
+    """Units of columns by name, if all tables with this column agree."""
     units_by_name: dict[str, set[str]] = {}
     for column in (*(column for table in TABLES.values() for column in table.columns), *COLUMNS):
         units_by_name.setdefault(column.name, set()).add(column.unit)
@@ -105,7 +105,7 @@ _KNOWN = _known()
 
 
 def page(answer: Leading, width: int, *, color: bool) -> str:
-    """The rows as an aligned table, with units; columns for which the page is too narrow are named below it."""
+    """The rows as an aligned table, with units; columns that do not fit the page are named below it."""
     from traceviz.render.terminal.grid import shown_columns_at  # noqa: PLC0415 (rich takes 0.1 s to import)
 
     grid = _grid(answer.table, for_people=True)
@@ -125,7 +125,7 @@ def page(answer: Leading, width: int, *, color: bool) -> str:
 
 
 def _without_empty(grid: Grid) -> Grid:
-    """The table without columns that hold nothing in any row, but for the first."""
+    """The table without empty columns; the first stays."""
     if not grid.rows:
         return Grid(grid.columns[:1], ())
     kept = [index for index, column in enumerate(grid.columns) if column.importance or not index]
@@ -151,11 +151,11 @@ def markdown(answer: Leading) -> str:
 def csv(batches: pa.RecordBatchReader) -> Iterator[str]:
     """The answer as CSV, numbers in base units: the heading, then the rows of each batch."""
     renderer, options = CsvRenderer(), RenderOptions()
-    nothing = batches.schema.empty_table()
-    yield renderer.render(_document("", (_grid(nothing),)), options)
+    empty_table = batches.schema.empty_table()
+    yield renderer.render(_document("", (_grid(empty_table),)), options)
     for batch in batches:
         text = renderer.render(_document("", (_grid(pa.Table.from_batches([batch])),)), options)
-        yield text.partition("\n")[2]  # the heading is one line, whatever the columns are called
+        yield text.partition("\n")[2]  # the heading is one line, whatever the names of the columns
 
 
 def as_json(batches: pa.RecordBatchReader) -> Iterator[str]:
@@ -177,7 +177,7 @@ def parquet(batches: pa.RecordBatchReader, path: Path, *, narrow: bool = True) -
     Args:
         batches: The answer.
         path: The file.
-        narrow: Whole numbers of 128 bits, as sums are, become 64 bits.
+        narrow: Whole numbers of 128 bits, the type of sums, become 64 bits.
 
     Raises:
         UsageError: a number does not fit, or Parquet has no such type.
@@ -202,7 +202,7 @@ def _document(title: str, blocks: tuple[Grid | Prose, ...]) -> Report:
 
 
 def _grid(table: pa.Table, *, for_people: bool = False) -> Grid:
-    """The answer as a table of a report; of several columns the first goes last from a narrow page."""
+    """The answer as a table of a report; its first column is the last to leave a narrow page."""
     units: list[Unit] = [unit_of(field) for field in table.schema]
     columns = [list(map(_cell, values)) for values in _columns(table)]
     for index, name in enumerate(table.column_names if for_people else ()):
@@ -214,7 +214,7 @@ def _grid(table: pa.Table, *, for_people: bool = False) -> Grid:
                     "text",
                     [None if value is None else str(value) for value in columns[index]],
                 )
-        elif name == "trace_id":  # never cut: in part it is of no use
+        elif name == "trace_id":  # never cut: a part of it is of no use
             units[index] = "id"
     importance = [0 if not position or set(values) <= {None, ""} else 1 for position, values in enumerate(columns)]
     heads = tuple(
@@ -225,7 +225,7 @@ def _grid(table: pa.Table, *, for_people: bool = False) -> Grid:
 
 
 def _dates(values: pa.ChunkedArray[Any]) -> list[Value]:
-    """Moments of Unix time for people."""
+    """Points in Unix time as dates for people."""
     seconds = pc.divide(values.cast(pa.int64()), 10**9).cast(pa.timestamp("s"))
     return [None if moment is None else str(moment) for moment in seconds.to_pylist()]
 
@@ -239,7 +239,7 @@ def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def _plain(value: Any, kind: pa.DataType) -> Any:
-    """A value of Arrow as JSON knows it: whole numbers in full, moments and what else has no type there as text."""
+    """A value of Arrow as a type of JSON: whole numbers in full, times and other types as text."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(kind, pa.MapType):
@@ -262,7 +262,7 @@ def _plain_scalar(value: Any, kind: pa.DataType) -> int | float | str:
 
 
 def _cell(value: Any) -> Value:
-    """A value in a table: what consists of others as JSON."""
+    """A value in a table: nested values as JSON."""
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
     cell: Value = value

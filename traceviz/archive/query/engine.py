@@ -1,7 +1,7 @@
 """SQL over an archive: every table of all its traces as one, and the catalogue.
 
-The engine is DuckDB, in memory and shut in: it reads the tables of the archive, writes nothing but temporary files of
-its own, loads no extensions, and knows no network.
+The engine is DuckDB, in memory and confined: it reads the tables of the archive, writes only its own temporary files,
+loads no extensions, and has no network.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ Parameters = Sequence[object] | Mapping[str, object]
 Result = TypeVar("Result")
 
 ROWS = 50_000
-"""Rows that are handed on together."""
+"""Rows of a batch."""
 WRONG = "The query cannot be run."
 MEMORY_SHARE = 0.5
-"""Of the machine's memory: so much may a query use before it goes on on disk."""
+"""Share of the machine's memory that a query may use before it spills to disk."""
 _LOOK = 0.1
-"""Seconds after which a waiting thread looks whether somebody wants it to stop."""
+"""Seconds between two checks of a waiting thread for a signal to stop."""
 _CONTAINER_MEMORY = Path("/sys/fs/cgroup/memory.max")
 _DIVISION = {"error_on_division_by_zero": "false", "ieee_floating_point_ops": "false"}
-"""By zero is null, as all that cannot be told: no error, and no infinity, which JSON does not know."""
+"""Division by zero is null, like everything unknown: no error, and no infinity, which JSON lacks."""
 _KIND = re.compile(r"^[A-Z]\w*( \w+)* Error: ")
-"""How messages of DuckDB begin."""
+"""The kind of error with which messages of DuckDB begin."""
 _HUGE = pa.decimal128(38, 0)
-"""What a sum of whole numbers is to DuckDB: 128 bits."""
+"""The type of sums of whole numbers in DuckDB: 128 bits."""
 
 
 class Engine:
@@ -60,7 +60,7 @@ class Engine:
     Args:
         store: The archive.
         rows: Its catalogue; read where it is not given.
-        memory: Most bytes that the engine may use before it goes on on disk; half of the machine's.
+        memory: Most bytes that the engine may use before it spills to disk; half of the machine's.
         threads: Number of threads; one for each core that this process may use.
 
     Raises:
@@ -81,7 +81,7 @@ class Engine:
         spill = tempfile.mkdtemp(prefix="traceviz-query-")
         self._remove_spill = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
         self._connection = connect(spill, store, memory=memory, threads=threads)
-        self._connection.execute("CREATE SCHEMA held")  # SHOW TABLES does not list what is in it
+        self._connection.execute("CREATE SCHEMA held")  # SHOW TABLES does not list its tables
         fill(self._connection, "held.rows", listed)
         self._define({**CATALOGUE_VIEWS, **views()})
 
@@ -98,7 +98,7 @@ class Engine:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Ids of traces that the catalogue calls ready and that are not there; seen when a query first asks a table."""
+        """Ids of ready traces of the catalogue whose folders are missing; known after the first query of a table."""
         folders = self._folders
         return tuple(
             trace_id
@@ -109,7 +109,7 @@ class Engine:
     def sql(self, text: str, parameters: Parameters | None = None) -> pa.Table:
         """The answer to one query, all of it in memory.
 
-        Whole numbers of 128 bits, as sums are, come as 64 bits where they fit.
+        Whole numbers of 128 bits, the type of sums, become 64 bits if they fit.
 
         Args:
             text: One ``SELECT``, in DuckDB's SQL.
@@ -130,7 +130,7 @@ class Engine:
     def answer(self, text: str, parameters: Parameters | None = None) -> Iterator[pa.RecordBatchReader]:
         """The answer in batches of :data:`ROWS`; columns of the same name are numbered.
 
-        What goes wrong while they are read is explained, too.
+        Errors while they are read are explained, too.
 
         Raises:
             UsageError: the query is wrong, or does more than read the tables of the archive.
@@ -152,7 +152,7 @@ class Engine:
                 yield batches
 
     def schema(self, text: str) -> pa.Schema:
-        """Names and types of the columns of an answer, without asking any trace.
+        """Names and types of the columns of an answer, without reading any trace.
 
         Raises:
             UsageError: the query is wrong, or does more than read the tables of the archive.
@@ -169,7 +169,7 @@ class Engine:
         return self._folders
 
     def _open(self, names: frozenset[str] | set[str]) -> None:
-        """Put files behind the views of these tables: those that no query asked for yet are empty."""
+        """Put files behind the views of these tables: a view is empty until a query needs it."""
         new = sorted(names - self._opened)
         if new:
             self._define(views(self._files(), new))
@@ -183,7 +183,7 @@ class Engine:
 def connect(
     spill: str, store: Store | None = None, *, memory: int | None = None, threads: int | None = None
 ) -> duckdb.DuckDBPyConnection:
-    """A database in memory that reaches nothing but the traces of ``store``, and its temporary folder ``spill``."""
+    """A database in memory that can read only the traces of ``store`` and its temporary folder ``spill``."""
     connection = duckdb.connect(
         ":memory:",
         config={
@@ -198,12 +198,12 @@ def connect(
     )
     if store is not None and not store.is_local:
         connection.register_filesystem(store.filesystem())
-    connection.execute("SET GLOBAL TimeZone = 'UTC'")  # the same answer wherever it is asked
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")  # the same answer on every machine
     connection.execute("SET allowed_directories = ?", [_reachable(store)])
     connection.execute("SET enable_external_access = false")
     for name, value in _DIVISION.items():
         if connection.execute("FROM duckdb_settings() WHERE name = ?", [name]).fetchall():
-            connection.execute(f"SET GLOBAL {name} = {value}")  # of all cursors
+            connection.execute(f"SET GLOBAL {name} = {value}")  # for all cursors
     connection.execute("SET lock_configuration = true")
     return connection
 
@@ -216,19 +216,19 @@ def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -
 
 
 def narrowed(name: str, values: pa.ChunkedArray[Any]) -> tuple[pa.Field[Any], pa.ChunkedArray[Any]]:
-    """Whole numbers of 128 bits as 64 bits where all fit, else as they are."""
+    """Whole numbers of 128 bits as 64 bits if all fit, else unchanged."""
     with suppress(pa.ArrowInvalid):
         values = values.cast(pa.int64())
     return pa.field(name, values.type), values
 
 
 def _message(message: str) -> str:
-    """What DuckDB says, without the name of its error and empty lines; the position keeps its two lines."""
+    """A message of DuckDB without the kind of error and empty lines; the position keeps its two lines."""
     return "\n".join(line for line in _KIND.sub("", message).splitlines() if line.strip())
 
 
 def _reachable(store: Store | None) -> list[str]:
-    """The folder of the traces, as the archive, its file system and patterns spell it."""
+    """The folder of the traces in the spellings of the archive, its file system and patterns."""
     if store is None:
         return []
     url = store.url_of(layout.TRACES)
@@ -247,7 +247,7 @@ def machine_memory() -> int:
 
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
-    """Names without twins: the second ``name`` is ``name_2``."""
+    """Distinct names: the second ``name`` becomes ``name_2``."""
     distinct: list[str] = []
     for name in names:
         count, candidate = 1, name
@@ -259,7 +259,7 @@ def _distinct_names(names: Sequence[str]) -> list[str]:
 
 
 class _Patient:
-    """Waits for DuckDB in another thread, so that Ctrl-C ends the query: the engine itself does not look for it."""
+    """Waits for DuckDB in another thread, so that Ctrl-C ends the query: DuckDB itself ignores it."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self._cursor = cursor
@@ -272,13 +272,13 @@ class _Patient:
         self._thread.shutdown()
 
     def wait(self, work: Callable[[], Result]) -> Result:
-        """What ``work`` returns."""
+        """The result of ``work``."""
         future = self._thread.submit(work)
         try:
             while not wait([future], _LOOK).done:  # a signal that another thread took does not wake this one
                 pass
             return future.result()
-        except (KeyboardInterrupt, SystemExit):  # the latter in a worker that is told to end
+        except (KeyboardInterrupt, SystemExit):  # SystemExit in a worker that must end
             self._cursor.interrupt()
             raise
 
@@ -298,7 +298,7 @@ def _read(reader: pa.RecordBatchReader, patient: _Patient) -> Iterator[pa.Record
 def explained(
     connection: duckdb.DuckDBPyConnection | None = None, text: str = "", parameters: Parameters | None = None
 ) -> Iterator[None]:
-    """What DuckDB complains of, as an error of ours.
+    """Turn errors of DuckDB into ours.
 
     Raises:
         UsageError: the query is wrong.
@@ -312,14 +312,14 @@ def explained(
     except (duckdb.BinderException, duckdb.CatalogException) as error:
         message = str(error) if connection is None else _with_position(connection, text, parameters, str(error))
         raise UsageError(WRONG, _message(message)) from error
-    except (duckdb.Error, OSError) as error:  # what happens while rows are read comes as OSError
+    except (duckdb.Error, OSError) as error:  # errors while rows are read come as OSError
         raise _cause(str(error)) from error
 
 
 def _with_position(
     connection: duckdb.DuckDBPyConnection, text: str, parameters: Parameters | None, message: str
 ) -> str:
-    """The same complaint with the place in the query, which only another way of asking tells."""
+    """The same message with the position in the query, which only executing it gives."""
     with connection.cursor() as other:
         try:
             other.execute(text, parameters or None)
@@ -329,7 +329,7 @@ def _with_position(
 
 
 def _cause(message: str) -> TracevizError:
-    """The error that a message of DuckDB stands for."""
+    """The error of ours for a message of DuckDB."""
     if message.startswith("Out of Memory Error"):
         return TracevizError(
             "The query needs more memory than it may use.", _message(message), "Give it more: --memory 16GB."

@@ -1,8 +1,8 @@
-"""What a query may do: read the tables of the archive. Told from its syntax tree, before anything of it is run.
+"""A query may only read the tables of the archive. Its syntax tree is checked before any of it runs.
 
-Refusing by kind of statement is not enough: since DuckDB 2.0 a common table expression may be an ``INSERT`` or a
-``COPY ... TO``, and table functions read files, run SQL from texts, or take addresses in memory. So what is allowed is
-listed, and everything else refused.
+Refusing kinds of statements is not enough: since DuckDB 2.0 a common table expression may be an ``INSERT`` or a
+``COPY ... TO``, and table functions read files, run SQL from texts, or take addresses in memory. So an allowlist
+decides, and everything else is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TABLES = "Its tables: traceviz archive query ARCHIVE 'SHOW TABLES'."
 
 
 def tables_read(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[str]:
-    """Names in lower case of what a query reads, common table expressions among them.
+    """Lower-case names of all tables that a query reads, including common table expressions.
 
     Raises:
         UsageError: it is not one query, or does more than read the tables of the archive.
@@ -50,7 +50,7 @@ def tables_read(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[s
 
 
 def _check_statements(statements: list[Any]) -> None:
-    """Raise unless there is one, and it is a query.
+    """Raise unless there is a single statement, and it is a query.
 
     Raises:
         UsageError: there are none or several, or another kind of statement.
@@ -83,7 +83,7 @@ def _tree(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    """Queries and tables of a syntax tree, at whatever depth; expressions have a class besides their type."""
+    """Queries and tables of a syntax tree, at any depth; expressions have a class besides their type."""
     left = [tree]
     while left:
         node = left.pop()

@@ -1,7 +1,7 @@
 """A table of all traces of an archive as a polars LazyFrame.
 
-The names of its folders are never taken apart, nor read as patterns: an archive may lie below any folder, also one that
-is called ``x=1`` or ``runs[1]*``.
+The names of its folders are never parsed, nor read as patterns: an archive may lie below any folder, even one that is
+called ``x=1`` or ``runs[1]*``.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 
 TRACE_COLUMNS = pa.schema([pa.field("format", pa.string()), pa.field("trace_id", pa.string())])
-"""Columns that tell of which trace a row is; an id may look like a number, and is none."""
+"""Columns that name the trace of a row; an id is text, even if it looks like a number."""
 _FILE = "\0file"
-"""A column on the way; no table has one of this name."""
+"""Name of a temporary column; no table has one of this name."""
 
 
 def scan(store: Store, rows: pl.DataFrame, table: str) -> pl.LazyFrame:
-    """A table of all traces that can be asked and have it, with ``format`` and ``trace_id`` as its last columns.
+    """A table of all ready traces that have it, with ``format`` and ``trace_id`` as its last columns.
 
     Args:
-        store: The archive. What is remote is read by its own file system, with the options of the store.
+        store: The archive. A remote one is read by its own file system, with the options of the store.
         rows: Rows of its catalogue.
         table: Name of the table.
 
@@ -42,7 +42,7 @@ def scan(store: Store, rows: pl.DataFrame, table: str) -> pl.LazyFrame:
 
 
 def _local(store: Store, traces: Sequence[tuple[str, str]], table: str, declared: pl.Schema) -> pl.LazyFrame:
-    """All files at once, and of each row the file: a thousand scans side by side take ten times as long."""
+    """Scan all files at once, with the file of each row: a thousand separate scans take ten times as long."""
     files = [store.url_of(*layout.table_parts(*trace, table)) for trace in traces]
     scanned = pl.scan_parquet(
         files,

@@ -1,4 +1,4 @@
-"""Queries that workers answer: divided into one half over parts of the traces and one over what these gave, or whole.
+"""Queries that workers answer: in two halves, over parts of the traces and over their results, or whole.
 
 ::
 
@@ -9,9 +9,9 @@
     worker 2: traces 51 to 100  --+-- work/query-.../*.parquet --> table `parts` --> SQL here
     worker 1: traces 101 to 150 --'
 
-The first is right when it says nothing across traces, or what it says adds up: counts, sums, smallest and largest do, a
-median does not. That cannot be told from its text, so both halves are asked for. Workers read the tables next to where
-they lie; what comes here is what they counted.
+The first half is right if it does not relate traces, or its results add up: counts, sums, smallest and largest do, a
+median does not. The text does not show that, so the user gives both halves. Workers read the tables near the archive;
+only their results come here.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from traceviz.errors import WorkerError
 from traceviz.parsers.base import Progress, silent
 
 PARTS = "parts"
-"""Table of what the workers gave."""
+"""Table of the results of the workers."""
 TRACES_PER_PART = 50
 BYTES_PER_PART = 256 << 20
-"""A part has fewer traces where their sources are larger than this together."""
+"""A part has fewer traces if their sources together are larger than this."""
 _ANSWER = "answer.parquet"
 _ROWS = "catalogue.parquet"
 _HUGE = pa.decimal128(38, 0)
-"""What a sum of whole numbers, of 128 bits, is in Arrow."""
+"""The type in Arrow of sums of whole numbers: 128 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class PartQuery:
 
     Args:
         store: The archive.
-        query: What is asked.
+        query: The query.
         folder: Folder below ``work`` for the answer.
-        number: Place of the answer among those of the other parts.
-        ids: Traces that are asked, with the rows of the catalogue that lie in ``folder``; ``None``: all as they are.
-        most: Rows that are wanted; ``None``: all.
-        memory: Bytes that the engine may use before it goes on on disk; by default this core's share of the machine's.
+        number: Position of the answer among those of the other parts.
+        ids: Traces to query, with the rows of the catalogue that lie in ``folder``; ``None``: all as they are.
+        most: Most rows of the answer; ``None``: all.
+        memory: Bytes that the engine may use before it spills to disk; by default this core's share of the machine's.
     """
 
     store: Store
@@ -99,7 +99,7 @@ class PartsEngine(Engine):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Ids of traces that the catalogue calls ready, and that were not there when they were asked."""
+        """Ids of ready traces of the catalogue whose folders were missing during the query."""
         return tuple(sorted({*super().missing, *self._missing}))
 
 
@@ -118,16 +118,16 @@ def engine_over_parts(
 
     Args:
         store: The archive.
-        query: What each part is asked.
-        runner: Where that is done.
-        rows: Rows of the catalogue whose traces are asked; by default all.
-        size: Traces of a part at most. It does not depend on the runner, and so neither does the answer.
-        memory: Bytes that each process may use before it goes on on disk.
+        query: The query on each part.
+        runner: Where the parts are queried.
+        rows: Rows of the catalogue of the traces to query; by default all.
+        size: Most traces of a part. It does not depend on the runner, and so neither does the answer.
+        memory: Bytes that each process may use before it spills to disk.
         progress: Receives progress.
 
     Raises:
         UsageError: there is no archive, or the query cannot be run.
-        WorkerError: whoever worked on a part died.
+        WorkerError: the worker of a part died.
         OutputError: the archive cannot be written: answers wait there.
     """
     schema = _schema(store, query)
@@ -147,13 +147,13 @@ def engine_over_parts(
 class RemoteEngine:
     """Answers queries as :class:`traceviz.archive.query.engine.Engine` does, each whole, by one worker of a runner.
 
-    What comes here is the answer; the tables, and the catalogue, are read where the worker is.
+    Only the answer comes here; the worker reads the tables and the catalogue.
 
     Args:
         store: The archive.
-        runner: Who has the workers.
-        most: Rows of an answer that are wanted; ``None``: all.
-        memory: Bytes that the worker may use before it goes on on disk.
+        runner: Has the workers.
+        most: Most rows of an answer; ``None``: all.
+        memory: Bytes that the worker may use before it spills to disk.
     """
 
     def __init__(self, store: Store, runner: Runner, *, most: int | None = None, memory: int | None = None) -> None:
@@ -181,7 +181,7 @@ class RemoteEngine:
 
 
 def answer_one(request: PartQuery) -> tuple[str, ...]:
-    """Ask, and write the answer into the archive; runs where the runner chose.
+    """Run a query, and write the answer into the archive; runs on a worker of the runner.
 
     Returns:
         Ids of traces that were not there.
@@ -193,7 +193,7 @@ def answer_one(request: PartQuery) -> tuple[str, ...]:
     """
     rows = None if request.ids is None else _read_rows(request, request.ids)
     memory = request.memory or int(machine_memory() * MEMORY_SHARE / usable_cores())
-    threads = None if request.ids is None else 1  # parts go side by side
+    threads = None if request.ids is None else 1  # parts run side by side
     with Engine(request.store, rows, memory=memory, threads=threads) as engine:
         with engine.answer(request.query) as batches, request.store.new_folder(*request.answer) as folder:
             wanted_batches = batches if request.most is None else first(batches, request.most)
@@ -202,12 +202,12 @@ def answer_one(request: PartQuery) -> tuple[str, ...]:
 
 
 def divided(rows: pl.DataFrame, size: int = TRACES_PER_PART, most_bytes: int = BYTES_PER_PART) -> list[tuple[str, ...]]:
-    """Ids of all traces that are ready, in order, in parts.
+    """Ids of all ready traces, in order, divided into parts.
 
     Args:
         rows: Rows of the catalogue.
-        size: Traces of a part at most.
-        most_bytes: Bytes of their sources at most, unless one trace alone has more.
+        size: Most traces of a part.
+        most_bytes: Most bytes of their sources, unless one trace alone has more.
     """
     traces = catalogue.ready(rows).select("trace_id", "source_bytes").unique("trace_id").sort("trace_id")
     parts: list[list[str]] = []
@@ -222,7 +222,7 @@ def divided(rows: pl.DataFrame, size: int = TRACES_PER_PART, most_bytes: int = B
 
 
 def _schema(store: Store, query: str) -> pa.Schema:
-    """Columns of the answer: what is wrong with the query is said before any worker is asked.
+    """Columns of the answer; a wrong query is rejected before any worker gets it.
 
     Raises:
         UsageError: there is no archive, or the query cannot be run.
@@ -242,7 +242,7 @@ def _folder(store: Store) -> Iterator[str]:
 
 
 def _write_rows(store: Store, folder: str, rows: pl.DataFrame) -> None:
-    """The catalogue as it is now: all parts are asked of the same archive, whatever is added meanwhile."""
+    """Store the catalogue as it is now: all parts see the same archive, whatever is added meanwhile."""
     buffer = io.BytesIO()
     pq.write_table(catalogue_table(rows), buffer, compression="zstd")
     store.write(buffer.getvalue(), WORK, folder, _ROWS)
@@ -260,11 +260,11 @@ def _frame(table: pa.Table) -> pl.DataFrame:
 
 
 def _ask(parts: Sequence[PartQuery], runner: Runner, progress: Progress) -> list[str]:
-    """Have all parts answered; returns ids of traces that were not there.
+    """Run all parts; returns ids of traces that were missing.
 
     Raises:
-        TracevizError: what a part raised.
-        WorkerError: whoever worked on a part died.
+        TracevizError: a part raised it.
+        WorkerError: the worker of a part died.
     """
     missing: list[str] = []
     with closing(runner.map(answer_one, parts)) as results:

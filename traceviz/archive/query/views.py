@@ -101,8 +101,8 @@ def table_view(table: Table, folders: Mapping[str, frozenset[str]]) -> str:
 def empty_view(table: Table) -> str:
     """The same without rows."""
     columns = ", ".join(f'CAST(NULL AS {_type(column.type)}) AS "{column.name}"' for column in table.columns)
-    nothing = "CAST(NULL AS VARCHAR)"
-    return f"SELECT {nothing} AS trace_id, {columns}{_format(table, nothing)} WHERE false"
+    nulls = "CAST(NULL AS VARCHAR)"
+    return f"SELECT {nulls} AS trace_id, {columns}{_format(table, nulls)} WHERE false"
 
 
 def _format(table: Table, value: str) -> str:

@@ -17,19 +17,19 @@ SHORTEST = 4
 """Digits of an id that are enough where only one trace begins with them."""
 _LISTED = 4
 _ROW = "row of the catalogue"
-"""Name of the column by which rows are told apart; no condition can mean it by accident."""
+"""Name of the column that identifies rows; no condition can mean it by accident."""
 _BEFORE = 3
 """Line of the query on which a condition begins."""
 
 
 def where(rows: pl.DataFrame, condition: str) -> pl.DataFrame:
-    """The rows of the catalogue for which a condition holds, in their order.
+    """The rows of the catalogue that meet a condition, in their order.
 
     Args:
         rows: Rows of the catalogue, or some of its columns.
         condition: An expression of DuckDB's SQL that is true or false, over the columns of ``rows``; ``tags['batch']``
-            is the value of a tag, ``recorded`` and ``added`` are the times as timestamps (UTC). It holds where it is
-            true: what was not measured is neither above a limit nor below it.
+            is the value of a tag, ``recorded`` and ``added`` are the times as timestamps (UTC). Rows
+            count if it is true: a value that was not measured is neither above a limit nor below it.
 
     Raises:
         UsageError: it is no condition; the error names the column that does not exist, and those that do.
@@ -67,7 +67,7 @@ def _matching(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, conditi
 
 
 def _check_is_condition(relation: duckdb.DuckDBPyRelation) -> None:
-    """Raise unless the only column behind that of the rows is true or false.
+    """Raise unless the column of the condition is true or false.
 
     Raises:
         UsageError: it is not.
@@ -77,7 +77,7 @@ def _check_is_condition(relation: duckdb.DuckDBPyRelation) -> None:
 
 
 def _why(error: UsageError, condition: str) -> str:
-    """The reason in terms of the condition alone: what is put around it is nobody's business."""
+    """The reason in terms of the condition alone, without the query around it."""
     if _ROW in error.why:
         return "It sums up rows, and is asked of each row."
     if error.what != WRONG:
@@ -112,15 +112,15 @@ def full_id(rows: pl.DataFrame, prefix: str) -> str:
 
 
 def select_ids(rows: pl.DataFrame, prefixes: Sequence[str], condition: str | None) -> list[str]:
-    """Ids of the traces that are named, or that a condition is true of; in order.
+    """Ids of the traces with these prefixes, or that meet a condition; in order.
 
     Args:
-        rows: Rows of the catalogue to choose from.
-        prefixes: Beginnings of ids.
-        condition: An expression of SQL on the columns of the catalogue; of several ranks one is enough.
+        rows: Rows of the catalogue to select from.
+        prefixes: First digits of ids.
+        condition: An expression of SQL on the columns of the catalogue; one rank that meets it is enough.
 
     Raises:
-        UsageError: neither, or both, are given; no trace has such an id; the condition is none.
+        UsageError: neither or both are given; no trace has such an id; the condition is not valid.
     """
     if bool(prefixes) == bool(condition):
         raise UsageError("Which traces are meant?", fix="Name their ids, or give --where: one of the two.")

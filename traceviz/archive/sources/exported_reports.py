@@ -58,8 +58,8 @@ def exported(names: Collection[str], heads: Heads) -> dict[str, str]:
         names: Paths of files that would be added.
         heads: Gives their first bytes.
     """
-    there = set(names)
-    pairs = {name: export for name in names if (export := export_of(name)) in there}
+    present = set(names)
+    pairs = {name: export for name in names if (export := export_of(name)) in present}
     exports = list(dict.fromkeys(pairs.values()))
     whole = (
         {name for name, head in heads((name, len(_MAGIC)) for name in exports) if head == _MAGIC} if exports else set()

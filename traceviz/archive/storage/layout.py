@@ -56,9 +56,9 @@ def check_location(store: Store) -> bool:
     if store.exists(MARKER):
         check(store)
         return True
-    others = sorted({*store.names()} - {WORK})
-    if others and not store.exists(MARKER):  # another program may have made it in between
-        held = f"{', '.join(others[:3])}{', ...' * (len(others) > 3)}"
+    other_names = sorted({*store.names()} - {WORK})
+    if other_names and not store.exists(MARKER):  # another program may have made it in between
+        held = f"{', '.join(other_names[:3])}{', ...' * (len(other_names) > 3)}"
         raise UsageError(
             f"{store.called()} is no archive, and not empty: it holds {held}.",
             "Nothing was written.",
@@ -161,6 +161,6 @@ def traces_with_table(store: Store, rows: pl.DataFrame, table: str) -> list[tupl
         table: Name of the table.
     """
     ready = rows.filter(pl.col("state") == "ready").select("format", "trace_id").unique().sort("format", "trace_id")
-    there = store.sizes(TRACES)
+    files = store.sizes(TRACES)
     traces = ((str(format_name), str(trace_id)) for format_name, trace_id in ready.iter_rows())
-    return [trace for trace in traces if "/".join(table_parts(*trace, table)[1:]) in there]
+    return [trace for trace in traces if "/".join(table_parts(*trace, table)[1:]) in files]

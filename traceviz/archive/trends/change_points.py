@@ -1,19 +1,19 @@
-"""Where a series changed for good: change points, found by permutation.
+"""Where a series changed for good: change points, by permutation tests.
 
 The search is that of E-divisive (Matteson and James 2014, "A nonparametric approach for multiple change point analysis
-of multivariate data", JASA 109), as continuous integration uses it (Daly et al. 2020, ICPE): of all places the one that
-tells what comes before and after it apart best is tested against the same values in random orders; where chance seldom
-does as well, the series is cut there, and each part is searched again. Before and after end where that tells most, so
-that a level is seen that came and went; of all such stretches, those of seeded binary segmentation are tried (Kovács et
-al. 2023, Biometrika 110): some of every length, n log n in all. At last every cut moves to the best place between its
-neighbours.
+of multivariate data", JASA 109), as used in continuous integration (Daly et al. 2020, ICPE): the position that best
+separates the values before and after it is tested against the same values in random orders. If chance seldom does as
+well, the series is cut there, and each part is searched again. The values before and after are taken from a stretch
+that may be shorter than the part, so that a level that came and went is seen; the stretches are those of seeded binary
+segmentation (Kovács et al. 2023, Biometrika 110): some of every length, n log n in all. At last every cut moves to the
+best position between its neighbours.
 
-The exponent is 2, which sees changes of the mean and none of the spread alone; and it is the mean of the ranks of the
-values within a part (Pettitt 1979, Applied Statistics 28), so that one run in ten on a busy machine has no more say
-than any other.
+The exponent is 2, which detects changes of the mean, and none of the spread alone. The mean is that of the ranks of the
+values within a part (Pettitt 1979, Applied Statistics 28), so that one run in ten on a busy machine weighs no more than
+any other.
 
-In series without a change, at most :attr:`Search.level` have one found: that holds for any distribution, provided that
-one value says nothing of the next. Machines that drift slowly break it.
+Of the series without a change, a share of at most :attr:`Search.level` gets one: this holds for any distribution if the
+values are independent. Machines that drift slowly violate that.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Numbers = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]
 
 _CELLS = 4_000_000
-"""Numbers held at once while permuting."""
+"""Numbers in memory at once while permuting."""
 _ORDERS = 20
-"""Random orders that chance must be able to reach, so that one more or less does not decide."""
+"""Random orders beyond the threshold to be expected by chance, so that one more or less does not decide."""
 _SHRINK = math.sqrt(0.5)
-"""Length of a stretch against that of the next longer ones."""
+"""Length of a stretch, relative to the next longer ones."""
 _PASSES = 3
-"""Times that cuts move to their best places: each move may make way for another."""
+"""How often cuts move to their best positions: each move may enable another."""
 _CLOSE = 1e-9
 """Orders whose score differs by less than this are equally good: sums round differently."""
 
@@ -48,8 +48,8 @@ class Search:
         least: Values on each side of a change, at least: fewer may be a bad night.
         level: Share of series without a change in which one may be found.
         permutations: Random orders for each test.
-        seed: Of the random orders; the same seed finds the same changes.
-        series: How many are searched at once: each has its share of the level (Bonferroni).
+        seed: Seed of the random orders; the same seed gives the same changes.
+        series: Number of series that are searched: each gets its share of the level (Bonferroni).
     """
 
     least: int = 3
@@ -60,14 +60,14 @@ class Search:
 
     @property
     def fewest(self) -> int:
-        """Values of a series, at least: of fewer (at 5 %, of seven), no order is rare enough to be called a change."""
+        """Fewest values of a series: with fewer (at 5 %, with seven), no order is rare enough to be a change."""
         count = 2 * self.least
         while 2 / math.comb(count, count // 2) > self.level:
             count += 1
         return count
 
     def among(self, series: int) -> Search:
-        """The search in each of so many series, so that the level holds for all of them together."""
+        """The search in each of several series, so that the level holds for all of them together."""
         level = self.level / max(series, 1)
         orders = max(self.permutations, math.ceil(_ORDERS / level) - 1)
         return replace(self, level=level, permutations=orders, series=max(series, 1))
@@ -87,8 +87,8 @@ def change_points(
     """Where the values change, in order.
 
     Args:
-        values: In order of time; no NaN.
-        allowed: Whether a change may begin at each value; everywhere where ``None``. Runs of one version have no order
+        values: The values in order of time, without NaN.
+        allowed: Whether a change may begin at each value; ``None`` for everywhere. Runs of one version have no order
             among themselves.
         search: How to search.
     """
@@ -115,7 +115,7 @@ def change_points(
 def _refined(
     values: Numbers, allowed: npt.NDArray[np.bool_], points: tuple[ChangePoint, ...], how: Search
 ) -> tuple[ChangePoint, ...]:
-    """The same changes, each at the best place between its neighbours: the stretch that told it may hold others."""
+    """The same changes, each at the best position between its neighbours, as its stretch may have held others."""
     for index, change in enumerate(points):
         start = points[index - 1].start if index else 0
         end = points[index + 1].start if index + 1 < len(points) else values.size
@@ -127,7 +127,7 @@ def _refined(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """A stretch without a change found so far, its best place, and how well random orders of it do."""
+    """A part without a known change, its best position, and the scores of random orders of it."""
 
     start: int
     end: int
@@ -150,7 +150,7 @@ def _part(values: Numbers, allowed: npt.NDArray[np.bool_], start: int, end: int,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cuts:
-    """Ways to cut a stretch ``start`` to ``end`` at ``at``, one after the other."""
+    """Cuts of stretches from ``start`` to ``end`` at ``at``, one after the other."""
 
     start: Positions
     at: Positions
@@ -158,7 +158,7 @@ class _Cuts:
 
 
 def _cuts(allowed: npt.NDArray[np.bool_], stretches: Sequence[tuple[int, int]], least: int) -> _Cuts:
-    """Every allowed place of every stretch that leaves ``least`` values on each side."""
+    """Every allowed position in every stretch with at least ``least`` values on each side."""
     columns: list[Positions] = []
     for start, end in stretches:
         positions = np.arange(start + least, end - least + 1)
@@ -182,7 +182,7 @@ def _stretches(count: int, shortest: int) -> list[tuple[int, int]]:
 
 
 def _p_value(score: float, parts: list[_Part]) -> float:
-    """Share of random orders within the parts of which the best does as well; what was seen is one of them."""
+    """Share of random orders of the parts whose best score is as good; the observed order is one of them."""
     by_chance = np.max([part.by_chance for part in parts], axis=0)
     return float((1 + (by_chance >= score - _CLOSE).sum()) / (1 + by_chance.size))
 
@@ -198,10 +198,10 @@ def _by_chance(ranks: Numbers, cuts: _Cuts, generator: np.random.Generator, how:
 
 
 def _scores(rows: Numbers, cuts: _Cuts) -> Numbers:
-    """How well each cut tells both sides of each row apart: the difference of their means, in standard deviations.
+    """How well each cut separates the two sides of each row: the difference of their means, in standard deviations.
 
-    There are many short stretches and few long ones, so that chance does better in one of the short ones; what it does
-    better is subtracted (Frick et al. 2014, "Multiscale change point inference", JRSS B 76, section 1.2).
+    There are many short stretches and few long ones, so chance does better in one of the short ones; its advantage is
+    subtracted (Frick et al. 2014, "Multiscale change point inference", JRSS B 76, section 1.2).
     """
     variance = float(rows[0].var())
     if not variance:
@@ -216,7 +216,7 @@ def _scores(rows: Numbers, cuts: _Cuts) -> Numbers:
 
 
 def _ranks(values: Numbers) -> Numbers:
-    """Ranks from 0 on; equal values share the mean of theirs."""
+    """Ranks from 0 on; equal values share the mean of their ranks."""
     _, position, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Numbers = (np.cumsum(counts) - (counts + 1) / 2)[position]
     return ranks

@@ -25,14 +25,14 @@ from traceviz.report import (
 from traceviz.units import counted, format_change, format_ratio, format_value
 
 _PLOTS = 4
-"""Groups that are drawn for people; JSON has all."""
+"""Groups that are plotted for people; JSON has all."""
 _PLURALS = {"framework": "frameworks", "gpu": "kinds of devices", "job": "jobs"}
 _FAR = 10.0
-"""Changes by more times the level before than this are told as factors."""
+"""Changes by more than this multiple of the level before are given as factors."""
 
 
 def document(trend: Trend) -> Report:
-    """Sections ``trend`` (plots and changes) and, where groups are told apart, ``groups``."""
+    """Sections ``trend`` (plots and changes) and, if there are groups, ``groups``."""
     sections = [Section("groups", f"By {trend.per}", (_groups(trend),))] if trend.per else []
     sections.append(Section("trend", _title(trend), tuple(_blocks(trend))))
     return Report(_about(trend), _verdict(trend), tuple(sections), schema=TREND)
@@ -43,8 +43,8 @@ def gate(trend: Trend, limit: float) -> tuple[GateResult, ...]:
 
     Args:
         trend: The trend.
-        limit: A last level that is worse than the best before it by this much or more fails, as :attr:`Shift.change`
-            counts.
+        limit: Fails if the last level is worse than the best before it by this much or more, in the unit of
+            :attr:`Shift.change`.
     """
     if not trend.groups:
         unknown = GateResult(
@@ -81,13 +81,13 @@ def _limit(trend: Trend, limit: float) -> str:
 
 
 def _share(trend: Trend, value: float) -> str:
-    """``5.0 %``; of shares ``5.0 points``."""
+    """``5.0 %``; for shares ``5.0 points``."""
     text = format_ratio(value)
     return f"{text.removesuffix(' %')} points" if _points(trend) else text
 
 
 def _reach(trend: Trend, value: float, of: str = "of") -> str:
-    """``of 14.5 %``; of what would have to double or more, ``to 60 times the level``."""
+    """``of 14.5 %``; ``to 60 times the level`` if it would have to double or more."""
     if _points(trend) or value < 1:
         return f"{of} {_share(trend, value)}"
     return f"to {_times(1 + value)} times the level"
@@ -124,7 +124,7 @@ def _title(trend: Trend) -> str:
 
 
 def _verdict(trend: Trend) -> Verdict:
-    """The sentence on the worst group, and how many others there are."""
+    """The sentence on the worst group, and the tally of all groups."""
     if not trend.groups:
         return Verdict("cannot-judge", f"Cannot judge: {_why_empty(trend)}.")
     worst = trend.groups[0]
@@ -148,7 +148,7 @@ _TALLY_WORDS = {
 
 
 def _tally(trend: Trend) -> str:
-    """How many groups went which way: ``4 groups: 1 worse, 3 as before.``, after a space."""
+    """The number of groups by direction: ``4 groups: 1 worse, 3 as before.``, after a space."""
     if not trend.per:
         return ""
     counts = (
@@ -203,7 +203,7 @@ def _points(trend: Trend) -> bool:
 
 
 def _amount(trend: Trend, shift: Shift) -> str:
-    """``+12.1 %``, ``+4.0 points``, ``34 times``, or the difference where the level before is zero."""
+    """``+12.1 %``, ``+4.0 points``, ``34 times``, or the difference if the level before is zero."""
     if shift.change is None:
         return format_change(shift.after - shift.before, trend.figure.unit)
     if shift.change > _FAR and not _points(trend):
@@ -213,7 +213,7 @@ def _amount(trend: Trend, shift: Shift) -> str:
 
 
 def _interval(trend: Trend, shift: Shift) -> str:
-    """``+9.8 to +14.5 %``; ``1.7 to 20 times`` where it is tenfold."""
+    """``+9.8 to +14.5 %``; ``1.7 to 20 times`` for factors of ten and more."""
     if shift.low is None or shift.high is None:
         return ""
     if shift.high > _FAR and shift.low > -1 and not _points(trend):
@@ -315,7 +315,7 @@ def _group(trend: Trend, trajectory: Trajectory) -> Row:
 
 
 def _runs(trend: Trend) -> Grid:
-    """Every run with the level that it is part of: for programs, since people see the plot."""
+    """Every run with its level: for programs, since people see the plot."""
     columns = (
         Column("group", trend.per or "Group", "text", 9),
         Column("key", trend.by, "text", 9),
@@ -339,7 +339,7 @@ def _with_levels(trajectory: Trajectory) -> Iterator[Row]:
 
 
 def _remarks(trend: Trend) -> Iterator[str]:
-    """Why groups cannot be judged, what was left out, and what intervals do not hold."""
+    """Why groups cannot be judged, what was left out, and what intervals do not cover."""
     for trajectory in trend.groups:
         if trajectory.why:
             yield f"Cannot judge {trajectory.group or trend.figure.name}: {trajectory.why}."

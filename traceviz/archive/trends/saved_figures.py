@@ -1,4 +1,4 @@
-"""Figures that the catalogue does not hold, from the reports that lie beside the traces: ``api:cudaMalloc``."""
+"""Figures that the catalogue does not hold, from the saved reports of the traces: ``api:cudaMalloc``."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from traceviz.report import Better
 from traceviz.units import Unit, counted
 
 _API = "api:"
-"""Begins the names of figures on one function of CUDA."""
+"""Prefix of figures on one function of CUDA."""
 
 _NEUTRAL = frozenset({"class:device_compute"})
-"""Shares of which neither more nor less is better by itself; nor is it known of facts that are named by themselves."""
+"""Shares for which neither more nor less is better by itself; for facts of sections it is not known either."""
 
 
 _HERE = SerialRunner()
 REPORTS_PER_PART = 50
-"""So many saved reports are read by one worker at a time."""
+"""Saved reports that one worker reads at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class FigureRequest:
-    """A figure of some traces.
+    """A request for a figure of some traces.
 
     Args:
         store: The archive.
         name: Name of the figure.
-        traces: Id and format of each.
+        traces: Id and format of each trace.
     """
 
     store: Store
@@ -50,7 +50,7 @@ class FigureRequest:
 
 
 def is_in_catalogue(name: str) -> bool:
-    """Whether the catalogue holds a figure of this name: then no report is read."""
+    """Whether the catalogue holds a figure of this name, so that no report is read."""
     return any(figure.name == name for figure in FIGURES)
 
 
@@ -61,7 +61,7 @@ def with_figure(
     progress: Progress = silent,
     runner: Runner = _HERE,
 ) -> tuple[Figure, pl.DataFrame]:
-    """A figure by its name, and the rows of traces that can be asked with a column of it.
+    """A figure by its name, and the rows of ready traces with a column of it.
 
     Args:
         store: Where the archive is.
@@ -72,9 +72,9 @@ def with_figure(
         runner: Where saved reports are read.
 
     Raises:
-        UsageError: there is no such figure, or it is of a function that no trace calls.
+        UsageError: there is no such figure, or no trace calls its function.
         OutputError: the archive cannot be read.
-        WorkerError: whoever read the reports died.
+        WorkerError: the worker that read the reports died.
     """
     known = next((reading for reading in FIGURES if reading.name == name), None)
     if known is not None:
@@ -98,7 +98,7 @@ def with_figure(
 
 
 def read_figures(request: FigureRequest) -> list[Reading]:
-    """What the saved reports of these traces tell, in their order; runs where the runner chose.
+    """The figure in the saved reports of some traces, in their order; runs on a worker of the runner.
 
     Raises:
         OutputError: the archive cannot be read.
@@ -108,11 +108,11 @@ def read_figures(request: FigureRequest) -> list[Reading]:
 
 
 def _readings(store: Store, name: str, traces: pl.DataFrame, progress: Progress, runner: Runner) -> dict[str, Reading]:
-    """What each trace tells, by its id, in the order of the traces.
+    """The figure of each trace, by its id, in the order of the traces.
 
     Raises:
         OutputError: the archive cannot be read.
-        WorkerError: whoever read the reports died.
+        WorkerError: the worker that read the reports died.
     """
     parts = [FigureRequest(store, name, tuple(part.iter_rows())) for part in traces.iter_slices(REPORTS_PER_PART)]
     readings_by_id: dict[str, Reading] = {}
@@ -143,7 +143,7 @@ def _metric(name: str) -> Metric:
 
 
 def _meant(name: str, known: Sequence[str]) -> str:
-    """What is wrong with a name that is no figure, as far as it can be told."""
+    """The reason why a name is no figure, if known."""
     if name in CATALOGUE.names:
         return (
             f"{name} is a column of the catalogue, and no figure: runs are told apart by such (--by, --per, --where)."
@@ -153,9 +153,9 @@ def _meant(name: str, known: Sequence[str]) -> str:
 
 
 def _reading(store: Store, format_name: str, trace_id: str, definition: Metric) -> Reading:
-    """What the saved report of a trace tells; a report that is not there, or cannot be read, tells nothing."""
+    """The figure in the saved report of a trace; unknown if the report is missing or cannot be read."""
     try:
         report = loads(store.read(*trace_parts(format_name, trace_id), REPORT).decode("utf-8"))
-    except (FileNotFoundError, UnicodeDecodeError, DamagedTraceError):  # `verify` says which, and what mends it
+    except (FileNotFoundError, UnicodeDecodeError, DamagedTraceError):  # `verify` reports which, and what mends it
         return Reading(None, definition.unit or "number")
     return definition.read(Candidate((report,)))

@@ -1,4 +1,4 @@
-"""How a figure went from run to run: where it changed, by how much, how sure that is, and for better or worse."""
+"""The trend of a figure from run to run: where it changed, by how much, how surely, and for better or worse."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from traceviz.units import counted
 
 
 class Direction(StrEnum):
-    """What is said of a change, or of a series by its last one."""
+    """The direction of a change, or of a series by its last change."""
 
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
@@ -32,9 +32,10 @@ class TrendOptions:
     """How a trend is judged.
 
     Args:
-        search: How changes are searched; its level is shared among the groups.
-        min_effect: Smaller changes are none, however sure they are: of the level before; of shares, as a difference.
-        better: Which change is a gain, in place of what is known of the figure.
+        search: How changes are searched; the groups share its level.
+        min_effect: Smaller changes do not count, however sure they are: as a share of the level before; for shares, as
+            a difference.
+        better: Which change is a gain, instead of the default of the figure.
     """
 
     search: Search = field(default_factory=Search)
@@ -46,11 +47,11 @@ class TrendOptions:
 class Shift:
     """The level of one stretch of runs against that of the stretch before.
 
-    ``change`` and its 95 % interval are shares of the level before; of figures that are shares themselves, differences
-    (0.05 is five percentage points). They are ``None`` where the level before is zero.
+    ``change`` and its 95 % interval are shares of the level before; for figures that are shares themselves, differences
+    (0.05 is five percentage points). They are ``None`` if the level before is zero.
 
-    The interval is Welch's between runs, of the logarithms where there are any (:mod:`traceviz.compare.effect`). It
-    takes the place of the change as given.
+    The interval is Welch's between runs, of their logarithms if these exist (:mod:`traceviz.compare.effect`). It takes
+    the position of the change as given.
     """
 
     before: float
@@ -70,7 +71,7 @@ class Change:
         count_before: Runs of the level before.
         count_after: Runs of the new level.
         p_value: Share of random orders of the runs that look as much like a change.
-        shift: How much it is.
+        shift: Its size.
         direction: For better or worse.
     """
 
@@ -87,17 +88,17 @@ class Trajectory:
     """A figure over the runs of one group.
 
     Args:
-        group: Its value of what groups are told apart by; empty where all are one.
+        group: The value that distinguishes the group; empty if all runs are one group.
         runs: Rows of :func:`traceviz.archive.population.observations.observations`, in order.
-        levels: Where each level starts, and what it is.
-        changes: Between the levels.
-        direction: A regression where there is a loss, else what the last change says; ``cannot judge`` where there are
+        levels: Start and value of each level.
+        changes: The changes between the levels.
+        direction: A regression if there is a loss, else the direction of the last change; ``cannot judge`` if there are
             too few runs.
-        loss: The last level against the best one before it, where it is worse than that.
-        best: Position among the levels of that one.
+        loss: The last level against the best one before it, if it is worse.
+        best: Position of that best level.
         why: Why it cannot be judged.
-        detectable: A lasting change in the middle that would be found in four of five cases, as
-            :attr:`Shift.change` counts.
+        detectable: A lasting change in the middle that would be detected in four of five cases, in the unit of
+            :attr:`Shift.change`.
     """
 
     group: str
@@ -117,7 +118,7 @@ class Trajectory:
 
     @property
     def shift(self) -> Shift | None:
-        """What the direction is said of: the loss, else the last change."""
+        """The shift that decides the direction: the loss, else the last change."""
         return self.loss or (self.last.shift if self.last else None)
 
     def is_worse_by(self, limit: float) -> bool:
@@ -132,11 +133,11 @@ class Trend:
     Args:
         figure: The figure.
         better: Which change is a gain.
-        by: What the runs are ordered by.
-        per: What groups are told apart by; empty where all are one.
-        groups: The worst first.
-        left_out: Rows that can be asked, and were not measured or have no place in the order.
-        mixed: Of how many frameworks, devices and jobs the runs of one group are, where of several.
+        by: The order of the runs.
+        per: What distinguishes groups; empty if all runs are one group.
+        groups: The groups, the worst first.
+        left_out: Rows of ready traces that were not measured, or have no position in the order.
+        mixed: How many frameworks, devices and jobs are mixed in one group, if more than one.
         options: How it was judged.
     """
 
@@ -153,13 +154,13 @@ class Trend:
 def trend(
     catalogue: pl.DataFrame, metric: str | Figure, by: str = DATE, per: str = "", options: TrendOptions | None = None
 ) -> Trend:
-    """Judge how a figure went.
+    """Judge the trend of a figure.
 
     Args:
-        catalogue: Rows as :func:`traceviz.archive.catalogue.segments.read` gives them; filtered as one likes.
-        metric: A figure of the catalogue, or any that ``catalogue`` has a column of.
-        by: ``date``, a tag, or a column by which runs can be told apart.
-        per: Judges the values of this tag or column apart.
+        catalogue: Rows of :func:`traceviz.archive.catalogue.segments.read`, possibly filtered.
+        metric: A figure of the catalogue, or any other with a column in ``catalogue``.
+        by: ``date``, a tag, or a column that distinguishes runs.
+        per: A tag or column whose values are judged separately.
         options: How to judge.
 
     Raises:
@@ -210,9 +211,9 @@ def _judged(runs: pl.DataFrame, known: Figure, better: Better, how: TrendOptions
 def _loss(
     parts: Sequence[Numbers], known: Figure, better: Better, least: float
 ) -> tuple[int, Shift] | tuple[None, None]:
-    """The level before the last that the last is worse than by most, and by how much.
+    """The earlier level from which the last level is the largest loss, and that loss.
 
-    What crept up in small changes, or was taken back in part, is as slow as what rose at once.
+    A figure that crept up in small changes, or was improved again in part, is as bad as one that rose at once.
     """
     shifts = ((index, shift(part, parts[-1], known)) for index, part in enumerate(parts[:-1]))
     losses = [
@@ -241,7 +242,7 @@ def _parts(values: Numbers, points: Sequence[ChangePoint]) -> list[Numbers]:
 def _that_count(
     values: Numbers, points: tuple[ChangePoint, ...], known: Figure, least: float
 ) -> tuple[ChangePoint, ...]:
-    """Changes that are sure and large enough; the smallest of the others goes first, as the next may then count."""
+    """Changes that are sure and large enough; the smallest other one is dropped first, as the next may then count."""
     while points:
         parts = _parts(values, points)
         shifts = [shift(parts[index], parts[index + 1], known) for index in range(len(points))]
@@ -272,17 +273,17 @@ def _direction(change: Shift, better: Better) -> Direction:
 
 
 def _is_relative(known: Figure, *sides: Numbers) -> bool:
-    """Whether differences are shares of the level: of durations, bytes and counts; shares differ by points."""
+    """Whether differences are relative to the level: for durations, bytes and counts; shares differ by points."""
     return known.unit != "ratio" and all(bool((side > 0).all()) for side in sides)
 
 
 def _level(values: Numbers, known: Figure) -> float:
-    """What the runs are about: the geometric mean where differences are shares of it, else the mean."""
+    """The level of some runs: the geometric mean if differences are relative to it, else the mean."""
     return typical(values) if _is_relative(known, values) else float(values.mean())
 
 
 def shift(before: Numbers, after: Numbers, known: Figure) -> Shift:
-    """How much the runs ``after`` differ from those ``before``; of both together there are three or more."""
+    """How much the runs ``after`` differ from those ``before``; together there are at least three."""
     if _is_relative(known, before, after):
         base, new = typical(before), typical(after)
         middle, half = float(np.log(new / base)), _half(np.log(before), np.log(after))
@@ -304,21 +305,21 @@ def _half(before: Numbers, after: Numbers) -> float:
 
 
 _POSITIONS = 32
-"""Independent places at which the search looks for a change: by simulation, series of 12 to 60 normal values."""
+"""Independent positions of a change in the search: by simulation, series of 12 to 60 normal values."""
 _SEEN = NormalDist().inv_cdf(0.8)
 
 
 def _detected(level: float) -> float:
-    """A change in the middle of a series that is found in four of five cases.
+    """A change in the middle of a series that is detected in four of five cases.
 
     In standard deviations of a run, times the root of the number of runs: twice the distance in standard errors that
-    is beyond chance at one of the places, and a little more.
+    is beyond chance at one of the positions, and a little more.
     """
     return 2 * (NormalDist().inv_cdf(1 - level / (2 * _POSITIONS)) + _SEEN)
 
 
 def _detectable(parts: Sequence[Numbers], known: Figure, level: float) -> float | None:
-    """A change in the middle of the whole series that would be found in four of five cases."""
+    """A change in the middle of the whole series that would be detected in four of five cases."""
     relative = _is_relative(known, *parts)
     logs = [np.log(part) if relative else part for part in parts]
     count = sum(part.size for part in logs)

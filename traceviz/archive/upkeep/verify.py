@@ -96,20 +96,20 @@ def verify(store: Store, *, quick: bool = False, progress: Progress = silent) ->
     damaged = _damaged_segments(store)
     skip = frozenset(_segment(fault) for fault in damaged)
     listed = _listed(store, skip)
-    folders_in_order = list(traces_in(store))
+    folders = list(traces_in(store))
     faults: list[Fault] = []
     size = 0
-    for done, (format_name, trace_id) in enumerate(folders_in_order):
-        progress("verifying traces", done, len(folders_in_order))
+    for done, (format_name, trace_id) in enumerate(folders):
+        progress("verifying traces", done, len(folders))
         trace_faults, read = _faults_of(store, format_name, trace_id, listed.get(trace_id), quick=quick)
         faults += trace_faults
         size += read
-    folders = set(folders_in_order)
-    missing = sorted(one for one, of in listed.items() if of.state == "ready" and (of.format, one) not in folders)
-    faults += [_missing(listed[one].format, one) for one in missing]
+    expected = {(entry.format, trace_id) for trace_id, entry in listed.items() if entry.state == "ready"}
+    missing = sorted(expected.difference(folders), key=lambda folder: folder[1])
+    faults += [_missing(format_name, trace_id) for format_name, trace_id in missing]
     left = leftovers(store, ABANDONED_S, time.time())
-    others = [Fault("leftover", "", f"{WORK}/{name}", "nobody works on it any more") for name in left]
-    return Verified(len(folders_in_order), size, (*damaged, *_still(store, faults, skip, quick=quick), *others))
+    leftover = [Fault("leftover", "", f"{WORK}/{name}", "nobody works on it any more") for name in left]
+    return Verified(len(folders), size, (*damaged, *_still(store, faults, skip, quick=quick), *leftover))
 
 
 def repair(store: Store, faults: tuple[Fault, ...]) -> Repaired:
@@ -164,8 +164,8 @@ _KEPT = ("trace_id", "rank", "format", "added_ns", "changed_ns", "traceviz_versi
 
 def tombstones(rows: pl.DataFrame, why: str | None) -> pa.Table:
     """Rows that mark traces as removed."""
-    nothing = {"state": "removed", "error": why, "source": "", "source_sha256": ""}
-    return table_of([{**row, **nothing} for row in rows.select(_KEPT).to_dicts()])
+    emptied = {"state": "removed", "error": why, "source": "", "source_sha256": ""}
+    return table_of([{**row, **emptied} for row in rows.select(_KEPT).to_dicts()])
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,23 +60,23 @@ def members(file: BinaryIO) -> Iterator[ListedMember]:
     length = file.seek(0, os.SEEK_END)
     file.seek(0)
     guarded = _Guarded(file)
-    whole, before, kept = False, -1, None
+    whole, before, pending = False, -1, None
     try:
         with tarfile.open(fileobj=guarded, mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
             while (member := archive.next()) is not None and member.offset > before:
-                if kept is not None:
-                    yield kept
+                if pending is not None:
+                    yield pending
                 archive.members = []  # type: ignore[attr-defined]  # else tarfile would keep all of them
-                before, kept = member.offset, _listed_member(member) if member.size >= 0 else None
+                before, pending = member.offset, _listed_member(member) if member.size >= 0 else None
                 if member.size < 0:  # it leads back
                     break
-                if kept is not None and kept.entry is not None and kept.entry.at + member.size > length:
-                    kept = ListedMember(member.name, None, "cut", "The archive file ends within it.")
+                if pending is not None and pending.entry is not None and pending.entry.at + member.size > length:
+                    pending = ListedMember(member.name, None, "cut", "The archive file ends within it.")
             whole = member is None and guarded.last == bytes(HEADER)
     except _FAILS:
         whole = False
-    if kept is not None:
-        yield kept
+    if pending is not None:
+        yield pending
     if not whole:
         yield CUT
 

@@ -204,8 +204,8 @@ def _measure(file: BinaryIO, begin: int, entry: Entry, limits: Limits) -> Entry 
 def _descriptor(file: BinaryIO, at: int) -> int:
     """Length of the descriptor behind a member: with or without a signature, sizes in 4 or in 8 bytes each."""
     file.seek(at)
-    seen = file.read(24 + len(LOCAL))
+    following = file.read(24 + len(LOCAL))
     for length in (16, 24, 12, 20):
-        if seen[length : length + 2] == b"PK" or len(seen) == length:
+        if following[length : length + 2] == b"PK" or len(following) == length:
             return length
     return 16

@@ -15,8 +15,9 @@ from traceviz.parsers.nsys.mapping import EVENT_TABLES
 from traceviz.parsers.nsys.survey import Survey
 from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
 from traceviz.parsers.shared.event_reader import EventReader
+from traceviz.parsers.shared.event_table import combination_codes
 from traceviz.parsers.shared.names import look_up
-from traceviz.parsers.shared.nvtx import ordered, push_pop_nesting
+from traceviz.parsers.shared.nvtx import nvtx_table, ordered
 from traceviz.parsers.shared.raw import Keep, RawTables
 
 _TABLE = "NVTX_EVENTS"
@@ -40,24 +41,16 @@ def read_nvtx(events: EventReader, survey: Survey, identity: Identity) -> pa.Tab
         # Captures that began after a domain was created do not know its name.
         return domains.get((process, number), f"[domain {number}]" if number else "")
 
-    derived = {
+    named = {
         "domain": _named([owner, domain], domain_name),
         "category": _named([owner, domain, category], lambda *key: _category(categories, *key)),
-        "range_id": pa.array(np.arange(rows.num_rows)),
-        **push_pop_nesting(rows, survey.last_ns - survey.zero_ns),
     }
-    columns: dict[str, Array] = {
-        name: derived[name] if name in derived else rows.column(name) for name in declared.names
-    }
-    return pa.table(columns, schema=declared)
+    return nvtx_table(rows, survey.last_ns - survey.zero_ns, named)
 
 
 def _named(columns: Sequence[Array], name_of: Callable[..., str | None]) -> DictionaryArray:
     """Names of rows by the distinct combinations of their ``columns``, of which there are few."""
-    codes = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        distinct = pc.unique(column)
-        codes = codes * max(len(distinct), 1) + pc.index_in(column, value_set=distinct).to_numpy(zero_copy_only=False)
+    codes = combination_codes(columns, len(columns[0]))
     _, first, combination = np.unique(codes, return_index=True, return_inverse=True)
     keys = zip(*(column.take(first).to_pylist() for column in columns), strict=True)
     words = pa.array([name_of(*key) for key in keys], pa.string()).dictionary_encode()

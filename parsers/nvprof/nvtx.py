@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.identity import Identity
 from traceviz.parsers.nvprof.mapping import MARKERS
@@ -27,7 +26,7 @@ from traceviz.parsers.nvprof.survey import Survey
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.names import UNKNOWN, look_up
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.nvtx import ordered, push_pop_nesting
+from traceviz.parsers.shared.nvtx import nvtx_table, ordered
 
 _DATA = constants.PREFIX + "MARKER_DATA"
 _COLUMNS = ("flags", "timestamp", "id", "objectKind", "processId", "threadId", "name", "domain")
@@ -39,7 +38,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Records:
-    """Records of markers as columns; what a version lacks, or a record leaves out, is 0."""
+    """Records of markers as columns. A column that a version lacks, and a null, count as 0."""
 
     columns: Mapping[str, Numbers]
 
@@ -66,15 +65,7 @@ def read_markers(raw: NvprofTables, survey: Survey, identity: Identity, notes: N
     partner = _partners(begins, ends)
     _note_strays(notes, ends, begins, partner)
     rows = _rows(raw, identity, begins, ends, partner, marks, survey.zero_ns)
-    declared = schema.table("nvtx").arrow
-    derived = {
-        "range_id": pa.array(np.arange(rows.num_rows)),
-        **push_pop_nesting(rows, survey.last_ns - survey.zero_ns),
-    }
-    columns: dict[str, Array] = {
-        name: derived[name] if name in derived else rows.column(name) for name in declared.names
-    }
-    return pa.table(columns, schema=declared)
+    return nvtx_table(rows, survey.last_ns - survey.zero_ns)
 
 
 def _records(raw: NvprofTables) -> _Records:

@@ -1,4 +1,4 @@
-"""Event tables, streamed: raw batches of 64-bit integers become rows of the contract in its narrow types."""
+"""Event tables, streamed: raw batches of 64-bit integers become rows of the contract, in its narrow types."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ IDS = "name ids"
 TEXTS = "name texts"
 
 Owners = Callable[[pa.RecordBatch, Source, Repairs], dict[str, Array]]
-"""Columns ``process_id``, ``thread_id`` and ``device_id`` of a batch of raw rows, as far as its source has them."""
+"""The columns ``process_id``, ``thread_id`` and ``device_id`` of a batch, as far as its source has them."""
 
 Names = Callable[[str, Name, pa.Table], ChunkedArray]
-"""Names of the rows of a table from :data:`TEXTS` and :data:`IDS`, all chunks of which have the same dictionary."""
+"""The column of names, from the columns :data:`TEXTS` and :data:`IDS`, each with one dictionary in all chunks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,8 +36,8 @@ class EventReader:
         raw: The raw tables.
         zero_ns: Raw time that is zero on the trace's clock.
         rows: Rows by table of the contract.
-        owners: How the format says whose an event is.
-        names: How the format says what an event is called.
+        owners: Reads the owners of events, as the format stores them.
+        names: Reads the names of events, as the format stores them.
         notes: Collects what is dropped or repaired.
         options: What the caller asks for.
         read_rows: Rows read so far, by table of the contract.
@@ -74,7 +74,7 @@ class EventReader:
         return pa.table([columns[name] for name in target.names], schema=target)
 
     def _needed(self, table: str, source: Source) -> Source:
-        """``source`` without the columns that may be left null and that nobody asked for."""
+        """``source`` without nullable columns that the caller did not ask for."""
         if table not in self.options.columns:
             return source
         declared, requested = schema.table(table).arrow, self.options.columns[table]
@@ -93,7 +93,7 @@ class EventReader:
             self.options.progress(table, self.read_rows[table], self.rows.get(table))
 
     def _name_columns(self, source: Source) -> tuple[str | None, list[str]]:
-        """Raw columns of the name: of its id, and of its text. Some exports write the text in the column of the id."""
+        """The raw columns of the name's id and texts. Some exports write the text in the column of the id."""
         if source.name is None:
             return None, []
         available = self.raw.columns(source.table)
@@ -129,7 +129,7 @@ class EventReader:
 
 
 def _streamed(source: Source, target: pa.Schema) -> pa.Schema:
-    """Columns while they stream: those of ``target``, with the name still as ids and texts."""
+    """The columns of ``target`` while they stream: the name is still an id or a text."""
     if source.name is None:
         return target
     fields = [column for column in target if column.name != "name"]
@@ -143,5 +143,5 @@ def _blanks(kind: pa.DataType, capacity: int) -> Array:
 
 
 def _blank(kind: pa.DataType, rows: int) -> Array:
-    """Nulls for one batch; all batches of about one size share the memory of them."""
+    """Nulls for one batch. Batches of about the same size share their memory."""
     return _blanks(kind, 1 << max(rows - 1, 1).bit_length()).slice(0, rows)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
@@ -45,7 +48,7 @@ def note_repairs(notes: Notes, name: str, repairs: Repairs) -> None:
 
 
 def of_each(function: Callable[..., Array], *columns: Array) -> Array:
-    """``function`` of integer ``columns``: computed for one row where all are equal, as they are in most batches."""
+    """``function`` of integer ``columns``, computed once where each column has one value, as in most batches."""
     rows = len(columns[0])
     ranges = [pc.min_max(column, skip_nulls=False) for column in columns]
     if not rows or any(not bounds["min"].is_valid or bounds["min"] != bounds["max"] for bounds in ranges):
@@ -63,8 +66,18 @@ def raw_column(batch: pa.RecordBatch, name: str | None) -> Array:
     return batch[name] if name in batch.schema.names else pa.nulls(batch.num_rows, pa.int64())
 
 
+def combination_codes(columns: Sequence[Any], rows: int) -> npt.NDArray[np.int64]:
+    """A number for each row, the same for rows in which all ``columns`` are equal."""
+    codes = np.zeros(rows, dtype=np.int64)
+    for column in columns:
+        values = pc.unique(column)
+        if len(values) > 1:  # in most columns all values are equal
+            codes = codes * len(values) + pc.index_in(column, value_set=values).to_numpy()
+    return codes
+
+
 def durations(starts: Array, ends: Array | None, repairs: Repairs) -> Array:
-    """``ends - starts``; null and counted where that is negative, null where nobody recorded ends (``None``)."""
+    """``ends - starts``. Negative durations become null and are counted; without recorded ends, all are null."""
     if ends is None:
         return pa.nulls(len(starts), pa.int64())
     lasting = pc.subtract(ends, starts)
@@ -83,9 +96,9 @@ def converted(values: Array, column: Whole | Word, kind: pa.DataType, repairs: R
 
 
 def _narrowed(values: Array, name: str, kind: pa.DataType, repairs: Repairs) -> Array:
-    """``values`` in the contract's type; those that do not fit become null and are counted.
+    """``values`` in the contract's type. Those that do not fit become null and are counted.
 
-    The result never shares memory with ``values``: one column that did would keep its whole batch of 64-bit columns.
+    The result never shares memory with ``values``: a column that did would keep its whole batch in memory.
     """
     if values.type == kind:
         return pc.add(values, 0)

@@ -1,16 +1,29 @@
-"""NVTX ranges and marks, whoever recorded them: order and nesting."""
+"""NVTX ranges and marks, whichever profiler recorded them: order, nesting, and the table."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
 
+from traceviz import schema
 from traceviz.intervals import nesting
 from traceviz.parsers.shared.arrow import Array, pc
 
 
+def nvtx_table(rows: pa.Table, span_ns: int, named: Mapping[str, Array] | None = None) -> pa.Table:
+    """Table ``nvtx`` from ordered ``rows``, with the columns ``named``, the ids of ranges, and their nesting."""
+    declared = schema.table("nvtx").arrow
+    derived = {"range_id": pa.array(np.arange(rows.num_rows)), **push_pop_nesting(rows, span_ns), **(named or {})}
+    columns: dict[str, Array] = {
+        name: derived[name] if name in derived else rows.column(name) for name in declared.names
+    }
+    return pa.table(columns, schema=declared)
+
+
 def ordered(rows: pa.Table) -> pa.Table:
-    """Rows by start; an outer range before an inner one that starts with it; else in the order of the file."""
+    """Rows by start. Of ranges that start together, the outer comes first; equal rows keep the order of the file."""
     lasting = pc.fill_null(rows.column("dur_ns"), np.iinfo(np.int64).max)
     order = np.lexsort((-lasting.to_numpy(), rows.column("start_ns").to_numpy()))
     return rows if np.all(order[1:] > order[:-1]) else rows.take(order)

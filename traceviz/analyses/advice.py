@@ -11,9 +11,9 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
+from traceviz.analyses.derived.frameworks import FRAMEWORKS, frameworks_in
 from traceviz.report import Finding
 
-FRAMEWORKS = ("TensorFlow", "PyTorch", "JAX")
 NSIGHT = "Nsight Systems"
 _NAMES = "|".join((*FRAMEWORKS, NSIGHT))
 _BORDER = re.compile(rf"(?:; |(?<=\.) )(?=(?:{_NAMES}): )")
@@ -27,8 +27,8 @@ def inapplicable(framework: str | None, producer: str | None) -> frozenset[str]:
         framework: The framework of the program; where it is unknown, advice for each of them is kept.
         producer: The program that recorded the trace; where it is unknown, advice for any profiler is kept.
     """
-    known = {name for name in FRAMEWORKS if name.lower() in (framework or "").lower()}
-    others = set(FRAMEWORKS) - known if known else set()
+    known = frameworks_in(framework)
+    others = {name for name in FRAMEWORKS if known and name.lower() not in known}
     return frozenset(others | ({NSIGHT} if producer and "nsight" not in producer.lower() else set()))
 
 

@@ -12,9 +12,6 @@ from traceviz.report import Fact, Finding, Section, Severity, Skipped
 
 R = TypeVar("R")
 
-FRAMEWORKS = frozenset({"jax", "pytorch", "tensorflow"})
-"""Frameworks that analyses tell apart, in lower case."""
-
 
 class Analysis(ABC, Generic[R]):
     """One question asked of a trace.
@@ -54,9 +51,8 @@ class Analysis(ABC, Generic[R]):
 
     def is_expected(self, trace: TraceView) -> bool:
         """Whether a report on this trace should say why it has no such section."""
-        framework = str(trace.tables.run_facts().get("framework") or "").lower()
-        named = {name for name in FRAMEWORKS if name in framework}
-        return self.expected and not (self.frameworks and named and named.isdisjoint(self.frameworks))
+        is_of_others = trace.frameworks and trace.frameworks.isdisjoint(self.frameworks)
+        return self.expected and not (self.frameworks and is_of_others)
 
     def skipped(self, reason: str) -> Skipped:
         """Say why this analysis has no result."""

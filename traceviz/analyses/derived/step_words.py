@@ -59,8 +59,7 @@ def how_to_mark(trace: TraceView) -> str:
     facts = trace.tables.run_facts()
     if facts.get("format") in SEES_NVTX_ONLY:
         return HOW_TO_MARK
-    framework = str(facts.get("framework") or "").lower()
-    known = next((words for name, words in HOW_TO_MARK_IN.items() if name in framework), None)
+    known = next((words for name, words in HOW_TO_MARK_IN.items() if name in trace.frameworks), None)
     if known or facts.get("format") == "run":
         return known or HOW_TO_MARK_IN_RUN
     if "host_ops" not in trace.tables:

@@ -15,6 +15,7 @@ import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.derived.frames import end_ns, unions_by
+from traceviz.analyses.derived.frameworks import frameworks_in
 from traceviz.analyses.derived.xla_ops import xla_roles
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.cuda_names import ApiKind, api_kind
@@ -53,6 +54,11 @@ class TraceView:
     def span_ns(self) -> int:
         """Length of the capture; the analysed window is ``[0, span_ns)``."""
         return int(self.tables.run_facts().get("span_ns") or 0)
+
+    @cached_property
+    def frameworks(self) -> frozenset[str]:
+        """Frameworks of the program, in lower case; empty where the trace names none."""
+        return frameworks_in(self.tables.run_facts().get("framework"))
 
     @cached_property
     def device_window(self) -> tuple[int, int]:

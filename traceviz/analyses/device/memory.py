@@ -127,7 +127,7 @@ class MemoryAnalysis(Analysis[MemoryUse]):
         allocations = events.filter(pl.col("kind") == "alloc")
         steps = training_steps(trace).steady.filter(pl.col("process_id") == pool.process_id)
         known, reserved = peak["available_bytes"] is not None, peak["reserved_bytes"] if pool.on_device else None
-        has_plain_names = "pytorch" in str(trace.tables.run_facts().get("framework") or "").lower()  # aten::conv2d
+        has_plain_names = "pytorch" in trace.frameworks  # aten::conv2d
         capacity = peak["in_use_bytes"] + (peak["available_bytes"] or 0) if known else pool.device_bytes
         return PoolUse(
             pool=pool,

@@ -311,8 +311,7 @@ def _how_to_annotate(trace: TraceView) -> str:
     """How to make the wait for input visible in a framework's trace; nothing for others."""
     if "host_ops" not in trace.tables:
         return ""
-    framework = str(trace.tables.run_facts().get("framework") or "").lower()
-    ways = [words for name, words in _TAKE_FROM.items() if name in framework] or list(_TAKE_FROM.values())
+    ways = [words for name, words in _TAKE_FROM.items() if name in trace.frameworks] or list(_TAKE_FROM.values())
     words = ", or ".join(ways)
     return f"{words[0].upper()}{words[1:]}."
 

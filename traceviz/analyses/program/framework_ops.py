@@ -94,7 +94,7 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
 
     def run(self, trace: TraceView) -> OpTimes | Skipped:
         """Aggregate ops on the host, and device work by the op that it belongs to."""
-        if "pytorch" in str(trace.tables.run_facts().get("framework")).lower():
+        if "pytorch" in trace.frameworks:
             return self.skipped("the trace is of PyTorch: see the operators")
         calls = _host_calls(trace)
         host, device = _by_name(calls), _device_times(trace)

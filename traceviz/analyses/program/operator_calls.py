@@ -39,8 +39,8 @@ _XLA_FORMATS = ("xplane", "tf-trace-json")
 def of_pytorch(trace: TraceView) -> bool:
     """Whether the host operations of a trace may be PyTorch's: nothing names another framework."""
     run = trace.tables.run_facts()
-    framework = str(run.get("framework") or "pytorch").lower()
-    return "pytorch" in framework and run.get("format") not in _XLA_FORMATS
+    is_pytorch = "pytorch" in trace.frameworks or not run.get("framework")
+    return is_pytorch and run.get("format") not in _XLA_FORMATS
 
 
 @dataclass(frozen=True, slots=True, eq=False)

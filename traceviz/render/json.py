@@ -200,7 +200,7 @@ def _column(column: Column) -> Object:
     }
 
 
-# Reading: the document as it is written, every field checked by msgspec, which names the place of what is wrong
+# Reading: structs in the shape of the document. msgspec checks every field, and names the place of a wrong one.
 
 
 class _Verdict(Struct):

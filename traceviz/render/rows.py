@@ -158,7 +158,7 @@ def bar_ratios(column: Column, values: Sequence[Value]) -> tuple[float, ...]:
 
 
 def number_of(value: Value) -> float:
-    """``value`` for comparing and drawing; what is no finite number counts as 0."""
+    """``value`` for comparing and drawing; anything but a finite number counts as 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0.0
     return float(value)

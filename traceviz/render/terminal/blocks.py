@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeGuard
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEVELS = "▁▂▃▄▅▆▇█"
@@ -14,7 +13,7 @@ _UNMEASURED = "·"
 
 
 def bar(share: float, width: int) -> str:
-    """A bar of ``share`` (0 to 1) of ``width`` cells, in steps of an eighth; what is above zero is never invisible."""
+    """A bar of ``share`` (0 to 1) of ``width`` cells, in eighths of a cell; any share above zero is visible."""
     eighths = round(min(max(share, 0.0), 1.0) * width * 8)
     if share > 0 and width > 0:
         eighths = max(eighths, 1)
@@ -30,7 +29,7 @@ def bar_from_axis(change: float, width: int) -> str:
         ████│     -1
           ▐█│     -0.375
             │█▌    0.375
-           ▕│     whatever is not zero is seen
+           ▕│     any change but zero is visible
     """
     half = (width - 1) // 2
     halves = round(min(abs(change), 1.0) * half * 2)
@@ -66,17 +65,13 @@ def resample(values: Sequence[float | None], slices: int) -> list[float | None]:
 
 def mean(values: Sequence[float | None]) -> float | None:
     """Mean of what was measured; ``None`` where nothing was."""
-    measured = [value for value in values if _is_measured(value)]
+    measured = [value for value in values if value is not None and math.isfinite(value)]
     return math.fsum(measured) / len(measured) if measured else None
 
 
 def sparkline(values: Sequence[float | None], width: int) -> str:
     """Ratios over time, one block a slice: higher for more, a space for zero, ``·`` where nothing was measured."""
     return "".join(_block(value) for value in resample(values, width))
-
-
-def _is_measured(value: float | None) -> TypeGuard[float]:
-    return value is not None and math.isfinite(value)
 
 
 def _block(value: float | None) -> str:

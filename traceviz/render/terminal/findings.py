@@ -17,7 +17,7 @@ from traceviz.render.terminal.lines import (
     wrap,
 )
 from traceviz.render.text import sentence, visible
-from traceviz.report import Fact, Finding, Note, Severity
+from traceviz.report import Finding, Note, Severity
 from traceviz.units import format_ratio, format_value
 
 _BODY = " " * (INDENT + 3)
@@ -43,7 +43,10 @@ def finding_lines(finding: Finding, width: int, given: Collection[str] = ()) -> 
     lines = _heading(finding, width)
     lines += [Text(_BODY + line) for line in wrap(sentence(finding.message), width - len(_BODY))]
     if finding.evidence:
-        lines += paragraph(" · ".join(map(_evidence, finding.evidence)), width, first=_BODY, style=QUIET)
+        evidence = " · ".join(
+            f"{visible(fact.label)}: {sentence(format_value(fact.value, fact.unit))}" for fact in finding.evidence
+        )
+        lines += paragraph(evidence, width, first=_BODY, style=QUIET)
     for step in shown_advice(finding):
         if step not in given:
             lines += paragraph(sentence(step), width, first=_BODY + "• ")
@@ -60,10 +63,6 @@ def _heading(finding: Finding, width: int) -> list[Text]:
     stake = sentence(time_at_stake(finding))
     text = f"{visible(finding.code)} {visible(finding.slug)}" + (f" · {stake}" if stake else "")
     return paragraph(text, width, first=mark, style=STRONG, first_style=SEVERITY_STYLE[finding.severity])
-
-
-def _evidence(fact: Fact) -> str:
-    return f"{visible(fact.label)}: {sentence(format_value(fact.value, fact.unit))}"
 
 
 def note_lines(note: Note, width: int) -> list[Text]:

@@ -53,7 +53,7 @@ def test_folders_are_told_apart(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "empty file"),
         (LFS_POINTER, "git-lfs pointer, not the trace. Run `git lfs pull`"),
@@ -65,10 +65,10 @@ def test_folders_are_told_apart(tmp_path):
         (b"PAR1....PAR1", "Parquet file"),
     ],
 )
-def test_unknown_files_are_described(tmp_path, content, said):
+def test_unknown_files_are_described(tmp_path, content, message):
     path = tmp_path / "trace"
     path.write_bytes(content)
-    assert said in refusal(path)
+    assert message in refusal(path)
 
 
 def test_database_of_something_else_is_described(tmp_path):
@@ -115,9 +115,9 @@ class _Eager(Reader):
 def test_a_tie_names_the_candidates_and_the_option(tmp_path, monkeypatch):
     path = build(tmp_path / "x.sqlite", {})
     monkeypatch.setattr(registry, "READERS", (*READERS, _Eager(Match.YES)))
-    said = refusal(path)
-    assert "eager, nsys-sqlite" in said
-    assert "--reader" in said
+    message = refusal(path)
+    assert "eager, nsys-sqlite" in message
+    assert "--reader" in message
 
 
 def test_the_surest_reader_wins(tmp_path, monkeypatch):

@@ -210,7 +210,7 @@ def collective(
     **known: Any,
 ) -> Event:
     """A kernel of NCCL with what it says of the collective operation; ``kind=None`` for one that says nothing."""
-    said = {
+    arguments = {
         "Collective name": kind,
         "In msg nelems": elements,
         "Out msg nelems": elements,
@@ -218,7 +218,7 @@ def collective(
         "dtype": dtype,
         "Process Group Name": group,
     }
-    given = {key: value for key, value in said.items() if value is not None} if kind else {}
+    given = {key: value for key, value in arguments.items() if value is not None} if kind else {}
     return kernel(name, start, duration, args={**given, **(args or {})}, **known)
 
 

@@ -52,7 +52,7 @@ def ranks(trace: TraceTables) -> list[int | None]:
     return trace.arrow("processes")["rank"].to_pylist()
 
 
-def chosen(trace: TraceTables) -> list[str]:
+def choices(trace: TraceTables) -> list[str]:
     return [row["message"] for row in trace.arrow("notes").to_pylist() if row["code"] == "run-chosen"]
 
 
@@ -62,7 +62,7 @@ def chosen(trace: TraceTables) -> list[str]:
 def test_files_of_ranks_are_read_together(tmp_path: Path) -> None:
     names = {"host_11.1700000000001.pt.trace.json": ranked(0), "host_12.1700000000002.pt.trace.json.gz": ranked(1)}
     trace = read(fill(tmp_path, names))
-    assert (ranks(trace), trace.rows("kernels"), chosen(trace)) == ([0, 1], 2, [])
+    assert (ranks(trace), trace.rows("kernels"), choices(trace)) == ([0, 1], 2, [])
 
 
 def test_names_state_the_ranks_where_the_files_do_not(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_jobs_of_different_size_in_one_folder_are_different_runs(tmp_path: Path)
         os.utime(folder / name, (1.7e9 - age, 1.7e9 - age))
     trace = read(folder)
     assert (ranks(trace), kernel_names(trace)) == ([0], ["k8"])
-    assert chosen(trace) == ["Run rank0.json was read, the newest. Others: rank1.json, rank2.json (--run NAME)."]
+    assert choices(trace) == ["Run rank0.json was read, the newest. Others: rank1.json, rank2.json (--run NAME)."]
     assert kernel_names(read(folder, run="rank1.json")) == ["k2"]
 
 
@@ -92,7 +92,7 @@ def test_newest_span_of_every_rank_is_read_and_the_others_are_named(tmp_path: Pa
     }
     trace = read(fill(tmp_path, names))
     assert (ranks(trace), kernel_names(trace)) == ([0, 1], ["k1700000020000"] * 2)
-    assert chosen(trace) == [
+    assert choices(trace) == [
         "Run 1700000020000 was read, the newest. Others: 1700000010000, 1700000000000 (--run NAME)."
     ]
 
@@ -125,7 +125,7 @@ def test_files_without_times_in_their_names_are_as_old_as_they_are(tmp_path: Pat
     os.utime(tmp_path / "b.json", (1e9, 1e9))
     trace = read(tmp_path)
     assert kernel_names(trace) == ["a"]
-    assert chosen(trace) == ["Run a.json was read, the newest. Others: b.json (--run NAME)."]
+    assert choices(trace) == ["Run a.json was read, the newest. Others: b.json (--run NAME)."]
 
 
 def test_single_program_of_rank_0_is_no_job(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_traces_of_tensorflow_and_of_pytorch_go_to_one_reader_each(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b'{"a": 1}', "It is JSON, but no trace"),
         (b"[]", "It is JSON, but no trace"),
@@ -216,10 +216,10 @@ def test_traces_of_tensorflow_and_of_pytorch_go_to_one_reader_each(tmp_path: Pat
         (k.compressed(b"hello"), "It is a gzip file of something else"),
     ],
 )
-def test_json_that_is_no_trace_is_described(tmp_path: Path, data: bytes, said: str) -> None:
+def test_json_that_is_no_trace_is_described(tmp_path: Path, data: bytes, message: str) -> None:
     file = tmp_path / "x.json"
     file.write_bytes(data)
-    with pytest.raises(UnknownFormatError, match=said):
+    with pytest.raises(UnknownFormatError, match=message):
         identify(file)
 
 

@@ -39,12 +39,12 @@ def tables(tmp_path: Path, data: bytes) -> TraceTables:
 def parents(spans: list[tuple[int, int, int]]) -> list[tuple[str, str | None]]:
     """Name of each event and of its parent: the last before it, by start and falling end, that ends no earlier."""
     order = sorted(range(len(spans)), key=lambda i: (spans[i][0], -spans[i][1], i))
-    found = []
+    parents_ = []
     for place, i in enumerate(order):
         start, dur, tid = spans[i]
         above = [j for j in order[:place] if spans[j][2] == tid and spans[j][0] + spans[j][1] >= start + dur]
-        found.append((f"e{i}", f"e{above[-1]}" if above else None))
-    return sorted(found)
+        parents_.append((f"e{i}", f"e{above[-1]}" if above else None))
+    return sorted(parents_)
 
 
 @pytest.mark.usefixtures("route")
@@ -62,9 +62,9 @@ def test_parent_is_the_nearest_event_before_that_ends_no_earlier(
 
 @given(marks=MARKS)
 def test_pairs_of_begins_and_ends_are_those_of_a_stack(marks: list[tuple[bool, int, int]]) -> None:
-    begun = np.array([one[0] for one in marks], dtype=bool)
-    start = np.array([one[1] for one in marks], dtype=np.int64)
-    tid = np.array([one[2] for one in marks], dtype=np.int32)
+    begun = np.array([mark[0] for mark in marks], dtype=bool)
+    start = np.array([mark[1] for mark in marks], dtype=np.int64)
+    tid = np.array([mark[2] for mark in marks], dtype=np.int32)
     dur = np.full(len(marks), -1, np.int64)
     frame = {"begun": begun, "ended": ~begun, "pid": np.zeros(len(marks), np.int32), "tid": tid, "start": start}
     strays = pair(pl.DataFrame(frame), dur)
@@ -91,12 +91,12 @@ CALLS = st.lists(
 )
 
 
-def _event(i: int, start: int, dur: int, tid: int, what: str) -> dict[str, Any]:
-    if what == "op":
+def _event(i: int, start: int, dur: int, tid: int, category: str) -> dict[str, Any]:
+    if category == "op":
         return k.op(f"op{i}", start, dur * 3, tid=tid)
-    if what == "note":
+    if category == "note":
         return k.annotation(f"note{i}", start, dur * 4, tid=tid)
-    if what == "call":
+    if category == "call":
         return k.runtime("cudaLaunchKernel", start, dur, correlation=start + 1, tid=tid)
     return k.kernel(f"k{i}", start + 5, dur, correlation=start + 1)
 
@@ -137,12 +137,12 @@ def _nests(events: list[dict[str, Any]]) -> bool:
 def test_op_of_a_kernel_is_the_innermost_around_the_call_that_set_it_off(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[int, int, int, str]]
 ) -> None:
-    events = [_event(i, *one) for i, one in enumerate(drawn)]
+    events = [_event(i, *fields) for i, fields in enumerate(drawn)]
     if not _nests(events):
         return
     trace = tables(tmp_path_factory.mktemp("x"), k.trace(events))
-    found = {row["name"]: row["op"] for row in trace.arrow("kernels").to_pylist()} if "kernels" in trace else {}
-    assert found == {e["name"]: _behalf(events, e) for e in events if e["cat"] == "kernel"}
+    ops = {row["name"]: row["op"] for row in trace.arrow("kernels").to_pylist()} if "kernels" in trace else {}
+    assert ops == {e["name"]: _behalf(events, e) for e in events if e["cat"] == "kernel"}
 
 
 @pytest.mark.usefixtures("route")
@@ -151,9 +151,9 @@ def test_shifted_clock_changes_only_the_time_of_day(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[int, int, int, str]], shift: int
 ) -> None:
     folder = tmp_path_factory.mktemp("x")
-    events = [_event(i, *one) for i, one in enumerate(drawn)]
+    events = [_event(i, *fields) for i, fields in enumerate(drawn)]
     moved = [{**e, "ts": e["ts"] + shift} for e in events]
-    first, second = (tables(folder, k.trace(one)) for one in (events, moved))
+    first, second = (tables(folder, k.trace(fields)) for fields in (events, moved))
     for name in set(first) - {"run"}:
         assert first.arrow(name).to_pylist() == second.arrow(name).to_pylist()
 

@@ -54,13 +54,13 @@ def notes(trace: TraceTables) -> dict[str, int | None]:
 @pytest.mark.parametrize("name", COUNTS)
 def test_every_event_of_a_public_trace_becomes_a_row(public_traces: Path, name: str) -> None:
     trace = read(public_traces, name)
-    found = (
+    rows = (
         trace.rows("kernels"),
         sum(column(trace, "kernels", "dur_ns")),
         len(set(column(trace, "kernels", "name"))),
         *(trace.rows(table) for table in ("cuda_api", "memcpy", "memset", "host_ops", "steps", "collectives")),
     )
-    assert found == COUNTS[name]
+    assert rows == COUNTS[name]
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_kernels_their_times_and_their_ops_equal_tracelens(public_traces: Path, 
             times = (round(float(row[f"Kernel duration (µs)_{of}"]) * 1000) for of in ("sum", "min", "max"))
             key = (row["Parent cpu_op"], row["Kernel name"], int(row["Kernel stream"]))
             expected[key] = (int(row["Kernel duration (µs)_count"]), *times)
-    found: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+    durations: dict[tuple[str, str, int], list[int]] = defaultdict(list)
     for kernel in read(public_traces, name, "kernels").arrow("kernels").to_pylist():
-        found[kernel["op"], kernel["name"], kernel["stream"]].append(kernel["dur_ns"])
-    assert {key: (len(of), sum(of), min(of), max(of)) for key, of in found.items()} == expected
+        durations[kernel["op"], kernel["name"], kernel["stream"]].append(kernel["dur_ns"])
+    assert {key: (len(of), sum(of), min(of), max(of)) for key, of in durations.items()} == expected
 
 
 def test_host_only_trace_has_no_device(public_traces: Path) -> None:

@@ -39,9 +39,9 @@ def column(trace: RawTrace, name: str) -> list[object]:
     return plain(trace)[name].to_list() if name in trace.events.columns else [None] * trace.events.height
 
 
-def same(one: RawTrace, two: RawTrace) -> None:
-    assert_frame_equal(plain(one), plain(two))
-    facts = [(repr(t.header), t.passed_over, t.unusable, t.repaired, t.damage) for t in (one, two)]
+def same(first: RawTrace, second: RawTrace) -> None:
+    assert_frame_equal(plain(first), plain(second))
+    facts = [(repr(t.header), t.passed_over, t.unusable, t.repaired, t.damage) for t in (first, second)]
     assert facts[0] == facts[1]
 
 

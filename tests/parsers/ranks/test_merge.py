@@ -42,17 +42,17 @@ def training(rank, t0=1_000, shift=0, seed=0):
     )
 
 
-def content(found):
-    return {name: TraceTables(found).arrow(name).to_pylist() for name in found}
+def content(trace):
+    return {name: TraceTables(trace).arrow(name).to_pylist() for name in trace}
 
 
-def notes(found):
-    return {note["code"]: note["message"] for note in found["notes"].to_pylist()}
+def notes(trace):
+    return {note["code"]: note["message"] for note in trace["notes"].to_pylist()}
 
 
 def test_a_single_trace_comes_back_as_it_is():
-    one = training(4)
-    assert content(combine([one], ["a"])) == content(one)
+    trace = training(4)
+    assert content(combine([trace], ["a"])) == content(trace)
 
 
 def test_no_trace_is_refused():
@@ -250,19 +250,19 @@ def test_properties_without_their_operations_keep_apart():
 def test_totals_add_up_and_a_clock_that_is_set_back_changes_nothing(ranks, moved):
     parts = [training(rank, t0=1_000 + late, seed=seed) for rank, (late, seed) in enumerate(ranks)]
     names = [f"t{rank}" for rank in range(len(ranks))]
-    found = combine(parts, names)
+    tables = combine(parts, names)
     for name in (*schema.DEVICE_WORK, "cuda_api", "host_ops", "op_args", "nvtx"):
         own = [one[name] for one in parts if name in one]
         if own:
-            assert found[name].num_rows == sum(table.num_rows for table in own)
+            assert tables[name].num_rows == sum(table.num_rows for table in own)
             if name != "op_args":
-                assert sum(found[name]["dur_ns"].to_pylist()) == sum(sum(t["dur_ns"].to_pylist()) for t in own)
-                assert found[name]["start_ns"].to_pylist() == sorted(found[name]["start_ns"].to_pylist())
+                assert sum(tables[name]["dur_ns"].to_pylist()) == sum(sum(t["dur_ns"].to_pylist()) for t in own)
+                assert tables[name]["start_ns"].to_pylist() == sorted(tables[name]["start_ns"].to_pylist())
     last = max(range(len(ranks)), key=lambda rank: ranks[rank][0])
     room = min(moved, ranks[last][0] - min(late for late, _ in ranks))
     late, seed = ranks[last]
     parts[last] = training(last, t0=1_000 + late, shift=room, seed=seed)
-    assert content(combine(parts, names)) == content(found)
+    assert content(combine(parts, names)) == content(tables)
 
 
 @pytest.mark.parametrize(("begins", "ranks"), [((0, 60), (None, None)), ((0, DAY_NS), (None, None))])

@@ -32,9 +32,9 @@ def run(torch_python, tmp_path_factory) -> Path:
         pytest.skip("nsys is not on PATH")
     folder = tmp_path_factory.mktemp("live")
     program = [torch_python, Path(__file__).with_name("marked_run.py"), folder / "moments.json"]
-    asked = ["--with", "torch,nvtx,nsys,resources", "--steps", f"{WINDOW.start}:{WINDOW.stop}"]
-    stated = ["--name", "marked", "--tag", "batch=4", "-o", folder / "run"]
-    command = [sys.executable, "-m", "traceviz", "collect", *asked, *stated, "--", *program]
+    recording = ["--with", "torch,nvtx,nsys,resources", "--steps", f"{WINDOW.start}:{WINDOW.stop}"]
+    labels = ["--name", "marked", "--tag", "batch=4", "-o", folder / "run"]
+    command = [sys.executable, "-m", "traceviz", "collect", *recording, *labels, "--", *program]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(
         [*map(str, command)], env=environment, capture_output=True, text=True, timeout=300, check=False
@@ -47,8 +47,12 @@ def run(torch_python, tmp_path_factory) -> Path:
 def raw(run) -> dict:
     """What each collector recorded, read alone."""
     (torch,) = (run / "raw" / "torch").rglob("*.pt.trace.json.gz")
-    places = {"nsys": run / "raw" / "nsys" / "report.sqlite", "torch": torch, "resources": run / "raw" / "resources"}
-    return {name: open_trace(path) for name, path in places.items()}
+    recordings = {
+        "nsys": run / "raw" / "nsys" / "report.sqlite",
+        "torch": torch,
+        "resources": run / "raw" / "resources",
+    }
+    return {name: open_trace(path) for name, path in recordings.items()}
 
 
 def named(trace, table: str, name: str) -> pl.DataFrame:

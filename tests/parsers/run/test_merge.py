@@ -35,7 +35,7 @@ def column(tables, name, of):
 
 def nsys(t0=1_000, pid=12, **given):
     """A report of nsys: calls, kernels, ranges and system calls of one thread."""
-    told = {
+    facts = {
         "kernels": [(10, 20, "gemm", {"correlation_id": 1})],
         "cuda_api": [(5, 3, "cudaLaunchKernel", {"correlation_id": 1})],
         "nvtx": [(0, 50, "step 0")],
@@ -46,13 +46,13 @@ def nsys(t0=1_000, pid=12, **given):
         **given,
     }
     return literal(
-        "nsys", t0, run={"format": "nsys"}, **{name: rows for name, rows in told.items() if rows is not None}
+        "nsys", t0, run={"format": "nsys"}, **{name: rows for name, rows in facts.items() if rows is not None}
     )
 
 
 def torch(t0=1_100, pid=12, rank=None, name="raw/torch/rank0", **given):
     """A trace of PyTorch's profiler: operations and steps of the same thread, and a worker's."""
-    told = {
+    facts = {
         "host_ops": [(0, 30, "aten::add", "op", {"correlation_id": 1}), (5, 5, "work", "op", {"thread_id": 1})],
         "op_args": [(0, "Ev Idx", {"integer": 7})],
         "steps": [(0, 30, 3)],
@@ -60,72 +60,72 @@ def torch(t0=1_100, pid=12, rank=None, name="raw/torch/rank0", **given):
         "threads": [(0, 0, None, {"tid": pid}), (1, 0, "pt_autograd_0", {"tid": pid + 5})],
         **given,
     }
-    tables = {table: rows for table, rows in told.items() if rows is not None}
+    tables = {table: rows for table, rows in facts.items() if rows is not None}
     return literal("torch", t0, name=name, run={"format": "kineto", "framework": "PyTorch"}, **tables)
 
 
 def xplane(t0=1_200, collector="tensorflow", pid=None, **given):
     """A capture of TensorFlow's profiler, which knows neither pids nor ids of threads."""
-    told = {
+    facts = {
         "host_ops": [(0, 20, "IteratorGetNext", "input"), (0, 9, "Map", "pipeline", {"thread_id": 1})],
         "steps": [(0, 30, 0)],
         "processes": [(0, None, {"pid": None})],
         "threads": [(0, 0, "python3", {"tid": -77}), (1, 0, "tf_data", {"tid": 99})],
         **given,
     }
-    return literal(collector, t0, pid=pid, run={"format": "xplane", "framework": "TensorFlow"}, **told)
+    return literal(collector, t0, pid=pid, run={"format": "xplane", "framework": "TensorFlow"}, **facts)
 
 
 def sampler(t0=0, pid=12, until=2_000, **given):
     """Samples of the program's processes."""
     rows = [(time, "cpu", 100.0, {"device_id": None}) for time in range(0, until, 500)]
-    told = {"samples": rows, "processes": [(0, "python3", {"pid": pid})], "threads": [], **given}
-    return literal("resources", t0, run={"format": "resources"}, **told)
+    facts = {"samples": rows, "processes": [(0, "python3", {"pid": pid})], "threads": [], **given}
+    return literal("resources", t0, run={"format": "resources"}, **facts)
 
 
 class TestClock:
     def test_zero_is_the_first_event_and_the_span_ends_with_the_last(self):
-        found = merged(nsys(1_000), torch(1_100))
-        run = found.run_facts()
+        trace = merged(nsys(1_000), torch(1_100))
+        run = trace.run_facts()
         assert (run["format"], run["t0_unix_ns"], run["span_ns"]) == ("run", 1_000, 130)
-        assert column(found, "kernels", "start_ns") == [10]
-        assert column(found, "steps", "start_ns") == [100]
+        assert column(trace, "kernels", "start_ns") == [10]
+        assert column(trace, "steps", "start_ns") == [100]
 
     def test_samples_lie_before_and_after_what_was_traced(self):
-        found = merged(torch(1_100), sampler(0))
-        assert (found.run_facts()["t0_unix_ns"], found.run_facts()["span_ns"]) == (1_100, 30)
-        assert column(found, "samples", "start_ns") == [-1_100, -600, -100, 400]
+        trace = merged(torch(1_100), sampler(0))
+        assert (trace.run_facts()["t0_unix_ns"], trace.run_facts()["span_ns"]) == (1_100, 30)
+        assert column(trace, "samples", "start_ns") == [-1_100, -600, -100, 400]
 
     def test_samples_alone_have_a_clock_of_their_own(self):
-        found = merged(sampler(7_000))
-        assert (found.run_facts()["t0_unix_ns"], found.run_facts()["span_ns"]) == (7_000, 1_500)
+        trace = merged(sampler(7_000))
+        assert (trace.run_facts()["t0_unix_ns"], trace.run_facts()["span_ns"]) == (7_000, 1_500)
 
     def test_windows_tell_when_each_table_was_recorded_and_by_whom(self):
-        found = merged(nsys(1_000), torch(1_100), sampler(0))
-        rows = {row["recorded"]: (row["start_ns"], row["dur_ns"], row["source"]) for row in content(found)["windows"]}
+        trace = merged(nsys(1_000), torch(1_100), sampler(0))
+        rows = {row["recorded"]: (row["start_ns"], row["dur_ns"], row["source"]) for row in content(trace)["windows"]}
         assert rows["kernels"] == (0, 50, "nsys")
         assert rows["host_ops"] == (100, 30, "torch")
         assert rows["samples"] == (-1_000, 1_500, "resources")
 
     @pytest.mark.parametrize("lost", ["samples", "operations"])
     def test_a_source_without_a_time_of_day_is_left_out_and_named(self, lost):
-        found = merged(nsys(), sampler(None) if lost == "samples" else torch(None))
-        assert "samples" not in found
-        assert "host_ops" not in found
-        assert "does not say at what time of day" in notes(found)["source-not-aligned"]
+        trace = merged(nsys(), sampler(None) if lost == "samples" else torch(None))
+        assert "samples" not in trace
+        assert "host_ops" not in trace
+        assert "does not say at what time of day" in notes(trace)["source-not-aligned"]
 
     def test_a_trace_without_a_time_of_day_is_kept_where_it_is_the_only_one(self):
-        found = merged(torch(None), sampler(0))
-        assert column(found, "steps", "start_ns") == [0]
-        assert found.run_facts()["t0_unix_ns"] is None
-        assert "samples" not in found
+        trace = merged(torch(None), sampler(0))
+        assert column(trace, "steps", "start_ns") == [0]
+        assert trace.run_facts()["t0_unix_ns"] is None
+        assert "samples" not in trace
 
     def test_a_source_of_another_day_is_left_out_and_named(self):
         ran = RunManifest(started_unix_ns=0, ended_unix_ns=5 * SECOND)
-        found = merged(nsys(1_000), torch(86_400 * SECOND), manifest=ran)
-        assert "host_ops" not in found
-        assert found.run_facts()["span_ns"] == 50
-        assert "not those at which the program ran" in notes(found)["source-not-aligned"]
+        trace = merged(nsys(1_000), torch(86_400 * SECOND), manifest=ran)
+        assert "host_ops" not in trace
+        assert trace.run_facts()["span_ns"] == 50
+        assert "not those at which the program ran" in notes(trace)["source-not-aligned"]
 
     def test_it_is_said_how_much_of_the_run_was_profiled(self):
         ran = RunManifest(started_unix_ns=0, ended_unix_ns=60 * SECOND)
@@ -134,8 +134,8 @@ class TestClock:
 
     def test_it_is_said_how_much_of_what_was_profiled_has_steps(self):
         traced = nsys(0, os_calls=[(0, 10 * SECOND, "read")])
-        found = notes(merged(traced, torch(4 * SECOND, steps=[(0, 2 * SECOND, 3)])))
-        assert found["profiled-window"] == "Steps and operations were recorded for 2.00 s of these 10.0 s."
+        messages = notes(merged(traced, torch(4 * SECOND, steps=[(0, 2 * SECOND, 3)])))
+        assert messages["profiled-window"] == "Steps and operations were recorded for 2.00 s of these 10.0 s."
 
     def test_nothing_is_said_of_a_run_that_was_profiled_throughout(self):
         ran = RunManifest(started_unix_ns=1_000, ended_unix_ns=1_050)
@@ -144,25 +144,25 @@ class TestClock:
 
 class TestOwners:
     def test_device_work_is_taken_once_and_from_nsys(self):
-        found = merged(nsys(), torch(kernels=[(0, 5, "gemm")], memcpy=[(6, 1, "h2d", "pinned", "device", 4)]))
-        assert column(found, "kernels", "start_ns") == [10]
-        assert "memcpy" not in found  # nsys recorded none; that of PyTorch is of the kernels left out
-        assert "kernels, cuda_api, nvtx, os_calls from nsys" in notes(found)["tables-from"]
+        trace = merged(nsys(), torch(kernels=[(0, 5, "gemm")], memcpy=[(6, 1, "h2d", "pinned", "device", 4)]))
+        assert column(trace, "kernels", "start_ns") == [10]
+        assert "memcpy" not in trace  # nsys recorded none; that of PyTorch is of the kernels left out
+        assert "kernels, cuda_api, nvtx, os_calls from nsys" in notes(trace)["tables-from"]
 
     def test_device_work_is_taken_from_who_recorded_some(self):
         without = nsys(kernels=[], cuda_api=None)
-        found = merged(without, torch(kernels=[(0, 5, "gemm", {"correlation_id": 9})]))
-        assert column(found, "kernels", "correlation_id") == [9]
-        assert column(found, "host_ops", "correlation_id") == [1, None]  # they are of the same source
+        trace = merged(without, torch(kernels=[(0, 5, "gemm", {"correlation_id": 9})]))
+        assert column(trace, "kernels", "correlation_id") == [9]
+        assert column(trace, "host_ops", "correlation_id") == [1, None]  # they are of the same source
 
     def test_correlations_with_another_sources_device_work_are_dropped(self):
         assert column(merged(nsys(), torch()), "host_ops", "correlation_id") == [None, None]
 
     def test_operations_are_taken_from_every_framework_and_keep_their_arguments(self):
-        found = merged(torch(), xplane(pid=12))
-        assert column(found, "host_ops", "name") == ["aten::add", "work", "IteratorGetNext", "Map"]
-        assert column(found, "host_ops", "op_id") == [0, 1, 2, 3]
-        assert column(found, "op_args", "op_id") == [0]
+        trace = merged(torch(), xplane(pid=12))
+        assert column(trace, "host_ops", "name") == ["aten::add", "work", "IteratorGetNext", "Map"]
+        assert column(trace, "host_ops", "op_id") == [0, 1, 2, 3]
+        assert column(trace, "op_args", "op_id") == [0]
 
     def test_steps_are_taken_from_one_framework(self):
         assert column(merged(torch(), xplane(pid=12)), "steps", "step") == [3]
@@ -175,35 +175,35 @@ class TestOwners:
         assert column(merged(gpu, sampler(0, until=600)), "samples", "metric") == ["cpu", "cpu", "SM Active"]
 
     def test_a_note_on_a_missing_device_is_dropped_where_another_source_has_it(self):
-        told = [("no-device", "info", "No device was recorded."), ("x", "info", "Another.")]
-        assert "no-device" not in notes(merged(nsys(), torch(notes=told)))
-        assert notes(merged(nsys(), torch(notes=told)))["x"] == "torch: Another."
-        assert notes(merged(torch(notes=told)))["no-device"] == "No device was recorded."
+        note = [("no-device", "info", "No device was recorded."), ("x", "info", "Another.")]
+        assert "no-device" not in notes(merged(nsys(), torch(notes=note)))
+        assert notes(merged(nsys(), torch(notes=note)))["x"] == "torch: Another."
+        assert notes(merged(torch(notes=note)))["no-device"] == "No device was recorded."
 
 
 class TestIdentity:
     def test_processes_are_joined_by_pid_and_threads_by_tid(self):
-        found = merged(nsys(), torch(rank=0), sampler())
-        assert content(found)["processes"] == [{"process_id": 0, "pid": 12, "name": "python3", "rank": 0}]
-        threads = [(row["tid"], row["name"]) for row in content(found)["threads"]]
+        trace = merged(nsys(), torch(rank=0), sampler())
+        assert content(trace)["processes"] == [{"process_id": 0, "pid": 12, "name": "python3", "rank": 0}]
+        threads = [(row["tid"], row["name"]) for row in content(trace)["threads"]]
         assert threads == [(12, "python3"), (17, "pt_autograd_0")]
-        assert column(found, "host_ops", "thread_id") == [0, 1]
+        assert column(trace, "host_ops", "thread_id") == [0, 1]
 
     def test_ranks_are_processes_in_order_of_their_rank(self):
         ranks = [torch(pid=90, rank=0), torch(pid=31, rank=1, name="raw/torch/rank1"), sampler(pid=20)]
-        found = merged(*ranks)
-        assert [(row["pid"], row["rank"]) for row in content(found)["processes"]] == [(90, 0), (31, 1), (20, None)]
-        assert column(found, "steps", "process_id") == [0, 1]
+        trace = merged(*ranks)
+        assert [(row["pid"], row["rank"]) for row in content(trace)["processes"]] == [(90, 0), (31, 1), (20, None)]
+        assert column(trace, "steps", "process_id") == [0, 1]
 
     def test_a_capture_without_pid_is_of_the_pid_that_its_collector_states(self):
-        found = merged(nsys(pid=12), sampler(pid=40), xplane(pid=12))
-        assert column(found, "processes", "pid") == [12, 40]
-        assert column(found, "steps", "process_id") == [0]
+        trace = merged(nsys(pid=12), sampler(pid=40), xplane(pid=12))
+        assert column(trace, "processes", "pid") == [12, 40]
+        assert column(trace, "steps", "process_id") == [0]
 
     def test_a_capture_without_pid_is_of_the_only_process_that_was_traced(self):
-        found = merged(nsys(pid=12), sampler(pid=11), xplane())
-        assert column(found, "processes", "pid") == [11, 12]
-        assert column(found, "steps", "process_id") == [1]
+        trace = merged(nsys(pid=12), sampler(pid=11), xplane())
+        assert column(trace, "processes", "pid") == [11, 12]
+        assert column(trace, "steps", "process_id") == [1]
 
     def test_a_capture_without_pid_among_several_is_a_process_of_its_own(self):
         two = nsys(
@@ -214,13 +214,13 @@ class TestIdentity:
 
     def test_the_thread_that_carries_the_steps_is_the_first_of_its_name(self):
         several = nsys(threads=[(0, 0, "python3", {"tid": 12}), (1, 0, "python3", {"tid": 15})])
-        found = merged(several, xplane(pid=12))
-        assert [row["tid"] for row in content(found)["threads"]] == [12, 15, 99]
-        assert column(found, "steps", "thread_id") == [0]
+        trace = merged(several, xplane(pid=12))
+        assert [row["tid"] for row in content(trace)["threads"]] == [12, 15, 99]
+        assert column(trace, "steps", "thread_id") == [0]
 
     def test_threads_whose_ids_are_opaque_are_not_joined_by_number(self):
-        found = merged(nsys(), xplane(pid=12, threads=[(0, 0, "other", {"tid": 12}), (1, 0, "tf_data", {"tid": 99})]))
-        assert [(row["tid"], row["name"]) for row in content(found)["threads"]] == [
+        trace = merged(nsys(), xplane(pid=12, threads=[(0, 0, "other", {"tid": 12}), (1, 0, "tf_data", {"tid": 99})]))
+        assert [(row["tid"], row["name"]) for row in content(trace)["threads"]] == [
             (12, "python3"),
             (12, "other"),
             (99, "tf_data"),
@@ -229,15 +229,15 @@ class TestIdentity:
     def test_devices_are_joined_by_their_unique_id_however_it_is_written(self):
         gpus = [(0, "H200", {"ordinal": 3, "uuid": "AB12CD"}), (1, "H200", {"ordinal": 0, "uuid": "ff"})]
         measured = sampler(devices=gpus, samples=[(0, "gpu", 5.0, {"device_id": 0}), (1, "gpu", 6.0, {"device_id": 1})])
-        found = merged(nsys(), measured)
-        assert [(row["ordinal"], row["uuid"]) for row in content(found)["devices"]] == [(0, "GPU-ab12-cd"), (0, "ff")]
-        assert column(found, "samples", "device_id") == [0, 1]
-        assert column(found, "kernels", "device_id") == [0]
+        trace = merged(nsys(), measured)
+        assert [(row["ordinal"], row["uuid"]) for row in content(trace)["devices"]] == [(0, "GPU-ab12-cd"), (0, "ff")]
+        assert column(trace, "samples", "device_id") == [0, 1]
+        assert column(trace, "kernels", "device_id") == [0]
 
     def test_devices_without_unique_id_are_joined_by_number_and_name(self):
         measured = sampler(devices=[(0, "H200", {**GPU, "uuid": "ab"})], samples=[(0, "gpu", 5.0)])
-        found = merged(torch(kernels=[(0, 5, "k")], devices=[(0, "H200", GPU)]), measured)
-        assert [(row["name"], row["uuid"]) for row in content(found)["devices"]] == [("H200", "ab")]
+        trace = merged(torch(kernels=[(0, 5, "k")], devices=[(0, "H200", GPU)]), measured)
+        assert [(row["name"], row["uuid"]) for row in content(trace)["devices"]] == [("H200", "ab")]
 
     def test_devices_of_two_ranks_that_see_one_each_are_two(self):
         ranks = [
@@ -246,9 +246,9 @@ class TestIdentity:
             )
             for rank in (0, 1)
         ]
-        found = merged(*ranks)
-        assert found.rows("devices") == 2
-        assert column(found, "kernels", "device_id") == [0, 1]
+        trace = merged(*ranks)
+        assert trace.rows("devices") == 2
+        assert column(trace, "kernels", "device_id") == [0, 1]
 
 
 class TestFacts:
@@ -262,16 +262,16 @@ class TestFacts:
     )
 
     def test_settings_hold_machine_variables_tags_and_the_end_of_the_run(self):
-        found = merged(torch(), manifest=self.STATED)
-        stated = {row["key"]: row["value"] for row in content(found)["settings"]}
+        trace = merged(torch(), manifest=self.STATED)
+        stated = {row["key"]: row["value"] for row in content(trace)["settings"]}
         expected = {"machine.cores": "8", "env.OMP_NUM_THREADS": "4", "tag.batch": "64", "run.exit.code": "3"}
         assert expected.items() <= stated.items()
         assert stated["machine.gpus.0.name"] == "H200"
         assert "machine.container" not in stated
 
     def test_the_manifests_word_on_the_machine_counts(self):
-        told = sampler(settings=[("machine.cores", "2", {"process_id": None}), ("x", "y", {"process_id": 0})])
-        stated = [(row["key"], row["value"]) for row in content(merged(told, manifest=self.STATED))["settings"]]
+        measured = sampler(settings=[("machine.cores", "2", {"process_id": None}), ("x", "y", {"process_id": 0})])
+        stated = [(row["key"], row["value"]) for row in content(merged(measured, manifest=self.STATED))["settings"]]
         assert [value for key, value in stated if key == "machine.cores"] == ["8"]
         assert ("x", "y") in stated
 
@@ -286,11 +286,11 @@ class TestFacts:
 
     def test_the_command_is_stored_on_request_only(self):
         assert merged(torch(), manifest=self.STATED).run_facts()["command"] is None
-        asked = merged(torch(), manifest=self.STATED, keep_private=True)
-        assert asked.run_facts()["command"] == "python train.py"
+        private = merged(torch(), manifest=self.STATED, keep_private=True)
+        assert private.run_facts()["command"] == "python train.py"
 
     @pytest.mark.parametrize(
-        ("status", "end", "said"),
+        ("status", "end", "message"),
         [
             ("running", {}, "still running"),
             ("failed", {"code": 3}, "failed with exit code 3"),
@@ -298,9 +298,9 @@ class TestFacts:
             ("interrupted", {"signal": 2}, "interrupted by signal 2"),
         ],
     )
-    def test_a_run_that_did_not_finish_says_so(self, status, end, said):
-        found = notes(merged(torch(), manifest=RunManifest(status=status, exit=Exit(**end))))
-        assert said in found[f"run-{status}"]
+    def test_a_run_that_did_not_finish_says_so(self, status, end, message):
+        messages = notes(merged(torch(), manifest=RunManifest(status=status, exit=Exit(**end))))
+        assert message in messages[f"run-{status}"]
 
     def test_what_is_known_beforehand_is_noted_first(self):
         before = Notes()
@@ -340,10 +340,10 @@ def test_shifting_all_clocks_changes_nothing_but_the_time_of_day(shift):
 @given(st.lists(st.sampled_from(range(5)), min_size=1, max_size=5, unique=True))
 def test_every_reference_of_any_subset_of_sources_is_met(chosen):
     sources = everything()
-    found = content(merged(*(sources[place] for place in chosen)))
-    for name, rows in found.items():
+    tables = content(merged(*(sources[place] for place in chosen)))
+    for name, rows in tables.items():
         for one in schema.table(name).columns:
             of, _, key = one.joins.partition(".")
-            if of in found and one.name in {"process_id", "thread_id", "device_id", "op_id"}:
-                known = {row[key] for row in found[of]} | {None}
+            if of in tables and one.name in {"process_id", "thread_id", "device_id", "op_id"}:
+                known = {row[key] for row in tables[of]} | {None}
                 assert {row[one.name] for row in rows} <= known, (name, one.name)

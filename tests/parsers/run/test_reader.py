@@ -32,12 +32,12 @@ def torch_run(tmp_path: Path, samples: Path) -> Path:
     return run_folder(tmp_path / "run", raw, stated)
 
 
-def content(found: TraceTables) -> dict[str, list]:
-    return {name: found.arrow(name).to_pylist() for name in found}
+def content(trace: TraceTables) -> dict[str, list]:
+    return {name: trace.arrow(name).to_pylist() for name in trace}
 
 
-def notes(found: TraceTables) -> dict[str, str]:
-    return {note["code"]: note["message"] for note in found.arrow("notes").to_pylist()}
+def notes(trace: TraceTables) -> dict[str, str]:
+    return {note["code"]: note["message"] for note in trace.arrow("notes").to_pylist()}
 
 
 def rewrite(folder: Path, **changed: object) -> None:
@@ -62,8 +62,8 @@ class TestIdentification:
 
     @pytest.mark.parametrize("part", ["manifest.json", "raw", "raw/../raw"])
     def test_its_manifest_and_all_recordings_stand_for_the_run_of_10_steps(self, torch_run, part):
-        found = open_trace(torch_run / part)
-        assert (found.run_facts()["format"], found.rows("steps"), found.rows("samples")) == ("run", 10, 240)
+        trace = open_trace(torch_run / part)
+        assert (trace.run_facts()["format"], trace.rows("steps"), trace.rows("samples")) == ("run", 10, 240)
 
     def test_a_newer_run_folder_is_refused(self, torch_run):
         rewrite(torch_run, version=2)
@@ -73,10 +73,10 @@ class TestIdentification:
 
 class TestReading:
     def test_all_sources_are_one_trace(self, torch_run):
-        found = open_trace(torch_run)
-        assert (found.rows("steps"), found.rows("samples"), found.rows("processes")) == (10, 240, 1)
-        assert found.run_facts()["span_ns"] == 1_974_145_420
-        assert "recorded 1.97 s of the 60.0 s" in notes(found)["profiled-window"]
+        trace = open_trace(torch_run)
+        assert (trace.rows("steps"), trace.rows("samples"), trace.rows("processes")) == (10, 240, 1)
+        assert trace.run_facts()["span_ns"] == 1_974_145_420
+        assert "recorded 1.97 s of the 60.0 s" in notes(trace)["profiled-window"]
 
     def test_tables_written_from_raw_are_those_that_are_read_from_it(self, torch_run):
         raw = content(open_trace(torch_run))
@@ -90,8 +90,8 @@ class TestReading:
         assert content(open_trace(torch_run))["steps"] == content(alone)["steps"]
 
     def test_only_the_tables_asked_for_are_given(self, torch_run):
-        found = dict(read_run(torch_run, ReadOptions(frozenset({"steps"})), TRACE_READERS))
-        assert set(found) == {"run", "devices", "processes", "threads", "steps", "notes"}
+        tables = dict(read_run(torch_run, ReadOptions(frozenset({"steps"})), TRACE_READERS))
+        assert set(tables) == {"run", "devices", "processes", "threads", "steps", "notes"}
 
     def test_the_owner_of_a_table_does_not_depend_on_what_is_asked_for(self, tmp_path, samples):
         idle = tables(kernels=[], cuda_api=[(0, 1, "cudaFree")], run={"t0_unix_ns": 1_795_251_696_087_803_253})
@@ -103,15 +103,15 @@ class TestReading:
 
     def test_ranks_in_files_of_their_own_are_read_together(self, tmp_path, samples):
         ranks = sorted((samples / "kineto" / "two_ranks").iterdir())
-        found = open_trace(run_folder(tmp_path / "run", {"torch": ranks}))
-        assert [(row["rank"], row["pid"]) for row in content(found)["processes"]] == [(0, 35), (1, 36)]
-        assert found.rows("steps") == 12
+        trace = open_trace(run_folder(tmp_path / "run", {"torch": ranks}))
+        assert [(row["rank"], row["pid"]) for row in content(trace)["processes"]] == [(0, 35), (1, 36)]
+        assert trace.rows("steps") == 12
 
     def test_a_report_and_its_export_are_one_recording(self, tmp_path, samples):
         forms = [samples / "nsys" / "nvtx_loop.nsys-rep", samples / "nsys" / "nvtx_loop.sqlite"]
-        found = open_trace(run_folder(tmp_path / "run", {"nsys": forms}))
-        assert found.rows("nvtx") == 151
-        assert found.run_facts()["reader"] == "run: nsys sqlite"
+        trace = open_trace(run_folder(tmp_path / "run", {"nsys": forms}))
+        assert trace.rows("nvtx") == 151
+        assert trace.run_facts()["reader"] == "run: nsys sqlite"
 
     def test_a_damaged_form_is_replaced_by_the_next_and_noted(self, tmp_path, samples):
         folder = run_folder(tmp_path / "run", {"nsys": samples / "nsys" / "nvtx_loop.sqlite"})
@@ -120,9 +120,9 @@ class TestReading:
         (place / "nvtx_loop.sqlite").write_bytes(whole[: len(whole) // 2])
         trace = {"traceEvents": [{"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 5, "name": "op", "cat": "cpu_op"}]}
         (place / "nvtx_loop.json").write_text(json.dumps({"schemaVersion": 1, **trace}))
-        found = open_trace(folder)
-        assert found.rows("host_ops") == 1
-        assert "nvtx_loop.sqlite could not be read: nvtx_loop.sqlite is cut" in notes(found)["source-unreadable"]
+        merged = open_trace(folder)
+        assert merged.rows("host_ops") == 1
+        assert "nvtx_loop.sqlite could not be read: nvtx_loop.sqlite is cut" in notes(merged)["source-unreadable"]
 
     @pytest.mark.parametrize("name", ["raw/torch/rank3.json", "raw/none"])
     def test_a_source_that_the_manifest_names_and_no_reader_knows_is_noted(self, torch_run, name):
@@ -163,12 +163,12 @@ class TestEndings:
         problem = {"code": "not-injected", "message": "No Python.", "fix": "Use one."}
         entries = [{"name": name, "problems": [problem]} for name in ("jax", "torch")]
         rewrite(torch_run, collectors=[*entries, {"name": "nvtx", "problems": [{**problem, "fix": ""}]}])
-        said = [
+        messages = [
             note["message"]
             for note in open_trace(torch_run).arrow("notes").to_pylist()
             if "No Python" in note["message"]
         ]
-        assert said == ["Collectors jax, torch: No Python. Use one.", "Collector nvtx: No Python."]
+        assert messages == ["Collectors jax, torch: No Python. Use one.", "Collector nvtx: No Python."]
 
     def test_what_recording_cost_reaches_the_notes(self, torch_run):
         rewrite(torch_run, collectors=[{"name": "torch", "facts": {"stop_cost_ns": 1_500_000_000}}])
@@ -178,8 +178,8 @@ class TestEndings:
         """TensorFlow was killed while it recorded, JAX's file is cut off; ranges of nvtx are in others' recordings."""
         states = {"torch": "recorded", "tensorflow": "recording", "jax": "recorded", "nvtx": "recorded"}
         rewrite(torch_run, collectors=[{"name": name, "state": state} for name, state in states.items()])
-        said = report_on(torch_run, sections={"run"})
-        assert (said.fact("run", "recorded_by"), said.fact("run", "without")) == ("nvtx, torch", "jax, tensorflow")
+        shown = report_on(torch_run, sections={"run"})
+        assert (shown.fact("run", "recorded_by"), shown.fact("run", "without")) == ("nvtx, torch", "jax, tensorflow")
         lost = {code: text for code, text in notes(open_trace(torch_run)).items() if code == "recording-lost"}
         assert lost == {
             "recording-lost": "Collector tensorflow: it had saved nothing yet when the recording was ended."
@@ -224,8 +224,8 @@ class TestEndings:
             (torch_run / "raw" / place).mkdir(exist_ok=True)
             (torch_run / "raw" / place / "problems.jsonl").write_text(line + line[:20])
         rewrite(torch_run, status="running", collectors=[{"name": "torch", "state": "recording"}])
-        told = [note["message"] for note in open_trace(torch_run).arrow("notes").to_pylist()]
-        assert told.count("Collector torch: A hook failed. Report it.") == 1
+        messages = [note["message"] for note in open_trace(torch_run).arrow("notes").to_pylist()]
+        assert messages.count("Collector torch: A hook failed. Report it.") == 1
         rewrite(torch_run, status="finished", collectors=[{"name": "torch", "state": "recorded"}])
         assert "hook-failed" not in notes(open_trace(torch_run))
 
@@ -246,19 +246,19 @@ class TestHostility:
     def test_a_collector_whose_name_leads_elsewhere_is_none(self, torch_run, other, name):
         rewrite(torch_run, collectors=[{"name": name, "state": "recording"}])
         shutil.copy(next(other.iterdir()), torch_run / "repaired.pt.trace.json.gz")
-        found = open_trace(torch_run)
-        assert {row["source"] for row in content(found)["windows"]} == {"torch", "resources"}
-        assert "source-not-aligned" not in notes(found)
-        assert found.rows("steps") == 10
+        trace = open_trace(torch_run)
+        assert {row["source"] for row in content(trace)["windows"]} == {"torch", "resources"}
+        assert "source-not-aligned" not in notes(trace)
+        assert trace.rows("steps") == 10
 
     @pytest.mark.parametrize("source", [*OUTSIDE, "raw/resources", "raw/torch/\x00", "raw/torch/\ud800"])
     def test_a_source_that_is_not_the_collectors_own_is_noted_and_not_read(self, torch_run, other, source):
         absolute = str(other / "repaired.pt.trace.json.gz")
         listed = [{"name": "torch", "sources": [source, absolute, "raw/torch/slow.pt.trace.json.gz"]}]
         rewrite(torch_run, collectors=listed)
-        found = open_trace(torch_run)
-        assert (found.rows("steps"), found.rows("samples")) == (10, 240)
-        assert "source-unreadable" in notes(found)
+        trace = open_trace(torch_run)
+        assert (trace.rows("steps"), trace.rows("samples")) == (10, 240)
+        assert "source-unreadable" in notes(trace)
 
     def test_a_link_that_leads_out_of_the_run_is_not_followed(self, torch_run, other):
         (torch_run / "raw" / "jax").symlink_to(other)

@@ -22,9 +22,9 @@ def ranges(*named, domain="traceviz", pid=12):
 
 
 def names(trace, complete):
-    found, count = name_unfinished(trace.arrow("nvtx"), trace.arrow("processes"), complete)
-    assert found.schema.equals(trace.arrow("nvtx").schema)
-    return found["name"].to_pylist(), count
+    table, count = name_unfinished(trace.arrow("nvtx"), trace.arrow("processes"), complete)
+    assert table.schema.equals(trace.arrow("nvtx").schema)
+    return table["name"].to_pylist(), count
 
 
 STEPS = ("step 0", "step 1", "step 2")
@@ -37,8 +37,8 @@ def test_a_step_that_begins_after_the_last_of_2_complete_ones_is_unfinished(comp
 
 
 def test_a_step_that_begins_again_under_its_number_was_abandoned_at_the_end_of_an_epoch():
-    found = names(ranges("step 0", "step 1", "data loading", "step 1", "step 2"), {})
-    assert found == (["step 0", "unfinished step", "data loading", "step 1", "step 2"], 1)
+    renamed = names(ranges("step 0", "step 1", "data loading", "step 1", "step 2"), {})
+    assert renamed == (["step 0", "unfinished step", "data loading", "step 1", "step 2"], 1)
 
 
 def test_steps_of_a_second_loop_that_counts_from_0_again_are_steps():
@@ -57,9 +57,9 @@ def status(folder, **stated):
 def test_of_61_ranges_of_60_steps_60_are_steps_and_a_note_says_so(tmp_path):
     folder = run_folder(tmp_path / "run", {"nsys": ranges(*(f"step {number}" for number in range(61)))})
     status(folder / "raw" / "nvtx" / "pid12", pid=12, state="saved", steps_recorded=60)
-    found = open_trace(folder)
-    assert training_steps(TraceView(found)).frame.height == 60
-    (note,) = (note for note in found.arrow("notes").to_pylist() if note["code"] == "unfinished-steps")
+    trace = open_trace(folder)
+    assert training_steps(TraceView(trace)).frame.height == 60
+    (note,) = (note for note in trace.arrow("notes").to_pylist() if note["code"] == "unfinished-steps")
     assert (note["severity"], note["count"]) == ("info", 1)
 
 

@@ -138,7 +138,7 @@ def plane(
     book = _Book()
     for text in names or {}:
         book.event(text)
-    body = b"".join(chunk(3, book.line(one)) for one in lines)
+    body = b"".join(chunk(3, book.line(line_)) for line_ in lines)
     properties = b"".join(chunk(6, book.stat(key, value)) for key, value in _pairs(stats or {}))
     metadata = book.metadata(names or {})
     head = number(1, plane_id) + chunk(2, name)
@@ -152,7 +152,7 @@ def space(
     hostnames: Iterable[str | bytes] = (),
 ) -> bytes:
     """A whole file from encoded planes."""
-    body = b"".join(chunk(1, one) for one in planes)
+    body = b"".join(chunk(1, plane_) for plane_ in planes)
     for tag, texts in ((2, errors), (3, warnings), (4, hostnames)):
         body += b"".join(chunk(tag, text) for text in texts)
     return body
@@ -191,20 +191,20 @@ class _Book:
             case _:
                 return head + chunk(6, value)
 
-    def line(self, one: Line) -> bytes:
-        parts = [number(1, one.id)]
-        parts += [chunk(2, one.name)] if one.name else []
-        parts += [number(3, one.timestamp_ns)] if one.timestamp_ns else []
-        parts += [chunk(4, self.encoded(each)) for each in one.events]
-        parts += [chunk(11, one.display_name)] if one.display_name else []
-        return b"".join(parts) + one.extra
+    def line(self, line_: Line) -> bytes:
+        parts = [number(1, line_.id)]
+        parts += [chunk(2, line_.name)] if line_.name else []
+        parts += [number(3, line_.timestamp_ns)] if line_.timestamp_ns else []
+        parts += [chunk(4, self.encoded(event_)) for event_ in line_.events]
+        parts += [chunk(11, line_.display_name)] if line_.display_name else []
+        return b"".join(parts) + line_.extra
 
-    def encoded(self, one: Event) -> bytes:
-        parts = [number(1, self.event(one.name))]
-        fields = ((2, one.offset_ps), (5, one.occurrences), (3, one.dur_ps))
+    def encoded(self, event_: Event) -> bytes:
+        parts = [number(1, self.event(event_.name))]
+        fields = ((2, event_.offset_ps), (5, event_.occurrences), (3, event_.dur_ps))
         parts += [number(tag, value) for tag, value in fields if value is not None]
-        parts += [chunk(4, self.stat(key, value)) for key, value in one.stats]
-        return b"".join(parts) + one.extra
+        parts += [chunk(4, self.stat(key, value)) for key, value in event_.stats]
+        return b"".join(parts) + event_.extra
 
     def metadata(self, names: Mapping[str, Name]) -> bytes:
         entries = []

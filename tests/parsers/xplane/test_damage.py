@@ -38,14 +38,14 @@ def path(tmp_path_factory):
 
 @given(st.integers(0, len(WHOLE) - 1))
 def test_a_capture_cut_off_anywhere_is_read_so_far_or_refused_in_words(path, length):
-    found = outcome(path, WHOLE[:length])
-    if isinstance(found, TracevizError):
-        assert found.why
+    result = outcome(path, WHOLE[:length])
+    if isinstance(result, TracevizError):
+        assert result.why
         assert length < 16  # so early that no plane has a name yet
         return
-    assert found.rows("host_ops") + found.rows("cuda_api") <= 20
-    assert sum(found.rows(table) for table in DEVICE_WORK) <= 8
-    assert length in ENDS or notes(found)["damaged"][0] == "warning"
+    assert result.rows("host_ops") + result.rows("cuda_api") <= 20
+    assert sum(result.rows(table) for table in DEVICE_WORK) <= 8
+    assert length in ENDS or notes(result)["damaged"][0] == "warning"
 
 
 @given(st.integers(0, 2**32))
@@ -54,15 +54,15 @@ def test_a_capture_with_bytes_changed_never_crashes(path, seed):
     content = bytearray(WHOLE)
     for _ in range(chance.randint(1, 12)):
         content[chance.randrange(len(content))] = chance.randrange(256)
-    found = outcome(path, bytes(content))
-    assert isinstance(found, TracevizError) or found.rows("run") == 1
+    result = outcome(path, bytes(content))
+    assert isinstance(result, TracevizError) or result.rows("run") == 1
 
 
 def test_a_compressed_capture_that_is_cut_off_says_so(path):
     packed = gzip.compress(WHOLE, mtime=0)
-    found = outcome(path, packed[: len(packed) * 3 // 4])
-    assert "gzip file is cut short" in str([row["message"] for row in found.arrow("notes").to_pylist()])
-    assert 0 < found.rows("host_ops") <= 12
+    result = outcome(path, packed[: len(packed) * 3 // 4])
+    assert "gzip file is cut short" in str([row["message"] for row in result.arrow("notes").to_pylist()])
+    assert 0 < result.rows("host_ops") <= 12
 
 
 def test_names_that_are_not_utf8_are_replaced(tmp_path):

@@ -38,8 +38,8 @@ def test_a_sampler_of_frames_does_not_disturb_reading(samples):
     frames = []  # as a profiler in another thread has them, for a moment
     sys.setprofile(lambda frame, _event, _argument: frames.append(frame))
     try:
-        found = XPlaneReader().read(samples / "xplane" / "repaired.xplane.pb", ReadOptions())
-        counted = {name: table.num_rows for name, table in found}
+        trace = XPlaneReader().read(samples / "xplane" / "repaired.xplane.pb", ReadOptions())
+        counted = {name: table.num_rows for name, table in trace}
     finally:
         sys.setprofile(None)
     assert frames
@@ -445,11 +445,11 @@ def test_unknown_planes_lines_and_stats_are_counted(tmp_path):
     tpu = plane("/device:TPU:0", line(1, event("c", 0, 1), name="Overlay"))
     stats = {"level 0": Ref("x"), "correlation_id": 3}
     work = gpu(line(13, event("k", 0, US, stats), name="Stream #13(Compute)"))
-    found = notes(tables_of(tmp_path, space(strange, tpu, work)))
-    assert found["unknown-planes"][1] == 2
-    assert found["unknown-lines"][1] == 1
-    assert found["unread-stats"][1] == 1
-    assert "level 0 (1)" in found["unread-stats"][2]
+    messages = notes(tables_of(tmp_path, space(strange, tpu, work)))
+    assert messages["unknown-planes"][1] == 2
+    assert messages["unknown-lines"][1] == 1
+    assert messages["unread-stats"][1] == 1
+    assert "level 0 (1)" in messages["unread-stats"][2]
 
 
 def test_aggregated_events_are_left_out_and_counted(tmp_path):

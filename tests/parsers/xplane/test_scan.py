@@ -44,15 +44,24 @@ WHOLE = space(
 def parts(space_: Space) -> list[object]:
     """All that a space says, as values that compare."""
 
-    def plain(one: Plane) -> list[object]:
-        columns = [one.events.line, one.events.name, one.events.offset_ps, one.events.dur_ps]
-        columns += [one.stats.event, one.stats.key, one.stats.kind, one.stats.value]
-        facts = (one.id, one.name, one.lines, one.names, one.display_names, one.name_stats, one.texts, one.blobs)
+    def plain(plane_: Plane) -> list[object]:
+        columns = [plane_.events.line, plane_.events.name, plane_.events.offset_ps, plane_.events.dur_ps]
+        columns += [plane_.stats.event, plane_.stats.key, plane_.stats.kind, plane_.stats.value]
+        facts = (
+            plane_.id,
+            plane_.name,
+            plane_.lines,
+            plane_.names,
+            plane_.display_names,
+            plane_.name_stats,
+            plane_.texts,
+            plane_.blobs,
+        )
         tables = [(column.dtype.str, column.tolist()) for column in columns]
-        return [*facts, repr(one.properties), one.aggregated, *tables]
+        return [*facts, repr(plane_.properties), plane_.aggregated, *tables]
 
     texts = (space_.errors, space_.warnings, space_.hostnames, space_.damage)
-    return [*texts, [repr(plain(one)) for one in space_.planes]]
+    return [*texts, [repr(plain(plane_)) for plane_ in space_.planes]]
 
 
 def both(data: bytes) -> Space:
@@ -68,10 +77,10 @@ def words(space_: Space) -> list[str]:
 
 @pytest.mark.parametrize("scanner", SCANNERS)
 def test_a_whole_file_becomes_columns(scanner: str) -> None:
-    found = read_space(WHOLE, scanner)
-    host, device = found.planes
-    assert (found.errors, found.warnings) == (("CUPTI: no permission",), ("12 events dropped",))
-    assert (found.hostnames, found.damage, found.scanner) == (("worker-0",), (), scanner)
+    space_ = read_space(WHOLE, scanner)
+    host, device = space_.planes
+    assert (space_.errors, space_.warnings) == (("CUPTI: no permission",), ("12 events dropped",))
+    assert (space_.hostnames, space_.damage, space_.scanner) == (("worker-0",), (), scanner)
     assert (host.id, host.name, host.aggregated, len(device.events)) == (4, "/host:CPU", 1, 0)
     assert [(one.id, one.name, one.timestamp_ns, one.events) for one in host.lines] == [
         (-7, "python3", 1_000, slice(0, 3)),
@@ -111,20 +120,20 @@ def test_names_before_the_lines_and_fields_in_any_order_read_the_same(scanner: s
     turned = number(5, 0)[:0] + number(3, 40) + number(2, 30) + number(1, 1)  # duration, offset, name
     names = chunk(4, chunk(2, chunk(2, "a") + number(1, 1)) + number(1, 1))
     body = chunk(3, chunk(4, turned) + chunk(2, "late name") + number(1, 9)) + names + chunk(2, "p")
-    found = read_space(chunk(1, body), scanner).planes[0]
-    assert (found.name, found.names, found.lines[0].name, found.lines[0].id) == ("p", ["a"], "late name", 9)
-    assert (found.events.offset_ps[0], found.events.dur_ps[0], found.events.name[0]) == (30, 40, 0)
+    plane_ = read_space(chunk(1, body), scanner).planes[0]
+    assert (plane_.name, plane_.names, plane_.lines[0].name, plane_.lines[0].id) == ("p", ["a"], "late name", 9)
+    assert (plane_.events.offset_ps[0], plane_.events.dur_ps[0], plane_.events.name[0]) == (30, 40, 0)
 
 
 @pytest.mark.parametrize("scanner", SCANNERS)
 def test_an_id_without_a_name_gets_an_entry_of_its_own(scanner: str) -> None:
-    found = read_space(
+    space_ = read_space(
         space(plane("p", line(1, event(77, 0, 1, {-5: Ref("x"), 6: 1}), event(77, 1, 1)))), scanner
     ).planes[0]
-    assert found.names == ["event 77"]
-    assert found.display_names == [""]
-    assert found.events.name.tolist() == [0, 0]
-    assert [found.texts[key] for key in found.stats.key] == ["stat -5", "stat 6"]
+    assert space_.names == ["event 77"]
+    assert space_.display_names == [""]
+    assert space_.events.name.tolist() == [0, 0]
+    assert [space_.texts[key] for key in space_.stats.key] == ["stat -5", "stat 6"]
     property_ = chunk(6, number(1, 8) + number(7, 9))
     assert read_space(chunk(1, chunk(2, "p") + property_), scanner).planes[0].properties == {"stat 8": "stat 9"}
 
@@ -133,8 +142,8 @@ def test_an_id_without_a_name_gets_an_entry_of_its_own(scanner: str) -> None:
 def test_of_two_names_with_one_id_the_last_counts(scanner: str) -> None:
     entries = b"".join(chunk(4, number(1, 1) + chunk(2, chunk(2, name))) for name in ("old", "new"))
     body = chunk(3, chunk(4, number(1, 1))) + entries
-    found = read_space(chunk(1, chunk(2, "p") + body), scanner).planes[0]
-    assert [found.names[place] for place in found.events.name] == ["new"]
+    plane_ = read_space(chunk(1, chunk(2, "p") + body), scanner).planes[0]
+    assert [plane_.names[place] for place in plane_.events.name] == ["new"]
 
 
 @pytest.mark.parametrize("scanner", SCANNERS)
@@ -148,18 +157,18 @@ def test_a_stat_without_a_value_is_left_out_and_of_two_values_the_last_counts(sc
 
 @pytest.mark.parametrize("scanner", SCANNERS)
 def test_names_that_are_not_utf_8_are_read_with_replacement(scanner: str) -> None:
-    found = read_space(space(plane(b"openxla\xff tpu", line(1, event("\udcfek", 0, 1), name=b"\xc3"))), scanner)
-    assert (found.planes[0].name, found.planes[0].names) == ("openxla\ufffd tpu", ["\ufffdk"])
-    assert found.planes[0].lines[0].name == "\ufffd"
-    assert found.damage == ()
+    space_ = read_space(space(plane(b"openxla\xff tpu", line(1, event("\udcfek", 0, 1), name=b"\xc3"))), scanner)
+    assert (space_.planes[0].name, space_.planes[0].names) == ("openxla\ufffd tpu", ["\ufffdk"])
+    assert space_.planes[0].lines[0].name == "\ufffd"
+    assert space_.damage == ()
 
 
 @pytest.mark.parametrize("scanner", SCANNERS)
 def test_unknown_fields_are_skipped_without_a_word(scanner: str) -> None:
     odd = number(99, 5) + fixed64(98, b"12345678") + chunk(97, "x") + varint(96 << 3 | 5) + b"1234"
-    found = read_space(odd + space(plane("p", line(1, event("a", 1, 2, extra=odd), extra=odd), extra=odd)), scanner)
-    assert found.damage == ()
-    assert found.planes[0].events.offset_ps.tolist() == [1]
+    space_ = read_space(odd + space(plane("p", line(1, event("a", 1, 2, extra=odd), extra=odd), extra=odd)), scanner)
+    assert space_.damage == ()
+    assert space_.planes[0].events.offset_ps.tolist() == [1]
 
 
 @pytest.mark.parametrize("scanner", SCANNERS)
@@ -172,17 +181,17 @@ def test_an_event_that_breaks_the_format_is_left_out_and_counted(scanner: str) -
         event("field 0", 5, 1, extra=b"\x00\x00"),
         event("bad stat", 6, 1, extra=chunk(4, number(1, 1) + number(5, 3))),
     ]
-    found = read_space(space(plane("p", line(1, event("a", 0, 9), *broken, event("z", 7, 1), name="t"))), scanner)
-    assert found.planes[0].events.offset_ps.tolist() == [0, 7]
-    assert words(found) == ["line t of plane p: 6 events that break the format were left out"]
+    space_ = read_space(space(plane("p", line(1, event("a", 0, 9), *broken, event("z", 7, 1), name="t"))), scanner)
+    assert space_.planes[0].events.offset_ps.tolist() == [0, 7]
+    assert words(space_) == ["line t of plane p: 6 events that break the format were left out"]
 
 
 @pytest.mark.parametrize("scanner", SCANNERS)
 def test_damage_to_line_plane_and_file_is_told_apart(scanner: str) -> None:
     torn = line(1, event("a", 0, 1), name="t", extra=b"\x07")
     data = space(plane("p", torn, extra=chunk(1, "x") + chunk(6, chunk(1, "x")) + chunk(4, number(2, 1)) + b"\x00ab"))
-    found = read_space(data + chunk(3, "later") + number(2, 1) + b"\x06", scanner)
-    assert words(found) == [
+    space_ = read_space(data + chunk(3, "later") + number(2, 1) + b"\x06", scanner)
+    assert words(space_) == [
         "file: 1 byte at its end breaks the format and was not read",
         "file: 1 field of a wrong type was left out",
         "plane p: 3 bytes at its end break the format and were not read",
@@ -191,7 +200,7 @@ def test_damage_to_line_plane_and_file_is_told_apart(scanner: str) -> None:
         "plane p: 1 property that breaks the format was left out",
         "line t of plane p: 1 byte at its end breaks the format and was not read",
     ]
-    assert (found.warnings, len(found.planes[0].events)) == (("later",), 1)
+    assert (space_.warnings, len(space_.planes[0].events)) == (("later",), 1)
 
 
 @pytest.mark.parametrize("scanner", SCANNERS)
@@ -200,21 +209,21 @@ def test_of_a_file_that_is_cut_short_whole_events_are_kept(scanner: str) -> None
     events = [event("b", offset, 100) for offset in range(1_000, 1_010)]
     data = head + space(plane("second", line(1, *events, name="thread")))
     cut = data[: data.index(b"second") + len("second") + 2 + 2 + 8 + 4 * 9 + 3]
-    found = read_space(cut, scanner)
-    first, second = found.planes
+    space_ = read_space(cut, scanner)
+    first, second = space_.planes
     assert (len(first.events), first.names) == (1, ["a"])
     assert 0 < len(second.events) < 10
     assert second.names == ["event 1"]
-    assert [damage.where for damage in found.damage] == ["file", "plane second", "line thread of plane second"]
-    assert found.damage[0].what == f"it is cut short: {len(data) - len(cut)} bytes are missing"
+    assert [damage.where for damage in space_.damage] == ["file", "plane second", "line thread of plane second"]
+    assert space_.damage[0].what == f"it is cut short: {len(data) - len(cut)} bytes are missing"
 
 
 @pytest.mark.parametrize("scanner", SCANNERS)
 @pytest.mark.parametrize("data", [b"hello, this is no trace", b"\n\nhello\n", b'{"a": 1}', b"\x1f\x8b\x08zipped"])
 def test_what_is_no_xspace_has_damage_and_no_planes(data: bytes, scanner: str) -> None:
-    found = read_space(data, scanner)
-    assert len(found.planes) == 0
-    assert len(found.damage) > 0
+    space_ = read_space(data, scanner)
+    assert len(space_.planes) == 0
+    assert len(space_.damage) > 0
 
 
 @pytest.mark.parametrize("scanner", SCANNERS)
@@ -227,9 +236,9 @@ def test_a_memory_map_is_read_as_bytes_are(tmp_path, scanner: str) -> None:
     path = tmp_path / "host.xplane.pb"
     path.write_bytes(WHOLE)
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
-        found = read_space(mapped, scanner)
-        assert parts(found) == parts(read_space(WHOLE, scanner))
-    assert len(found.planes[0].events) == 3  # nothing refers to the map any more: it could be closed
+        space_ = read_space(mapped, scanner)
+        assert parts(space_) == parts(read_space(WHOLE, scanner))
+    assert len(space_.planes[0].events) == 3  # nothing refers to the map any more: it could be closed
 
 
 @needs_compiled
@@ -297,8 +306,8 @@ def test_both_scanners_read_any_space_alike(data: bytes) -> None:
 @needs_compiled
 def test_both_scanners_agree_wherever_a_file_is_cut_off() -> None:
     for size in range(len(WHOLE)):
-        found = both(WHOLE[:size])
-        assert sum(len(one.events) for one in found.planes) <= 3
+        space_ = both(WHOLE[:size])
+        assert sum(len(one.events) for one in space_.planes) <= 3
 
 
 @needs_compiled

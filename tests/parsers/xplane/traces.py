@@ -27,8 +27,8 @@ def tables_of(folder: Path, content: bytes, **options: object) -> TraceTables:
 
 def rows(tables: TraceTables, table: str, *columns: str) -> list[tuple]:
     """Rows of a table, with these columns."""
-    found = tables.arrow(table).select(list(columns)).to_pylist()
-    return [tuple(row.values()) for row in found]
+    records = tables.arrow(table).select(list(columns)).to_pylist()
+    return [tuple(row.values()) for row in records]
 
 
 def notes(tables: TraceTables) -> dict[str, tuple]:

@@ -71,7 +71,7 @@ def scrubbed(folder: Path, content: bytes, name: str = "trace.json") -> bytes:
 
 
 def test_every_planted_secret_is_in_the_source() -> None:
-    assert [one for one in SECRETS if one.encode() not in leaky()] == []
+    assert [secret for secret in SECRETS if secret.encode() not in leaky()] == []
 
 
 @pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
@@ -80,7 +80,7 @@ def test_no_secret_is_left_in_any_byte_or_text(tmp_path: Path, name: str) -> Non
     content = scrubbed(tmp_path, gzip.compress(leaky()) if packed else leaky(), name)
     text = gzip.decompress(content) if packed else content
     decoded = json.dumps(json.loads(text), ensure_ascii=False)
-    assert [one for one in SECRETS if one.encode() in text or one in decoded] == []
+    assert [secret for secret in SECRETS if secret.encode() in text or secret in decoded] == []
 
 
 def test_names_and_arguments_keep_what_is_not_private(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_result_and_its_manifest_count_what_went(tmp_path: Path) -> None:
     assert result.verified_bytes == len((tmp_path / "out.json").read_bytes())
     manifest = (tmp_path / "out.json.scrubbed.json").read_text()
     assert json.loads(manifest)["removed"] == removed
-    assert [one for one in SECRETS if one in manifest] == []
+    assert [secret for secret in SECRETS if secret in manifest] == []
 
 
 def test_hosts_in_file_names_are_looked_for(tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ def whole_events(text: str, cut: int) -> int:
     for _ in NESTED:
         while text[place] in ", \n":
             place += 1
-        found, place = decoder.raw_decode(text, place)
-        if found:
+        event, place = decoder.raw_decode(text, place)
+        if event:
             ends.append(place)
     return sum(end <= cut for end in ends)
 
@@ -285,8 +285,10 @@ def test_scanners_agree_on_damaged_texts(tmp_path_factory, events, layout, data)
         text = text or bytearray(b" ")
     path = tmp_path_factory.getbasetemp() / "damaged.json"
     path.write_bytes(text)
-    found = [read_or_refuse(path, scanner=scanner, block_bytes=block) for scanner in BOTH for block in (64, 333, 2**20)]
-    for another in found[1:]:
-        assert (found[0] is None) == (another is None)
-        if found[0] is not None:
-            same(found[0], another)
+    outcomes = [
+        read_or_refuse(path, scanner=scanner, block_bytes=block) for scanner in BOTH for block in (64, 333, 2**20)
+    ]
+    for another in outcomes[1:]:
+        assert (outcomes[0] is None) == (another is None)
+        if outcomes[0] is not None:
+            same(outcomes[0], another)

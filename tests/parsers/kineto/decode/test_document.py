@@ -361,10 +361,10 @@ def test_nesting_deeper_than_any_stack_is_passed_over(read):
 def reference(events: list[dict[str, object]]) -> list[tuple[str, int, int | None]]:
     """The events that have plain numbers as times, by Python's own decimals."""
     kept = []
-    for one in events:
-        if one["ph"] in PHASES and one["ph"] != "M":
-            start, dur = (int(Decimal(repr(one.get(key, 0))).scaleb(3)) for key in ("ts", "dur"))
-            kept.append((one["ph"], start, dur if "dur" in one and dur >= 0 else None))
+    for raw in events:
+        if raw["ph"] in PHASES and raw["ph"] != "M":
+            start, dur = (int(Decimal(repr(raw.get(key, 0))).scaleb(3)) for key in ("ts", "dur"))
+            kept.append((raw["ph"], start, dur if "dur" in raw and dur >= 0 else None))
     return kept
 
 
@@ -400,13 +400,13 @@ def test_scanners_agree_on_any_values_in_every_layout(tmp_path_factory, events, 
 
 @needs_compiled
 def test_scanners_agree_on_public_traces(public_traces: Path):
-    found = 0
+    rows = 0
     for path in sorted((public_traces / "kineto").glob("*.json.gz")):
-        one, two = (decode(path, scanner=scanner) for scanner in BOTH)
-        same(one, two)
-        assert not one.damage
-        found += one.events.height
-    assert found == 243_409
+        first, second = (decode(path, scanner=scanner) for scanner in BOTH)
+        same(first, second)
+        assert not first.damage
+        rows += first.events.height
+    assert rows == 243_409
 
 
 @needs_compiled

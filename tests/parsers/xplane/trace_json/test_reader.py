@@ -69,8 +69,8 @@ def test_a_kernel_has_its_launch_shape_stream_correlation_and_op(tmp_path: Path)
     args = {"correlation_id": "42", "kernel_details": "regs:16 shm:48 grid:3,2,1 block:64,1,1"}
     path = written(tmp_path, *GPU, event(1, 13, 300161.722, 5.984, "gemm", annotation="a/MatMul:MatMul", **args))
     columns = ("start_ns", "dur_ns", "name", "stream", "correlation_id", "op", "grid_x", "grid_y", "block_x")
-    found = rows(read(path), "kernels", *columns, "registers_per_thread", "dynamic_shared_bytes")
-    assert found == [(0, 5984, "gemm", 13, 42, "a/MatMul:MatMul", 3, 2, 64, 16, 48)]
+    kernels = rows(read(path), "kernels", *columns, "registers_per_thread", "dynamic_shared_bytes")
+    assert kernels == [(0, 5984, "gemm", 13, 42, "a/MatMul:MatMul", 3, 2, 64, 16, 48)]
 
 
 def test_a_copy_has_its_direction_and_bytes(tmp_path: Path) -> None:
@@ -93,13 +93,13 @@ def test_the_long_name_is_the_name_and_decides_what_an_operation_is(tmp_path: Pa
         event(701, 7, 2, 3, "Iterator::Map", long_name="Iterator::Root::Map", id="-3877662985711006711"),
         event(701, 7, 10, 3, "Relu", long_name="model/relu:Relu"),
     )
-    found = read(path)
-    assert rows(found, "host_ops", "name", "category", "depth", "parent_id") == [
+    trace = read(path)
+    assert rows(trace, "host_ops", "name", "category", "depth", "parent_id") == [
         ("IteratorGetNext:IteratorGetNext", "input", 0, None),
         ("Iterator::Root::Map", "pipeline", 1, 0),
         ("model/relu:Relu", "op", 0, None),
     ]
-    assert rows(found, "op_args", "op_id", "key", "integer") == [(1, "id", -3877662985711006711)]
+    assert rows(trace, "op_args", "op_id", "key", "integer") == [(1, "id", -3877662985711006711)]
 
 
 def test_arguments_are_texts_in_the_file_and_get_their_types_back(tmp_path: Path) -> None:
@@ -144,9 +144,9 @@ def test_groups_in_the_file_are_kept_and_a_marker_shown_as_its_step_gets_its_nam
         event(1, 13, 2, 3, "gemm", group_id="0", correlation_id="1"),
         event(1, 13, 12, 3, "gemm", correlation_id="2", group_id="1"),
     )
-    found = read(path)
-    assert rows(found, "steps", "step", "marker", "name", "group_id") == [(5, "train", "train 5", 0)]
-    assert rows(found, "kernels", "group_id") == [(0,), (1,)]
+    trace = read(path)
+    assert rows(trace, "steps", "step", "marker", "name", "group_id") == [(5, "train", "train 5", 0)]
+    assert rows(trace, "kernels", "group_id") == [(0,), (1,)]
 
 
 def test_instants_have_no_duration(tmp_path: Path) -> None:
@@ -173,27 +173,27 @@ def test_ops_of_a_tpu_have_short_names_and_categories(tmp_path: Path) -> None:
         ),
         event(3, 3735928570, 2, 3, "copy-start.2"),
     )
-    found = read(path)
-    assert rows(found, "kernels", "name", "category", "module", "dur_ns") == [
+    trace = read(path)
+    assert rows(trace, "kernels", "name", "category", "module", "dur_ns") == [
         ("copy-start.2", "copy-start", "jit_f(77)", 3000)
     ]
-    assert rows(found, "device_ops", "name", "kind", "run_id") == [("jit_f(77)", "module", 4)]
-    assert "unknown-lines" not in notes(found)
+    assert rows(trace, "device_ops", "name", "kind", "run_id") == [("jit_f(77)", "module", 4)]
+    assert "unknown-lines" not in notes(trace)
 
 
 def test_hosts_whose_names_precede_the_planes_are_processes_of_their_own(tmp_path: Path) -> None:
     planes = (process(1, "worker-0 /host:CPU"), process(2, "worker-1 /host:CPU"))
     path = written(tmp_path, *planes, event(1, 7, 0, 1, "a"), event(2, 7, 5, 1, "b"))
-    found = read(path)
-    assert rows(found, "host_ops", "process_id", "name") == [(0, "a"), (1, "b")]
-    assert rows(found, "processes", "rank") == [(0,), (1,)]
+    trace = read(path)
+    assert rows(trace, "host_ops", "process_id", "name") == [(0, "a"), (1, "b")]
+    assert rows(trace, "processes", "rank") == [(0,), (1,)]
 
 
 def test_other_phases_are_counted_and_left_out(tmp_path: Path) -> None:
     counters = [{"ph": "C", "pid": 701, "ts": n, "name": "memory", "args": {"b": 1}} for n in range(3)]
-    found = read(written(tmp_path, *HOST, event(701, 7, 0, 1, "op"), *counters))
-    assert found.rows("host_ops") == 1
-    assert notes(found)["unread-events"] == "3 events of phase C are not read."
+    trace = read(written(tmp_path, *HOST, event(701, 7, 0, 1, "op"), *counters))
+    assert trace.rows("host_ops") == 1
+    assert notes(trace)["unread-events"] == "3 events of phase C are not read."
 
 
 # --- before TensorFlow 2.2 -------------------------------------------------------------------------------------------
@@ -229,15 +229,15 @@ def test_old_streams_are_processes_and_their_labels_name_kernels_and_copies(tmp_
         event(2, 0, 10, 4, "Conv2D", label="implicit_gemm regs:32 shm:0 grid:2,1,1 block:8,1,1"),
         event(3, 9, 5, 30, "Prefetch", **{"long name": "Iterator::Model::Prefetch"}, label="id=1,parent_id=2"),
     )
-    found = read(path)
-    assert rows(found, "kernels", "name", "op", "stream", "registers_per_thread", "start_ns") == [
+    trace = read(path)
+    assert rows(trace, "kernels", "name", "op", "stream", "registers_per_thread", "start_ns") == [
         ("implicit_gemm", "net/conv:Conv2D", 13, 32, 5000),
         ("void relu<float>::f()", "net/relu:Relu", 13, 8, 7000),
     ]
-    assert rows(found, "memcpy", "kind", "bytes", "stream") == [("h2d", 64, 14)]
-    assert found.rows("devices") == 1
-    assert rows(found, "host_ops", "name", "category") == [("Iterator::Model::Prefetch", "pipeline")]
-    assert sorted(rows(found, "op_args", "key", "integer")) == [("id", 1), ("parent_id", 2)]
+    assert rows(trace, "memcpy", "kind", "bytes", "stream") == [("h2d", 64, 14)]
+    assert trace.rows("devices") == 1
+    assert rows(trace, "host_ops", "name", "category") == [("Iterator::Model::Prefetch", "pipeline")]
+    assert sorted(rows(trace, "op_args", "key", "integer")) == [("id", 1), ("parent_id", 2)]
 
 
 # --- times -----------------------------------------------------------------------------------------------------------
@@ -305,9 +305,9 @@ def test_a_file_that_was_cut_off_is_read_up_to_the_cut(tmp_path: Path) -> None:
     )
     raw = path.read_bytes()
     path.write_bytes(raw[: raw.index(b"op3") + 6])
-    found = read(path)
-    assert rows(found, "host_ops", "name") == [("op0 },{",), ("op1 },{",), ("op2 },{",)]
-    assert "breaks off" in notes(found)["damaged"]
+    trace = read(path)
+    assert rows(trace, "host_ops", "name") == [("op0 },{",), ("op1 },{",), ("op2 },{",)]
+    assert "breaks off" in notes(trace)["damaged"]
 
 
 @pytest.mark.parametrize("name", ["t.trace.json", "t.trace.json.gz"])
@@ -332,9 +332,9 @@ def test_garbage_in_the_middle_of_gzip_keeps_what_comes_before(tmp_path: Path) -
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2 : len(raw) // 2 + 64] = bytes(64)
     path.write_bytes(raw)
-    found = read(path)
-    assert 100 < found.rows("host_ops") < 3000
-    assert "damaged" in notes(found)
+    trace = read(path)
+    assert 100 < trace.rows("host_ops") < 3000
+    assert "damaged" in notes(trace)
 
 
 def test_a_text_longer_than_allowed_is_refused_with_the_flag_that_raises_the_limit(tmp_path: Path) -> None:
@@ -434,9 +434,9 @@ def test_hosts_of_a_run_are_ranks_and_their_names_stay_private(tmp_path: Path) -
     run = tmp_path / "plugins/profile/2020_03_01_10_00_00"
     for host in ("node-b17", "node-a17"):
         written(run, *HOST, event(701, 7, 0, 1, host[5]), name=f"{host}.trace.json.gz")
-    found = read(tmp_path)
-    assert rows(found, "host_ops", "process_id", "name") == [(0, "a"), (1, "b")]
-    assert not [name for name in found if "node-" in str(found.arrow(name).to_pydict())]
+    trace = read(tmp_path)
+    assert rows(trace, "host_ops", "process_id", "name") == [(0, "a"), (1, "b")]
+    assert not [name for name in trace if "node-" in str(trace.arrow(name).to_pydict())]
     assert "node-a17" in read(tmp_path, keep_private=True).run_facts()["host"]
 
 

@@ -1,4 +1,4 @@
-"""Whose events those of an Nsight Systems export are, and what they are called."""
+"""Owners and names of the events of an Nsight Systems export."""
 
 from __future__ import annotations
 

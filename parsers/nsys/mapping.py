@@ -20,11 +20,11 @@ THREAD, PROCESS = ("globalTid",), ("globalPid",)
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What shows that a capture could contain a table although it has no rows: lazy exports leave empty tables out.
+    """What shows that a capture could contain a table without rows. Lazy exports leave empty tables out.
 
     Args:
-        tables: Prefixes of raw tables; one that is present is enough.
-        capture: Rows (name, value) of META_DATA_CAPTURE; one is enough. Names of processes' options are without
+        tables: Prefixes of raw tables. One table is enough.
+        capture: Rows (name, value) of META_DATA_CAPTURE. One row is enough. Names of processes' options are without
             their ``PROCESS_<n>:``. Only positive answers count: captures that trace CUDA have been seen to say
             ``COLLECT_CUDA_TRACE = false``.
     """

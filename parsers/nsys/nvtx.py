@@ -49,7 +49,7 @@ def read_nvtx(events: EventReader, survey: Survey, identity: Identity) -> pa.Tab
 
 
 def _named(columns: Sequence[Array], name_of: Callable[..., str | None]) -> DictionaryArray:
-    """Names of rows by the distinct combinations of their ``columns``, of which there are few."""
+    """Names of rows, computed once for each distinct combination of their ``columns``: these are few."""
     codes = combination_codes(columns, len(columns[0]))
     _, first, combination = np.unique(codes, return_index=True, return_inverse=True)
     keys = zip(*(column.take(first).to_pylist() for column in columns), strict=True)
@@ -58,7 +58,7 @@ def _named(columns: Sequence[Array], name_of: Callable[..., str | None]) -> Dict
 
 
 def _category(names: Words, process: int, domain: int, category: int | None) -> str | None:
-    """Categories are declared per domain; those of the default domain are used in the others too."""
+    """Categories are declared per domain. Other domains use the categories of the default domain too."""
     if category is None:
         return None
     return names.get((process, domain, category), names.get((process, 0, category), f"[category {category}]"))
@@ -89,6 +89,6 @@ def _declared_names(raw: RawTables) -> tuple[Words, Words]:
 
 
 def _word(value: Any, words: dict[Any, Any]) -> str | None:
-    """A name that is stored as itself, or as the id of a string."""
+    """A name, which is stored as text or as the id of a string."""
     word: str | None = value.decode("utf-8", "replace") if isinstance(value, bytes) else words.get(value)
     return word

@@ -18,7 +18,7 @@ STAGE = "nsys import"
 
 
 def read_stream(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a stream, which is imported into a report in a temporary folder; that is exported."""
+    """The tables of a stream: import it into a report in a temporary folder, then export the report."""
     importer, nsys = nsys_program.find_importer(), nsys_program.find_nsys()
     if importer is None or nsys is None:
         raise _missing(path, "nsys" if nsys is None else "QdstrmImporter, a part of the nsys package,")

@@ -18,11 +18,11 @@ EXPORTED_TABLES = frozenset(
     {"TARGET_INFO_SESSION_START_TIME", "TARGET_INFO_SYSTEM_ENV", "ANALYSIS_DETAILS", "ANALYSIS_FILE"}
     | {"META_DATA_EXPORT", "EXPORT_META_DATA", "NVTX_EVENTS", "OSRT_API", "CUPTI_ACTIVITY_KIND_RUNTIME"}
 )
-"""Tables of which every export has at least one, beside its strings."""
+"""Every export has at least one of these tables, beside its strings."""
 EXPORTED_FILES = frozenset(
     {"StringIds", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS", "OSRT_API"}
 )
-"""One of these names is enough to know the folder."""
+"""One of these files is enough to recognise the folder."""
 REPORT_MAGIC = b"NVIDIA Tegra Profiler Report "
 STREAM_MAGIC = b"NVIDIA Nsight System Stream "
 
@@ -99,7 +99,7 @@ class NsysSqliteReader(Reader):
         try:
             names = table_names(path)
         except (sqlite3.Error, OSError, ValueError):
-            # Damaged; the text of its catalogue, which begins on the first page, still says whose it was.
+            # Damaged, but its catalogue begins on the first page, as text that names the tables.
             known = b"StringIds" in head and any(marker.encode() in head for marker in EXPORTED_TABLES)
             return Match.YES if known else Match.NO
         return Match.YES if "StringIds" in names and EXPORTED_TABLES & names else Match.NO

@@ -64,7 +64,7 @@ def exported(nsys: nsys_program.Nsys, report: Path, folder: Path, options: ReadO
 def read_export(
     raw: RawTables, nsys: nsys_program.Nsys, source: Path, options: ReadOptions, route: str
 ) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a fresh export of ``source``, which is closed afterwards."""
+    """The tables of ``raw``, a fresh export of ``source``; closes it afterwards."""
     steps = f"{route}, nsys export --type={nsys.export_type} (nsys {nsys.version})"
     with raw:
         yield from read_tables(raw, options, Provenance(steps, nsys_tool.recorded_version(source)))

@@ -1,4 +1,4 @@
-"""What the event tables of an export hold, before any of them is read: clock, threads, processes and devices."""
+"""A first look at all event tables of an export: clock, threads, processes and devices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ids = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """What the event tables hold, before any of them is read.
+    """What the event tables hold.
 
     Args:
         zero_ns: Raw time of the first event.

@@ -100,7 +100,7 @@ def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_priva
 
 
 def _version(captured: str | None, exported: str | None) -> str | None:
-    """The version that recorded, and the one that exported where it is another; an export need not state the former."""
+    """Versions of the nsys that recorded, which exports need not state, and of the nsys that exported if it differs."""
     if captured is None:
         return exported and f"exported by {exported}"
     return f"{captured}, exported by {exported}" if exported and exported != captured else captured
@@ -110,14 +110,14 @@ HIDDEN = "Graph-level tracing hides kernels: record with --cuda-graph-trace=node
 
 
 def _note_graph_traces(raw: RawTables, notes: Notes) -> None:
-    """Graphs that were recorded as a whole (since 3.1): device work of which no kernel is known."""
+    """Graphs recorded as a whole (since schema 3.1): their kernels are not known."""
     if "start" in raw.columns("CUPTI_ACTIVITY_KIND_GRAPH_TRACE"):
         rows = sum(batch.num_rows for batch in raw.stream("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", ["start"]))
         notes.add("graph-kernels-hidden", "warning", HIDDEN, rows)
 
 
 def _note_hidden_graphs(raw: RawTables, capture: Capture, calls: pa.Table, notes: Notes) -> None:
-    """Graphs that were launched, in a capture whose options say that it records them as a whole."""
+    """Launches of graphs, in a capture whose options say that it records graphs as a whole."""
     if capture.graph_level_tracing and "CUPTI_ACTIVITY_KIND_GRAPH_TRACE" not in raw.names and calls.num_rows:
         names: ChunkedArray = calls["name"]
         launches = pc.match_substring_regex(names.chunk(0).dictionary, "^(cuda|cu)GraphLaunch")

@@ -1,4 +1,4 @@
-"""Whose events those of an nvprof database are, and what they are called."""
+"""Owners and names of the events of an nvprof database."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which raw table and column of an nvprof database becomes which table and column of the contract.
 
 Everything that differs between versions is a row here and not a branch elsewhere: a column lists all names that it
-has had, newest first; one that a version lacks gives nulls. The columns are the fields of CUPTI's activity records.
+has had, newest first. Columns that a version lacks give nulls. They are the fields of CUPTI's activity records.
 """
 
 from __future__ import annotations

@@ -50,6 +50,6 @@ def demangled(name: str) -> str:
 
 
 def framework(kernels: Iterable[str]) -> str | None:
-    """The framework whose own kernels are among ``kernels`` (demangled); ``None`` where there is none, or several."""
+    """The framework that ships some of ``kernels`` (demangled names); ``None`` for no framework or several."""
     names = {name for kernel in kernels for name, pattern in _FRAMEWORKS.items() if pattern.search(kernel)}
     return names.pop() if len(names) == 1 else None

@@ -151,7 +151,7 @@ def _rows(  # noqa: PLR0917 (the three kinds of records, and what names and plac
 
 
 def _durations(begins: _Records, ends: _Records, partner: Numbers, marks: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
-    """Durations of ranges and then of marks (0), and which of them are known."""
+    """Durations of ranges, then of marks (0), and flags that say which durations are known."""
     ranged = partner >= 0
     lasting = np.zeros(len(partner), np.int64)
     lasting[ranged] = ends["timestamp"][partner[ranged]] - begins["timestamp"][ranged]

@@ -1,6 +1,6 @@
 """Rows of ``--print-gpu-trace`` and ``--print-api-trace`` as event tables of the contract.
 
-A row is what its columns say: with a grid it is a kernel, with a name in brackets a copy, a fill or an event of
+The columns show what a row is: with a grid it is a kernel, with a name in brackets a copy, a fill or an event of
 unified memory, and otherwise, where the name is that of a function of CUDA, an API call.
 """
 
@@ -143,7 +143,7 @@ class Tables:
 
 
 def sort_rows(rows: TraceRows, place: Place, tables: Tables, notes: Notes) -> None:
-    """Put the rows of a section into the event tables; what is none of them is noted."""
+    """Put the rows of a section into the event tables; note the rows that belong to none."""
     names = _column(rows.table, "Name")
     is_kernel = _not_empty(rows.table, "Grid X") | _not_empty(rows.table, "Grid Size")
     is_copy, is_fill = _matches(names, _COPY), _matches(names, r"^\[CUDA memset\]")
@@ -283,7 +283,7 @@ def _memory(rows: TraceRows, label: str) -> Array:
 
 
 def _recoded(column: Array, words: list[str]) -> Array:
-    """A dictionary column with other words for those of its dictionary."""
+    """A dictionary column with its entries replaced by ``words``."""
     encoded: Array = pa.array(words, pa.string()).dictionary_encode()
     return pa.DictionaryArray.from_arrays(encoded.indices.take(column.indices), encoded.dictionary)
 

@@ -67,7 +67,7 @@ class NvprofTables(SqliteTables):
                 yield _shown(_columns(batch), batch.schema.names) if "threadId" in integers else batch
 
     def strings(self, ids: Array) -> pa.Table:
-        """Strings by id; the id that stands for no string has none. See :meth:`RawTables.strings`."""
+        """Strings by id, without the id that stands for "no string". See :meth:`RawTables.strings`."""
         stored = super().columns(STRINGS) >= {STRING_ID, "value"}
         return super().strings(ids.filter(pc.not_equal(ids, constants.NO_NAME)) if stored else ids[:0])
 
@@ -96,7 +96,7 @@ def _shown(columns: dict[str, Array], names: Sequence[str]) -> pa.RecordBatch:
 
 
 def _owners(batch: pa.RecordBatch) -> dict[str, Array]:
-    """Process and thread of each row, from the distinct objects, of which there are few."""
+    """Process and thread of each row, from the distinct objects, which are few."""
     objects = batch["objectId"].dictionary_encode()
     numbers = np.array([_two_numbers(value) for value in objects.dictionary.to_pylist()], np.int64).reshape(-1, 2)
     kinds = batch["objectKind"] if "objectKind" in batch.schema.names else pa.nulls(batch.num_rows, pa.int64())
@@ -111,11 +111,11 @@ def _owners(batch: pa.RecordBatch) -> dict[str, Array]:
 
 
 def _two_numbers(value: bytes | None) -> tuple[int, int]:
-    """The first two unsigned 4-byte numbers of ``value``; what is missing of them counts as zero."""
+    """The first two unsigned 4-byte numbers of ``value``; missing bytes count as zero."""
     padded = (value or b"")[:8].ljust(8, b"\0")
     return int.from_bytes(padded[:4], "little"), int.from_bytes(padded[4:], "little")
 
 
 def _device(batch: pa.RecordBatch) -> Array:
-    """The device at the end of a migration that is none of the host: its source on the way to the host."""
+    """The device of a migration: the source on the way to the host, otherwise the destination."""
     return pc.if_else(pc.equal(batch["counterKind"], constants.DEVICE_TO_HOST), batch["srcId"], batch["dstId"])

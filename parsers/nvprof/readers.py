@@ -38,7 +38,7 @@ class NvprofCsvReader(Reader):
 
 
 class NvprofSqliteReader(Reader):
-    """Databases of ``nvprof -o`` and of the Visual Profiler; its session files, which hold no data, are told apart."""
+    """Databases of ``nvprof -o`` and of the Visual Profiler. Its session files are recognised too, to be refused."""
 
     format: ClassVar[str] = "nvprof-sqlite"
     title: ClassVar[str] = "nvprof database"
@@ -53,7 +53,7 @@ class NvprofSqliteReader(Reader):
         try:
             names = table_names(path)
         except (sqlite3.Error, OSError, ValueError):
-            # Damaged; the texts on its first pages still say whose it was.
+            # Damaged, but the texts on its first pages still show the format.
             return Match.YES if STRINGS.encode() in head and b"StringIds" not in head else Match.NO
         recorded = any(name.startswith(PREFIX) for name in names)
         return Match.YES if recorded and {STRINGS, "Version"} & names and "StringIds" not in names else Match.NO

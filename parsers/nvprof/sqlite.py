@@ -71,7 +71,7 @@ def _tables(raw: NvprofTables, options: ReadOptions) -> Iterator[tuple[str, pa.T
 
 
 def _could_hold(table: str, survey: Survey, notes: Notes) -> bool:
-    """Whether the capture could contain ``table``, of which it may nevertheless have no rows."""
+    """Whether the capture could contain ``table``, even if without rows."""
     rows = survey.rows[table]
     if table in OPTIONAL and not rows:
         return False
@@ -113,7 +113,7 @@ def _run(raw: NvprofTables, survey: Survey, identity: Identity, version: int | N
 
 
 def _note_faults(raw: NvprofTables, notes: Notes) -> None:
-    """Page faults and the like are counted: they are no copies, and the contract has no table of them."""
+    """Count page faults and the like: they are no copies, and the contract has no table for them."""
     if not raw.columns(MIGRATIONS) >= {"counterKind", "value"}:
         return
     for kind, events in constants.FAULTS.items():

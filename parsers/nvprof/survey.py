@@ -1,4 +1,4 @@
-"""What the event tables of an nvprof database hold, before any is read: clock, threads, processes, devices, kernels."""
+"""A first look at all event tables of an nvprof database: clock, threads, processes, devices, kernels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Thread = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """What the event tables hold, before any of them is read.
+    """What the event tables hold.
 
     Args:
         zero_ns: Raw time of the first event.
@@ -80,13 +80,13 @@ def take_survey(raw: NvprofTables) -> Survey:
 
 
 def _keys(table: str, source: Source) -> list[str | None]:
-    """The columns whose distinct values are of interest. Who made a launch is asked when it is read."""
+    """The columns whose distinct values matter. Owners of launches are found by correlation id, when these are read."""
     owner = () if source.owner == LAUNCH else source.owner
     return [*owner, source.device, "name" if table == "kernels" else None]
 
 
 def _rows(part: Extent) -> list[dict[str, Any]]:
-    """Distinct combinations of the keys of a raw table; one that knows nothing where it has none of these columns."""
+    """Distinct combinations of the key columns; one empty combination where the table has rows but no key column."""
     if part.keys.num_columns:
         return part.keys.to_pylist()
     return [{}] if part.rows else []

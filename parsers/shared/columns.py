@@ -18,7 +18,7 @@ _buffer: Any = pa.py_buffer
 
 
 def encoded(codes: Array, words: Sequence[str | None]) -> DictionaryArray:
-    """A dictionary column from positions in ``words``; those that are negative, and those of ``None``, are null.
+    """A dictionary column from positions in ``words``. Negative positions and positions of ``None`` are null.
 
     The dictionary holds the words in use, each once, though ``words`` may hold one twice.
     """

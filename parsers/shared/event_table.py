@@ -87,7 +87,7 @@ def durations(starts: Array, ends: Array | None, repairs: Repairs) -> Array:
 
 
 def converted(values: Array, column: Whole | Word, kind: pa.DataType, repairs: Repairs) -> Array:
-    """Raw ``values`` as the contract's ``column``, whose Arrow type is ``kind``."""
+    """Raw ``values`` as the contract's ``column`` of Arrow type ``kind``."""
     if isinstance(column, Word):
         return _words(values, column)
     if column.unset is not None:

@@ -50,7 +50,7 @@ def captures_in(folder: Path, suffixes: tuple[str, ...] = SUFFIXES) -> tuple[Pat
 
 
 def find_runs(folder: Path, suffixes: tuple[str, ...] = SUFFIXES) -> tuple[Run, ...]:
-    """Runs in ``folder``: its own captures if it has some, else those of all log folders in it, oldest first."""
+    """Runs in ``folder``, oldest first: its own captures if it has some, else the captures of all log folders in it."""
     own = captures_in(folder, suffixes)
     if own:
         return (Run(folder.resolve().name, own),)
@@ -113,7 +113,7 @@ HOW_TO_PROFILE = (
 
 
 def looks_like_logs(folder: Path) -> bool:
-    """Whether ``folder`` is one that TensorBoard reads: it holds event files or a folder of profiles."""
+    """Whether TensorBoard would read ``folder``: it holds event files or a folder of profiles."""
     for count, (place, names, files) in enumerate(os.walk(folder)):
         if count >= MOST_FOLDERS:
             break

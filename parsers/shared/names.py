@@ -1,7 +1,7 @@
 """Names: integers while they stream, strings once, when all rows are there.
 
-A capture with millions of rows has hundreds of different names. Each batch is dictionary-encoded by id; at the end
-the dictionaries are unified, the ids used are looked up, and only the distinct names are cleaned and decoded.
+A capture with millions of rows has hundreds of different names. Each batch is dictionary-encoded by id. At the end the
+dictionaries are unified, the ids are looked up, and only the distinct names are cleaned and decoded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from traceviz.parsers.shared.arrow import Array, ChunkedArray, StringArray, chun
 from traceviz.parsers.shared.raw import RawTables
 
 UNKNOWN = "[unknown]"
-"""Name of an event whose name is null, or whose id has no string."""
+"""Name of an event without a name, or with an id that has no string."""
 
 
 def decode(values: Array) -> StringArray:
@@ -69,12 +69,12 @@ def name_column(parts: Sequence[ChunkedArray], words: Sequence[StringArray]) -> 
 
 
 def count_rows(column: ChunkedArray, flags: Array) -> int:
-    """Rows of a column, all chunks of which have one dictionary, whose entry of it is flagged."""
+    """Rows of a dictionary column whose entry is flagged. All chunks of the column have the same dictionary."""
     return sum(pc.sum(flags.take(chunk.indices)).as_py() or 0 for chunk in column.chunks)
 
 
 def _with_unknown(names: StringArray) -> tuple[StringArray, int]:
-    """``names`` with the name of the nameless among them, and its position."""
+    """``names`` with :data:`UNKNOWN` among them, and its position."""
     at = names.index(UNKNOWN).as_py()
     if at >= 0:
         return names, at

@@ -15,7 +15,7 @@ from traceviz.parsers.shared.native import native
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
-    """Links from nodes to other nodes: those of node ``n`` are ``other[first[n]:first[n + 1]]``.
+    """Links from nodes to other nodes: node ``n`` links to ``other[first[n]:first[n + 1]]``.
 
     Args:
         first: Where the links of each node begin (int64, one more than there are nodes).

@@ -16,7 +16,7 @@ class Notes:
     rows: list[tuple[str, str, int | None, str]] = field(default_factory=list)
 
     def add(self, code: str, severity: str, message: str, count: int | None = None) -> None:
-        """Note something; where ``count`` is zero, there is nothing to note."""
+        """Note something, unless ``count`` is zero."""
         if count != 0:
             self.rows.append((code, severity, count, message))
 

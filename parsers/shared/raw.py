@@ -1,6 +1,6 @@
-"""The tables that a profiler stored, whatever they are stored in.
+"""The tables that a profiler stored, in whatever file format.
 
-:class:`RawTables` is what the mapping to the contract needs of them: names, columns, streams of batches, and strings.
+:class:`RawTables` offers what the mapping to the contract needs: names, columns, streams of batches, and strings.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class RawTables(ABC):
     def stream(
         self, table: str, integers: Sequence[str], texts: Sequence[str] = (), keep: Keep | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of the named columns, all of which exist, in the order of the file.
+        """Batches of the named columns, in the order of the file. All columns exist.
 
         Raises:
             DamagedTraceError: the table cannot be decoded, or holds text where numbers belong.

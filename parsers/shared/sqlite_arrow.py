@@ -1,7 +1,7 @@
 """Columns of an SQLite table as Arrow batches: the one place where rows of SQLite become arrays.
 
-Everything above asks for columns by name and gets batches of 64-bit integers and binary strings; how they are
-decoded is nobody else's business. There are three ways, which give the same rows:
+Callers name columns and get batches of 64-bit integers and binary strings. There are three ways to decode them, which
+give the same rows:
 
 * whole tables of plain integers are decoded from their pages (:mod:`traceviz.parsers.shared.sqlite_pages`);
 * few rows are fetched through Python's own ``sqlite3``, which needs no driver to be loaded;
@@ -24,7 +24,7 @@ from traceviz.parsers.shared.sqlite_pages import Column, NotPlainError, read_int
 BATCH_ROWS = 1 << 16
 """Rows of one batch: 22 columns of 64 bits make 11 MB, enough to make per-batch work invisible."""
 FEW_ROWS = 1 << 13
-"""Up to so many rows are Python objects for a moment, which takes less time than loading a driver."""
+"""Up to this number of rows pass through Python objects, which takes less time than loading a driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def sql_batches(
     Integers come as ``int64``, texts as ``binary``, since they may hold any bytes.
 
     Args:
-        path: The database, which nobody may be writing.
+        path: The database; no program may be writing to it.
         connection: The same database, opened.
         source: Table with its conditions, in SQL.
         integers: Columns of integers.
@@ -132,7 +132,7 @@ def _checked(columns: Sequence[Array], integers: Sequence[str], texts: Sequence[
 
 
 def _numbers(name: str, values: Array) -> Array:
-    """``values``, whose type is that of what was found."""
+    """``values`` as ``int64``; their type is the one that SQLite stored."""
     if not pa.types.is_int64(values.type) and not pa.types.is_null(values.type):
         raise TypeError(f"{values.type} in {name}, a column of integers")
     return values.cast(pa.int64())

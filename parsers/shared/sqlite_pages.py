@@ -38,7 +38,7 @@ Sizes = Integers | int
 CHUNK_BYTES = 3 << 19
 """Leaf pages decoded at once: some 40,000 rows, whose offsets and values stay in the cache."""
 MAX_WORKERS = 8
-"""Threads beyond these find no work: whoever takes the columns is then the slower side."""
+"""More threads would find no work: the consumer of the columns is then the slower side."""
 
 _LEAF, _INTERIOR = 13, 5
 _LEAF_HEADER, _INTERIOR_HEADER = 8, 12
@@ -73,7 +73,7 @@ def read_integers(path: Path, root: int, width: int, positions: Sequence[int]) -
     """Decode columns of one table, in the order of its rows.
 
     Args:
-        path: The database, which nobody may be writing.
+        path: The database; no program may be writing to it.
         root: Root page of the table, from ``sqlite_master``.
         width: Columns that a row stores.
         positions: Positions of the wanted columns, from 0. None may be the table's INTEGER PRIMARY KEY, which is
@@ -94,7 +94,7 @@ def read_integers(path: Path, root: int, width: int, positions: Sequence[int]) -
 
 
 def _in_order(decode: Callable[[Integers], list[Column]], chunks: list[Integers]) -> Iterator[list[Column]]:
-    """Results in the order of ``chunks``, computed ahead by threads; few of them are in memory at a time."""
+    """Results in the order of ``chunks``, computed ahead by threads; few are in memory at a time."""
     workers = min(len(os.sched_getaffinity(0)), MAX_WORKERS, len(chunks))
     if workers < 2:
         yield from map(decode, chunks)

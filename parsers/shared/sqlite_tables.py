@@ -1,4 +1,4 @@
-"""The tables of an SQLite database, and what lies beside it."""
+"""The tables of an SQLite database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from traceviz.parsers.shared.sqlite_pages import NotPlainError
 
 LOOKUPS_PER_QUERY = 500
 MAX_LOOKUPS = 1 << 14
-"""Up to so many string ids are looked up one by one; for more, the whole table is streamed."""
+"""Up to this number of string ids are looked up by key; for more, the whole table is streamed."""
 
 
 class SqliteTables(RawTables):
@@ -92,7 +92,7 @@ class SqliteTables(RawTables):
             raise self.damaged(table, error) from error
 
     def _string_batches(self, ids: Array) -> Iterator[pa.RecordBatch]:
-        """Look few ids up by key; for many, one pass over the table is faster."""
+        """Look up few ids by key; for many, one pass over the table is faster."""
         if len(ids) > MAX_LOOKUPS:
             yield from super()._string_batches(ids)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -34,11 +35,11 @@ devices for such with tensor cores: it is compared only in captures whose ids ho
 LINKED = ("worker0.1623143089861", "d80adeb__event_sync", "nccl_data", "Falconsai", "bert-small")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def plugin(torch_python: str) -> str:
     """A Python that has the plugin."""
-    found = subprocess.run([torch_python, "-c", "import torch_tb_profiler"], capture_output=True, check=False)
-    if found.returncode:
+    imported = subprocess.run([torch_python, "-c", "import torch_tb_profiler"], capture_output=True, check=False)
+    if imported.returncode:
         reason = f"{torch_python} has no torch-tb-profiler"
         if os.environ.get("TRACEVIZ_REQUIRE_TORCH"):
             pytest.fail(reason)
@@ -46,11 +47,12 @@ def plugin(torch_python: str) -> str:
     return torch_python
 
 
+@functools.cache  # two tests ask about each file
 def answer(python: str, file: Path) -> dict[str, Any]:
     done = subprocess.run([python, SCRIPT, file], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"the plugin failed on {file.name}: {done.stderr[-2000:]}"
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def title_rows(blocks: list[dict[str, Any]], title: str) -> list[dict[str, Any]]:

@@ -26,12 +26,12 @@ DECLARED, NVTX = "declared by the trace", "NVTX ranges"
 INFERRED = "inferred from repeating kernels"
 
 
-def found(base, new, options=PLAIN):
-    return {one.code: one for one in remarks(base, new, options)}
+def by_code(base, new, options=PLAIN):
+    return {remark.code: remark for remark in remarks(base, new, options)}
 
 
 def codes(base, new, options=PLAIN):
-    return {(one.code, one.severity.value, one.forbids) for one in remarks(base, new, options)}
+    return {(remark.code, remark.severity.value, remark.forbids) for remark in remarks(base, new, options)}
 
 
 def pair(*sections, steps=12, base=(), **about):
@@ -71,15 +71,15 @@ def test_a_verdict_per_sample_or_on_the_users_word_is_not_forbidden(options):
 
 
 def test_equal_batches_and_batches_of_one_side_say_nothing():
-    one, other = side("base", run(12, tagged(batch="32"))), side("new", run(12, tagged(workers="4")))
-    assert remarks(one, one, PLAIN) == ()
-    assert remarks(one, other, PLAIN) == ()
+    base, new = side("base", run(12, tagged(batch="32"))), side("new", run(12, tagged(workers="4")))
+    assert remarks(base, base, PLAIN) == ()
+    assert remarks(base, new, PLAIN) == ()
 
 
 def test_runs_of_one_side_with_different_batches_are_no_side():
     mixed = side("base", run(12, tagged(batch="32")), run(12, tagged(batch="64")))
-    told = "runs of a side differ in batch (32 and 64): make a side of each, as with --by"
-    assert found(mixed, mixed)["batch"].text == told
+    text = "runs of a side differ in batch (32 and 64): make a side of each, as with --by"
+    assert by_code(mixed, mixed)["batch"].text == text
     assert batch(side("base", run(12, tagged(batch="32")), run(12))) is None
 
 
@@ -95,18 +95,18 @@ def test_the_same_kernels_over_other_grids_forbid_a_verdict():
     after = launched(("a", "128x1x1", "128x1x1", 3600), ("b", "1x1x1", "64x1x1", 100))
     base, new = pair(after, base=(before,))
     assert other_sizes(base, new) == pytest.approx(0.9)
-    remark = found(base, new)["launch-sizes"]
+    remark = by_code(base, new)["launch-sizes"]
     assert (remark.severity, remark.forbids) == (Severity.ERROR, "verdict")
     assert "90.0 % of the time of the kernels in common" in remark.text
-    assert "launch-sizes" not in found(base, new, Said(same_work=True))
-    assert "launch-sizes" not in found(base, new, Said(per="tokens"))
+    assert "launch-sizes" not in by_code(base, new, Said(same_work=True))
+    assert "launch-sizes" not in by_code(base, new, Said(per="tokens"))
 
 
 @pytest.mark.parametrize(("other_ns", "is_said"), [(800, False), (801, True)])
 def test_four_fifths_of_the_time_in_common_must_be_of_other_sizes(other_ns, is_said):
     before = launched(("a", "32x1x1", "128x1x1", other_ns), ("b", "1x1x1", "64x1x1", 1000 - other_ns))
     after = launched(("a", "64x1x1", "128x1x1", 500), ("b", "1x1x1", "64x1x1", 500))
-    assert ("launch-sizes" in found(*pair(after, base=(before,)))) is is_said
+    assert ("launch-sizes" in by_code(*pair(after, base=(before,)))) is is_said
 
 
 @pytest.mark.parametrize(("extra", "share"), [(1000, 1.0), (1001, None)])
@@ -138,7 +138,7 @@ def test_steps_of_many_times_the_kernels_are_other_steps_where_they_were_inferre
     base = side("base", run(12, steps_of(source), kernels(("a", "gemm", 12, 900), ("b", "gemm", 12, 100))))
     new = side("new", run(12, steps_of(source), kernels(("a", "gemm", 48, 900), ("b", "gemm", 12, 100))))
     assert calls_per_step(base, new) == 4.0
-    remark = found(base, new)["kernel-calls"]
+    remark = by_code(base, new)["kernel-calls"]
     assert remark.forbids == forbids
     assert remark.text.startswith("a step of new runs the kernels in common 4.00× as often as one of base")
 
@@ -156,8 +156,8 @@ def test_calls_of_kernels_with_less_than_half_of_the_time_say_nothing(other_ns, 
 
 
 def test_calls_are_per_step_whatever_work_a_step_does():
-    one = side("s", run(12, kernels(("a", "gemm", 12, 900))))
-    assert calls_per_step(replace(one, per=Fraction(32)), replace(one, per=Fraction(128))) is None
+    base = side("s", run(12, kernels(("a", "gemm", 12, 900))))
+    assert calls_per_step(replace(base, per=Fraction(32)), replace(base, per=Fraction(128))) is None
 
 
 # ----------------------------------------------------------------------------------------------------- steps
@@ -165,7 +165,7 @@ def test_calls_are_per_step_whatever_work_a_step_does():
 
 def test_a_side_without_steps_says_why():
     empty = replace(run(0), skipped=(Skipped("steps", "no ranges were recorded."),))
-    remark = found(side("base", run(12)), side("new", empty))["no-steps"]
+    remark = by_code(side("base", run(12)), side("new", empty))["no-steps"]
     assert (remark.text, remark.forbids) == ("new has no steady steps: no ranges were recorded", "verdict")
 
 
@@ -176,13 +176,13 @@ def test_few_steps_are_said(steps, is_said):
 
 @pytest.mark.parametrize(("steps", "is_said"), [(23, False), (24, True)])
 def test_twice_the_steps_are_said(steps, is_said):
-    told = found(side("base", run(12)), side("new", run(steps)))
-    assert ("step-count" in told) is is_said
-    assert not is_said or told["step-count"].text == "12 steady steps against 24"
+    known = by_code(side("base", run(12)), side("new", run(steps)))
+    assert ("step-count" in known) is is_said
+    assert not is_said or known["step-count"].text == "12 steady steps against 24"
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "expected"),
     [
         (steps_of(DECLARED), steps_of(INFERRED), {("step-source", "error", "verdict")}),
         (steps_of(DECLARED), steps_of(NVTX), {("step-source", "info", "")}),
@@ -196,8 +196,8 @@ def test_twice_the_steps_are_said(steps, is_said):
         (steps_of(NVTX, "k1"), steps_of(NVTX, "k1"), set()),
     ],
 )
-def test_steps_that_were_found_otherwise_are_said(before, after, said):
-    assert codes(*pair(after, base=(before,))) == said
+def test_steps_that_were_found_otherwise_are_said(before, after, expected):
+    assert codes(*pair(after, base=(before,))) == expected
 
 
 def test_markers_of_two_frameworks_differ_of_course():
@@ -209,8 +209,8 @@ def test_markers_of_two_frameworks_differ_of_course():
 def test_ranks_are_counted():
     rows = [(index, index % 2, 1000) for index in range(12)]
     two = replace(run(0), sections=(section("breakdown", table("By step", "step process dur_ns", *rows)),))
-    told = found(side("base", two), side("new", run(12)))
-    assert told["ranks"].text == "2 ranks against 1: steps may share their work among them"
+    known = by_code(side("base", two), side("new", run(12)))
+    assert known["ranks"].text == "2 ranks against 1: steps may share their work among them"
 
 
 # ------------------------------------------------------------------------------------------- where and how
@@ -229,12 +229,12 @@ def test_ranks_are_counted():
     ],
 )
 def test_what_runs_say_of_themselves(key, code, severity):
-    one, other, silent = (
+    base, new, silent = (
         side(label, run(12, about={key: value})) for label, value in zip("abc", ("X", "Y", None), strict=True)
     )
-    assert codes(one, other) == {(code, severity, "")}
-    assert "X against Y" in found(one, other)[code].text
-    assert codes(one, silent) == set()  # what is not known does not differ
+    assert codes(base, new) == {(code, severity, "")}
+    assert "X against Y" in by_code(base, new)[code].text
+    assert codes(base, silent) == set()  # what is not known does not differ
 
 
 def test_collectors_are_compared_without_their_versions():
@@ -243,8 +243,8 @@ def test_collectors_are_compared_without_their_versions():
 
     base = (recorded("nsys 2026.1, resources"),)
     assert codes(*pair(recorded("nsys 2025.9, resources"), base=base)) == set()
-    told = found(*pair(recorded("resources"), base=base))
-    assert told["recorders"].text.startswith("recorded by nsys and resources against resources")
+    known = by_code(*pair(recorded("resources"), base=base))
+    assert known["recorders"].text.startswith("recorded by nsys and resources against resources")
 
 
 def test_other_machines_are_said_once():
@@ -261,20 +261,20 @@ def test_overhead_that_differs_by_more_than_five_points_is_said(before, after, i
     def capture(overhead):
         return section("capture", facts(span_ns=100, **({} if overhead is None else {"overhead_ns": overhead})))
 
-    assert ("overhead" in found(*pair(capture(after), base=(capture(before),)))) is is_said
+    assert ("overhead" in by_code(*pair(capture(after), base=(capture(before),)))) is is_said
 
 
 def test_an_unknown_overhead_is_not_none():
     base = (section("capture", facts(span_ns=100)),)
-    told = found(*pair(section("capture", facts(span_ns=100, overhead_ns=20)), base=base))
-    assert told["overhead"].text.startswith("the profiler took an unknown share of base and 20.0 % of new")
+    known = by_code(*pair(section("capture", facts(span_ns=100, overhead_ns=20)), base=base))
+    assert known["overhead"].text.startswith("the profiler took an unknown share of base and 20.0 % of new")
 
 
 def test_lost_events_are_said():
     lost = run(12, findings=[finding("TV901", 0, 0.0, Severity.WARNING, "")])
     damaged = replace(run(12), notes=(Note("damaged", Severity.WARNING, "The file ends early."),))
-    told = remarks(side("base", lost), side("new", damaged), PLAIN)
-    assert [one.text for one in told] == [
+    known = remarks(side("base", lost), side("new", damaged), PLAIN)
+    assert [remark.text for remark in known] == [
         "events are missing from base, and its totals are lower bounds: TV901 costs 0",
         "events are missing from new, and its totals are lower bounds: The file ends early",
     ]
@@ -299,8 +299,8 @@ def test_classes_by_other_rules_forbid_attribution():
 
 def test_a_report_without_classes_by_step_forbids_attribution():
     old = section("steps", table("Every step", "step dur_ns warmup process", *((i, 1000, False, 0) for i in range(12))))
-    told = codes(side("base", run(12)), side("new", replace(run(12), sections=(old,))))
-    assert told == {("no-classes", "warning", "attribution")}
+    known = codes(side("base", run(12)), side("new", replace(run(12), sections=(old,))))
+    assert known == {("no-classes", "warning", "attribution")}
 
 
 @pytest.mark.parametrize(("wait", "severity"), [(10, "warning"), (9, "info")])
@@ -308,7 +308,7 @@ def test_classes_that_one_side_does_not_measure_are_said(wait, severity):
     base = side("base", run(12, wait=[wait] * 12, compute=[1000 - wait] * 12))
     new = side("new", run(12, compute=[1000] * 12))
     assert codes(base, new) == codes(new, base) == {("classes", severity, "")}
-    assert found(base, new)["classes"].text == "new does not measure wait: such time counts there as another class"
+    assert by_code(base, new)["classes"].text == "new does not measure wait: such time counts there as another class"
 
 
 def test_a_class_that_some_runs_of_a_side_lack_is_said():
@@ -325,12 +325,12 @@ def other_kernels(new_format="nsys", framework="PyTorch", renamed="copy", calls=
 
 
 @pytest.mark.parametrize(
-    ("new_format", "said"), [("nsys", ("kernel-set", "verdict")), ("xplane", ("kernel-names", "kernels"))]
+    ("new_format", "expected"), [("nsys", ("kernel-set", "verdict")), ("xplane", ("kernel-names", "kernels"))]
 )
-def test_hardly_a_kernel_in_common(new_format, said):
+def test_hardly_a_kernel_in_common(new_format, expected):
     base, new = other_kernels(new_format)
-    told = {(one.code, one.forbids) for one in remarks(base, new, PLAIN) if one.code.startswith("kernel")}
-    assert told == {said}
+    known = {(remark.code, remark.forbids) for remark in remarks(base, new, PLAIN) if remark.code.startswith("kernel")}
+    assert known == {expected}
 
 
 @pytest.mark.parametrize(
@@ -341,26 +341,26 @@ def test_hardly_a_kernel_in_common(new_format, said):
     ],
 )
 def test_other_kernels_that_may_do_the_same_work_forbid_nothing(sides):
-    assert {one.forbids for one in remarks(*sides, PLAIN) if one.code == "kernel-set"} == {""}
+    assert {remark.forbids for remark in remarks(*sides, PLAIN) if remark.code == "kernel-set"} == {""}
 
 
 def test_doubts_about_the_work_of_steps_are_the_users_to_set_aside():
     base, new = other_kernels()
     sides = [
-        replace(one, reports=(replace(one.reports[0], sections=(*one.reports[0].sections, steps)),))
-        for one, steps in ((base, steps_of(DECLARED)), (new, steps_of(INFERRED)))
+        replace(whole, reports=(replace(whole.reports[0], sections=(*whole.reports[0].sections, steps)),))
+        for whole, steps in ((base, steps_of(DECLARED)), (new, steps_of(INFERRED)))
     ]
-    forbidden = {one.code: one.forbids for one in remarks(*sides, PLAIN)}
+    forbidden = {remark.code: remark.forbids for remark in remarks(*sides, PLAIN)}
     assert (forbidden["kernel-set"], forbidden["step-source"]) == ("verdict", "verdict")
-    vouched = {one.code: (one.severity, one.forbids) for one in remarks(*sides, Said(same_work=True))}
+    vouched = {remark.code: (remark.severity, remark.forbids) for remark in remarks(*sides, Said(same_work=True))}
     assert vouched["kernel-set"] == vouched["step-source"] == (Severity.WARNING, "")
 
 
 def test_a_side_without_a_device_is_said_and_what_belongs_beside_the_verdict():
     host = side("host", run(12, host_compute=[1000] * 12, about={"format": "kineto"}))
     device = side("gpu", run(12, device_compute=[1000] * 12, about={"format": "nsys", "devices": "H200"}))
-    told = found(host, device)
-    assert told["no-device"].text == "gpu ran on H200, host shows none"
+    known = by_code(host, device)
+    assert known["no-device"].text == "gpu ran on H200, host shows none"
     assert compare([host, device]).shown.caveats == ("no device in host", "another profiler")
     assert compare([host, host]).shown.caveats == ()
 
@@ -371,7 +371,7 @@ def test_a_side_without_a_device_is_said_and_what_belongs_beside_the_verdict():
 )
 def test_more_devices_of_a_model_are_no_other_devices(before, after, brief):
     sides = [side(label, run(12, about={"devices": devices})) for label, devices in (("a", before), ("b", after))]
-    assert found(*sides)["devices"].brief == brief
+    assert by_code(*sides)["devices"].brief == brief
 
 
 def test_one_recording_on_both_sides_is_said_and_twice_on_one_side_is_no_repeat():
@@ -388,14 +388,18 @@ def test_one_recording_on_both_sides_is_said_and_twice_on_one_side_is_no_repeat(
 @pytest.mark.parametrize(("code", "is_said"), [("run-killed", True), ("run-failed", True), ("disk-full", False)])
 def test_a_run_that_did_not_end_by_itself_is_said(code, is_said):
     stopped = replace(run(12), notes=(Note(code, Severity.WARNING, "The program was killed by SIGINT."),))
-    said = [one.text for one in remarks(side("base", run(12)), side("new", stopped), PLAIN) if one.code == "stopped"]
-    assert said == ["a run of new did not end by itself: The program was killed by SIGINT"] * is_said
+    texts = [
+        remark.text
+        for remark in remarks(side("base", run(12)), side("new", stopped), PLAIN)
+        if remark.code == "stopped"
+    ]
+    assert texts == ["a run of new did not end by itself: The program was killed by SIGINT"] * is_said
 
 
 def test_runs_of_a_side_without_steps_are_said():
-    told = found(side("base", run(12), run(0), run(12)), side("new", run(12)))
+    known = by_code(side("base", run(12), run(0), run(12)), side("new", run(12)))
     expected = "1 run of base left out of all that is per step: of 3, no more have steady steps"
-    assert told["runs-without-steps"].text == expected
+    assert known["runs-without-steps"].text == expected
 
 
 def test_a_tenth_of_the_kernel_time_in_common_is_enough():
@@ -412,7 +416,7 @@ def test_bytes_to_the_device_that_differ_are_said(before, after, is_said):
     def copied(per_step):
         return section("copies", table(STEADY, "kind calls total_ns bytes", ("h2d", 12, 120, 12 * per_step)))
 
-    assert ("bytes-to-device" in found(*pair(copied(after), base=(copied(before),)))) is is_said
+    assert ("bytes-to-device" in by_code(*pair(copied(after), base=(copied(before),)))) is is_said
 
 
 def test_bytes_are_per_sample_where_samples_are_compared():
@@ -423,11 +427,11 @@ def test_bytes_are_per_sample_where_samples_are_compared():
         )
 
     assert codes(copied(3_200_000, 32), copied(12_800_000, 128)) == set()
-    assert "bytes-to-device" in found(copied(3_200_000, 32), copied(12_800_000, 32))
+    assert "bytes-to-device" in by_code(copied(3_200_000, 32), copied(12_800_000, 32))
 
 
 def test_what_forbids_comes_first():
     base = side("base", run(5, tagged(batch="1"), about={"framework": "a", "devices": "a"}))
     new = side("new", run(5, tagged(batch="2"), about={"framework": "b", "devices": "b"}))
-    told = [one.code for one in remarks(base, new, PLAIN)]
-    assert told == ["batch", "few-steps", "few-steps", "devices", "framework"]
+    codes_in_order = [remark.code for remark in remarks(base, new, PLAIN)]
+    assert codes_in_order == ["batch", "few-steps", "few-steps", "devices", "framework"]

@@ -34,49 +34,49 @@ def halves():
     return Side("slow", (base,)), Side("fast", (new,))
 
 
-def grid_rows(told, slug, number=0):
-    grids = [block for block in told.section(slug).blocks if isinstance(block, Grid)]
+def grid_rows(result, slug, number=0):
+    grids = [block for block in result.section(slug).blocks if isinstance(block, Grid)]
     names = [column.name for column in grids[number].columns]
     return [dict(zip(names, row, strict=True)) for row in grids[number].rows]
 
 
 def test_twice_as_fast_and_80_percent_of_it_is_input_wait():
-    told = document(compare(halves()))
-    assert told.verdict.code == "faster"
-    assert told.verdict.sentence == (
+    result = document(compare(halves()))
+    assert result.verdict.code == "faster"
+    assert result.verdict.sentence == (
         "2.00× faster: median step 10.0 → 5.00 ms (−50.0 %, 95 % interval −50.0 to −50.0 %). "
         "80 % of the gain is input_wait."
     )
-    assert told.fact("effect", "speedup") == 2.0
-    assert told.fact("effect", "ratio") == -0.5
-    changes = {row["class"]: row["difference_ns"] for row in grid_rows(told, "attribution")}
+    assert result.fact("effect", "speedup") == 2.0
+    assert result.fact("effect", "ratio") == -0.5
+    changes = {row["class"]: row["difference_ns"] for row in grid_rows(result, "attribution")}
     assert changes == {"input_wait": -4 * MS, "host_compute": -1 * MS}
-    assert sum(changes.values()) == told.fact("attribution", "difference_ns") == -5 * MS
-    assert [row["share_of_difference"] for row in grid_rows(told, "attribution")] == [0.8, 0.2]
+    assert sum(changes.values()) == result.fact("attribution", "difference_ns") == -5 * MS
+    assert [row["share_of_difference"] for row in grid_rows(result, "attribution")] == [0.8, 0.2]
 
 
 def test_twice_as_slow_is_a_loss():
-    told = document(compare(halves()[::-1]))
-    assert told.verdict.code == "slower"
-    assert told.verdict.sentence.startswith("2.00× slower: median step 5.00 → 10.0 ms (+100.0 %")
-    assert told.verdict.sentence.endswith("80 % of the loss is input_wait.")
+    result = document(compare(halves()[::-1]))
+    assert result.verdict.code == "slower"
+    assert result.verdict.sentence.startswith("2.00× slower: median step 5.00 → 10.0 ms (+100.0 %")
+    assert result.verdict.sentence.endswith("80 % of the loss is input_wait.")
 
 
 def test_a_side_against_itself_changes_by_0():
     generator = np.random.default_rng(3)
     same = side_of_steps("a", steps(generator, 50, 1e7, 0.05))
-    told = document(compare([same, Side("b", same.reports)]))
-    assert told.verdict.code == "no-change"
-    assert told.verdict.sentence.startswith("No change: median step ")
-    assert told.fact("effect", "difference_ns") == 0
-    assert [row["difference_ns"] for row in grid_rows(told, "attribution")] == [0]
+    result = document(compare([same, Side("b", same.reports)]))
+    assert result.verdict.code == "no-change"
+    assert result.verdict.sentence.startswith("No change: median step ")
+    assert result.fact("effect", "difference_ns") == 0
+    assert [row["difference_ns"] for row in grid_rows(result, "attribution")] == [0]
 
 
 def test_a_class_that_gains_more_than_all_is_told_with_what_took_it_back():
     base = report(BASE, input_wait=[8 * MS] * 20, host_compute=[2 * MS] * 20)
     new = report(NEW, input_wait=[0] * 20, host_compute=[5 * MS] * 20)
-    told = document(compare([Side("a", (base,)), Side("b", (new,))]))
-    assert told.verdict.sentence.endswith(
+    result = document(compare([Side("a", (base,)), Side("b", (new,))]))
+    assert result.verdict.sentence.endswith(
         "Input_wait alone fell by 8.00 ms on average; other classes took some of it back."
     )
 
@@ -84,16 +84,16 @@ def test_a_class_that_gains_more_than_all_is_told_with_what_took_it_back():
 def test_no_class_is_named_where_none_makes_half_of_the_difference():
     base = report(BASE, a=[4 * MS] * 20, b=[3 * MS] * 20, c=[3 * MS] * 20)
     new = report([4 * MS] * 20, a=[2 * MS] * 20, b=[1 * MS] * 20, c=[1 * MS] * 20)
-    found = compare([Side("a", (base,)), Side("b", (new,))])
-    assert found.shown.attribution is not None
-    assert main_cause(found.shown.attribution) is None
-    assert document(found).verdict.sentence.endswith("%).")
+    compared = compare([Side("a", (base,)), Side("b", (new,))])
+    assert compared.shown.attribution is not None
+    assert main_cause(compared.shown.attribution) is None
+    assert document(compared).verdict.sentence.endswith("%).")
 
 
 def test_speed_ups_of_a_path_multiply_and_its_differences_add_up_to_the_total():
     sides = [side_of_steps(name, [ms * MS] * 12) for name, ms in (("base", 12), ("a", 6), ("b", 8), ("c", 3))]
-    told = document(compare(sides))
-    *path, total = grid_rows(told, "effect", 1)
+    result = document(compare(sides))
+    *path, total = grid_rows(result, "effect", 1)
     assert [(row["before"], row["after"], row["speedup"]) for row in path] == [
         ("base", "a", 2.0),
         ("a", "b", 0.75),
@@ -101,42 +101,42 @@ def test_speed_ups_of_a_path_multiply_and_its_differences_add_up_to_the_total():
     ]
     assert total["speedup"] == pytest.approx(math.prod(row["speedup"] for row in path)) == 4.0
     assert total["difference_ns"] == sum(row["difference_ns"] for row in path) == -9 * MS
-    assert [row["speedup"] for row in grid_rows(told, "effect")] == [1.0, 2.0, 1.5, 4.0]
-    assert [row["verdict"] for row in grid_rows(told, "effect")] == ["base", "faster", "faster", "faster"]
-    assert told.verdict.sentence.startswith("c: 4.00× faster than base: median step 12.0 → 3.00 ms")
+    assert [row["speedup"] for row in grid_rows(result, "effect")] == [1.0, 2.0, 1.5, 4.0]
+    assert [row["verdict"] for row in grid_rows(result, "effect")] == ["base", "faster", "faster", "faster"]
+    assert result.verdict.sentence.startswith("c: 4.00× faster than base: median step 12.0 → 3.00 ms")
 
 
 def test_2_sides_are_no_path_and_values_of_a_tag_are_none():
     assert compare(halves()).path == ()
     sides = [side(f"batch={b}", run(9, tagged(batch=str(b)))) for b in (8, 16, 32)]
-    found = compare(sides, CompareOptions(per="batch"), by=("batch",), left_out=("odd",))
-    assert found.path == ()
-    assert found.shown.new.label == "batch=32"
-    told = document(found)
-    assert [row["tag.batch"] for row in grid_rows(told, "effect")] == ["8", "16", "32"]
-    assert [row["median_ns"] for row in grid_rows(told, "effect")] == [125.0, 62.5, 31.25]
-    text = renderer("terminal").render(told, RenderOptions(80))
+    compared = compare(sides, CompareOptions(per="batch"), by=("batch",), left_out=("odd",))
+    assert compared.path == ()
+    assert compared.shown.new.label == "batch=32"
+    result = document(compared)
+    assert [row["tag.batch"] for row in grid_rows(result, "effect")] == ["8", "16", "32"]
+    assert [row["median_ns"] for row in grid_rows(result, "effect")] == [125.0, 62.5, 31.25]
+    text = renderer("terminal").render(result, RenderOptions(80))
     assert "batch=32: 4.00× faster than batch=8: median time per sample 125 → 31.2 ns" in " ".join(text.split())
     assert "1 run without a tag of batch left out: odd." in text
 
 
 def test_other_batches_are_not_judged_without_per():
-    found = compare([side(b, run(9, tagged(batch=b))) for b in ("8", "16")])
-    assert found.shown.judgement.outcome is Outcome.UNKNOWN
-    told = document(found)
-    assert told.verdict.code == "cannot-judge"
-    assert "--per batch" in told.verdict.sentence
-    assert "Median step 1.00 → 1.00 µs" in told.verdict.sentence
+    compared = compare([side(b, run(9, tagged(batch=b))) for b in ("8", "16")])
+    assert compared.shown.judgement.outcome is Outcome.UNKNOWN
+    result = document(compared)
+    assert result.verdict.code == "cannot-judge"
+    assert "--per batch" in result.verdict.sentence
+    assert "Median step 1.00 → 1.00 µs" in result.verdict.sentence
 
 
 def test_a_class_of_17_ns_in_3_samples_adds_up_to_the_sample():
     base = report([100] * 9, a=[17] * 9, b=[83] * 9)
     tags = tagged(batch="3")
     sides = [Side(name, (type(base)(base.run, base.verdict, (*base.sections, tags)),)) for name in "ab"]
-    found = compare(sides, CompareOptions(per="batch")).shown.attribution
-    assert found is not None
-    assert found.base_ns == 33
-    assert sorted(change.base_ns for change in found.classes) == [6, 27]
+    compared = compare(sides, CompareOptions(per="batch")).shown.attribution
+    assert compared is not None
+    assert compared.base_ns == 33
+    assert sorted(change.base_ns for change in compared.classes) == [6, 27]
 
 
 def test_fewer_than_2_sides_is_a_usage_error():
@@ -157,16 +157,16 @@ def test_fewer_than_2_sides_is_a_usage_error():
 def test_steps_that_are_none_or_1_or_of_no_time_cannot_be_judged_and_still_render(odd, why):
     good = side_of_steps("good", BASE)
     for sides in ((good, odd), (odd, good), (odd, odd)):
-        told = document(compare(sides))
-        assert told.verdict.code == "cannot-judge"
-        assert told.verdict.sentence == f"Cannot judge: {why}."
-        assert [each.render(told, RenderOptions(80))[-1] for each in RENDERERS] == ["\n"] * 6
+        result = document(compare(sides))
+        assert result.verdict.code == "cannot-judge"
+        assert result.verdict.sentence == f"Cannot judge: {why}."
+        assert [each.render(result, RenderOptions(80))[-1] for each in RENDERERS] == ["\n"] * 6
 
 
 def test_what_neither_side_recorded_is_skipped_and_said_once():
-    told = document(compare(halves()))
-    assert {"kernels", "cuda_api", "copies", "host"} <= {skip.slug for skip in told.skipped}
-    assert "not compared: " in renderer("terminal").render(told, RenderOptions(80))
+    result = document(compare(halves()))
+    assert {"kernels", "cuda_api", "copies", "host"} <= {skip.slug for skip in result.skipped}
+    assert "not compared: " in renderer("terminal").render(result, RenderOptions(80))
 
 
 def test_kernels_of_the_pair_told_come_first_and_those_of_others_are_for_machines():
@@ -174,17 +174,17 @@ def test_kernels_of_the_pair_told_come_first_and_those_of_others_are_for_machine
         side(name, run(10, kernels(("k", "gemm", 10, total)), steps_of("NVTX ranges")))
         for name, total in (("one", 1_000), ("two", 2_000), ("three", 5_000))
     )
-    told = document(compare([one, two, three]))
-    grids = [block for block in told.section("kernels").blocks if isinstance(block, Grid)]
+    result = document(compare([one, two, three]))
+    grids = [block for block in result.section("kernels").blocks if isinstance(block, Grid)]
     assert [(grid.audience, grid.rows[0][0]) for grid in grids] == [("all", "slower"), ("machine", "slower")]
-    assert grid_rows(told, "kernels")[0]["new_ns"] == 500
-    assert grid_rows(told, "kernels", 1)[0]["new_ns"] == 200
+    assert grid_rows(result, "kernels")[0]["new_ns"] == 500
+    assert grid_rows(result, "kernels", 1)[0]["new_ns"] == 200
 
 
 def test_sections_come_in_their_order():
     one = side("one", run(10, kernels(("k", "gemm", 10, 1_000)), steps_of("NVTX ranges")))
-    told = document(compare([one, Side("two", one.reports)]))
-    assert [section.slug for section in told.sections] == [
+    result = document(compare([one, Side("two", one.reports)]))
+    assert [section.slug for section in result.sections] == [
         *("effect", "attribution", "kernels", "findings", "comparability")
     ]
 
@@ -203,15 +203,15 @@ def test_the_json_document_has_the_schema_of_a_comparison_and_is_refused_as_a_re
 
 def test_reports_read_back_from_json_compare_as_those_analysed_now():
     base, new = halves()
-    read = [Side(side.label, tuple(loads(dumps(one)) for one in side.reports)) for side in (base, new)]
+    read = [Side(side.label, tuple(loads(dumps(saved)) for saved in side.reports)) for side in (base, new)]
     assert document(compare(read)) == document(compare((base, new)))
 
 
 def test_every_line_of_4_sides_fits_80_columns():
     sides = [side_of_steps(f"a side with a name that is far too long, number {i}", [i * MS] * 9) for i in range(1, 5)]
-    told = document(compare(sides))
+    result = document(compare(sides))
     for width in (80, 100):
-        text = renderer("terminal").render(told, RenderOptions(width))
+        text = renderer("terminal").render(result, RenderOptions(width))
         assert max(map(len, text.splitlines())) <= width
         assert "4.00 ms" in text
 
@@ -244,9 +244,9 @@ def test_one_run_of_each_side_leaves_out_what_a_restart_changes_and_2_runs_do_no
     blocks = document(compare(halves())).section("effect").blocks
     assert any("a restart of the program" in getattr(block, "text", "") for block in blocks)
     repeated = [side_of_steps(name, [ms * MS] * 9, [ms * MS + 1] * 9) for name, ms in (("a", 2), ("b", 3))]
-    told = document(compare(repeated))
-    assert [block for block in told.section("effect").blocks if not isinstance(block, Grid | Facts)] == []
-    assert [row["runs"] for row in grid_rows(told, "effect")] == [2, 2]
+    result = document(compare(repeated))
+    assert [block for block in result.section("effect").blocks if not isinstance(block, Grid | Facts)] == []
+    assert [row["runs"] for row in grid_rows(result, "effect")] == [2, 2]
 
 
 @pytest.mark.parametrize(
@@ -261,9 +261,9 @@ def test_of_tagged_sides_none_of_which_can_be_judged_the_fastest_of_the_same_wor
     times = np.array([1, 9, 2, 8, 3, 7], np.int64) * MS
     sides = [side_of_steps(name, times * factor) for name, factor in (("a", 6), ("b", 5), ("c", 4), ("d", 1))]
     sides[3] = Side("d", (report([MS]),))  # not to be judged, and no figure of it
-    found = compare(sides, by=("tag",))
-    assert {pair.judgement.outcome for pair in found.pairs} == {Outcome.UNKNOWN}
-    assert found.shown.new.label == "c"
+    compared = compare(sides, by=("tag",))
+    assert {pair.judgement.outcome for pair in compared.pairs} == {Outcome.UNKNOWN}
+    assert compared.shown.new.label == "c"
 
 
 def test_an_effect_is_told_with_its_share_and_the_interval_of_that():
@@ -273,10 +273,10 @@ def test_an_effect_is_told_with_its_share_and_the_interval_of_that():
 
 def test_a_side_without_steps_on_a_path_of_3_leaves_its_2_changes_unknown():
     sides = [side_of_steps("a", BASE), Side("b", (report([]),)), side_of_steps("c", NEW)]
-    told = document(compare(sides))
-    path = [(row["verdict"], row["difference_ns"]) for row in grid_rows(told, "effect", 1)]
+    result = document(compare(sides))
+    path = [(row["verdict"], row["difference_ns"]) for row in grid_rows(result, "effect", 1)]
     assert path == [("cannot judge", None), ("cannot judge", None), ("faster", -5 * MS)]
-    assert "Cannot judge b: b has no steps." in renderer("terminal").render(told, RenderOptions(80))
+    assert "Cannot judge b: b has no steps." in renderer("terminal").render(result, RenderOptions(80))
 
 
 def test_steps_of_a_report_are_read_once_however_often_they_are_asked_for(monkeypatch):

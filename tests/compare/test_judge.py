@@ -31,15 +31,15 @@ def test_the_outcome_follows_the_interval(median, outcome):
 
 def test_a_side_against_itself_is_no_change_and_zero():
     base = noisy("base", 1e7)
-    found = judge(base, base, Limits())
-    assert (found.outcome, found.effect.difference_ns) == (Outcome.NO_CHANGE, 0)
+    judgement = judge(base, base, Limits())
+    assert (judgement.outcome, judgement.effect.difference_ns) == (Outcome.NO_CHANGE, 0)
 
 
 def test_the_order_of_steps_says_nothing():
     base = noisy("base", 1e7)
     shuffled = side("new", np.random.default_rng(2).permutation(base.runs[0]))
-    found = judge(base, shuffled, Limits())
-    assert (found.outcome, found.effect.difference_ns) == (Outcome.NO_CHANGE, 0)
+    judgement = judge(base, shuffled, Limits())
+    assert (judgement.outcome, judgement.effect.difference_ns) == (Outcome.NO_CHANGE, 0)
 
 
 def test_a_small_difference_is_no_change_however_sure():
@@ -49,25 +49,25 @@ def test_a_small_difference_is_no_change_however_sure():
 
 
 def test_steps_are_surely_slower_by_less_than_is_a_difference():
-    found = judge(side("base", [1_000_000] * 40), side("new", [1_009_000] * 40), Limits())
-    assert found.outcome == Outcome.NO_CHANGE
-    assert [found.is_slower_by(limit) for limit in (0.0, 0.005, 0.009, 0.0091)] == [True, True, True, False]
+    judgement = judge(side("base", [1_000_000] * 40), side("new", [1_009_000] * 40), Limits())
+    assert judgement.outcome == Outcome.NO_CHANGE
+    assert [judgement.is_slower_by(limit) for limit in (0.0, 0.005, 0.009, 0.0091)] == [True, True, True, False]
     assert not judge(noisy("base", 1e7), noisy("new", 1e7, seed=1), Limits()).is_slower_by(0.0)
     assert not judge(noisy("base", 1e7), noisy("new", 2e7), Limits(), "the batches differ").is_slower_by(0.0)
 
 
 def test_a_recording_against_itself_is_no_change_however_much_its_steps_vary():
     base = noisy("base", 1e7, 0.8, 12)
-    found = judge(base, Side("again", base.reports), Limits())
-    assert (found.outcome, found.effect.interval) == (Outcome.NO_CHANGE, (0, 0))
-    assert not any(one.is_certain or one.high_ns for one in attribute(base, base).classes)
+    judgement = judge(base, Side("again", base.reports), Limits())
+    assert (judgement.outcome, judgement.effect.interval) == (Outcome.NO_CHANGE, (0, 0))
+    assert not any(change.is_certain or change.high_ns for change in attribute(base, base).classes)
 
 
 def test_a_wide_interval_is_no_verdict():
-    found = judge(noisy("base", 1e7, 0.8, 12), noisy("new", 1e7, 0.8, 12, seed=1), Limits())
-    assert found.outcome == Outcome.UNKNOWN
-    assert "more steps" in found.why
-    assert re.search(r"from −\d+\.\d % to \+\d+\.\d %", found.why)
+    judgement = judge(noisy("base", 1e7, 0.8, 12), noisy("new", 1e7, 0.8, 12, seed=1), Limits())
+    assert judgement.outcome == Outcome.UNKNOWN
+    assert "more steps" in judgement.why
+    assert re.search(r"from −\d+\.\d % to \+\d+\.\d %", judgement.why)
 
 
 @pytest.mark.parametrize(
@@ -81,28 +81,28 @@ def test_a_wide_interval_is_no_verdict():
     ],
 )
 def test_steps_that_cannot_be_judged_are_said(runs, why):
-    found = judge(noisy("base", 1e7), side("new", *runs), Limits())
-    assert (found.outcome, found.effect, found.why) == (Outcome.UNKNOWN, None, why)
+    judgement = judge(noisy("base", 1e7), side("new", *runs), Limits())
+    assert (judgement.outcome, judgement.effect, judgement.why) == (Outcome.UNKNOWN, None, why)
 
 
 def test_what_forbids_a_verdict_leaves_the_figures():
-    found = judge(noisy("base", 1e7), noisy("new", 2e7), Limits(), "the batches differ")
-    assert (found.outcome, found.why) == (Outcome.UNKNOWN, "the batches differ")
-    assert found.effect.ratio == pytest.approx(1.0, abs=0.05)
+    judgement = judge(noisy("base", 1e7), noisy("new", 2e7), Limits(), "the batches differ")
+    assert (judgement.outcome, judgement.why) == (Outcome.UNKNOWN, "the batches differ")
+    assert judgement.effect.ratio == pytest.approx(1.0, abs=0.05)
 
 
 def test_classes_add_up_to_the_step_and_differences_to_its_difference():
     base = Side("base", (report([10, 11, 12], wait=[3, 3, 4], compute=[7, 8, 8]),))
     new = Side("new", (report([5, 6, 6, 6], copy=[1, 1, 1, 0], compute=[4, 5, 5, 6]),))
-    found = attribute(base, new)
+    attribution = attribute(base, new)
     # means: base 11 = 10/3 + 23/3, new 23/4 = 3/4 + 20/4, rounded to 6 by largest remainder
-    assert (found.base_ns, found.new_ns) == (11, 6)
-    assert {one.key: (one.base_ns, one.new_ns) for one in found.classes} == {
+    assert (attribution.base_ns, attribution.new_ns) == (11, 6)
+    assert {change.key: (change.base_ns, change.new_ns) for change in attribution.classes} == {
         "wait": (3, 0),
         "compute": (8, 5),
         "copy": (0, 1),
     }
-    assert sum(one.difference_ns for one in found.classes) == found.difference_ns == -5
+    assert sum(change.difference_ns for change in attribution.classes) == attribution.difference_ns == -5
 
 
 def test_a_class_that_surely_changed_is_told_from_one_that_did_not():
@@ -111,15 +111,19 @@ def test_a_class_that_surely_changed_is_told_from_one_that_did_not():
     less, same = steps(generator, 50, 1e5, 0.1), steps(generator, 50, 5e6, 0.02)
     base = Side("base", (report((wait + compute).tolist(), wait=wait.tolist(), compute=compute.tolist()),))
     new = Side("new", (report((less + same).tolist(), wait=less.tolist(), compute=same.tolist()),))
-    assert {one.key: one.is_certain for one in attribute(base, new).classes} == {"wait": True, "compute": False}
+    assert {change.key: change.is_certain for change in attribute(base, new).classes} == {
+        "wait": True,
+        "compute": False,
+    }
 
 
 def test_too_few_steps_have_classes_but_no_intervals():
     four, five = (side(name, [100 + index for index in range(count)]) for name, count in (("a", 4), ("b", 5)))
-    found = attribute(four, five)
-    assert [(one.base_ns, one.new_ns, one.low_ns, one.high_ns, one.is_certain) for one in found.classes] == [
-        (102, 102, None, None, None)
-    ]
+    attribution = attribute(four, five)
+    assert [
+        (change.base_ns, change.new_ns, change.low_ns, change.high_ns, change.is_certain)
+        for change in attribution.classes
+    ] == [(102, 102, None, None, None)]
     assert attribute(five, five).classes[0].is_certain is False
 
 
@@ -130,27 +134,27 @@ def test_what_one_side_does_not_measure_and_where_its_time_goes_instead_are_no_c
         "new",
         (report([110] * 9, device_compute=[20] * 9, input_wait=[68] * 9, host_blocked=[2] * 9, host_compute=[20] * 9),),
     )
-    found = attribute(base, new)
-    assert [(one.key, one.in_base, one.in_new, one.is_certain) for one in found.classes] == [
+    attribution = attribute(base, new)
+    assert [(change.key, change.in_base, change.in_new, change.is_certain) for change in attribution.classes] == [
         ("device_compute", True, True, True),  # takes its time before the other
         ("input_wait", False, True, None),
         ("host_blocked", True, True, None),
         ("host_compute", True, True, None),
     ]
-    assert main_cause(found) is None
-    assert sum(one.difference_ns for one in found.classes) == found.difference_ns == 10
+    assert main_cause(attribution) is None
+    assert sum(change.difference_ns for change in attribution.classes) == attribution.difference_ns == 10
 
 
 @pytest.mark.parametrize(("new_ns", "share"), [(1009, None), (1010, 1.0)])
 def test_classes_have_shares_of_a_change_only_where_the_step_changed(new_ns, share):
-    found = attribute(side("base", [1000] * 9), side("new", [new_ns] * 9))
-    assert found.share(found.classes[0]) == share
+    attribution = attribute(side("base", [1000] * 9), side("new", [new_ns] * 9))
+    assert attribution.share(attribution.classes[0]) == share
 
 
 def test_classes_have_no_shares_of_a_change_that_chance_explains():
-    found = attribute(noisy("base", 1e7, 0.5), noisy("new", 1.02e7, 0.5, seed=1))
-    assert abs(found.difference_ns) > 0.01 * found.base_ns
-    assert found.share(found.classes[0]) is None
+    attribution = attribute(noisy("base", 1e7, 0.5), noisy("new", 1.02e7, 0.5, seed=1))
+    assert abs(attribution.difference_ns) > 0.01 * attribution.base_ns
+    assert attribution.share(attribution.classes[0]) is None
 
 
 def test_a_side_that_does_not_tell_of_classes_is_not_attributed():
@@ -160,6 +164,6 @@ def test_a_side_that_does_not_tell_of_classes_is_not_attributed():
 @given(st.lists(st.fractions(min_value=0, max_value=10**6), min_size=1, max_size=12))
 def test_apportioned_numbers_add_up_and_are_near(parts):
     total = round(sum(parts, Fraction(0)))
-    found = apportioned(parts, total)
-    assert sum(found) == total
-    assert all(abs(number - part) < 1 for number, part in zip(found, parts, strict=True))
+    whole = apportioned(parts, total)
+    assert sum(whole) == total
+    assert all(abs(number - part) < 1 for number, part in zip(whole, parts, strict=True))

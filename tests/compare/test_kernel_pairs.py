@@ -25,12 +25,12 @@ def per_step(calls, ns, group="gemm"):
     return PerStep(Fraction(calls), Fraction(ns), group)
 
 
-def found(base, new):
+def matched(base, new):
     return {(match.base, match.new, match.how) for match in matches(base, new)}
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         (NSYS, CUPTI),
         ("void k<(bool)1, (bool)0>(T1 *)", "void k<true, false>(float*)"),
@@ -38,13 +38,13 @@ def found(base, new):
         ("nccl(Storage<(unsigned long)4096>)", "nccl(Storage<4096ul>)"),
     ],
 )
-def test_one_name_is_spelled_in_two_ways(one, other):
-    assert one != other
-    assert spelling(one) == spelling(other)
+def test_one_name_is_spelled_in_two_ways(first, second):
+    assert first != second
+    assert spelling(first) == spelling(second)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("k<4, float>(T2)", "k<8, float>(T2)"),
         ("k<4, float>(T2)", "k<4, double>(T2)"),
@@ -52,8 +52,8 @@ def test_one_name_is_spelled_in_two_ways(one, other):
         ("volta_sgemm_128x64_nt", "volta_sgemm_128x64_nn"),
     ],
 )
-def test_other_template_arguments_are_another_spelling(one, other):
-    assert spelling(one) != spelling(other)
+def test_other_template_arguments_are_another_spelling(first, second):
+    assert spelling(first) != spelling(second)
 
 
 @pytest.mark.parametrize("name", ["", "(", "()", ")(", "<<<", "k[/x]", "(" * 5000])
@@ -68,7 +68,7 @@ def test_the_base_name_has_no_template_arguments():
 def test_names_come_before_spellings_and_spellings_before_families():
     base = {"a": per_step(1, 10), NSYS: per_step(1, 20), "old_gemm": per_step(2, 30)}
     new = {"a": per_step(9, 10), CUPTI: per_step(7, 20), "new_gemm": per_step(2, 5)}
-    assert found(base, new) == {
+    assert matched(base, new) == {
         (("a",), ("a",), How.NAME),
         ((NSYS,), (CUPTI,), How.SPELLING),
         (("old_gemm",), ("new_gemm",), How.FAMILY),
@@ -77,13 +77,13 @@ def test_names_come_before_spellings_and_spellings_before_families():
 
 def test_a_side_that_has_only_base_names_gets_all_of_them_together():
     base = {"k<float>": per_step(1, 30), "k<int>": per_step(1, 20)}
-    assert found(base, {"k": per_step(2, 40)}) == {(("k<float>", "k<int>"), ("k",), How.BARE)}
+    assert matched(base, {"k": per_step(2, 40)}) == {(("k<float>", "k<int>"), ("k",), How.BARE)}
 
 
 def test_other_template_arguments_match_where_calls_and_family_do():
     base = {"k<float>": per_step(2, 30), "k<int>": per_step(5, 20)}
     new = {"k<half>": per_step(2, 10), "k<short>": per_step(6, 20, "copy")}
-    assert found(base, new) == {
+    assert matched(base, new) == {
         (("k<float>",), ("k<half>",), How.BASE_NAME),
         (("k<int>",), (), How.NOT),
         ((), ("k<short>",), How.NOT),
@@ -93,12 +93,12 @@ def test_other_template_arguments_match_where_calls_and_family_do():
 def test_of_a_family_the_largest_are_paired_first():
     base = {"slow": per_step(1, 100), "quick": per_step(1, 10)}
     new = {"small": per_step(1, 5), "large": per_step(1, 50)}
-    assert found(base, new) == {(("slow",), ("large",), How.FAMILY), (("quick",), ("small",), How.FAMILY)}
+    assert matched(base, new) == {(("slow",), ("large",), How.FAMILY), (("quick",), ("small",), How.FAMILY)}
 
 
 @pytest.mark.parametrize("family", ["unknown", "", "fusion", "elementwise", "copy"])
 def test_families_that_say_nothing_are_never_paired(family):
-    assert found({"a": per_step(1, 10, family)}, {"b": per_step(1, 10, family)}) == {
+    assert matched({"a": per_step(1, 10, family)}, {"b": per_step(1, 10, family)}) == {
         (("a",), (), How.NOT),
         ((), ("b",), How.NOT),
     }

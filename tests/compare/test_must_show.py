@@ -256,6 +256,7 @@ def test_kernels_that_are_10_percent_longer_are_named_and_fail_the_gate(tmp_path
     assert "regression: +8.6 %, slower" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_recorded_training_whose_kernels_are_10_percent_longer_fails_the_gate(two_gpus, tmp_path):
     """Kernels of a device of this trace hardly overlap (12 µs of 270 ms): +10 % to within a hundredth of a percent."""
     result = compared(two_gpus, longer_kernels(two_gpus, tmp_path / "longer.sqlite", percent=10), *GATE)
@@ -276,5 +277,6 @@ def test_a_recorded_training_whose_kernels_are_10_percent_longer_fails_the_gate(
     assert f"regression: {format_change(result.facts('effect')['ratio'], 'ratio')}, slower" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_recorded_training_has_not_changed_when_its_rows_are_shuffled(two_gpus, tmp_path):
     assert_no_change(compared(two_gpus, shuffled_database(two_gpus, tmp_path / "copy.sqlite", HOUR_NS), *GATE), COPIES)

@@ -85,7 +85,7 @@ def longer_kernels(source: Path, target: Path, percent: int) -> Path:
         spans: dict[int, list[tuple[int, int]]] = {}
         for process, start, end in kernels:
             spans.setdefault(process, []).append((start, end))
-    warps = {process: stretching(found, percent) for process, found in spans.items()}
+    warps = {process: stretching(of_process, percent) for process, of_process in spans.items()}
 
     def rows_of(_table: str, columns: Sequence[str], rows: list[Row]) -> list[Row]:
         owner = next((columns.index(name) for name in ("globalPid", "globalTid") if name in columns), None)
@@ -133,10 +133,10 @@ def _copied(source: Path, target: Path, rows_of: RowsOf) -> Path:
         named = old.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
         for name, definition in named.fetchall():
             new.execute(definition)
-            found = old.execute(f'SELECT * FROM "{name}"')
-            columns = [column[0] for column in found.description]
+            cursor = old.execute(f'SELECT * FROM "{name}"')
+            columns = [column[0] for column in cursor.description]
             marks = ", ".join("?" * len(columns))
-            new.executemany(f'INSERT INTO "{name}" VALUES ({marks})', rows_of(name, columns, found.fetchall()))
+            new.executemany(f'INSERT INTO "{name}" VALUES ({marks})', rows_of(name, columns, cursor.fetchall()))
     return target
 
 
@@ -175,7 +175,9 @@ def squeezed_space(space: Space, within: str, percent: int) -> None:
     for line in lines:
         moved = [warp(np.array([start, start + dur])).tolist() for start, dur, _, _ in line.events]
         rest = [(name, stats) for _, _, name, stats in line.events]
-        line.events = [(start, end - start, *one) for (start, end), one in zip(moved, rest, strict=True)]
+        line.events = [
+            (start, end - start, *name_and_stats) for (start, end), name_and_stats in zip(moved, rest, strict=True)
+        ]
 
 
 _PLANES, _LINES, _EVENTS, _TIMESTAMP = 1, 3, 4, 3

@@ -55,7 +55,7 @@ def test_the_limit_itself_belongs_to_what_is_written_with_an_equals_sign(relatio
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("input_wait", "in quotes"),
         ("", "not a budget"),
@@ -80,17 +80,17 @@ def test_the_limit_itself_belongs_to_what_is_written_with_an_equals_sign(relatio
         ("launch.queue_p95_ns<=soon", "'soon' is not a limit"),
     ],
 )
-def test_what_is_no_budget_is_refused_with_what_to_write(text, said):
+def test_what_is_no_budget_is_refused_with_what_to_write(text, message):
     with pytest.raises(UsageError) as refused:
         Budget.parse(text)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_an_unknown_metric_lists_all_that_exist():
     with pytest.raises(UsageError) as refused:
         metric("nonsense")
     assert len(METRICS) == 19
-    assert [one.name for one in METRICS if f" {one.name}," not in str(refused.value)] == []
+    assert [known.name for known in METRICS if f" {known.name}," not in str(refused.value)] == []
     assert "SECTION.FACT" in str(refused.value)
 
 
@@ -140,7 +140,7 @@ def test_a_file_that_asks_for_no_gate_is_refused_rather_than_passed(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[budgets", "b.toml is not TOML"),
         ("[budget]\ninput_wait = '<=5%'", "unknown table 'budget'"),
@@ -156,15 +156,15 @@ def test_a_file_that_asks_for_no_gate_is_refused_rather_than_passed(text):
         ("[budgets.a.b]\nc = '<=5%'", "should be a text"),
     ],
 )
-def test_a_file_that_says_something_else_is_refused(text, said):
+def test_a_file_that_says_something_else_is_refused(text, message):
     with pytest.raises(UsageError) as refused:
         gates_from_toml(text, "b.toml")
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_the_command_line_wins_over_the_file_for_the_same_metric_and_direction():
-    asked = gates_from_toml("[budgets]\nstep_median = '<=200ms'\n[gates]\nfail-on = 'error'")
-    merged = asked.over(gates_from_toml(FILE))
+    gates = gates_from_toml("[budgets]\nstep_median = '<=200ms'\n[gates]\nfail-on = 'error'")
+    merged = gates.over(gates_from_toml(FILE))
     assert [(budget.metric.name, budget.limit_text) for budget in merged.budgets] == [
         ("input_wait", "<= 5%"),
         ("step_median", ">= 50ms"),

@@ -64,9 +64,9 @@ def sample(**changes):
     }
     slugs = dict.fromkeys((*facts, *grids))
     sections = tuple(Section(s, s, (Facts(tuple(facts.get(s, ()))), *grids.get(s, ()))) for s in slugs)
-    found = tuple(finding(f"TV{n}", s) for n, s in enumerate((Severity.INFO, Severity.WARNING, Severity.ERROR)))
+    findings = tuple(finding(f"TV{n}", s) for n, s in enumerate((Severity.INFO, Severity.WARNING, Severity.ERROR)))
     report = Report(
-        (), Verdict("not-input-bound", "Not input-bound."), sections, found, (Skipped("launch", "no calls"),)
+        (), Verdict("not-input-bound", "Not input-bound."), sections, findings, (Skipped("launch", "no calls"),)
     )
     return replace(report, **changes)
 
@@ -107,7 +107,7 @@ VALUES = {
 
 
 def test_every_metric_of_one_run_has_a_value_here():
-    assert {one.name for one in METRICS if not one.comparing} <= VALUES.keys()
+    assert {metric.name for metric in METRICS if not metric.comparing} <= VALUES.keys()
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -123,7 +123,7 @@ def test_a_budget_fails_above_its_limit_and_passes_at_it(limit, outcome):
     assert (result.outcome, result.measured, result.limit) == (outcome, "15.0 %", f"<= {limit}")
 
 
-NEEDS = [(one.name, one.sections) for one in METRICS if one.sections]
+NEEDS = [(metric.name, metric.sections) for metric in METRICS if metric.sections]
 
 
 @pytest.mark.parametrize(("name", "sections"), NEEDS, ids=[name for name, _ in NEEDS])
@@ -191,17 +191,17 @@ def test_an_input_share_of_copies_alone_is_unknown():
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "message"),
     [
         ("steps.source<=1", "steps.source has no limit, as it is no number"),
         ("steps.median_ns<=5%", "'5%' is not a limit for steps.median_ns"),
         ("api:cudamalloc<=5%", "Did you mean cudaMalloc?"),
     ],
 )
-def test_a_limit_that_cannot_be_meant_is_an_error(expression, said):
+def test_a_limit_that_cannot_be_meant_is_an_error(expression, message):
     with pytest.raises(UsageError) as refused:
         gate(expression)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_a_function_that_is_never_called_is_zero_and_said():
@@ -236,7 +236,7 @@ def fail_on(severity, *reports):
 
 
 @pytest.mark.parametrize(
-    ("severity", "found", "outcome"),
+    ("severity", "severities", "outcome"),
     [
         (Severity.WARNING, (), "passed"),
         (Severity.WARNING, (Severity.INFO,), "passed"),
@@ -246,8 +246,8 @@ def fail_on(severity, *reports):
         (Severity.ERROR, (Severity.ERROR,), "failed"),
     ],
 )
-def test_findings_fail_from_a_severity_on(severity, found, outcome):
-    report = sample(findings=tuple(finding(f"TV{n}", one) for n, one in enumerate(found)))
+def test_findings_fail_from_a_severity_on(severity, severities, outcome):
+    report = sample(findings=tuple(finding(f"TV{n}", level) for n, level in enumerate(severities)))
     assert fail_on(severity, report).outcome == outcome
 
 
@@ -312,11 +312,11 @@ def test_real_sides_fail_where_each_step_is_a_tenth_longer():
     assert regression(0.05, judge(base, base, Limits())).outcome == Outcome.PASSED
 
 
-@pytest.mark.parametrize(("high", "said"), [(4.0, ""), (5.0, "steps that are up to 5.0 % longer are not excluded")])
-def test_no_change_whose_interval_reaches_the_limit_passes_and_says_so(high, said):
+@pytest.mark.parametrize(("high", "remark"), [(4.0, ""), (5.0, "steps that are up to 5.0 % longer are not excluded")])
+def test_no_change_whose_interval_reaches_the_limit_passes_and_says_so(high, remark):
     result = regression(0.05, judged(Judged.NO_CHANGE, 101.0, low=-3.0, high=high))
     assert result.outcome == Outcome.PASSED
-    assert result.why.partition(";")[0] == said
+    assert result.why.partition(";")[0] == remark
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ PASSING, FAILING, UNSEEN = "step_median<=1s", "input_wait<=5%", "class:allocatio
 
 
 @pytest.mark.parametrize(
-    ("asked", "code"),
+    ("budgets", "code"),
     [
         ((), 0),
         ((PASSING,), 0),
@@ -353,8 +353,8 @@ PASSING, FAILING, UNSEEN = "step_median<=1s", "input_wait<=5%", "class:allocatio
         ((UNSEEN, FAILING), 1),
     ],
 )
-def test_the_exit_code_is_that_of_the_worst_and_failed_beats_unknown(asked, code):
-    results = judge_gates(Gates(tuple(map(Budget.parse, asked))), [Candidate((sample(),))])
+def test_the_exit_code_is_that_of_the_worst_and_failed_beats_unknown(budgets, code):
+    results = judge_gates(Gates(tuple(map(Budget.parse, budgets))), [Candidate((sample(),))])
     assert exit_code(results) == code
     if code == 0:
         check(results)
@@ -403,4 +403,4 @@ def test_classes_are_those_of_every_basis():
 def test_every_metric_is_documented_with_its_unit_and_meaning():
     page = (REPOSITORY / "docs" / "gates.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.*) \|$", page, re.MULTILINE)
-    assert rows == [(one.name, one.unit, one.meaning) for one in METRICS]
+    assert rows == [(metric.name, metric.unit, metric.meaning) for metric in METRICS]

@@ -24,7 +24,7 @@ NAMES = (
 )
 
 
-def told(path: Path) -> Any:
+def report_json(path: Path) -> Any:
     """The report on a trace as JSON has it."""
     return json.loads(to_text(report_on(path), "json"))
 
@@ -33,7 +33,7 @@ def told(path: Path) -> Any:
 def test_samples_keep_their_report(tmp_path: Path, name: str) -> None:
     clean = tmp_path / Path(name).name
     scrub(SAMPLES / name, clean)
-    assert told(clean) == told(SAMPLES / name)
+    assert report_json(clean) == report_json(SAMPLES / name)
 
 
 @pytest.mark.parametrize("name", ["synthetic/torch_launch_bound.pt.trace.json.gz", "synthetic/input_bound.sqlite"])
@@ -42,7 +42,7 @@ def test_tables_scrubbed_with_the_secrets_of_their_source_keep_its_report(tmp_pa
     convert(source, tmp_path / "tables", keep_private=True)
     clean.mkdir()
     scrub_folder(tmp_path / "tables", clean, secrets_in(source))
-    assert told(clean) == told(source)
+    assert report_json(clean) == report_json(source)
 
 
 def _public_traces() -> list[Path]:
@@ -50,6 +50,7 @@ def _public_traces() -> list[Path]:
     return sorted([*folder.glob("kineto/*.json*"), *folder.glob("nvprof/*.sql"), *folder.glob("nvprof/*out.nvvp")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", _public_traces() or [None], ids=lambda path: path.name if path else "none")
 def test_public_traces_keep_their_verdict_and_their_numbers(source: Path | None, tmp_path: Path) -> None:
     if source is None:
@@ -57,18 +58,19 @@ def test_public_traces_keep_their_verdict_and_their_numbers(source: Path | None,
     clean = tmp_path / source.name
     scrub(source, clean)
     try:
-        expected = told(source)
+        expected = report_json(source)
     except TracevizError as error:
         with pytest.raises(type(error)):
-            told(clean)
+            report_json(clean)
         return
-    found = told(clean)
-    assert found["verdict"] == expected["verdict"]
-    assert numbers(found) == numbers(expected)
+    scrubbed = report_json(clean)
+    assert scrubbed["verdict"] == expected["verdict"]
+    assert numbers(scrubbed) == numbers(expected)
 
 
 def numbers(value: Any) -> list[Any]:
     """All numbers in a document, in order."""
     if isinstance(value, dict | list):
-        return [one for inner in (value.values() if isinstance(value, dict) else value) for one in numbers(inner)]
+        inner = value.values() if isinstance(value, dict) else value
+        return [number for part in inner for number in numbers(part)]
     return [value] if isinstance(value, int | float) else []

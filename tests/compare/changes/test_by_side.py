@@ -22,7 +22,7 @@ JAX = calls("jax", cuLaunchKernel=1000)
 UNSEEN = side("numpy", run(9))
 
 
-def told(*sides):
+def document_of(*sides):
     return document(compare(sides))
 
 
@@ -56,9 +56,9 @@ def test_one_side_with_an_api_is_no_figure():
 
 @pytest.mark.parametrize("shown", [JAX, UNSEEN])
 def test_the_figure_begins_the_section_of_4_sides_whatever_the_pair_that_is_told_recorded(shown):
-    others = [one for one in (UNSEEN, JAX) if one is not shown]
+    others = [facts_of_pair for facts_of_pair in (UNSEEN, JAX) if facts_of_pair is not shown]
     text = renderer("terminal").render(
-        told(TORCH, TENSORFLOW, *others, shown), RenderOptions(80, sections=("cuda_api",))
+        document_of(TORCH, TENSORFLOW, *others, shown), RenderOptions(80, sections=("cuda_api",))
     )
     lines = [line.rstrip() for line in text.splitlines()]
     start = lines.index("  share of CUDA API time on each side, over the whole captures")
@@ -69,14 +69,14 @@ def test_the_figure_begins_the_section_of_4_sides_whatever_the_pair_that_is_told
 
 
 def test_2_sides_have_their_pair_and_no_figure_besides():
-    grids = [block for block in told(TORCH, TENSORFLOW).section("cuda_api").blocks if isinstance(block, Grid)]
+    grids = [block for block in document_of(TORCH, TENSORFLOW).section("cuda_api").blocks if isinstance(block, Grid)]
     assert [grid.columns[1].name for grid in grids] == ["domain", "domain"]
 
 
 def test_names_of_12_sides_stay_whole_and_apart_in_80_columns():
     names = [f"framework_with_a_long_name_{number:02}" for number in range(12)]
     sides = [calls(name, cudaLaunchKernel=900 + number, cudaFree=100) for number, name in enumerate(names)]
-    text = renderer("terminal").render(told(*sides), RenderOptions(80, sections=("cuda_api",)))
+    text = renderer("terminal").render(document_of(*sides), RenderOptions(80, sections=("cuda_api",)))
     assert max(map(len, text.splitlines())) <= 80
     figure = text.partition("share of CUDA API time")[2].rpartition("framework_with_a_long_name_00 →")[0]
     assert figure.count("  cudaFree ") == 3
@@ -95,15 +95,19 @@ def test_the_host_of_3_sides_is_a_row_each_and_what_was_not_measured_stays_unkno
         ("b", 0.25, None, 4.0),
         ("numpy", None, None, None),
     ]
-    text = renderer("terminal").render(told(a, b, UNSEEN), RenderOptions(80, sections=("host",)))
+    text = renderer("terminal").render(document_of(a, b, UNSEEN), RenderOptions(80, sections=("host",)))
     assert "  a      50.0 %  2.00 GB        8" in text
     assert "  numpy     -       -           -" in text
 
 
 def test_blocks_of_3_pairs_say_in_facts_which_sides_they_are_of():
-    blocks = told(TORCH, TENSORFLOW, JAX).section("cuda_api").blocks
+    blocks = document_of(TORCH, TENSORFLOW, JAX).section("cuda_api").blocks
     named = [{fact.key: fact.value for fact in block.facts} for block in blocks if not isinstance(block, Grid)]
-    pairs = [(one["pair_base"], one["pair_new"]) for one in named if "pair_base" in one]
+    pairs = [
+        (facts_of_pair["pair_base"], facts_of_pair["pair_new"])
+        for facts_of_pair in named
+        if "pair_base" in facts_of_pair
+    ]
     assert pairs == [("torch", "jax"), ("torch", "tensorflow")]
     assert {
         block.audience for block in blocks if not isinstance(block, Grid) and block.facts[0].key == "pair_base"

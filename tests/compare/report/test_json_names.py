@@ -19,11 +19,11 @@ SAMPLES = ("healthy", "input_bound", "pageable_copies")
 
 def documented():
     rows = re.findall(r"^\| `(\w+)` \| ([^|]*?,[^|]*?) \| ([^|]*?,[^|]*?) \|$", PAGE.read_text(), re.MULTILINE)
-    return {slug: (told.split(", "), columns.split(", ")) for slug, told, columns in rows}
+    return {slug: (facts.split(", "), columns.split(", ")) for slug, facts, columns in rows}
 
 
 @pytest.fixture(scope="module")
-def told(samples):
+def documents(samples):
     """A document of 3 sides with every section, and the same sides by a tag."""
     sides = []
     for name in SAMPLES:
@@ -35,7 +35,7 @@ def told(samples):
 
 
 def names(documents, slug):
-    blocks = [block for one in documents for block in one.section(slug).blocks]
+    blocks = [block for document_read in documents for block in document_read.section(slug).blocks]
     keys = {fact.key for block in blocks if isinstance(block, Facts) for fact in block.facts}
     columns = {column.name for block in blocks if isinstance(block, Grid) for column in block.columns}
     return keys, {"share.SIDE" if column.startswith("share.") else column for column in columns}
@@ -46,6 +46,6 @@ def test_every_section_is_documented():
 
 
 @pytest.mark.parametrize("slug", [slug for slug in SECTIONS if slug != "gates"])
-def test_the_names_of_a_section_are_those_documented(told, slug):
+def test_the_names_of_a_section_are_those_documented(documents, slug):
     expected = documented()[slug]
-    assert names(told, slug) == (set(expected[0]), set(expected[1]))
+    assert names(documents, slug) == (set(expected[0]), set(expected[1]))

@@ -13,7 +13,7 @@ from traceviz.compare.sides.mixtures import mixtures
 
 
 def runs(label, *tags):
-    return side(label, *(run(9, tagged(**one)) for one in tags))
+    return side(label, *(run(9, tagged(**of_run)) for of_run in tags))
 
 
 def variants(*names):
@@ -24,7 +24,7 @@ def test_2_sides_that_mix_the_same_are_warned_of_and_judged():
     base, new = runs("tf", *variants("plain", "cache")), runs("torch", *variants("cache", "plain", "cache", "plain"))
     expected = "runs of tf differ in variant (cache, plain) and runs of torch differ in variant (cache, plain)"
     assert list(mixtures(base, new)) == [(expected, True)]
-    (remark,) = (one for one in remarks(base, new, CompareOptions()) if one.code == "mixture")
+    (remark,) = (remark for remark in remarks(base, new, CompareOptions()) if remark.code == "mixture")
     assert (remark.severity, remark.forbids) == ("warning", "")
     assert compare((base, new)).shown.judgement.outcome is Outcome.NO_CHANGE
 
@@ -70,8 +70,8 @@ def test_numbers_that_do_not_count_the_runs_are_settings():
 
 def test_batches_that_differ_within_a_side_are_not_said_to_differ_between_sides():
     base, new = (runs(name, {"batch": "64"}, {"batch": "8"}) for name in ("a", "b"))
-    (remark,) = (one for one in remarks(base, new, CompareOptions()) if one.code == "batch")
+    (remark,) = (remark for remark in remarks(base, new, CompareOptions()) if remark.code == "batch")
     assert remark.text.startswith("runs of a side differ in batch (8 and 64)")
     assert remark.forbids == "verdict"
-    told = "runs of c differ in batch (8, 64) and runs of b differ in batch (8, 64)"
-    assert list(mixtures(replace(base, label="c"), new)) == [(told, True)]
+    text = "runs of c differ in batch (8, 64) and runs of b differ in batch (8, 64)"
+    assert list(mixtures(replace(base, label="c"), new)) == [(text, True)]

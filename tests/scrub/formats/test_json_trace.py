@@ -234,13 +234,13 @@ def test_any_arguments_come_out_as_json_of_the_same_shape_without_the_secret(
     if not any(isinstance(inner, dict) for inner in walk(planted)):  # a private key may take a whole object out
         assert shape(clean["traceEvents"]) == shape(document["traceEvents"])
     assert "tok-3f9a8b7c6d5e" not in json.dumps(clean, ensure_ascii=False)
-    assert all(one[1] == f"{spot}[removed]{spot}" for one in clean["traceEvents"][0]["args"]["a"])
+    assert all(text[1] == f"{spot}[removed]{spot}" for text in clean["traceEvents"][0]["args"]["a"])
 
 
 def walk(value: Any) -> list[Any]:
     """A value and all in it."""
     inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-    return [value, *(each for one in inner for each in walk(one))]
+    return [value, *(leaf for part in inner for leaf in walk(part))]
 
 
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
@@ -266,5 +266,5 @@ def test_texts_go_under_keys_of_machines_places_persons_commands_and_output(tmp_
     clean = json.loads(scrubbed(tmp_path, trace(events, header={key: "quagga-7f3a9c", "category": "of quagga-7f3a9c"})))
     assert clean[key] == "[removed]"
     assert clean["category"] == "of [removed]"
-    (written,) = [one for one in clean["traceEvents"] if one.get("name") == "f"]
+    (written,) = [event for event in clean["traceEvents"] if event.get("name") == "f"]
     assert written["args"] == {key: "[removed]", f"{key}_count": 3}

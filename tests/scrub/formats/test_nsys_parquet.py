@@ -41,8 +41,8 @@ def test_it_is_read_as_the_scrubbed_database_is(tmp_path, inline_names):
     source = exported(tmp_path, inline_names=inline_names)
     scrub(source, tmp_path / "clean")
     scrub(tmp_path / "leaky.sqlite", tmp_path / "clean.sqlite")
-    found, expected = report_on(tmp_path / "clean"), report_on(tmp_path / "clean.sqlite")
-    assert found.sections == expected.sections
+    of_export, expected = report_on(tmp_path / "clean"), report_on(tmp_path / "clean.sqlite")
+    assert of_export.sections == expected.sections
 
 
 def test_names_stay_where_the_source_has_them(tmp_path):
@@ -66,9 +66,9 @@ def test_what_was_removed_is_counted_as_of_the_database(tmp_path):
 
 
 def test_its_environment_is_known_to_who_converts_it(tmp_path):
-    found = {secret.text for secret in secrets_in(exported(tmp_path))}
+    texts = {secret.text for secret in secrets_in(exported(tmp_path))}
     for name in ("own variable", "stranger's variable", "argument", "user", "host"):
-        assert PLANTED[name].encode() in found
+        assert PLANTED[name].encode() in texts
 
 
 def test_numbers_of_all_types_stay_and_what_is_neither_number_nor_text_goes(tmp_path):

@@ -343,7 +343,7 @@ def test_the_report_of_the_output_equals_that_of_the_source_but_for_secret_names
     before, after = without_messages(leaky), without_messages(clean)
     for key in ("run", "verdict", "skipped", "notes"):
         assert after[key] == before[key]
-    kernels = [next(s for s in found["sections"] if s["slug"] == "kernels") for found in (before, after)]
+    kernels = [next(s for s in report["sections"] if s["slug"] == "kernels") for report in (before, after)]
     facts = [section["blocks"][0] for section in kernels]
     assert facts[0] == facts[1]
     assert [fact["value"] for fact in facts[0]["facts"] if fact["key"] == "total_ns"] == [20 * 60]
@@ -351,10 +351,11 @@ def test_the_report_of_the_output_equals_that_of_the_source_but_for_secret_names
 
 def _public_databases() -> list[Path]:
     folder = os.environ.get("TRACEVIZ_TRACES")
-    found = sorted(Path(folder, "nsys").glob("*.sqlite")) if folder else []
-    return [path for path in found if path.read_bytes()[:15] == b"SQLite format 3"]
+    paths = sorted(Path(folder, "nsys").glob("*.sqlite")) if folder else []
+    return [path for path in paths if path.read_bytes()[:15] == b"SQLite format 3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", _public_databases() or [None], ids=lambda path: path.name if path else "none")
 def test_public_databases_keep_their_events_and_lose_their_host(source: Path | None, tmp_path: Path) -> None:
     if source is None:

@@ -49,7 +49,7 @@ def run(folder: Path) -> Path:
     table = pa.table({**samples, "unit": ["cores", "cores"], "value": [0.5, 0.7]}).select(PART_SCHEMA.names)
     pq.write_table(table.cast(PART_SCHEMA), raw / "resources/part-00001.parquet")
     sources = {"nsys": "raw/nsys/report.nsys-rep", "torch": f"raw/torch/4711/{name}", "resources": "raw/resources"}
-    collectors = [{"name": one, "state": "recorded", "sources": [place]} for one, place in sources.items()]
+    collectors = [{"name": collector, "state": "recorded", "sources": [place]} for collector, place in sources.items()]
     stated = manifest(
         collectors=collectors,
         command="python with 2 arguments",
@@ -64,17 +64,17 @@ def run(folder: Path) -> Path:
 
 def everything(folder: Path) -> str:
     """Names, raw bytes, and decoded content of all files of a folder."""
-    found = []
+    texts = []
     for path in folder.rglob("*"):
-        found.append(path.relative_to(folder).as_posix())
+        texts.append(path.relative_to(folder).as_posix())
         if path.is_file():
             content = path.read_bytes()
-            found.append(content.decode("latin-1"))
+            texts.append(content.decode("latin-1"))
             if content.startswith(b"\x1f\x8b"):
-                found.append(gzip.decompress(content).decode())
+                texts.append(gzip.decompress(content).decode())
             if path.suffix == ".parquet":
-                found.append(str(pq.read_table(path).to_pydict()))
-    return "\n".join(found)
+                texts.append(str(pq.read_table(path).to_pydict()))
+    return "\n".join(texts)
 
 
 @pytest.mark.parametrize("secret", [TOKEN, "adalove", "gpu-node-17", "/home"])
@@ -110,7 +110,7 @@ def test_the_manifest_of_a_run_keeps_what_is_not_private(tmp_path: Path) -> None
     assert stated["command"] == "python with 2 arguments"
     assert stated["tags"] == {"batch": "64", "user": "[removed]"}
     assert stated["machine"] == {"host": "[removed]", "cores": 8}
-    assert [one["sources"] for one in stated["collectors"]] == [
+    assert [collector["sources"] for collector in stated["collectors"]] == [
         [],
         ["raw/torch/4711/host_4711.1700000000000.pt.trace.json.gz"],
         ["raw/resources"],
@@ -209,22 +209,22 @@ def test_only_what_scrub_wrote_is_replaced(tmp_path: Path) -> None:
 def test_secrets_of_a_source_are_taken_out_of_tables_made_of_it(tmp_path: Path) -> None:
     source = tmp_path / "report.sqlite"
     build(source)
-    found = secrets_in(source)
+    known = secrets_in(source)
     convert(source, tmp_path / "tables")
     (tmp_path / "clean").mkdir()
-    _, secrets, size = scrub_folder(tmp_path / "tables", tmp_path / "clean", found)
+    _, secrets, size = scrub_folder(tmp_path / "tables", tmp_path / "clean", known)
     assert secrets >= 3
     assert size > 100
-    redactor = Redactor.of(found)
+    redactor = Redactor.of(known)
     assert not redactor.holds(everything(tmp_path / "clean").encode())
 
 
 def test_reports_tell_the_command_line_in_their_bytes(tmp_path: Path) -> None:
     long = "x" * 130 + "-9"
     arguments = ["/usr/bin/python", "train.py", "--password", "hunter2-zz", f"--name={long}", "-v", "--lr", "0.1"]
-    fields = b"".join(b"Z" + length(len(one)) + one.encode() for one in arguments)
+    fields = b"".join(b"Z" + length(len(argument)) + argument.encode() for argument in arguments)
     (tmp_path / "r.nsys-rep").write_bytes(b"NVIDIA Tegra Profiler Report 1.\n\x12\x06" + fields + b"b\x0e/tmp")
-    assert {one.text.decode() for one in secrets_in(tmp_path / "r.nsys-rep")} == {"hunter2-zz", long}
+    assert {secret.text.decode() for secret in secrets_in(tmp_path / "r.nsys-rep")} == {"hunter2-zz", long}
 
 
 def length(size: int) -> bytes:
@@ -234,6 +234,8 @@ def length(size: int) -> bytes:
 
 def test_reports_tell_the_environment_in_their_bytes(tmp_path: Path) -> None:
     (tmp_path / "r.nsys-rep").write_bytes(b"NVIDIA Tegra Profiler Report 1.\n" + ENVIRONMENT)
-    assert {TOKEN.encode(), b"gpu-node-17", b"adalove"} <= {one.text for one in secrets_in(tmp_path / "r.nsys-rep")}
+    assert {TOKEN.encode(), b"gpu-node-17", b"adalove"} <= {
+        secret.text for secret in secrets_in(tmp_path / "r.nsys-rep")
+    }
     (tmp_path / "empty").write_bytes(b"")
     assert secrets_in(tmp_path / "empty") == ()

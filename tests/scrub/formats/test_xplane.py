@@ -57,13 +57,19 @@ def scrubbed(folder: Path, content: bytes, name: str = "gpu-node-17.xplane.pb") 
     return (folder / "clean.xplane.pb").read_bytes()
 
 
-def words(found: Space) -> set[str]:
+def words(space_read: Space) -> set[str]:
     """Every text of a file."""
-    texts = {*found.errors, *found.warnings, *found.hostnames}
-    for one in found.planes:
-        texts |= {one.name, *one.names, *one.display_names, *one.texts, *(each.name for each in one.lines)}
-        texts |= {str(value) for stats in one.name_stats.values() for value in stats.values()}
-        texts |= {str(value) for value in one.properties.values()}
+    texts = {*space_read.errors, *space_read.warnings, *space_read.hostnames}
+    for plane_read in space_read.planes:
+        texts |= {
+            plane_read.name,
+            *plane_read.names,
+            *plane_read.display_names,
+            *plane_read.texts,
+            *(line_read.name for line_read in plane_read.lines),
+        }
+        texts |= {str(value) for stats in plane_read.name_stats.values() for value in stats.values()}
+        texts |= {str(value) for value in plane_read.properties.values()}
     return texts
 
 
@@ -76,9 +82,9 @@ def test_no_secret_is_left_in_any_byte(tmp_path: Path, secret: bytes) -> None:
 
 
 def test_names_keep_what_is_not_private(tmp_path: Path) -> None:
-    found = read_space(scrubbed(tmp_path, leaky()))
-    assert found.damage == ()
-    host, device, environment = found.planes
+    clean = read_space(scrubbed(tmp_path, leaky()))
+    assert clean.damage == ()
+    host, device, environment = clean.planes
     assert host.names == [
         "$train.py:12 step",
         "Iterator::Root::Map",
@@ -86,15 +92,15 @@ def test_names_keep_what_is_not_private(tmp_path: Path) -> None:
         "on [removed]",
         "ExecutorState::Process",
     ]
-    assert [one.name for one in host.lines] == ["python3", "[path]/worker"]
-    assert {"(float[2])", "from [path]/b.txt", "[removed]", "id", "file", "hostname"} <= words(found)
+    assert [written.name for written in host.lines] == ["python3", "[path]/worker"]
+    assert {"(float[2])", "from [path]/b.txt", "[removed]", "id", "file", "hostname"} <= words(clean)
     assert device.name_stats == {0: {"source": "model.py:37", "hlo_category": "copy"}}
     assert device.properties == {"device_type_string": "TPU v6", "peak": 918.0, "owner": "[removed]"}
     assert environment.properties["profile_options"] == number(2, 2) + number(4, 1) + number(9, 500)
     assert environment.properties["profile_start_time"] == 17
-    assert found.warnings == ("dropped 5 events on [removed]",)
-    assert found.errors == ("cannot open [path]/x.so",)
-    assert found.hostnames == ()
+    assert clean.warnings == ("dropped 5 events on [removed]",)
+    assert clean.errors == ("cannot open [path]/x.so",)
+    assert clean.hostnames == ()
 
 
 def test_numbers_are_untouched(tmp_path: Path) -> None:
@@ -104,8 +110,8 @@ def test_numbers_are_untouched(tmp_path: Path) -> None:
             assert getattr(old.events, column).tolist() == getattr(new.events, column).tolist()
         assert old.stats.key.tolist() == new.stats.key.tolist()
         assert old.stats.event.tolist() == new.stats.event.tolist()
-        assert [(one.id, one.timestamp_ns, one.events) for one in old.lines] == [
-            (one.id, one.timestamp_ns, one.events) for one in new.lines
+        assert [(line_read.id, line_read.timestamp_ns, line_read.events) for line_read in old.lines] == [
+            (line_read.id, line_read.timestamp_ns, line_read.events) for line_read in new.lines
         ]
 
 
@@ -142,8 +148,8 @@ def test_unknown_fields_stay_if_they_are_numbers_and_go_if_they_are_texts(tmp_pa
     kept, gone = number(77, 5), chunk(78, "what a later version says")
 
     def capture(extra: bytes) -> bytes:
-        one = event("op", 0, 1, {"own": "text"}, extra=extra)
-        return space(plane("/host:CPU", line(1, one, name="gpu-node-17", extra=extra)))
+        leaky_event = event("op", 0, 1, {"own": "text"}, extra=extra)
+        return space(plane("/host:CPU", line(1, leaky_event, name="gpu-node-17", extra=extra)))
 
     expected = scrubbed(tmp_path, capture(kept))
     assert scrubbed(tmp_path, capture(kept + gone) + gone) == expected
@@ -157,14 +163,14 @@ def test_a_renamed_file_tells_no_host(tmp_path: Path) -> None:
 
 def test_an_address_is_removed_with_and_without_its_port(tmp_path: Path) -> None:
     content = space(plane("/host:CPU", line(1, event("connect 10.1.2.33 now", 0, 1))))
-    found = read_space(scrubbed(tmp_path, content, "10.1.2.33_6003.xplane.pb"))
-    assert found.planes[0].names == ["connect [removed] now"]
+    clean = read_space(scrubbed(tmp_path, content, "10.1.2.33_6003.xplane.pb"))
+    assert clean.planes[0].names == ["connect [removed] now"]
 
 
 def test_a_compressed_capture_stays_compressed(tmp_path: Path) -> None:
-    found = scrubbed(tmp_path, gzip.compress(leaky()), "gpu-node-17.xplane.pb.gz")
-    assert read_space(gzip.decompress(found)).planes[0].names[0] == "$train.py:12 step"
-    assert gzip.decompress(found) == scrubbed(tmp_path, leaky())
+    clean = scrubbed(tmp_path, gzip.compress(leaky()), "gpu-node-17.xplane.pb.gz")
+    assert read_space(gzip.decompress(clean)).planes[0].names[0] == "$train.py:12 step"
+    assert gzip.decompress(clean) == scrubbed(tmp_path, leaky())
 
 
 def test_scrubbing_twice_changes_nothing_more(tmp_path: Path) -> None:
@@ -197,6 +203,7 @@ def test_an_existing_file_is_replaced_only_with_force(tmp_path: Path) -> None:
     assert (tmp_path / "out.pb").read_bytes() == b"mine"
 
 
+@pytest.mark.slow
 def test_public_captures_lose_their_hosts_and_keep_their_events(public_traces: Path, tmp_path: Path) -> None:
     files = sorted((public_traces / "xplane").glob("*.xplane.pb"))
     assert len(files) >= 5
@@ -206,6 +213,6 @@ def test_public_captures_lose_their_hosts_and_keep_their_events(public_traces: P
         scrub(source, out, force=True)
         after = read_space(out.read_bytes())
         assert after.damage == ()
-        assert [len(one.events) for one in after.planes] == [len(one.events) for one in before.planes]
+        assert [len(plane.events) for plane in after.planes] == [len(plane.events) for plane in before.planes]
         assert not [host for host in before.hostnames if host.encode() in out.read_bytes()]
         assert b"davelacey" not in out.read_bytes()

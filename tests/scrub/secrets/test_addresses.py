@@ -55,7 +55,7 @@ def test_what_is_said_to_be_a_version_stays(text):
     ],
 )
 def test_a_real_address_goes(text, address):
-    assert address in {found.decode() for found in addresses_in(text.encode())}
+    assert address in {secret.decode() for secret in addresses_in(text.encode())}
     assert address not in without_addresses(text.encode(), b"[removed]").decode()
 
 
@@ -82,13 +82,13 @@ def test_an_address_that_is_known_goes_wherever_it_stands():
 )
 def test_a_property_is_a_version_by_its_key_and_its_shape(key, value, expected):
     assert is_version(key, value) is expected
-    found = {secret.text.decode() for secret in secrets_of_variable(key.encode(), value.encode())}
-    assert ("10.0.1.6" in found) is (not expected and "10.0.1.6" in value)
+    texts = {secret.text.decode() for secret in secrets_of_variable(key.encode(), value.encode())}
+    assert ("10.0.1.6" in texts) is (not expected and "10.0.1.6" in value)
 
 
 def settings(**values):
     count = len(values)
-    columns = {one.name: pa.nulls(count, pa.string()) for one in schema.table("settings").columns}
+    columns = {column.name: pa.nulls(count, pa.string()) for column in schema.table("settings").columns}
     stated = {"key": pa.array(list(values)), "value": pa.array(list(values.values()))}
     return pa.table({**columns, **stated})
 
@@ -133,14 +133,14 @@ def test_versions_stay_in_json_traces_and_addresses_go(tmp_path):
 def test_versions_of_containers_are_no_secrets(tmp_path):
     block = b"\0PATH=/usr/bin\0CURAND_VERSION=10.3.4.107\0MASTER_ADDR=10.0.0.9\0\0"
     (tmp_path / "r.nsys-rep").write_bytes(b"NVIDIA Tegra Profiler Report 1.\n" + block)
-    found = {secret.text for secret in secrets_in(tmp_path / "r.nsys-rep")}
-    assert b"10.0.0.9" in found
-    assert b"10.3.4.107" not in found
+    texts = {secret.text for secret in secrets_in(tmp_path / "r.nsys-rep")}
+    assert b"10.0.0.9" in texts
+    assert b"10.3.4.107" not in texts
 
 
 def test_versions_stay_in_xplane_files_and_addresses_go(tmp_path):
-    told = {"cudnn_version": "10.2.0.89", "device_type": "at 10.0.0.9"}
-    host = plane("/host:CPU", line(1, event("peer 10.0.0.7", 0, 9)), stats=told)
+    stats = {"cudnn_version": "10.2.0.89", "device_type": "at 10.0.0.9"}
+    host = plane("/host:CPU", line(1, event("peer 10.0.0.7", 0, 9)), stats=stats)
     (tmp_path / "trace.xplane.pb").write_bytes(space(host))
     scrub(tmp_path / "trace.xplane.pb", tmp_path / "clean.pb")
     written = (tmp_path / "clean.pb").read_bytes()

@@ -12,6 +12,15 @@ from traceviz.cli.main import main
 main(["report", sys.argv[1], "--format", "json", "-o", sys.argv[2]], standalone_mode=False)
 print("pandas" in sys.modules)
 """
+ARCHIVE = """
+import sys
+from traceviz.cli.main import main
+
+if __name__ == "__main__":
+    main(["archive", "add", sys.argv[1], sys.argv[2], "--workers", "1"], standalone_mode=False)
+    main(["archive", "list", sys.argv[1]], standalone_mode=False)
+    print("pandas" in sys.modules)
+"""
 USE_PANDAS = """
 import sys
 from traceviz.without_pandas import skip_pandas
@@ -45,6 +54,14 @@ def test_a_report_of_each_format_imports_no_pandas(sample, samples, tmp_path):
     output = tmp_path / "report.json"
     assert run(REPORT, str(samples / "synthetic" / sample), str(output)) == "False"
     assert output.stat().st_size > 1_000
+
+
+@pytest.mark.slow
+def test_an_archive_lists_its_traces_without_pandas(samples, tmp_path):
+    sample = samples / "synthetic" / "input_bound.sqlite"
+    *_, trace, imported = run(ARCHIVE, str(tmp_path / "archive"), str(sample)).splitlines()
+    assert "highly input-bound" in trace
+    assert imported == "False"
 
 
 def test_frames_of_pandas_can_be_made_all_the_same():

@@ -10,7 +10,7 @@ import click
 from traceviz.cli.archive.options import PageOptions, page_options, where_option
 from traceviz.cli.archive.query import query
 from traceviz.cli.archive.report import report, trend
-from traceviz.cli.options import Size, progress_bar_on_stderr
+from traceviz.cli.options import Size, progress_bar_on_stderr, without_pandas
 from traceviz.errors import GateFailedError, UnknownFormatError, UsageError
 
 if TYPE_CHECKING:
@@ -30,15 +30,21 @@ _LISTED = 20
 """Traces of a kind that are named at the end of an add; further ones are only counted."""
 
 
-class _InOrder(click.Group):
-    """Lists commands in the order of use."""
+class _Commands(click.Group):
+    """Lists commands in the order of use. All of them make Arrow tables, and none needs pandas for that."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command, which will run without pandas."""
+        assert cmd.callback is not None
+        cmd.callback = without_pandas(cmd.callback)
+        super().add_command(cmd, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Names in the order of declaration."""
         return list(self.commands)
 
 
-@click.group(cls=_InOrder)
+@click.group(cls=_Commands)
 def archive() -> None:
     """Keep many traces as one collection, and ask it.
 

@@ -74,12 +74,9 @@ def _records(raw: NvprofTables) -> _Records:
     table = pa.Table.from_batches(batches, pa.schema([(name, pa.int64()) for name in present]))
     table = table.filter(table["timestamp"].is_valid())
     nothing = np.zeros(table.num_rows, np.int64)
-    return _Records({name: _numbers(table, name) if name in present else nothing for name in _COLUMNS})
-
-
-def _numbers(table: pa.Table, name: str) -> Numbers:
-    values: Numbers = pc.fill_null(table[name], 0).to_numpy()
-    return values
+    return _Records(
+        {name: pc.fill_null(table[name], 0).to_numpy() if name in present else nothing for name in _COLUMNS}
+    )
 
 
 def _partners(begins: _Records, ends: _Records) -> Numbers:

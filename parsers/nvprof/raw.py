@@ -61,7 +61,10 @@ class NvprofTables(SqliteTables):
                 yield _shown({**_columns(batch), **_owners(batch)}, [*integers, *texts])
         elif derived:
             for batch in super().stream(table, _distinct([*real, *_MIGRATED]), texts, keep):
-                yield _shown({**_columns(batch), "deviceId": _device(batch)}, [*integers, *texts])
+                # The device of a migration is its source on the way to the host, otherwise its destination.
+                to_host = pc.equal(batch["counterKind"], constants.DEVICE_TO_HOST)
+                device = pc.if_else(to_host, batch["srcId"], batch["dstId"])
+                yield _shown({**_columns(batch), "deviceId": device}, [*integers, *texts])
         else:
             for batch in super().stream(table, integers, texts, keep):
                 yield _shown(_columns(batch), batch.schema.names) if "threadId" in integers else batch
@@ -114,8 +117,3 @@ def _two_numbers(value: bytes | None) -> tuple[int, int]:
     """The first two unsigned 4-byte numbers of ``value``; missing bytes count as zero."""
     padded = (value or b"")[:8].ljust(8, b"\0")
     return int.from_bytes(padded[:4], "little"), int.from_bytes(padded[4:], "little")
-
-
-def _device(batch: pa.RecordBatch) -> Array:
-    """The device of a migration: the source on the way to the host, otherwise the destination."""
-    return pc.if_else(pc.equal(batch["counterKind"], constants.DEVICE_TO_HOST), batch["srcId"], batch["dstId"])

@@ -98,9 +98,11 @@ class TextStream:
                 return
             start = self._file.tell() - len(stream.unused_data)
             self._file.seek(start)
-            rest = self._file.read(2)
-            if rest != GZIP_MAGIC:
-                self._tell_of_rest(rest)
+            following = self._file.read(2)
+            if following != GZIP_MAGIC:
+                # Zeros fill up the last block of a tape or a disk; anything else was not meant to be there.
+                if (following + self._file.read(_READ)).strip(b"\0"):
+                    self.damage = "The gzip file goes on with something that is not gzip; that is not read."
                 return
 
     def _member(self, stream: Any, start: int, size: int) -> Iterator[bytes]:
@@ -129,16 +131,11 @@ class TextStream:
                 text, broken = stream.decompress(piece), False
             except zlib.error:
                 text, broken = b"".join(_byte_by_byte(before, piece)), True
-            yield from _split(text[given:], size)
+            for begin in range(given, len(text), size):
+                yield text[begin : begin + size]
             given = max(given - len(text), 0)
             if broken:
                 return
-
-    def _tell_of_rest(self, rest: bytes) -> None:
-        """Zeros fill up the last block of a tape or a disk; anything else was not meant to be there."""
-        rest += self._file.read(_READ)
-        if rest.strip(b"\0"):
-            self.damage = "The gzip file goes on with something that is not gzip; that is not read."
 
     def _check_limit(self, *, packed: bool) -> None:
         limit = self.max_size
@@ -176,8 +173,3 @@ def _byte_by_byte(stream: Any, piece: bytes) -> Iterator[bytes]:
     with suppress(zlib.error):
         for place in range(len(piece)):
             yield stream.decompress(piece[place : place + 1])
-
-
-def _split(text: bytes, size: int) -> Iterator[bytes]:
-    for begin in range(0, len(text), size):
-        yield text[begin : begin + size]

@@ -121,7 +121,8 @@ def nest_sorted(line: Array, start: Array, end: Array) -> Array:  # noqa: ARG001
     candidate is too short jump to the candidate's own candidate: what is skipped is shorter still. Jumps double, so
     about log2(spans) rounds are enough.
     """
-    first = _firsts(line)
+    run_starts = np.flatnonzero(np.r_[True, line[1:] != line[:-1]])
+    first = np.repeat(run_starts, np.diff(np.r_[run_starts, line.size]))
     parent = np.arange(-1, line.size - 1, dtype=np.int32)
     parent[parent < first] = NONE
     open_events = np.flatnonzero(parent >= 0)
@@ -133,12 +134,6 @@ def nest_sorted(line: Array, start: Array, end: Array) -> Array:  # noqa: ARG001
             return parent
         parent[open_events] = parent[candidates]
         open_events = open_events[parent[open_events] >= 0]
-
-
-def _firsts(line: Array) -> Array:
-    """Position of the first event of the run of equal ``line`` that each event is in."""
-    starts = np.flatnonzero(np.r_[True, line[1:] != line[:-1]])
-    return np.repeat(starts, np.diff(np.r_[starts, line.size]))
 
 
 def enclosing(line: Array, start: Array, duration: Array) -> Array:

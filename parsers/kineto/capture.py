@@ -49,10 +49,11 @@ def is_pytorch(raw: RawTrace) -> bool:
 def run(raw: RawTrace, events: Events, *, pytorch: bool) -> pa.Table:
     """Table ``run``."""
     header = raw.header
+    version = header.get("schemaVersion")
     row = {
         "format": "kineto",
         "producer": "PyTorch profiler" if pytorch else producer(header),
-        "source_schema": _text(header.get("schemaVersion")),
+        "source_schema": None if version is None else str(version),
         "framework": "PyTorch" if pytorch else None,
         "driver_version": _cuda_version(header.get("cuda_driver_version")),
         "cuda_version": _cuda_version(header.get("cuda_runtime_version")),
@@ -66,10 +67,6 @@ def run(raw: RawTrace, events: Events, *, pytorch: bool) -> pa.Table:
 def producer(header: Header) -> str:
     """Program that wrote a trace that is not PyTorch's."""
     return "VizTracer" if "viztracer_metadata" in header else "Chrome trace format"
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def _cuda_version(value: Any) -> str | None:

@@ -160,17 +160,14 @@ def _labels(events: Events) -> Labels:
     columns = (events.name.at(rows), events.pid.at(rows), events.tid.at(rows), Words.of(events.frame["label"][rows]))
     processes: dict[str, str] = {}
     threads: dict[tuple[str, str], str] = {}
-    for name, pid, tid, label in zip(*(_as_list(words) for words in columns), strict=True):
+    texts = ([_word(words, code) for code in words.codes.tolist()] for words in columns)
+    for name, pid, tid, label in zip(*texts, strict=True):
         if name == "process_name":
             processes[pid] = label
         elif name == "thread_name":
             match = _THREAD_NAME.fullmatch(label.strip())
             threads[pid, tid] = match["name"] if match else label.strip()
     return Labels(processes, threads)
-
-
-def _as_list(words: Words) -> list[str]:
-    return [_word(words, code) for code in words.codes.tolist()]
 
 
 def _homes(pairs: Sequence[_Pair], notes: Notes) -> dict[str, str]:

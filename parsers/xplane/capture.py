@@ -15,7 +15,7 @@ from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.xplane.device import GRAPH, Device, EventKind, unread_lines
 from traceviz.parsers.xplane.hosts import ENVIRONMENT, METADATA, Host, Role
-from traceviz.parsers.xplane.raw import Plane, Value
+from traceviz.parsers.xplane.raw import Plane
 from traceviz.private_paths import without_paths
 
 TENSORFLOW, JAX = "TensorFlow", "JAX"
@@ -135,11 +135,7 @@ def _settings(plane: Plane) -> Iterator[tuple[str, str]]:
         if key == "profile_options" and isinstance(value, bytes):
             yield from options_of(value)
         elif key not in _DEVICE_FACTS and not isinstance(value, bytes):
-            yield prefix + key, _written(value)
-
-
-def _written(value: Value) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+            yield prefix + key, f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def options_of(message: bytes) -> Iterator[tuple[str, str]]:

@@ -264,21 +264,19 @@ def _work(device: Device, rows: Array, facts: Facts) -> Columns:
 
 
 def _context(facts: Facts) -> Arrow:
-    """CUDA contexts, which are written ``$$7``, so that nobody takes them for numbers to add up."""
+    """CUDA contexts: texts such as ``$$7``, so that nobody adds them up, or numbers; 32 bits wide."""
     codes, numbers = per_word(facts.texts("context_id"), facts.plane.texts, _after_dollars, None)
     from_text = taken(numbers, pa.int32(), codes)
-    return from_text if from_text.null_count < facts.rows else _small(facts.integers("context_id"))
+    if from_text.null_count < facts.rows:
+        return from_text
+    stated = facts.integers("context_id")
+    fits = stated.known & (stated.value >= 0) & (stated.value < 2**31)
+    return Numbers(np.where(fits, stated.value, 0), fits).arrow(pa.int32())
 
 
 def _after_dollars(text: str) -> int | None:
     digits = text.removeprefix("$$")
     return int(digits) if digits.isdecimal() and len(digits) < 10 else None
-
-
-def _small(numbers: Numbers) -> Arrow:
-    """Numbers that fit 32 bits; others are not known."""
-    fits = numbers.known & (numbers.value >= 0) & (numbers.value < 2**31)
-    return Numbers(np.where(fits, numbers.value, 0), fits).arrow(pa.int32())
 
 
 def _op(plane: Plane, rows: Array, facts: Facts) -> DictionaryArray:
@@ -291,12 +289,9 @@ def _op(plane: Plane, rows: Array, facts: Facts) -> DictionaryArray:
 
 def _by_name(plane: Plane, rows: Array, key: str) -> DictionaryArray:
     """A text that the file gives once per name, for all events of that name."""
-    words = [_text(plane.name_stats.get(place, {}).get(key)) for place in range(len(plane.names))]
+    stated = [plane.name_stats.get(place, {}).get(key) for place in range(len(plane.names))]
+    words = [value if isinstance(value, str) and value else None for value in stated]
     return encoded(plane.events.name[rows], words)
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def _kernels(device: Device) -> Columns:

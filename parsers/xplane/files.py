@@ -63,7 +63,7 @@ def _sources(run: Run) -> tuple[list[Source], tuple[tuple[str, str, str], ...]]:
     sources, failures = [], []
     for file in run.files:
         try:
-            sources.append(Source(_host_name(file), _read(file)))
+            sources.append(Source(re.sub(r"\.xplane\.pb(\.gz)?$", "", file.name), _read(file)))
         except DamagedTraceError as error:
             failures.append(error)
     if not sources:
@@ -91,10 +91,6 @@ def _window(space: Space) -> tuple[int, int] | None:
         if plane.name == ENVIRONMENT and isinstance(bounds[0], int) and isinstance(bounds[1], int):
             return bounds[0], bounds[1]
     return None
-
-
-def _host_name(file: Path) -> str:
-    return re.sub(r"\.xplane\.pb(\.gz)?$", "", file.name)
 
 
 def _read(file: Path) -> Space:

@@ -159,7 +159,9 @@ def _concatenated(name: str, parts: Sequence[Columns]) -> pa.Table:
 def _driver_calls(part: Threads) -> Columns:
     plane, rows = part.plane, part.rows(API)
     facts = Facts.of(plane, rows)
-    texts, blocking = per_word(facts.texts("memcpy_details"), plane.texts, _is_blocking, False)
+    texts, blocking = per_word(
+        facts.texts("memcpy_details"), plane.texts, lambda text: details.fields(text).get("async") == "0", False
+    )
     pairs, place = pairs_of(plane.events.name[rows], texts)
     amd = part.host.has_amd
     calls = [api_name(plane.names[name], blocking=blocking[text], amd=amd) for name, text in pairs]
@@ -170,10 +172,6 @@ def _driver_calls(part: Threads) -> Columns:
         "domain": encoded(place, [api_domain(call) for call in calls]),
         "group_id": group_column(part.host.group_id(part.place, rows)),
     }
-
-
-def _is_blocking(text: str) -> bool:
-    return details.fields(text).get("async") == "0"
 
 
 def _ranges(part: Threads) -> Columns:

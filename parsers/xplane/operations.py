@@ -118,7 +118,9 @@ def operations(given: Columns) -> Operations:
     columns["name"] = encoded(take(given.pop("name"), rows), given.pop("words"))
     columns["category"] = encoded(take(given.pop("code"), rows), HOST_CATEGORIES)
     if "parent" in given:
-        columns.update(_nesting(given.pop("parent"), rows, kept))
+        parent = renumbered(given.pop("parent"), rows, kept)
+        columns.update(depth=depths(parent), parent_id=nullable(parent, pa.int64()))
+        del parent
     if "group_id" in given:
         columns["group_id"] = group_column(take(given.pop("group_id"), rows))
     columns["op_id"] = np.arange(rows.size)
@@ -131,12 +133,6 @@ def _process_column(processes: Sequence[int], bounds: Sequence[int], rows: Array
     if len(set(processes)) <= 1:
         return np.full(rows.size, processes[0] if processes else 0, dtype=np.int32)
     return take(np.repeat(np.array(processes, dtype=np.int32), np.diff(bounds)), rows)
-
-
-def _nesting(above: Array, rows: Array, kept: Array) -> Columns:
-    """Columns ``depth`` and ``parent_id``."""
-    parent = renumbered(above, rows, kept)
-    return {"depth": depths(parent), "parent_id": nullable(parent, pa.int64())}
 
 
 def properties(parts: Sequence[Arguments], op_ids: Sequence[Array]) -> pa.Table:

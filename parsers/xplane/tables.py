@@ -15,7 +15,7 @@ from traceviz.parsers.xplane import device as device_tables
 from traceviz.parsers.xplane import host as host_tables
 from traceviz.parsers.xplane import operations
 from traceviz.parsers.xplane.device import Device, EventKind, devices_of
-from traceviz.parsers.xplane.groups.groups import Groups, group_with_annotations
+from traceviz.parsers.xplane.groups.groups import group_with_annotations
 from traceviz.parsers.xplane.host import Threads, threads_of
 from traceviz.parsers.xplane.hosts import Clock, Host, common_clock, ordinal
 from traceviz.parsers.xplane.identity import identify_all
@@ -71,7 +71,8 @@ def read_spaces(
     clock = common_clock([source.space for source in sources])
     if not clock.aligned:
         notes.add("clocks-not-aligned", "warning", _CLOCKS)
-    hosts = _hosts(sources, clock, grouped=_needs_groups(options))
+    grouped = not _UNGROUPED.issuperset(schema.TABLES if options.tables is None else options.tables)
+    hosts = _hosts(sources, clock, grouped=grouped)
     origin = facts.Origin(provenance.format, provenance.route, clock.last_ns, clock.t0_unix_ns)
     yield "run", facts.run(hosts, origin, keep_private=options.keep_private)
     identity = identify_all(hosts, keep_private=options.keep_private)
@@ -98,17 +99,8 @@ def _hosts(sources: Sequence[Source], clock: Clock, *, grouped: bool) -> tuple[H
     for process_id, (source, zero_ns) in enumerate(zip(sources, clock.zero_ns, strict=True)):
         groups = group_with_annotations(source.space) if grouped else None
         hosts.append(Host(process_id, source.name, source.space, groups, zero_ns, first))
-        first += _next_group(groups)
+        first += 1 + max((group.id for group in groups.groups), default=-1) if groups else 0
     return tuple(hosts)
-
-
-def _next_group(groups: Groups | None) -> int:
-    return 1 + max((group.id for group in groups.groups), default=-1) if groups else 0
-
-
-def _needs_groups(options: ReadOptions) -> bool:
-    names = options.tables if options.tables is not None else frozenset(schema.TABLES)
-    return bool(names - _UNGROUPED)
 
 
 Builder = Callable[[], pa.Table | None]

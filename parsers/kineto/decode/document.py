@@ -5,7 +5,7 @@ What is cut off or broken is read as far as it goes: see :attr:`~traceviz.parser
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from traceviz.parsers.kineto.decode.compiled import CompiledScanner, native
 from traceviz.parsers.kineto.decode.portable import PortableScanner
 from traceviz.parsers.kineto.decode.scanner import Scanner
 from traceviz.parsers.kineto.decode.values import header_value
-from traceviz.parsers.kineto.raw import ARGUMENTS, Argument, RawTrace
+from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
 from traceviz.parsers.shared.json_stream import TextStream
 from traceviz.parsers.shared.json_walk import BLOCK_BYTES, EVENTS, SegmentKind, TraceWalk
 from traceviz.parsers.shared.json_window import Window
@@ -51,18 +51,19 @@ def decode(
     """
     selected = [argument for argument in ARGUMENTS if arguments is None or argument.column in arguments]
     stream = TextStream(path, max_size, progress)
-    collected = _scanner(scanner or available_scanner(), selected)
-    walk = TraceWalk(Window(stream.blocks(block_bytes)), collected.feed)
+    is_compiled = (scanner or available_scanner()) == CompiledScanner.name
+    events: Scanner = CompiledScanner(selected) if is_compiled else PortableScanner(selected)
+    walk = TraceWalk(Window(stream.blocks(block_bytes)), events.feed)
     try:
         header = _read(walk)
     except OverflowError as error:
         raise DamagedTraceError(f"{path} holds more than 2,147,483,647 events.", fix="Record fewer steps.") from error
-    pieces = collected.pieces()
+    pieces = events.pieces()
     damage = " ".join(filter(None, (stream.damage, *walk.damage)))
     if not walk.lists or (damage and not pieces.rows):
         raise _no_events(path, walk, header, damage)
     built = build(pieces, selected)
-    return RawTrace(header, built.events, built.passed_over, built.unusable, damage, collected.name, built.repaired)
+    return RawTrace(header, built.events, built.passed_over, built.unusable, damage, events.name, built.repaired)
 
 
 def _read(walk: TraceWalk) -> dict[str, Any]:
@@ -80,10 +81,6 @@ def _read(walk: TraceWalk) -> dict[str, Any]:
 def available_scanner() -> str:
     """``compiled`` where the package was built with it and TRACEVIZ_SCANNER does not ask to do without."""
     return PortableScanner.name if native() is None else CompiledScanner.name
-
-
-def _scanner(name: str, arguments: Sequence[Argument]) -> Scanner:
-    return CompiledScanner(arguments) if name == CompiledScanner.name else PortableScanner(arguments)
 
 
 def _no_events(path: Path, walk: TraceWalk, header: Mapping[str, Any], damage: str) -> DamagedTraceError:

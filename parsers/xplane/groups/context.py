@@ -322,10 +322,7 @@ def correlated(stats: PlaneStats) -> Column:
     """
     column = stats.column("correlation_id")
     names = stats.plane.events.name[column.event]
-    known = [place for place in np.unique(names).tolist() if _is_known(stats.plane.names[place])]
+    used_names = [(place, stats.plane.names[place]) for place in np.unique(names).tolist()]
+    known = [place for place, name in used_names if name in _KNOWN_TYPES or is_op(name)]
     kept = ~np.isin(names, known)
     return Column(column.event[kept], column.value[kept])
-
-
-def _is_known(name: str) -> bool:
-    return name in _KNOWN_TYPES or is_op(name)

@@ -31,16 +31,13 @@ def in_lock_step(forest: Forest, group_id: Array, first: int) -> tuple[Array, di
     nodes = np.concatenate(cores)
     claims = claim(forest, Column(nodes, np.zeros_like(nodes)), group_id != NONE, every=True)
     claims_itself = claims.of(nodes) == np.arange(nodes.size)
-    number = np.concatenate([first + np.cumsum(part) - 1 for part in _split(claims_itself, cores)])
+    by_core = np.split(claims_itself, np.cumsum([core.size for core in cores])[:-1])
+    number = np.concatenate([first + np.cumsum(claiming) - 1 for claiming in by_core])
     beginnings: dict[int, list[int]] = {}
     for node, group in zip(nodes[claims_itself].tolist(), number[claims_itself].tolist(), strict=True):
         beginnings.setdefault(group, []).append(node)
     joined = claims.by_node(number)
     return np.where(joined >= 0, joined, group_id), beginnings
-
-
-def _split(values: Array, parts: list[Array]) -> list[Array]:
-    return np.split(values, np.cumsum([part.size for part in parts])[:-1])
 
 
 def fill_gpu(sheet: Sheet, group_id: Array) -> Array:

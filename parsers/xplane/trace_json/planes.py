@@ -66,7 +66,8 @@ def spaces_of(decoded: Decoded) -> dict[str, Space]:
     for (pid, tid), events in by_thread.items():
         place = by_pid[pid]
         lines[_LineKey(place, pid, 0 if place.stream else tid)] += events
-    damage = tuple(_damage(decoded))
+    broken_off = f"the file breaks off; its last {decoded.lost:,} bytes could not be read"
+    damage = (Damage("traceEvents", broken_off),) if decoded.cut else ()
     spaces: dict[str, Space] = {}
     for host in sorted({place.host for place in by_pid.values()}):
         planes = tuple(
@@ -126,11 +127,6 @@ def _place(label: str) -> _Place:
     host, plane = (match["host"] or "", match["plane"]) if match else ("", label)
     stream = stream_of(plane)
     return _Place(host, stream.device if stream else plane, stream, is_aggregated(plane))
-
-
-def _damage(decoded: Decoded) -> Iterable[Damage]:
-    if decoded.cut:
-        yield Damage("traceEvents", f"the file breaks off; its last {decoded.lost:,} bytes could not be read")
 
 
 # --- one plane -------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def test_no_line_is_wider_than_the_page(report, width):
     assert too_wide(render(report, width), width) == []
 
 
-@pytest.mark.parametrize("width", [40, 41, 57, 60, 79, 80, 99, 100, 200])
+@pytest.mark.parametrize("width", [40, 57, 60, 79, 100, 200])
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
 def test_hostile_names_fit(name, width):
     assert too_wide(render(hostile_report(name), width), width) == []

@@ -8,7 +8,8 @@ scripts and comparisons join on keys and never on wording.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -82,6 +83,11 @@ class Column:
     bar: bool = False
     signed: bool = False
     better: Better = ""
+
+
+def hide_columns(columns: Iterable[Column], names: Collection[str]) -> tuple[Column, ...]:
+    """The columns, with those of ``names`` for machines only."""
+    return tuple(replace(column, importance=9) if column.name in names else column for column in columns)
 
 
 Row = tuple[Value, ...]

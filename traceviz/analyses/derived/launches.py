@@ -17,7 +17,8 @@ from traceviz import schema
 from traceviz.analyses.derived.frames import end_ns
 from traceviz.analyses.derived.view import TraceView
 
-_KEY = ("process_id", "correlation_id")
+LAUNCH_KEY = ("process_id", "correlation_id")
+"""Columns that device work and the call that launched it have in common."""
 
 
 def work_with_calls(trace: TraceView) -> pl.DataFrame:
@@ -28,11 +29,11 @@ def work_with_calls(trace: TraceView) -> pl.DataFrame:
         null for copies and fills), and ``thread_id, call_ns, call_end_ns`` of the call, null where the capture does not
         have it. In no particular order.
     """
-    calls = trace.frame("cuda_api", *_KEY, "thread_id", "start_ns", "dur_ns").drop_nulls("correlation_id")
-    calls = calls.select(*_KEY, "thread_id", pl.col("start_ns").alias("call_ns"), end_ns("call_end_ns"))
-    once = calls.sort("call_ns").unique(_KEY, keep="first", maintain_order=True)
+    calls = trace.frame("cuda_api", *LAUNCH_KEY, "thread_id", "start_ns", "dur_ns").drop_nulls("correlation_id")
+    calls = calls.select(*LAUNCH_KEY, "thread_id", pl.col("start_ns").alias("call_ns"), end_ns("call_end_ns"))
+    once = calls.sort("call_ns").unique(LAUNCH_KEY, keep="first", maintain_order=True)
     work = pl.concat([_work(trace, name) for name in schema.DEVICE_WORK])
-    return work.join(once, on=_KEY, how="left").drop("correlation_id")
+    return work.join(once, on=LAUNCH_KEY, how="left").drop("correlation_id")
 
 
 def launched_work(trace: TraceView) -> pl.DataFrame:
@@ -42,7 +43,7 @@ def launched_work(trace: TraceView) -> pl.DataFrame:
 
 def _work(trace: TraceView, table: str) -> pl.DataFrame:
     kernel = ("name",) if table == "kernels" else ()
-    rows = trace.frame(table, *_KEY, "start_ns", "dur_ns", "op", *kernel)
+    rows = trace.frame(table, *LAUNCH_KEY, "start_ns", "dur_ns", "op", *kernel)
     name = pl.col("name") if kernel else pl.lit(None, pl.Categorical)
     begin = pl.col("start_ns").alias("begin_ns")
-    return rows.select(*_KEY, begin, end_ns("end_ns"), "op", name.alias("kernel"))
+    return rows.select(*LAUNCH_KEY, begin, end_ns("end_ns"), "op", name.alias("kernel"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +26,7 @@ from traceviz.analyses.derived.statistics import (
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.intervals import Array, IntervalSet
 from traceviz.kernel_names import UNKNOWN, catalogue, family_label
-from traceviz.report import BY_SHAPE, Bar, Bars, Column, Fact, Facts, Finding, Grid, Section
+from traceviz.report import BY_SHAPE, Bar, Bars, Column, Fact, Facts, Finding, Grid, Section, hide_columns
 from traceviz.rules import rule
 from traceviz.units import format_ns, format_ratio
 
@@ -199,6 +199,8 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             "share_of_kernel_time",
             *DURATION_NAMES,
         )
+        # Names of XLA operations on a TPU say nothing about precision and tensor cores.
+        columns = hide_columns(_COLUMNS, {"precision", "tensor_core"} if result.tpu else ())
         shape_names = ("name", "grid", "block", "calls", "total_ns", *DURATION_NAMES)
         return Section(
             self.slug,
@@ -207,7 +209,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
                 *((Facts(facts), Facts(of_gpus, audience="machine")) if result.tpu else (Facts((*facts, *of_gpus)),)),
                 version,
                 _family_bars(result),
-                Grid(_columns(tpu=result.tpu), rows_of(result.by_name, names), fold_below=self.fold_below),
+                Grid(columns, rows_of(result.by_name, names), fold_below=self.fold_below),
                 Grid(_SHAPE_COLUMNS, rows_of(result.by_shape, shape_names), BY_SHAPE, audience="machine"),
                 steady_grid(
                     result.in_steps, Column("name", "Kernel", "text", 0), Column("family", "Family", "text", 1)
@@ -235,13 +237,6 @@ _COLUMNS = (
     Column("share_of_kernel_time", "Of kernel time", "ratio", 0, bar=True),
     *DURATION_COLUMNS,
 )
-
-
-def _columns(*, tpu: bool) -> tuple[Column, ...]:
-    """The columns of the kernels; names of XLA operations on a TPU say nothing about precision and tensor cores."""
-    if not tpu:
-        return _COLUMNS
-    return tuple(replace(c, importance=9) if c.name in {"precision", "tensor_core"} else c for c in _COLUMNS)
 
 
 _SHAPE_COLUMNS = (

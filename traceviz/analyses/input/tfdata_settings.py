@@ -15,7 +15,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.recorded_stages import forest_of, op_args
 from traceviz.analyses.input.tfdata import fused_from, stage_path
 from traceviz.analyses.input.tfdata_tree import ITERATES
-from traceviz.report import Block, Column, Fact, Facts, Grid, Prose
+from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, hide_columns
 from traceviz.units import counted, format_ratio, format_value
 
 SETTING_KEYS = (
@@ -225,11 +225,9 @@ def describe_settings(settings: PipelineSettings) -> list[Block]:
         for s in shown
     )
     known = tuple(fact for fact in facts if fact.value is not None)
-    shown_columns = tuple(
-        column if any(row[index] is not None for row in rows) else replace(column, importance=9)
-        for index, column in enumerate(columns)
-    )
-    grid = [Grid(shown_columns, rows, "Pipeline settings, from the consumer to the sources")] if rows else []
+    empty = {column.name for index, column in enumerate(columns) if all(row[index] is None for row in rows)}
+    title = "Pipeline settings, from the consumer to the sources"
+    grid = [Grid(hide_columns(columns, empty), rows, title)] if rows else []
     return [Facts(known, audience="machine"), *grid, Prose(_sentence(settings))]
 
 

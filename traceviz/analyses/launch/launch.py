@@ -21,12 +21,11 @@ import polars as pl
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.frames import parts_by
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.launches import LAUNCH_KEY
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, rows_of
 from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
-
-_KEY = ("process_id", "correlation_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
         calls = trace.api_calls("launch")
         if not calls.height:
             return self.skipped("the capture has no kernel launch calls")
-        kernels = trace.frame("kernels", "start_ns", "dur_ns", *_KEY)
+        kernels = trace.frame("kernels", "start_ns", "dur_ns", *LAUNCH_KEY)
         launches = _launches(calls, kernels)
         overall = _aggregate(launches.with_columns(pl.lit("all").alias("name")), kernels)
         without_call = kernels.height - int(overall["kernels"].sum())
@@ -101,11 +100,11 @@ _COLUMN_NAMES = tuple(column.name for column in _COLUMNS)
 
 def _launches(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """One row per launch call: ``name, process_id, correlation_id, api_ns, queue_ns``."""
-    begun = kernels.drop_nulls("correlation_id").group_by(_KEY).agg(pl.col("start_ns").min().alias("begin_ns"))
+    begun = kernels.drop_nulls("correlation_id").group_by(LAUNCH_KEY).agg(pl.col("start_ns").min().alias("begin_ns"))
     queue = pl.col("begin_ns") - pl.col("end_ns")
-    return calls.join(begun, on=_KEY, how="left").select(
+    return calls.join(begun, on=LAUNCH_KEY, how="left").select(
         "name",
-        *_KEY,
+        *LAUNCH_KEY,
         (pl.col("end_ns") - pl.col("start_ns")).alias("api_ns"),
         pl.when(queue >= 0).then(queue).alias("queue_ns"),
     )
@@ -123,7 +122,7 @@ def _aggregate(launches: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
         queue.median().alias("queue_median_ns"),
         queue.quantile(0.95, "nearest").alias("queue_p95_ns"),
     )
-    caused = kernels.join(launches.select("name", *_KEY).unique(_KEY), on=_KEY)
+    caused = kernels.join(launches.select("name", *LAUNCH_KEY).unique(LAUNCH_KEY), on=LAUNCH_KEY)
     of_kernels = caused.group_by("name").agg(
         pl.len().cast(pl.Int64).alias("kernels"),
         kernel.sum().alias("kernel_total_ns"),

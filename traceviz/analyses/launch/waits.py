@@ -20,10 +20,9 @@ import polars as pl
 from traceviz.analyses.derived.frames import bounds, intervals, outermost, parts_by
 from traceviz.analyses.derived.host_classes import host_classes
 from traceviz.analyses.derived.judged_time import judged_time, steady_time
+from traceviz.analyses.derived.launches import LAUNCH_KEY
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array, IntervalSet
-
-_KEY = ("process_id", "correlation_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,9 @@ def waiting_calls(trace: TraceView) -> pl.DataFrame:
     Besides those that synchronise, these are asynchronous copies to pageable host memory: the driver copies through
     memory of its own and returns when the data has arrived. ``tensor.item()`` often waits for such a copy.
     """
-    copies = trace.frame("memcpy", *_KEY, "kind", "dst_memory").drop_nulls("correlation_id")
+    copies = trace.frame("memcpy", *LAUNCH_KEY, "kind", "dst_memory").drop_nulls("correlation_id")
     to_pageable = copies.filter((pl.col("kind") == "d2h") & (pl.col("dst_memory") == "pageable"))
-    waiting_copies = trace.api_calls("async_copy").join(to_pageable, on=_KEY, how="semi")
+    waiting_copies = trace.api_calls("async_copy").join(to_pageable, on=LAUNCH_KEY, how="semi")
     return pl.concat([trace.api_calls("synchronisation"), waiting_copies])
 
 

@@ -9,7 +9,7 @@ Self time on the host is an op's own duration without the ops and iterators insi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of, share
 from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.intervals import IntervalSet, nesting
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
+from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped, hide_columns
 from traceviz.units import format_number, format_ratio
 
 
@@ -140,7 +140,7 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
         shown = tuple(fact for fact in (on_device, eager) if fact.key not in nothing)
         hidden = tuple(fact for fact in (on_device, eager) if fact.key in nothing)
         useless = {*(_ON_DEVICE if "device_ns" in nothing else ()), *(nothing & {"eager_share"})}  # nothing but zeros
-        times = tuple(replace(column, importance=9) if column.name in useless else column for column in _TIMES)
+        times = hide_columns(_TIMES, useless)
         types = Grid((_TYPE, _OPS, *times), rows_of(result.by_type, ("type", "ops", *_TIME_NAMES)), "By type")
         ops = Grid((_OP, _TYPE_OF_OP, *times), rows_of(by_op, ("op", "type", *_TIME_NAMES)), "By op")
         return Section(self.slug, self.title, (Facts((*facts, *shown)), Facts(hidden, audience="machine"), types, ops))

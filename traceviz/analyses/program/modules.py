@@ -8,7 +8,7 @@ thread; it belongs to the module of the forward operator that it is the gradient
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import polars as pl
@@ -18,7 +18,7 @@ from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.module_paths import ModuleSource, named_parts
 from traceviz.analyses.program.operator_calls import of_pytorch
-from traceviz.report import Column, Fact, Facts, Grid, Section, Skipped
+from traceviz.report import Column, Fact, Facts, Grid, Section, Skipped, hide_columns
 
 _WHAT_TO_RECORD = (
     "the trace names no parts of the program: record with torch.profiler.profile(with_stack=True), which names every "
@@ -113,7 +113,7 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
         hidden |= set() if result.total("backward_ns") else {"backward_ns"}
         hidden |= set() if (result.alike["instances"] > 1).any() else {"instances"}
         name = Column("name", "Range" if result.source == "ranges" else "Module", "text", 0)
-        columns = (name, *(replace(c, importance=9) if c.name in hidden else c for c in _SHORTER))
+        columns = (name, *hide_columns(_SHORTER, hidden))
         cells = rows_of(rows.with_columns(indented), tuple(column.name for column in columns))
         return Grid(columns, cells, _HEADINGS[result.source])
 

@@ -6,7 +6,7 @@ The definitions are those of PyTorch's profiler and its TensorBoard plugin: see
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import STEP_TABLES, TraceView
 from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.operator_calls import OperatorCalls, input_shapes, of_pytorch, operator_calls
-from traceviz.report import Column, Fact, Facts, Grid, Section, Skipped
+from traceviz.report import Column, Fact, Facts, Grid, Section, Skipped, hide_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def _columns(result: OperatorTimes) -> tuple[Column, ...]:
     hidden |= set() if result.tensor_core_ns else {"tensor_core_share"}
     hidden |= set() if result.by_name["backward_ns"].sum() else {"backward_ns"}
     hidden |= set() if result.steps else {"calls_per_step"}
-    return tuple(replace(column, importance=9) if column.name in hidden else column for column in _COLUMNS)
+    return hide_columns(_COLUMNS, hidden)
 
 
 def _calls(trace: TraceView, operators: OperatorCalls) -> pl.DataFrame:

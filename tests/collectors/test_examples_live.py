@@ -46,7 +46,7 @@ class Collected:
 
     @property
     def problems(self) -> list[str]:
-        return [problem["code"] for one in self.manifest["collectors"] for problem in one["problems"]]
+        return [problem["code"] for entry in self.manifest["collectors"] for problem in entry["problems"]]
 
     def report(self) -> traceviz.Report:
         return traceviz.report_on(self.folder)

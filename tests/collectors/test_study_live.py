@@ -49,15 +49,15 @@ def compared(runs: Path, *options: str) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def sides(found: dict[str, Any]) -> list[dict[str, Any]]:
+def sides(comparison: dict[str, Any]) -> list[dict[str, Any]]:
     """Rows of the table of sides, by column."""
-    effect = next(section for section in found["sections"] if section["slug"] == "effect")
+    effect = next(section for section in comparison["sections"] if section["slug"] == "effect")
     return next(block for block in effect["blocks"] if block["type"] == "grid")["rows"]
 
 
 def medians(runs: Path, batch: int) -> list[float]:
     """Median step of each run, from its tables, ns."""
-    tables = [one / "tables" / "steps.parquet" for one in runs.glob(f"*+batch={batch}+*")]
+    tables = [run / "tables" / "steps.parquet" for run in runs.glob(f"*+batch={batch}+*")]
     return [statistics.median(pl.read_parquet(table)["dur_ns"]) for table in tables]
 
 

@@ -39,15 +39,15 @@ def ours(space: Space, groups: Groups) -> Iterator[tuple[Key, tuple[int, bool]]]
 
 def theirs(answer: dict[str, Any]) -> dict[Key, list[tuple[int, bool]]]:
     """The same of xprof's answer, which also holds events of lines that xprof derives."""
-    found: dict[Key, list[tuple[int, bool]]] = defaultdict(list)
+    events: dict[Key, list[tuple[int, bool]]] = defaultdict(list)
     for place, plane in enumerate(answer["planes"]):
         on_host = plane["name"].startswith("/host:")
         for line in plane["lines"]:
             columns = ("event", "offset_ps", "duration_ps", "group_id", "step_name")
             for name, offset, dur, group_id, step in zip(*(line[column] for column in columns), strict=True):
                 value = -1 if group_id is None else group_id
-                found[place, line["id"], line["name"], name, offset, dur].append((value, on_host and step is not None))
-    return found
+                events[place, line["id"], line["name"], name, offset, dur].append((value, on_host and step is not None))
+    return events
 
 
 def differences(file: Path, ask_xprof: Ask) -> tuple[int, Counter[str]]:
@@ -55,18 +55,18 @@ def differences(file: Path, ask_xprof: Ask) -> tuple[int, Counter[str]]:
     content = file.read_bytes()
     space = read_space(gzip.decompress(content) if file.suffix == ".gz" else content)
     expected, seen = theirs(ask_xprof("grouped", file)), Counter[Key]()
-    found: Counter[str] = Counter()
+    differing: Counter[str] = Counter()
     total = 0
     for key, (group_id, marker) in ours(space, group(space)):
         total += 1
         if seen[key] >= len(expected[key]):
-            found["missing"] += 1
+            differing["missing"] += 1
             continue
         their_group, their_marker = expected[key][seen[key]]
         seen[key] += 1
-        found["group"] += group_id != their_group
-        found["marker"] += marker != their_marker
-    return total, +found
+        differing["group"] += group_id != their_group
+        differing["marker"] += marker != their_marker
+    return total, +differing
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -62,7 +62,7 @@ def check(files: list[Path], ask_hta: Ask) -> int:
 
 def compute_us(trace: TraceView) -> float:
     """Time in which at least one kernel runs that does not communicate."""
-    names = [name for name, found in trace.kernel_classes.items() if found.family == "communication"]
+    names = [name for name, kernel in trace.kernel_classes.items() if kernel.family == "communication"]
     kernels = trace.frame("kernels", "start_ns", "dur_ns", "name")
     kernels = kernels.filter(~pl.col("name").cast(pl.String).is_in(names))
     return IntervalSet.of(kernels["start_ns"], kernels["start_ns"] + kernels["dur_ns"]).total / 1000

@@ -26,13 +26,13 @@ NO_KERNEL = ("Memcpy", "Memset")
 
 def of_xprof(answer: dict[str, list[dict[str, float]]]) -> dict[str, tuple[int, int]]:
     """Occurrences and total nanoseconds by name; xprof has a row for every launch shape and op."""
-    found: dict[str, tuple[int, int]] = {}
+    kernels: dict[str, tuple[int, int]] = {}
     for row in answer["rows"]:
         name = str(row["kernel_name"])
         if not name.startswith(NO_KERNEL):
-            calls, total = found.get(name, (0, 0))
-            found[name] = (calls + int(row["occurrences"]), total + round(row["total_duration_us"] * 1000))
-    return found
+            calls, total = kernels.get(name, (0, 0))
+            kernels[name] = (calls + int(row["occurrences"]), total + round(row["total_duration_us"] * 1000))
+    return kernels
 
 
 def of_traceviz(file: Path) -> dict[str, tuple[int, int]]:

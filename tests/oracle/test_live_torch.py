@@ -95,8 +95,8 @@ def test_stacks_memory_and_shapes_are_read_with_no_note_of_anything_lost(record:
     options = ("--loader", "repaired", "--steps", "3", "--stacks", "--memory", "--shapes")
     trace = traceviz.open(only_file(record("pytorch_input_pipeline.py", *options)))
     assert set(trace.notes.collect()["code"]) <= {NO_DEVICE, INSIDE_FRAMES}
-    found = trace.host_ops.group_by("category").agg(pl.len()).collect()
-    assert {"op", "python", "input", "step"} <= set(found["category"].cast(pl.String))
+    categories = trace.host_ops.group_by("category").agg(pl.len()).collect()
+    assert {"op", "python", "input", "step"} <= set(categories["category"].cast(pl.String))
     assert trace.steps.collect()["step"].sort().to_list() == [3, 4, 5]
     assert trace.memory_events.select(pl.len()).collect().item() > 100
 
@@ -110,12 +110,12 @@ def test_the_captures_of_two_ranks_make_one_report_with_the_steps_of_both(ranks:
 def test_every_operator_has_the_calls_and_times_of_key_averages(asked: Asked) -> None:
     trace, answer = asked
     result = OperatorsAnalysis().run(trace)
-    found = {row["name"]: row for row in result.by_name.iter_rows(named=True)}
+    operators = {row["name"]: row for row in result.by_name.iter_rows(named=True)}
     expected = {row["name"]: row for row in answer["operators"]}
     ranges = {name for name in expected if name.startswith("Optimizer.") or name == "[memory]"}
-    assert set(found) == set(expected) - ranges
-    assert len(found) > 50
-    for name, row in found.items():
+    assert set(operators) == set(expected) - ranges
+    assert len(operators) > 50
+    for name, row in operators.items():
         times = row["calls"], row["host_ns"] / 1000, row["host_self_ns"] / 1000
         said = expected[name]
         assert times == pytest.approx((said["calls"], said["total_us"], said["self_us"]), abs=0.001), name

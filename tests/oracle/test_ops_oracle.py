@@ -32,11 +32,11 @@ def host_ops(answer):
 def check_ops(file, ask_xprof):
     expected = host_ops(ask_xprof("framework_ops", file))
     by_op = FrameworkOpsAnalysis().run(TraceView(api.open_trace(file))).by_op
-    found = {(row["op"], row["type"]): row for row in by_op.iter_rows(named=True) if row["calls"]}
+    measured = {(row["op"], row["type"]): row for row in by_op.iter_rows(named=True) if row["calls"]}
     assert expected
-    assert set(expected) <= set(found)
+    assert set(expected) <= set(measured)
     for op, (occurrences, total_us, self_us) in expected.items():
-        row = found[op]
+        row = measured[op]
         assert row["calls"] <= occurrences, op  # xprof also counts memory events that name the op, without time
         assert row["host_ns"] / 1000 == pytest.approx(total_us, abs=EVENT_US * row["calls"]), op
         assert row["host_self_ns"] / 1000 == pytest.approx(self_us, abs=5 * EVENT_US * row["calls"]), op
@@ -56,11 +56,11 @@ def test_host_times_of_ops_equal_xprofs_on_public_traces(name, public_traces, as
 def test_memory_peaks_equal_xprofs(name, pools, public_traces, ask_xprof):
     file = public_traces / "xplane" / name
     expected = ask_xprof("memory", file)["memoryProfilePerAllocator"]
-    found = {use.pool.label: use for use in MemoryAnalysis().run(TraceView(api.open_trace(file))).pools}
-    assert len(found) == pools
-    assert set(found) == set(expected)
+    measured = {use.pool.label: use for use in MemoryAnalysis().run(TraceView(api.open_trace(file))).pools}
+    assert len(measured) == pools
+    assert set(measured) == set(expected)
     for pool, profile in expected.items():
-        summary, use = profile["profileSummary"], found[pool]
+        summary, use = profile["profileSummary"], measured[pool]
         peak = summary["peakStats"]
         assert use.peak_bytes == int(peak["peakBytesInUse"]) == int(peak["heapAllocatedBytes"])
         assert use.available_bytes == int(peak["freeMemoryBytes"])

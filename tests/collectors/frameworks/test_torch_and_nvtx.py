@@ -69,10 +69,10 @@ def test_no_tool_is_said_and_not_guessed():
         nvtx_client.open_domain("traceviz", {nvtx_client.INJECTION: "/nowhere/lib.so"})
 
 
-def status(folder, pid: int, **told) -> None:
+def status(folder, pid: int, **facts) -> None:
     own = folder / "raw/nvtx" / f"pid{pid}"
     own.mkdir(parents=True)
-    (own / "status.json").write_text(json.dumps({"pid": pid, **told}))
+    (own / "status.json").write_text(json.dumps({"pid": pid, **facts}))
 
 
 def export(folder, ranges: int, domain: str = "traceviz") -> None:

@@ -21,9 +21,9 @@ PROGRAM = REPOSITORY / "tests/collectors/torch_training.py"
 
 @pytest.fixture
 def train(torch_python, tmp_path):
-    def run(*arguments: object, collectors=("torch",), window: Window = TEN_STEPS, **told) -> Ran:
+    def run(*arguments: object, collectors=("torch",), window: Window = TEN_STEPS, **options) -> Ran:
         command = [torch_python, "-W", "ignore", str(PROGRAM), *map(str, arguments)]
-        return run_under(tmp_path, collectors, command, window, **told)
+        return run_under(tmp_path, collectors, command, window, **options)
 
     return run
 
@@ -132,10 +132,10 @@ model.fit(rows, rows[:, :1], epochs=2, batch_size=32, verbose=0, validation_spli
 
 
 def test_keras_on_torch_is_recorded_by_torch_alone(torch_python, tmp_path):
-    found = subprocess.run(
+    imported = subprocess.run(
         [torch_python, "-c", "import keras"], env={**os.environ, "KERAS_BACKEND": "torch"}, check=False
     )
-    if found.returncode:
+    if imported.returncode:
         pytest.skip("the Python with PyTorch has no Keras 3")
     ran = run_under(tmp_path, ("torch", "tensorflow", "jax"), [torch_python, "-W", "ignore", "-c", KERAS], TEN_STEPS)
     assert (ran.code, ran.problems) == (0, [])

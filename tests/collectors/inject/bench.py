@@ -36,15 +36,15 @@ TRACE = """
 from tensorflow.python.profiler import profiler_v2
 
 class Trace:
-    def __init__(self, name, **told):
-        self.told = {"name": name, **told}
-    def set_metadata(self, **told):
-        self.told.update(told)
+    def __init__(self, name, **stats):
+        self.stats = {"name": name, **stats}
+    def set_metadata(self, **stats):
+        self.stats.update(stats)
     def __enter__(self):
         return self
     def __exit__(self, *raised):
         if profiler_v2.running:
-            profiler_v2.events.append(self.told)
+            profiler_v2.events.append(self.stats)
 """
 
 ITERATORS = """

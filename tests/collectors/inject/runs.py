@@ -35,17 +35,19 @@ def run_under(
     command: Sequence[str],
     window: Window = TEN_STEPS,
     wrapper: Sequence[str] = (),
-    **told: Any,
+    **options: Any,
 ) -> Ran:
     """Run ``command`` with the environment that these collectors ask for, and harvest."""
-    plan = Plan(folder, tuple(command), tuple(collectors), window, **told)
+    plan = Plan(folder, tuple(command), tuple(collectors), window, **options)
     for name in collectors:
         plan.raw(name).mkdir(parents=True)
     write_injection(plan)
-    chosen = [BY_NAME[name] for name in collectors]
+    recording = [BY_NAME[name] for name in collectors]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("TRACEVIZ_INJECT")}
-    environment = {**inherited, **added_environment(plan, chosen, inherited)}
+    environment = {**inherited, **added_environment(plan, recording, inherited)}
     done = subprocess.run(
         [*wrapper, *command], env=environment, cwd=folder, capture_output=True, text=True, check=False, timeout=300
     )
-    return Ran(done.returncode, done.stdout, done.stderr, {one.name: one.harvest(plan) for one in chosen})
+    return Ran(
+        done.returncode, done.stdout, done.stderr, {collector.name: collector.harvest(plan) for collector in recording}
+    )

@@ -300,6 +300,6 @@ def test_a_range_that_no_step_ends_is_no_recorded_step(inject, tmp_path: Path, m
     for _ in range(3):
         clock.boundary("jax_call")
     ranges._at_end("exit")
-    (told,) = [json.loads(path.read_text()) for path in tmp_path.glob("*/status.json")]
+    (status,) = [json.loads(path.read_text()) for path in tmp_path.glob("*/status.json")]
     assert pushed == ["step 0", "step 1", "step 2", "step 3"]
-    assert (told["steps_recorded"], told["emitted"]) == (3, 4)
+    assert (status["steps_recorded"], status["emitted"]) == (3, 4)

@@ -158,11 +158,11 @@ def test_the_program_finds_its_own_path_behind_ours(tmp_path: Path) -> None:
 
 def test_the_settings_name_only_what_records_inside_the_program(tmp_path: Path) -> None:
     plan = Plan(tmp_path, ("python",), ("jax", "nsys", "resources"), device_tracer="nsys", options={"jax": {"a": 1}})
-    told = json.loads(json.dumps(injection_settings(plan)))
-    assert told["collectors"] == ["jax"]
-    assert str(tmp_path) not in json.dumps(told)  # the run folder may be shared, and its path is private
-    assert told["window"] == {"first_step": 10, "steps": 20, "delay_s": None, "duration_s": None}
-    assert (told["device_tracer"], told["options"]) == ("nsys", {"jax": {"a": 1}})
+    settings = json.loads(json.dumps(injection_settings(plan)))
+    assert settings["collectors"] == ["jax"]
+    assert str(tmp_path) not in json.dumps(settings)  # the run folder may be shared, and its path is private
+    assert settings["window"] == {"first_step": 10, "steps": 20, "delay_s": None, "duration_s": None}
+    assert (settings["device_tracer"], settings["options"]) == ("nsys", {"jax": {"a": 1}})
 
 
 @pytest.mark.parametrize("collector", [TensorFlowCollector(), JaxCollector()])

@@ -41,8 +41,8 @@ elif arguments[:1] == ["export"] and "--help" not in arguments:
 """
 
 
-def plan(folder: Path, *nsys_args: str, **told) -> Plan:
-    made = Plan(folder, ("python", "train.py"), ("nsys",), nsys_args=nsys_args, **told)
+def plan(folder: Path, *nsys_args: str, **options) -> Plan:
+    made = Plan(folder, ("python", "train.py"), ("nsys",), nsys_args=nsys_args, **options)
     made.raw("nsys").mkdir(parents=True, exist_ok=True)
     return made
 
@@ -133,11 +133,11 @@ def test_a_report_is_exported_at_once_and_both_are_kept(tmp_path, fake):
     made = plan(tmp_path)
     (made.raw("nsys") / REPORT).write_bytes(b"report")
     (made.raw("nsys") / TEMPORARY).mkdir()
-    found = NsysCollector().harvest(made)
-    assert [source.name for source in found.sources] == ["report.sqlite", "report.nsys-rep"]
-    assert (found.problems, found.facts["version"], found.facts["report_bytes"]) == ((), "2022.4.2.1", 6)
+    harvest = NsysCollector().harvest(made)
+    assert [source.name for source in harvest.sources] == ["report.sqlite", "report.nsys-rep"]
+    assert (harvest.problems, harvest.facts["version"], harvest.facts["report_bytes"]) == ((), "2022.4.2.1", 6)
     assert sorted(entry.name for entry in made.raw("nsys").iterdir()) == ["report.nsys-rep", "report.sqlite"]
-    with sqlite3.connect(found.sources[0]) as database:
+    with sqlite3.connect(harvest.sources[0]) as database:
         assert database.execute("SELECT COUNT(*) FROM StringIds").fetchone() == (0,)
 
 
@@ -145,9 +145,9 @@ def test_half_an_export_is_removed_and_the_report_is_kept(tmp_path, fake):
     fake("database.execute('CREATE TABLE Something (id)')")
     made = plan(tmp_path)
     (made.raw("nsys") / REPORT).write_bytes(b"report")
-    found = NsysCollector().harvest(made)
-    assert [source.name for source in found.sources] == ["report.nsys-rep"]
-    assert [problem.code for problem in found.problems] == ["nsys-not-exported"]
+    harvest = NsysCollector().harvest(made)
+    assert [source.name for source in harvest.sources] == ["report.nsys-rep"]
+    assert [problem.code for problem in harvest.problems] == ["nsys-not-exported"]
     assert len(list(made.raw("nsys").iterdir())) == 1
 
 
@@ -158,9 +158,9 @@ def test_the_stream_of_an_nsys_that_was_killed_is_kept(tmp_path, fake, monkeypat
     temporary = made.raw("nsys") / TEMPORARY
     temporary.mkdir()
     (temporary / "nsys-report-1234.qdstrm").write_bytes(b"half a stream")
-    found = NsysCollector().harvest(made)
-    assert [(source.name, source.read_bytes()) for source in found.sources] == [(STREAM, b"half a stream")]
-    assert [problem.code for problem in found.problems] == ["nsys-ended-early", "nsys-stream-only"]
+    harvest = NsysCollector().harvest(made)
+    assert [(source.name, source.read_bytes()) for source in harvest.sources] == [(STREAM, b"half a stream")]
+    assert [problem.code for problem in harvest.problems] == ["nsys-ended-early", "nsys-stream-only"]
     assert not temporary.exists()
 
 
@@ -205,8 +205,8 @@ def test_the_manifest_says_which_part_nsys_recorded(tmp_path, fake, window, help
     fake(help_text=help_text)
     made = plan(tmp_path, window=window)
     (made.raw("nsys") / REPORT).write_bytes(b"report")
-    found = NsysCollector().harvest(made)
-    assert (found.facts["window"], [problem.code for problem in found.problems]) == told
+    harvest = NsysCollector().harvest(made)
+    assert (harvest.facts["window"], [problem.code for problem in harvest.problems]) == told
 
 
 @pytest.mark.parametrize("name", ["\udcfe", "caf\u00e9"])
@@ -306,9 +306,9 @@ def test_nvtx_is_ready_where_an_nsys_is_that_packages_hide(fake, no_path, monkey
 
 
 def test_availability_without_nsys_names_what_installs_it(no_nsys):
-    found = NsysCollector().availability()
-    assert (found.state, found.is_ready) == ("not-installed", False)
-    assert "nsight-systems" in found.fix
+    availability = NsysCollector().availability()
+    assert (availability.state, availability.is_ready) == ("not-installed", False)
+    assert "nsight-systems" in availability.fix
 
 
 @pytest.mark.parametrize(
@@ -326,8 +326,8 @@ def test_a_layout_without_importer_is_ready_and_says_what_is_lost(tmp_path, monk
     moved = program.rename(folder / "nsys")
     monkeypatch.setenv(nsys_program.OVERRIDE, str(moved))
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = NsysCollector().availability()
-    assert (found.state, "QdstrmImporter is missing" in found.detail) == ("ready", True)
+    availability = NsysCollector().availability()
+    assert (availability.state, "QdstrmImporter is missing" in availability.detail) == ("ready", True)
     importer = tmp_path / "host-linux-x64" / "QdstrmImporter"
     importer.parent.mkdir()
     importer.touch(0o755)
@@ -346,7 +346,7 @@ def test_a_layout_without_importer_is_ready_and_says_what_is_lost(tmp_path, monk
 )
 def test_that_steps_do_not_bound_nsys_is_said_before_the_1_program_starts(tmp_path, collectors, window, told):
     recorded, chosen = Plan(tmp_path, (), collectors, window=window), CollectOptions(collectors=collectors)
-    kinds = tuple(one for one in registry.COLLECTORS if one.name in collectors)
+    kinds = tuple(collector for collector in registry.COLLECTORS if collector.name in collectors)
     words = _announcement(Prepared(recorded, chosen, kinds, states={}, environment={}, versions={}))
     assert words.startswith(f"recording {', '.join(collectors)}")
     assert ("nsys records the whole run" in words) is told

@@ -83,7 +83,7 @@ def profiled(folder, ending, *flags, collectors="nsys", env=None, **options):
     return subprocess.run(command, check=False, env={**os.environ, **(env or {})}, **settings), run
 
 
-def told_of(run, name="nsys"):
+def entry_of(run, name="nsys"):
     return next(entry for entry in manifest(run)["collectors"] if entry["name"] == name)
 
 
@@ -121,38 +121,38 @@ def test_what_the_program_writes_has_the_rights_that_the_user_gives(whole):
 
 def test_every_range_is_there_and_the_report_and_its_export_are_kept(whole):
     run = whole[2]
-    told = told_of(run)
-    assert (told["state"], told["problems"], told["facts"]["window"]) == ("recorded", [], "the whole run")
-    assert told["sources"] == ["raw/nsys/report.sqlite", "raw/nsys/report.nsys-rep"]
-    assert told_of(run, "resources")["state"] == "recorded"
+    entry = entry_of(run)
+    assert (entry["state"], entry["problems"], entry["facts"]["window"]) == ("recorded", [], "the whole run")
+    assert entry["sources"] == ["raw/nsys/report.sqlite", "raw/nsys/report.nsys-rep"]
+    assert entry_of(run, "resources")["state"] == "recorded"
     assert ranges(run) == steps(0, 8)
 
 
 def test_the_report_names_steps_and_input_and_reading_raw_agrees(whole):
     run = whole[2]
-    found, raw = api.report_on(run), api.report_on(run / "raw" / "nsys" / "report.nsys-rep")
-    assert found.findings[0].slug == raw.findings[0].slug == "input-bound"
+    merged, raw = api.report_on(run), api.report_on(run / "raw" / "nsys" / "report.nsys-rep")
+    assert merged.findings[0].slug == raw.findings[0].slug == "input-bound"
     assert api.open_trace(run).rows("nvtx") == api.open_trace(run / "raw/nsys/report.sqlite").rows("nvtx") == 16
 
 
 @pytest.mark.parametrize(("number", "code"), [pytest.param(15, 143, marks=pytest.mark.slow), (9, 137)])
 def test_a_program_that_dies_of_a_signal_leaves_what_nsys_had_of_it(tmp_path, number, code):
     done, run = profiled(tmp_path, f"os.kill(os.getpid(), {number})")
-    found = ranges(run)
+    names = ranges(run)
     assert (done.returncode, manifest(run)["status"]) == (code, "killed")
-    assert told_of(run)["problems"] == []
-    assert found == steps(0, 8)[: len(found)]  # nsys loses the latest, which are still with the program
-    assert len(found) >= 1
+    assert entry_of(run)["problems"] == []
+    assert names == steps(0, 8)[: len(names)]  # nsys loses the latest, which are still with the program
+    assert len(names) >= 1
 
 
 @pytest.mark.slow
 def test_a_duration_ends_the_recording_and_not_the_program(tmp_path):
     done, run = profiled(tmp_path, GOES_ON_AFTER_ITS_REPORT, "--duration", "2s")
-    told = told_of(run)
-    assert (done.returncode, told["facts"]["window"], told["problems"]) == (7, "2 s from the start", [])
-    found = ranges(run)
-    assert found[:2] == ["step 0", "data loading"]
-    assert "after" not in found
+    entry = entry_of(run)
+    assert (done.returncode, entry["facts"]["window"], entry["problems"]) == (7, "2 s from the start", [])
+    names = ranges(run)
+    assert names[:2] == ["step 0", "data loading"]
+    assert "after" not in names
 
 
 def test_a_process_that_is_left_behind_does_not_hold_up_the_run(tmp_path):
@@ -165,9 +165,9 @@ def test_a_process_that_is_left_behind_does_not_hold_up_the_run(tmp_path):
 @pytest.mark.slow
 def test_an_nsys_that_is_killed_costs_neither_the_exit_code_nor_what_it_had(tmp_path):
     done, run = profiled(tmp_path, KILLS_NSYS)
-    found = manifest(run)
-    assert (done.returncode, found["status"], found["problems"][0]["code"]) == (7, "failed", "wrapper-killed")
-    assert len(told_of(run)["sources"]) >= 1
+    document = manifest(run)
+    assert (done.returncode, document["status"], document["problems"][0]["code"]) == (7, "failed", "wrapper-killed")
+    assert len(entry_of(run)["sources"]) >= 1
 
 
 FAILING = """#!/bin/sh
@@ -198,14 +198,14 @@ def test_a_program_that_nsys_fails_to_start_is_started_once_by_the_next_try(tmp_
     done, run = profiled(tmp_path, ENDS_WITH_3, collectors="nsys,resources", env=env, stdout=subprocess.PIPE)
     assert (done.returncode, done.stdout.count("out ")) == (code, code == 3)
     assert (tmp_path / "starts").read_text().split() == starts
-    assert [problem["code"] for problem in told_of(run)["problems"]] == problems
+    assert [problem["code"] for problem in entry_of(run)["problems"]] == problems
     if code == 3:
         assert ranges(run) == steps(0, 8)
     else:
-        assert "did not start the program" in told_of(run)["problems"][0]["message"]
+        assert "did not start the program" in entry_of(run)["problems"][0]["message"]
 
 
 def test_flags_that_nsys_refuses_are_said_in_its_words(tmp_path):
     done, run = profiled(tmp_path, "", "--nsys-args", "--nonsense=1")
-    (problem,) = told_of(run)["problems"]
+    (problem,) = entry_of(run)["problems"]
     assert (done.returncode != 0, problem["code"], "nonsense" in problem["message"]) == (True, "nsys-refused", True)

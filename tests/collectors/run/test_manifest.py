@@ -57,8 +57,8 @@ def test_folders_in_what_an_error_said_are_private(left_out, shown):
     problem = Problem("not-started", "OSError: cannot open '/home/ann/acme/data.bin', 8/s or more.")
     entry = CollectorEntry("torch", "failed", problems=(problem,))
     document = manifest(collectors=(entry,), problems=(problem,), left_out=left_out).document()
-    told = [document["problems"][0]["message"], document["collectors"][0]["problems"][0]["message"]]
-    assert told == [f"OSError: cannot open '{shown}', 8/s or more."] * 2
+    messages = [document["problems"][0]["message"], document["collectors"][0]["problems"][0]["message"]]
+    assert messages == [f"OSError: cannot open '{shown}', 8/s or more."] * 2
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,13 @@ def test_collectors_are_listed_with_why_they_do_not_record():
         "nsys": Availability("not-installed", "None.", "install nsys"),
         "torch": Availability("ready", "2.0"),
     }
-    found = entries_before(states, ("torch",))
-    assert [(entry.name, entry.state) for entry in found] == [
+    entries = entries_before(states, ("torch",))
+    assert [(entry.name, entry.state) for entry in entries] == [
         ("jax", "not-asked"),
         ("nsys", "not-installed"),
         ("torch", "recording"),
     ]
-    assert found[1].fix == "install nsys"
+    assert entries[1].fix == "install nsys"
 
 
 @pytest.mark.parametrize(
@@ -247,8 +247,8 @@ def test_gpus_come_from_the_driver_and_their_memory_from_nvidia_smi(tmp_path):
         (0, "NVIDIA A10", None),
         (1, "NVIDIA L4", None),
     ]
-    told = _with_answer(machine, "1, GPU-aa, 23028\n0, GPU-bb, [N/A]\nsome warning\n")
-    assert [(gpu.ordinal, gpu.uuid, gpu.memory_bytes) for gpu in told.gpus] == [
+    measured = _with_answer(machine, "1, GPU-aa, 23028\n0, GPU-bb, [N/A]\nsome warning\n")
+    assert [(gpu.ordinal, gpu.uuid, gpu.memory_bytes) for gpu in measured.gpus] == [
         (0, "GPU-bb", None),
         (1, "GPU-aa", 23028 << 20),
     ]

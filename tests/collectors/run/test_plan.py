@@ -37,14 +37,14 @@ def test_auto_takes_all_6_that_are_ready():
 
 
 def test_auto_leaves_ranges_out_where_nsys_cannot_record_them():
-    chosen = plan(states(nsys="not-installed"))
-    assert chosen.collectors == ("jax", "resources", "tensorflow", "torch")
-    assert not chosen.nvtx
+    made = plan(states(nsys="not-installed"))
+    assert made.collectors == ("jax", "resources", "tensorflow", "torch")
+    assert not made.nvtx
 
 
 def test_ranges_that_are_switched_off_are_not_recorded():
-    chosen = plan(nvtx=False)
-    assert ("nvtx" in chosen.collectors, chosen.nvtx, len(chosen.collectors)) == (False, False, 5)
+    made = plan(nvtx=False)
+    assert ("nvtx" in made.collectors, made.nvtx, len(made.collectors)) == (False, False, 5)
 
 
 def test_names_are_taken_in_the_order_of_the_registry_and_once():
@@ -198,11 +198,11 @@ class Wrapper(Collector):
 
 
 def test_the_first_collector_wraps_innermost():
-    chosen = Plan(Path("/runs/a"), COMMAND, ("a", "b"))
-    assert wrapped_command(chosen, (Wrapper("a"), Wrapper("b"))) == ("b", "--", "a", "--", "python", "train.py")
+    made = Plan(Path("/runs/a"), COMMAND, ("a", "b"))
+    assert wrapped_command(made, (Wrapper("a"), Wrapper("b"))) == ("b", "--", "a", "--", "python", "train.py")
 
 
 def test_variables_that_two_collectors_set_alike_are_set_once():
-    chosen = Plan(Path("/runs/a"), COMMAND, ("a", "b"))
-    added = added_environment(chosen, (Wrapper("a"), Wrapper("b")), {"PYTHONPATH": "/mine"})
+    made = Plan(Path("/runs/a"), COMMAND, ("a", "b"))
+    added = added_environment(made, (Wrapper("a"), Wrapper("b")), {"PYTHONPATH": "/mine"})
     assert added == {"PYTHONPATH": "/hooks:/mine", "A": "1", "B": "1"}

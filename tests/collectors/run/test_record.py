@@ -45,9 +45,9 @@ def collect_here(monkeypatch):
 )
 def test_the_programs_exit_code_is_ours_and_the_manifest_says_how_it_ended(collect_here, tmp_path, code, ending):
     done = collect_here("-o", tmp_path / "run", *python(code))
-    found = manifest(tmp_path / "run")
-    assert (done.exit_code, found["status"], found["exit"]["signal"]) == ending
-    assert found["exit"]["code"] == done.exit_code
+    document = manifest(tmp_path / "run")
+    assert (done.exit_code, document["status"], document["exit"]["signal"]) == ending
+    assert document["exit"]["code"] == done.exit_code
 
 
 @pytest.mark.parametrize(
@@ -60,29 +60,29 @@ def test_the_programs_exit_code_is_ours_and_the_manifest_says_how_it_ended(colle
 )
 def test_a_signal_is_known_through_what_wraps_the_program(collect_here, tmp_path, code, ending):
     done = collect_here("-o", tmp_path / "run", *python(code), collectors="launched")
-    found = manifest(tmp_path / "run")
-    assert (done.exit_code, found["status"], found["exit"]["signal"]) == ending
-    assert found["pid"] == int((tmp_path / "run/raw/launched/program.pid").read_text())
+    document = manifest(tmp_path / "run")
+    assert (done.exit_code, document["status"], document["exit"]["signal"]) == ending
+    assert document["pid"] == int((tmp_path / "run/raw/launched/program.pid").read_text())
 
 
 @pytest.mark.parametrize(("wrapper", "problems"), [("killed", ["wrapper-killed"]), ("stalled", ["wrapper-stalled"])])
 def test_a_wrapper_that_breaks_down_costs_no_exit_code(collect_here, tmp_path, wrapper, problems):
     done = collect_here("-o", tmp_path / "run", *python("import time; time.sleep(1); exit(3)"), collectors=wrapper)
-    found = manifest(tmp_path / "run")
-    assert (done.exit_code, found["status"], found["exit"]["code"]) == (3, "failed", 3)
-    assert [problem["code"] for problem in found["problems"]] == problems
+    document = manifest(tmp_path / "run")
+    assert (done.exit_code, document["status"], document["exit"]["code"]) == (3, "failed", 3)
+    assert [problem["code"] for problem in document["problems"]] == problems
     written = [(tmp_path / "run/raw" / wrapper / f"program.{name}").stat().st_mtime_ns for name in ("pid", "code")]
-    assert found["duration_ns"] > 1e9
-    assert (found["started_unix_ns"], found["duration_ns"]) == (written[0], written[1] - written[0])
+    assert document["duration_ns"] > 1e9
+    assert (document["started_unix_ns"], document["duration_ns"]) == (written[0], written[1] - written[0])
 
 
 @pytest.mark.parametrize(("asked", "problems"), [(("--with", "idle"), ["unused"]), ((), [])])
 def test_what_was_asked_for_by_name_and_recorded_nothing_is_named(collect_here, tmp_path, asked, problems):
     collect_here("-o", tmp_path / "run", *asked, "--nvtx", "off", *python("pass"), collectors="fake,idle")
-    found = manifest(tmp_path / "run")
-    states = {entry["name"]: entry["state"] for entry in found["collectors"]}
-    assert (states["idle"], [problem["code"] for problem in found["problems"]]) == ("unused", problems)
-    assert all("idle" in problem["message"] for problem in found["problems"])
+    document = manifest(tmp_path / "run")
+    states = {entry["name"]: entry["state"] for entry in document["collectors"]}
+    assert (states["idle"], [problem["code"] for problem in document["problems"]]) == ("unused", problems)
+    assert all("idle" in problem["message"] for problem in document["problems"])
 
 
 def test_a_folder_of_path_that_may_not_be_entered_is_passed_over(tmp_path, monkeypatch):
@@ -119,16 +119,16 @@ def test_the_name_of_a_capture_does_not_tell_the_machines(tmp_path):
 def test_the_manifest_has_times_usage_tags_and_what_the_collector_found(collect_here, tmp_path):
     code = "import time, os; time.sleep(0.2); open(os.environ['FAKE_RAW'] + '/trace.txt', 'w').write('1')"
     collect_here("-o", tmp_path / "run", "--name", "first", "--tag", "batch=8", *python(code))
-    found = manifest(tmp_path / "run")
-    assert (found["name"], found["tags"]) == ("first", {"batch": "8"})
-    assert found["duration_ns"] > 200_000_000
-    assert found["ended_unix_ns"] - found["started_unix_ns"] == found["duration_ns"]
-    assert found["usage"]["max_rss_bytes"] > 1_000_000
-    assert set(found["overhead"]) == {"before_ns", "harvest_ns", "tables_ns"}
-    (entry,) = found["collectors"]
+    document = manifest(tmp_path / "run")
+    assert (document["name"], document["tags"]) == ("first", {"batch": "8"})
+    assert document["duration_ns"] > 200_000_000
+    assert document["ended_unix_ns"] - document["started_unix_ns"] == document["duration_ns"]
+    assert document["usage"]["max_rss_bytes"] > 1_000_000
+    assert set(document["overhead"]) == {"before_ns", "harvest_ns", "tables_ns"}
+    (entry,) = document["collectors"]
     assert (entry["name"], entry["state"], entry["facts"]["files"]) == ("fake", "recorded", 2)
     assert entry["sources"] == ["raw/fake/companion.txt", "raw/fake/trace.txt"]
-    assert found["versions"]["fakeflow"] == "1.2"
+    assert document["versions"]["fakeflow"] == "1.2"
 
 
 def test_a_companion_is_started_beside_the_program_and_stopped_after_it(collect_here, tmp_path):
@@ -158,8 +158,8 @@ def test_the_manifest_says_nothing_private_unless_told_to(collect_here, tmp_path
     assert secret not in (tmp_path / "run/manifest.json").read_text()
     assert manifest(tmp_path / "run")["left_out"] == ["command line", "host name", "environment"]
     collect_here("-o", tmp_path / "run", "--force", "--keep-private", *python(f"'{secret}'"))
-    found = manifest(tmp_path / "run")
-    kept = (secret in found["command"], found["left_out"], bool(found["machine"]["host"]))
+    document = manifest(tmp_path / "run")
+    kept = (secret in document["command"], document["left_out"], bool(document["machine"]["host"]))
     assert kept == (True, ["environment"], True)
 
 
@@ -167,19 +167,19 @@ def test_a_collector_that_fails_costs_neither_the_exit_code_nor_the_others(tmp_p
     done = collect(
         "-o", tmp_path / "run", *python("raise SystemExit(3)"), collectors="again,broken,fake,troubled", env=READ
     )
-    found = manifest(tmp_path / "run")
+    document = manifest(tmp_path / "run")
     assert done.returncode == 3
-    assert [(entry["name"], entry["state"]) for entry in found["collectors"]] == [
+    assert [(entry["name"], entry["state"]) for entry in document["collectors"]] == [
         ("again", "failed"),
         ("broken", "failed"),
         ("fake", "recorded"),
         ("troubled", "failed"),
     ]
-    assert [problem["code"] for problem in found["problems"]] == ["not-started", "no-tables"]
+    assert [problem["code"] for problem in document["problems"]] == ["not-started", "no-tables"]
     for part in ("The companion has no room", "No space left on device", "The program made no steps. Give --steps 0:5"):
         assert part in done.stderr
-    told = done.stderr.splitlines()
-    assert told.count("traceviz: The program made no steps. Give --steps 0:5.") == 1  # though two collectors said so
+    lines = done.stderr.splitlines()
+    assert lines.count("traceviz: The program made no steps. Give --steps 0:5.") == 1  # though two collectors said so
 
 
 def test_a_program_that_nothing_records_still_leaves_its_manifest(collect_here, tmp_path):
@@ -222,8 +222,12 @@ def test_a_recording_that_is_killed_leaves_a_manifest_that_says_running(tmp_path
     wait_for((tmp_path / "up").exists)
     running.kill()
     running.wait()
-    found = manifest(tmp_path / "run")
-    assert (found["status"], found["exit"]["code"], found["collectors"][0]["state"]) == ("running", None, "recording")
+    document = manifest(tmp_path / "run")
+    assert (document["status"], document["exit"]["code"], document["collectors"][0]["state"]) == (
+        "running",
+        None,
+        "recording",
+    )
     wait_for((tmp_path / "done").exists)  # the program itself goes on
 
 
@@ -254,9 +258,9 @@ def test_no_library_that_reads_traces_is_loaded_while_the_program_runs(real):
 
 def test_the_resources_of_a_real_run_become_tables_and_a_report(real, tmp_path):
     run, done = real[0] / "run", real[1]
-    found = manifest(run)
-    assert (done.returncode, found["problems"]) == (3, [])
-    assert found["tables"]["samples"] == pl.read_parquet(run / "tables/samples.parquet").height > 0
+    document = manifest(run)
+    assert (done.returncode, document["problems"]) == (3, [])
+    assert document["tables"]["samples"] == pl.read_parquet(run / "tables/samples.parquet").height > 0
     assert f"traceviz report {run}" in done.stderr
     assert "The program ended with code 3, and no step of it was recorded that could be judged." in done.stderr
     untold = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("tables"))

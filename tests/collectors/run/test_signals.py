@@ -84,16 +84,16 @@ def hang_up(terminal):
 
 def pressing_until_it_ends(pid, terminal):
     """Press Ctrl-C until the process ends (presses in quick succession may be one); its exit code."""
-    found = []
+    codes = []
 
     def ended():
         with contextlib.suppress(OSError):
             os.write(terminal, b"\x03")
-        found[:] = [os.waitstatus_to_exitcode(status) for done, status in [os.waitpid(pid, os.WNOHANG)] if done]
-        return found
+        codes[:] = [os.waitstatus_to_exitcode(status) for done, status in [os.waitpid(pid, os.WNOHANG)] if done]
+        return codes
 
     wait_for(ended)
-    return found[0]
+    return codes[0]
 
 
 def exit_of(pid):
@@ -115,8 +115,12 @@ def test_a_signal_to_us_goes_to_the_program_once_and_we_wait_for_it_to_save(tmp_
     running.send_signal(number)
     assert running.wait(timeout=60) == 7
     assert program.lines == ["up", str(int(number)), "saved"]
-    found = manifest(program.run)
-    assert (found["status"], found["exit"]["code"], found["collectors"][0]["state"]) == ("interrupted", 7, "recorded")
+    document = manifest(program.run)
+    assert (document["status"], document["exit"]["code"], document["collectors"][0]["state"]) == (
+        "interrupted",
+        7,
+        "recorded",
+    )
 
 
 def test_signals_that_a_program_uses_for_itself_reach_it(tmp_path):
@@ -183,9 +187,9 @@ def test_a_second_ctrl_c_ends_the_program_and_its_children_at_once(tmp_path, col
         code = pressing_until_it_ends(pid, terminal)
     assert code == 130
     wait_for(lambda: not is_alive(child))
-    found = manifest(tmp_path / "run")
-    assert (found["status"], found["exit"]) == ("interrupted", {"code": 137, "signal": 9})
-    assert [problem["code"] for problem in found["problems"]] == ["not-harvested"]
+    document = manifest(tmp_path / "run")
+    assert (document["status"], document["exit"]) == ("interrupted", {"code": 137, "signal": 9})
+    assert [problem["code"] for problem in document["problems"]] == ["not-harvested"]
 
 
 def test_a_process_that_asks_twice_is_passed_on_twice_and_is_no_second_ctrl_c(tmp_path):
@@ -219,9 +223,9 @@ def test_ctrl_c_while_the_harvest_lasts_ends_it_and_keeps_the_exit_code(tmp_path
     wait_for((tmp_path / "run/harvesting").exists)
     running.send_signal(signal.SIGINT)
     assert running.wait(timeout=60) == 3
-    found = manifest(tmp_path / "run")
-    assert (found["status"], found["collectors"][0]["state"]) == ("failed", "recording")
-    assert [problem["code"] for problem in found["problems"]] == ["not-harvested"]
+    document = manifest(tmp_path / "run")
+    assert (document["status"], document["collectors"][0]["state"]) == ("failed", "recording")
+    assert [problem["code"] for problem in document["problems"]] == ["not-harvested"]
 
 
 def test_a_program_without_a_handler_dies_of_the_signal_and_we_say_which(tmp_path):
@@ -230,8 +234,8 @@ def test_a_program_without_a_handler_dies_of_the_signal_and_we_say_which(tmp_pat
     wait_for(log.exists)
     running.terminate()
     assert running.wait(timeout=60) == 143
-    found = manifest(tmp_path / "run")
-    assert (found["status"], found["exit"]) == ("interrupted", {"code": 143, "signal": 15})
+    document = manifest(tmp_path / "run")
+    assert (document["status"], document["exit"]) == ("interrupted", {"code": 143, "signal": 15})
 
 
 def test_a_program_in_a_terminal_reads_what_is_typed(tmp_path):
@@ -254,8 +258,8 @@ def test_a_terminal_that_closes_leaves_a_saved_run(tmp_path, collectors):
         hang_up(terminal)
         assert exit_of(pid) == 7
     assert program.lines == ["up", "1", "saved"]
-    found = manifest(program.run)
-    assert (found["status"], found["collectors"][0]["state"]) == ("interrupted", "recorded")
+    document = manifest(program.run)
+    assert (document["status"], document["collectors"][0]["state"]) == ("interrupted", "recorded")
 
 
 @pytest.mark.slow
@@ -267,9 +271,9 @@ def test_a_terminal_that_closes_costs_nsys_nothing(tmp_path):
         program.wait_until_up()
         os.killpg(pid, signal.SIGHUP)  # as a shell tells its jobs: us, nsys, and the program where it is in our group
         assert exit_of(pid) == 7
-    found = manifest(program.run)
-    (entry,) = (entry for entry in found["collectors"] if entry["name"] == "nsys")
-    assert (program.lines, found["status"]) == (["up", "1", "saved"], "interrupted")
+    document = manifest(program.run)
+    (entry,) = (entry for entry in document["collectors"] if entry["name"] == "nsys")
+    assert (program.lines, document["status"]) == (["up", "1", "saved"], "interrupted")
     assert (entry["sources"][-1], entry["problems"]) == ("raw/nsys/report.nsys-rep", [])
 
 

@@ -304,9 +304,9 @@ def test_a_child_is_found_by_the_kernels_list_of_children_and_once_only():
         pytest.skip("this kernel keeps no lists of children")
     with subprocess.Popen(["sleep", "60"]) as child:
         tree.follow()
-        found = tree.members[child.pid]
+        member = tree.members[child.pid]
         tree.discover()
-        assert tree.members[child.pid] is found
+        assert tree.members[child.pid] is member
         child.kill()
     tree.update(0)
     assert child.pid not in tree.members

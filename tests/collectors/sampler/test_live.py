@@ -21,16 +21,16 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="sa
 PROGRAM = """
 import hashlib, os, subprocess, sys, threading
 sys.stdin.readline()
-began, told, kept = os.times(), threading.Event(), []
+began, over, kept = os.times(), threading.Event(), []
 def work():
-    while not told.is_set():
+    while not over.is_set():
         hashlib.pbkdf2_hmac("sha256", b"x", b"y", 20_000)
 threads = [threading.Thread(target=work) for _ in range(3)]
 [thread.start() for thread in threads]
 for _ in range(10):
     kept.append(bytearray(b"x" * 4_000_000))
-    told.wait(0.05)
-told.set()
+    over.wait(0.05)
+over.set()
 [thread.join() for thread in threads]
 busy = "import time\\nwhile time.process_time() < 0.15: pass"
 for _ in range(4):

@@ -64,11 +64,11 @@ def test_every_source_tells_a_moment_at_the_same_time_as_the_wall_clock(run, tab
     moments = json.loads((run.parent / "moments.json").read_text())
     moments = moments if table == "nvtx" else [moments[step] for step in WINDOW]
     trace = open_trace(run)
-    found = named(trace, table, "moment")
-    assert found.height == count
-    starts = (found["start_ns"] + trace.run_facts()["t0_unix_ns"]).to_list()
+    ranges = named(trace, table, "moment")
+    assert ranges.height == count
+    starts = (ranges["start_ns"] + trace.run_facts()["t0_unix_ns"]).to_list()
     late = sorted(start - before for start, (before, _) in zip(starts, moments, strict=True))
-    ends = [start + lasted for start, lasted in zip(starts, found["dur_ns"], strict=True)]
+    ends = [start + lasted for start, lasted in zip(starts, ranges["dur_ns"], strict=True)]
     early = sorted(after - end for end, (_, after) in zip(ends, moments, strict=True))
     assert -CLOCK_NS < late[count // 2] < CLOCK_NS  # the median: any one may be held up
     assert -CLOCK_NS < early[count // 2] < CLOCK_NS

@@ -81,7 +81,7 @@ class Reader(ABC):
 
     @abstractmethod
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-        """Yield ``(name, table)`` one at a time, ``notes`` last, so that a caller may let go of each before the next.
+        """Yield ``(name, table)`` one at a time, ``notes`` last, so that a caller may free each before the next.
 
         Columns and types are those of the schema; rows need not be sorted.
 

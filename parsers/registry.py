@@ -1,4 +1,4 @@
-"""All readers, and how the one that fits a file is found: by content, never by its name alone."""
+"""All readers, and which of them reads a file: by its content, never by its name alone."""
 
 from __future__ import annotations
 

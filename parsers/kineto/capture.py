@@ -35,7 +35,7 @@ _LAST_PLAUSIBLE_NS = 4_102_444_800 * 10**9
 """The year 2100."""
 
 _FLOWS = frozenset("stf")
-"""Phases of arrows between events; what they link is told by the arguments as well."""
+"""Phases of arrows between events; arguments state the same links."""
 
 Header = Mapping[str, Any]
 
@@ -77,7 +77,7 @@ def _cuda_version(value: Any) -> str | None:
 
 
 def unix_time(first_ns: int, base_ns: Any) -> int | None:
-    """Wall-clock time of the first event in ns, where it can be told.
+    """Wall-clock time of the first event in ns, where it is known.
 
     Args:
         first_ns: Its time in the file.
@@ -136,7 +136,7 @@ _SET_ASIDE = {
 
 
 def note_events(events: Events, notes: Notes, *, pytorch: bool) -> None:
-    """Events that became no row, and categories that nobody knows."""
+    """Events that became no row, and categories that are not known."""
     for code, count in events.set_aside.items():
         severity, message = _SET_ASIDE[code]
         notes.add(code, severity, message, count)

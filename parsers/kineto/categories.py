@@ -64,7 +64,7 @@ CATEGORIES: dict[str, Meaning] = {
     "hpu_op": Meaning(Role.HOST, "op"),
     "user_annotation": Meaning(Role.HOST, "annotation"),
     "python_function": Meaning(Role.HOST, "python"),
-    "cpu_instant_event": Meaning(Role.IGNORED),  # those of the allocators are told by their name
+    "cpu_instant_event": Meaning(Role.IGNORED),  # events of allocators are recognised by name
     # Calls. Other devices than NVIDIA's and AMD's have runtimes of their own.
     "runtime": Meaning(Role.API),
     "cuda_runtime": Meaning(Role.API),
@@ -103,7 +103,7 @@ CATEGORIES: dict[str, Meaning] = {
 """Meaning of each category, by its name in lower case."""
 
 UNKNOWN = Meaning(Role.HOST)
-"""Meaning of all others, as far as they ran on a thread."""
+"""Meaning of all other categories, for events on threads."""
 
 
 def meaning_of(label: str) -> Meaning:

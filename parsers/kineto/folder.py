@@ -57,7 +57,7 @@ class Recording:
 
     @property
     def age(self) -> tuple[float, str]:
-        """Sorts recordings by time: that of the name, in whatever unit, else that of the file."""
+        """Sorts recordings by the time in their name, in whatever unit, else by that of the file."""
         written = float(f"0.{self.time}") if self.time else 0.0
         return (written or self.path.stat().st_mtime * 1e-10), self.path.name
 

@@ -1,4 +1,4 @@
-"""What ran on the host: operations and what the trace tells of them, calls, steps, overhead."""
+"""What ran on the host: operations and their arguments, calls, steps, overhead."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def _labels(events: Events) -> Labels:
 
 
 def _homes(pairs: Sequence[_Pair], notes: Notes) -> dict[str, str]:
-    """For each pid the one that it belongs to.
+    """For each pid the pid of the process that it belongs to.
 
     Frames that were open before the profiler started come with pid 0, and a step marker may carry the pid that the
     program had elsewhere (in another namespace): a pid that never did any work is no process.

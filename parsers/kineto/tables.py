@@ -29,7 +29,7 @@ Builder = Callable[[], pa.Table | None]
 
 
 def read_traces(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a trace, or of those of one run in a folder, one at a time; ``notes`` last."""
+    """The tables of a trace, or of the traces of one run in a folder, one at a time; ``notes`` last."""
     if path.is_dir():
         yield from _read_folder(path, options)
         return

@@ -22,7 +22,7 @@ Rows = list[dict[str, Any]]
 Nameless = list[tuple[dict[str, Any], str]]
 
 _LISTED = 4
-"""So many ranks are named in a note; of more, the others are counted."""
+"""A note names at most so many ranks, and counts the others."""
 
 
 @dataclass(frozen=True, slots=True)

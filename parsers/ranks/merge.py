@@ -44,7 +44,7 @@ def combine(parts: Sequence[Mapping[str, pa.Table]], names: Sequence[str]) -> di
         found, and what which rank lacks. A single trace is returned as it is.
 
     Raises:
-        UsageError: two traces are captures of the same rank, or are runs at different times, or there is none.
+        UsageError: two traces are captures of the same rank, or are runs at different times, or there is no trace.
         SchemaError: a table does not match its declaration.
     """
     return dict(merged([dict(part) for part in parts], names))
@@ -232,7 +232,7 @@ def _group_offsets(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Me
 def _concatenated(
     name: str, parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: Clock, groups: Mapping[int, int]
 ) -> tuple[pa.Table, dict[int, range]]:
-    """Rows of all members with the common ids; row numbers of each (by position) are moved into a range of its own."""
+    """Rows of all members with the common ids, and the range that the row numbers of each (by position) moved into."""
     own, tables, ranges, free = OWN_NUMBERS.get(name), [], {}, 0
     for member in identity.members:
         table = _take_out(parts, member, name)
@@ -248,7 +248,7 @@ def _concatenated(
 
 
 def _take_out(parts: Sequence[dict[str, pa.Table]], member: Member, name: str) -> pa.Table | None:
-    """A member's table with the declared columns, sorted; from then on the caller is the only one that holds it."""
+    """A member's table with the declared columns, sorted; from then on only the caller holds it."""
     from traceviz.tables import conform  # noqa: PLC0415 (polars takes half a second to load)
 
     table = parts[member.position].pop(name, None)

@@ -43,7 +43,7 @@ def read_run(folder: Path, options: ReadOptions, readers: Readers) -> Iterator[t
 
 
 _RECORDING = frozenset({"jax", "nsys", "resources", "tensorflow", "torch"})
-"""Collectors that leave files of their own; the ranges of others are in the recording of nsys."""
+"""Collectors that leave recordings; the ranges of others are in the recording of nsys."""
 
 
 def _settled(manifest: RunManifest, readable: Collection[str], notes: Notes) -> RunManifest:
@@ -62,7 +62,7 @@ def _settled(manifest: RunManifest, readable: Collection[str], notes: Notes) -> 
 
 
 def _widened(options: ReadOptions) -> ReadOptions:
-    """Options that ask for all tables about devices where they ask for one: which source it is taken from depends."""
+    """Options that ask for all tables about devices where they ask for one: together they decide on the source."""
     if options.tables is None or options.tables.isdisjoint(DEVICE_TABLES):
         return options
     return replace(options, tables=options.tables | set(DEVICE_TABLES))

@@ -19,14 +19,14 @@ from traceviz.parsers.shared.arrow import pc
 from traceviz.parsers.shared.identity import Key, by_trace, numbered, numbered_rows
 
 _OPAQUE_THREADS = ("xplane", "tf-trace")
-"""Beginnings of formats whose thread ids are not those of the system."""
+"""Formats that begin so have thread ids of their own, not those of the system."""
 
 Numbers = list[dict[int, int]]
-"""For each source the common number of each of its own."""
+"""For each source the common number of each of its own numbers."""
 
 
 def identify_run(sources: Sequence[Source]) -> Identity:
-    """Number the processes, threads and devices of ``sources``, the most trusted of which come first."""
+    """Number the processes, threads and devices of ``sources``, which are sorted by trust, the most trusted first."""
     processes, process_ids = _processes(sources)
     threads, thread_ids = _threads(sources, processes, process_ids)
     devices, device_ids = _devices(sources)
@@ -76,7 +76,7 @@ def _completed(known: dict[str, Any], row: Mapping[str, Any]) -> None:
 def _processes(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
     """Processes in order of rank, then of pid, and the number of each in each source.
 
-    A process without a pid is the only one that other sources traced, where there is only one; else one of its own.
+    A process without a pid is the process that other sources traced, where they traced only one; else another one.
     """
     rows = [_stated_processes(source) for source in sources]
     traced = {row["pid"] for source, own in zip(sources, rows, strict=True) if is_tracing(source) for row in own}
@@ -93,7 +93,7 @@ def _processes(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
 
 
 def _stated_processes(source: Source) -> Rows:
-    """Processes of a source, with what its collector knows of the only one that traced."""
+    """Processes of a source; if there is only one, with the pid and rank that its collector states."""
     rows = rows_of(source.tables, "processes")
     if len(rows) == 1:
         _completed(rows[0], {"pid": source.pid, "rank": source.rank})
@@ -155,7 +155,7 @@ def _named_alike(
 def _devices(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
     """Devices in order of kind and number, and the number of each in each source."""
     devices: list[dict[str, Any]] = []
-    workers: list[set[str]] = []  # collectors of which a source works on the device
+    workers: list[set[str]] = []  # collectors that recorded work on the device
     keys: dict[tuple[int, int], int] = {}
     for place, source in enumerate(sources):
         used = _used_devices(source)

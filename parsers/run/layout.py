@@ -1,4 +1,4 @@
-"""What lies where in a run folder, and whether a folder is one: all that must be known before it is read.
+"""What lies where in a run folder, and whether a folder is a run folder: no more than recognising takes.
 
 ::
 
@@ -24,9 +24,9 @@ SAMPLES_KIND = "traceviz.resources"
 SAMPLES_DESCRIPTION = "resources.json"
 """The description of a folder of samples, which is of the kind :data:`SAMPLES_KIND`."""
 MOST_BYTES = 16 << 20
-"""A longer manifest is none: that of a run of thousands of processes has a tenth of it."""
+"""A longer file is no manifest: a run of thousands of processes has a manifest of a tenth of this."""
 MOST_FILES = 10_000
-"""Files of a run that are looked at before the search is given up: a run has few."""
+"""The search for files of a run ends after so many: a run has few."""
 
 
 def is_run_folder(folder: Path) -> bool:
@@ -52,11 +52,11 @@ def manifest_document(folder: Path) -> dict[str, Any]:
 
 
 def decoded(text: bytes) -> Any:
-    """JSON whose texts can be written again, and without numbers that are none.
+    """JSON with texts that can be encoded again, and ``None`` for NaN and infinities.
 
     Raises:
         ValueError: it is no JSON.
         RecursionError: it is nested too deeply.
     """
     document = json.loads(text, parse_constant=lambda _: None)
-    return json.loads(json.dumps(document, ensure_ascii=False).encode(errors="replace"))  # half a character is none
+    return json.loads(json.dumps(document, ensure_ascii=False).encode(errors="replace"))  # no half surrogate pairs

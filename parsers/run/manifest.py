@@ -120,7 +120,7 @@ class RunManifest(msgspec.Struct, frozen=True):
     def settings(self) -> dict[str, str]:
         """Rows of table ``settings`` by key: the run, the machine, variables, versions, tags, and the collectors.
 
-        What the manifest is told only after the tables were written (their rows, the cost of writing them) is no part.
+        What is added to the manifest after the tables were written (their rows, the cost of writing them) is left out.
         """
         run: dict[str, Any] = {"name": self.name, "status": self.status or None, "duration_ns": self.duration_ns}
         run["exit"] = msgspec.structs.asdict(self.exit)
@@ -180,7 +180,7 @@ def read_manifest(folder: Path) -> RunManifest:
     """The manifest of a run folder.
 
     Raises:
-        DamagedTraceError: there is none, or a newer traceviz wrote it.
+        DamagedTraceError: there is no manifest, or a newer traceviz wrote it.
     """
     document = manifest_document(folder)
     version = document.get("version")
@@ -197,12 +197,12 @@ def read_manifest(folder: Path) -> RunManifest:
 
 
 def _names_a_folder(name: str) -> bool:
-    """Whether a name is that of a folder under ``raw/``, and leads nowhere else."""
+    """Whether a name can only be that of a folder under ``raw/``, and leads nowhere else."""
     return name != "" and name == Path(name).name != ".."
 
 
 def _completed(recorder: Recorder, folder: Path) -> Recorder:
-    """A recorder with what it noted, where nobody came to collect that: ``traceviz collect`` was killed."""
+    """A recorder, with the problems that it noted itself, where ``traceviz collect`` did not live to collect them."""
     problems = recorder.problems
     if recorder.state == "recording":
         problems += _noted(folder / RAW / recorder.name)

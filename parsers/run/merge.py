@@ -26,7 +26,7 @@ from traceviz.parsers.shared.notes import Notes
 from traceviz.units import format_ns
 
 _NOTICEABLE = 0.9
-"""Where the profilers cover less of a run than this, it is said."""
+"""Where the profilers cover less of a run than this, a note says so."""
 _SILENCED = ("no-device",)
 """Notes of sources that miss what another source has recorded."""
 _FIRST_KNOWN = ("framework", "driver_version", "cuda_version", "host")
@@ -52,7 +52,7 @@ def merge_sources(
     Args:
         sources: What the collectors of one run recorded; their tables are taken out as they are merged.
         manifest: What is known of the run.
-        notes: What is to be said of it already.
+        notes: Notes on it so far.
         keep_private: Store the command line.
 
     Yields:
@@ -148,7 +148,7 @@ def _without_correlation(table: pa.Table) -> pa.Table:
 
 
 def _windows(merge: _Merge) -> pa.Table:
-    """When each table was recorded, where the sources tell."""
+    """When each table was recorded, where the sources state it."""
     rows = []
     for place, source in enumerate(merge.sources):
         extent = Extent.of(source)

@@ -4,7 +4,7 @@
 
     device work, CUDA calls   nsys, else the profiler of a framework       one owner, since they belong together
     steps, memory             the profiler of a framework, else nsys       one owner each
-    NVTX, system calls        nsys, else whoever has them                  one owner each
+    NVTX, system calls        nsys, else any other source                  one owner each
     operations                the profilers of all frameworks              each sees its own framework only
     samples, overhead         all                                          each measures something else
 """
@@ -20,7 +20,7 @@ from traceviz.parsers.run.sources import Source, count_rows
 DEVICE_TABLES = (*schema.DEVICE_WORK, "cuda_api", "sync", "device_ops", "collectives")
 """Tables about devices that refer to each other: all are taken from one source."""
 SHARED = ("host_ops", "op_args", "samples", "overhead", "totals")
-"""Tables of which every source has rows of its own."""
+"""Tables that are taken from every source: each has other rows."""
 
 _NSYS, _FRAMEWORKS = ("nsys",), ("torch", "tensorflow", "jax")
 _DEVICE_FIRST = (*_NSYS, *_FRAMEWORKS)

@@ -38,11 +38,11 @@ PART_SCHEMA = pa.schema(
 """Columns of a part: one row is one reading, of a process, a GPU, or the machine where both are null."""
 
 CLOCK_STEP_NS = 100_000_000
-"""A wall clock that is set by more than this while samples are taken is worth a note."""
+"""A note says so where the wall clock was set by more than this while samples were taken."""
 MISSED_SHARE = 0.05
-"""So are samples that were left out, from this share of them on."""
+"""Samples that were missed are noted from this share on."""
 THINNED_SHARE = 0.25
-"""And so are those of the program that the sampler left out itself to stay within its limits, from this share on."""
+"""Readings of the program that the sampler left out to stay within its limits are noted from this share on."""
 PROGRAM_CPU = "program CPU"
 """What is sampled as often as the limits allow."""
 

@@ -101,12 +101,12 @@ def _preference(form: tuple[Path, Reader]) -> tuple[int, str]:
 
 
 def _is_below(path: Path, own: Path) -> bool:
-    """Whether a path that the manifest names is that of the folder of its collector, or of something in it."""
+    """Whether a path in the manifest is the folder of its collector, or lies in it."""
     return ".." not in path.parts and path.is_relative_to(own)
 
 
 def _stays(path: Path, folder: Path) -> bool:
-    """Whether a path is there and leads nowhere out of the run folder: archives of others may hold links."""
+    """Whether a path exists and does not lead out of the run folder: archives of others may hold links."""
     try:
         return path.exists() and path.resolve().is_relative_to(folder.resolve())
     except (OSError, ValueError, RuntimeError):  # no path at all, or links in a circle

@@ -1,4 +1,4 @@
-"""The JSON that programs really write: that of the standard, and what of theirs can be read without guessing.
+"""The JSON that programs really write: the standard, and deviations that can be read without guessing.
 
 Texts may hold any byte but a quote, and a backslash always goes with the byte after it; any word of letters, digits and
 signs is a value (``NaN``, ``-inf``, ``01``). So it is always clear where a value ends; what it means is decided later,

@@ -1,4 +1,4 @@
-"""A file of text, plain or gzip, as a stream of blocks; one that is cut off or broken is read up to there.
+"""A file of text, plain or gzip, as a stream of blocks; a file that is cut off or broken is read up to there.
 
 A small gzip file can hold more text than any machine has memory. The text may be many times as long as the file, since
 traces repeat themselves, but not without limit: see :data:`FREE_BYTES`.
@@ -33,7 +33,7 @@ MOST_TIMES = 400
 MOST_BYTES = 64 * 10**9
 """Text of a gzip file is never longer, unless the caller raises the limit."""
 HEAD_TEXT_BYTES = 2**18
-"""Inflated text that is enough to tell what a file is."""
+"""So much inflated text is enough to recognise a file."""
 
 _GZIP = 31  # zlib's number for: gzip, with a window of any size
 _PIECE = 1024
@@ -169,7 +169,7 @@ def _inflated(head: bytes) -> bytes:
 
 
 def _byte_by_byte(stream: Any, piece: bytes) -> Iterator[bytes]:
-    """What the bytes of ``piece`` give, up to the one that is broken."""
+    """The text of ``piece`` up to its broken byte."""
     with suppress(zlib.error):
         for place in range(len(piece)):
             yield stream.decompress(piece[place : place + 1])

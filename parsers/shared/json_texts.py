@@ -1,4 +1,4 @@
-"""What a JSON text means, also where it breaks the rules of JSON as those of real programs do."""
+"""What a JSON text means, even where it breaks the rules of JSON, as texts of real programs do."""
 
 from __future__ import annotations
 

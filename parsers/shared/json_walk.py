@@ -59,7 +59,7 @@ class Step(NamedTuple):
 
 
 Scan = Callable[[bytes, int], Step]
-"""Takes the elements of a list of events in a text from a place on, as far as they are whole.
+"""Takes the whole elements of a list of events in a text from a place on.
 
 The place is before an element, a comma or the bracket that ends the list.
 """

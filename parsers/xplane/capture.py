@@ -139,7 +139,7 @@ def _settings(plane: Plane) -> Iterator[tuple[str, str]]:
 
 
 def options_of(message: bytes) -> Iterator[tuple[str, str]]:
-    """Numbers in a serialised ``ProfileOptions``, as far as it is whole."""
+    """Numbers in a serialised ``ProfileOptions``; of a damaged one, those before the damage."""
     place = 0
     while place < len(message):
         tag, place = _varint(message, place)

@@ -158,7 +158,7 @@ def _gpu_name(name: str) -> EventKind:
 
 
 def _tpu_events(plane: Plane) -> Array:
-    """Lines hold one kind each. An op that encloses others (a loop, a call) is a container, and no work of its own.
+    """Lines hold one kind each. An op that encloses others (a loop, a call) is a container, and no work itself.
 
     Instants do not make one: a start of a copy that took less than a tick of the clock may seem to lie within the op
     that follows it.
@@ -407,7 +407,7 @@ def _allocations(device: Device) -> Columns:
 
 
 def _address(text: str | None) -> int | None:
-    """A hexadecimal address; those that do not fit 64 bits are none."""
+    """A hexadecimal address; ``None`` for what does not fit 64 bits."""
     try:
         address = int(text or "", 16)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The files of a capture: which of them are read, and what each holds, as far as it is whole."""
+"""The files of a capture: which of them are read, and what each holds up to any damage."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _window(space: Space) -> tuple[int, int] | None:
 
 
 def _read(file: Path) -> Space:
-    """What ``file`` holds, as far as it is whole.
+    """What ``file`` holds, up to any damage.
 
     Raises:
         DamagedTraceError: it is empty, or nothing of it can be read.
@@ -118,7 +118,7 @@ def _read(file: Path) -> Space:
 
 
 def _read_compressed(file: Path) -> Space:
-    """The file inside a gzip file; of one that is cut short, what there is."""
+    """The file inside a gzip file; the beginning of a file that is cut short."""
     rest, data = file.read_bytes(), b""
     try:
         while rest.startswith(GZIP_MAGIC):  # a gzip file may consist of several one after the other

@@ -94,7 +94,7 @@ class Threads:
 
     @cached_property
     def memory_rows(self) -> Array:
-        """Positions of the events that tell of an allocation or a release."""
+        """Positions of the events that report an allocation or a release."""
         names = np.array([name in MEMORY_NAMES for name in self.plane.names], dtype=bool)
         return np.flatnonzero(take(names, self.plane.events.name, False)) if names.any() else np.empty(0, np.int64)
 
@@ -244,7 +244,7 @@ def _pools(part: Threads, facts: Facts, device_ids: Mapping[tuple[int, int], int
 def _pool(
     name: str | None, number: int, process: int, device_ids: Mapping[tuple[int, int], int]
 ) -> tuple[int | None, str, str | None]:
-    """Device, kind of memory and name of a pool. Those of TPUs have no names; what tells them apart is their number."""
+    """Device, kind of memory and name of a pool. Pools of TPUs have no names and differ by number."""
     if name is not None:
         own = details.pool_device(name)
         return None if own is None else device_ids.get((process, own)), details.pool_memory(name), name

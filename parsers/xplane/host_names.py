@@ -14,7 +14,7 @@ CODES = {category: code for code, category in enumerate(HOST_CATEGORIES)}
 """Code of each category."""
 
 MEMORY_NAMES = ("MemoryAllocation", "MemoryDeallocation")
-"""Names of the instants that tell how the memory of an allocator changed."""
+"""Names of the instants that report allocations and releases of an allocator."""
 
 _COPY = (
     r"MemcpyH|MemcpyD|MemCpy|memcpy|TransferTo|TransferFrom|BufferFromHost|InfeedEnqueue|OutfeedDequeue|LinearizeInto"
@@ -40,7 +40,7 @@ _OLD_COPY = re.compile(r"Memcpy(?P<source>[HDA])(?:2|to)(?P<target>[HDA])", re.I
 
 
 def category(name: str) -> str:
-    """One of the categories of host operations; ``runtime`` where the name tells nothing."""
+    """One of the categories of host operations; ``runtime`` where the name says nothing."""
     match = _CATEGORY.match(name)
     return match.lastgroup or "runtime" if match else "runtime"
 

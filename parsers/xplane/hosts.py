@@ -103,7 +103,7 @@ class Host:
 
     @cached_property
     def has_amd(self) -> bool:
-        """Whether the GPUs are those of AMD."""
+        """Whether the GPUs are of AMD."""
         return any(plane.properties.get("device_vendor") == "AMD" for _, plane in self.planes(Role.GPU))
 
     def times(self, plane: Plane, rows: Array | slice = slice(None)) -> Times:
@@ -152,7 +152,7 @@ class Clock:
 def common_clock(spaces: Sequence[Space]) -> Clock:
     """The clock on which the first event of ``spaces`` starts at zero; without a common one, each host's first.
 
-    Hosts without events, of which only errors were saved, have no say in it.
+    Hosts without events, of which only errors were saved, do not count.
     """
     extents = [_extent(space) for space in spaces]
     offsets = [_to_unix(space) for space in spaces]

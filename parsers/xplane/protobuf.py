@@ -147,7 +147,7 @@ class _Names:
         return len(self.items) - 1
 
     def place(self, key: int) -> int:
-        """Position of the name with this id; one that the file lacks is made up."""
+        """Position of the name with this id; a name that the file lacks is made up."""
         place = self._places.get(key)
         return self.add(key, self._made_up.format(key)) if place is None else place
 

@@ -37,7 +37,7 @@ class TensorFlowTraceReader(Reader):
     def sniff(self, head: bytes, path: Path) -> Match:
         """Certain of trace events whose processes are planes of the profiler, such as ``/host:CPU``.
 
-        Traces of other programs are told apart: PyTorch's state a ``schemaVersion`` and give every event a category.
+        Traces of other programs are recognised: PyTorch's state a ``schemaVersion`` and give every event a category.
         """
         if not head:
             return sniff_trace_json_folder(path)

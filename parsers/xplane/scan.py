@@ -28,7 +28,7 @@ PlaneScanner = Callable[[Data, int, int], tuple[Plane, tuple[Damage, ...]]]
 
 
 def read_space(data: bytes | memoryview | mmap, scanner: str | None = None) -> Space:
-    """The columns of the XPlane file ``data``, as far as it is whole; what is not is in :attr:`Space.damage`.
+    """The columns of the XPlane file ``data``, up to any damage, which is in :attr:`Space.damage`.
 
     Never refuses a file: where nothing can be read, there are no planes.
 

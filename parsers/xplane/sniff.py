@@ -53,7 +53,7 @@ def _is_plane(head: bytes) -> bool:
 
 
 def inflated_head(head: bytes) -> bytes:
-    """The beginning of what was compressed; nothing where that is empty or cannot be told."""
+    """The beginning of what was compressed; empty where it is empty or broken."""
     try:
         return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD_BYTES)
     except zlib.error:

@@ -36,7 +36,7 @@ TEXT_MEMBERS = ("name", "category", "pid", "tid")
 ABSENT = -1
 """Code of a value that an event does not have."""
 NO_TIME = -INT64
-"""Instead of nanoseconds: there are none, or they are among the odd ones."""
+"""Stands for a time that is not there, or that is among the odd values."""
 
 _METADATA = PHASES.index("M")
 
@@ -70,7 +70,7 @@ class Sparse:
 
 
 class Pieces(Protocol):
-    """What a decoder found. Everything may be taken once: what is taken is let go."""
+    """What a decoder collected. Each part can be taken once, and is then freed."""
 
     @property
     def rows(self) -> int:

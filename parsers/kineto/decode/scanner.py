@@ -14,7 +14,7 @@ class Scanner(Protocol):
     name: str
 
     def feed(self, text: bytes, place: int) -> Step:
-        """Take the elements of a list of events from ``place`` on, as far as they are whole.
+        """Take the whole elements of a list of events from ``place`` on.
 
         ``place`` is before an element, a comma or the bracket that ends the list.
 

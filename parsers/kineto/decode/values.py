@@ -31,7 +31,7 @@ def _number_text(raw: bytes) -> str:
     """The text of a number, which may be written as a text.
 
     Raises:
-        WrongValueError: it is none.
+        WrongValueError: it is no number.
     """
     word = (text_value(raw) if raw.startswith(b'"') else raw.decode("ascii", "replace")) or ""
     word = word.strip()
@@ -61,7 +61,7 @@ def integer_value(raw: bytes) -> int | None:
     """A whole number, also written as a text, as a decimal or in hexadecimal; ``None`` for nothing.
 
     Raises:
-        WrongValueError: it is none, or needs more than 64 bits.
+        WrongValueError: it is no whole number, or needs more than 64 bits.
     """
     if _is_nothing(raw):
         return None
@@ -82,7 +82,7 @@ def real_value(raw: bytes) -> float | None:
     """A number, also written as a text; ``None`` for nothing.
 
     Raises:
-        WrongValueError: it is none, or infinite.
+        WrongValueError: it is no number, or infinite.
     """
     if _is_nothing(raw):
         return None

@@ -99,7 +99,7 @@ def is_host(plane: str) -> bool:
 
 
 def is_device(plane: str) -> bool:
-    """Whether a plane of this name is that of a device."""
+    """Whether a plane of this name belongs to a device."""
     return plane.startswith(("/device", "#Chip"))
 
 
@@ -197,8 +197,8 @@ def roots_of(stats: PlaneStats) -> Column:
 def ends_of(stats: PlaneStats) -> tuple[Ends, Ends]:
     """Producing and consuming sides of the connections of a plane.
 
-    Ids of connections hold within a process: that of the stat ``_pid``, else that of the plane, where it tells. Only
-    what takes part in a launch on a TPU belongs to no process, as devices do.
+    Ids of connections hold within a process: that of the stat ``_pid``, else that of the plane, where it states
+    one. Only what takes part in a launch on a TPU belongs to no process, as devices do.
     """
     producers = _joined(
         _declared(stats, "_pt", "_p"),
@@ -234,7 +234,7 @@ def _side(events: Array, context: int | Array, ids: Array) -> _Side:
 
 
 def _declared(stats: PlaneStats, context: str, identity: str) -> _Side:
-    """Connections that the stats ``context`` (type) and ``identity`` (id) tell."""
+    """Connections that the stats ``context`` (type) and ``identity`` (id) state."""
     contexts, identities = stats.column(context, last=True, signed=True), stats.column(identity, last=True)
     events, (types, ids) = shared((contexts, identities), contexts.event)
     return _side(events, types.astype(np.int32), ids)
@@ -270,7 +270,7 @@ def _modules(stats: PlaneStats) -> _Side:
 
 
 def _joined(*sides: _Side) -> _Side:
-    """All of ``sides``, of which a later one replaces an earlier one of the same event."""
+    """All of ``sides``; a later one replaces an earlier one of the same event."""
     events = np.concatenate([side[0] for side in sides])
     keys = np.concatenate([side[1] for side in sides])
     if (events[1:] > events[:-1]).all():

@@ -41,7 +41,7 @@ _TF_DATA_FUNCTIONS = tuple(
 )
 _LOOPS = frozenset(("WhileOp-EvalCond", "WhileOp-StartBody", "ForOp", "ParallelForOp", "ForeverOp"))
 _CROWD = 64
-"""Where so many producers meet so many consumers, their common id says nothing."""
+"""An id that more producers and consumers than this share links nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +213,7 @@ def _dispatches(sheets: Sequence[Sheet]) -> Iterator[_Pairs]:
 
 
 def _numbered(sheets: Sequence[Sheet], name: str) -> Column:
-    """Nodes called ``name`` that tell step and iteration, and a key of both."""
+    """Nodes called ``name`` that state step and iteration, and a key of both."""
 
     def find(sheet: Sheet) -> _Pairs:
         stats = sheet.stats

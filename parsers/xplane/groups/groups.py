@@ -129,7 +129,7 @@ def group_with_annotations(space: Space) -> Groups:
 
 
 def _formed(space: Space, *, annotations: bool) -> Groups:
-    """Groups from what connects the events; with ``annotations`` also from events that only tell a step number."""
+    """Groups from what connects the events; with ``annotations`` also from events that only state a step number."""
     forest = forest_of(sheets_of(space))
     if has_loop_ops(space):
         return _result(forest, np.full(forest.parent.size, NONE, np.int32), ())
@@ -154,7 +154,7 @@ def _candidates(forest: Forest, *, annotations: bool) -> tuple[Forest, Column, i
 
 
 def _annotations(sheets: Sequence[Sheet]) -> Array:
-    """Nodes of events on the host that tell the number of a step but are no roots."""
+    """Nodes of events on the host that state the number of a step but are no roots."""
     nodes = [np.empty(0, np.int64)]
     for sheet in sheets:
         if is_host(sheet.plane.name):

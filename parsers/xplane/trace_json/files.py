@@ -19,7 +19,7 @@ Notes = list[tuple[str, str, str]]
 
 
 def read_trace_json(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a trace JSON, or of those of one run of a log folder, one at a time."""
+    """The tables of a trace JSON file, or of the files of one run in a log folder, one at a time."""
     run, notes = _choose(path, options.run)
     sources = []
     for done, file in enumerate(run.files):
@@ -67,7 +67,7 @@ CAPPED = (
 
 
 def _choose(path: Path, name: str | None) -> tuple[Run, Notes]:
-    """The run to read, and a note of which others there are."""
+    """The run to read, and a note that names the others."""
     if not path.is_dir():
         if name is not None:
             raise UsageError(f"{path.name} is one trace, not a folder of runs.", fix="Leave --run out.")

@@ -28,7 +28,7 @@ from traceviz.parsers.xplane.trace_json.tf1 import Stream, is_aggregated, own_ev
 from traceviz.parsers.xplane.wire import Damage
 
 CAPS = (1_000_000, 5_000_000)
-"""Most events that the profiler writes: until 2024, and since then unless it is told otherwise."""
+"""Most events that the profiler writes: always until 2024, by default since then."""
 _TIED = 1_000  # of events that start together with the last one, none is dropped
 
 _PHASES = frozenset({"X", "i", "I", "n"})

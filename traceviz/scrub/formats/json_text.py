@@ -104,7 +104,7 @@ def text_of(quoted: bytes) -> bytes:
     """What stands between the quotes of a JSON text, decoded.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no JSON text.
     """
     if b"\\" not in quoted:
         return quoted

@@ -67,7 +67,7 @@ _MOST_KNOWN = 1 << 20
 
 
 def secrets_of_json_trace(source: Path) -> list[Secret]:
-    """What a JSON trace gives away, as far as it can be read."""
+    """What a JSON trace gives away, up to any damage."""
     return _survey(source, lenient=True)[0]
 
 

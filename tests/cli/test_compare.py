@@ -17,7 +17,7 @@ from traceviz.cli.main import main
 from traceviz.cli.options import wants_color
 from traceviz.compare.sides.from_files import is_saved_report, runs_in
 from traceviz.errors import UsageError
-from traceviz.render.registry import RENDERERS
+from traceviz.render.registry import FORMATS, renderer
 from traceviz.report import Column, Fact, Facts, Grid, Report, Section, Verdict
 
 
@@ -185,7 +185,7 @@ def test_help_names_every_format():
     for command in ("compare", "report"):
         text = " ".join(CliRunner().invoke(main, [command, "--help"]).stdout.split())
         assert "csv, github, json, junit or markdown" in text
-    assert [one.name for one in RENDERERS] == ["csv", "github", "json", "junit", "markdown", "terminal"]
+    assert [renderer(name).name for name in FORMATS] == ["csv", "github", "json", "junit", "markdown", "terminal"]
 
 
 def test_groups_are_sides_of_several_runs_and_the_one_called_base_is_the_base(saved):

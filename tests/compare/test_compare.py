@@ -20,7 +20,7 @@ from traceviz.compare.sides.sides import Side
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.render.json import dumps, loads
 from traceviz.render.options import RenderOptions
-from traceviz.render.registry import RENDERERS, renderer
+from traceviz.render.registry import FORMATS, renderer
 from traceviz.report import COMPARISON, Facts, Grid, Severity
 
 MS = 1_000_000
@@ -160,7 +160,7 @@ def test_steps_that_are_none_or_1_or_of_no_time_cannot_be_judged_and_still_rende
         result = document(compare(sides))
         assert result.verdict.code == "cannot-judge"
         assert result.verdict.sentence == f"Cannot judge: {why}."
-        assert [each.render(result, RenderOptions(80))[-1] for each in RENDERERS] == ["\n"] * 6
+        assert [renderer(name).render(result, RenderOptions(80))[-1] for name in FORMATS] == ["\n"] * 6
 
 
 def test_what_neither_side_recorded_is_skipped_and_said_once():

@@ -12,7 +12,7 @@ from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
 from tests.render.sample_report import sample_report
 from traceviz.errors import UsageError
 from traceviz.render.options import RenderOptions
-from traceviz.render.registry import RENDERERS, renderer
+from traceviz.render.registry import FORMATS, renderer
 from traceviz.report import Report, Verdict
 
 WHOLE = [renderer(name) for name in ("json", "markdown", "terminal")]
@@ -20,7 +20,7 @@ WHOLE = [renderer(name) for name in ("json", "markdown", "terminal")]
 EMPTY = Report((), Verdict("", ""))
 
 
-@pytest.mark.parametrize("any_renderer", RENDERERS, ids=lambda any_renderer: any_renderer.name)
+@pytest.mark.parametrize("any_renderer", [renderer(name) for name in FORMATS], ids=FORMATS)
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
 def test_hostile_names_leave_one_line_a_line_and_no_control_character(any_renderer, name):
     text = any_renderer.render(hostile_report(name), RenderOptions(80))
@@ -34,19 +34,19 @@ def test_hostile_names_leave_one_line_a_line_and_no_control_character(any_render
 def test_any_report_renders_the_same_twice(report, width):
     """All renderers take each report: making one up takes longer than rendering it."""
     options = RenderOptions(width)
-    for any_renderer in RENDERERS:
+    for any_renderer in map(renderer, FORMATS):
         text = any_renderer.render(report, options)
         assert text == any_renderer.render(report, options), any_renderer.name
         assert [line for line in text.split("\n") if line != line.rstrip()] == [], any_renderer.name
 
 
-@pytest.mark.parametrize("any_renderer", RENDERERS, ids=lambda any_renderer: any_renderer.name)
+@pytest.mark.parametrize("any_renderer", [renderer(name) for name in FORMATS], ids=FORMATS)
 def test_the_empty_report_renders(any_renderer):
     assert any_renderer.render(EMPTY, RenderOptions()).count("\n") <= 14
 
 
 def test_there_are_six_renderers_sorted_by_name():
-    assert [registered.name for registered in RENDERERS] == ["csv", "github", "json", "junit", "markdown", "terminal"]
+    assert [renderer(name).name for name in FORMATS] == ["csv", "github", "json", "junit", "markdown", "terminal"]
 
 
 def test_an_unknown_renderer_names_those_known():

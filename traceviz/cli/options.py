@@ -125,9 +125,9 @@ class OutputOptions:
             OutputExistsError: the file exists, and may not be replaced.
         """
         from traceviz.files import check_file_free, check_not_source
-        from traceviz.render.registry import renderer
+        from traceviz.render.registry import check_format
 
-        renderer(self.format_name)
+        check_format(self.format_name)
         if self.path is None:
             return
         for source in sources:

@@ -1,33 +1,45 @@
-"""All renderers, sorted by name. Importing this loads neither rich nor anything else that is slow."""
+"""All renderers, sorted by name. One is loaded when it is asked for."""
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+
 from traceviz.errors import UsageError
-from traceviz.render.csv import CsvRenderer
-from traceviz.render.github import GitHubRenderer
-from traceviz.render.json import JsonRenderer
-from traceviz.render.junit import JUnitRenderer
-from traceviz.render.markdown import MarkdownRenderer
 from traceviz.render.options import Renderer
-from traceviz.render.terminal.renderer import TerminalRenderer
 
-RENDERERS: tuple[Renderer, ...] = (
-    CsvRenderer(),
-    GitHubRenderer(),
-    JsonRenderer(),
-    JUnitRenderer(),
-    MarkdownRenderer(),
-    TerminalRenderer(),
-)
+_CLASSES = {
+    "csv": "csv:CsvRenderer",
+    "github": "github:GitHubRenderer",
+    "json": "json:JsonRenderer",
+    "junit": "junit:JUnitRenderer",
+    "markdown": "markdown:MarkdownRenderer",
+    "terminal": "terminal.renderer:TerminalRenderer",
+}
+"""Module and class of each renderer, by its name."""
+
+FORMATS: tuple[str, ...] = tuple(_CLASSES)
+"""Names of all renderers."""
 
 
+def check_format(name: str) -> None:
+    """Refuse a format that does not exist, without loading those that do.
+
+    Raises:
+        UsageError: there is no such renderer; the error lists those that exist.
+    """
+    if name not in _CLASSES:
+        raise UsageError.unknown("output format", name, FORMATS)
+
+
+@cache
 def renderer(name: str) -> Renderer:
     """The renderer of this name.
 
     Raises:
         UsageError: there is no such renderer; the error lists those that exist.
     """
-    for candidate in RENDERERS:
-        if candidate.name == name:
-            return candidate
-    raise UsageError.unknown("output format", name, (candidate.name for candidate in RENDERERS))
+    check_format(name)
+    module, _, class_name = _CLASSES[name].partition(":")
+    loaded: Renderer = getattr(import_module(f"traceviz.render.{module}"), class_name)()
+    return loaded

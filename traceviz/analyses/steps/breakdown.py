@@ -14,11 +14,7 @@ from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.step_words import why_no_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import OURS, check_basis
-from traceviz.analyses.steps.bases import kineto, xprof
-from traceviz.analyses.steps.bases.kineto import KINETO, KinetoSteps, kineto_steps
-from traceviz.analyses.steps.bases.kineto_section import kineto_blocks
-from traceviz.analyses.steps.bases.xprof import XPROF_RULES, XprofRules, XprofSteps, xprof_steps
-from traceviz.analyses.steps.bases.xprof_section import xprof_blocks
+from traceviz.analyses.steps.bases.section import BasisSteps
 from traceviz.report import BY_STEP, Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import counted, format_ns
 
@@ -56,7 +52,7 @@ class Breakdown:
 
 
 @dataclass(frozen=True, slots=True)
-class BreakdownAnalysis(Analysis[Breakdown | XprofSteps | KinetoSteps]):
+class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
     """Exclusive classes of steady step time, by the priority of :data:`traceviz.analyses.derived.host_classes.CLASSES`.
 
     With ``--basis``, the classes of another program: see :mod:`traceviz.analyses.steps.bases.xprof` and
@@ -68,7 +64,7 @@ class BreakdownAnalysis(Analysis[Breakdown | XprofSteps | KinetoSteps]):
     needs: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[tuple[str, ...]] = CLASS_TABLES
 
-    def run(self, trace: TraceView) -> Breakdown | XprofSteps | KinetoSteps | Skipped:
+    def run(self, trace: TraceView) -> Breakdown | BasisSteps | Skipped:
         """Overlap the classes with the steady steps.
 
         Raises:
@@ -76,35 +72,22 @@ class BreakdownAnalysis(Analysis[Breakdown | XprofSteps | KinetoSteps]):
         """
         basis = trace.options.basis
         check_basis(basis)
-        if basis in XPROF_RULES:
-            return self._by_xprof(trace, XPROF_RULES[basis])
-        if basis == KINETO:
-            return self._by_kineto(trace)
+        if basis != OURS:
+            from traceviz.analyses.steps.bases.others import steps_by  # noqa: PLC0415 (few ask for another basis)
+
+            steps = steps_by(basis, trace)
+            return self.skipped(steps) if isinstance(steps, str) else steps
         if not steady_time(trace):
             return self.skipped(f"{why_no_steps(trace)[0]}, so there is no step time to break down")
         host_only = "host_ops" in trace.tables and not trace.has_device_tables and not trace.tables.rows("devices")
         return Breakdown(step_classes(trace), measured(trace), host_only, ranks=len(steady_time(trace)))
 
-    def _by_xprof(self, trace: TraceView, rules: XprofRules) -> XprofSteps | Skipped:
-        if reason := xprof.unusable(trace, rules):
-            return self.skipped(reason)
-        steps = xprof_steps(trace, rules)
-        if not steps.count:
-            return self.skipped(f"{rules.name} finds no steps and says: “{xprof.NO_STEPS}” Use --basis {OURS}")
-        return steps
-
-    def _by_kineto(self, trace: TraceView) -> KinetoSteps | Skipped:
-        if reason := kineto.unusable(trace):
-            return self.skipped(reason)
-        steps = kineto_steps(trace)
-        return steps if steps.count else self.skipped(f"{KINETO} finds neither steps nor operators")
-
-    def describe(self, result: Breakdown | XprofSteps | KinetoSteps) -> Section:
+    def describe(self, result: Breakdown | BasisSteps) -> Section:
         """One stacked bar, and the table behind it."""
-        if isinstance(result, KinetoSteps):
-            return Section(self.slug, self.title, kineto_blocks(result))
-        if isinstance(result, XprofSteps):
-            return Section(self.slug, self.title, xprof_blocks(result))
+        if not isinstance(result, Breakdown):
+            from traceviz.analyses.steps.bases.others import blocks_of  # noqa: PLC0415 (few ask for another basis)
+
+            return Section(self.slug, self.title, blocks_of(result))
         total = result.step_ns
         shown = [c for c in CLASSES if c.key in result.measured or result.times[c.key]]
         bars = tuple(Bar(c.key, c.label, result.times[c.key], _share(result.times[c.key], total)) for c in shown)

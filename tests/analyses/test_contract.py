@@ -9,13 +9,15 @@ from tests.analyses.builders import tables
 from traceviz import rules, schema
 from traceviz.analyses.capture.capture import Capture
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.registry import SLUGS, analyses
+from traceviz.analyses.registry import DEVICE_WORK, ENTRIES, SLUGS, analyses, entries
 from traceviz.analyses.run import analyze
 from traceviz.errors import UsageError
 from traceviz.parsers.ranks.merge import combine
 from traceviz.report import Facts, Grid, Skipped
 from traceviz.tables import TraceTables
 from traceviz.units import UNITS
+
+ENTRY = {entry.slug: entry for entry in ENTRIES}
 
 STABLE = {
     "run": ({"name", "tags", "command", "status", "machine", "recorded_by", "exit_code", "duration_ns"}, set()),
@@ -205,12 +207,18 @@ def trace_for(analysis):
     return two_ranks() if analysis.slug == "ranks" else busy_trace()
 
 
-def test_the_registry_knows_each_analysis_by_its_own_slug_and_loads_those_that_are_asked_for():
+def test_the_registry_knows_each_analysis_by_its_own_slug():
     assert tuple(analysis.slug for analysis in analyses()) == SLUGS
     assert len(SLUGS) == 27
-    assert [analysis.slug for analysis in analyses(["kernels", "run"])] == ["run", "kernels"]
+    assert [entry.slug for entry in entries(["kernels", "run"])] == ["run", "kernels"]
     with pytest.raises(UsageError, match="kernel"):
-        analyses(["kernel"])
+        entries(["kernel"])
+
+
+def test_the_registry_names_tables_of_the_contract():
+    assert DEVICE_WORK == schema.DEVICE_WORK
+    assert {name for entry in ENTRIES for name in entry.tables} <= set(schema.TABLES)
+    assert {name for entry in ENTRIES for name in entry.columns} <= set(schema.TABLES)
 
 
 @pytest.mark.parametrize("analysis", analyses(), ids=lambda a: a.slug)
@@ -240,13 +248,16 @@ class TestEveryAnalysis:
         assert isinstance(result, Skipped) or analysis.describe(result).slug == analysis.slug
 
     def test_skips_with_a_reason_where_a_needed_table_is_absent(self, analysis):
-        missing = analysis.missing(TraceView(TraceTables({})))
-        assert (missing is None) == (not analysis.needs)
-        assert missing is None or all(name in missing.reason for name in analysis.needs)
+        report = analyze(TraceTables({}), sections=[analysis.slug])
+        needs = ENTRY[analysis.slug].needs
+        assert not needs or report.skipped == (
+            Skipped(analysis.slug, f"the capture has no {' or '.join(needs)} table", needs),
+        )
+        assert ENTRY[analysis.slug].missing(()) == needs
 
     def test_reads_only_the_tables_that_it_declares(self, analysis):
         whole = trace_for(analysis)
-        declared = {*analysis.needs, *analysis.uses, *schema.REQUIRED}
+        declared = {*ENTRY[analysis.slug].tables, *schema.REQUIRED}
         reduced = TraceTables({name: whole.arrow(name) for name in whole if name in declared})
         assert dump(analysis, reduced) == dump(analysis, whole) or analysis.slug == "capture"
 
@@ -254,7 +265,7 @@ class TestEveryAnalysis:
         whole = trace_for(analysis)
         reduced = {}
         for name in whole:
-            table, declared = whole.arrow(name), analysis.columns.get(name)
+            table, declared = whole.arrow(name), ENTRY[analysis.slug].columns.get(name)
             for column in schema.table(name).columns if declared is not None else ():
                 if column.nullable and column.name not in declared:
                     at = table.column_names.index(column.name)

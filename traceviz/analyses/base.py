@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
 
 from traceviz import rules
@@ -24,18 +23,8 @@ class Analysis(ABC, Generic[R]):
     """Stable name of the section in the report."""
     title: ClassVar[str]
     """Heading of the section."""
-    needs: ClassVar[tuple[str, ...]]
-    """Tables without which the analysis is skipped."""
-    uses: ClassVar[tuple[str, ...]] = ()
-    """Tables that it reads where the trace has them."""
-    columns: ClassVar[Mapping[str, frozenset[str]]] = {}
-    """Tables of which it does not read every nullable column, and the nullable columns that it reads."""
     rules: ClassVar[tuple[str, ...]] = ()
     """Codes of the rules that ``judge`` may raise."""
-    expected: ClassVar[bool] = True
-    """Whether every report without the section should say why; otherwise only a report that was asked for it does."""
-    frameworks: ClassVar[frozenset[str]] = frozenset()
-    """Frameworks that it is about, in lower case; empty for any. A trace of another one needs no such section."""
 
     @abstractmethod
     def run(self, trace: TraceView) -> R | Skipped:
@@ -49,21 +38,9 @@ class Analysis(ABC, Generic[R]):
     def describe(self, result: R) -> Section:
         """The section of the report."""
 
-    def is_expected(self, trace: TraceView) -> bool:
-        """Whether a report on this trace should say why it has no such section."""
-        is_of_others = trace.frameworks and trace.frameworks.isdisjoint(self.frameworks)
-        return self.expected and not (self.frameworks and is_of_others)
-
     def skipped(self, reason: str) -> Skipped:
         """Say why this analysis has no result."""
         return Skipped(self.slug, reason)
-
-    def missing(self, trace: TraceView) -> Skipped | None:
-        """A reason to skip where a needed table is absent, else ``None``."""
-        absent = tuple(name for name in self.needs if name not in trace.tables)
-        if not absent:
-            return None
-        return Skipped(self.slug, f"the capture has no {' or '.join(absent)} table", absent)
 
 
 WARNING_SHARE = 0.05

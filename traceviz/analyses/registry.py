@@ -1,75 +1,188 @@
-"""Every analysis, in the order of the report. One is loaded when its section is asked for."""
+"""Every analysis, in the order of the report: which tables it reads, and when a report says that it has none.
+
+Only declarations: an analysis is loaded when there is something for it to read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from traceviz.analyses.derived.frameworks import frameworks_in
 from traceviz.errors import UsageError
 
 if TYPE_CHECKING:
     from traceviz.analyses.base import Analysis
 
-_CLASSES = {
-    "run": "capture.run:RunAnalysis",
-    "capture": "capture.capture:Capture",
-    "breakdown": "steps.breakdown:BreakdownAnalysis",
-    "input_pipeline": "input.input_pipeline:InputPipelineAnalysis",
-    "steps": "steps.steps:StepAnalysis",
-    "totals": "capture.totals:TotalsAnalysis",
-    "cuda_api": "launch.cuda_api:CudaApiAnalysis",
-    "framework_ops": "program.framework_ops:FrameworkOpsAnalysis",
-    "operators": "program.operators:OperatorsAnalysis",
-    "modules": "program.modules:ModulesAnalysis",
-    "kernels": "device.kernels:KernelsAnalysis",
-    "precision": "device.precision:PrecisionAnalysis",
-    "copies": "device.copies:CopiesAnalysis",
-    "device_use": "device.use:DeviceUseAnalysis",
-    "gpu_efficiency": "device.gpu_efficiency:GpuEfficiencyAnalysis",
-    "devices": "device.devices:DevicesAnalysis",
-    "device_programs": "device.programs:DeviceProgramsAnalysis",
-    "idle_gaps": "device.idle_gaps:IdleGapsAnalysis",
-    "launch": "launch.launch:LaunchAnalysis",
-    "launch_contention": "launch.contention:LaunchContentionAnalysis",
-    "compilation": "program.compilation:CompilationAnalysis",
-    "memory": "device.memory:MemoryAnalysis",
-    "host": "host.resources:HostResourcesAnalysis",
-    "communication": "ranks.communication:CommunicationAnalysis",
-    "ranks": "ranks.ranks:RanksAnalysis",
-    "ranges": "program.ranges:RangesAnalysis",
-    "os_calls": "host.os_calls:OsCallsAnalysis",
-}
-"""Module and class of each analysis, by the slug of its section."""
-
-SLUGS: tuple[str, ...] = tuple(_CLASSES)
-"""Slugs of all sections, in the order of the report."""
+DEVICE_WORK = ("kernels", "memcpy", "memset")
+"""As :data:`traceviz.schema.DEVICE_WORK`, without loading what the schema is made of."""
+STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", *DEVICE_WORK, "windows")
+"""Tables in which steps, ranks and the time that is judged are found: what every analysis of steps may read."""
+CLASS_TABLES = (*STEP_TABLES, "cuda_api", "os_calls")
+"""Tables from which the classes of a step are made."""
 
 
-def analyses(sections: Collection[str] | None = None) -> tuple[Analysis[Any], ...]:
-    """The analyses of ``sections`` with their default thresholds, in the order of the report; all of them for ``None``.
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What there is to know of an analysis before it is loaded.
 
-    Raises:
-        UsageError: a section does not exist.
+    Args:
+        slug: Slug of its section.
+        home: Its module below ``traceviz.analyses``, and its class.
+        needs: Tables without which it is skipped.
+        uses: Tables that it reads where the trace has them.
+        columns: Of these tables it reads only these nullable columns, besides all that may not be null; of others, all.
+        expected: Whether a report on any trace should say why it has no such section; else it is said to who asks.
+        formats: Formats of the only traces that are expected to have it; empty for any.
+        frameworks: Frameworks that it is about, in lower case; empty for any. A trace of another one lacks nothing without it.
     """
-    check_sections(sections or ())
-    return tuple(_analysis(slug) for slug in SLUGS if sections is None or slug in sections)
 
+    slug: str
+    home: str
+    needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    expected: bool = True
+    formats: frozenset[str] = frozenset()
+    frameworks: frozenset[str] = frozenset()
 
-def check_sections(sections: Collection[str]) -> None:
-    """Refuse sections that do not exist, without loading those that do.
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Tables that it can make use of."""
+        return (*self.needs, *self.uses)
 
-    Raises:
-        UsageError: a section does not exist.
-    """
-    for slug in sections:
-        if slug not in SLUGS:
-            raise UsageError.unknown("section", slug, SLUGS)
+    def missing(self, tables: Collection[str]) -> tuple[str, ...]:
+        """Tables that it needs and a trace with ``tables`` does not have."""
+        return tuple(name for name in self.needs if name not in tables)
+
+    def is_expected(self, run: Mapping[str, Any]) -> bool:
+        """Whether a report on a trace with these facts about its run should say why it has no such section."""
+        if self.formats:
+            return run.get("format") in self.formats
+        stated = frameworks_in(run.get("framework"))
+        is_of_others = bool(stated) and stated.isdisjoint(self.frameworks)
+        return self.expected and not (self.frameworks and is_of_others)
+
+    def load(self) -> Analysis[Any]:
+        """The analysis with its default thresholds."""
+        return _loaded(self.home)
 
 
 @cache
-def _analysis(slug: str) -> Analysis[Any]:
-    module, _, name = _CLASSES[slug].partition(":")
+def _loaded(home: str) -> Analysis[Any]:
+    module, _, name = home.partition(":")
     analysis: Analysis[Any] = getattr(import_module(f"traceviz.analyses.{module}"), name)()
     return analysis
+
+
+_CUDA_API_COLUMNS = {
+    **dict.fromkeys(DEVICE_WORK, frozenset({"dur_ns"})),
+    **dict.fromkeys(("cuda_api", "memcpy"), frozenset({"dur_ns", "correlation_id"})),
+}
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry("run", "capture.run:RunAnalysis", needs=("settings",), expected=False),
+    Entry("capture", "capture.capture:Capture", uses=(*CLASS_TABLES, "overhead", "settings")),
+    Entry("breakdown", "steps.breakdown:BreakdownAnalysis", uses=CLASS_TABLES),
+    Entry("input_pipeline", "input.input_pipeline:InputPipelineAnalysis", uses=(*CLASS_TABLES, "op_args")),
+    Entry("steps", "steps.steps:StepAnalysis", uses=STEP_TABLES),
+    Entry("totals", "capture.totals:TotalsAnalysis", needs=("totals",), expected=False),
+    Entry(
+        "cuda_api", "launch.cuda_api:CudaApiAnalysis", needs=("cuda_api",), uses=STEP_TABLES, columns=_CUDA_API_COLUMNS
+    ),
+    Entry(
+        "framework_ops",
+        "program.framework_ops:FrameworkOpsAnalysis",
+        needs=("host_ops",),
+        uses=(*STEP_TABLES, "op_args"),
+        frameworks=frozenset({"jax", "tensorflow"}),
+    ),
+    Entry(
+        "operators",
+        "program.operators:OperatorsAnalysis",
+        needs=("host_ops",),
+        uses=(*STEP_TABLES, "op_args", "cuda_api"),
+        frameworks=frozenset({"pytorch"}),
+    ),
+    Entry(
+        "modules",
+        "program.modules:ModulesAnalysis",
+        needs=("host_ops",),
+        uses=("op_args", "cuda_api", "kernels", "memcpy", "memset"),
+        frameworks=frozenset({"pytorch"}),
+    ),
+    Entry("kernels", "device.kernels:KernelsAnalysis", needs=("kernels",), uses=STEP_TABLES),
+    Entry("precision", "device.precision:PrecisionAnalysis", needs=("kernels",), uses=STEP_TABLES),
+    Entry("copies", "device.copies:CopiesAnalysis", needs=("memcpy",), uses=(*STEP_TABLES, "cuda_api")),
+    Entry("device_use", "device.use:DeviceUseAnalysis", needs=("kernels",), uses=CLASS_TABLES),
+    Entry("gpu_efficiency", "device.gpu_efficiency:GpuEfficiencyAnalysis", needs=("kernels",), uses=STEP_TABLES),
+    Entry(
+        "devices",
+        "device.devices:DevicesAnalysis",
+        needs=("kernels",),
+        uses=(*STEP_TABLES, "memory_events", "settings"),
+    ),
+    Entry(
+        "device_programs",
+        "device.programs:DeviceProgramsAnalysis",
+        needs=("device_ops",),
+        uses=("kernels", "memcpy", "memset", "steps"),
+        frameworks=frozenset({"jax", "tensorflow"}),
+    ),
+    Entry("idle_gaps", "device.idle_gaps:IdleGapsAnalysis", needs=("kernels",), uses=(*CLASS_TABLES, "overhead")),
+    Entry("launch", "launch.launch:LaunchAnalysis", needs=("cuda_api", "kernels"), uses=STEP_TABLES),
+    Entry(
+        "launch_contention",
+        "launch.contention:LaunchContentionAnalysis",
+        needs=("host_ops", "cuda_api", "kernels"),
+        uses=(*CLASS_TABLES, "op_args"),
+        frameworks=frozenset({"tensorflow"}),
+    ),
+    Entry(
+        "compilation",
+        "program.compilation:CompilationAnalysis",
+        needs=("host_ops",),
+        uses=(*STEP_TABLES, "op_args", "cuda_api"),
+    ),
+    Entry("memory", "device.memory:MemoryAnalysis", needs=("memory_events",), uses=STEP_TABLES),
+    Entry(
+        "host",
+        "host.resources:HostResourcesAnalysis",
+        needs=("samples",),
+        uses=(*CLASS_TABLES, "settings"),
+        formats=frozenset({"resources", "run"}),
+    ),
+    Entry(
+        "communication",
+        "ranks.communication:CommunicationAnalysis",
+        needs=("kernels",),
+        uses=(*STEP_TABLES, "collectives"),
+    ),
+    Entry("ranks", "ranks.ranks:RanksAnalysis", uses=(*CLASS_TABLES, "collectives", "settings"), expected=False),
+    Entry("ranges", "program.ranges:RangesAnalysis", needs=("nvtx",), uses=("cuda_api", "kernels", "memcpy", "memset")),
+    Entry("os_calls", "host.os_calls:OsCallsAnalysis", needs=("os_calls",)),
+)
+"""All analyses, in the order of the report."""
+
+SLUGS: tuple[str, ...] = tuple(entry.slug for entry in ENTRIES)
+"""Slugs of all sections, in the order of the report."""
+
+
+def entries(sections: Collection[str] | None = None) -> tuple[Entry, ...]:
+    """The analyses of ``sections``, in the order of the report; all of them for ``None``.
+
+    Raises:
+        UsageError: a section does not exist.
+    """
+    for slug in sections or ():
+        if slug not in SLUGS:
+            raise UsageError.unknown("section", slug, SLUGS)
+    return tuple(entry for entry in ENTRIES if sections is None or entry.slug in sections)
+
+
+def analyses() -> tuple[Analysis[Any], ...]:
+    """All analyses, loaded."""
+    return tuple(entry.load() for entry in ENTRIES)

@@ -9,7 +9,7 @@ from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import AnalysisOptions
-from traceviz.analyses.registry import analyses
+from traceviz.analyses.registry import Entry, entries
 from traceviz.analyses.verdict import verdict
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
 from traceviz.tables import TraceTables
@@ -18,15 +18,15 @@ from traceviz.units import Unit
 
 def tables_for(sections: Collection[str] | None) -> frozenset[str]:
     """Tables that the analyses of ``sections`` can make use of."""
-    return frozenset(table for analysis in analyses(sections) for table in (*analysis.needs, *analysis.uses))
+    return frozenset(table for entry in entries(sections) for table in entry.tables)
 
 
 def columns_for(sections: Collection[str] | None) -> dict[str, frozenset[str]]:
     """Nullable columns that the analyses of ``sections`` need, for the tables that they do not need as a whole."""
     users: dict[str, list[frozenset[str] | None]] = {}
-    for analysis in analyses(sections):
-        for table in (*analysis.needs, *analysis.uses):
-            users.setdefault(table, []).append(analysis.columns.get(table))
+    for entry in entries(sections):
+        for table in entry.tables:
+            users.setdefault(table, []).append(entry.columns.get(table))
     return {
         table: frozenset[str]().union(*(names for names in needed if names is not None))
         for table, needed in users.items()
@@ -55,18 +55,19 @@ def analyze(
     skipped: list[Skipped] = []
     described: list[Section] = []
     findings: list[Finding] = []
-    for analysis in analyses(sections):
-        outcome = analysis.missing(trace) or analysis.run(trace)
+    run = tables.run_facts()
+    for entry in entries(sections):
+        outcome = _skipped(entry, tables) or entry.load().run(trace)
         if isinstance(outcome, Skipped):
-            if analysis.is_expected(trace) or sections is not None:
+            if entry.is_expected(run) or sections is not None:
                 skipped.append(outcome)
             continue
-        results[analysis.slug] = outcome
+        analysis = entry.load()
+        results[entry.slug] = outcome
         findings.extend(analysis.judge(outcome))
         described.append(analysis.describe(outcome))
     raised = {finding.code for finding in findings}
     findings = [finding for finding in findings if raised.isdisjoint(rules.rule(finding.code).part_of)]
-    run = tables.run_facts()
     others = inapplicable(run.get("framework"), run.get("producer"))
     findings = [fit_advice(finding, others) for finding in findings]
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
@@ -78,6 +79,12 @@ def analyze(
         skipped=tuple(skipped),
         notes=_notes(tables),
     )
+
+
+def _skipped(entry: Entry, tables: TraceTables) -> Skipped | None:
+    """The reason to skip an analysis where a table that it needs is absent."""
+    absent = entry.missing(frozenset(tables))
+    return Skipped(entry.slug, f"the capture has no {' or '.join(absent)} table", absent) if absent else None
 
 
 _RUN_LABELS: dict[str, tuple[str, Unit]] = {

@@ -91,7 +91,7 @@ def gates_of(
     """
     if not (budgets or fail_on or fail_on_regression or budget_file):
         return None
-    from traceviz.analyses.registry import check_sections
+    from traceviz.analyses.registry import entries
     from traceviz.gates.budgets import Budget, parse_share
     from traceviz.gates.file import gates_from_toml
     from traceviz.gates.gates import Gates, for_one_side
@@ -108,7 +108,7 @@ def gates_of(
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{budget_file} cannot be read.", f"{error}.") from None
         gates = gates.over(gates_from_toml(text, str(budget_file)))
-    check_sections(gates.sections)  # a section that does not exist is reported before the work, not after
+    entries(gates.sections)  # a section that does not exist is reported before the work, not after
     return gates if comparing else for_one_side(gates)
 
 
@@ -127,10 +127,10 @@ def check_format(name: str, gates: Gates | None) -> None:
 
 def sections_needed(sections: Collection[str], gates: Gates | None) -> set[str] | None:
     """Sections to analyse, so that all gates can be judged; ``None`` for all."""
-    from traceviz.analyses.registry import check_sections
+    from traceviz.analyses.registry import entries
 
     named = {name for name in sections if not (gates and name == GATES)}
-    check_sections(named)  # a section that does not exist is an error, also where all are analysed
+    entries(named)  # a section that does not exist is an error, also where all are analysed
     if not sections or (gates and gates.needs_all):
         return None
     return {*named, *gates.sections} if gates else named

@@ -17,6 +17,7 @@ from tests.analyses.host_literals import (
 from traceviz.analyses.host.findings import CODES
 from traceviz.analyses.host.resources import amount
 from traceviz.analyses.host.samples import Metric, Series, all_series, judged_window, machine, sliced
+from traceviz.analyses.registry import entries
 from traceviz.analyses.run import analyze
 from traceviz.report import Bars, Facts, Grid, Skipped, Timeline
 
@@ -199,7 +200,8 @@ class TestReport:
         assert ANALYSIS.run(view) == Skipped("host", "no resources of the host were sampled")
 
     def test_only_a_recorded_run_is_expected_to_have_them(self):
-        expected = [ANALYSIS.is_expected(trace(run={"format": name})) for name in ("run", "resources", "nsys")]
+        (entry,) = entries(["host"])
+        expected = [entry.is_expected({"format": name}) for name in ("run", "resources", "nsys")]
         assert expected == [True, True, False]
 
     def test_one_busy_core_takes_the_place_of_idle_cores(self):

@@ -10,7 +10,6 @@ import polars as pl
 from traceviz import schema
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import intervals
-from traceviz.analyses.derived.host_classes import CLASS_TABLES
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.losses import losses
 from traceviz.analyses.derived.rank_names import in_words, stated_ranks, world_sizes
@@ -60,8 +59,6 @@ class Capture(Analysis[CaptureFacts]):
 
     slug: ClassVar[str] = "capture"
     title: ClassVar[str] = "Capture"
-    needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "overhead", "settings")
     rules: ClassVar[tuple[str, ...]] = ("TV901", "TV902")
 
     overhead_share: float = 0.05

@@ -52,8 +52,6 @@ class RunAnalysis(Analysis[RunFacts]):
 
     slug: ClassVar[str] = "run"
     title: ClassVar[str] = "Run"
-    needs: ClassVar[tuple[str, ...]] = ("settings",)
-    expected: ClassVar[bool] = False  # other traces have no manifest
 
     def run(self, trace: TraceView) -> RunFacts | Skipped:
         """The settings that belong to no process."""

@@ -51,8 +51,6 @@ class TotalsAnalysis(Analysis[PrintedTotals]):
 
     slug: ClassVar[str] = "totals"
     title: ClassVar[str] = "Profiler's summary"
-    expected: ClassVar[bool] = False
-    needs: ClassVar[tuple[str, ...]] = ("totals",)
 
     fold_below: float = 0.01
 

@@ -16,7 +16,7 @@ from traceviz.analyses.derived.device_work import communication_names
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.input_fetches import input_ops, input_ranges
 from traceviz.analyses.derived.step_search import training_steps, training_thread
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView, once_per_trace
+from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.derived.xla_ops import XlaRole
 from traceviz.intervals import IntervalSet, exclusive
 
@@ -45,9 +45,6 @@ CLASSES: tuple[StepClass, ...] = (
     StepClass("host_compute", "host compute", "device idle, none of the above: Python and the framework"),
 )
 """Classes by priority, highest first."""
-
-CLASS_TABLES = (*STEP_TABLES, "cuda_api", "os_calls")
-"""Tables from which the classes of step time are made."""
 
 HOST_CLASSES = tuple(
     c for c in CLASSES if c.key not in {"device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"}

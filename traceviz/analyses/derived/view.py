@@ -26,9 +26,6 @@ from traceviz.tables import WINDOW_NOTE, TraceTables
 T = TypeVar("T")
 Keys = TypeVarTuple("Keys")
 
-STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", *schema.DEVICE_WORK, "windows")
-"""Tables behind steps, ranks and judged time: every analysis of steps may read them."""
-
 
 class TraceView:
     """A trace with derived intervals.

@@ -13,7 +13,7 @@ from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, rows_of
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Audience, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.units import format_ns, format_ratio, format_value
@@ -67,8 +67,6 @@ class CopiesAnalysis(Analysis[CopyTimes]):
 
     slug: ClassVar[str] = "copies"
     title: ClassVar[str] = "Copies"
-    needs: ClassVar[tuple[str, ...]] = ("memcpy",)
-    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "cuda_api")
     rules: ClassVar[tuple[str, ...]] = ("TV302", "TV303")
 
     small_bytes: int = 64 * 1024

@@ -12,7 +12,7 @@ from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import ratio
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.pools import highest_use
 from traceviz.intervals import union_all
 from traceviz.kernel_names import COMMUNICATION
@@ -90,8 +90,6 @@ class DevicesAnalysis(Analysis[Devices]):
 
     slug: ClassVar[str] = "devices"
     title: ClassVar[str] = "Devices"
-    needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "memory_events", "settings")
     rules: ClassVar[tuple[str, ...]] = ("TV408", "TV409")
 
     computing: int = 1

@@ -24,7 +24,7 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.occupancy import SHAPE, filled
 from traceviz.analyses.derived.sm_efficiency import Efficiency, efficiency, to_millionths
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, ratio, rows_of
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import union_all
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 from traceviz.units import format_ns, format_ratio
@@ -79,8 +79,6 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
 
     slug: ClassVar[str] = "gpu_efficiency"
     title: ClassVar[str] = "GPU efficiency"
-    needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
     rules: ClassVar[tuple[str, ...]] = ("TV204",)
 
     empty_share: float = 0.2

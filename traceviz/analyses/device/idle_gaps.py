@@ -12,7 +12,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import intervals
-from traceviz.analyses.derived.host_classes import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes, sees_host
+from traceviz.analyses.derived.host_classes import HOST_CLASSES, LABELS, host_classes, sees_host
 from traceviz.analyses.derived.step_search import training_thread
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, union_all
@@ -74,8 +74,6 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
 
     slug: ClassVar[str] = "idle_gaps"
     title: ClassVar[str] = "Idle gaps of the devices"
-    needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "overhead")
 
     min_gap_ns: int = 10_000
     listed: int = 100

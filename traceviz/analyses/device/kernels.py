@@ -23,7 +23,7 @@ from traceviz.analyses.derived.statistics import (
     rows_of,
     share,
 )
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array, IntervalSet
 from traceviz.kernel_names import UNKNOWN, catalogue, family_label
 from traceviz.report import BY_SHAPE, Bar, Bars, Column, Fact, Facts, Finding, Grid, Section, hide_columns
@@ -90,8 +90,6 @@ class KernelsAnalysis(Analysis[KernelTimes]):
 
     slug: ClassVar[str] = "kernels"
     title: ClassVar[str] = "Kernels"
-    needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
     rules: ClassVar[tuple[str, ...]] = ("TV202",)
 
     short_ns: int = 10_000

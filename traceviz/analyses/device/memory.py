@@ -12,7 +12,7 @@ from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.op_names import parsed_ops
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.step_search import training_steps
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.pools import Pool, live_at, pool_events
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Prose, Section, Skipped, Timeline
 from traceviz.units import format_ratio, format_value
@@ -100,8 +100,6 @@ class MemoryAnalysis(Analysis[MemoryUse]):
 
     slug: ClassVar[str] = "memory"
     title: ClassVar[str] = "Memory"
-    needs: ClassVar[tuple[str, ...]] = ("memory_events",)
-    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
     rules: ClassVar[tuple[str, ...]] = ("TV402", "TV403")
 
     exhausted_share: float = 0.95

@@ -17,7 +17,7 @@ from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.op_names import MATRIX_TYPE, parsed_ops, torch_matrix_op
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, ratio, rows_of, share
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.kernel_names import UNKNOWN
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
 from traceviz.units import format_ns, format_ratio
@@ -56,8 +56,6 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
 
     slug: ClassVar[str] = "precision"
     title: ClassVar[str] = "Precision of matrix ops"
-    needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
     rules: ClassVar[tuple[str, ...]] = ("TV405",)
 
     min_capability: float = 7.0

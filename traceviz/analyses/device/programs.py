@@ -100,9 +100,6 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
 
     slug: ClassVar[str] = "device_programs"
     title: ClassVar[str] = "Device programs"
-    frameworks: ClassVar[frozenset[str]] = frozenset({"jax", "tensorflow"})
-    needs: ClassVar[tuple[str, ...]] = ("device_ops",)
-    uses: ClassVar[tuple[str, ...]] = ("kernels", "memcpy", "memset", "steps")
     rules: ClassVar[tuple[str, ...]] = ("TV404", "TV410")
 
     infeed_share: float = 0.05

@@ -11,7 +11,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import bounds
-from traceviz.analyses.derived.host_classes import CLASS_TABLES, HOST_CLASSES, LABELS, host_classes, sees_host
+from traceviz.analyses.derived.host_classes import HOST_CLASSES, LABELS, host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
@@ -92,8 +92,6 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
 
     slug: ClassVar[str] = "device_use"
     title: ClassVar[str] = "Device use"
-    needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = CLASS_TABLES
     rules: ClassVar[tuple[str, ...]] = ("TV201",)
 
     idle_share: float = 0.5

@@ -44,7 +44,6 @@ class OsCallsAnalysis(Analysis[OsCallTimes]):
 
     slug: ClassVar[str] = "os_calls"
     title: ClassVar[str] = "Operating-system calls"
-    needs: ClassVar[tuple[str, ...]] = ("os_calls",)
 
     fold_below: float = 0.01
 

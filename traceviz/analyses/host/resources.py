@@ -11,7 +11,6 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.device_names import device_names
-from traceviz.analyses.derived.host_classes import CLASS_TABLES
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host import samples as host_samples
 from traceviz.analyses.host.findings import CODES, Limits, host_findings
@@ -104,10 +103,7 @@ class HostResourcesAnalysis(Analysis[HostResources]):
 
     slug: ClassVar[str] = "host"
     title: ClassVar[str] = "Host resources"
-    needs: ClassVar[tuple[str, ...]] = ("samples",)
-    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "settings")
     rules: ClassVar[tuple[str, ...]] = CODES
-    expected: ClassVar[bool] = False
 
     bound_share: float = 0.20
     input_share: float = 0.05
@@ -124,10 +120,6 @@ class HostResourcesAnalysis(Analysis[HostResources]):
     gpu_waits: float = 0.5
     slices: int = 60
     processes: int = 20
-
-    def is_expected(self, trace: TraceView) -> bool:
-        """Whether ``traceviz collect`` recorded the trace."""
-        return str(trace.tables.run_facts().get("format")) in {"resources", "run"}
 
     def run(self, trace: TraceView) -> HostResources | Skipped:
         """Summarise every metric, and put the judged time into figures."""

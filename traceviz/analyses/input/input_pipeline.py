@@ -10,7 +10,7 @@ import numpy as np
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.dispatch import dispatching
 from traceviz.analyses.derived.frames import bounds, parts_by
-from traceviz.analyses.derived.host_classes import CLASS_TABLES, class_times, host_classes, sees_input
+from traceviz.analyses.derived.host_classes import class_times, host_classes, sees_input
 from traceviz.analyses.derived.input_fetches import is_input
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.step_search import training_steps
@@ -114,8 +114,6 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
 
     slug: ClassVar[str] = "input_pipeline"
     title: ClassVar[str] = "Input pipeline"
-    needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "op_args")
     rules: ClassVar[tuple[str, ...]] = ("TV101", "TV102", *CODES, *dataloader.CODES)
 
     moderate: float = 0.05

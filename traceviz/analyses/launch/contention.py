@@ -9,7 +9,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import intervals
-from traceviz.analyses.derived.host_classes import CLASS_TABLES, host_classes
+from traceviz.analyses.derived.host_classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
@@ -47,9 +47,6 @@ class LaunchContentionAnalysis(Analysis[Contention]):
 
     slug: ClassVar[str] = "launch_contention"
     title: ClassVar[str] = "Launching beside the input pipeline"
-    frameworks: ClassVar[frozenset[str]] = frozenset({"tensorflow"})
-    needs: ClassVar[tuple[str, ...]] = ("host_ops", "cuda_api", "kernels")
-    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "op_args")
     rules: ClassVar[tuple[str, ...]] = ("TV406",)
 
     launch_share: float = 0.03

@@ -7,14 +7,12 @@ only runs at start-up, or behind a busy device, is not a problem however large i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import bounds, intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
@@ -28,7 +26,7 @@ from traceviz.analyses.derived.statistics import (
     rows_of,
 )
 from traceviz.analyses.derived.step_search import training_steps
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet
@@ -75,12 +73,6 @@ class CudaApiAnalysis(Analysis[ApiShares]):
 
     slug: ClassVar[str] = "cuda_api"
     title: ClassVar[str] = "CUDA API time share"
-    needs: ClassVar[tuple[str, ...]] = ("cuda_api",)
-    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
-    columns: ClassVar[Mapping[str, frozenset[str]]] = {
-        **dict.fromkeys(schema.DEVICE_WORK, frozenset({"dur_ns"})),
-        **dict.fromkeys(("cuda_api", "memcpy"), frozenset({"dur_ns", "correlation_id"})),
-    }
     rules: ClassVar[tuple[str, ...]] = ("TV203", "TV301", "TV304")
 
     min_share: float = 0.02

@@ -24,7 +24,7 @@ from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.launches import LAUNCH_KEY
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, rows_of
 from traceviz.analyses.derived.step_search import training_steps
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 
 
@@ -53,8 +53,6 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
 
     slug: ClassVar[str] = "launch"
     title: ClassVar[str] = "Launch path"
-    needs: ClassVar[tuple[str, ...]] = ("cuda_api", "kernels")
-    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
 
     def run(self, trace: TraceView) -> LaunchTimes | Skipped:
         """Join launch calls with the kernels that they caused."""

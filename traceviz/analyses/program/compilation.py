@@ -21,7 +21,7 @@ from traceviz.analyses.derived.host_calls import argument
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of
 from traceviz.analyses.derived.step_search import training_steps
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, nesting
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.units import format_ns, format_ratio
@@ -66,8 +66,6 @@ class CompilationAnalysis(Analysis[CompileTimes]):
 
     slug: ClassVar[str] = "compilation"
     title: ClassVar[str] = "Compilation"
-    needs: ClassVar[tuple[str, ...]] = ("host_ops",)
-    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "op_args", "cuda_api")
     rules: ClassVar[tuple[str, ...]] = ("TV401",)
 
     shortest_ns: int = 100_000

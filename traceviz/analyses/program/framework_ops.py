@@ -23,7 +23,7 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.op_names import parsed_ops
 from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of, share
 from traceviz.analyses.derived.step_search import training_steps
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, nesting
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped, hide_columns
 from traceviz.units import format_number, format_ratio
@@ -83,9 +83,6 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
 
     slug: ClassVar[str] = "framework_ops"
     title: ClassVar[str] = "Framework ops"
-    frameworks: ClassVar[frozenset[str]] = frozenset({"jax", "tensorflow"})
-    needs: ClassVar[tuple[str, ...]] = ("host_ops",)
-    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "op_args")
     rules: ClassVar[tuple[str, ...]] = ("TV407",)
 
     eager_share: float = 0.5

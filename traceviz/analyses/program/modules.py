@@ -67,9 +67,6 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
 
     slug: ClassVar[str] = "modules"
     title: ClassVar[str] = "Modules"
-    frameworks: ClassVar[frozenset[str]] = frozenset({"pytorch"})
-    needs: ClassVar[tuple[str, ...]] = ("host_ops",)
-    uses: ClassVar[tuple[str, ...]] = ("op_args", "cuda_api", "kernels", "memcpy", "memset")
 
     depth: int = 8
     fold_below: float = 0.01

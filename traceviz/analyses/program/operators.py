@@ -17,7 +17,7 @@ from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.op_names import torch_matrix_op
 from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of, share
 from traceviz.analyses.derived.step_search import training_steps
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.operator_calls import OperatorCalls, input_shapes, of_pytorch, operator_calls
 from traceviz.report import Column, Fact, Facts, Grid, Section, Skipped, hide_columns
@@ -54,9 +54,6 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
 
     slug: ClassVar[str] = "operators"
     title: ClassVar[str] = "Operators"
-    frameworks: ClassVar[frozenset[str]] = frozenset({"pytorch"})
-    needs: ClassVar[tuple[str, ...]] = ("host_ops",)
-    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "op_args", "cuda_api")
 
     def run(self, trace: TraceView) -> OperatorTimes | Skipped:
         """Aggregate calls, and device work by the operator that launched it."""

@@ -67,8 +67,6 @@ class RangesAnalysis(Analysis[RangeTimes]):
 
     slug: ClassVar[str] = "ranges"
     title: ClassVar[str] = "NVTX ranges"
-    needs: ClassVar[tuple[str, ...]] = ("nvtx",)
-    uses: ClassVar[tuple[str, ...]] = ("cuda_api", "kernels", "memcpy", "memset")
 
     many: int = 10
     fewer: float = 2.0

@@ -21,7 +21,7 @@ from traceviz.analyses.derived.statistics import (
     ratio,
     rows_of,
 )
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.collectives import collective_grid, collective_times
 from traceviz.intervals import IntervalSet
@@ -71,8 +71,6 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
 
     slug: ClassVar[str] = "communication"
     title: ClassVar[str] = "Communication"
-    needs: ClassVar[tuple[str, ...]] = ("kernels",)
-    uses: ClassVar[tuple[str, ...]] = (*STEP_TABLES, "collectives")
     rules: ClassVar[tuple[str, ...]] = ("TV504",)
 
     exposed_share: float = 0.10

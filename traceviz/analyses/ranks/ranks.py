@@ -11,7 +11,7 @@ from statistics import median
 from typing import ClassVar
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
-from traceviz.analyses.derived.host_classes import CLASS_TABLES, LABELS
+from traceviz.analyses.derived.host_classes import LABELS
 from traceviz.analyses.derived.judged_time import judged_words
 from traceviz.analyses.derived.rank_names import rank_numbers, stated_ranks, world_sizes
 from traceviz.analyses.derived.step_search import training_steps
@@ -39,10 +39,7 @@ class RanksAnalysis(Analysis[RanksResult]):
 
     slug: ClassVar[str] = "ranks"
     title: ClassVar[str] = "Ranks"
-    needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = (*CLASS_TABLES, "collectives", "settings")
     rules: ClassVar[tuple[str, ...]] = ("TV501", "TV502", "TV503")
-    expected: ClassVar[bool] = False
 
     straggler_score: float = 3.5
     straggler_share: float = 0.02

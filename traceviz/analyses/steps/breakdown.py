@@ -9,7 +9,7 @@ from typing import ClassVar
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.host_classes import CLASS_TABLES, CLASSES, LABELS, measured, step_classes
+from traceviz.analyses.derived.host_classes import CLASSES, LABELS, measured, step_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.step_words import why_no_steps
 from traceviz.analyses.derived.view import TraceView
@@ -61,8 +61,6 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
 
     slug: ClassVar[str] = "breakdown"
     title: ClassVar[str] = "Step time breakdown"
-    needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = CLASS_TABLES
 
     def run(self, trace: TraceView) -> Breakdown | BasisSteps | Skipped:
         """Overlap the classes with the steady steps.

@@ -12,7 +12,7 @@ from traceviz.analyses.derived.host_calls import annotated_calls
 from traceviz.analyses.derived.step_search import count_cut_steps, count_lost_steps, training_steps
 from traceviz.analyses.derived.step_words import HOW_TO_MARK, SOURCE_WORDS, few_steps, how_to_mark, why_no_steps
 from traceviz.analyses.derived.steps import INFERRED, MIN_STEPS, Steps
-from traceviz.analyses.derived.view import STEP_TABLES, TraceView
+from traceviz.analyses.derived.view import TraceView
 from traceviz.report import EVERY_STEP, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import counted
 
@@ -42,8 +42,6 @@ class StepAnalysis(Analysis[StepTimes]):
 
     slug: ClassVar[str] = "steps"
     title: ClassVar[str] = "Steps"
-    needs: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = STEP_TABLES
 
     def run(self, trace: TraceView) -> StepTimes | Skipped:
         """Find the steps."""

@@ -37,7 +37,7 @@ class Entry:
         columns: Of these tables it reads only these nullable columns, besides all that may not be null; of others, all.
         expected: Whether a report on any trace should say why it has no such section; else it is said to who asks.
         formats: Formats of the only traces that are expected to have it; empty for any.
-        frameworks: Frameworks that it is about, in lower case; empty for any. A trace of another one lacks nothing without it.
+        frameworks: Frameworks that it is about, in lower case; empty for any. Traces of others lack nothing without it.
     """
 
     slug: str

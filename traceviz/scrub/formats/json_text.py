@@ -1,7 +1,7 @@
 """The texts in the segments of a JSON trace, without an object per event.
 
 Within a segment regular expressions find the texts, each with the key before it; all between them are numbers and
-signs, and are copied. How a trace is cut into segments, see :mod:`traceviz.parsers.shared.json_walk`.
+signs, and are copied. :mod:`traceviz.parsers.shared.json_walk` cuts the trace into segments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from traceviz.parsers.shared.json_window import Window
 _TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _BLANK = rb"[ \t\r\n]*+"
 _DEEPEST = 6
-"""Values of an event that are nested deeper are taken one by one, which is slow."""
+"""Events whose values are nested deeper are taken one by one, which is slow."""
 
 
 def _balanced(depth: int) -> bytes:
@@ -55,8 +55,8 @@ class Token(NamedTuple):
     Args:
         key: The key between its quotes; ``None`` for a text in a list.
         between: The colon.
-        value: The text between its quotes; ``None`` where there is none.
-        opens: ``{`` or ``[`` where a value of several begins.
+        value: The text between its quotes; ``None`` where there is no text.
+        opens: ``{`` or ``[`` where an object or list begins.
     """
 
     key: bytes | None
@@ -83,12 +83,12 @@ def tokens(text: bytes) -> list[bytes]:
 
 
 def replaced(text: bytes, new: Callable[[bytes], bytes]) -> bytes:
-    """``text`` with ``new`` of every token in its place."""
+    """``text`` with every token replaced by what ``new`` makes of it."""
     return _TOKEN.sub(lambda match: new(match.group()), text)
 
 
 def containers(text: bytes, is_meant: Callable[[bytes], bool]) -> Iterator[tuple[int, int, bytes]]:
-    """Values of several under keys that are meant: where each begins and ends, and its key; none within another."""
+    """Objects and lists under the keys that are meant: begin, end and key of each; none that lies within another."""
     end = 0
     for match in _TOKEN.finditer(text):
         if match.start() < end or match.group()[-1:] not in (b"{", b"["):

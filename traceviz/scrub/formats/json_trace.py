@@ -180,7 +180,7 @@ def _decoded(quoted: bytes) -> bytes:
 
 
 def _value(text: bytes) -> Any:
-    """A value of the file; what is no JSON by the standard as its text."""
+    """A value of the file; its text where it is no JSON by the standard."""
     try:
         return json.loads(text.decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError):

@@ -71,7 +71,8 @@ def remarks(base: Side, new: Side, options: CompareOptions) -> tuple[Remark, ...
     if not options.per and not options.same_work:
         known.extend(_work(base, new))
     if options.same_work:
-        known = [_vouched(remark) if remark.code in _VOUCHED_FOR else remark for remark in known]
+        doubts = {remark for remark in known if remark.code in _VOUCHED_FOR and remark.forbids}
+        known = [replace(r, severity=Severity.WARNING, forbids="") if r in doubts else r for r in known]
     return tuple(sorted(known, key=lambda remark: (not remark.forbids, -remark.severity.rank)))
 
 
@@ -85,11 +86,6 @@ def _warning(code: str, text: str, brief: str = "") -> Remark:
 
 _VOUCHED_FOR = frozenset({"step-source", "kernel-set"})
 """Remarks that doubt whether steps do the same work, which the user can set aside."""
-
-
-def _vouched(remark: Remark) -> Remark:
-    """A doubt that the user has set aside: to be borne in mind."""
-    return replace(remark, severity=Severity.WARNING, forbids="") if remark.forbids else remark
 
 
 _VOUCH = "if the work of a step is the same, say so with --same-work"

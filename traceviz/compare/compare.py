@@ -95,11 +95,8 @@ class Comparison:
             return self.pairs[-1]
         judged = [pair for pair in self.pairs if pair.judgement.outcome is not Outcome.UNKNOWN]
         alike = [pair for pair in self.pairs if not _forbidding(pair.remarks, "verdict")]
-        return max(judged or alike or self.pairs[:1], key=_speedup)
-
-
-def _speedup(pair: Pair) -> float:
-    return pair.judgement.effect.speedup if pair.judgement.effect else 0.0
+        candidates = judged or alike or self.pairs[:1]
+        return max(candidates, key=lambda pair: pair.judgement.effect.speedup if pair.judgement.effect else 0.0)
 
 
 def compare(

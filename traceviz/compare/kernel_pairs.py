@@ -120,16 +120,13 @@ def _alike(left: _Left, key: Callable[[str, PerStep], Hashable], how: How) -> li
         if group is None or group not in candidates:
             continue
         by_calls = candidates[group]
-        queues = [by_calls[calls] for calls in _about(event.calls, rates[group]) if by_calls[calls]]
+        lowest, highest = event.calls * (1 - ALIKE), event.calls / (1 - ALIKE)
+        about = rates[group][bisect_left(rates[group], lowest) : bisect_right(rates[group], highest)]
+        queues = [by_calls[calls] for calls in about if by_calls[calls]]
         if queues:
             queue = min(queues, key=lambda queue: (-left.new[queue[0]].ns, queue[0]))
             pairs.append(Match((name,), (queue.popleft(),), how))
     return pairs
-
-
-def _about(calls: Fraction, rates: list[Fraction]) -> list[Fraction]:
-    """Those of the sorted ``rates`` that differ from ``calls`` by no more than :data:`ALIKE` of the larger."""
-    return rates[bisect_left(rates, calls * (1 - ALIKE)) : bisect_right(rates, calls / (1 - ALIKE))]
 
 
 def _family(_: str, event: PerStep) -> str | None:

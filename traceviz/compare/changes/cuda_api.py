@@ -61,13 +61,14 @@ def compare_api(base: Side, new: Side) -> ApiChanges:
         return ApiChanges(why_not=why)
     before, after = api_shares(base), api_shares(new)
     steady, totals = _api_in_steps(base, new)
+    never = Fraction(0)  # calls in steady steps of a function that only start-up calls
     changes = [
         ApiChange(
             name=name,
             domain=(before.get(name) or after[name])[0],
             base_share=before.get(name, NEVER)[1],
             new_share=after.get(name, NEVER)[1],
-            steady=steady.get(name, _never_called(name)) if totals else None,
+            steady=steady.get(name, EventChange(name, "", never, never, 0, 0, Status.SAME)) if totals else None,
         )
         for name in dict.fromkeys((*before, *after))
     ]
@@ -82,11 +83,6 @@ def _api_in_steps(base: Side, new: Side) -> tuple[dict[str, EventChange], tuple[
     before, after = (side.events("cuda_api", group="domain") for side in (base, new))
     changes = {change.name: change for change in changes_by_name(before, after)}
     return changes, (round(total_ns(before.values())), round(total_ns(after.values())))
-
-
-def _never_called(name: str) -> EventChange:
-    """A function that is never called in steady steps."""
-    return EventChange(name, "", Fraction(0), Fraction(0), 0, 0, Status.SAME)
 
 
 def api_shares(side: Side) -> dict[str, tuple[str, float]]:

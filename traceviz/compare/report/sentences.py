@@ -28,7 +28,8 @@ def verdict_sentence(comparison: Comparison) -> str:
         figures = f" {_capital(measured(comparison))} {effect_words(effect)}." if effect else ""
         return f"{who}{head}: {pair.judgement.why.removesuffix('.')}.{figures}"
     assert effect is not None
-    return f"{who}{head}{against}: {measured(comparison)} {effect_words(effect)}.{_reason(pair)}{_caveats(pair)}"
+    caveats = f" But: {', '.join(pair.caveats)}." if pair.caveats else ""
+    return f"{who}{head}{against}: {measured(comparison)} {effect_words(effect)}.{_reason(pair)}{caveats}"
 
 
 _CHANGED = frozenset({Outcome.FASTER, Outcome.SLOWER})
@@ -107,11 +108,6 @@ def _reason(pair: Pair) -> str:
         went = f"{'fell' if is_gain else 'rose'} by {format_ns(abs(largest.difference_ns))}"
         return f" {_capital(name)} alone {went} on average; other classes took some of it back."
     return f" {share * 100:.0f} % of the {'gain' if is_gain else 'loss'} is {name}."
-
-
-def _caveats(pair: Pair) -> str:
-    """`` But: other devices, another profiler.``; nothing where all else is alike."""
-    return f" But: {', '.join(pair.caveats)}." if pair.caveats else ""
 
 
 def class_name(pair: Pair, key: str) -> str:

@@ -43,7 +43,7 @@ def sides_by(reports: Iterable[tuple[str, Report]], by: Sequence[str], base: str
         fix = f"Known: {', '.join(sorted(known))}." if known else "Tag runs with `traceviz collect --tag KEY=VALUE`."
         raise UsageError(f"No run has the tag{'s' if len(by) > 1 else ''} {', '.join(by)}.", fix=fix)
     in_order = sorted(groups, key=lambda key: tuple(map(natural, key)))
-    sides = {", ".join(key): _side(by, key, groups[key]) for key in in_order}
+    sides = {", ".join(key): Side(", ".join(map(_label, by, key)), tuple(groups[key])) for key in in_order}
     values = ", ".join(_value(part.strip(), by) for part in base.split(","))
     return with_base(list(sides.values()), sides[values].label if values in sides else base), left_out
 
@@ -52,10 +52,6 @@ def _value(part: str, by: Sequence[str]) -> str:
     """``32``, also of ``batch=32``."""
     tag, equals, value = part.partition("=")
     return value if equals and tag in by else part
-
-
-def _side(by: Sequence[str], key: Key, runs: Sequence[Report]) -> Side:
-    return Side(", ".join(map(_label, by, key)), tuple(runs))
 
 
 def _label(tag: str, value: str) -> str:

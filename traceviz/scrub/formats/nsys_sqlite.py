@@ -227,12 +227,12 @@ def _numeric_members(data: bytes) -> bytes:
         return b"{}"
     if not isinstance(members, dict):
         return b"{}"
-    kept = {name: value for name, value in members.items() if isinstance(value, int | float) or _is_number(value)}
+    kept = {
+        name: value
+        for name, value in members.items()
+        if isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value))
+    }
     return data if len(kept) == len(members) else json.dumps(kept).encode()
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, str) and _NUMBER.fullmatch(value) is not None
 
 
 def _create_owners(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]]) -> None:

@@ -145,7 +145,7 @@ def _trace_folders(folder: Path) -> list[Path]:
 
 
 def _write_file(copy: _Copy, path: Path) -> None:
-    name = _shown(copy, path)
+    name = _cleaned(copy, path.relative_to(copy.source).as_posix())
     if path.is_symlink():
         copy.left_out.append((name, "a link"))
         return
@@ -169,10 +169,6 @@ def _write_file(copy: _Copy, path: Path) -> None:
     copy.secrets = max(copy.secrets, secrets)
     copy.searched += size
     copy.target_paths[path.relative_to(copy.source).as_posix()] = target.relative_to(copy.target).as_posix()
-
-
-def _shown(copy: _Copy, path: Path) -> str:
-    return _cleaned(copy, path.relative_to(copy.source).as_posix())
 
 
 def _cleaned(copy: _Copy, text: str) -> str:

@@ -219,17 +219,14 @@ def clean_texts(values: Column, clean: Callable[[bytes], bytes], removed: Counte
     for chunk in encoded.chunks:
         assert isinstance(chunk, pa.DictionaryArray)
         before = chunk.dictionary.to_pylist()
-        after = pa.array([None if text is None else _cleaned(text, clean) for text in before], pa.string())
+        cleaned = [None if text is None else clean(text.encode()).decode("utf-8", "replace") for text in before]
+        after = pa.array(cleaned, pa.string())
         differs = pc.not_equal(after, chunk.dictionary).cast(pa.int64())
         changed += int(pc.sum(differs.take(chunk.indices)).as_py() or 0)
         distinct = pc.unique(after)  # different texts may have become equal
         chunks.append(pa.DictionaryArray.from_arrays(pc.index_in(after, distinct).take(chunk.indices), distinct))
     removed[CLEANED] += changed
     return pa.chunked_array(chunks, encoded.type)
-
-
-def _cleaned(text: str, clean: Callable[[bytes], bytes]) -> str:
-    return clean(text.encode()).decode("utf-8", "replace")
 
 
 def _provenance(manifest: dict[str, Any], redactor: Redactor) -> dict[str, Any]:

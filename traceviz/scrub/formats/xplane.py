@@ -70,7 +70,8 @@ def scrub_xplane(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
     """
     data, compressed = _content(source)
     space = _whole_space(source, data)
-    redactor = Redactor.of([*_secrets_of(space, source), *known], _vocabulary(space))
+    vocabulary = (name.encode() for plane in space.planes for name in plane.names)
+    redactor = Redactor.of([*_secrets_of(space, source), *known], vocabulary)
     writer = _Writer(redactor)
     try:
         clean = writer.space(data, space)
@@ -125,7 +126,7 @@ def _secrets_of(space: Space, path: Path) -> Iterator[Secret]:
 
 def _texts_by_key(plane: Plane) -> Iterator[tuple[str, str]]:
     """Keys and texts, of events as far as they are to be treated by their key, of their names, and of the plane."""
-    for key in filter(_is_special, plane.keys):
+    for key in (key for key in plane.keys if is_private(key) or is_source(key)):
         stats = plane.stats_of(key)
         values = set(stats.value[stats.kind == Kind.TEXT].tolist())
         yield from ((key, plane.texts[value]) for value in values)
@@ -137,15 +138,6 @@ def _versions(plane: Plane) -> frozenset[str]:
     """Properties of the plane that are versions, which may look like addresses."""
     properties = plane.properties.items()
     return frozenset(value for key, value in properties if isinstance(value, str) and is_version(key, value))
-
-
-def _is_special(key: str) -> bool:
-    return is_private(key) or is_source(key)
-
-
-def _vocabulary(space: Space) -> Iterator[bytes]:
-    for plane in space.planes:
-        yield from (name.encode() for name in plane.names)
 
 
 # --- writing the file again ------------------------------------------------------------------------------------------

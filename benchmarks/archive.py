@@ -96,59 +96,59 @@ def main() -> None:
 
 def compare(folder: Path, counts: list[int], runs: int) -> None:
     """Measure all counts, the smallest first."""
-    found: dict[tuple[str, str], dict[int, float]] = {}
+    times: dict[tuple[str, str], dict[int, float]] = {}
     sizes: dict[int, int] = {}
     for count in counts:
         sources = folder / f"traces-{count}"
         make(sources, count)
         sizes[count] = sum(path.stat().st_size for path in sources.iterdir())
         print(f"{count:,} traces, {sizes[count] / 1e6:.1f} MB", file=sys.stderr)
-        for what in ("add", "report", *QUERIES):
-            for route, measured in measured_routes(what, folder, sources, runs).items():
-                seconds = statistics.median(one.seconds for one in measured)
-                found.setdefault((what, route), {})[count] = seconds
-    print_times(found, counts)
-    print_rates(found, counts, sizes)
+        for task in ("add", "report", *QUERIES):
+            for route, measured in measured_routes(task, folder, sources, runs).items():
+                seconds = statistics.median(measurement.seconds for measurement in measured)
+                times.setdefault((task, route), {})[count] = seconds
+    print_times(times, counts)
+    print_rates(times, counts, sizes)
 
 
-def measured_routes(what: str, folder: Path, sources: Path, runs: int) -> dict[str, list[Measurement]]:
+def measured_routes(task: str, folder: Path, sources: Path, runs: int) -> dict[str, list[Measurement]]:
     """Measurements of all routes to the same, which must count the same."""
-    routes = (PANDAS, ONE, DASK) if what == "report" else (PANDAS, ONE, LOCAL, DASK)
+    routes = (PANDAS, ONE, DASK) if task == "report" else (PANDAS, ONE, LOCAL, DASK)
     commands = {
-        route: (sys.executable, __file__, "--route", what, route, str(sources), str(folder / f"{route}-{sources.name}"))
+        route: (sys.executable, __file__, "--route", task, route, str(sources), str(folder / f"{route}-{sources.name}"))
         for route in routes
     }
-    found = measure(commands, runs)
-    counted = {route: one[0].counted for route, one in found.items()}
+    measurements = measure(commands, runs)
+    counted = {route: of_route[0].counted for route, of_route in measurements.items()}
     if len(set(counted.values())) > 1:
-        sys.exit(f"{what}: the routes do not agree: {counted}")
-    return found
+        sys.exit(f"{task}: the routes do not agree: {counted}")
+    return measurements
 
 
-def run_route(what: str, route: str, places: list[Path]) -> None:
+def run_route(task: str, route: str, paths: list[Path]) -> None:
     """Load what the route needs, then do it against the clock."""
-    sources, target = places
+    sources, target = paths
     if route == PANDAS:
-        run_here(_by_hand(what, sources, target))
+        run_here(_by_hand(task, sources, target))
         return
     with _runner(route) as runner:
         on_workers = None if route == ONE else runner
-        run_here(_adding(sources, target, runner) if what == "add" else _asking(what, target, on_workers))
+        run_here(_adding(sources, target, runner) if task == "add" else _asking(task, target, on_workers))
 
 
-def _by_hand(what: str, sources: Path, target: Path) -> Callable[[], int]:
+def _by_hand(task: str, sources: Path, target: Path) -> Callable[[], int]:
     import archive_by_hand as hand
 
-    if what == "add":
+    if task == "add":
         shutil.rmtree(target, ignore_errors=True)
         return lambda: hand.add(sources, target)
-    function: Callable[[Path], int] = getattr(hand, HAND[what])
+    function: Callable[[Path], int] = getattr(hand, HAND[task])
     return lambda: function(target)
 
 
 @contextmanager
 def _runner(route: str) -> Iterator[Runner]:
-    """Who does the work of a route."""
+    """The runner of a route."""
     from traceviz.archive.runners.local import LocalRunner, SerialRunner
 
     if route != DASK:
@@ -172,8 +172,8 @@ def _adding(sources: Path, target: Path, runner: Runner) -> Callable[[], int]:
 
     def adding() -> int:
         done = add(Store.at(target), [str(sources)], IngestOptions(), runner)
-        for one in done.quarantined:
-            print(f"{one.source} was quarantined: {one.error}", file=sys.stderr)
+        for trace in done.quarantined:
+            print(f"{trace.source} was quarantined: {trace.error}", file=sys.stderr)
         for refused in done.refused:
             print(f"{refused.name} was refused: {refused.why}", file=sys.stderr)
         return done.added
@@ -181,7 +181,7 @@ def _adding(sources: Path, target: Path, runner: Runner) -> Callable[[], int]:
     return adding
 
 
-def _asking(what: str, target: Path, runner: Runner | None) -> Callable[[], int]:
+def _asking(task: str, target: Path, runner: Runner | None) -> Callable[[], int]:
     """Work on an archive that the same route made; where there is a runner, by its workers."""
     from traceviz.archive.query.engine import Engine
     from traceviz.archive.query.shards import engine_over_parts
@@ -192,38 +192,38 @@ def _asking(what: str, target: Path, runner: Runner | None) -> Callable[[], int]
     store = Store.at(target)
 
     def report() -> int:
-        asked = ReportRequest(store)
-        found = report_for(asked) if runner is None else run_one(runner, report_for, asked)
-        return int(str(next(fact.value for fact in found.run if fact.key == "traces")))
+        request = ReportRequest(store)
+        population = report_for(request) if runner is None else run_one(runner, report_for, request)
+        return int(str(next(fact.value for fact in population.run if fact.key == "traces")))
 
     def query() -> int:
-        per_part, second = PER_PART[what]
+        per_part, second = PER_PART[task]
         with Engine(store) if runner is None else engine_over_parts(store, per_part, runner) as engine:
-            found = engine.sql(QUERIES[what] if runner is None else second)
-        return sum(found["n"].to_pylist()) if "n" in found.column_names else found.num_rows
+            answer = engine.sql(QUERIES[task] if runner is None else second)
+        return sum(answer["n"].to_pylist()) if "n" in answer.column_names else answer.num_rows
 
-    return report if what == "report" else query
+    return report if task == "report" else query
 
 
-def print_times(found: dict[tuple[str, str], dict[int, float]], counts: list[int]) -> None:
+def print_times(times: dict[tuple[str, str], dict[int, float]], counts: list[int]) -> None:
     """A line for every route: seconds for each count, multiples of pandas at the largest, and how cost grows."""
     print(f"{os.cpu_count()} cores; seconds\n")
     columns = " ".join(f"{count:>9,}" for count in counts)
     growths = " ".join(f"{f'→ {count:,}':>8}" for count in counts[1:])
     print(f"{'work':16} {'route':20} {columns} {'×pandas':>8} {growths} {'exponent':>8}")
-    for (what, route), seconds in found.items():
-        times = " ".join(f"{seconds[count]:9.3f}" for count in counts)
-        ratio = seconds[counts[-1]] / found[what, PANDAS][counts[-1]]
+    for (task, route), seconds in times.items():
+        cells = " ".join(f"{seconds[count]:9.3f}" for count in counts)
+        ratio = seconds[counts[-1]] / times[task, PANDAS][counts[-1]]
         grown = " ".join(f"{seconds[after] / seconds[before]:7.1f}×" for before, after in pairwise(counts))
-        print(f"{what:16} {route:20} {times} {ratio:7.2f}× {grown} {exponent(seconds):>8}")
+        print(f"{task:16} {route:20} {cells} {ratio:7.2f}× {grown} {exponent(seconds):>8}")
     print(NOT_BY_HAND)
 
 
-def print_rates(found: dict[tuple[str, str], dict[int, float]], counts: list[int], sizes: dict[int, int]) -> None:
+def print_rates(times: dict[tuple[str, str], dict[int, float]], counts: list[int], sizes: dict[int, int]) -> None:
     """How many traces are added in a second, and how many bytes, for each count."""
     print(f"{'add':37} " + " ".join(f"{f'of {count:,}':>20}" for count in counts))
-    for (what, route), seconds in found.items():
-        if what == "add":
+    for (task, route), seconds in times.items():
+        if task == "add":
             rates = " ".join(
                 f"{count / seconds[count]:8.1f}/s {sizes[count] / 1e6 / seconds[count]:5.2f} MB/s" for count in counts
             )

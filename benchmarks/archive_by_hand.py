@@ -43,31 +43,31 @@ def add(sources: Path, folder: Path) -> int:
 def times(folder: Path) -> int:
     """Device time and CUDA API time of every trace, and over all; gives the number of traces."""
     kernels, calls = (table(folder, name).groupby("trace")["dur_ns"].sum() for name in ("kernels", "cuda_api"))
-    found = pd.concat({"device": kernels, "cuda_api": calls}, axis=1)
-    found.describe()
-    return len(found)
+    totals = pd.concat({"device": kernels, "cuda_api": calls}, axis=1)
+    totals.describe()
+    return len(totals)
 
 
 def kernels_by_name(folder: Path) -> int:
     """Calls and time of every kernel over all traces; gives all calls."""
-    found = table(folder, "kernels").groupby("name")["dur_ns"].agg(["count", "sum"])
-    return int(found.sort_values("sum", ascending=False)["count"].sum())
+    kernels = table(folder, "kernels").groupby("name")["dur_ns"].agg(["count", "sum"])
+    return int(kernels.sort_values("sum", ascending=False)["count"].sum())
 
 
 def api_share(folder: Path) -> int:
     """Share of every function of CUDA's API, by format; gives the rows."""
-    found = table(folder, "cuda_api").groupby(["format", "name"])["dur_ns"].sum().reset_index()
-    found["share"] = found["dur_ns"] / found.groupby("format")["dur_ns"].transform("sum")
-    return len(found)
+    calls = table(folder, "cuda_api").groupby(["format", "name"])["dur_ns"].sum().reset_index()
+    calls["share"] = calls["dur_ns"] / calls.groupby("format")["dur_ns"].transform("sum")
+    return len(calls)
 
 
 def launch_delay(folder: Path) -> int:
     """Mean time from a launch call to its kernel, by format; gives the kernels that have a call."""
     keys = ["trace", "process", "correlation"]
     calls = table(folder, "cuda_api")[[*keys, "start_ns"]].rename(columns={"start_ns": "called_ns"})
-    found = table(folder, "kernels").merge(calls, on=keys)
-    found["delay_ns"] = found["start_ns"] - found["called_ns"]
-    return int(found.groupby("format")["delay_ns"].agg(["count", "mean"])["count"].sum())
+    launches = table(folder, "kernels").merge(calls, on=keys)
+    launches["delay_ns"] = launches["start_ns"] - launches["called_ns"]
+    return int(launches.groupby("format")["delay_ns"].agg(["count", "mean"])["count"].sum())
 
 
 def table(folder: Path, name: str) -> pd.DataFrame:
@@ -92,9 +92,9 @@ def _kineto(path: Path) -> Tables:
 
     def of(*categories: str) -> pd.DataFrame:
         rows = (
-            (one["name"], round(one["ts"] * 1e3), round(one["dur"] * 1e3), 0, one["args"].get("correlation"))
-            for one in events
-            if one.get("cat") in categories and one["ph"] == "X"
+            (event["name"], round(event["ts"] * 1e3), round(event["dur"] * 1e3), 0, event["args"].get("correlation"))
+            for event in events
+            if event.get("cat") in categories and event["ph"] == "X"
         )
         return pd.DataFrame(rows, columns=COLUMNS)
 

@@ -25,8 +25,8 @@ import xplane_stories
 
 PROGRAMS = (program, kineto_program, xplane_program)
 NSYS = stories.STORIES
-KINETO = tuple(one for one in kineto_stories.STORIES if len(one.train()) == 1)
-XPLANE = tuple(one for one in xplane_stories.STORIES if one.name.startswith("gpu_"))
+KINETO = tuple(story for story in kineto_stories.STORIES if len(story.train()) == 1)
+XPLANE = tuple(story for story in xplane_stories.STORIES if story.name.startswith("gpu_"))
 
 
 def make(folder: Path, count: int) -> None:

@@ -18,12 +18,12 @@ ALLOWED_FAILURES = "1"
 @contextlib.contextmanager
 def dask_cluster(folder, workers=2, environment=None):
     """Address of a scheduler with so many workers of one thread, each of which is started again when it dies."""
-    told = {
+    variables = {
         **os.environ,
         "PYTHONPATH": str(REPOSITORY),
         "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": ALLOWED_FAILURES,
     }
-    told |= {"DASK_TEMPORARY_DIRECTORY": str(folder), **(environment or {})}
+    variables |= {"DASK_TEMPORARY_DIRECTORY": str(folder), **(environment or {})}
     address_file = Path(folder, "scheduler.json")
     commands = [["dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--scheduler-file", address_file]]
     commands += [["dask_worker", "--scheduler-file", address_file, "--nthreads", "1", "--nworkers", str(workers)]]
@@ -31,7 +31,7 @@ def dask_cluster(folder, workers=2, environment=None):
     started = []
     try:
         for command in commands if workers else commands[:1]:
-            started.append(started_program(command, folder, told))
+            started.append(started_program(command, folder, variables))
             wait_until(address_file.exists)
         yield address_of(address_file)
     finally:

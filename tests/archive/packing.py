@@ -95,17 +95,17 @@ def overlapping_zip(path, count, size):
     return path
 
 
-def found(*sources, limits=None):
+def find_items(*sources, limits=None):
     """Items by name, and refusals by name, of all sources."""
     listed = list(items([str(source) for source in sources], limits or Limits()))
-    taken = {one.name: one for one in listed if isinstance(one, Item)}
-    refused = [one for one in listed if isinstance(one, Refused)]
+    taken = {item.name: item for item in listed if isinstance(item, Item)}
+    refused = [item for item in listed if isinstance(item, Refused)]
     return taken, refused
 
 
 def codes(refused):
     """The codes of refusals by name."""
-    return {one.name: one.code for one in refused}
+    return {refusal.name: refusal.code for refusal in refused}
 
 
 def fetched(item, folder, limits=None):
@@ -121,7 +121,7 @@ def fetched(item, folder, limits=None):
 def hashes(source, folder, limits=None):
     """SHA-256 of every trace that a source holds, by its name without that of the source."""
     result = {}
-    for number, (name, item) in enumerate(found(source, limits=limits)[0].items()):
+    for number, (name, item) in enumerate(find_items(source, limits=limits)[0].items()):
         place = folder / str(number)
         place.mkdir(parents=True)
         result[name.partition("/")[2]] = source_sha256(fetched(item, place, limits))[0]

@@ -30,11 +30,11 @@ def test_the_catalogue_is_lazy_and_has_every_trace(archive):
 
 
 def test_a_table_of_all_traces_has_their_ids_and_the_rows_of_the_sources(archive, filled_once):
-    found = archive.scan("kernels")
-    assert isinstance(found, pl.LazyFrame)
-    names = found.collect_schema().names()
+    scanned = archive.scan("kernels")
+    assert isinstance(scanned, pl.LazyFrame)
+    names = scanned.collect_schema().names()
     assert names == [*schema.table("kernels").arrow.names, "format", "trace_id"]
-    counts = found.group_by("trace_id").agg(pl.len(), pl.col("dur_ns").sum()).collect()
+    counts = scanned.group_by("trace_id").agg(pl.len(), pl.col("dur_ns").sum()).collect()
     expected = {id_of(archive, source): source for source in (INPUT_BOUND, LAUNCH_BOUND)}
     assert set(counts["trace_id"]) == set(expected)
     for trace_id, count, total in counts.iter_rows():
@@ -50,17 +50,17 @@ def test_every_declared_table_can_be_scanned_and_joined_on_the_trace(archive):
 
 
 def test_a_table_that_no_trace_has_is_empty_with_its_columns(archive):
-    found = archive.scan("device_ops").collect()
-    assert found.height == 0
-    assert found.columns == [*schema.table("device_ops").arrow.names, "format", "trace_id"]
+    scanned = archive.scan("device_ops").collect()
+    assert scanned.height == 0
+    assert scanned.columns == [*schema.table("device_ops").arrow.names, "format", "trace_id"]
 
 
 def test_an_id_of_digits_stays_a_text(filled):
     archive = Archive(filled / "archive")
-    wanted = id_of(archive, LAUNCH_BOUND)
-    folder = next((filled / "archive" / "traces").rglob(f"trace_id={wanted}"))
+    trace_id = id_of(archive, LAUNCH_BOUND)
+    folder = next((filled / "archive" / "traces").rglob(f"trace_id={trace_id}"))
     folder.rename(folder.with_name("trace_id=0000000000000012"))
-    rows = archive.rows().with_columns(pl.col("trace_id").replace(wanted, "0000000000000012"))
+    rows = archive.rows().with_columns(pl.col("trace_id").replace(trace_id, "0000000000000012"))
     archive.rows = lambda: rows
     assert "0000000000000012" in set(archive.scan("kernels").collect()["trace_id"])
 
@@ -76,8 +76,8 @@ def test_a_trace_that_was_removed_or_never_finished_is_not_scanned(filled):
 
 
 def test_queries_and_reports_are_those_of_the_commands(archive):
-    found = archive.query("SELECT count(*) AS n FROM kernels WHERE trace_id = ?", [id_of(archive, INPUT_BOUND)])
-    assert found["n"].to_list() == [510]
+    scanned = archive.query("SELECT count(*) AS n FROM kernels WHERE trace_id = ?", [id_of(archive, INPUT_BOUND)])
+    assert scanned["n"].to_list() == [510]
     assert archive.report().schema == "traceviz.population/1"
     assert archive.report("format = 'nsys'").run != archive.report().run
 
@@ -100,8 +100,8 @@ def test_neither_the_command_line_nor_the_package_loads_what_only_archives_need(
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def counts_of(found):
-    return dict(found.group_by("trace_id").agg(pl.len()).collect().sort("trace_id").iter_rows())
+def counts_of(scanned):
+    return dict(scanned.group_by("trace_id").agg(pl.len()).collect().sort("trace_id").iter_rows())
 
 
 @pytest.mark.parametrize("place", ["x=1/archive", "trace_id=5/archive", "a b#c?d/archive", "archive[1]*"])
@@ -110,9 +110,9 @@ def test_an_archive_may_lie_below_any_folder(filled_once, tmp_path, place):
     shutil.copytree(filled_once / "archive", tmp_path / place)
     if "[" in place:  # what the name as a pattern would match, too
         shutil.copytree(filled_once / "archive", tmp_path / "archive1")
-    found = Archive(tmp_path / place).scan("kernels")
-    assert counts_of(found) == counts_of(whole.scan("kernels"))
-    assert found.collect_schema() == whole.scan("kernels").collect_schema()
+    scanned = Archive(tmp_path / place).scan("kernels")
+    assert counts_of(scanned) == counts_of(whole.scan("kernels"))
+    assert scanned.collect_schema() == whole.scan("kernels").collect_schema()
 
 
 def test_a_remote_archive_is_scanned_with_the_options_of_its_store(filled_once, bucket, s3_environment, monkeypatch):
@@ -125,8 +125,8 @@ def test_a_remote_archive_is_scanned_with_the_options_of_its_store(filled_once, 
     options = {"endpoint_url": s3_environment["AWS_ENDPOINT_URL"], "key": "testing", "secret": "testing"}
     remote, whole = Archive(f"{bucket}/archive", options), Archive(filled_once / "archive")
     for name in ("kernels", "processes", "device_ops"):
-        found = remote.scan(name)
-        assert found.collect_schema() == whole.scan(name).collect_schema()
-        assert counts_of(found) == counts_of(whole.scan(name))
-    wanted = id_of(whole, LAUNCH_BOUND)
-    assert set(remote.scan("kernels").filter(pl.col("trace_id") == wanted).collect()["trace_id"]) == {wanted}
+        scanned = remote.scan(name)
+        assert scanned.collect_schema() == whole.scan(name).collect_schema()
+        assert counts_of(scanned) == counts_of(whole.scan(name))
+    trace_id = id_of(whole, LAUNCH_BOUND)
+    assert set(remote.scan("kernels").filter(pl.col("trace_id") == trace_id).collect()["trace_id"]) == {trace_id}

@@ -26,8 +26,8 @@ def test_the_catalogue_tells_which_traces_hold_what_is_private(mixed):
         INPUT_BOUND: True,
         LAUNCH_BOUND: False,
     }
-    found = archive.query("SELECT source FROM catalogue WHERE private")
-    assert found["source"].to_list() == [INPUT_BOUND]
+    answer = archive.query("SELECT source FROM catalogue WHERE private")
+    assert answer["source"].to_list() == [INPUT_BOUND]
 
 
 def test_adding_private_traces_again_without_that_says_that_it_is_still_there(mixed):

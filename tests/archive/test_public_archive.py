@@ -29,10 +29,10 @@ def public(public_traces, tmp_path_factory):
 def test_every_readable_trace_is_in_and_the_others_are_quarantined_with_their_reasons(public):
     _, done = public
     assert (done.added, done.known, done.refused) == (READABLE, 0, ())
-    assert [one.name.rpartition("/")[2] for one in done.left_out] == LEFT_OUT
-    reasons = {one.source.rpartition("__")[2]: one.error.partition(":")[0] for one in done.quarantined}
+    assert [refusal.name.rpartition("/")[2] for refusal in done.left_out] == LEFT_OUT
+    reasons = {refusal.source.rpartition("__")[2]: refusal.error.partition(":")[0] for refusal in done.quarantined}
     assert reasons == QUARANTINED
-    errors = " ".join(one.error for one in done.quarantined)
+    errors = " ".join(refusal.error for refusal in done.quarantined)
     assert errors.count("git-lfs pointer") == 2
     assert "Visual Profiler: an XML file" in errors
 

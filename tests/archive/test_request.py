@@ -23,11 +23,11 @@ NOISE = 1 + np.tile([0.0, 0.01, -0.01, 0.005], 6)
 
 @pytest.fixture
 def store(tmp_path):
-    found = Store.at(tmp_path / "archive")
-    archive_of(found, FILES[:2], job="two")
+    filled = Store.at(tmp_path / "archive")
+    archive_of(filled, FILES[:2], job="two")
     rows = catalogue_of(*nightly(2e8 * NOISE * np.repeat([1.0, 1.1], 12), framework="made"))
-    catalogue.append(found, rows.with_columns(trace_id="made" + rows["trace_id"]).to_arrow().cast(CATALOGUE))
-    return found
+    catalogue.append(filled, rows.with_columns(trace_id="made" + rows["trace_id"]).to_arrow().cast(CATALOGUE))
+    return filled
 
 
 def test_a_worker_of_a_cluster_gives_the_same_answers(store, dask_address):
@@ -48,8 +48,8 @@ def test_requests_can_be_sent_and_give_the_same_answers(store):
 
 
 def test_a_trend_can_be_sent(store):
-    found = trend_for(TrendRequest(store, "step_median", "framework = 'made'"))
-    assert document(pickle.loads(pickle.dumps(found))) == document(found)
+    judged = trend_for(TrendRequest(store, "step_median", "framework = 'made'"))
+    assert document(pickle.loads(pickle.dumps(judged))) == document(judged)
 
 
 def test_a_place_without_an_archive_is_refused(tmp_path):

@@ -135,8 +135,8 @@ CLEANED = "texts cleaned of paths and secrets"
 
 def test_the_secrets_are_in_what_was_recorded(run):
     """Else the other tests would show nothing. Of its output nsys keeps nothing here, nor does traceviz."""
-    found = {secret for secret in SECRETS if holding(run, secret)}
-    assert found == SECRETS - set(IN_OUTPUT)
+    leaked = {secret for secret in SECRETS if holding(run, secret)}
+    assert leaked == SECRETS - set(IN_OUTPUT)
 
 
 def test_no_secret_of_a_run_is_left_in_an_archive(run, tmp_path):
@@ -208,8 +208,8 @@ def test_with_keep_private_secrets_in_ranges_stay(run, tmp_path):
     """So the tests above find what they look for."""
     archive, done = added(tmp_path / "archive", run, keep_private=True)
     assert (done.added, dict(done.removed)) == (1, {})
-    found = {secret for secret in SECRETS if holding(tmp_path / "archive", secret)}
-    assert set(IN_RANGES.values()) <= found
+    leaked = {secret for secret in SECRETS if holding(tmp_path / "archive", secret)}
+    assert set(IN_RANGES.values()) <= leaked
     assert any("nvtx.parquet" in where for where in holding(tmp_path / "archive", TOKEN))
     assert "redacted" not in json.loads(next(Path(archive.store.url).glob("traces/*/*/manifest.json")).read_text())
 

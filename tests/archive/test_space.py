@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.archive.packing import codes, fetched, found, tar_of, trace, zip_of
+from tests.archive.packing import codes, fetched, find_items, tar_of, trace, zip_of
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.sources.item import Limits
@@ -50,13 +50,13 @@ def saying(path, size, suffix):
 def test_of_a_packed_folder_the_ratio_of_all_members_together_counts(tmp_path):
     run = [("run/manifest.json", RUN), *((f"run/raw/{number}.bin", bytes(90_000)) for number in range(20))]
     made = zip_of(tmp_path / "t.zip", [*run, ("z.sqlite", b"1")])
-    taken, refused = found(made, limits=Limits(ratio=100, free=100_000))
+    taken, refused = find_items(made, limits=Limits(ratio=100, free=100_000))
     assert list(taken) == ["t.zip/z.sqlite"]
     assert codes(refused) == {"t.zip/run": "bomb"}
     assert "times its packed size; the limit is 100" in refused[0].why
-    assert set(found(made)[0]) == {"t.zip/run", "t.zip/z.sqlite"}  # as small ones are free under the usual limits
+    assert set(find_items(made)[0]) == {"t.zip/run", "t.zip/z.sqlite"}  # as small ones are free under the usual limits
     made = tar_of(tmp_path / "t.tar", run)  # nothing is packed in it
-    assert list(found(made, limits=Limits(ratio=100, free=100_000))[0]) == ["t.tar/run"]
+    assert list(find_items(made, limits=Limits(ratio=100, free=100_000))[0]) == ["t.tar/run"]
 
 
 def test_a_small_zip_that_says_that_it_holds_terabytes_ends_nothing(tmp_path, samples, disk):
@@ -75,7 +75,7 @@ def test_a_small_zip_that_says_that_it_holds_terabytes_ends_nothing(tmp_path, sa
 
 
 def test_a_member_for_which_there_is_no_space_is_not_unpacked_and_a_smaller_one_is(tmp_path, disk):
-    taken, _ = found(zip_of(tmp_path / "t.zip", [("a.sqlite", bytes(100_000)), ("b.sqlite", bytes(100))]))
+    taken, _ = find_items(zip_of(tmp_path / "t.zip", [("a.sqlite", bytes(100_000)), ("b.sqlite", bytes(100))]))
     disk(spool.RESERVE + 99_999)
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
@@ -96,7 +96,7 @@ def test_an_archive_file_that_unpacks_to_more_than_there_is_space_for_is_refused
     monkeypatch.setattr(spool, "SPACE_CHECKED", 50_000)
     monkeypatch.setattr(members, "BLOCK", 10_000)
     disk(spool.RESERVE + 150_000)
-    taken, refused = found(runs)
+    taken, refused = find_items(runs)
     assert list(taken) == ["runs/z.sqlite", "runs/b.tar.zst/a.sqlite"]
     assert codes(refused) == {"runs/a.tar.zst": "too-large"}
     assert sum(path.stat().st_size for path in own_spool.rglob("*") if path.is_file()) < 50_000
@@ -106,8 +106,8 @@ def test_where_there_is_no_space_for_anything_it_ends(tmp_path, disk):
     made = tar_of(tmp_path / "t.tar.zst", [("a.sqlite", b"1")])
     disk(spool.RESERVE - 1)
     with pytest.raises(OutputError, match="TMPDIR"):
-        found(made)
-    taken, _ = found(zip_of(tmp_path / "t.zip", [("a.sqlite", b"1")]))
+        find_items(made)
+    taken, _ = find_items(zip_of(tmp_path / "t.zip", [("a.sqlite", b"1")]))
     (tmp_path / "room").mkdir()
     with pytest.raises(OutputError, match="TMPDIR"):
         fetched(taken["t.zip/a.sqlite"], tmp_path / "room")

@@ -33,43 +33,43 @@ def rounded(report):
 
 
 def test_each_rank_has_a_row_and_quarantined_traces_a_table_of_their_own(archive):
-    found = listing(archive.store, archive.rows())
-    assert len(grid(found)) == 5
-    assert {row["source"] for row in grid(found, "quarantined")} == UNREADABLE
-    assert tuple(grid(found, "quarantined")[0]) == ERROR_COLUMNS
-    assert found.verdict.sentence == "5 traces, 2 more could not be read."
+    document = listing(archive.store, archive.rows())
+    assert len(grid(document)) == 5
+    assert {row["source"] for row in grid(document, "quarantined")} == UNREADABLE
+    assert tuple(grid(document, "quarantined")[0]) == ERROR_COLUMNS
+    assert document.verdict.sentence == "5 traces, 2 more could not be read."
 
 
 def test_rows_are_sorted_and_cut_and_unknown_values_come_last(archive):
-    found = listing(archive.store, archive.rows(), ("source", "step_median"), ("-step_median",), 4)
-    medians = [row["step_median"] for row in grid(found)]
+    document = listing(archive.store, archive.rows(), ("source", "step_median"), ("-step_median",), 4)
+    medians = [row["step_median"] for row in grid(document)]
     assert medians == sorted(medians, reverse=True)
-    assert SUMMARY not in {row["source"] for row in grid(found)}  # a summary has no steps
-    assert "The first 4 rows are shown." in found.verdict.sentence
+    assert SUMMARY not in {row["source"] for row in grid(document)}  # a summary has no steps
+    assert "The first 4 rows are shown." in document.verdict.sentence
     ascending = grid(listing(archive.store, archive.rows(), ("source",), ("step_median",)))
     assert [row["source"] for row in ascending][::4] == [LAUNCH_BOUND, SUMMARY]
 
 
 def test_every_column_can_be_shown_in_every_format(archive):
-    found = listing(archive.store, archive.rows(), tuple(column.name for column in COLUMNS))
-    rows = list(csv.DictReader(io.StringIO(traceviz.to_text(found, "csv").split("\n\n")[0])))
+    report = listing(archive.store, archive.rows(), tuple(column.name for column in COLUMNS))
+    rows = list(csv.DictReader(io.StringIO(traceviz.to_text(report, "csv").split("\n\n")[0])))
     assert {row["tags"] for row in rows} == {"branch=main"}
     assert {row["recorded_ns"] for row in rows if row["source"] == INPUT_BOUND} == {"1700000000000000000"}
     assert {row["findings"] for row in rows if row["source"] == LAUNCH_BOUND} == {"launch-bound-kernels"}
-    document = json.loads(traceviz.to_text(found, "json"))
+    document = json.loads(traceviz.to_text(report, "json"))
     assert document["schema"] == "traceviz.listing/1"
     values = document["sections"][0]["blocks"][0]["rows"]
     assert {row["job"] for row in values if row["source"] in RANKS} == {"sources/two_ranks"}
-    assert traceviz.to_text(found, "markdown").startswith("# Traces")
-    assert max(map(len, traceviz.to_text(found, "terminal", traceviz.RenderOptions(80)).splitlines())) <= 80
+    assert traceviz.to_text(report, "markdown").startswith("# Traces")
+    assert max(map(len, traceviz.to_text(report, "terminal", traceviz.RenderOptions(80)).splitlines())) <= 80
 
 
 def test_moments_are_dates_by_the_names_that_sql_has_for_them(archive):
-    found = grid(listing(archive.store, archive.rows(), ("source", "recorded", "added"), ("-recorded",)))
-    assert {row["recorded"] for row in found if row["source"] == INPUT_BOUND} == {"2023-11-14 22:13:20"}
-    recorded = [row["recorded"] for row in found if row["recorded"]]
+    lines = grid(listing(archive.store, archive.rows(), ("source", "recorded", "added"), ("-recorded",)))
+    assert {row["recorded"] for row in lines if row["source"] == INPUT_BOUND} == {"2023-11-14 22:13:20"}
+    recorded = [row["recorded"] for row in lines if row["recorded"]]
     assert recorded == sorted(recorded, reverse=True)
-    assert all(row["added"] > "2026" for row in found)
+    assert all(row["added"] > "2026" for row in lines)
 
 
 def test_why_a_trace_could_not_be_read_is_told_in_full(archive):
@@ -79,10 +79,10 @@ def test_why_a_trace_could_not_be_read_is_told_in_full(archive):
 
 
 def test_the_newest_recording_is_first_and_unknown_times_are_last(archive):
-    found = [row["recorded"] for row in grid(listing(archive.store, archive.rows()))]
-    known = [moment for moment in found if moment]
+    dates = [row["recorded"] for row in grid(listing(archive.store, archive.rows()))]
+    known = [moment for moment in dates if moment]
     assert len(set(known)) > 1
-    assert found == [*sorted(known, reverse=True), *[None] * (len(found) - len(known))]
+    assert dates == [*sorted(known, reverse=True), *[None] * (len(dates) - len(known))]
 
 
 def test_csv_is_one_table(archive):
@@ -99,9 +99,9 @@ def test_a_column_that_does_not_exist_is_refused(archive):
 
 
 def test_an_archive_without_traces_says_so(archive):
-    found = listing(archive.store, archive.rows().clear())
-    assert found.sections == ()
-    assert traceviz.to_text(found).splitlines()[-1] == "▌ 0 traces."
+    document = listing(archive.store, archive.rows().clear())
+    assert document.sections == ()
+    assert traceviz.to_text(document).splitlines()[-1] == "▌ 0 traces."
 
 
 @pytest.mark.parametrize("source", [INPUT_BOUND, LAUNCH_BOUND, f"two_ranks/{RANKS[1]}"])

@@ -71,8 +71,10 @@ def test_a_row_has_the_figures_that_budgets_read_in_the_report(input_bound):
 def test_a_framework_and_its_version_are_two_columns(input_bound, stated, name, version):
     run = input_bound.arrow("run")
     place = run.schema.get_field_index("framework")
-    told = input_bound.replace({"run": run.set_column(place, run.schema.field(place), pa.array([stated], pa.string()))})
-    (row,), _ = rows_for(told)
+    versions = input_bound.replace(
+        {"run": run.set_column(place, run.schema.field(place), pa.array([stated], pa.string()))}
+    )
+    (row,), _ = rows_for(versions)
     assert (row["framework"], row["framework_version"]) == (name, version)
 
 

@@ -41,7 +41,7 @@ def names(rows, state="ready"):
 def test_every_trace_is_added_and_what_cannot_be_read_is_quarantined_with_its_reason(tmp_path, samples):
     done = Archive(tmp_path / "a").add(make_sources(tmp_path / "s", samples), runner=SERIAL)
     assert (done.added, done.known, done.refused) == (5, 0, ())
-    errors = {one.source: one.error for one in done.quarantined}
+    errors = {trace.source: trace.error for trace in done.quarantined}
     assert set(errors) == UNREADABLE
     assert errors[POINTER].startswith("unknown-format: ")
     assert "git-lfs" in errors[POINTER]
@@ -57,7 +57,7 @@ def test_a_second_add_changes_no_byte(filled):
     before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
     done = Archive(place).add(filled / "sources", runner=SERIAL, tags={"branch": "other"})
     assert (done.added, done.known, done.mended) == (0, 5, 0)
-    assert {one.source for one in done.still_quarantined} == UNREADABLE
+    assert {trace.source for trace in done.still_quarantined} == UNREADABLE
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
 
 
@@ -102,7 +102,7 @@ def test_of_several_names_of_a_trace_the_first_counts_whoever_is_done_first(tmp_
     ]
     assert set(archive.rows().filter(pl.col("state") == "quarantined")["source"]) == {f"s/job1/{GARBAGE}"}
     own = [pq.read_table(path) for path in (tmp_path / "a").rglob(ROWS)]
-    assert {one["job"][0].as_py() for one in own} == {job}
+    assert {table["job"][0].as_py() for table in own} == {job}
     assert archive.verify().faults == ()
 
 
@@ -129,9 +129,9 @@ def test_when_a_trace_was_added_first_stays_when_it_is_mended_or_tried_again(fil
 
 def test_tables_are_the_same_whatever_runner(filled_once, tmp_path):
     Archive(tmp_path / "a").add(filled_once / "sources", runner=LocalRunner(1))
-    found = files_of(tmp_path / "a")
-    assert found == files_of(filled_once / "archive")
-    assert len(found) == 50
+    tables = files_of(tmp_path / "a")
+    assert tables == files_of(filled_once / "archive")
+    assert len(tables) == 50
 
 
 def test_quarantined_traces_are_tried_again_when_asked_and_by_another_version(filled, monkeypatch):
@@ -221,16 +221,16 @@ class Failing:
         self.name, self.error = name, error
 
     def map(self, function, arguments):
-        for argument, found in SERIAL.map(function, arguments):
+        for argument, result in SERIAL.map(function, arguments):
             is_it = getattr(argument, "name", "").endswith(self.name)
-            yield argument, self.error if is_it else found
+            yield argument, self.error if is_it else result
 
 
 def test_a_trace_that_kills_who_reads_it_is_quarantined_and_the_others_are_added(unlisted):
     runner = Failing("input_bound.sqlite", RunnerError("worker-died", "SIGSEGV, twice"))
     done = Archive(unlisted / "archive").add(unlisted / "sources", runner=runner)
     assert done.added == 4
-    errors = {one.source: one.error for one in done.quarantined}
+    errors = {trace.source: trace.error for trace in done.quarantined}
     assert errors["input_bound.sqlite"] == "worker-died: SIGSEGV, twice"
 
 
@@ -251,10 +251,10 @@ def test_a_limit_on_file_sizes_ends_the_add_with_a_clear_error(tmp_path, samples
         "from traceviz.cli.main import main; main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", program, "archive", "add", str(tmp_path / "a"), str(sources), "--workers", "1"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert found.returncode == 3, found.stderr
-    assert "There is no room to write a trace." in found.stderr
-    assert "Traceback" not in found.stderr
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 3, ended.stderr
+    assert "There is no room to write a trace." in ended.stderr
+    assert "Traceback" not in ended.stderr
     archive = Archive(tmp_path / "a")
     assert {fault.kind for fault in archive.verify().faults} <= {"unlisted"}
     archive.add(sources, runner=SERIAL)
@@ -282,13 +282,13 @@ def test_what_somebody_left_in_work_a_day_ago_is_removed_and_what_is_new_stays(f
 
 def test_rows_of_a_clock_that_is_behind_still_count(filled):
     archive = Archive(filled / "archive")
-    wanted = archive.rows().filter(pl.col("source") == RANKS[0])["trace_id"][0]
-    archive.remove(wanted)
+    trace_id = archive.rows().filter(pl.col("source") == RANKS[0])["trace_id"][0]
+    archive.remove(trace_id)
     rows = pl.from_arrow(catalogue.read_segment(archive.store, catalogue.segments(archive.store)[-1]))
     ahead = pa.table(rows.with_columns(pl.lit(2**62).alias("changed_ns")).to_arrow())
     catalogue.append(archive.store, ahead)  # another machine says that it was removed, in the far future
     archive.add(filled / "sources", runner=SERIAL)
-    assert set(archive.rows().filter(pl.col("trace_id") == wanted)["state"]) == {"ready"}
+    assert set(archive.rows().filter(pl.col("trace_id") == trace_id)["state"]) == {"ready"}
 
 
 def test_progress_counts_every_trace(unlisted):

@@ -46,8 +46,8 @@ def adder(place, workers, sources, **options):
 
 def check_mended(store, sources, whole):
     """Adding again makes everything whole, and once more changes nothing."""
-    found = add(store, sources, adding.OPTIONS, SerialRunner())
-    assert (found.quarantined, found.refused) == ((), ())
+    completed = add(store, sources, adding.OPTIONS, SerialRunner())
+    assert (completed.quarantined, completed.refused) == ((), ())
     assert adding.tables_of(store) == whole
     assert verify(store).traces == COUNT
     assert [fault for fault in verify(store).faults if fault.kind != "leftover"] == []
@@ -58,7 +58,7 @@ def check_mended(store, sources, whole):
 def test_2_adds_at_once_leave_every_trace_once(sources, whole, tmp_path):
     store = Store.at(tmp_path / "archive")
     programs = [adder(store.url, 1, order) for order in (sources, sources[::-1])]
-    counts = [[int(one) for one in program.communicate(timeout=PATIENCE_S)[0].split()] for program in programs]
+    counts = [[int(count) for count in program.communicate(timeout=PATIENCE_S)[0].split()] for program in programs]
     assert [program.returncode for program in programs] == [0, 0]
     assert [added + known for added, known, *_ in counts] == [COUNT, COUNT]
     assert [bad for _, _, *bad in counts] == [[0, 0], [0, 0]]
@@ -80,8 +80,8 @@ def test_what_a_killed_add_left_is_whole_and_adding_again_completes_it(sources, 
     assert adding.tables_of(store).items() <= whole.items()
     codes = {fault.kind for fault in verify(store).faults}
     assert codes <= {"unlisted", "leftover"}
-    found = add(store, sources, adding.OPTIONS, LocalRunner(2))
-    assert (found.added, found.taken_up) == (COUNT, done)
+    completed = add(store, sources, adding.OPTIONS, LocalRunner(2))
+    assert (completed.added, completed.taken_up) == (COUNT, done)
     check_mended(store, sources, whole)
 
 
@@ -144,7 +144,7 @@ def wait_until(condition):
 def test_2_adds_at_once_into_a_bucket_leave_every_trace_once(sources, whole, bucket):
     store = Store.at(f"{bucket}/archive")  # the programs take the address of the server from the environment
     programs = [adder(store.url, 0, order) for order in (sources, sources)]
-    counts = [[int(one) for one in program.communicate(timeout=PATIENCE_S)[0].split()] for program in programs]
+    counts = [[int(count) for count in program.communicate(timeout=PATIENCE_S)[0].split()] for program in programs]
     assert [program.returncode for program in programs] == [0, 0]
     assert [added + known for added, known, *_ in counts] == [COUNT, COUNT]
     assert [bad for _, _, *bad in counts] == [[0, 0], [0, 0]]

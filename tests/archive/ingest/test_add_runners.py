@@ -31,8 +31,8 @@ def sources(samples):
 def serial(sources, tmp_path_factory):
     """An archive that was made in this process."""
     store = Store.at(tmp_path_factory.mktemp("serial") / "archive")
-    found = add(store, sources, adding.OPTIONS, SerialRunner())
-    assert (found.added, found.quarantined, found.refused) == (COUNT, (), ())
+    added = add(store, sources, adding.OPTIONS, SerialRunner())
+    assert (added.added, added.quarantined, added.refused) == (COUNT, (), ())
     return store
 
 
@@ -40,7 +40,7 @@ def check_same(store, other):
     tables = adding.tables_of(store)
     assert len(tables) > 10 * COUNT
     assert tables == adding.tables_of(other)
-    rows, others = (catalogue.read(one).drop(WHEN) for one in (store, other))
+    rows, others = (catalogue.read(archive).drop(WHEN) for archive in (store, other))
     assert_frame_equal(rows, others, check_exact=False, rel_tol=1e-12)  # sums of floats in whatever order
     assert verify(store).faults == ()
 
@@ -65,15 +65,15 @@ def test_a_cluster_writes_the_same_bytes_and_a_killed_worker_loses_nothing(seria
         busy = next(worker for worker, keys in client.processing().items() if keys)
         os.kill(ids[busy], signal.SIGKILL)
         adder.join()
-    (found,) = results
-    assert (found.added, found.known, found.quarantined, found.refused) == (COUNT, 0, (), ())
+    (added,) = results
+    assert (added.added, added.known, added.quarantined, added.refused) == (COUNT, 0, (), ())
     check_same(store, serial)
 
 
 def test_a_cluster_finds_everything_known(serial, sources, dask_address):
     before = adding.tables_of(serial)
-    found = add(serial, sources, adding.OPTIONS, DaskRunner(dask_address, serial))
-    assert (found.added, found.known) == (0, COUNT)
+    added = add(serial, sources, adding.OPTIONS, DaskRunner(dask_address, serial))
+    assert (added.added, added.known) == (0, COUNT)
     assert adding.tables_of(serial) == before
 
 
@@ -85,8 +85,8 @@ def test_workers_of_a_cluster_read_sources_from_s3_and_write_the_archive_there(
         place.write(Path(source).read_bytes(), Path(source).name)
     store = Store.at(f"{bucket}/archive")
     with dask_cluster(tmp_path, environment=s3_environment) as address:
-        found = add(store, [f"{bucket}/in"], adding.OPTIONS, DaskRunner(address, store, ()))
-    assert (found.added, found.quarantined, found.refused) == (COUNT, (), ())
+        added = add(store, [f"{bucket}/in"], adding.OPTIONS, DaskRunner(address, store, ()))
+    assert (added.added, added.quarantined, added.refused) == (COUNT, (), ())
     assert adding.tables_of(store) == adding.tables_of(serial)
     assert verify(store).faults == ()
     again = add(store, [f"{bucket}/in"], adding.OPTIONS, SerialRunner())

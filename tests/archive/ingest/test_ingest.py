@@ -54,13 +54,13 @@ def raw_bytes(store, tmp_path):
 
 
 def test_what_is_private_is_nowhere_in_the_archive_unless_it_is_kept(store, tmp_path, private_run):
-    found = add(private_run, store)
-    assert found.outcome == "added"
+    ingested = add(private_run, store)
+    assert ingested.outcome == "added"
     data = raw_bytes(store, tmp_path)
     for secret in (b"adalovelace", b"ada@example.org"):
         assert secret not in data
     assert b"aten::mm" in data
-    assert sum(found.removed.values()) >= 2
+    assert sum(ingested.removed.values()) >= 2
     store.remove("traces")
     assert add(private_run, store, IngestOptions(keep_private=True)).removed == {}
     assert b"/home/adalovelace/data/faces.bin" in raw_bytes(store, tmp_path)
@@ -94,8 +94,8 @@ def test_a_folder_of_traceviz_keeps_the_format_of_its_trace(store, samples, tmp_
     import traceviz
 
     folder = traceviz.convert(samples / "synthetic" / INPUT_BOUND, tmp_path / "converted")
-    found = ingest(Item(str(folder), folder.name, "folder"), store, OPTIONS)
-    assert found.rows["format"].to_pylist() == ["nsys"]
+    ingested = ingest(Item(str(folder), folder.name, "folder"), store, OPTIONS)
+    assert ingested.rows["format"].to_pylist() == ["nsys"]
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_whatever_a_reader_raises_is_the_affair_of_that_trace(store, samples, mo
         raise error
 
     monkeypatch.setattr(ingesting, "write_tables", fails)
-    found = add(samples / "synthetic" / INPUT_BOUND, store)
-    assert (found.outcome, len(found.rows)) == ("quarantined", 1)
+    ingested = add(samples / "synthetic" / INPUT_BOUND, store)
+    assert (ingested.outcome, len(ingested.rows)) == ("quarantined", 1)
     assert store.names("traces", "format=nsys") == []
     assert store.names("work") == []
 
@@ -141,25 +141,25 @@ def test_a_secret_that_would_stay_keeps_that_trace_out_and_nothing_is_left(store
         raise OutputError("A secret of the source would have stayed in the output, in kernels.name.")
 
     monkeypatch.setattr(ingesting.scrub, "scrub_folder", leaks)
-    found = add(samples / "synthetic" / INPUT_BOUND, store)
-    assert found.outcome == "quarantined"
-    assert "A secret of the source" in found.rows["error"][0].as_py()
+    ingested = add(samples / "synthetic" / INPUT_BOUND, store)
+    assert ingested.outcome == "quarantined"
+    assert "A secret of the source" in ingested.rows["error"][0].as_py()
     assert store.names("traces", "format=nsys") == []
 
 
 def test_what_is_gone_before_it_is_read_is_refused(store, tmp_path):
-    found = ingest(item_of(tmp_path / "gone.sqlite"), store, OPTIONS)
-    assert found.outcome == "refused"
-    assert found.refused.name == "gone.sqlite"
-    assert len(found.rows) == 0
+    ingested = ingest(item_of(tmp_path / "gone.sqlite"), store, OPTIONS)
+    assert ingested.outcome == "refused"
+    assert ingested.refused.name == "gone.sqlite"
+    assert len(ingested.rows) == 0
 
 
 def test_a_trace_that_killed_its_reader_is_taken_down_without_reading_it(samples, monkeypatch):
     monkeypatch.setattr(ingesting, "write_tables", None)
     path = samples / "synthetic" / INPUT_BOUND
-    found = quarantine((item_of(path), "worker-died: SIGSEGV"), OPTIONS)
-    (row,) = found.rows.to_pylist()
-    assert (found.outcome, row["error"], row["source"]) == ("quarantined", "worker-died: SIGSEGV", INPUT_BOUND)
+    ingested = quarantine((item_of(path), "worker-died: SIGSEGV"), OPTIONS)
+    (row,) = ingested.rows.to_pylist()
+    assert (ingested.outcome, row["error"], row["source"]) == ("quarantined", "worker-died: SIGSEGV", INPUT_BOUND)
 
 
 def test_what_could_not_be_read_before_is_not_tried_again(store, tmp_path, monkeypatch):
@@ -167,6 +167,6 @@ def test_what_could_not_be_read_before_is_not_tried_again(store, tmp_path, monke
     path.write_bytes(b"nothing")
     trace_id = add(path, store).rows["trace_id"][0].as_py()
     monkeypatch.setattr(ingesting, "identify", None)
-    found = add(path, store, IngestOptions(quarantined=frozenset({trace_id})))
-    assert found.outcome == "known-quarantined"
-    assert isinstance(found, Ingested)
+    ingested = add(path, store, IngestOptions(quarantined=frozenset({trace_id})))
+    assert ingested.outcome == "known-quarantined"
+    assert isinstance(ingested, Ingested)

@@ -47,7 +47,7 @@ def local(tmp_path):
 
 
 def rows(*ids, changed=1):
-    return catalogue_of(*({"trace_id": one, "changed_ns": changed} for one in ids)).to_arrow()
+    return catalogue_of(*({"trace_id": trace_id, "changed_ns": changed} for trace_id in ids)).to_arrow()
 
 
 def put(place, text, names=("kernels.parquet", ROWS)):
@@ -195,9 +195,9 @@ class TestAdding:
             whole(*arguments)
 
         monkeypatch.setattr(ingest, "_write_summary", slow)
-        found = ingested(item, archive, tags={"by": "second"})
-        assert found.outcome == "known"
-        assert found.rows["tags"].to_pylist() == [[("by", "first")]]
+        second = ingested(item, archive, tags={"by": "second"})
+        assert second.outcome == "known"
+        assert second.rows["tags"].to_pylist() == [[("by", "first")]]
         (folder,) = Path(archive.store.url).glob("traces/*/*")
         assert pq.read_table(folder / ROWS)["tags"].to_pylist() == [[("by", "first")]]
 

@@ -26,10 +26,14 @@ def rank(number, **facts):
 def test_the_report_on_a_job_is_that_on_its_files(tmp_path):
     store = Store.at(tmp_path / "archive")
     rows = archive_of(store, FILES, job="four")
-    told, asked = report_on_job(store, rows, "four"), api.report_on(*FILES)
-    assert (told.verdict, told.findings, told.sections) == (asked.verdict, asked.findings, asked.sections)
-    assert "TV501" in {finding.code for finding in told.findings}
-    assert {fact.key: fact.value for fact in told.run}["traces"] == 4
+    report, expected = report_on_job(store, rows, "four"), api.report_on(*FILES)
+    assert (report.verdict, report.findings, report.sections) == (
+        expected.verdict,
+        expected.findings,
+        expected.sections,
+    )
+    assert "TV501" in {finding.code for finding in report.findings}
+    assert {fact.key: fact.value for fact in report.run}["traces"] == 4
 
 
 def test_a_job_in_an_object_store_is_read_too(bucket):
@@ -39,12 +43,12 @@ def test_a_job_in_an_object_store_is_read_too(bucket):
 
 
 def test_members_are_in_the_order_of_their_ranks():
-    assert [one.ranks for one in members(catalogue_of(rank(2), rank(0), rank(1)), "j")] == [(0,), (1,), (2,)]
+    assert [member.ranks for member in members(catalogue_of(rank(2), rank(0), rank(1)), "j")] == [(0,), (1,), (2,)]
 
 
 def test_a_trace_of_several_ranks_is_a_job():
-    (one,) = members(catalogue_of(rank(0, trace_id="a"), rank(1, trace_id="a")), "j")
-    assert one.ranks == (0, 1)
+    (member,) = members(catalogue_of(rank(0, trace_id="a"), rank(1, trace_id="a")), "j")
+    assert member.ranks == (0, 1)
 
 
 def test_a_job_of_1_rank_is_refused():

@@ -13,9 +13,9 @@ def keys(rows, *args):
 
 def test_runs_are_in_the_order_of_their_dates():
     rows = catalogue_of(*reversed(nightly([1, 2, 3])))
-    found = observations(rows, "step_median")
-    assert found["value"].to_list() == [1.0, 2.0, 3.0]
-    assert found["key"].to_list() == ["2026-01-01", "2026-01-02", "2026-01-03"]
+    observed = observations(rows, "step_median")
+    assert observed["value"].to_list() == [1.0, 2.0, 3.0]
+    assert observed["key"].to_list() == ["2026-01-01", "2026-01-02", "2026-01-03"]
 
 
 def test_2_runs_of_a_day_are_told_apart_by_the_hour():
@@ -37,8 +37,8 @@ def test_ranks_that_ran_together_are_1_run_with_the_mean_of_their_values():
     together = [
         {"job": "j", "rank": n, "step_median": 10 * n, "recorded_ns": START_NS + n, "span_ns": 100} for n in (1, 3)
     ]
-    found = observations(catalogue_of(*together), "step_median")
-    assert found.select("value", "traces", "rows").row(0) == (20.0, 2, 2)
+    observed = observations(catalogue_of(*together), "step_median")
+    assert observed.select("value", "traces", "rows").row(0) == (20.0, 2, 2)
 
 
 def test_a_job_that_ran_again_is_another_run():
@@ -53,8 +53,8 @@ def test_traces_without_a_job_are_runs_of_their_own():
 
 def test_ranks_of_1_trace_are_1_run():
     rows = catalogue_of(*({"trace_id": "a", "rank": n, "step_median": n} for n in (2, 4)))
-    found = observations(rows.with_columns(recorded_ns=START_NS), "step_median")
-    assert found["value"].to_list() == [3.0]
+    observed = observations(rows.with_columns(recorded_ns=START_NS), "step_median")
+    assert observed["value"].to_list() == [3.0]
 
 
 def test_what_was_not_measured_is_left_out_and_so_is_what_cannot_be_asked():
@@ -74,11 +74,13 @@ def test_a_tag_that_is_called_date_can_be_meant():
     assert keys(rows, "tag:date") == ["monday"]
 
 
-@pytest.mark.parametrize(("asked", "says"), [(("stepmedian",), "step_median"), (("step_median", "versio"), "version")])
-def test_what_does_not_exist_is_an_error_with_what_may_be_meant(asked, says):
+@pytest.mark.parametrize(
+    ("options", "says"), [(("stepmedian",), "step_median"), (("step_median", "versio"), "version")]
+)
+def test_what_does_not_exist_is_an_error_with_what_may_be_meant(options, says):
     rows = catalogue_of({"step_median": 1, "tags": [("version", "1")]})
     with pytest.raises(UsageError, match=f"Did you mean '{says}'"):
-        figure(*asked) if len(asked) == 1 else observations(rows, *asked)
+        figure(*options) if len(options) == 1 else observations(rows, *options)
 
 
 def test_tags_of_all_rows_are_known():
@@ -86,7 +88,9 @@ def test_tags_of_all_rows_are_known():
 
 
 def test_more_is_better_of_busy_devices_alone():
-    assert [one.name for one in FIGURES if one.better == "higher"] == ["device_busy"]
+    assert [figure_of_catalogue.name for figure_of_catalogue in FIGURES if figure_of_catalogue.better == "higher"] == [
+        "device_busy"
+    ]
     assert figure("step_median").better == "lower"
     assert figure("host_cpu").better == ""
 

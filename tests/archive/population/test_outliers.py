@@ -6,7 +6,7 @@ from tests.archive.catalogues import catalogue_of
 from traceviz.archive.population.outliers import outliers
 
 
-def found(*rows):
+def outliers_of(*rows):
     frame = outliers(catalogue_of(*rows))
     return list(frame.select("figure", "value", "among").iter_rows())
 
@@ -16,7 +16,7 @@ def of_a_job(values, name="step_median", job="nightly", **others):
 
 
 def test_a_slow_run_of_a_job_stands_out():
-    assert found(*of_a_job([100, 101, 102, 103, 104, 105, 106, 200])) == [("step_median", 200.0, "job and tags")]
+    assert outliers_of(*of_a_job([100, 101, 102, 103, 104, 105, 106, 200])) == [("step_median", 200.0, "job and tags")]
 
 
 def test_the_score_is_that_of_iglewicz_and_hoaglin():
@@ -27,16 +27,16 @@ def test_the_score_is_that_of_iglewicz_and_hoaglin():
 
 
 def test_of_7_nobody_says_which_one_is_the_exception():
-    assert found(*of_a_job([100, 101, 102, 103, 104, 105, 900])) == []
+    assert outliers_of(*of_a_job([100, 101, 102, 103, 104, 105, 900])) == []
 
 
 def test_runs_that_are_all_but_equal_have_no_outlier():
-    assert found(*of_a_job([1000] * 9 + [1010])) == []
+    assert outliers_of(*of_a_job([1000] * 9 + [1010])) == []
 
 
 def test_a_share_stands_out_among_zeros():
-    assert found(*of_a_job([0.0] * 9 + [0.6], "input_share")) == [("input_share", 0.6, "job and tags")]
-    assert found(*of_a_job([0.0] * 9 + [0.04], "input_share")) == []
+    assert outliers_of(*of_a_job([0.0] * 9 + [0.6], "input_share")) == [("input_share", 0.6, "job and tags")]
+    assert outliers_of(*of_a_job([0.0] * 9 + [0.04], "input_share")) == []
 
 
 def test_a_count_stands_out_among_zeros():
@@ -47,18 +47,18 @@ def test_a_count_stands_out_among_zeros():
 
 def test_times_of_different_jobs_are_not_compared():
     rows = [{"job": f"job{n}", "step_median": 100 if n else 10**9, "framework": "torch", "gpu": "A"} for n in range(12)]
-    assert found(*rows) == []
+    assert outliers_of(*rows) == []
 
 
 def test_shares_are_compared_with_those_of_the_same_framework_and_gpu():
     rows = [{"input_share": 0.9 if n == 0 else 0.01, "framework": "torch", "gpu": "A"} for n in range(8)]
     others = [{"input_share": 0.9, "framework": "jax", "gpu": "A"} for n in range(8)]
-    assert found(*rows, *others) == [("input_share", 0.9, "framework, GPU")]
+    assert outliers_of(*rows, *others) == [("input_share", 0.9, "framework, GPU")]
 
 
 def test_a_framework_that_no_trace_states_is_the_same_on_the_same_gpu():
     rows = [{"input_share": 0.9 if n == 0 else 0.01, "gpu": "A"} for n in range(8)]
-    assert found(*rows, *({"input_share": 0.9, "gpu": "B"} for n in range(8))) == [
+    assert outliers_of(*rows, *({"input_share": 0.9, "gpu": "B"} for n in range(8))) == [
         ("input_share", 0.9, "framework, GPU"),
     ]
 
@@ -66,27 +66,27 @@ def test_a_framework_that_no_trace_states_is_the_same_on_the_same_gpu():
 def test_the_nearest_kin_come_first():
     near = of_a_job([100, 101, 102, 103, 104, 105, 106, 120])
     far = [{"input_share": 0.99 if n == 0 else 0.01, "framework": f"f{n}", "gpu": "A"} for n in range(8)]
-    assert [among for _, _, among in found(*near, *far)] == ["job and tags", "all traces"]
+    assert [among for _, _, among in outliers_of(*near, *far)] == ["job and tags", "all traces"]
 
 
 def test_where_few_are_alike_shares_are_compared_with_all():
     rows = [{"input_share": 0.5 if n == 3 else 0.01, "framework": f"f{n}", "gpu": "A"} for n in range(8)]
-    assert found(*rows) == [("input_share", 0.5, "all traces")]
+    assert outliers_of(*rows) == [("input_share", 0.5, "all traces")]
 
 
 def test_traces_of_other_tags_are_not_alike():
     fast = of_a_job([100, 101, 102, 103, 104, 105, 106, 107], tags=[("batch", "32")])
     slow = of_a_job([200, 201, 202, 203, 204, 205, 206, 207], tags=[("batch", "64")])
-    assert found(*fast, *slow) == []
+    assert outliers_of(*fast, *slow) == []
 
 
 def test_the_furthest_is_first():
-    assert [value for _, value, _ in found(*of_a_job([100, 101, 102, 103, 104, 105, 106, 107, 500, 300]))] == [
+    assert [value for _, value, _ in outliers_of(*of_a_job([100, 101, 102, 103, 104, 105, 106, 107, 500, 300]))] == [
         500.0,
         300.0,
     ]
 
 
 def test_what_was_not_measured_is_not_compared():
-    assert found(*of_a_job([None] * 9 + [500])) == []
-    assert found() == []
+    assert outliers_of(*of_a_job([None] * 9 + [500])) == []
+    assert outliers_of() == []

@@ -30,29 +30,29 @@ def grids(report, slug):
 
 
 def test_time_at_stake_is_summed_over_traces_and_devices():
-    (found,) = stakes_of(run(findings=[finding()]), run(devices=1, findings=[finding()]), run())
-    assert (found["stake_ns"], found["gpu_stake_ns"], found["traces"]) == (2 * HOUR_NS, 3 * HOUR_NS, 2)
+    (stake,) = stakes_of(run(findings=[finding()]), run(devices=1, findings=[finding()]), run())
+    assert (stake["stake_ns"], stake["gpu_stake_ns"], stake["traces"]) == (2 * HOUR_NS, 3 * HOUR_NS, 2)
 
 
 def test_no_more_is_at_stake_than_the_share_of_what_was_recorded():
     """A report on 8 devices of a process adds up what each of them loses; its share is that of one."""
-    (found,) = stakes_of(run(devices=8, findings=[finding(stake_ns=50 * HOUR_NS, share=0.25)]))
-    assert (found["stake_ns"], found["gpu_stake_ns"]) == (25 * HOUR_NS // 10, 20 * HOUR_NS)
+    (stake,) = stakes_of(run(devices=8, findings=[finding(stake_ns=50 * HOUR_NS, share=0.25)]))
+    assert (stake["stake_ns"], stake["gpu_stake_ns"]) == (25 * HOUR_NS // 10, 20 * HOUR_NS)
 
 
 def test_findings_of_one_kind_have_no_more_at_stake_than_was_recorded():
-    (found,) = stakes_of(run(findings=[finding(stake_ns=8 * HOUR_NS, share=0.8)] * 2))
-    assert (found["stake_ns"], found["gpu_stake_ns"]) == (10 * HOUR_NS, 20 * HOUR_NS)
+    (stake,) = stakes_of(run(findings=[finding(stake_ns=8 * HOUR_NS, share=0.8)] * 2))
+    assert (stake["stake_ns"], stake["gpu_stake_ns"]) == (10 * HOUR_NS, 20 * HOUR_NS)
 
 
 def test_what_is_no_share_is_bounded_by_what_was_recorded():
-    (found,) = stakes_of(run(findings=[finding(stake_ns=50 * HOUR_NS, share=None)]))
-    assert found["stake_ns"] == 10 * HOUR_NS
+    (stake,) = stakes_of(run(findings=[finding(stake_ns=50 * HOUR_NS, share=None)]))
+    assert stake["stake_ns"] == 10 * HOUR_NS
 
 
 def test_a_finding_that_comes_twice_in_a_trace_counts_that_trace_once():
-    (found,) = stakes_of(run(findings=[finding(), finding()]))
-    assert (found["traces"], found["ranks"], found["stake_ns"]) == (1, 1, 2 * HOUR_NS)
+    (stake,) = stakes_of(run(findings=[finding(), finding()]))
+    assert (stake["traces"], stake["ranks"], stake["stake_ns"]) == (1, 1, 2 * HOUR_NS)
 
 
 def test_ranks_wait_for_the_one_with_most_at_stake():
@@ -60,8 +60,8 @@ def test_ranks_wait_for_the_one_with_most_at_stake():
     ranks = [run(trace_id="a", rank=n, job="j", recorded_ns=START_NS, devices=1, communication=0.1) for n in range(4)]
     ranks[2]["findings"] = [finding(stake_ns=HOUR_NS, share=0.1)]
     ranks[3]["findings"] = [finding(stake_ns=HOUR_NS // 2, share=0.05)]
-    (found,) = stakes_of(*ranks, run())
-    assert (found["stake_ns"], found["gpu_stake_ns"], found["ranks"], found["traces"]) == (
+    (stake,) = stakes_of(*ranks, run())
+    assert (stake["stake_ns"], stake["gpu_stake_ns"], stake["ranks"], stake["traces"]) == (
         4 * HOUR_NS,
         4 * HOUR_NS,
         2,
@@ -73,20 +73,20 @@ def test_ranks_wait_for_the_one_with_most_at_stake():
 def test_ranks_do_not_wait_for_one_that_waits_or_that_they_do_not_talk_to(code, communication):
     ranks = [run(trace_id="a", rank=n, job="j", recorded_ns=START_NS, communication=communication) for n in range(4)]
     ranks[2]["findings"] = [finding(code=code)]
-    (found,) = stakes_of(*ranks)
-    assert (found["stake_ns"], found["gpu_stake_ns"]) == (HOUR_NS, 2 * HOUR_NS)
+    (stake,) = stakes_of(*ranks)
+    assert (stake["stake_ns"], stake["gpu_stake_ns"]) == (HOUR_NS, 2 * HOUR_NS)
 
 
 def test_ranks_that_were_recorded_for_unequal_times_have_the_largest_share_at_stake():
     known = {"trace_id": "a", "job": "j", "recorded_ns": START_NS, "devices": 1, "communication": 0.1}
     slow = run(rank=0, findings=[finding(stake_ns=8 * HOUR_NS, share=0.8)], **known)
-    (found,) = stakes_of(slow, run(rank=1, **{**known, "span_ns": HOUR_NS}))
-    assert found["stake_ns"] == found["gpu_stake_ns"] == 88 * HOUR_NS // 10
+    (stake,) = stakes_of(slow, run(rank=1, **{**known, "span_ns": HOUR_NS}))
+    assert stake["stake_ns"] == stake["gpu_stake_ns"] == 88 * HOUR_NS // 10
 
 
 def test_the_trace_with_most_at_stake_is_named():
-    (found,) = stakes_of(run(findings=[finding()]), run(findings=[finding(stake_ns=2 * HOUR_NS, share=0.2)]))
-    assert found["worst"] == f"{1:016x}"
+    (stake,) = stakes_of(run(findings=[finding()]), run(findings=[finding(stake_ns=2 * HOUR_NS, share=0.2)]))
+    assert stake["worst"] == f"{1:016x}"
 
 
 def test_the_sentence_says_what_fixing_would_save_at_most():
@@ -181,8 +181,8 @@ def test_an_outlier_is_a_row_by_its_furthest_figure_and_programs_get_all():
     rows.append(run(job="j", step_median=300, peak_memory=400))
     shown, every = grids(population(catalogue_of(*rows)), "outliers")
     names = [column.name for column in shown.columns]
-    (told,) = (dict(zip(names, row, strict=True)) for row in shown.rows)
-    assert (told["trace_id"], told["metric"], told["others"]) == (f"{8:016x}", "peak_memory", 1)
+    (outlier,) = (dict(zip(names, row, strict=True)) for row in shown.rows)
+    assert (outlier["trace_id"], outlier["metric"], outlier["others"]) == (f"{8:016x}", "peak_memory", 1)
     assert (len(every.rows), every.audience) == (2, "machine")
 
 

@@ -33,7 +33,7 @@ def store(tmp_path_factory):
 
 
 def run(*arguments, stdin=None):
-    return CliRunner().invoke(query, [str(one) for one in arguments], input=stdin)
+    return CliRunner().invoke(query, [str(argument) for argument in arguments], input=stdin)
 
 
 def printed(*arguments, stdin=None):
@@ -149,12 +149,12 @@ def test_every_type_comes_out_as_json(store) -> None:
 
 def test_every_type_comes_out_as_csv(store) -> None:
     heading, row = csv.reader(io.StringIO(printed(store.url, EVERYTHING, "--format", "csv")))
-    found = dict(zip(heading, row, strict=True))
-    assert found["huge"] == str(3 * (2**63 - 1))
-    assert (found["s"], found["m"]) == ('{"x": [1, null], "t": "2026-05-10"}', '{"k": 1}')
-    assert (found["n"], found["e"], found["day"]) == ("", "a", "2026-05-10")
-    assert "\n" not in found["hostile"]
-    assert "\u202e" not in found["hostile"]
+    values = dict(zip(heading, row, strict=True))
+    assert values["huge"] == str(3 * (2**63 - 1))
+    assert (values["s"], values["m"]) == ('{"x": [1, null], "t": "2026-05-10"}', '{"k": 1}')
+    assert (values["n"], values["e"], values["day"]) == ("", "a", "2026-05-10")
+    assert "\n" not in values["hostile"]
+    assert "\u202e" not in values["hostile"]
 
 
 def test_every_type_comes_out_on_a_page_and_in_markdown(store) -> None:
@@ -201,9 +201,9 @@ def test_parquet_has_the_rows_with_their_types(store, tmp_path) -> None:
     assert (
         printed(store.url, f"{text} GROUP BY ALL ORDER BY 1", "--format", "parquet", "-o", tmp_path / "a.parquet") == ""
     )
-    found = pq.read_table(tmp_path / "a.parquet")
-    assert found.schema.types == [pa.string(), pa.int64(), pa.timestamp("us")]
-    assert found.column("total_ns").to_pylist() == [250, 371, 50]
+    table = pq.read_table(tmp_path / "a.parquet")
+    assert table.schema.types == [pa.string(), pa.int64(), pa.timestamp("us")]
+    assert table.column("total_ns").to_pylist() == [250, 371, 50]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet"]
 
 
@@ -264,9 +264,9 @@ def test_traces_that_are_gone_are_counted_on_stderr(tmp_path) -> None:
 
 def test_the_first_rows_read_no_more_than_they_need(store) -> None:
     with Engine(store) as engine, engine.answer("FROM range(100000000) AS t(i)") as batches:
-        found = leading(batches, 3)
-    assert (found.table.num_rows, found.more) == (3, True)
-    assert page(found, 80, color=False).splitlines()[-1].strip() == "There are more rows: --limit shows them."
+        rows = leading(batches, 3)
+    assert (rows.table.num_rows, rows.more) == (3, True)
+    assert page(rows, 80, color=False).splitlines()[-1].strip() == "There are more rows: --limit shows them."
 
 
 def test_the_command_line_ends_with_the_code_of_the_error(store, tmp_path) -> None:

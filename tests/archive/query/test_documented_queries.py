@@ -148,8 +148,8 @@ ANSWERS = {
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory):
-    with Engine(documented(tmp_path_factory.mktemp("documented") / "archive")) as found:
-        yield found
+    with Engine(documented(tmp_path_factory.mktemp("documented") / "archive")) as opened:
+        yield opened
 
 
 def test_there_are_ten_queries_and_each_has_an_answer_here() -> None:
@@ -159,9 +159,9 @@ def test_there_are_ten_queries_and_each_has_an_answer_here() -> None:
 
 @pytest.mark.parametrize("title", ANSWERS)
 def test_a_documented_query_gives_the_answer_that_its_numbers_add_up_to(engine, title) -> None:
-    found = engine.sql(QUERIES[title]).to_pylist()
-    assert [list(row) for row in found] == [list(row) for row in ANSWERS[title]]
-    for row, expected in zip(found, ANSWERS[title], strict=True):
+    answer = engine.sql(QUERIES[title]).to_pylist()
+    assert [list(row) for row in answer] == [list(row) for row in ANSWERS[title]]
+    for row, expected in zip(answer, ANSWERS[title], strict=True):
         assert row == pytest.approx(expected)
 
 
@@ -175,8 +175,8 @@ def test_streams_of_the_start_do_not_count_and_those_of_every_step_do(tmp_path) 
     add_trace(store, "2a", tables(kernels=kernels, cuda_api=started + again), **steps)
     add_trace(store, "3a", tables(kernels=kernels, cuda_api=started + again))  # no steps were found
     with Engine(store) as engine:
-        found = engine.sql(QUERIES["Streams created in every step"]).to_pylist()
-    assert found == [
+        answer = engine.sql(QUERIES["Streams created in every step"]).to_pylist()
+    assert answer == [
         {"trace_id": "2a", "source": "trace", "steps": 6, "calls": 6, "calls_per_step": 1.0, "total_ns": 120}
     ]
 
@@ -190,9 +190,9 @@ def test_what_the_page_divides_is_what_1_query_gives(engine, tmp_path_factory) -
         FROM cuda_api JOIN traces USING (trace_id) GROUP BY framework, name ORDER BY total_ns DESC, framework, name"""
     store = documented(tmp_path_factory.mktemp("divided") / "archive")
     with engine_over_parts(store, per_part, SerialRunner(), size=1) as divided:
-        found = divided.sql(second).to_pylist()
-    assert found == engine.sql(whole).to_pylist()
-    assert len(found) == 5
+        answer = divided.sql(second).to_pylist()
+    assert answer == engine.sql(whole).to_pylist()
+    assert len(answer) == 5
 
 
 def test_what_is_at_stake_is_at_most_the_share_of_what_was_recorded(tmp_path) -> None:
@@ -200,8 +200,8 @@ def test_what_is_at_stake_is_at_most_the_share_of_what_was_recorded(tmp_path) ->
     several = [finding("TV101", "input-bound", 0.25, 9000), finding("TV999", "other", None, 9000)]
     add_trace(store, "1a", tables(), span_ns=4000, findings=several)
     with Engine(store) as engine:
-        found = engine.sql(QUERIES["Findings by time at stake"]).to_pylist()
-    assert {row["code"]: row["stake_ns"] for row in found} == {"TV101": 1000, "TV999": 4000}
+        answer = engine.sql(QUERIES["Findings by time at stake"]).to_pylist()
+    assert {row["code"]: row["stake_ns"] for row in answer} == {"TV101": 1000, "TV999": 4000}
     shown = at_stake(with_times(catalogue.read(store)))
     assert dict(shown.select("code", "stake_ns").iter_rows()) == {"TV101": 1000, "TV999": 4000}
 

@@ -33,11 +33,11 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def engine(store):
-    with Engine(store) as found:
-        yield found
+    with Engine(store) as opened:
+        yield opened
 
 
-def one(engine, text, parameters=None):
+def value_of(engine, text, parameters=None):
     """The only value of an answer."""
     table = engine.sql(text, parameters)
     assert (table.num_rows, table.num_columns) == (1, 1)
@@ -50,17 +50,19 @@ def files_below(folder):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_of_the_contract_has_its_columns_whether_or_not_a_trace_has_it(engine, name) -> None:
-    found = engine.sql(f"FROM {name}").schema
+    answer = engine.sql(f"FROM {name}").schema
     declared = TABLES[name].arrow
     behind = [] if name == "run" else ["format"]
-    assert found.names == ["trace_id", *declared.names, *behind]
+    assert answer.names == ["trace_id", *declared.names, *behind]
     plain = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in declared]
-    assert found.types == [pa.string(), *plain, *([pa.string()] if behind else [])]
+    assert answer.types == [pa.string(), *plain, *([pa.string()] if behind else [])]
 
 
 def test_rows_of_all_traces_are_one_table_with_their_trace_and_format(engine) -> None:
-    found = engine.sql("SELECT trace_id, format, count(*) AS n, sum(dur_ns) AS ns FROM kernels GROUP BY ALL ORDER BY 1")
-    assert list(map(tuple, map(dict.values, found.to_pylist()))) == [
+    answer = engine.sql(
+        "SELECT trace_id, format, count(*) AS n, sum(dur_ns) AS ns FROM kernels GROUP BY ALL ORDER BY 1"
+    )
+    assert list(map(tuple, map(dict.values, answer.to_pylist()))) == [
         (A1, "nsys", 3, 250),
         (A2, "nsys", 3, 371),
         (B1, "kineto", 2, 50),
@@ -71,8 +73,8 @@ def test_a_query_over_all_traces_agrees_with_polars_over_their_files(engine, sto
     files = sorted(Path(store.url).glob("traces/*/*/cuda_api.parquet"))
     expected = pl.concat(pl.read_parquet(file, columns=["name", "dur_ns"]).cast({"name": pl.String}) for file in files)
     by_name = expected.group_by("name").agg(pl.len().cast(pl.Int64).alias("n"), pl.col("dur_ns").sum()).sort("name")
-    found = engine.sql("SELECT name, count(*) AS n, sum(dur_ns) AS dur_ns FROM cuda_api GROUP BY name ORDER BY name")
-    assert pl.from_arrow(found).equals(by_name)
+    answer = engine.sql("SELECT name, count(*) AS n, sum(dur_ns) AS dur_ns FROM cuda_api GROUP BY name ORDER BY name")
+    assert pl.from_arrow(answer).equals(by_name)
     assert by_name.height == 3
 
 
@@ -80,30 +82,32 @@ def test_ids_of_digits_stay_text(tmp_path) -> None:
     store = new_archive(tmp_path / "archive")
     add_trace(store, "0000000000000012", tables(kernels=[(0, 5, GEMM)]))
     with Engine(store) as engine:
-        assert one(engine, "SELECT trace_id FROM kernels WHERE trace_id = '0000000000000012'") == "0000000000000012"
+        assert (
+            value_of(engine, "SELECT trace_id FROM kernels WHERE trace_id = '0000000000000012'") == "0000000000000012"
+        )
 
 
 def test_joined_with_traces_events_count_once_however_many_ranks(engine) -> None:
-    assert one(engine, "SELECT count(*) FROM kernels JOIN traces USING (trace_id)") == 8
-    assert one(engine, "SELECT count(*) FROM kernels JOIN catalogue USING (trace_id)") == 10  # two ranks: twice
-    found = engine.sql("SELECT trace_id, rank, ranks FROM traces ORDER BY trace_id").to_pylist()
-    assert [tuple(row.values()) for row in found] == [(A1, None, 1), (A2, None, 1), (B1, None, 2)]
-    figures = {"launch_bound", "exposed_api_ns", *(one.name for one in METRICS)}
+    assert value_of(engine, "SELECT count(*) FROM kernels JOIN traces USING (trace_id)") == 8
+    assert value_of(engine, "SELECT count(*) FROM kernels JOIN catalogue USING (trace_id)") == 10  # two ranks: twice
+    answer = engine.sql("SELECT trace_id, rank, ranks FROM traces ORDER BY trace_id").to_pylist()
+    assert [tuple(row.values()) for row in answer] == [(A1, None, 1), (A2, None, 1), (B1, None, 2)]
+    figures = {"launch_bound", "exposed_api_ns", *(value_of.name for value_of in METRICS)}
     of_reports = {"span_ns", "steps", "verdict", "sentence", "findings"}
     per_trace = set(CATALOGUE.names) - {"rank", "state", "error", "changed_ns", "devices"} - of_reports - figures
     assert per_trace <= set(engine.sql("FROM traces").column_names)
 
 
 def test_the_catalogue_names_what_is_quarantined_and_not_what_was_removed(engine) -> None:
-    found = engine.sql("SELECT state, count(*) AS n FROM catalogue GROUP BY state ORDER BY state").to_pylist()
-    assert found == [{"state": "quarantined", "n": 1}, {"state": "ready", "n": 4}]
-    assert one(engine, "SELECT error FROM catalogue WHERE state = 'quarantined'") == "no trace"
+    answer = engine.sql("SELECT state, count(*) AS n FROM catalogue GROUP BY state ORDER BY state").to_pylist()
+    assert answer == [{"state": "quarantined", "n": 1}, {"state": "ready", "n": 4}]
+    assert value_of(engine, "SELECT error FROM catalogue WHERE state = 'quarantined'") == "no trace"
 
 
 def test_moments_are_timestamps_and_tags_are_asked_by_name(engine) -> None:
-    assert str(one(engine, "SELECT max(recorded) FROM catalogue")) == "2026-06-09 10:13:20"
-    assert one(engine, "SELECT count(*) FROM traces WHERE recorded >= '2026-06-01'") == 1
-    assert one(engine, "SELECT trace_id FROM traces WHERE tags['release'] = '1.1'") == A2
+    assert str(value_of(engine, "SELECT max(recorded) FROM catalogue")) == "2026-06-09 10:13:20"
+    assert value_of(engine, "SELECT count(*) FROM traces WHERE recorded >= '2026-06-01'") == 1
+    assert value_of(engine, "SELECT trace_id FROM traces WHERE tags['release'] = '1.1'") == A2
     assert engine.sql("FROM tags ORDER BY trace_id").to_pylist() == [
         {"trace_id": A1, "key": "release", "value": "1.0"},
         {"trace_id": A2, "key": "release", "value": "1.1"},
@@ -120,7 +124,7 @@ def test_traces_that_are_being_written_were_removed_or_quarantined_never_show(tm
     shutil.copytree(Path(store.url, *layout.trace_parts("nsys", "1a")), orphan)  # no row of the catalogue
     with Engine(store) as engine:
         assert engine.missing == ()
-        assert one(engine, "SELECT sum(dur_ns) FROM kernels") == 1
+        assert value_of(engine, "SELECT sum(dur_ns) FROM kernels") == 1
         assert engine.missing == ("2a",)
 
 
@@ -132,14 +136,14 @@ def test_columns_that_an_older_schema_lacks_are_null(tmp_path) -> None:
         file = Path(store.url, *layout.trace_parts("nsys", trace_id), "kernels.parquet")
         pq.write_table(pq.read_table(file, partitioning=None).drop_columns(lacks), file)
     with Engine(store) as engine:
-        found = engine.sql("SELECT trace_id, dur_ns, module FROM kernels ORDER BY trace_id").to_pylist()
-    assert [tuple(row.values()) for row in found] == [("1a", 1, None), ("2a", 2, "jit_step")]
+        answer = engine.sql("SELECT trace_id, dur_ns, module FROM kernels ORDER BY trace_id").to_pylist()
+    assert [tuple(row.values()) for row in answer] == [("1a", 1, None), ("2a", 2, "jit_step")]
 
 
 def test_an_archive_without_traces_answers_with_nothing(tmp_path) -> None:
     with Engine(new_archive(tmp_path / "archive")) as engine:
-        assert one(engine, "SELECT count(*) FROM kernels JOIN traces USING (trace_id)") == 0
-        assert one(engine, "SELECT count(*) FROM catalogue") == 0
+        assert value_of(engine, "SELECT count(*) FROM kernels JOIN traces USING (trace_id)") == 0
+        assert value_of(engine, "SELECT count(*) FROM catalogue") == 0
         assert engine.sql("FROM findings").num_rows == 0
 
 
@@ -153,8 +157,8 @@ def test_the_place_of_an_archive_may_have_any_name(tmp_path, name) -> None:
     store = new_archive(tmp_path / name / "archive")
     add_trace(store, "1a", tables(kernels=[(0, 7, GEMM)]))
     with Engine(store) as engine:
-        found = engine.sql("SELECT trace_id, format, dur_ns FROM kernels").to_pylist()
-    assert found == [{"trace_id": "1a", "format": "nsys", "dur_ns": 7}]
+        answer = engine.sql("SELECT trace_id, format, dur_ns FROM kernels").to_pylist()
+    assert answer == [{"trace_id": "1a", "format": "nsys", "dur_ns": 7}]
 
 
 REFUSED = {
@@ -222,7 +226,7 @@ def test_what_does_more_than_read_the_tables_is_refused_and_touches_nothing(engi
     assert caught.value.fix
     assert list(tmp_path.iterdir()) == []
     assert files_below(store.url) == before
-    assert one(engine, "SELECT count(*) FROM held.rows") == 6
+    assert value_of(engine, "SELECT count(*) FROM held.rows") == 6
 
 
 @pytest.mark.parametrize(
@@ -278,8 +282,8 @@ def test_whatever_reads_is_allowed(engine, text, expected) -> None:
 def test_a_column_that_does_not_exist_is_pointed_at_and_others_are_offered(engine) -> None:
     with pytest.raises(UsageError) as caught:
         engine.sql("SELECT nme FROM kernels")
-    said, offered, line, mark = caught.value.why.splitlines()
-    assert said.startswith('Referenced column "nme" not found')
+    message, offered, line, mark = caught.value.why.splitlines()
+    assert message.startswith('Referenced column "nme" not found')
     assert '"name"' in offered
     assert (line[line.index("nme") :], mark.index("^")) == ("nme FROM kernels", line.index("nme"))
 
@@ -308,15 +312,15 @@ def test_a_query_that_is_nested_beyond_measure_is_an_error_and_no_crash(engine) 
 
 
 def test_parameters_are_values_and_never_sql(engine) -> None:
-    assert one(engine, "SELECT count(*) FROM kernels WHERE name = ?", [RELU]) == 2
-    assert one(engine, "SELECT count(*) FROM kernels WHERE name = $name", {"name": "x' OR '1'='1"}) == 0
-    assert one(engine, "SELECT count(*) FROM kernels", ()) == 8
+    assert value_of(engine, "SELECT count(*) FROM kernels WHERE name = ?", [RELU]) == 2
+    assert value_of(engine, "SELECT count(*) FROM kernels WHERE name = $name", {"name": "x' OR '1'='1"}) == 0
+    assert value_of(engine, "SELECT count(*) FROM kernels", ()) == 8
 
 
 def test_sums_are_whole_numbers_of_64_bits_where_they_fit(engine) -> None:
-    found = engine.sql("SELECT sum(dur_ns) AS small, 2::HUGEINT * 9223372036854775807 AS big, NULL AS n FROM kernels")
-    assert found.schema.types == [pa.int64(), pa.decimal128(38, 0), pa.null()]
-    assert found.to_pylist() == [{"small": 671, "big": Decimal(2) * (2**63 - 1), "n": None}]
+    answer = engine.sql("SELECT sum(dur_ns) AS small, 2::HUGEINT * 9223372036854775807 AS big, NULL AS n FROM kernels")
+    assert answer.schema.types == [pa.int64(), pa.decimal128(38, 0), pa.null()]
+    assert answer.to_pylist() == [{"small": 671, "big": Decimal(2) * (2**63 - 1), "n": None}]
 
 
 def test_columns_of_one_name_are_told_apart(engine) -> None:
@@ -338,9 +342,9 @@ def test_an_answer_is_that_of_the_moment_when_the_engine_was_made(tmp_path) -> N
     add_trace(store, "1a", tables(kernels=[(0, 1, GEMM)]))
     with Engine(store) as engine, Engine(store, catalogue.read(store)) as other:
         add_trace(store, "2a", tables(kernels=[(0, 10, GEMM)]))
-        assert [one(found, "SELECT sum(dur_ns) FROM kernels") for found in (engine, other)] == [1, 1]
+        assert [value_of(opened, "SELECT sum(dur_ns) FROM kernels") for opened in (engine, other)] == [1, 1]
     with Engine(store) as engine:
-        assert one(engine, "SELECT sum(dur_ns) FROM kernels") == 11
+        assert value_of(engine, "SELECT sum(dur_ns) FROM kernels") == 11
 
 
 def test_ctrl_c_ends_a_query_and_the_engine_answers_again(engine) -> None:
@@ -353,7 +357,7 @@ def test_ctrl_c_ends_a_query_and_the_engine_answers_again(engine) -> None:
     finally:
         timer.join()
         signal.signal(signal.SIGINT, before)
-    assert one(engine, "SELECT count(*) FROM kernels") == 8
+    assert value_of(engine, "SELECT count(*) FROM kernels") == 8
 
 
 def test_more_than_fits_into_memory_goes_on_on_disk_and_is_removed_at_the_end(store, tmp_path, monkeypatch) -> None:
@@ -383,7 +387,7 @@ def test_a_damaged_or_missing_file_is_named(tmp_path, content) -> None:
     add_trace(store, "1a", tables(kernels=[(0, 1, GEMM)]))
     file = Path(store.url, *layout.trace_parts("nsys", "1a"), "kernels.parquet")
     with Engine(store) as engine:
-        assert one(engine, "SELECT count(*) FROM run") == 1
+        assert value_of(engine, "SELECT count(*) FROM run") == 1
         if content is None:
             engine._open({"kernels"})
             file.unlink()
@@ -400,9 +404,9 @@ def test_an_archive_elsewhere_answers_the_same(store, bucket) -> None:
     text = "SELECT trace_id, format, gpu, name, sum(dur_ns) AS ns FROM kernels JOIN traces USING (trace_id, format)"
     text += " GROUP BY ALL ORDER BY ALL"
     with Engine(store) as here, Engine(other) as there:
-        found = there.sql(text)
-        assert found.num_rows == 5
-        assert found.equals(here.sql(text))
+        answer = there.sql(text)
+        assert answer.num_rows == 5
+        assert answer.equals(here.sql(text))
         assert there.missing == ()
         with pytest.raises(duckdb.Error), there._connection.cursor() as cursor:
             cursor.execute(f"FROM read_text('{bucket}/runs/archive.json')")
@@ -414,8 +418,8 @@ def test_an_archive_whose_name_is_a_pattern_is_asked_alone(tmp_path, place):
         add_trace(new_archive(tmp_path / name), f"{number}a", tables(kernels=[(0, 10 + number, GEMM)]))
     expected = 10 + [*dict.fromkeys(("arch1", "arch*", "archive", place))].index(place)
     with Engine(Store.at(tmp_path / place)) as engine:
-        found = engine.sql("SELECT trace_id, format, dur_ns FROM kernels").to_pylist()
-    assert found == [{"trace_id": f"{expected - 10}a", "format": "nsys", "dur_ns": expected}]
+        answer = engine.sql("SELECT trace_id, format, dur_ns FROM kernels").to_pylist()
+    assert answer == [{"trace_id": f"{expected - 10}a", "format": "nsys", "dur_ns": expected}]
 
 
 @pytest.mark.parametrize("text", ["1 / 0", "0 / 0", "1.5 / 0", "5 % 0", "5 // 0", "sum(1) / sum(0)"])

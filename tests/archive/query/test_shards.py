@@ -32,9 +32,9 @@ WHOLE = f"SELECT format, name, sum(calls) AS calls, sum(ns) AS ns FROM parts GRO
 
 @pytest.fixture(scope="module")
 def store(samples, tmp_path_factory):
-    found = Store.at(tmp_path_factory.mktemp("shards") / "archive")
-    add(found, adding.sources(samples), adding.OPTIONS, SerialRunner())
-    return found
+    filled = Store.at(tmp_path_factory.mktemp("shards") / "archive")
+    add(filled, adding.sources(samples), adding.OPTIONS, SerialRunner())
+    return filled
 
 
 @pytest.mark.parametrize(("runner", "size"), [(SerialRunner(), 1), (LocalRunner(2), 3), (SerialRunner(), 50)], ids=str)
@@ -51,17 +51,19 @@ def check_halves(store, runner, size):
     with Engine(store) as engine:
         expected = engine.sql(f"{PER_PART} {ORDERED}")
     with engine_over_parts(store, PER_PART, runner, size=size) as engine:
-        found = engine.sql(WHOLE)
+        answer = engine.sql(WHOLE)
     assert expected.num_rows > 20
-    assert found.to_pylist() == expected.to_pylist()
+    assert answer.to_pylist() == expected.to_pylist()
     assert store.names("work") == []
 
 
 def test_the_second_half_knows_the_catalogue_and_all_tables(store):
     with engine_over_parts(store, "SELECT trace_id, count(*) AS n FROM kernels GROUP BY ALL", SerialRunner()) as engine:
-        found = engine.sql("SELECT count(*) AS traces, sum(n) AS n FROM parts JOIN traces USING (trace_id)").to_pylist()
+        answer = engine.sql(
+            "SELECT count(*) AS traces, sum(n) AS n FROM parts JOIN traces USING (trace_id)"
+        ).to_pylist()
         (kernels,) = engine.sql("SELECT count(*) AS n FROM kernels").to_pylist()
-    assert found == [{"traces": len(adding.SAMPLES), "n": kernels["n"]}]
+    assert answer == [{"traces": len(adding.SAMPLES), "n": kernels["n"]}]
 
 
 class Backwards:
@@ -73,23 +75,23 @@ class Backwards:
 
 def test_parts_come_in_the_order_of_their_traces_whoever_is_quicker(store):
     with engine_over_parts(store, "SELECT trace_id FROM traces ORDER BY ALL", Backwards(), size=2) as engine:
-        found = engine.sql("FROM parts")["trace_id"].to_pylist()
-    assert found == sorted(found)
-    assert len(found) == len(adding.SAMPLES)
+        answer = engine.sql("FROM parts")["trace_id"].to_pylist()
+    assert answer == sorted(answer)
+    assert len(answer) == len(adding.SAMPLES)
 
 
 def test_only_chosen_rows_are_asked(store):
     rows = catalogue.read(store)
-    chosen = rows.filter(rows["format"] == "kineto")
-    with engine_over_parts(store, "SELECT DISTINCT format FROM kernels", SerialRunner(), rows=chosen, size=1) as engine:
+    some = rows.filter(rows["format"] == "kineto")
+    with engine_over_parts(store, "SELECT DISTINCT format FROM kernels", SerialRunner(), rows=some, size=1) as engine:
         assert engine.sql("FROM parts").to_pylist() == [{"format": "kineto"}] * 2
 
 
 def test_without_traces_parts_have_their_columns_and_no_rows(store):
     rows = catalogue.read(store).clear()
     with engine_over_parts(store, PER_PART, SerialRunner(), rows=rows) as engine:
-        found = engine.sql("FROM parts")
-    assert (found.column_names, found.num_rows) == (["format", "name", "calls", "ns"], 0)
+        answer = engine.sql("FROM parts")
+    assert (answer.column_names, answer.num_rows) == (["format", "name", "calls", "ns"], 0)
 
 
 class NoRunner:
@@ -99,10 +101,10 @@ class NoRunner:
 
 def test_a_wrong_first_half_is_said_before_any_worker_is_asked_and_nothing_stays(store):
     wrong = {"SELECT nothing_such": "nothing_such", "COPY kernels TO 'x'": "COPY is refused"}
-    for text, told in wrong.items():
-        with pytest.raises(UsageError, match=told):
+    for text, message in wrong.items():
+        with pytest.raises(UsageError, match=message):
             engine_over_parts(store, text, NoRunner()).__enter__()
-        with pytest.raises(UsageError, match=told):
+        with pytest.raises(UsageError, match=message):
             RemoteEngine(store, NoRunner()).answer(text).__enter__()
     assert store.names("work") == []
 
@@ -175,9 +177,9 @@ def test_types_of_the_first_half_are_kept_and_sums_may_be_larger_than_64_bits(st
               MAP {'k': [1]} AS m, 0.5::DECIMAL(4, 2) AS d, 1 AS n, 2 AS n"""
     with engine_over_parts(store, text, SerialRunner(), size=4) as engine:
         types = engine.sql("SELECT column_type FROM (DESCRIBE parts)")["column_type"].to_pylist()
-        (found,) = engine.sql('SELECT sum("a ""b") AS total, count(*) AS parts, sum(n_2) AS n FROM parts').to_pylist()
+        (answer,) = engine.sql('SELECT sum("a ""b") AS total, count(*) AS parts, sum(n_2) AS n FROM parts').to_pylist()
     assert types == ["HUGEINT", "TIMESTAMP_S", "MAP(VARCHAR, INTEGER[])", "DECIMAL(4,2)", "INTEGER", "INTEGER"]
-    assert found == {"total": 8 * (2**63 - 1), "parts": 2, "n": 4}
+    assert answer == {"total": 8 * (2**63 - 1), "parts": 2, "n": 4}
 
 
 def test_an_answer_that_cannot_be_sent_is_said(store):
@@ -199,18 +201,18 @@ def test_traces_that_are_gone_are_told_by_the_workers(tmp_path):
 
 
 def test_progress_counts_parts(store):
-    told = []
-    with engine_over_parts(store, PER_PART, SerialRunner(), size=3, progress=lambda *one: told.append(one)):
-        assert told == [("asking traces", done, 3) for done in (1, 2, 3)]
+    reports = []
+    with engine_over_parts(store, PER_PART, SerialRunner(), size=3, progress=lambda *report: reports.append(report)):
+        assert reports == [("asking traces", done, 3) for done in (1, 2, 3)]
 
 
 def check_whole(store, runner, text):
     with Engine(store) as engine, engine.answer(text) as batches:
         expected = batches.read_all()
     with RemoteEngine(store, runner).answer(text) as batches:
-        found = batches.read_all()
-    assert found.schema.names == expected.schema.names
-    assert found.to_pylist() == expected.to_pylist()
+        answer = batches.read_all()
+    assert answer.schema.names == expected.schema.names
+    assert answer.to_pylist() == expected.to_pylist()
     assert expected.num_rows > 7
     assert store.names("work") == []
 
@@ -234,8 +236,8 @@ def test_of_a_long_answer_only_the_wanted_rows_come_back(store):
         assert batches.read_all().to_pylist() == [{"i": 0}, {"i": 1}, {"i": 2}]
 
 
-def asked(*arguments):
-    return CliRunner().invoke(query, [str(one) for one in arguments])
+def invoke(*arguments):
+    return CliRunner().invoke(query, [str(argument) for argument in arguments])
 
 
 @pytest.mark.parametrize("format_name", [pytest.param("terminal", marks=pytest.mark.slow), "csv"])
@@ -252,25 +254,25 @@ def test_the_command_prints_the_same_page_where_a_cluster_answers(store, dask_ad
 def check_command(store, format_name, commands):
     options = (store.url, "--format", format_name, "--limit", "2")
     whole = "SELECT name, sum(dur_ns) AS total_ns FROM kernels GROUP BY name ORDER BY 2 DESC, 1"
-    expected = asked(*options, whole)
+    expected = invoke(*options, whole)
     parts = ("--per-part", "SELECT name, sum(dur_ns) AS ns FROM kernels GROUP BY name")
     second = "SELECT name, sum(ns) AS total_ns FROM parts GROUP BY name ORDER BY 2 DESC, 1"
     assert expected.stdout.count("ms" if format_name == "terminal" else "gemm") >= 2
     for arguments in commands(whole, (second, *parts)):
-        found = asked(*options, *arguments)
-        assert (found.exit_code, found.stdout, found.stderr) == (0, expected.stdout, ""), found.exception
+        result = invoke(*options, *arguments)
+        assert (result.exit_code, result.stdout, result.stderr) == (0, expected.stdout, ""), result.exception
 
 
 def test_workers_without_parts_are_the_threads_of_1_query(store, monkeypatch):
     threads = "SELECT value::INTEGER AS n FROM duckdb_settings() WHERE name = 'threads'"
     monkeypatch.setattr("traceviz.archive.query.guard._TABLE_FUNCTIONS", {"duckdb_settings"})
     for workers in (1, 3):
-        assert asked(store.url, threads, "--workers", workers, "--format", "csv").stdout == f"n\n{workers}\n"
+        assert invoke(store.url, threads, "--workers", workers, "--format", "csv").stdout == f"n\n{workers}\n"
 
 
 @pytest.mark.parametrize("per_part", [(), ("--per-part", "SELECT 1")])
 def test_workers_and_a_scheduler_are_not_both_asked(store, per_part):
-    both = asked(store.url, "SELECT 1", *per_part, "--workers", "2", "--scheduler", "tcp://host:1")
+    both = invoke(store.url, "SELECT 1", *per_part, "--workers", "2", "--scheduler", "tcp://host:1")
     assert isinstance(both.exception, UsageError)
     assert "either --workers or --scheduler" in str(both.exception)
 
@@ -289,10 +291,10 @@ def test_ctrl_c_ends_the_workers_queries_and_leaves_nothing(store, tmp_path):
     try:
         wait_until(lambda: store.names("work") and list(tmp_path.glob("traceviz-query-*")))
         os.killpg(program.pid, signal.SIGINT)  # as a terminal does: to the workers, too
-        _, told = program.communicate(timeout=60)
+        _, errors = program.communicate(timeout=60)
     finally:
         program.kill()
-    assert (program.returncode, told) == (130, "Interrupted; nothing was left behind.\n")
+    assert (program.returncode, errors) == (130, "Interrupted; nothing was left behind.\n")
     assert store.names("work") == []
     assert list(tmp_path.iterdir()) == []
 

@@ -46,9 +46,9 @@ def test_rows_that_meet_the_condition_stay_in_their_order(rows, condition, expec
 
 
 def test_rows_keep_all_their_columns_and_types(rows) -> None:
-    found = where(rows, "true")
-    assert found.equals(rows)
-    assert found.schema == rows.schema
+    matching = where(rows, "true")
+    assert matching.equals(rows)
+    assert matching.schema == rows.schema
 
 
 def test_the_order_is_that_of_the_rows_whatever_it_is(rows) -> None:
@@ -59,8 +59,8 @@ def test_the_order_is_that_of_the_rows_whatever_it_is(rows) -> None:
 def test_thousands_of_rows_stay_in_order_behind_a_subquery(tmp_path) -> None:
     store = new_archive(tmp_path / "archive")
     add_rows(store, *({"trace_id": f"{number:08x}", "rank": number % 7} for number in range(5000)))
-    found = where(catalogue.read(store), "trace_id in (select trace_id from catalogue where rank = 3)")
-    assert found["trace_id"].to_list() == [f"{number:08x}" for number in range(5000) if number % 7 == 3]
+    matching = where(catalogue.read(store), "trace_id in (select trace_id from catalogue where rank = 3)")
+    assert matching["trace_id"].to_list() == [f"{number:08x}" for number in range(5000) if number % 7 == 3]
 
 
 def test_no_rows_are_asked_without_complaint(rows) -> None:
@@ -70,8 +70,8 @@ def test_no_rows_are_asked_without_complaint(rows) -> None:
 
 
 def test_some_columns_are_enough(rows) -> None:
-    found = where(rows.select("trace_id", "framework"), "framework = 'pytorch'")
-    assert found.rows() == [(B1, "pytorch"), (B1, "pytorch")]
+    matching = where(rows.select("trace_id", "framework"), "framework = 'pytorch'")
+    assert matching.rows() == [(B1, "pytorch"), (B1, "pytorch")]
 
 
 def test_a_column_that_does_not_exist_is_named_with_those_that_do(rows) -> None:
@@ -79,8 +79,8 @@ def test_a_column_that_does_not_exist_is_named_with_those_that_do(rows) -> None:
         where(rows, "verdct = 'highly input-bound'")
     error = caught.value
     assert error.what == "--where \"verdct = 'highly input-bound'\" is no condition."
-    said, offered, shown, mark = error.why.splitlines()
-    assert said == 'Referenced column "verdct" not found in FROM clause!'
+    message, offered, shown, mark = error.why.splitlines()
+    assert message == 'Referenced column "verdct" not found in FROM clause!'
     assert '"verdict"' in offered
     assert (shown, mark) == ("verdct = 'highly input-bound'", "^" * len("verdct"))
     assert error.fix.startswith("Columns: trace_id, rank, state, ")

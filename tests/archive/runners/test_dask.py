@@ -40,24 +40,24 @@ def results(runner, function, arguments):
 
 
 def test_every_argument_comes_back_once_with_its_result(client):
-    found = list(DaskRunner(client).map(work.doubled, range(25)))
-    assert sorted(found) == [(number, 2 * number) for number in range(25)]
+    outcomes = list(DaskRunner(client).map(work.doubled, range(25)))
+    assert sorted(outcomes) == [(number, 2 * number) for number in range(25)]
 
 
 def test_both_workers_work(dask_address, tmp_path):
     with closing(
         DaskRunner(dask_address).map(work.waits_for_all, [(str(tmp_path), 2, name) for name in "ab"])
     ) as running:
-        found = dict(running)
-    assert len(set(found.values())) == 2
-    assert os.getpid() not in found.values()
+        outcomes = dict(running)
+    assert len(set(outcomes.values())) == 2
+    assert os.getpid() not in outcomes.values()
 
 
 def test_an_error_is_the_result_of_its_argument_and_keeps_its_3_sentences(client):
-    found = results(DaskRunner(client), work.fails_on_odd, range(4))
-    assert (found[0], found[2]) == (0, 2)
-    assert isinstance(found[1].cause, OutputError)
-    assert (found[3].cause.what, found[3].cause.why) == ("3 is odd.", "It was asked for.")
+    outcomes = results(DaskRunner(client), work.fails_on_odd, range(4))
+    assert (outcomes[0], outcomes[2]) == (0, 2)
+    assert isinstance(outcomes[1].cause, OutputError)
+    assert (outcomes[3].cause.what, outcomes[3].cause.why) == ("3 is odd.", "It was asked for.")
 
 
 def test_a_client_that_is_connected_stays_open(client):
@@ -80,17 +80,17 @@ def test_arguments_are_taken_when_there_is_a_worker_for_them(client):
 
 
 def test_a_crash_is_the_error_of_its_argument_alone(dask_address):
-    found = results(DaskRunner(dask_address), work.dies_on_13, range(10, 20))
-    died = found.pop(13)
+    outcomes = results(DaskRunner(dask_address), work.dies_on_13, range(10, 20))
+    died = outcomes.pop(13)
     assert (died.code, died.cause) == ("worker-died", None)
     assert died.message.startswith("Every worker that worked on it died, the last at tcp://127.0.0.1:")
-    assert found == {number: number for number in range(10, 20) if number != 13}
+    assert outcomes == {number: number for number in range(10, 20) if number != 13}
 
 
 def test_of_several_that_went_down_together_only_who_did_it_is_blamed(dask_address):
-    found = list(DaskRunner(dask_address).map(work.dies_on_13, [13, 14, 13, 15]))
-    assert sorted(argument for argument, _ in found) == [13, 13, 14, 15]
-    assert {argument for argument, result in found if isinstance(result, RunnerError)} == {13}
+    outcomes = list(DaskRunner(dask_address).map(work.dies_on_13, [13, 14, 13, 15]))
+    assert sorted(argument for argument, _ in outcomes) == [13, 13, 14, 15]
+    assert {argument for argument, result in outcomes if isinstance(result, RunnerError)} == {13}
 
 
 def test_what_a_killed_worker_had_is_run_again(dask_address, tmp_path):
@@ -99,15 +99,15 @@ def test_what_a_killed_worker_had_is_run_again(dask_address, tmp_path):
         client.wait_for_workers(2, timeout=60)
         ids = client.run(os.getpid)
         running = DaskRunner(client).map(work.slow, [(released, number) for number in range(8)])
-        found = []
-        taker = threading.Thread(target=lambda: found.extend(running))
+        outcomes = []
+        taker = threading.Thread(target=lambda: outcomes.extend(running))
         taker.start()
         wait_until(lambda: any(client.processing().values()))
         os.kill(next(iter(ids.values())), signal.SIGKILL)
         wait_until(lambda: set(client.scheduler_info()["workers"]) != set(ids))
         released.touch()
         taker.join()
-    assert sorted(found) == [((released, number), number) for number in range(8)]
+    assert sorted(outcomes) == [((released, number), number) for number in range(8)]
 
 
 def test_closing_early_takes_everything_off_the_cluster(client, tmp_path):

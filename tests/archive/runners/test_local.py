@@ -26,27 +26,27 @@ def results(runner, function, arguments):
 
 @pytest.mark.parametrize("runner", [SerialRunner(), LocalRunner(1), LocalRunner(3)], ids=str)
 def test_every_argument_comes_back_once_with_its_result(runner):
-    found = list(runner.map(work.doubled, range(25)))
-    assert sorted(found) == [(number, 2 * number) for number in range(25)]
+    outcomes = list(runner.map(work.doubled, range(25)))
+    assert sorted(outcomes) == [(number, 2 * number) for number in range(25)]
 
 
 @pytest.mark.parametrize("runner", [SerialRunner(), LocalRunner(2)], ids=str)
 def test_an_error_is_the_result_of_its_argument_and_keeps_its_3_sentences(runner):
-    found = results(runner, work.fails_on_odd, range(4))
-    assert (found[0], found[2]) == (0, 2)
-    assert found[3].code == "failed"
-    assert isinstance(found[3].cause, OutputError)
-    assert (found[3].cause.what, found[3].cause.why) == ("3 is odd.", "It was asked for.")
-    assert found[3].message == "3 is odd. It was asked for. Ask for another."
+    outcomes = results(runner, work.fails_on_odd, range(4))
+    assert (outcomes[0], outcomes[2]) == (0, 2)
+    assert outcomes[3].code == "failed"
+    assert isinstance(outcomes[3].cause, OutputError)
+    assert (outcomes[3].cause.what, outcomes[3].cause.why) == ("3 is odd.", "It was asked for.")
+    assert outcomes[3].message == "3 is odd. It was asked for. Ask for another."
 
 
 @pytest.mark.parametrize("runner", [SerialRunner(), LocalRunner(2)], ids=str)
 def test_an_error_of_others_says_where_it_was_raised_without_folders(runner):
-    found = results(runner, work.divides, [0, 3])
-    assert found[3] == 4
-    assert found[0].message.startswith("ZeroDivisionError: ")
-    assert "(work.py, line " in found[0].message
-    assert "/" not in found[0].message.partition("(")[2]
+    outcomes = results(runner, work.divides, [0, 3])
+    assert outcomes[3] == 4
+    assert outcomes[0].message.startswith("ZeroDivisionError: ")
+    assert "(work.py, line " in outcomes[0].message
+    assert "/" not in outcomes[0].message.partition("(")[2]
 
 
 def test_processes_work_in_other_processes_as_many_as_were_asked_for():
@@ -70,11 +70,11 @@ def test_arguments_are_taken_when_there_is_a_worker_for_them():
 
 
 def test_a_crash_is_the_error_of_its_argument_alone():
-    found = results(LocalRunner(2), work.dies_on_13, range(20))
-    assert found.pop(13) == RunnerError(
+    outcomes = results(LocalRunner(2), work.dies_on_13, range(20))
+    assert outcomes.pop(13) == RunnerError(
         "worker-died", "The process that worked on it was ended twice, by SIGSEGV.", None
     )
-    assert found == {number: number for number in range(20) if number != 13}
+    assert outcomes == {number: number for number in range(20) if number != 13}
 
 
 def test_an_argument_whose_worker_is_killed_once_is_run_again(tmp_path):
@@ -84,8 +84,8 @@ def test_an_argument_whose_worker_is_killed_once_is_run_again(tmp_path):
 
 def test_workers_share_the_cores_among_their_threads():
     cores = len(os.sched_getaffinity(0))
-    (found,) = results(LocalRunner(4 * cores), work.threads_of_polars, [1]).values()
-    assert found == 1
+    (outcomes,) = results(LocalRunner(4 * cores), work.threads_of_polars, [1]).values()
+    assert outcomes == 1
 
 
 def test_no_arguments_need_no_process():
@@ -107,11 +107,11 @@ def test_a_program_that_is_stopped_leaves_nothing_running(tmp_path, sent):
     started = [tmp_path / "ids.0", tmp_path / "ids.1"]
     try:
         wait_until(lambda: all(path.exists() for path in started))
-        ids = [int(one) for path in started for one in path.read_text().split()]
-        assert all(is_running(one) for one in ids)
+        ids = [int(process) for path in started for process in path.read_text().split()]
+        assert all(is_running(process) for process in ids)
         program.send_signal(sent)
         program.wait(PATIENCE_S)
-        wait_until(lambda: not any(is_running(one) for one in ids))
+        wait_until(lambda: not any(is_running(process) for process in ids))
     finally:
         program.kill()
         program.wait()
@@ -155,9 +155,9 @@ def test_dask_missing_is_said_with_how_to_install_it(monkeypatch):
 
 
 def children(parent):
-    found = Path(f"/proc/{parent}/task").glob("*/children")
-    running = filter(is_running, [int(one) for path in found for one in path.read_text().split()])
-    return [one for one in running if b"resource_tracker" not in Path(f"/proc/{one}/cmdline").read_bytes()]
+    lists = Path(f"/proc/{parent}/task").glob("*/children")
+    running = filter(is_running, [int(process) for path in lists for process in path.read_text().split()])
+    return [process for process in running if b"resource_tracker" not in Path(f"/proc/{process}/cmdline").read_bytes()]
 
 
 def is_running(process):

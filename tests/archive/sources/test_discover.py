@@ -11,7 +11,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from tests.archive.packing import SUFFIX, TRACE, codes, fetched, found, hashes, packed_in, tar_of, trace, zip_of
+from tests.archive.packing import SUFFIX, TRACE, codes, fetched, find_items, hashes, packed_in, tar_of, trace, zip_of
 from traceviz.archive.sources import discover
 from traceviz.archive.sources.discover import fetch, items
 from traceviz.archive.sources.hashes import source_sha256
@@ -73,7 +73,7 @@ def test_of_a_project_folder_the_traces_are_taken_and_the_rest_is_counted(tmp_pa
             ".hidden.sqlite": b"1",
         },
     )
-    taken, refused = found(tmp_path / "project")
+    taken, refused = find_items(tmp_path / "project")
     assert set(taken) == {
         f"project/{name}" for name in ("broken.sqlite", "empty.nsys-rep", f"runs/a{SUFFIX}", "runs/b.json", "lfs.json")
     }
@@ -87,8 +87,8 @@ def test_a_packed_project_gives_the_same_traces_and_counts_the_same(tmp_path, ki
         tmp_path / "project",
         {"a.sqlite": b"1", "b.json": trace(), "c.json": b"{}", "README": b"x", "d.txt": b"", ".e.sqlite": b"1"},
     )
-    taken, refused = found(folder)
-    packed, left = found(packed_in(folder, tmp_path / kind))
+    taken, refused = find_items(folder)
+    packed, left = find_items(packed_in(folder, tmp_path / kind))
     assert [name.partition("/")[2] for name in packed] == [name.partition("/")[2] for name in taken]
     assert [(one.name.partition("/")[2], one.code) for one in left] == [
         (one.name.partition("/")[2], one.code) for one in refused
@@ -98,7 +98,7 @@ def test_a_packed_project_gives_the_same_traces_and_counts_the_same(tmp_path, ki
 
 def test_a_file_that_was_named_is_an_item_whatever_it_is(tmp_path):
     write(tmp_path, {"README.md": b"hello", "empty": b""})
-    taken, refused = found(tmp_path / "README.md", tmp_path / "empty")
+    taken, refused = find_items(tmp_path / "README.md", tmp_path / "empty")
     assert (list(taken), refused) == (["README.md", "empty"], [])
     assert taken["README.md"].size == 5
 
@@ -106,7 +106,7 @@ def test_a_file_that_was_named_is_an_item_whatever_it_is(tmp_path):
 def test_a_run_folder_is_1_item_and_what_is_in_it_is_none(tmp_path):
     run_folder(tmp_path / "runs" / "one")
     run_folder(tmp_path / "runs" / "two")
-    taken, refused = found(tmp_path / "runs")
+    taken, refused = find_items(tmp_path / "runs")
     assert {name: item.kind for name, item in taken.items()} == {"runs/one": "folder", "runs/two": "folder"}
     assert refused == []
     assert fetch(taken["runs/one"], tmp_path / "unused", Limits()) == tmp_path / "runs" / "one"
@@ -114,7 +114,7 @@ def test_a_run_folder_is_1_item_and_what_is_in_it_is_none(tmp_path):
 
 @pytest.mark.parametrize("part", ["", "manifest.json", "raw"])
 def test_a_run_is_found_by_its_folder_its_manifest_and_its_recordings(tmp_path, part):
-    taken, _ = found(run_folder(tmp_path / "one") / part)
+    taken, _ = find_items(run_folder(tmp_path / "one") / part)
     assert [(item.name, item.url, item.folder) for item in taken.values()] == [("one", str(tmp_path / "one"), True)]
 
 
@@ -133,7 +133,7 @@ def test_folders_that_are_1_trace_have_1_hash_in_a_folder_and_packed(tmp_path, f
     assert hashes(tmp_path / "source", tmp_path / "of") == {"deep/unit": alone}
     for kind in PACKED:
         made = packed_in(tmp_path / "source", tmp_path / kind)
-        taken, refused = found(made)
+        taken, refused = find_items(made)
         assert [(item.kind, item.folder) for item in taken.values()] == [("member", True)]
         assert refused == []
         assert hashes(made, tmp_path / f"of-{kind}") == {"deep/unit": alone}
@@ -141,7 +141,7 @@ def test_folders_that_are_1_trace_have_1_hash_in_a_folder_and_packed(tmp_path, f
 
 def test_an_archive_file_that_is_a_run_itself_gives_a_folder_named_after_it(tmp_path):
     made = packed_in(run_folder(tmp_path / "one"), tmp_path / "my-run.tar.gz")
-    (item,) = found(made)[0].values()
+    (item,) = find_items(made)[0].values()
     (tmp_path / "room").mkdir()
     path = fetched(item, tmp_path / "room")
     assert path.name == "my-run"
@@ -152,7 +152,7 @@ def test_a_manifest_of_something_else_makes_no_trace_of_a_folder(tmp_path):
     write(
         tmp_path / "source", {"manifest.json": b'{"kind": "other"}', "a.sqlite": b"1", "d/manifest.json": b"[" * 9999}
     )
-    assert list(found(tmp_path / "source")[0]) == ["source/a.sqlite"]
+    assert list(find_items(tmp_path / "source")[0]) == ["source/a.sqlite"]
 
 
 def test_an_archive_of_traceviz_is_not_added_to_an_archive(tmp_path):
@@ -164,9 +164,9 @@ def test_an_archive_of_traceviz_is_not_added_to_an_archive(tmp_path):
             "b.sqlite": b"1",
         },
     )
-    taken, refused = found(tmp_path / "source")
+    taken, refused = find_items(tmp_path / "source")
     assert (list(taken), codes(refused)) == (["source/b.sqlite"], {"source/A": "archive"})
-    assert codes(found(tmp_path / "source" / "A")[1]) == {"A": "archive"}
+    assert codes(find_items(tmp_path / "source" / "A")[1]) == {"A": "archive"}
 
 
 LOGS = "logs/train/plugins/profile"
@@ -185,7 +185,7 @@ def test_every_run_of_a_log_folder_counts_not_only_the_newest(tmp_path):
             "logs/train/events.out.tfevents.1.h": b"7",
         },
     )
-    taken, refused = found(tmp_path / "logs")
+    taken, refused = find_items(tmp_path / "logs")
     runs = "logs/train/plugins/profile/2026_11_0"
     assert {name: item.folder for name, item in taken.items()} == {
         f"{runs}1_00_00_00/h.xplane.pb": False,
@@ -201,15 +201,15 @@ def test_every_run_of_a_log_folder_counts_not_only_the_newest(tmp_path):
 
 def test_captures_that_only_lie_in_1_folder_are_traces_of_their_own(tmp_path):
     write(tmp_path / "mine", {"a.xplane.pb": b"1", "b.xplane.pb": b"2"})
-    assert list(found(tmp_path / "mine")[0]) == ["mine/a.xplane.pb", "mine/b.xplane.pb"]
+    assert list(find_items(tmp_path / "mine")[0]) == ["mine/a.xplane.pb", "mine/b.xplane.pb"]
 
 
 def test_files_named_after_ranks_are_of_the_job_of_their_folder(tmp_path):
     write(tmp_path / "runs", {f"job{j}/rank{r}{SUFFIX}": trace(f"{j}{r}") for j in (1, 2) for r in range(3)})
-    taken, _ = found(tmp_path / "runs")
+    taken, _ = find_items(tmp_path / "runs")
     assert {item.job for item in taken.values()} == {"runs/job1", "runs/job2"}
     assert taken[f"runs/job2/rank1{SUFFIX}"].job == "runs/job2"
-    named = found(*sorted((tmp_path / "runs" / "job1").iterdir()))[0]
+    named = find_items(*sorted((tmp_path / "runs" / "job1").iterdir()))[0]
     assert {item.job for item in named.values()} == {"job1"}
 
 
@@ -234,12 +234,12 @@ def test_links_in_folders_are_refused_and_a_link_that_was_named_is_followed(tmp_
     (tmp_path / "runs" / "b.sqlite").symlink_to(tmp_path / "secret" / "s.sqlite")
     (tmp_path / "runs" / "folder").symlink_to(tmp_path / "secret")
     (tmp_path / "runs" / "loop").symlink_to(tmp_path / "runs")
-    taken, refused = found(tmp_path / "runs")
+    taken, refused = find_items(tmp_path / "runs")
     assert list(taken) == ["runs/a.sqlite"]
     assert codes(refused) == dict.fromkeys(("runs/b.sqlite", "runs/folder", "runs/loop"), "link")
-    taken, refused = found(tmp_path / "runs" / "folder")
+    taken, refused = find_items(tmp_path / "runs" / "folder")
     assert (list(taken), refused) == (["folder/s.sqlite"], [])
-    taken, refused = found(f"{tmp_path}/runs/*")
+    taken, refused = find_items(f"{tmp_path}/runs/*")
     assert (list(taken), len(refused)) == (["a.sqlite"], 3)
 
 
@@ -249,7 +249,7 @@ def test_a_run_folder_with_links_is_fetched_without_them(tmp_path):
     before = source_sha256(run)
     (run / "raw" / "s.sqlite").symlink_to(tmp_path / "secret" / "s.sqlite")
     (run / "raw" / "more").symlink_to(tmp_path / "secret")
-    taken, refused = found(run)
+    taken, refused = find_items(run)
     assert sorted(one.code for one in refused) == ["link", "link"]
     (tmp_path / "room").mkdir()
     path = fetched(taken["one"], tmp_path / "room")
@@ -260,7 +260,7 @@ def test_a_run_folder_with_links_is_fetched_without_them(tmp_path):
 
 def test_a_file_that_became_a_link_or_a_pipe_is_not_fetched(tmp_path):
     write(tmp_path, {"runs/a.sqlite": b"1", "runs/b.sqlite": b"2", "secret": b"3"})
-    taken, _ = found(tmp_path / "runs")
+    taken, _ = find_items(tmp_path / "runs")
     (tmp_path / "runs" / "a.sqlite").unlink()
     (tmp_path / "runs" / "a.sqlite").symlink_to(tmp_path / "secret")
     (tmp_path / "runs" / "b.sqlite").unlink()
@@ -280,7 +280,7 @@ def test_pipes_sockets_and_devices_are_never_opened(tmp_path):
             listening.bind("socket.sqlite")
         finally:
             os.chdir(where)
-        taken, refused = found(tmp_path / "runs", tmp_path / "runs" / "pipe.sqlite", "/dev/null")
+        taken, refused = find_items(tmp_path / "runs", tmp_path / "runs" / "pipe.sqlite", "/dev/null")
     assert list(taken) == ["runs/a.sqlite"]
     assert sorted(codes(refused).items()) == [
         (name, "device") for name in ("null", "pipe.sqlite", "runs/pipe.sqlite", "runs/socket.sqlite")
@@ -293,17 +293,17 @@ def test_a_source_that_is_not_there_is_an_error_before_the_first_item(tmp_path):
     with pytest.raises(UsageError, match=r"There is no .*gone\.sqlite"):
         next(listed)
     with pytest.raises(UsageError, match=r"Nothing matches .*\*\.nvvp"):
-        found(f"{tmp_path}/*.nvvp")
+        find_items(f"{tmp_path}/*.nvvp")
     with pytest.raises(UsageError, match="cannot be reached"):
-        found("nosuchprotocol://bucket/a.sqlite")
+        find_items("nosuchprotocol://bucket/a.sqlite")
 
 
 def test_patterns_are_expanded_also_through_folders_and_a_path_with_brackets_is_a_path(tmp_path):
     write(tmp_path, {"a/x.sqlite": b"1", "a/b/y.sqlite": b"2", "a/[1].sqlite": b"3", "a/z.nvvp": b"4"})
-    assert [item.url for item in found(f"{tmp_path}/**/*.sqlite")[0].values()] == [
+    assert [item.url for item in find_items(f"{tmp_path}/**/*.sqlite")[0].values()] == [
         f"{tmp_path}/a/{name}" for name in ("[1].sqlite", "b/y.sqlite", "x.sqlite")
     ]
-    assert list(found(tmp_path / "a" / "[1].sqlite")[0]) == ["[1].sqlite"]
+    assert list(find_items(tmp_path / "a" / "[1].sqlite")[0]) == ["[1].sqlite"]
 
 
 def test_what_is_named_twice_is_found_once(tmp_path):
@@ -317,7 +317,7 @@ def test_archive_files_in_folders_are_looked_into_and_a_broken_one_stops_nothing
     zip_of(tmp_path / "runs" / "old.zip", [("b.sqlite", b"3")])
     tar_of(tmp_path / "runs" / "old.tar.zst", [("c.sqlite", b"4")])
     (tmp_path / "runs" / "many.zip").write_bytes(b"PK\x03\x04 and no more")
-    taken, refused = found(tmp_path / "runs")
+    taken, refused = find_items(tmp_path / "runs")
     assert set(taken) == {
         f"runs/{name}" for name in ("a.sqlite", "z.sqlite", "old.zip/b.sqlite", "old.tar.zst/c.sqlite")
     }
@@ -327,7 +327,7 @@ def test_archive_files_in_folders_are_looked_into_and_a_broken_one_stops_nothing
 def test_files_larger_than_the_limit_are_refused(tmp_path):
     write(tmp_path / "runs", {"a.sqlite": bytes(101), "b.sqlite": bytes(100)})
     run_folder(tmp_path / "runs" / "one")
-    taken, refused = found(tmp_path / "runs", limits=Limits(bytes=100))
+    taken, refused = find_items(tmp_path / "runs", limits=Limits(bytes=100))
     assert list(taken) == ["runs/b.sqlite"]
     assert codes(refused) == {"runs/a.sqlite": "too-large", "runs/one": "too-large"}
 
@@ -342,14 +342,14 @@ def test_a_folder_that_may_not_be_read_is_said(tmp_path, monkeypatch):
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    taken, refused = found(tmp_path / "runs")
+    taken, refused = find_items(tmp_path / "runs")
     assert (list(taken), codes(refused)) == (["runs/a.sqlite"], {"runs/closed": "unreadable"})
 
 
 def test_names_of_files_that_a_terminal_would_obey_are_shown_as_codes(tmp_path):
     write(tmp_path / "runs", {"a\x1b[31m\n.sqlite": b"1"})
     (tmp_path / "runs" / os.fsdecode(b"\xff.sqlite")).write_bytes(b"2")
-    taken, _ = found(tmp_path / "runs")
+    taken, _ = find_items(tmp_path / "runs")
     assert set(taken) == {"runs/a\\x1b[31m\\n.sqlite", "runs/\\xff.sqlite"}
     assert fetch(taken["runs/\\xff.sqlite"], tmp_path, Limits()).read_bytes() == b"2"
 
@@ -363,7 +363,7 @@ def test_what_a_readers_own_samples_are_is_told_by_their_first_bytes(samples):
 def test_a_list_of_devices_before_the_events_hides_no_trace(tmp_path):
     long = b'{"deviceList": [%s], ' % b", ".join([b'{"id": 1, "text": "%s"}' % (b"x" * 100)] * 1000)
     write(tmp_path / "runs", {"a.json": long + trace()[1:]})
-    assert list(found(tmp_path / "runs")[0]) == ["runs/a.json"]
+    assert list(find_items(tmp_path / "runs")[0]) == ["runs/a.json"]
 
 
 def test_a_folder_of_many_runs_is_told_by_reading_each_manifest_once():
@@ -412,7 +412,7 @@ def test_a_prefix_of_an_object_store_gives_what_the_folder_gives(tmp_path, memor
     assert hashes("memory://bucket/source", tmp_path / "remote") == expected
     assert hashes("memory://bucket/source/", tmp_path / "slash") == expected
     upload(memory, write(tmp_path / "only", {"x.sqlite": b"8"}), "/bucket/other")
-    assert list(found("memory://bucket/*/x.sqlite")[0]) == ["x.sqlite"]
+    assert list(find_items("memory://bucket/*/x.sqlite")[0]) == ["x.sqlite"]
 
 
 def test_a_remote_archive_file_is_fetched_once(tmp_path, memory, monkeypatch):
@@ -429,7 +429,7 @@ def test_keys_of_an_object_store_that_lead_elsewhere_are_refused(tmp_path, memor
     memory.store.clear()
     for key in ("/bucket/r/../../evil.sqlite", "/bucket/r//x.sqlite", "/bucket/r/a\\b.sqlite", "/bucket/r/a.sqlite"):
         memory.store[key] = type("File", (fsspec.implementations.memory.MemoryFile,), {})(memory, key, b"1")
-    taken, refused = found("memory://bucket/r")
+    taken, refused = find_items("memory://bucket/r")
     assert list(taken) == ["r/a.sqlite"]
     assert {one.code for one in refused} == {"unsafe-name"}
     assert len(refused) == 3
@@ -438,19 +438,19 @@ def test_keys_of_an_object_store_that_lead_elsewhere_are_refused(tmp_path, memor
 def test_a_remote_report_of_nsys_is_fetched_with_the_export_beside_it(tmp_path, memory):
     upload(memory, write(tmp_path / "source", {"r.nsys-rep": b"1", "r.sqlite": b"2"}), "/bucket/s")
     (tmp_path / "room").mkdir()
-    path = fetched(found("memory://bucket/s")[0]["s/r.nsys-rep"], tmp_path / "room")
+    path = fetched(find_items("memory://bucket/s")[0]["s/r.nsys-rep"], tmp_path / "room")
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["r.nsys-rep", "r.sqlite"]
 
 
 def test_a_url_that_leads_to_nothing_is_refused_and_stops_nothing(tmp_path, memory):
     write(tmp_path, {"a.sqlite": b"1"})
-    taken, refused = found("memory://bucket/gone.sqlite", tmp_path / "a.sqlite")
+    taken, refused = find_items("memory://bucket/gone.sqlite", tmp_path / "a.sqlite")
     assert (list(taken), codes(refused)) == (["a.sqlite"], {"gone.sqlite": "unreachable"})
 
 
 def test_a_remote_file_that_grew_past_the_limit_is_not_fetched(tmp_path, memory):
     memory.pipe_file("/bucket/a.sqlite", b"1")
-    (item,) = found("memory://bucket/a.sqlite")[0].values()
+    (item,) = find_items("memory://bucket/a.sqlite")[0].values()
     memory.pipe_file("/bucket/a.sqlite", bytes(5000))
     with pytest.raises(Exception, match="too large"):
         fetch(item, tmp_path, Limits(bytes=1000))
@@ -460,19 +460,19 @@ def test_a_remote_file_that_grew_past_the_limit_is_not_fetched(tmp_path, memory)
 def web(tmp_path):
     """Address of a server of ``tmp_path``/web, and the requests that it got."""
     (tmp_path / "web").mkdir()
-    asked = []
+    requests = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *given):
             super().__init__(*given, directory=str(tmp_path / "web"))
 
         def log_message(self, *given):
-            asked.append(self.path)
+            requests.append(self.path)
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", asked
+    yield f"http://127.0.0.1:{server.server_port}", requests
     server.shutdown()
     thread.join()
     server.server_close()
@@ -482,14 +482,14 @@ def test_pages_of_the_web_are_1_file_each_and_signatures_are_not_shown(tmp_path,
     address, _ = web
     write(tmp_path / "web", {f"a{SUFFIX}": trace(), "größe 1.sqlite": b"1"})
     zip_of(tmp_path / "web" / "t.zip", [("b.sqlite", b"2")])
-    taken, refused = found(
+    taken, refused = find_items(
         f"{address}/a{SUFFIX}?token=secret", f"{address}/gr%C3%B6%C3%9Fe%201.sqlite", f"{address}/t.zip"
     )
     assert list(taken) == [f"a{SUFFIX}", "größe 1.sqlite", "t.zip/b.sqlite"]
     for number, (item, content) in enumerate(zip(taken.values(), (trace(), b"1", b"2"), strict=True)):
         (tmp_path / f"room{number}").mkdir()
         assert fetched(item, tmp_path / f"room{number}").read_bytes() == content
-    _, refused = found(f"{address}/gone.sqlite?token=secret")
+    _, refused = find_items(f"{address}/gone.sqlite?token=secret")
     assert codes(refused) == {"gone.sqlite": "unreachable"}
     assert "secret" not in refused[0].why + refused[0].name
 
@@ -500,9 +500,9 @@ def test_a_bucket_of_s3_gives_what_the_folder_gives(tmp_path, bucket):
     folder = mixed(tmp_path / "source")
     s3fs.S3FileSystem().put(str(folder), f"{bucket}/source", recursive=True)
     assert hashes(f"{bucket}/source", tmp_path / "remote") == hashes(folder, tmp_path / "local")
-    (item,) = found(f"{bucket}/source/a.sqlite")[0].values()
+    (item,) = find_items(f"{bucket}/source/a.sqlite")[0].values()
     assert (item.name, item.size) == ("a.sqlite", 1)
-    assert codes(found(f"{bucket}/gone.sqlite")[1]) == {"gone.sqlite": "unreachable"}
+    assert codes(find_items(f"{bucket}/gone.sqlite")[1]) == {"gone.sqlite": "unreachable"}
 
 
 @pytest.mark.slow

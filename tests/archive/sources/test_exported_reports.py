@@ -5,7 +5,7 @@ import shutil
 import fsspec
 import pytest
 
-from tests.archive.packing import codes, fetched, found, packed_in
+from tests.archive.packing import codes, fetched, find_items, packed_in
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.sources.exported_reports import (
@@ -40,7 +40,7 @@ def names_of(taken):
 
 
 def test_reports_are_left_out_and_each_is_named(runs):
-    taken, refused = found(runs)
+    taken, refused = find_items(runs)
     assert names_of(taken) == ["a.sqlite", "b.sqlite"]
     assert codes(refused) == {"runs/a.nsys-rep": "exported", "runs/b.nsys-rep": "exported"}
     assert "a.sqlite beside it" in refused[0].why
@@ -49,7 +49,7 @@ def test_reports_are_left_out_and_each_is_named(runs):
 
 @pytest.mark.parametrize("kind", PACKED)
 def test_reports_are_left_out_of_archive_files(runs, tmp_path, kind):
-    taken, refused = found(packed_in(runs, tmp_path / kind))
+    taken, refused = find_items(packed_in(runs, tmp_path / kind))
     assert names_of(taken) == ["a.sqlite", "b.sqlite"]
     assert set(codes(refused).values()) == {"exported"}
     assert [item.report for item in taken.values()] == ["a.nsys-rep", "b.nsys-rep"]
@@ -60,7 +60,7 @@ def test_reports_are_left_out_of_archive_files(runs, tmp_path, kind):
 )
 def test_what_only_has_the_name_of_an_export_leaves_the_report_in(runs, content):
     (runs / "a.sqlite").write_bytes(content)
-    taken, refused = found(runs)
+    taken, refused = find_items(runs)
     assert "a.nsys-rep" in names_of(taken)
     assert codes(refused) == {"runs/b.nsys-rep": "exported"}
     assert taken["runs/a.sqlite"].report == ""
@@ -70,7 +70,7 @@ def test_what_only_has_the_name_of_an_export_leaves_the_report_in(runs, content)
 def test_an_export_that_is_too_large_to_be_added_leaves_the_report_in(runs, tmp_path, packed):
     (runs / "a.sqlite").write_bytes(EXPORT + bytes(1000))
     source = packed_in(runs, tmp_path / packed) if packed else runs
-    taken, refused = found(source, limits=Limits(bytes=500))
+    taken, refused = find_items(source, limits=Limits(bytes=500))
     assert "a.nsys-rep" in names_of(taken)
     assert set(codes(refused).values()) == {"exported", "too-large"}
 
@@ -78,18 +78,18 @@ def test_an_export_that_is_too_large_to_be_added_leaves_the_report_in(runs, tmp_
 def test_an_export_in_another_folder_is_another_recording(runs):
     (runs / "deep").mkdir()
     (runs / "a.sqlite").rename(runs / "deep" / "a.sqlite")
-    assert names_of(found(runs)[0]) == ["a.nsys-rep", "a.sqlite", "b.sqlite"]
+    assert names_of(find_items(runs)[0]) == ["a.nsys-rep", "a.sqlite", "b.sqlite"]
 
 
 def test_a_report_that_is_named_alone_is_added(runs):
-    taken, refused = found(runs / "a.nsys-rep")
+    taken, refused = find_items(runs / "a.nsys-rep")
     assert (names_of(taken), refused) == (["a.nsys-rep"], [])
 
 
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("also", ["a.sqlite", ".", "*"])
 def test_a_report_that_is_named_together_with_its_export_is_left_out(runs, also, order):
-    taken, refused = found(*[runs / "a.nsys-rep", runs / also][::order])
+    taken, refused = find_items(*[runs / "a.nsys-rep", runs / also][::order])
     assert "a.nsys-rep" not in names_of(taken)
     assert "a.sqlite" in names_of(taken)
     assert taken[next(name for name in taken if name.endswith("a.sqlite"))].report == "a.nsys-rep"
@@ -102,8 +102,8 @@ def test_ranks_are_of_one_job_though_their_reports_lie_beside_them(tmp_path):
     for rank in (0, 1):
         (folder / f"rank{rank}.nsys-rep").write_bytes(REPORT)
         (folder / f"rank{rank}.sqlite").write_bytes(EXPORT)
-    assert {item.job for item in found(folder)[0].values()} == {"job7"}
-    assert {item.job for item in found(*sorted(folder.iterdir()))[0].values()} == {"job7"}
+    assert {item.job for item in find_items(folder)[0].values()} == {"job7"}
+    assert {item.job for item in find_items(*sorted(folder.iterdir()))[0].values()} == {"job7"}
 
 
 def test_the_export_of_a_report_has_its_name_but_for_the_ending():
@@ -134,9 +134,9 @@ def test_an_export_that_cannot_be_read_is_no_reason(tmp_path):
 
 def test_a_long_error_is_cut_and_the_advice_is_not():
     item = Item("runs/a.sqlite", "a.sqlite", report="a.nsys-rep")
-    told = with_report_advice("x" * 2000, item, 300)
-    assert len(told) == 300
-    assert told.endswith(
+    message = with_report_advice("x" * 2000, item, 300)
+    assert len(message) == 300
+    assert message.endswith(
         "a.nsys-rep beside it was left out, as it is the same recording: to add that instead, name it alone."
     )
     assert with_report_advice("x" * 2000, Item("a", "a"), 300) == "x" * 300
@@ -182,7 +182,7 @@ def test_with_an_export_its_report_is_fetched_which_alone_has_the_command_line(r
         source = place
     else:
         source = packed_in(runs, tmp_path / place)
-    for item in found(source)[0].values():
+    for item in find_items(source)[0].values():
         room = tmp_path / item.report
         room.mkdir()
         path = fetched(item, room)
@@ -194,7 +194,7 @@ def test_a_report_that_is_too_large_is_not_fetched_with_its_export(tmp_path):
     filesystem = fsspec.filesystem("memory")
     filesystem.pipe_file("/exported/large/a.nsys-rep", REPORT * 100)
     filesystem.pipe_file("/exported/large/a.sqlite", EXPORT)
-    (item,) = found("memory://exported/large", limits=Limits(bytes=500))[0].values()
+    (item,) = find_items("memory://exported/large", limits=Limits(bytes=500))[0].values()
     assert [entry.name for entry in fetched(item, tmp_path, Limits(bytes=500)).parent.iterdir()] == ["a.sqlite"]
 
 
@@ -203,6 +203,6 @@ def test_of_a_packed_export_the_same_secrets_are_known_as_of_one_on_disk(tmp_pat
     wanted = secrets_in(samples / "nsys" / "nvtx_loop.sqlite")
     alone = shutil.copy(samples / "nsys" / "nvtx_loop.sqlite", tmp_path / "alone.sqlite")
     assert len(secrets_in(alone)) < len(wanted)
-    (item,) = found(packed_in(samples / "nsys", tmp_path / kind))[0].values()
+    (item,) = find_items(packed_in(samples / "nsys", tmp_path / kind))[0].values()
     (tmp_path / "room").mkdir()
     assert secrets_in(fetched(item, tmp_path / "room")) == wanted

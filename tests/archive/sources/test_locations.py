@@ -7,7 +7,7 @@ import threading
 import fsspec
 import pytest
 
-from tests.archive.packing import fetched, found, trace
+from tests.archive.packing import fetched, find_items, trace
 from traceviz.archive.sources.discover import items
 from traceviz.archive.sources.item import Item, Limits, Refused
 from traceviz.archive.sources.locations import last_part, reached
@@ -59,8 +59,10 @@ def test_urls_are_shown_without_users_passwords_and_signatures(url, text):
 
 
 def test_what_libraries_say_is_told_without_passwords():
-    said = "Cannot connect to 'sftp://user:hunter2@host/x' (user:hunter2@host:22), https://host/x?sig=hunter2 at 10:30"
-    assert public(said) == "Cannot connect to 'sftp://host/x' (host:22), https://host/x at 10:30"
+    message = (
+        "Cannot connect to 'sftp://user:hunter2@host/x' (user:hunter2@host:22), https://host/x?sig=hunter2 at 10:30"
+    )
+    assert public(message) == "Cannot connect to 'sftp://host/x' (host:22), https://host/x at 10:30"
 
 
 class Refusing(fsspec.AbstractFileSystem):
@@ -144,7 +146,7 @@ def test_a_page_is_fetched_to_the_folder_that_was_named_and_nowhere_else(pages, 
     place = tmp_path / "place"
     place.mkdir()
     url = f"{pages}/{path.format(tmp=str(tmp_path)[1:].replace('/', '%2F'))}"
-    (item,) = found(url)[0].values()
+    (item,) = find_items(url)[0].values()
     got = fetched(item, place)
     assert got.parent == place / "into"
     assert got.read_bytes() == trace()

@@ -53,10 +53,10 @@ def test_jobs_of_users_stay_apart_and_no_job_is_called_after_nothing(tmp_path, s
             shutil.copy(next(names), target)
     archive = Archive(tmp_path / "archive")
     assert archive.add(tmp_path / "home", runner=SerialRunner()).added == 8
-    found = archive.rows().select("job", "rank").sort("job", "rank", nulls_last=True).rows()
+    rows = archive.rows().select("job", "rank").sort("job", "rank", nulls_last=True).rows()
     bert, carl = (hashlib.sha256(user).hexdigest()[:2] for user in (b"bert", b"carl"))
     jobs = sorted([f"jobA ({bert})", f"jobB ({bert})", f"jobB ({carl})"])
-    assert found == [*((job, rank) for job in jobs for rank in (0, 1)), (None, 0), (None, 1)]
+    assert rows == [*((job, rank) for job in jobs for rank in (0, 1)), (None, 0), (None, 1)]
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,9 @@ def test_1_outlier_is_no_change():
     assert starts(values) == []
 
 
-@pytest.mark.parametrize(("count", "found"), [(7, []), (8, [4])])
-def test_7_values_are_too_few_and_8_are_enough(count, found):
-    assert starts([1, 2, 3, 4, 11, 12, 13, 14][8 - count :]) == found
+@pytest.mark.parametrize(("count", "detected"), [(7, []), (8, [4])])
+def test_7_values_are_too_few_and_8_are_enough(count, detected):
+    assert starts([1, 2, 3, 4, 11, 12, 13, 14][8 - count :]) == detected
 
 
 def test_a_change_needs_3_values_on_each_side():
@@ -93,9 +93,9 @@ def test_series_without_a_change_have_one_in_5_of_100_at_most(noise, count):
 def test_10_percent_within_5_percent_of_noise_are_found_with_10_runs_on_each_side():
     generator = np.random.default_rng(8)
     shift = np.repeat([1.0, 1.1], 10)
-    found = [starts(shift * generator.lognormal(0, 0.05, 20), search=QUICK) for _ in range(100)]
-    assert sum(bool(one) for one in found) >= 80
-    assert sum(any(abs(start - 10) <= 2 for start in one) for one in found) >= 70
+    detected = [starts(shift * generator.lognormal(0, 0.05, 20), search=QUICK) for _ in range(100)]
+    assert sum(bool(one) for one in detected) >= 80
+    assert sum(any(abs(start - 10) <= 2 for start in one) for one in detected) >= 70
 
 
 def test_p_values_are_shares_of_random_orders():

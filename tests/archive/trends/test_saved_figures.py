@@ -81,16 +81,16 @@ def check_same_figure(store, rows, monkeypatch, name, runners):
     assert expected[name].min() > 0
     monkeypatch.setattr(saved_figures, "REPORTS_PER_PART", 1)
     for runner in runners:
-        known, found = with_figure(store, rows, name, runner=runner)
+        known, measured = with_figure(store, rows, name, runner=runner)
         assert known == figure
-        assert_frame_equal(found, expected)
+        assert_frame_equal(measured, expected)
 
 
 def test_progress_counts_reports(filled, monkeypatch):
     monkeypatch.setattr(saved_figures, "REPORTS_PER_PART", 3)
-    told = []
-    with_figure(*filled, "steps.count", lambda *one: told.append(one))
-    assert told == [("reports", 3, 4), ("reports", 4, 4)]
+    reports = []
+    with_figure(*filled, "steps.count", lambda *report: reports.append(report))
+    assert reports == [("reports", 3, 4), ("reports", 4, 4)]
 
 
 def test_whoever_reads_first_every_trace_has_its_own_figure(filled, monkeypatch):
@@ -117,15 +117,15 @@ def test_a_worker_that_fails_ends_it(filled, cause, raised):
 
 
 @pytest.mark.parametrize(
-    ("command", "asked"),
+    ("command", "options"),
     [(report, ()), (report, ("--job", "train")), (trend, ("step_median",)), (trend, ("api:cudaLaunchKernel",))],
 )
 @pytest.mark.slow
-def test_reports_and_trends_are_the_same_whoever_works(train, dask_address, command, asked):
-    expected = page(command, train.url, *asked)
+def test_reports_and_trends_are_the_same_whoever_works(train, dask_address, command, options):
+    expected = page(command, train.url, *options)
     assert len(expected.splitlines()) > 4
-    assert page(command, train.url, *asked, "--workers", "2") == expected
-    assert page(command, train.url, *asked, "--scheduler", dask_address) == expected
+    assert page(command, train.url, *options, "--workers", "2") == expected
+    assert page(command, train.url, *options, "--scheduler", dask_address) == expected
     assert train.names("work") == []
 
 
@@ -145,14 +145,14 @@ def train(tmp_path_factory):
 
 
 def page(command, *arguments):
-    found = CliRunner().invoke(command, arguments)
-    assert (found.exit_code, found.stderr) == (0, ""), found.exception
-    return found.stdout
+    result = CliRunner().invoke(command, arguments)
+    assert (result.exit_code, result.stderr) == (0, ""), result.exception
+    return result.stdout
 
 
 def test_where_there_is_no_archive_a_cluster_is_not_asked_and_nothing_is_made(tmp_path):
-    for command, asked in ((report, ()), (trend, ("step_median",))):
-        found = CliRunner().invoke(command, [str(tmp_path / "none"), *asked, "--scheduler", "tcp://127.0.0.1:1"])
-        assert isinstance(found.exception, UsageError)
-        assert "is no archive" in str(found.exception)
+    for command, options in ((report, ()), (trend, ("step_median",))):
+        result = CliRunner().invoke(command, [str(tmp_path / "none"), *options, "--scheduler", "tcp://127.0.0.1:1"])
+        assert isinstance(result.exception, UsageError)
+        assert "is no archive" in str(result.exception)
     assert list(tmp_path.iterdir()) == []

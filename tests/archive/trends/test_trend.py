@@ -14,18 +14,18 @@ SLOWER = STEADY * np.repeat([1.0, 1.1], 12)
 
 
 def only(rows, metric="step_median", **options):
-    (found,) = trend(catalogue_of(*rows), metric, **options).groups
-    return found
+    (trajectory,) = trend(catalogue_of(*rows), metric, **options).groups
+    return trajectory
 
 
 def test_longer_steps_are_a_regression_with_an_interval_around_it():
-    found = only(nightly(SLOWER))
-    (change,) = found.changes
-    assert (found.direction, change.start) == (Direction.REGRESSION, 12)
+    trajectory = only(nightly(SLOWER))
+    (change,) = trajectory.changes
+    assert (trajectory.direction, change.start) == (Direction.REGRESSION, 12)
     assert change.shift.low < 0.1 < change.shift.high
     assert change.shift.change == pytest.approx(0.1, abs=0.02)
     assert change.shift.high - change.shift.low < 0.04
-    assert [start for start, _ in found.levels] == [0, 12]
+    assert [start for start, _ in trajectory.levels] == [0, 12]
 
 
 def test_shorter_steps_are_an_improvement():
@@ -33,15 +33,15 @@ def test_shorter_steps_are_an_improvement():
 
 
 def test_nothing_changes_in_a_steady_series():
-    found = only(nightly(STEADY))
-    assert (found.direction, found.changes) == (Direction.NO_CHANGE, ())
-    assert 0.005 < found.detectable < 0.03
+    trajectory = only(nightly(STEADY))
+    assert (trajectory.direction, trajectory.changes) == (Direction.NO_CHANGE, ())
+    assert 0.005 < trajectory.detectable < 0.03
 
 
 def test_busier_devices_are_an_improvement_in_points():
-    found = only(nightly(np.repeat([0.5, 0.6], 12) + NOISE / 100, "device_busy"), "device_busy")
-    assert found.direction is Direction.IMPROVEMENT
-    assert found.last.shift.change == pytest.approx(0.1, abs=0.001)
+    trajectory = only(nightly(np.repeat([0.5, 0.6], 12) + NOISE / 100, "device_busy"), "device_busy")
+    assert trajectory.direction is Direction.IMPROVEMENT
+    assert trajectory.last.shift.change == pytest.approx(0.1, abs=0.001)
 
 
 def test_a_figure_without_a_better_only_changes_unless_it_is_said():
@@ -52,9 +52,9 @@ def test_a_figure_without_a_better_only_changes_unless_it_is_said():
 
 def test_the_last_change_says_what_the_series_is():
     values = np.r_[STEADY, STEADY * 1.2, STEADY * 0.9]
-    found = only(nightly(values))
-    assert [change.direction for change in found.changes] == [Direction.REGRESSION, Direction.IMPROVEMENT]
-    assert found.direction is Direction.IMPROVEMENT
+    trajectory = only(nightly(values))
+    assert [change.direction for change in trajectory.changes] == [Direction.REGRESSION, Direction.IMPROVEMENT]
+    assert trajectory.direction is Direction.IMPROVEMENT
 
 
 def levels(*values, runs=10):
@@ -72,18 +72,18 @@ def levels(*values, runs=10):
     ],
 )
 def test_the_last_level_is_judged_against_the_best_before_it(values, worse, by):
-    found = only(nightly(levels(*values)))
-    assert found.direction is worse
-    assert by is None or found.loss.change == pytest.approx(by, abs=0.01)
-    assert found.is_worse_by(0.03) is (by is not None)
-    assert not found.is_worse_by(0.5)
+    trajectory = only(nightly(levels(*values)))
+    assert trajectory.direction is worse
+    assert by is None or trajectory.loss.change == pytest.approx(by, abs=0.01)
+    assert trajectory.is_worse_by(0.03) is (by is not None)
+    assert not trajectory.is_worse_by(0.5)
 
 
 def test_groups_share_the_chance_of_being_wrong():
     rows = [row for name in "abcdefghij" for row in nightly(SLOWER[:10], gpu=name)]
-    (found, *_) = trend(catalogue_of(*rows), "step_median", per="gpu").groups
-    assert found.direction is Direction.UNKNOWN
-    assert found.why == "10 runs of it, and 11 are needed to tell a change from chance in one of 10 groups"
+    (trajectory, *_) = trend(catalogue_of(*rows), "step_median", per="gpu").groups
+    assert trajectory.direction is Direction.UNKNOWN
+    assert trajectory.why == "10 runs of it, and 11 are needed to tell a change from chance in one of 10 groups"
 
 
 def test_runs_of_several_programs_are_said_to_be():
@@ -108,9 +108,9 @@ def test_an_improvement_breaks_no_limit():
 
 
 def test_7_runs_cannot_be_judged():
-    found = only(nightly(STEADY[:7]))
-    assert found.direction is Direction.UNKNOWN
-    assert "7 runs of it, and 8 are needed" in found.why
+    trajectory = only(nightly(STEADY[:7]))
+    assert trajectory.direction is Direction.UNKNOWN
+    assert "7 runs of it, and 8 are needed" in trajectory.why
 
 
 def test_runs_of_a_single_version_cannot_be_judged():
@@ -120,8 +120,11 @@ def test_runs_of_a_single_version_cannot_be_judged():
 
 def test_the_worst_group_is_first():
     fine, slow = nightly(STEADY, framework="jax"), nightly(SLOWER, framework="torch")
-    found = trend(catalogue_of(*fine, *slow), "step_median", per="framework")
-    assert [(one.group, one.direction.value) for one in found.groups] == [("torch", "regression"), ("jax", "no change")]
+    trajectory = trend(catalogue_of(*fine, *slow), "step_median", per="framework")
+    assert [(one.group, one.direction.value) for one in trajectory.groups] == [
+        ("torch", "regression"),
+        ("jax", "no change"),
+    ]
 
 
 def test_rows_without_a_value_are_counted():
@@ -129,13 +132,13 @@ def test_rows_without_a_value_are_counted():
 
 
 def test_a_rise_from_zero_is_sure_and_has_no_ratio():
-    found = only(
+    trajectory = only(
         nightly(np.repeat([0, 3], 12) + (np.arange(24) % 3 == 0) * np.repeat([0, 1], 12), "findings_error"),
         "findings_error",
     )
-    assert found.direction is Direction.REGRESSION
-    assert (found.last.shift.change, found.last.shift.low) == (None, None)
-    assert found.is_worse_by(0.5)
+    assert trajectory.direction is Direction.REGRESSION
+    assert (trajectory.last.shift.change, trajectory.last.shift.low) == (None, None)
+    assert trajectory.is_worse_by(0.5)
 
 
 def test_times_differ_by_ratio_and_shares_by_points():
@@ -147,14 +150,14 @@ def test_times_differ_by_ratio_and_shares_by_points():
 
 def test_the_interval_is_welchs():
     before, after = np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 5.0, 4.0, 6.0])
-    found = shift(before, after, figure("input_share"))
+    trajectory = shift(before, after, figure("input_share"))
     half = 2.4469 * np.sqrt(before.var(ddof=1) / 4 + after.var(ddof=1) / 4)  # equal variances: 6 degrees of freedom
-    assert (found.low, found.high) == pytest.approx((2 - half, 2 + half), rel=1e-3)
+    assert (trajectory.low, trajectory.high) == pytest.approx((2 - half, 2 + half), rel=1e-3)
 
 
 @pytest.mark.slow
 def test_1_series_in_20_without_a_change_is_called_one_at_most():
     generator = np.random.default_rng(12)
     runs = [nightly(2e8 * generator.lognormal(0, 0.05, 20), framework=str(group)) for group in range(60)]
-    found = trend(catalogue_of(*(row for one in runs for row in one)), "step_median", per="framework")
-    assert sum(bool(one.changes) for one in found.groups) <= 8
+    trajectory = trend(catalogue_of(*(row for one in runs for row in one)), "step_median", per="framework")
+    assert sum(bool(one.changes) for one in trajectory.groups) <= 8

@@ -38,15 +38,15 @@ def test_a_table_of_all_traces_has_their_rows_and_their_ids(filled_once, tmp_pat
     archive = Archive(filled_once / "archive")
     ids = [id_of(archive, source) for source in (INPUT_BOUND, LAUNCH_BOUND, SUMMARY)]
     count = export_table(archive.store, archive.rows(), ids, "kernels", tmp_path / "kernels.parquet")
-    found = pl.read_parquet(tmp_path / "kernels.parquet")
-    assert found.columns[0] == "trace_id"
-    counts = dict(found.group_by("trace_id").len().cast({"trace_id": pl.String}).iter_rows())
+    table = pl.read_parquet(tmp_path / "kernels.parquet")
+    assert table.columns[0] == "trace_id"
+    counts = dict(table.group_by("trace_id").len().cast({"trace_id": pl.String}).iter_rows())
     assert counts == {ids[0]: 510, ids[1]: 1456}
     assert count == 1966
     source = (
         traceviz.open(filled_once / "sources" / LAUNCH_BOUND).kernels.select("start_ns", "dur_ns", "name").collect()
     )
-    ours = found.filter(pl.col("trace_id") == ids[1]).select("start_ns", "dur_ns", "name")
+    ours = table.filter(pl.col("trace_id") == ids[1]).select("start_ns", "dur_ns", "name")
     assert ours.cast({"name": pl.String}).equals(source.cast({"name": pl.String}))
 
 

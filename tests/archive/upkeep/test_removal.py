@@ -35,8 +35,8 @@ def test_an_id_that_is_none_or_several_is_refused(prefix, message):
 def test_traces_are_chosen_by_ids_or_by_a_condition_and_never_by_neither_or_both(filled_once):
     rows = Archive(filled_once / "archive").rows()
     assert select_ids(IDS, ["ef00", "abcd1", "ef00"], None) == ["ef00000000000000", "abcd111111111111"]
-    found = select_ids(rows, [], "job = 'sources/two_ranks'")
-    assert set(rows.filter(pl.col("trace_id").is_in(found))["source"]) == set(RANKS)
+    ids = select_ids(rows, [], "job = 'sources/two_ranks'")
+    assert set(rows.filter(pl.col("trace_id").is_in(ids))["source"]) == set(RANKS)
     for prefixes, condition in (([], None), (["ef00"], "true")):
         with pytest.raises(UsageError, match="Which traces are meant"):
             select_ids(rows, prefixes, condition)

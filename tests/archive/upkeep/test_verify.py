@@ -31,11 +31,11 @@ def only_fault(filled):
 
 
 def test_a_whole_archive_has_no_faults_and_all_of_it_was_read(filled_once):
-    found = Archive(filled_once / "archive").verify()
-    assert found.faults == ()
-    assert found.traces == 5
+    verified = Archive(filled_once / "archive").verify()
+    assert verified.faults == ()
+    assert verified.traces == 5
     files = [path for path in (filled_once / "archive" / "traces").rglob("*") if path.is_file()]
-    assert found.bytes == sum(path.stat().st_size for path in files if path.name != "manifest.json")
+    assert verified.bytes == sum(path.stat().st_size for path in files if path.name != "manifest.json")
 
 
 def test_what_is_no_archive_is_not_verified(tmp_path):
@@ -85,9 +85,9 @@ def test_repair_takes_out_what_is_damaged_and_adding_its_source_brings_it_back(f
     trace_id = trace_in(filled).name.removeprefix("trace_id=")
     (trace_in(filled) / "kernels.parquet").unlink()
     (trace_in(filled) / "memcpy.parquet").unlink()
-    found = archive.verify()
+    verified = archive.verify()
     name = archive.rows().filter(pl.col("trace_id") == trace_id)["source"][0]
-    assert repair(archive.store, found.faults) == Repaired(2, ((trace_id, name),))
+    assert repair(archive.store, verified.faults) == Repaired(2, ((trace_id, name),))
     assert archive.verify().faults == ()
     assert trace_id not in set(archive.rows()["trace_id"])
     done = archive.add(filled / "sources", runner=SerialRunner())

@@ -12,9 +12,9 @@ from traceviz.cli.main import main
 
 
 def run(*arguments, code=0):
-    found = CliRunner().invoke(main, ["archive", *map(str, arguments)])
-    assert found.exit_code == code, found.output
-    return found.output
+    result = CliRunner().invoke(main, ["archive", *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    return result.output
 
 
 @pytest.fixture
@@ -28,16 +28,16 @@ def id_of(place, source):
 
 def test_add_says_what_was_added_known_and_quarantined_and_strict_fails(tmp_path, samples):
     sources = make_sources(tmp_path / "sources", samples)
-    said = run("add", tmp_path / "a", sources, "--workers", "2", "--tag", "branch=main", "--job", "j1")
-    assert said.splitlines()[0] == f"{tmp_path / 'a'}: 5 traces added, 2 quarantined."
-    assert f"  {POINTER} (" in said
-    assert "unknown-format: " in said
+    output = run("add", tmp_path / "a", sources, "--workers", "2", "--tag", "branch=main", "--job", "j1")
+    assert output.splitlines()[0] == f"{tmp_path / 'a'}: 5 traces added, 2 quarantined."
+    assert f"  {POINTER} (" in output
+    assert "unknown-format: " in output
     rows = Archive(tmp_path / "a").rows().filter(pl.col("state") == "ready")
     assert set(rows["job"]) == {"j1"}
-    said = run("add", tmp_path / "a", sources, "--workers", "1", "--strict", code=1)
-    assert "0 traces added, 5 known, 2 quarantined." in said
-    assert "Quarantined before, not tried again (--retry does):" in said
-    assert "Not every trace was added." in said
+    output = run("add", tmp_path / "a", sources, "--workers", "1", "--strict", code=1)
+    assert "0 traces added, 5 known, 2 quarantined." in output
+    assert "Quarantined before, not tried again (--retry does):" in output
+    assert "Not every trace was added." in output
 
 
 def test_add_refuses_options_that_contradict_each_other_and_tags_that_are_none(tmp_path, samples):
@@ -70,8 +70,8 @@ def test_list_writes_a_file_once(place, tmp_path):
 def test_show_prints_the_report_and_its_sections(place):
     trace_id = id_of(place, INPUT_BOUND)
     assert "Highly input-bound: 46.3 %" in run("show", place, trace_id[:6])
-    found = json.loads(run("show", place, trace_id, "--format", "json", "--section", "steps"))
-    assert [section["slug"] for section in found["sections"]] == ["steps"]
+    document = json.loads(run("show", place, trace_id, "--format", "json", "--section", "steps"))
+    assert [section["slug"] for section in document["sections"]] == ["steps"]
     run("show", place, "zzzz", code=2)
     assert "git-lfs" in run("show", place, id_of(place, POINTER), code=3)
 
@@ -82,12 +82,12 @@ def test_verify_ends_with_1_until_what_it_names_is_mended(filled):
     kernels = next(place.glob("traces/format=nsys/*/kernels.parquet"))
     source = json.loads((kernels.parent / "manifest.json").read_text())["source"]
     kernels.unlink()
-    said = run("verify", place, "--quick", code=1)
-    assert "damaged: traces/format=nsys/" in said
-    assert "kernels.parquet: it is missing" in said
-    said = run("verify", place, "--repair")
-    assert "1 fault mended.\nTaken out of the archive: add their sources again:\n" in said
-    assert f"  {source} (" in said
+    output = run("verify", place, "--quick", code=1)
+    assert "damaged: traces/format=nsys/" in output
+    assert "kernels.parquet: it is missing" in output
+    output = run("verify", place, "--repair")
+    assert "1 fault mended.\nTaken out of the archive: add their sources again:\n" in output
+    assert f"  {source} (" in output
     run("verify", place)
 
 
@@ -97,8 +97,8 @@ def test_remove_and_export_want_to_know_which(filled, tmp_path):
     assert "Which traces are meant?" in run("export", place, "-o", tmp_path / "out", code=2)
     assert run("remove", place, id_of(place, LAUNCH_BOUND)[:8]).endswith(": 1 trace removed.\n")
     assert run("export", place, "--where", "format = 'nsys'", "-o", tmp_path / "out").endswith(": 1 trace.\n")
-    said = run("export", place, "--where", "true", "--table", "kernels", "-o", tmp_path / "k.parquet")
-    assert said.endswith(": 510 rows of kernels of 4 traces.\n")
+    output = run("export", place, "--where", "true", "--table", "kernels", "-o", tmp_path / "k.parquet")
+    assert output.endswith(": 510 rows of kernels of 4 traces.\n")
     assert pl.read_parquet(tmp_path / "k.parquet").height == 510
 
 
@@ -122,9 +122,9 @@ def test_an_add_that_finds_no_trace_is_an_error_and_makes_no_archive(tmp_path, s
     if source == "notes":
         (tmp_path / "src" / "notes.txt").write_text("no trace")
     named = "memory://nowhere/a.sqlite" if source == "unreachable" else tmp_path / "src"
-    said = run("add", tmp_path / "new", named, "--workers", "1", code=3)
-    assert "No trace was found in the sources." in said
-    assert ("All of them were refused" in said) == (source == "unreachable")
+    output = run("add", tmp_path / "new", named, "--workers", "1", code=3)
+    assert "No trace was found in the sources." in output
+    assert ("All of them were refused" in output) == (source == "unreachable")
     assert not (tmp_path / "new").exists()
 
 

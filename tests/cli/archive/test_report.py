@@ -109,9 +109,9 @@ def test_a_figure_of_saved_reports_has_a_trend_too(tmp_path):
     store = Store.at(tmp_path / "archive")
     archive_of(store, FILES)
     code, text = ran("trend", store.url, "api:cudaLaunchKernel", "--format", "json")
-    told = json.loads(text)
-    assert (code, told["run"]["unit"], told["run"]["runs"]) == (0, "ratio", len(FILES))
-    runs = next(block for block in told["sections"][0]["blocks"] if block.get("title") == "Runs")
+    document = json.loads(text)
+    assert (code, document["run"]["unit"], document["run"]["runs"]) == (0, "ratio", len(FILES))
+    runs = next(block for block in document["sections"][0]["blocks"] if block.get("title") == "Runs")
     expected = [rows_of_api(path)["cudaLaunchKernel"] for path in FILES]
     assert sorted(row["value"] for row in runs["rows"]) == pytest.approx(sorted(expected))
 
@@ -124,9 +124,9 @@ def test_a_saved_report_that_is_gone_leaves_its_trace_out(tmp_path):
     store = Store.at(tmp_path / "archive")
     rows = archive_of(store, FILES)
     store.remove(*layout.trace_parts("kineto", f"{1:016x}"), layout.REPORT)
-    known, found = with_figure(store, rows, "steps.count")
+    known, measured = with_figure(store, rows, "steps.count")
     assert known.unit == "count"
-    assert found["steps.count"].null_count() == 1
+    assert measured["steps.count"].null_count() == 1
 
 
 @pytest.mark.parametrize("name", ["speedup", "clas:input_wait", "nothing"])

@@ -205,7 +205,7 @@ def _of_run(tables: TraceTables, report: Report) -> Row:
         "steps": _fact(report, "steps", "count"),
         "verdict": report.verdict.code.replace("-", " ", 1),
         "sentence": report.verdict.sentence,
-        **_figures(report),
+        **{name: _figure(metric, report) for name, metric in _METRICS.items()},
         "launch_bound": _launch_bound(report),
         "exposed_api_ns": _fact(report, "cuda_api", "exposed_ns"),
         "findings": [_finding(finding, _fact(report, "ranks", "count") or 1) for finding in report.findings],
@@ -240,15 +240,11 @@ def _framework(stated: str | None) -> Row:
     return {"framework": " + ".join(names) or None, "framework_version": " + ".join(versions) or None}
 
 
-def _figures(report: Report) -> Row:
-    """The figures that budgets know, as whole numbers where the catalogue has these; ``None``: not measured."""
-    return {name: _figure(metric, report) for name, metric in _METRICS.items()}
-
-
 _METRICS = {metric.name: metric for metric in METRICS if metric.name in CATALOGUE.names and metric.name != "findings"}
 
 
 def _figure(metric: Metric, report: Report) -> float | int | None:
+    """A figure that budgets know, as a whole number where the catalogue has one; ``None``: not measured."""
     try:
         value = metric.read(Candidate((report,))).value
     except UsageError:  # the fact is there, and no number

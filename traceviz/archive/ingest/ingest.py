@@ -134,9 +134,8 @@ def ingest(item: Item, store: Store, options: IngestOptions) -> Ingested:
             return _added(local, origin, store, options)
         except _UNREADABLE as error:
             _raise_if_full(error, store.called())
-            added_meanwhile = _stored_meanwhile(
-                local, origin, store
-            )  # by a program that could read it: it had nsys, or more memory
+            # A program that could read it may have added it: one that has nsys, or more memory.
+            added_meanwhile = _stored_meanwhile(local, origin, store)
             return added_meanwhile or Ingested(
                 "quarantined", _quarantined(item, local, origin, options, error_text(error))
             )
@@ -284,17 +283,14 @@ def _converted(local: Path, origin: Origin, folder: Path, work: Path, options: I
     redactor = scrub.Redactor.of(secrets)
     source = json.loads((folder / LAST).read_text(encoding="utf-8"))["source"]
     tags = {key: value for key, value in stated.items() if not is_private(key)}
-    return _Converted(_cleaned(replace(origin, source=source), redactor), _cleaned_tags(tags, redactor), +removed)
+    tags = {_clean(key, redactor): _clean(value, redactor) for key, value in tags.items()}
+    return _Converted(_cleaned(replace(origin, source=source), redactor), tags, +removed)
 
 
 def _cleaned(origin: Origin, redactor: scrub.Redactor) -> Origin:
     """The origin without private data; tags and job that the user gave stay."""
     name, source, job = (_clean(text, redactor) for text in (origin.name, origin.source, origin.found_job))
     return replace(origin, name=name, source=source, found_job=job)
-
-
-def _cleaned_tags(tags: Mapping[str, str], redactor: scrub.Redactor) -> dict[str, str]:
-    return {_clean(key, redactor): _clean(value, redactor) for key, value in tags.items()}
 
 
 def _clean(text: str, redactor: scrub.Redactor) -> str:

@@ -104,7 +104,11 @@ def _check(job: str, traces: list[Member], rows: int) -> None:
     for member in traces:
         for rank in member.ranks:
             if rank in by_rank:
-                raise _captured_twice(job, rank, by_rank[rank], member, traces)
+                raise UsageError(
+                    f"Job {job!r} has two captures of rank {rank}: {by_rank[rank].dated} and {member.dated}.",
+                    _ran(traces),
+                    _choose(traces),
+                )
             by_rank[rank] = member
     ended_ns = 0
     for before, after in pairwise(_in_time(traces)):
@@ -115,13 +119,6 @@ def _check(job: str, traces: list[Member], rows: int) -> None:
                 _ran(traces),
                 _choose(traces),
             )
-
-
-def _captured_twice(job: str, rank: int, member: Member, other: Member, traces: list[Member]) -> UsageError:
-    """The error on two captures of a rank; it names them, and the traces of the last run."""
-    return UsageError(
-        f"Job {job!r} has two captures of rank {rank}: {member.dated} and {other.dated}.", _ran(traces), _choose(traces)
-    )
 
 
 _APART_NS = 3_600_000_000_000

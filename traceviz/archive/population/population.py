@@ -201,14 +201,11 @@ def _stakes(rows: pl.DataFrame, stakes: pl.DataFrame) -> Iterator[Block]:
         for code, name, traces, ranks, errors, stake, gpu, worst in stakes.iter_rows()
     )
     yield Grid(columns, lines)
+    counts = f"{devices.replace('device', 'Device')} counts every device of every rank. "
     yield Prose(
         "Upper bounds of what was recorded; jobs ran longer. Stakes of one trace may overlap, so they do not add up. "
-        f"{_counts(devices) if gpu_ns else ''}Why, and when a finding misleads: traceviz explain CODE."
+        f"{counts if gpu_ns else ''}Why, and when a finding misleads: traceviz explain CODE."
     )
-
-
-def _counts(devices: str) -> str:
-    return f"{devices.replace('device', 'Device')} counts every device of every rank. "
 
 
 def _worst(rows: pl.DataFrame, by: Figure, top: int) -> Grid:

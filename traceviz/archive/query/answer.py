@@ -164,7 +164,7 @@ def as_json(batches: pa.RecordBatchReader) -> Iterator[str]:
     yield f'{{"schema": {json.dumps(SCHEMA)},\n "columns": {json.dumps(columns, ensure_ascii=False)},\n "rows": ['
     separator = "\n"
     for batch in batches:
-        for row in _rows(pa.Table.from_batches([batch])):
+        for row in zip(*_columns(pa.Table.from_batches([batch])), strict=True):
             named = {name: _finite(value) for name, value in zip(batches.schema.names, row, strict=True)}
             yield f"{separator}  {json.dumps(named, ensure_ascii=False, allow_nan=False)}"
             separator = ",\n"
@@ -232,10 +232,6 @@ def _dates(values: pa.ChunkedArray[Any]) -> list[Value]:
 
 def _columns(table: pa.Table) -> list[list[Any]]:
     return [[_plain(value, column.type) for value in column.to_pylist()] for column in table.columns]
-
-
-def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    return zip(*_columns(table), strict=True)
 
 
 def _plain(value: Any, kind: pa.DataType) -> Any:

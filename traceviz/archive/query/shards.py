@@ -191,7 +191,10 @@ def answer_one(request: PartQuery) -> tuple[str, ...]:
         DamagedTraceError: a table of the archive cannot be read.
         OutputError: the archive cannot be written.
     """
-    rows = None if request.ids is None else _read_rows(request, request.ids)
+    rows = None
+    if request.ids is not None:
+        stored = io.BytesIO(request.store.read(WORK, request.folder, _ROWS))
+        rows = _frame(pq.read_table(stored, filters=[("trace_id", "in", request.ids)]))
     memory = request.memory or int(machine_memory() * MEMORY_SHARE / usable_cores())
     threads = None if request.ids is None else 1  # parts run side by side
     with Engine(request.store, rows, memory=memory, threads=threads) as engine:
@@ -246,11 +249,6 @@ def _write_rows(store: Store, folder: str, rows: pl.DataFrame) -> None:
     buffer = io.BytesIO()
     pq.write_table(catalogue_table(rows), buffer, compression="zstd")
     store.write(buffer.getvalue(), WORK, folder, _ROWS)
-
-
-def _read_rows(part: PartQuery, ids: Sequence[str]) -> pl.DataFrame:
-    written = io.BytesIO(part.store.read(WORK, part.folder, _ROWS))
-    return _frame(pq.read_table(written, filters=[("trace_id", "in", ids)]))
 
 
 def _frame(table: pa.Table) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from tests.archive.packing import (
     SUFFIX,
     codes,
     fetched,
-    found,
+    find_items,
     hashes,
     overlapping_zip,
     tar_of,
@@ -49,7 +49,7 @@ def test_members_are_taken_whatever_the_archive_file_is_called(tmp_path, name):
     pack(tmp_path / ("t.zip" if name == "none" else "t.tar.zst" if "." not in name else name), [(A, trace())])
     made = next(entry for entry in tmp_path.iterdir() if entry.is_file())
     made.rename(path)
-    taken, refused = found(path)
+    taken, refused = find_items(path)
     assert list(taken) == [f"{name}/{A}"]
     assert refused == []
     assert fetched(taken[f"{name}/{A}"], _room(tmp_path)).read_bytes() == trace()
@@ -71,9 +71,9 @@ def _room(tmp_path, name="room"):
 )
 def test_names_that_lead_elsewhere_are_refused_and_the_others_taken(tmp_path, kind, name):
     made = pack(tmp_path / kind, [(name, trace("evil")), (A, trace())])
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert list(taken) == [f"{kind}/{A}"]
-    assert [one.code for one in refused] == ["unsafe-name"]
+    assert [refusal.code for refusal in refused] == ["unsafe-name"]
     assert fetched(taken[f"{kind}/{A}"], _room(tmp_path)).read_bytes() == trace()
     assert not list(tmp_path.rglob("*evil*"))
 
@@ -81,9 +81,9 @@ def test_names_that_lead_elsewhere_are_refused_and_the_others_taken(tmp_path, ki
 def test_a_name_with_nul_in_a_zip_is_refused(tmp_path):
     made = zip_of(tmp_path / "t.zip", [("aX.sqlite", b"1")])
     made.write_bytes(made.read_bytes().replace(b"aX.sqlite", b"a\0.sqlite"))
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert taken == {}
-    assert [(one.name, one.code) for one in refused] == [("t.zip/a\\x00.sqlite", "unsafe-name")]
+    assert [(refusal.name, refusal.code) for refusal in refused] == [("t.zip/a\\x00.sqlite", "unsafe-name")]
 
 
 @pytest.mark.parametrize("kind", ["t.tar", "t.tar.gz", "t.tar.zst"])
@@ -101,12 +101,12 @@ def test_links_devices_and_pipes_in_tars_are_refused_and_nothing_is_made_of_them
     into = tarfile.TarInfo("sub")  # a link to a folder, and a member that would be written through it
     into.type, into.linkname = tarfile.SYMTYPE, str(tmp_path)
     made = tar_of(tmp_path / kind, [*special, (into, b""), ("sub/evil.sqlite", b"1"), (A, trace())])
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert set(taken) == {
         f"{kind}/{A}",
         f"{kind}/sub/evil.sqlite",
     }
-    assert [one.code for one in refused] == ["link", "link", "device", "device", "device", "device", "link"]
+    assert [refusal.code for refusal in refused] == ["link", "link", "device", "device", "device", "device", "link"]
     assert "/etc/passwd" in refused[0].why
     fetched(taken[f"{kind}/sub/evil.sqlite"], _room(tmp_path))
     assert [path.parent.name for path in tmp_path.rglob("evil.sqlite")] == ["into"]
@@ -119,9 +119,9 @@ def test_links_and_devices_in_zips_are_refused(tmp_path):
         info.external_attr = mode << 16
         info.create_system = 3
         contents.append((info, b"/etc/passwd"))
-    taken, refused = found(zip_of(tmp_path / "t.zip", contents))
+    taken, refused = find_items(zip_of(tmp_path / "t.zip", contents))
     assert list(taken) == ["t.zip/4.sqlite"]
-    assert [one.code for one in refused] == ["link", "device", "device", "device"]
+    assert [refusal.code for refusal in refused] == ["link", "device", "device", "device"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -134,14 +134,14 @@ def test_of_2_members_of_1_name_the_last_counts_and_it_is_said(tmp_path, kind):
                 file.writestr(A, contents[1][1])
     else:
         tar_of(tmp_path / kind, contents)
-    taken, refused = found(tmp_path / kind)
+    taken, refused = find_items(tmp_path / kind)
     assert codes(refused) == {f"{kind}/{A}": "duplicate"}
     assert fetched(taken[f"{kind}/{A}"], _room(tmp_path)).read_bytes() == trace("last")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_member_named_as_a_folder_of_another_is_refused(tmp_path, kind):
-    taken, refused = found(pack(tmp_path / kind, [("a.sqlite", b"1"), ("a.sqlite/b.sqlite", b"2")]))
+    taken, refused = find_items(pack(tmp_path / kind, [("a.sqlite", b"1"), ("a.sqlite/b.sqlite", b"2")]))
     assert list(taken) == [f"{kind}/a.sqlite/b.sqlite"]
     assert codes(refused) == {f"{kind}/a.sqlite": "unsafe-name"}
 
@@ -149,7 +149,7 @@ def test_a_member_named_as_a_folder_of_another_is_refused(tmp_path, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_in_utf8_are_shown_and_fetched(tmp_path, kind):
     name = f"größe/训练 1{SUFFIX}"
-    taken, _ = found(pack(tmp_path / kind, [(name, trace())]))
+    taken, _ = find_items(pack(tmp_path / kind, [(name, trace())]))
     assert list(taken) == [f"{kind}/{name}"]
     assert fetched(taken[f"{kind}/{name}"], _room(tmp_path)).name == f"训练 1{SUFFIX}"
 
@@ -158,7 +158,7 @@ def test_names_in_utf8_are_shown_and_fetched(tmp_path, kind):
 def test_names_in_tars_that_are_not_utf8_are_shown_by_their_bytes_and_fetched(tmp_path, kind):
     info = tarfile.TarInfo(os.fsdecode(b"caf\xe9.sqlite"))
     made = tar_of(tmp_path / kind, [(info, b"1")], format=tarfile.GNU_FORMAT, errors="surrogateescape")
-    taken, _ = found(made)
+    taken, _ = find_items(made)
     assert list(taken) == [f"{kind}/caf\\xe9.sqlite"]
     path = fetched(taken[f"{kind}/caf\\xe9.sqlite"], _room(tmp_path))
     assert (os.fsencode(path.name), path.read_bytes()) == (b"caf\xe9.sqlite", b"1")
@@ -167,14 +167,14 @@ def test_names_in_tars_that_are_not_utf8_are_shown_by_their_bytes_and_fetched(tm
 def test_names_in_zips_are_read_as_utf8_where_they_can_be_and_else_as_cp437(tmp_path):
     made = zip_of(tmp_path / "t.zip", [("caf0.sqlite", b"1"), ("gr00e.sqlite", b"2")])
     made.write_bytes(made.read_bytes().replace(b"caf0", b"caf\x82").replace(b"gr00e", "größ"[:3].encode() + b"e"))
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert (list(taken), refused) == (["t.zip/café.sqlite", "t.zip/gröe.sqlite"], [])
 
 
 def test_a_zip_whose_directory_is_not_the_utf8_that_it_says_is_read_from_its_beginning(tmp_path):
     made = zip_of(tmp_path / "t.zip", [("é.sqlite", b"1" * 500), (A, trace())])
     made.write_bytes(made.read_bytes().replace("é.sqlite".encode(), b"\xff\xfe.sqlite"))
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert set(taken) == {"t.zip/\\xff\\xfe.sqlite", f"t.zip/{A}"}
     assert codes(refused) == {"t.zip": "cut"}
     assert fetched(taken["t.zip/\\xff\\xfe.sqlite"], _room(tmp_path)).read_bytes() == b"1" * 500
@@ -190,27 +190,27 @@ def test_what_a_terminal_would_obey_is_shown_as_its_code():
 @pytest.mark.parametrize("kind", ["t.zip", "t.tar.gz", "t.tar.zst"])
 def test_a_bomb_by_ratio_is_refused(tmp_path, kind):
     made = pack(tmp_path / kind, [("bomb.sqlite", bytes(3_000_000)), (A, trace())])
-    taken, refused = found(made, limits=Limits(ratio=100, free=1_000_000))
+    taken, refused = find_items(made, limits=Limits(ratio=100, free=1_000_000))
     if kind == "t.zip":
         assert (list(taken), codes(refused)) == ([f"t.zip/{A}"], {"t.zip/bomb.sqlite": "bomb"})
         assert "3,000,000 bytes" in refused[0].why
     else:  # members of these cannot be had one by one
         assert (list(taken), codes(refused)) == ([], {kind: "bomb"})
         assert "the limit is 100" in refused[0].why
-    assert len(found(made)[0]) == 2  # the same is no bomb under the usual limits, which leave small ones free
+    assert len(find_items(made)[0]) == 2  # the same is no bomb under the usual limits, which leave small ones free
 
 
 def test_a_zip_whose_members_lie_over_each_other_is_refused_as_a_whole(tmp_path):
-    taken, refused = found(overlapping_zip(tmp_path / "t.zip", 2000, 100_000))
+    taken, refused = find_items(overlapping_zip(tmp_path / "t.zip", 2000, 100_000))
     assert taken == {}
-    assert {one.code for one in refused} == {"bomb"}
+    assert {refusal.code for refusal in refused} == {"bomb"}
     assert len(refused) == 2000
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_member_that_is_larger_than_the_limit_is_refused_and_the_others_taken(tmp_path, kind):
     made = pack(tmp_path / kind, [("big.sqlite", os.urandom(5000)), (A, trace())])
-    taken, refused = found(made, limits=Limits(bytes=4000))
+    taken, refused = find_items(made, limits=Limits(bytes=4000))
     assert list(taken) == [f"{kind}/{A}"]
     assert codes(refused) == {f"{kind}/big.sqlite": "too-large"}
 
@@ -218,10 +218,10 @@ def test_a_member_that_is_larger_than_the_limit_is_refused_and_the_others_taken(
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_members_than_the_limit_are_refused(tmp_path, kind):
     made = pack(tmp_path / kind, [(f"{number}.sqlite", b"1") for number in range(30)])
-    taken, refused = found(made, limits=Limits(members=20))
+    taken, refused = find_items(made, limits=Limits(members=20))
     assert (taken, codes(refused)) == ({}, {kind: "too-many"})
     assert "more than 20 members" in refused[0].why
-    assert len(found(made, limits=Limits(members=30))[0]) == 30
+    assert len(find_items(made, limits=Limits(members=30))[0]) == 30
 
 
 def test_a_zip_that_states_few_members_and_lists_many_is_refused_before_they_are_read(tmp_path, monkeypatch):
@@ -230,7 +230,7 @@ def test_a_zip_that_states_few_members_and_lists_many_is_refused_before_they_are
     raw[-14:-10] = struct.pack("<2H", 3, 3)
     made.write_bytes(raw)
     monkeypatch.setattr(zipfile, "ZipInfo", None)
-    _, refused = found(made, limits=Limits(members=20))
+    _, refused = find_items(made, limits=Limits(members=20))
     assert "more than 20 members" in refused[0].why
 
 
@@ -238,7 +238,7 @@ def test_a_zip_that_states_few_members_and_lists_many_is_refused_before_they_are
 @pytest.mark.parametrize("inner", ["inner.zip", "inner.tar", "inner.tar.gz", "inner.tar.zst"])
 def test_an_archive_file_inside_an_archive_file_is_refused(tmp_path, outer, inner):
     nested = pack(tmp_path / inner, [(A, trace())]).read_bytes()
-    taken, refused = found(pack(tmp_path / outer, [(inner, nested), (B, trace("b"))]))
+    taken, refused = find_items(pack(tmp_path / outer, [(inner, nested), (B, trace("b"))]))
     assert list(taken) == [f"{outer}/{B}"]
     assert codes(refused) == {f"{outer}/{inner}": "nested"}
     assert "Unpack it" in refused[0].why
@@ -250,7 +250,7 @@ def test_an_encrypted_member_is_refused_with_the_reason(tmp_path):
     raw[6] |= 1  # the flags of the first member, before it and in the directory
     raw[raw.index(b"PK\x01\x02") + 8] |= 1
     made.write_bytes(raw)
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert list(taken) == [f"t.zip/{B}"]
     assert codes(refused) == {"t.zip/a.sqlite": "encrypted"}
 
@@ -258,7 +258,7 @@ def test_an_encrypted_member_is_refused_with_the_reason(tmp_path):
 def test_a_method_that_is_not_read_is_named(tmp_path):
     with zipfile.ZipFile(tmp_path / "t.zip", "w", zipfile.ZIP_LZMA) as file:
         file.writestr("a.sqlite", b"1" * 100)
-    _, refused = found(tmp_path / "t.zip")
+    _, refused = find_items(tmp_path / "t.zip")
     assert codes(refused) == {"t.zip/a.sqlite": "unreadable"}
     assert "(lzma)" in refused[0].why
 
@@ -268,14 +268,14 @@ def test_a_method_that_is_not_read_is_named(tmp_path):
 )
 def test_other_packers_are_named_with_what_to_do(tmp_path, name, head):
     (tmp_path / name).write_bytes(head + bytes(1000))
-    taken, refused = found(tmp_path / name)
+    taken, refused = find_items(tmp_path / name)
     assert taken == {}
     assert "pack it as .zip" in refused[0].why
 
 
 def test_a_single_file_packed_with_zstd_is_refused_with_what_to_do(tmp_path):
     (tmp_path / "a.sqlite.zst").write_bytes(zstandard.compress(b"SQLite format 3\0" * 100))
-    _, refused = found(tmp_path / "a.sqlite.zst")
+    _, refused = find_items(tmp_path / "a.sqlite.zst")
     assert "zstd, of one file" in refused[0].why
 
 
@@ -286,7 +286,7 @@ def test_of_a_zip_that_is_cut_off_the_members_before_are_taken_and_the_cut_is_sa
     made = writer(tmp_path / "t.zip", contents)
     whole = made.read_bytes()
     made.write_bytes(whole[: int(len(whole) * left)])
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     count = len(taken)
     assert int(left * 10) - 2 < count <= int(left * 10)
     assert list(taken) == [f"t.zip/{name}" for name, _ in contents[:count]]
@@ -299,7 +299,7 @@ def test_a_zip_without_its_directory_gives_all_its_members(tmp_path):
     made = zip_of(tmp_path / "t.zip", [(A, trace()), (B, trace("b"))])
     raw = made.read_bytes()
     made.write_bytes(raw[: raw.index(b"PK\x01\x02") + 30])
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert list(taken) == [f"t.zip/{A}", f"t.zip/{B}"]
     assert codes(refused) == {"t.zip": "cut"}
 
@@ -311,10 +311,10 @@ def test_of_a_tar_that_is_cut_off_the_members_before_are_taken_and_the_cut_is_sa
     made = tar_of(tmp_path / kind, contents)
     whole = made.read_bytes()
     made.write_bytes(whole[: int(len(whole) * left)])
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     count = len(taken)
     assert int(left * 10) - 2 < count <= int(left * 10) + 1
-    assert [one.code for one in refused][-1] == "cut"
+    assert [refusal.code for refusal in refused][-1] == "cut"
     last = list(taken.values())[-1]
     assert fetched(last, _room(tmp_path)).read_bytes() == contents[count - 1][1]
 
@@ -322,7 +322,7 @@ def test_of_a_tar_that_is_cut_off_the_members_before_are_taken_and_the_cut_is_sa
 def test_a_tar_cut_between_2_members_is_said_to_be_cut(tmp_path):
     made = tar_of(tmp_path / "t.tar", [("a.sqlite", bytes(512)), ("b.sqlite", bytes(512))])
     made.write_bytes(made.read_bytes()[:1024])
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert list(taken) == ["t.tar/a.sqlite"]
     assert codes(refused) == {"t.tar": "cut"}
 
@@ -332,7 +332,7 @@ def test_damage_in_the_middle_of_a_tar_is_said(tmp_path):
     raw = bytearray(made.read_bytes())
     raw[1024 : 1024 + 100] = os.urandom(100)  # the header of the second
     made.write_bytes(raw)
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert list(taken) == [f"t.tar/{A}"]
     assert codes(refused) == {"t.tar": "cut"}
 
@@ -342,7 +342,7 @@ def test_a_member_that_is_not_what_the_zip_says_is_not_fetched(tmp_path):
     raw = made.read_bytes()
     crc = struct.pack("<L", zipfile.crc32(b"1" * 1000))
     made.write_bytes(raw.replace(crc, b"\0\1\2\3"))
-    item = found(made)[0]["t.zip/a.sqlite"]
+    item = find_items(made)[0]["t.zip/a.sqlite"]
     with pytest.raises(DamagedTraceError, match="checksum"):
         fetched(item, _room(tmp_path))
 
@@ -350,7 +350,7 @@ def test_a_member_that_is_not_what_the_zip_says_is_not_fetched(tmp_path):
 def test_a_member_that_unpacks_to_more_than_the_zip_says_is_not_fetched(tmp_path):
     made = zip_of(tmp_path / "t.zip", [("a.sqlite", b"1" * 5_000_000)])
     made.write_bytes(made.read_bytes().replace(struct.pack("<L", 5_000_000), struct.pack("<L", 1_000)))
-    item = found(made)[0]["t.zip/a.sqlite"]
+    item = find_items(made)[0]["t.zip/a.sqlite"]
     with pytest.raises(DamagedTraceError, match="more than the 1,000 bytes"):
         fetched(item, _room(tmp_path))
     assert sum(path.stat().st_size for path in (tmp_path / "room").rglob("*") if path.is_file()) <= 1_000
@@ -359,7 +359,7 @@ def test_a_member_that_unpacks_to_more_than_the_zip_says_is_not_fetched(tmp_path
 def test_zip64_is_read(tmp_path):
     with zipfile.ZipFile(tmp_path / "t.zip", "w") as file, file.open("a.sqlite", "w", force_zip64=True) as member:
         member.write(b"1" * 1000)
-    item = found(tmp_path / "t.zip")[0]["t.zip/a.sqlite"]
+    item = find_items(tmp_path / "t.zip")[0]["t.zip/a.sqlite"]
     assert fetched(item, _room(tmp_path)).read_bytes() == b"1" * 1000
 
 
@@ -380,17 +380,17 @@ def test_a_zip64_of_65536_members_is_listed(tmp_path):
     end += struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, *[0xFFFF] * 2, *[0xFFFFFFFF] * 2, 0)
     made = tmp_path / "t.zip"
     made.write_bytes(local + directory + end)
-    assert len(found(made)[0]) == count
-    assert "more than 65,535" in found(made, limits=Limits(members=count - 1))[1][0].why
+    assert len(find_items(made)[0]) == count
+    assert "more than 65,535" in find_items(made, limits=Limits(members=count - 1))[1][0].why
 
 
 @pytest.mark.parametrize("name", ["\0", "\0a.sqlite", "/", "d/"])
 def test_members_without_a_name_are_refused_or_are_folders(tmp_path, name):
     made = zip_of(tmp_path / "t.zip", [("?" * len(name), b""), (A, trace())])
     made.write_bytes(made.read_bytes().replace(b"?" * len(name), name.encode()))
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert list(taken) == [f"t.zip/{A}"]
-    assert [one.code for one in refused] == ([] if name.endswith("/") else ["unsafe-name"])
+    assert [refusal.code for refusal in refused] == ([] if name.endswith("/") else ["unsafe-name"])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -400,7 +400,7 @@ def test_many_tiny_members_are_listed_and_fetched_with_1_look_at_the_index(tmp_p
     checked, copied = members.checked, members._unpacked
     monkeypatch.setattr(members, "checked", lambda *given: looks.append(1) or checked(*given))
     monkeypatch.setattr(members, "_unpacked", lambda *given: copies.append(1) or copied(*given))
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert (len(taken), refused) == (1000, [])
     into = _room(tmp_path)
     for name in list(taken)[::10]:
@@ -413,7 +413,7 @@ def test_many_tiny_members_are_listed_and_fetched_with_1_look_at_the_index(tmp_p
 
 def test_a_compressed_tar_is_unpacked_once_for_all_processes_and_removed_by_the_last(tmp_path, own_spool):
     made = tar_of(tmp_path / "t.tar.zst", [("a.sqlite", b"1" * 100_000)])
-    found(made)
+    find_items(made)
     (folder,) = own_spool.iterdir()
     (copy,) = folder.iterdir()
     assert (folder.stat().st_mode & 0o777, copy.stat().st_mode & 0o777) == (0o700, 0o400)
@@ -438,19 +438,19 @@ def test_a_compressed_tar_is_unpacked_once_for_all_processes_and_removed_by_the_
 
 def test_what_a_killed_process_left_in_the_spool_is_removed_or_made_anew(tmp_path, own_spool):
     made = tar_of(tmp_path / "t.tar.zst", [("a.sqlite", b"1" * 1000)])
-    found(made)
+    find_items(made)
     (folder,) = own_spool.iterdir()
     (copy,) = folder.iterdir()
     SPOOL.release()
     copy.write_bytes(b"half")  # as one that was killed while it wrote
     (folder / "other").write_bytes(b"left")
-    taken, _ = found(made)
+    taken, _ = find_items(made)
     assert fetched(taken["t.tar.zst/a.sqlite"], _room(tmp_path)).read_bytes() == b"1" * 1000
     assert not (folder / "other").exists()
 
 
 def test_a_spool_that_others_may_read_is_not_used(tmp_path, own_spool):
-    taken, _ = found(tar_of(tmp_path / "t.tar.zst", [("a.sqlite", b"1")]))
+    taken, _ = find_items(tar_of(tmp_path / "t.tar.zst", [("a.sqlite", b"1")]))
     SPOOL.release()
     (folder,) = own_spool.iterdir()
     folder.chmod(0o755)
@@ -461,7 +461,7 @@ def test_a_spool_that_others_may_read_is_not_used(tmp_path, own_spool):
 def test_a_sparse_member_is_refused(tmp_path):
     info = tarfile.TarInfo("a.sqlite")
     info.pax_headers = {"GNU.sparse.size": "1000000000000", "GNU.sparse.map": "0,1"}
-    _, refused = found(tar_of(tmp_path / "t.tar", [(info, b"1")], format=tarfile.PAX_FORMAT))
+    _, refused = find_items(tar_of(tmp_path / "t.tar", [(info, b"1")], format=tarfile.PAX_FORMAT))
     assert codes(refused) == {"t.tar/a.sqlite": "unreadable"}
     assert "--sparse" in refused[0].why
 
@@ -470,7 +470,7 @@ def test_a_header_that_is_longer_than_any_name_ends_the_tar(tmp_path):
     info = tarfile.TarInfo("a.sqlite")
     info.pax_headers = {"comment": "x" * 2_000_000}
     made = tar_of(tmp_path / "t.tar", [(A, trace()), (info, b"1")], format=tarfile.PAX_FORMAT)
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert list(taken) == [f"t.tar/{A}"]
     assert codes(refused) == {"t.tar": "cut"}
 
@@ -480,9 +480,9 @@ def test_sizes_that_cannot_be_end_the_tar_and_do_not_loop(tmp_path, size):
     info = tarfile.TarInfo("a.sqlite")
     info.pax_headers = {"size": size}
     made = tar_of(tmp_path / "t.tar", [(A, trace()), (info, b"1"), (B, trace())], format=tarfile.PAX_FORMAT)
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert list(taken) == [f"t.tar/{A}"]
-    assert "cut" in {one.code for one in refused}
+    assert "cut" in {refusal.code for refusal in refused}
 
 
 def test_headers_nested_without_end_do_not_exhaust_the_stack(tmp_path):
@@ -496,7 +496,7 @@ def test_headers_nested_without_end_do_not_exhaust_the_stack(tmp_path):
         file.addfile(info, io.BytesIO(b"1"))
     nested = (long.tobuf(tarfile.GNU_FORMAT) + b"b\0".ljust(512, b"\0")) * 5000
     made.write_bytes(first.getvalue()[:1024] + nested)
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert list(taken) == ["t.tar/a.sqlite"]
     assert codes(refused) == {"t.tar": "cut"}
 
@@ -512,7 +512,7 @@ def test_random_damage_is_an_answer_and_never_a_crash(tmp_path, kind, seed):
     for _ in range(12):
         raw[chance.randrange(4, len(raw))] = chance.randrange(256)
     made.write_bytes(raw)
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert taken or refused
     for number, item in enumerate(taken.values()):
         room = _room(tmp_path, f"room{number}")
@@ -531,7 +531,7 @@ def test_several_gzip_parts_and_zstd_frames_are_1_tar(tmp_path):
         "junk.tar.gz": gzip.compress(plain) + b"junk",
     }.items():
         (tmp_path / name).write_bytes(parts)
-        assert {one.member for one in found(tmp_path / name)[0].values()} == expected
+        assert {refusal.member for refusal in find_items(tmp_path / name)[0].values()} == expected
 
 
 def test_zstd_that_asks_for_too_much_memory_is_refused(tmp_path):
@@ -539,9 +539,9 @@ def test_zstd_that_asks_for_too_much_memory_is_refused(tmp_path):
     packer = zstandard.ZstdCompressor(compression_params=window).compressobj()
     plain = tar_of(tmp_path / "plain", [("a.sqlite", os.urandom(300_000))]).read_bytes()
     (tmp_path / "t.tar.zst").write_bytes(packer.compress(plain) + packer.flush())
-    taken, refused = found(tmp_path / "t.tar.zst")
+    taken, refused = find_items(tmp_path / "t.tar.zst")
     assert taken == {}
-    assert [one.code for one in refused] == ["unreadable"]
+    assert [refusal.code for refusal in refused] == ["unreadable"]
 
 
 def test_tars_are_told_by_their_checksum():
@@ -568,14 +568,14 @@ def test_hashes_are_the_same_however_packed(tmp_path):
 def test_a_report_of_nsys_is_fetched_with_the_export_beside_it(tmp_path):
     contents = [("r.nsys-rep", b"report"), ("r.sqlite", b"export"), ("other.sqlite", b"other")]
     for kind in KINDS:
-        item = found(pack(tmp_path / kind, contents))[0][f"{kind}/r.nsys-rep"]
+        item = find_items(pack(tmp_path / kind, contents))[0][f"{kind}/r.nsys-rep"]
         path = fetched(item, _room(tmp_path, f"of-{kind}"))
         assert sorted(entry.name for entry in path.parent.iterdir()) == ["r.nsys-rep", "r.sqlite"]
 
 
 def test_a_member_that_is_gone_is_said(tmp_path):
     made = zip_of(tmp_path / "t.zip", [(A, trace())])
-    item = found(made)[0][f"t.zip/{A}"]
+    item = find_items(made)[0][f"t.zip/{A}"]
     zip_of(made, [(B, trace())])
     with pytest.raises(UnknownFormatError, match="not there any more"):
         fetched(item, _room(tmp_path))
@@ -593,7 +593,7 @@ def test_a_member_that_lies_outside_of_its_zip_is_refused_and_the_others_taken(t
     at = raw.index(b"PK\x01\x02")
     raw[at + 20 : at + 24] = struct.pack("<L", 1 << 30)
     made.write_bytes(raw)
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert list(taken) == [f"t.zip/{B}"]
     assert codes(refused) == {"t.zip/a.sqlite": "cut"}
 
@@ -604,14 +604,14 @@ def test_a_source_that_holds_nothing_is_said(tmp_path, kind):
         (tmp_path / kind).mkdir()
     else:
         zip_of(tmp_path / kind, [])
-    assert codes(found(tmp_path / kind)[1]) == {kind: "no-trace"}
+    assert codes(find_items(tmp_path / kind)[1]) == {kind: "no-trace"}
 
 
 def test_a_zip_whose_directory_says_that_it_is_empty_is_read_from_its_beginning(tmp_path):
     made = zip_of(tmp_path / "t.zip", [(A, trace())])
     raw = made.read_bytes()
     made.write_bytes(raw[: raw.index(b"PK\x01\x02")] + b"PK\x05\x06" + bytes(18))
-    taken, refused = found(made)
+    taken, refused = find_items(made)
     assert list(taken) == [f"t.zip/{A}"]
     assert codes(refused) == {"t.zip": "cut"}
 
@@ -632,8 +632,8 @@ def test_processes_that_come_at_once_make_1_copy(tmp_path, own_spool):
     )
     command = [sys.executable, "-c", script, str(made), str(own_spool)]
     started = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    said = [process.stdout.readline().split() for process in started]
+    lines = [process.stdout.readline().split() for process in started]
     for process in started:
         process.communicate("")
-    assert [members_found for members_found, _ in said] == ["30"] * 3
-    assert sum(int(copies) for _, copies in said) == 1
+    assert [members_found for members_found, _ in lines] == ["30"] * 3
+    assert sum(int(copies) for _, copies in lines) == 1

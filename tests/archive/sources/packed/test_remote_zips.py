@@ -5,7 +5,7 @@ import os
 import fsspec
 import pytest
 
-from tests.archive.packing import SUFFIX, codes, fetched, found, tar_of, trace, zip_of
+from tests.archive.packing import SUFFIX, codes, fetched, find_items, tar_of, trace, zip_of
 from traceviz.archive.sources.discover import fetch
 from traceviz.archive.sources.item import Limits
 from traceviz.archive.sources.packed import members
@@ -70,7 +70,7 @@ def test_to_list_a_zip_of_an_object_store_only_a_part_of_it_is_read(tmp_path, me
     filesystem, reads = memory
     filesystem.pipe_file("/bucket/t.zip", zip_of(tmp_path / "t.zip", contents).read_bytes())
     reads.clear()
-    taken, refused = found("memory://bucket/t.zip")
+    taken, refused = find_items("memory://bucket/t.zip")
     assert set(taken) == {f"t.zip/a{SUFFIX}", "t.zip/b.json"}
     assert len(refused) == 9
     assert 0 < sum(reads) < 2 * LARGE  # of 8: the beginnings of files whose names tell nothing
@@ -84,8 +84,8 @@ def test_to_list_a_zip_of_an_object_store_only_a_part_of_it_is_read(tmp_path, me
 def test_a_zip_on_s3_is_listed_where_it_lies_and_its_members_fetched(tmp_path, bucket, contents, copied):
     made = zip_of(tmp_path / "t.zip", contents)
     fsspec.filesystem("s3").put_file(str(made), f"{bucket}/t.zip")
-    taken, _ = found(f"{bucket}/t.zip")
-    assert list(taken) == list(found(made)[0])
+    taken, _ = find_items(f"{bucket}/t.zip")
+    assert list(taken) == list(find_items(made)[0])
     assert copied == []
     for number, item in enumerate(taken.values()):
         (tmp_path / str(number)).mkdir()
@@ -96,7 +96,7 @@ def test_a_zip_on_s3_is_listed_where_it_lies_and_its_members_fetched(tmp_path, b
 def test_a_tar_of_an_object_store_is_copied_to_list_it(tmp_path, memory, copied):
     filesystem, _ = memory
     filesystem.pipe_file("/bucket/t.tar", tar_of(tmp_path / "t.tar", [(f"a{SUFFIX}", trace())]).read_bytes())
-    assert list(found("memory://bucket/t.tar")[0]) == [f"t.tar/a{SUFFIX}"]
+    assert list(find_items("memory://bucket/t.tar")[0]) == [f"t.tar/a{SUFFIX}"]
     assert copied == [1]
 
 
@@ -111,7 +111,7 @@ def test_a_store_that_fails_while_a_zip_is_listed_is_no_zip_that_is_cut(tmp_path
         return read(self, size)
 
     monkeypatch.setattr(_Counting, "read", failing)
-    taken, refused = found("memory://bucket/t.zip")
+    taken, refused = find_items("memory://bucket/t.zip")
     assert (taken, codes(refused)) == ({}, {"t.zip": "unreachable"})
     assert "Input/output error" in refused[0].why
 
@@ -119,7 +119,7 @@ def test_a_store_that_fails_while_a_zip_is_listed_is_no_zip_that_is_cut(tmp_path
 def test_a_copy_that_another_add_of_this_process_lets_go_of_is_made_again(tmp_path, memory, contents, monkeypatch):
     filesystem, _ = memory
     filesystem.pipe_file("/bucket/t.zip", zip_of(tmp_path / "t.zip", contents).read_bytes())
-    taken, _ = found("memory://bucket/t.zip")
+    taken, _ = find_items("memory://bucket/t.zip")
     plain_copy = members._plain_copy
 
     def released_at_once(*given):
@@ -137,7 +137,7 @@ def test_a_copy_that_another_add_of_this_process_lets_go_of_is_made_again(tmp_pa
 def test_a_zip_that_is_gone_when_it_is_fetched_is_said(tmp_path, memory, contents):
     filesystem, _ = memory
     filesystem.pipe_file("/bucket/t.zip", zip_of(tmp_path / "t.zip", contents).read_bytes())
-    taken, _ = found("memory://bucket/t.zip")
+    taken, _ = find_items("memory://bucket/t.zip")
     filesystem.rm("/bucket/t.zip")
     into = tmp_path / "into"
     into.mkdir()

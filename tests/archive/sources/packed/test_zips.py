@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from tests.archive.packing import codes, found
+from tests.archive.packing import codes, find_items
 from traceviz.archive.sources.item import Limits
 from traceviz.archive.sources.packed import zips
 
@@ -43,23 +43,23 @@ def nothing_is_listed(monkeypatch):
 
 def why(path, content, limits=LIMITS):
     path.write_bytes(content)
-    taken, refused = found(path, limits=limits)
+    taken, refused = find_items(path, limits=limits)
     assert (taken, codes(refused)) == ({}, {path.name: "too-many"})
     return refused[0].why
 
 
 def test_many_members_are_refused_whatever_number_is_stated(tmp_path):
     member, records = directory(21)
-    said = why(tmp_path / "t.zip", member + records + end(member, records, 3))
-    assert said == "It lists more than 20 members."
+    stated = why(tmp_path / "t.zip", member + records + end(member, records, 3))
+    assert stated == "It lists more than 20 members."
 
 
 def test_many_members_are_refused_though_only_the_records_of_zip64_lead_to_them(tmp_path):
     member, records = directory(21)
     record = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, 21, 21, len(records), len(member))
     locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, len(member) + len(records), 1)
-    said = why(tmp_path / "t.zip", member + records + record + locator + end(member, b"", 0))
-    assert said == "It lists more than 20 members."
+    stated = why(tmp_path / "t.zip", member + records + record + locator + end(member, b"", 0))
+    assert stated == "It lists more than 20 members."
 
 
 def test_many_members_are_refused_though_the_end_holds_what_looks_like_another_end(tmp_path):
@@ -67,13 +67,13 @@ def test_many_members_are_refused_though_the_end_holds_what_looks_like_another_e
     begin = struct.unpack("<L", b"PK\x05\x06")[0]
     content = member + records + end(member, records, 21, begin)
     assert content.rindex(b"PK\x05\x06") > len(content) - 22
-    said = why(tmp_path / "t.zip", content)
-    assert said == "It lists more than 20 members."
+    stated = why(tmp_path / "t.zip", content)
+    assert stated == "It lists more than 20 members."
 
 
 def check_found_without_directory(path, content):
     path.write_bytes(content)
-    taken, refused = found(path, limits=LIMITS)
+    taken, refused = find_items(path, limits=LIMITS)
     assert (list(taken), codes(refused)) == ([f"{path.name}/a.sqlite"], {path.name: "cut"})
     assert "read from its beginning" in refused[0].why
 

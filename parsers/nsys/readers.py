@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.parsers.base import Match, Reader, ReadOptions
-from traceviz.parsers.shared.sqlite_file import MAGIC as SQLITE_MAGIC
-from traceviz.parsers.shared.sqlite_file import table_names
+from traceviz.parsers.nsys.sniff import REPORT_MAGIC, STREAM_MAGIC, is_parquet_export, is_sqlite_export
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-EXPORTED_TABLES = frozenset(
-    {"TARGET_INFO_SESSION_START_TIME", "TARGET_INFO_SYSTEM_ENV", "ANALYSIS_DETAILS", "ANALYSIS_FILE"}
-    | {"META_DATA_EXPORT", "EXPORT_META_DATA", "NVTX_EVENTS", "OSRT_API", "CUPTI_ACTIVITY_KIND_RUNTIME"}
-)
-"""Every export has at least one of these tables, beside its strings."""
-EXPORTED_FILES = frozenset(
-    {"StringIds", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS", "OSRT_API"}
-)
-"""One of these files is enough to recognise the folder."""
-REPORT_MAGIC = b"NVIDIA Tegra Profiler Report "
-STREAM_MAGIC = b"NVIDIA Nsight System Stream "
 
 
 class NsysParquetReader(Reader):
@@ -36,11 +22,7 @@ class NsysParquetReader(Reader):
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
         """Certain of a folder with one of the tables that every export has."""
-        try:
-            known = path.is_dir() and any((path / f"{name}.parquet").is_file() for name in EXPORTED_FILES)
-        except (OSError, ValueError):
-            return Match.NO
-        return Match.YES if known else Match.NO
+        return Match.YES if is_parquet_export(path) else Match.NO
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`."""
@@ -94,15 +76,7 @@ class NsysSqliteReader(Reader):
 
     def sniff(self, head: bytes, path: Path) -> Match:
         """Certain of a database with the strings and one of the tables that exports have."""
-        if not head.startswith(SQLITE_MAGIC):
-            return Match.NO
-        try:
-            names = table_names(path)
-        except (sqlite3.Error, OSError, ValueError):
-            # Damaged, but its catalogue begins on the first page, as text that names the tables.
-            known = b"StringIds" in head and any(marker.encode() in head for marker in EXPORTED_TABLES)
-            return Match.YES if known else Match.NO
-        return Match.YES if "StringIds" in names and EXPORTED_TABLES & names else Match.NO
+        return Match.YES if is_sqlite_export(head, path) else Match.NO
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`."""

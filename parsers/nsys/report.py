@@ -14,7 +14,7 @@ from traceviz.parsers.base import HEAD_BYTES, ReadOptions
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.nsys.constants import STRINGS
 from traceviz.parsers.nsys.parquetdir import ParquetTables
-from traceviz.parsers.nsys.readers import NsysSqliteReader
+from traceviz.parsers.nsys.sniff import is_sqlite_export
 from traceviz.parsers.nsys.sqlite import NsysSqliteTables
 from traceviz.parsers.nsys.tables import Provenance, read_tables
 from traceviz.parsers.shared.raw import RawTables
@@ -77,7 +77,7 @@ def _read_beside(report: Path, options: ReadOptions, error: MissingToolError) ->
         raise error
     with export.open("rb") as file:
         head = file.read(HEAD_BYTES)
-    if not NsysSqliteReader().sniff(head, export):
+    if not is_sqlite_export(head, export):
         raise error
     message = f"Read from {export.name} beside the report. {error.why}"
     notes = (("sqlite-beside-report", "info", message),)

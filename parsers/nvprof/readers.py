@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.parsers.base import Match, Reader, ReadOptions
-from traceviz.parsers.nvprof.constants import PREFIX, STRINGS
 from traceviz.parsers.nvprof.printed_text import looks_printed
-from traceviz.parsers.shared.sqlite_file import MAGIC, table_names
+from traceviz.parsers.nvprof.sniff import is_database, is_session
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_SESSION = re.compile(rb"<session\b[^>]*\.nvvp|<session\b.*<(?:timelineoptions|executable)\b", re.DOTALL)
 
 
 class NvprofCsvReader(Reader):
@@ -46,26 +41,10 @@ class NvprofSqliteReader(Reader):
 
     def sniff(self, head: bytes, path: Path) -> Match:
         """Certain of a database with records of CUPTI and nvprof's own strings or version, and of a session file."""
-        if is_session(head):
-            return Match.YES
-        if not head.startswith(MAGIC):
-            return Match.NO
-        try:
-            names = table_names(path)
-        except (sqlite3.Error, OSError, ValueError):
-            # Damaged, but the texts on its first pages still show the format.
-            return Match.YES if STRINGS.encode() in head and b"StringIds" not in head else Match.NO
-        recorded = any(name.startswith(PREFIX) for name in names)
-        return Match.YES if recorded and {STRINGS, "Version"} & names and "StringIds" not in names else Match.NO
+        return Match.YES if is_session(head) or is_database(head, path) else Match.NO
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`."""
         from traceviz.parsers.nvprof.sqlite import read_sqlite
 
         return read_sqlite(path, options)
-
-
-def is_session(head: bytes) -> bool:
-    """Whether ``head`` begins a session of the Visual Profiler."""
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return start.startswith((b"<?xml", b"<session")) and _SESSION.search(head) is not None

@@ -17,8 +17,8 @@ from traceviz.parsers.nvprof.mapping import EVENT_TABLES, OPTIONAL
 from traceviz.parsers.nvprof.names import demangled, framework
 from traceviz.parsers.nvprof.nvtx import has_markers, read_markers
 from traceviz.parsers.nvprof.raw import MIGRATIONS, NvprofTables
-from traceviz.parsers.nvprof.readers import is_session
 from traceviz.parsers.nvprof.samples import has_samples, read_samples
+from traceviz.parsers.nvprof.sniff import is_session
 from traceviz.parsers.nvprof.survey import Survey, take_survey
 from traceviz.parsers.shared.arrow import pc
 from traceviz.parsers.shared.contract import contract_table

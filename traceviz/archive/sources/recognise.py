@@ -17,7 +17,7 @@ from pathlib import Path
 
 from traceviz.archive.sources.packed.index import parents
 from traceviz.parsers.base import HEAD_BYTES, Match
-from traceviz.parsers.nsys.readers import EXPORTED_FILES
+from traceviz.parsers.nsys.sniff import EXPORTED_FILES
 from traceviz.parsers.ranks.names import RANK_IN_NAME
 from traceviz.parsers.registry import READERS
 from traceviz.parsers.run.layout import KIND as RUN

@@ -29,8 +29,8 @@ from traceviz.archive.sources.discover import fetch
 from traceviz.archive.sources.exported_reports import companions, with_report_advice
 from traceviz.archive.sources.hashes import source_sha256
 from traceviz.archive.sources.item import Item, Limits, Refused
+from traceviz.archive.sources.names import plain_path
 from traceviz.archive.sources.packed.index import code_of
-from traceviz.archive.sources.packed.names import plain_path
 from traceviz.archive.sources.user_names import below_users, folder_below_users, mark_of_user, users_of, without_user
 from traceviz.archive.storage.addresses import printable
 from traceviz.archive.storage.layout import REPORT, ROWS, trace_parts

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import fsspec
 from fsspec.core import url_to_fs
 
-from traceviz.archive.sources.packed.names import unsafe
+from traceviz.archive.sources.names import unsafe
 from traceviz.archive.storage.addresses import is_url, is_web, printable, public, shown, without_secrets
 from traceviz.archive.storage.store import is_store_error
 from traceviz.errors import TracevizError, UnknownFormatError, UsageError

@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 
 from traceviz.archive.sources.item import Item, Limits, Refused
 from traceviz.archive.sources.locations import Location, explained, last_part, reached
+from traceviz.archive.sources.names import normal, unsafe
 from traceviz.archive.sources.packed import members
 from traceviz.archive.sources.packed.index import Index
-from traceviz.archive.sources.packed.names import normal, unsafe
 from traceviz.archive.sources.recognise import hidden_part
 from traceviz.archive.storage.addresses import is_url, printable
 

@@ -26,8 +26,8 @@ from tests.archive.packing import (
 from traceviz.archive.sources.discover import fetch
 from traceviz.archive.sources.item import Limits
 from traceviz.archive.sources.locations import Location
+from traceviz.archive.sources.names import unsafe
 from traceviz.archive.sources.packed import members, tars
-from traceviz.archive.sources.packed.names import unsafe
 from traceviz.archive.storage.addresses import printable
 from traceviz.archive.storage.spool import SPOOL
 from traceviz.errors import DamagedTraceError, OutputError, UnknownFormatError

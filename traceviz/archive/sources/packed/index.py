@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Literal
 
 from traceviz.archive.sources.item import Limits, Refused
-from traceviz.archive.sources.packed.names import normal, unsafe
+from traceviz.archive.sources.names import normal, unsafe
 from traceviz.archive.storage.addresses import printable
 from traceviz.archive.storage.spool import NoRoomError
 from traceviz.errors import DamagedTraceError

@@ -13,8 +13,8 @@ import tarfile
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from traceviz.archive.sources.names import normal
 from traceviz.archive.sources.packed.index import Entry, ListedMember
-from traceviz.archive.sources.packed.names import normal
 from traceviz.archive.storage.addresses import printable
 
 HEADER = 512

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.names import normal, text_of
 from traceviz.archive.sources.packed.index import LOCAL, LOCAL_HEADER, Entry, ListedMember, Method, TooManyError, excess
-from traceviz.archive.sources.packed.names import normal, text_of
 from traceviz.errors import UnknownFormatError
 
 _METHODS: dict[int, Method] = {zipfile.ZIP_STORED: "stored", zipfile.ZIP_DEFLATED: "deflated"}

@@ -10,7 +10,7 @@ import pytest
 
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import LocalRunner, SerialRunner
-from traceviz.archive.sources.packed.names import MOST_PART, plain_path
+from traceviz.archive.sources.names import MOST_PART, plain_path
 
 BYTE = os.fsdecode(b"\xe9")
 KINETO = "synthetic/torch_healthy.pt.trace.json.gz"

@@ -17,6 +17,8 @@ import traceviz
 from tests.conftest import REPOSITORY
 from traceviz import annotate
 
+pytestmark = pytest.mark.process
+
 TORCH, TENSORFLOW, JAX = "torch.autograd.profiler", "tensorflow.python.profiler.trace", "jax._src.profiler"
 
 LOOP = """

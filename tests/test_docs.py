@@ -13,6 +13,8 @@ from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.rules import RULES
 from traceviz.schema import TABLES
 
+pytestmark = pytest.mark.process
+
 REPOSITORY = DOCS.parent
 
 

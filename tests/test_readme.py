@@ -2,10 +2,13 @@
 
 import re
 
+import pytest
+
 from scripts.generate_docs import README, readme
 from traceviz.cli.main import main
 
 
+@pytest.mark.process
 def test_the_pasted_report_is_what_the_command_prints():
     assert README.read_text() == readme(), "run: python scripts/generate_docs.py"
 

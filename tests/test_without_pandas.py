@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 REPORT = """
 import sys
 from traceviz.cli.main import main

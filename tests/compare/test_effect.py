@@ -11,6 +11,8 @@ from tests.compare.sides_of import steps
 from traceviz.compare import effect as effect_module
 from traceviz.compare.effect import block_length, effect, mean_differences, resampled
 
+pytestmark = pytest.mark.process
+
 PAIRS = 200
 SLOW = pytest.mark.slow
 

@@ -21,6 +21,8 @@ from traceviz import api
 from traceviz.nsys_program import find_nsys
 from traceviz.units import format_change
 
+pytestmark = pytest.mark.process
+
 DEVICE = {"effect", "attribution", "kernels", "cuda_api"}
 COPIES = DEVICE | {"copies"}
 INPUT = COPIES | {"input_pipeline"}

@@ -11,6 +11,8 @@ from tests.compare.command import compared, refused
 from tests.compare.small_traces import kineto_steps
 from traceviz import api
 
+pytestmark = pytest.mark.process
+
 GATE = ("--fail-on-regression", "5%")
 NO_TRACE = "is not a trace that traceviz knows."
 

@@ -14,6 +14,8 @@ from traceviz.analyses.program.modules import ModulesAnalysis
 from traceviz.analyses.program.operators import OperatorsAnalysis
 from traceviz.report import Skipped
 
+pytestmark = pytest.mark.process
+
 RESNET = "pytorch__kineto__worker0.1623143089861"
 TRACELENS = ("Falconsai_nsfw_image_detection__1016002", "gaunernst_bert-small-uncased__1016001")
 

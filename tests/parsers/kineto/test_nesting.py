@@ -21,6 +21,8 @@ from traceviz.parsers.kineto.tables import tables_of
 from traceviz.parsers.shared.native import SCANNER_VARIABLE
 from traceviz.tables import TraceTables
 
+pytestmark = pytest.mark.process
+
 SPANS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 8), st.integers(1, 2)), min_size=1, max_size=25)
 MARKS = st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.integers(1, 2)), max_size=25)
 

@@ -19,6 +19,8 @@ from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.registry import identify
 from traceviz.tables import TraceTables
 
+pytestmark = pytest.mark.process
+
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 REPORT = b"NVIDIA Tegra Profiler Report 2024@6@2@25-246234924588v0.\n and then protobuf"
 OLD_REPORT = b"NVIDIA Tegra Profiler Report 1.\n\x0bLocal (CLI) ... 2022.2.1.31-5fe97ab ..."

@@ -15,6 +15,8 @@ from traceviz.parsers.nvprof.readers import NvprofSqliteReader
 from traceviz.parsers.registry import identify
 from traceviz.tables import TraceTables
 
+pytestmark = pytest.mark.process
+
 MANGLED = "_ZN2at6native18elementwise_kernelILi4EEEvi"
 
 

@@ -14,6 +14,8 @@ from traceviz.parsers.run.merge import merge_sources
 from traceviz.parsers.shared.notes import Notes
 from traceviz.tables import TraceTables
 
+pytestmark = pytest.mark.process
+
 GPU = {"ordinal": 0, "name": "H200"}
 
 

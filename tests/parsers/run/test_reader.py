@@ -19,6 +19,8 @@ from traceviz.run_tables import write_run_tables
 from traceviz.scrub import scrub
 from traceviz.tables import TraceTables
 
+pytestmark = pytest.mark.process
+
 TORCH_T0 = 1_795_254_370_157_109_126
 """When the sample trace of PyTorch begins."""
 

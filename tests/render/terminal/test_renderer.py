@@ -27,6 +27,8 @@ from traceviz.report import (
     Verdict,
 )
 
+pytestmark = pytest.mark.process
+
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 

@@ -19,6 +19,8 @@ from traceviz.cutting import select
 from traceviz.report import Skipped
 from traceviz.selection import Selection
 
+pytestmark = pytest.mark.process
+
 KINETO = {"format": "kineto"}
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 OPTIONS = AnalysisOptions(basis="kineto")

@@ -20,6 +20,8 @@ from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.raw import RawTrace
 from traceviz.parsers.shared import json_stream
 
+pytestmark = pytest.mark.process
+
 NESTED = [
     event(name='}, {"ph": "X"', args={"Input Dims": [[1, 2], [], [{"a": 1}, {"b": 2}]], "grid": [1, 2, 3]}),
     event(name="a\\", args={"Call stack": "C:\\dir\\", "dtype": "]}"}),

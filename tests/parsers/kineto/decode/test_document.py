@@ -28,6 +28,8 @@ from traceviz.parsers.kineto.decode.document import available_scanner, decode
 from traceviz.parsers.kineto.raw import ARGUMENTS, PHASES
 from traceviz.parsers.shared.native import SCANNER_VARIABLE
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(params=SCANNERS)
 def read(request, tmp_path):

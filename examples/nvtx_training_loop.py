@@ -24,26 +24,25 @@ from pathlib import Path
 import nvtx
 
 BATCH_BYTES = 512 * 1024
-DISK_DELAY_S = 0.012
-"""A pause per batch that stands for a slow disk."""
 
 
 def main() -> None:
     """Write a data file, train on it, and print what was done."""
     parser = argparse.ArgumentParser(description="A small annotated training loop.")
     parser.add_argument("--steps", type=int, default=30, help="training steps (default 30)")
-    steps = parser.parse_args().steps
+    parser.add_argument("--delay", type=float, default=0.012, help="seconds per batch that stand for a slow disk")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder, "data.bin")
         with nvtx.annotate("prepare data"):
             data.write_bytes(random.Random(1).randbytes(4 * BATCH_BYTES))
-        print(f"{steps} steps, checksum {train(data, steps)}")
+        print(f"{options.steps} steps, checksum {train(data, options.steps, options.delay)}")
 
 
-def train(data: Path, steps: int) -> str:
+def train(data: Path, steps: int, delay: float) -> str:
     """Run ``steps`` steps over batches that a second thread reads; gives a checksum of the result."""
     batches: queue.Queue[bytes] = queue.Queue(maxsize=1)
-    reader = threading.Thread(target=read_batches, args=(data, steps, batches), name="reader")
+    reader = threading.Thread(target=read_batches, args=(data, steps, delay, batches), name="reader")
     reader.start()
     weights = b"\0" * 32
     for step in range(steps):
@@ -60,11 +59,11 @@ def train(data: Path, steps: int) -> str:
     return weights.hex()[:12]
 
 
-def read_batches(data: Path, steps: int, batches: queue.Queue[bytes]) -> None:
-    """Read ``steps`` batches from the file, round and round, each after a pause."""
+def read_batches(data: Path, steps: int, delay: float, batches: queue.Queue[bytes]) -> None:
+    """Read ``steps`` batches from the file, round and round, each after a pause of ``delay`` seconds."""
     with data.open("rb", buffering=0) as file:
         for _ in range(steps):
-            time.sleep(DISK_DELAY_S)
+            time.sleep(delay)
             batch = file.read(BATCH_BYTES)
             if len(batch) < BATCH_BYTES:
                 file.seek(0)

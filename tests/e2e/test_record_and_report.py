@@ -15,6 +15,8 @@ import pytest
 from .conftest import Run
 
 STEPS = 12
+DELAY_S = 0.1
+"""The reader's pause per batch: many times what a step computes, so that the loop waits on a busy machine, too."""
 RANGES = ("data loading", "forward", "backward", "optimizer")
 
 
@@ -23,7 +25,8 @@ def recorded(nsys: str, repository: Path, tmp_path_factory: pytest.TempPathFacto
     """What nsys left: a .nsys-rep, or a .qdstrm where the package's importer is not where nsys looks."""
     pytest.importorskip("nvtx", reason="the example needs nvtx (dependency group dev)")
     folder = tmp_path_factory.mktemp("recorded")
-    program = [sys.executable, str(repository / "examples" / "nvtx_training_loop.py"), "--steps", str(STEPS)]
+    example = repository / "examples" / "nvtx_training_loop.py"
+    program = [sys.executable, str(example), "--steps", str(STEPS), "--delay", str(DELAY_S)]
     options = ["--trace=nvtx,osrt", "--sample=none", "--cpuctxsw=none", "-o", str(folder / "loop")]
     done = subprocess.run([nsys, "profile", *options, *program], capture_output=True, text=True, check=False)
     left = [*folder.glob("*.nsys-rep"), *folder.glob("*.qdstrm")]
@@ -80,7 +83,7 @@ def test_operating_system_calls_are_those_that_nsys_counts(
 def test_the_loop_is_named_input_bound(report: dict[str, Any]) -> None:
     figures = facts(report, "input_pipeline")
     assert figures["verdict"] == "highly input-bound"
-    assert 0.2 < figures["input_share"] <= 1.0  # 0.6 on an idle machine: a busy one computes longer, and pauses no less
+    assert 0.5 < figures["input_share"] <= 1.0
 
 
 def test_what_the_capture_could_not_hold_is_skipped_and_not_zero(report: dict[str, Any]) -> None:

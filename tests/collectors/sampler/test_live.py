@@ -18,9 +18,9 @@ from traceviz.collectors.sampler.collector import ResourcesCollector
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="sampling needs /proc")
 
-PROGRAM = """
+PROGRAM = '''
 import hashlib, os, subprocess, sys, threading
-sys.stdin.readline()
+sampler = sys.stdin.readline().strip()
 began, over, kept = os.times(), threading.Event(), []
 def work():
     while not over.is_set():
@@ -32,13 +32,26 @@ for _ in range(10):
     over.wait(0.05)
 over.set()
 [thread.join() for thread in threads]
-busy = "import time\\nwhile time.process_time() < 0.15: pass"
+busy = """
+import os, sys, time
+while time.process_time() < 0.15: pass
+own, opened = f"/proc/{os.getpid()}/stat", f"/proc/{sys.argv[1]}/fd"
+def is_sampled():
+    with os.scandir(opened) as files:
+        return own in [os.readlink(file.path) for file in files]
+while not is_sampled(): time.sleep(0.02)
+time.sleep(0.1)
+"""
 for _ in range(4):
-    subprocess.run([sys.executable, "-S", "-c", busy])
+    subprocess.run([sys.executable, "-S", "-c", busy, sampler])
 print(sum(os.times()[:4]) - sum(began[:4]), flush=True)
 sys.stdin.read()
+'''
+"""Three busy threads, 40 MB of memory, then four children that use 0.15 s each; says what CPU time all of it took.
+
+Each child lives until the sampler, whose process id is read first, has it open, and two turns longer: a busy machine
+may leave the sampler no turn while one computes.
 """
-"""Three busy threads, 40 MB of memory, then four children that use 0.15 s each; says what CPU time all of it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,7 @@ def recorded(tmp_path_factory):
     with subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=pipe, stdout=pipe, env=variables) as child:
         companion = collector.start(plan, child.pid)
         wait_for(raw, "part-*.parquet")
-        child.stdin.write(b"\n")
+        child.stdin.write(f"{companion.process.pid}\n".encode())
         child.stdin.flush()
         cpu_s = float(child.stdout.readline())
         time.sleep(0.3)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.parsers.nsys.database import build, kernel, to_parquet
 from traceviz import nsys_program
+from traceviz.collectors.program.processes import with_variable
 from traceviz.errors import DamagedTraceError, MissingToolError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys import tool as nsys_tool
@@ -273,10 +274,13 @@ def test_a_real_stream_of_this_machine_is_read(tmp_path):
     program.write_text(
         "import nvtx\nfor i in range(3):\n    with nvtx.annotate('step', domain='demo'):\n        pass\n"
     )
-    command = ["nsys", "profile", "-t", "nvtx", "-s", "none", "--cpuctxsw=none", "-o", str(tmp_path / "run")]
-    subprocess.run(
-        [*command, sys.executable, str(program)], check=False, capture_output=True, cwd=tmp_path, timeout=120
-    )
+    command = ["nsys", "profile", "-t", "nvtx", "-s", "none", "--cpuctxsw=none", "-o", "run", sys.executable, program]
+    variables = {**os.environ, "RECORDED_IN": str(tmp_path)}
+    try:
+        subprocess.run(command, check=False, capture_output=True, cwd=tmp_path, env=variables, timeout=120)
+    finally:
+        for pid in with_variable("RECORDED_IN", str(tmp_path)):  # the agent of an nsys that was killed waits for ever
+            os.kill(pid, signal.SIGKILL)
     recorded = sorted([*tmp_path.glob("run.qdstrm"), *tmp_path.glob("run.nsys-rep")])
     if not recorded:
         pytest.skip("nsys cannot record here")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import ClassVar, Generic, TypeVar
 
 from traceviz import rules
 from traceviz.analyses.derived.view import TraceView
-from traceviz.report import Fact, Finding, Section, Severity, Skipped
+from traceviz.report import Fact, Facts, Finding, Section, Severity, Skipped
 
 R = TypeVar("R")
 
@@ -41,6 +42,17 @@ class Analysis(ABC, Generic[R]):
     def skipped(self, reason: str) -> Skipped:
         """Say why this analysis has no result."""
         return Skipped(self.slug, reason)
+
+
+def known(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    """Those of ``facts`` that have a value."""
+    return tuple(fact for fact in facts if fact.value is not None)
+
+
+def by_knowledge(facts: Iterable[Fact]) -> tuple[Facts, Facts]:
+    """The facts that have a value, and for programs only those that have none."""
+    every = tuple(facts)
+    return Facts(known(every)), Facts(tuple(fact for fact in every if fact.value is None), audience="machine")
 
 
 WARNING_SHARE = 0.05

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import polars as pl
 
@@ -57,9 +56,9 @@ class Capture(Analysis[CaptureFacts]):
         overhead_share: Profiler overhead above this share of the judged time is a finding; at start-up it is none.
     """
 
-    slug: ClassVar[str] = "capture"
-    title: ClassVar[str] = "Capture"
-    rules: ClassVar[tuple[str, ...]] = ("TV901", "TV902")
+    slug = "capture"
+    title = "Capture"
+    rules = ("TV901", "TV902")
 
     overhead_share: float = 0.05
 

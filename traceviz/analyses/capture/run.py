@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
@@ -50,8 +49,8 @@ class RunFacts:
 class RunAnalysis(Analysis[RunFacts]):
     """The manifest of a run folder, for people."""
 
-    slug: ClassVar[str] = "run"
-    title: ClassVar[str] = "Run"
+    slug = "run"
+    title = "Run"
 
     def run(self, trace: TraceView) -> RunFacts | Skipped:
         """The settings that belong to no process."""

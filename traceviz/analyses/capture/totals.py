@@ -6,12 +6,11 @@ GPU activities and API calls run at the same time, so each of the two has its ow
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.statistics import CALLS, TOTAL, rows_of, share
+from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section
 
@@ -49,8 +48,8 @@ class TotalsAnalysis(Analysis[PrintedTotals]):
         fold_below: Rows below this share fold into "other" in pictures, never in data.
     """
 
-    slug: ClassVar[str] = "totals"
-    title: ClassVar[str] = "Profiler's summary"
+    slug = "totals"
+    title = "Profiler's summary"
 
     fold_below: float = 0.01
 
@@ -82,8 +81,7 @@ class TotalsAnalysis(Analysis[PrintedTotals]):
         for title, heading, part in (("API calls", "Of API time", result.api), ("Others", "Of it", result.others)):
             blocks += [self._grid(title, heading, part)] if part.height else []
         if result.migrations.height:
-            names = tuple(column.name for column in _MIGRATIONS)
-            blocks.append(Grid(_MIGRATIONS, rows_of(result.migrations, names), "Unified memory"))
+            blocks.append(frame_grid(_MIGRATIONS, result.migrations, "Unified memory"))
         return Section(self.slug, self.title, (*blocks, Prose(CAUTION)))
 
     def _grid(self, title: str, heading: str, part: pl.DataFrame) -> Grid:
@@ -97,8 +95,7 @@ class TotalsAnalysis(Analysis[PrintedTotals]):
             Column("min_ns", "Min", "ns", 3),
             Column("max_ns", "Max", "ns", 3),
         )
-        rows = rows_of(part, tuple(column.name for column in columns))
-        return Grid(columns, rows, title, fold_below=self.fold_below)
+        return frame_grid(columns, part, title, fold_below=self.fold_below)
 
 
 _MIGRATIONS = (

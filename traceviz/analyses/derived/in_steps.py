@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.judged_time import steady_time
-from traceviz.analyses.derived.statistics import CALLS, TOTAL, rows_of
+from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import IN_STEPS, Column, Grid
 
@@ -37,5 +37,4 @@ def steady_grid(frame: pl.DataFrame, *columns: Column) -> Grid:
     """The grid of :func:`sums_in_steps`, for machines: ``columns`` of the keys, calls, total, and those after them."""
     names = {column.name for column in columns}
     rest = tuple(Column(name, name, "bytes", 1) for name in frame.columns if name not in {*names, "calls", "total_ns"})
-    every = (*columns, CALLS, TOTAL, *rest)
-    return Grid(every, rows_of(frame, tuple(column.name for column in every)), IN_STEPS, audience="machine")
+    return frame_grid((*columns, CALLS, TOTAL, *rest), frame, IN_STEPS, audience="machine")

@@ -3,14 +3,14 @@
 An aggregation and the grid that shows it stay in step by using both halves of this module::
 
     calls.group_by("name").agg(*duration_statistics())
-    Grid((Column("name", "Name"), *DURATION_COLUMNS), rows_of(frame, ("name", *DURATION_NAMES)))
+    frame_grid((Column("name", "Name"), CALLS, TOTAL, *DURATION_COLUMNS), frame)
 """
 
 from __future__ import annotations
 
 import polars as pl
 
-from traceviz.report import Column, Row
+from traceviz.report import Audience, Column, Grid, Row
 
 DURATION_COLUMNS: tuple[Column, ...] = (
     Column("mean_ns", "Mean", "ns", importance=3),
@@ -19,17 +19,14 @@ DURATION_COLUMNS: tuple[Column, ...] = (
     Column("max_ns", "Max", "ns", importance=4),
     Column("stddev_ns", "Std dev", "ns", importance=6),
 )
-"""Report columns of the distribution of durations, in the order of :data:`DURATION_NAMES`."""
-
-DURATION_NAMES: tuple[str, ...] = tuple(column.name for column in DURATION_COLUMNS)
-"""Names of the columns that :func:`duration_statistics` adds after ``calls`` and ``total_ns``."""
+"""Report columns of what :func:`duration_statistics` adds after ``calls`` and ``total_ns``."""
 
 CALLS = Column("calls", "Calls", "count", importance=1)
 TOTAL = Column("total_ns", "Total", "ns", importance=0)
 
 
 def duration_statistics(durations: str = "dur_ns") -> tuple[pl.Expr, ...]:
-    """Aggregations ``calls``, ``total_ns`` and those of :data:`DURATION_NAMES` over column ``durations``.
+    """Aggregations ``calls``, ``total_ns`` and those of :data:`DURATION_COLUMNS` over column ``durations``.
 
     Events without an end count as calls and add nothing to the times; a group in which none has ended has no mean,
     median, minimum and maximum. The definitions are those of ``nsys stats``: the median of an even number of values is
@@ -60,3 +57,15 @@ def ratio(part: int, whole: int) -> float | None:
 def rows_of(frame: pl.DataFrame, names: tuple[str, ...]) -> tuple[Row, ...]:
     """Rows of a :class:`~traceviz.report.Grid` from the columns ``names`` of an (aggregated, hence short) frame."""
     return tuple(frame.select(names).iter_rows())
+
+
+def frame_grid(
+    columns: tuple[Column, ...],
+    frame: pl.DataFrame,
+    title: str = "",
+    *,
+    audience: Audience = "all",
+    fold_below: float = 0.0,
+) -> Grid:
+    """A grid whose ``columns`` are columns of an (aggregated, hence short) frame, by their names."""
+    return Grid(columns, rows_of(frame, tuple(column.name for column in columns)), title, fold_below, audience)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
@@ -12,10 +11,10 @@ from traceviz.analyses.derived.device_work import exposed, judged_device_ns, ker
 from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
-from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, rows_of
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, frame_grid
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
-from traceviz.report import Audience, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.report import Audience, Column, Fact, Facts, Finding, Prose, Section
 from traceviz.units import format_ns, format_ratio, format_value
 
 
@@ -65,9 +64,9 @@ class CopiesAnalysis(Analysis[CopyTimes]):
             are not, loading the program's data at the start cannot be told apart, and only a warning is raised.
     """
 
-    slug: ClassVar[str] = "copies"
-    title: ClassVar[str] = "Copies"
-    rules: ClassVar[tuple[str, ...]] = ("TV302", "TV303")
+    slug = "copies"
+    title = "Copies"
+    rules = ("TV302", "TV303")
 
     small_bytes: int = 64 * 1024
     min_share: float = 0.01
@@ -130,13 +129,11 @@ class CopiesAnalysis(Analysis[CopyTimes]):
             Fact("exposed_ns", "no kernel meanwhile", result.exposed_ns, "ns"),
             Fact("calls", "copies and fills", int(result.by_kind["calls"].sum()), "count"),
         )
-        rows = rows_of(result.by_memory, tuple(column.name for column in _COLUMNS))
-        audience: Audience = "all" if rows else "machine"
-        by_memory = Grid(_COLUMNS, rows, audience=audience)
-        kind_names = tuple(column.name for column in _KIND_COLUMNS)
-        by_kind = Grid(_KIND_COLUMNS, rows_of(result.by_kind, kind_names), "By kind", audience="machine")
+        audience: Audience = "all" if result.by_memory.height else "machine"
+        by_memory = frame_grid(_COLUMNS, result.by_memory, audience=audience)
+        by_kind = frame_grid(_KIND_COLUMNS, result.by_kind, "By kind", audience="machine")
         steady = steady_grid(result.in_steps, Column("kind", "Kind", "text", 0))
-        nothing = () if rows else (Prose("Nothing was copied or filled."),)
+        nothing = () if result.by_memory.height else (Prose("Nothing was copied or filled."),)
         return Section(self.slug, self.title, (*nothing, Facts(facts, audience=audience), by_memory, by_kind, steady))
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import polars as pl
 
-from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.base import WARNING_SHARE, Analysis, by_knowledge, finding
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
@@ -16,7 +15,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.pools import highest_use
 from traceviz.intervals import union_all
 from traceviz.kernel_names import COMMUNICATION
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Row, Section, Skipped
+from traceviz.report import Column, Fact, Finding, Grid, Row, Section, Skipped
 from traceviz.units import format_ns, format_ratio
 
 
@@ -88,9 +87,9 @@ class DevicesAnalysis(Analysis[Devices]):
         free_share: if at least this share of the device's memory was never in use.
     """
 
-    slug: ClassVar[str] = "devices"
-    title: ClassVar[str] = "Devices"
-    rules: ClassVar[tuple[str, ...]] = ("TV408", "TV409")
+    slug = "devices"
+    title = "Devices"
+    rules = ("TV408", "TV409")
 
     computing: int = 1
     limiting_share: float = 0.75
@@ -178,9 +177,7 @@ class DevicesAnalysis(Analysis[Devices]):
         shown = _folded(result.devices)
         complete = Grid(_COLUMNS, _rows(result.devices), audience="all" if shown is None else "machine")
         shorter = () if shown is None else (Grid(_COLUMNS, _rows(shown)),)
-        known = tuple(fact for fact in shares if fact.value is not None)
-        unknown = Facts(tuple(fact for fact in shares if fact.value is None), audience="machine")
-        return Section(self.slug, self.title, (Facts((*counts, *known)), unknown, complete, *shorter))
+        return Section(self.slug, self.title, (*by_knowledge((*counts, *shares)), complete, *shorter))
 
 
 _COLUMNS = (

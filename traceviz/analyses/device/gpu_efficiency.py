@@ -12,7 +12,6 @@ more, by the definitions of PyTorch's TensorBoard plugin:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
@@ -23,7 +22,7 @@ from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.occupancy import SHAPE, filled
 from traceviz.analyses.derived.sm_efficiency import Efficiency, efficiency, to_millionths
-from traceviz.analyses.derived.statistics import CALLS, TOTAL, ratio, rows_of
+from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, ratio
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import union_all
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
@@ -77,9 +76,9 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
         empty_share: SMs that are empty beside running kernels are a finding from this share of the judged time on.
     """
 
-    slug: ClassVar[str] = "gpu_efficiency"
-    title: ClassVar[str] = "GPU efficiency"
-    rules: ClassVar[tuple[str, ...]] = ("TV204",)
+    slug = "gpu_efficiency"
+    title = "GPU efficiency"
+    rules = ("TV204",)
 
     empty_share: float = 0.2
 
@@ -130,13 +129,12 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
             Fact("known_share", "kernel time of known shape", _share(result, "loaded_ns", "summed_ns"), "ratio"),
             Fact("judged_ns", result.judged_words, result.total("window_ns"), "ns"),
         )
-        names = tuple(column.name for column in _KERNEL_COLUMNS)
         blocks: tuple[Block, ...] = (
             Facts(facts, audience="all" if len(result.gpus) > 1 else "machine"),  # of one, its row says the same
             Facts(machine, audience="machine"),
             Grid(_gpu_columns(result.judged_words), tuple(_row(gpu) for gpu in result.gpus)),
             Prose(_provenance(result)),
-            Grid(_KERNEL_COLUMNS, rows_of(result.kernels, names), "Kernels"),
+            frame_grid(_KERNEL_COLUMNS, result.kernels, "Kernels"),
         )
         return Section(self.slug, self.title, blocks)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -72,8 +71,8 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         listed: Number of gaps listed one by one, the largest.
     """
 
-    slug: ClassVar[str] = "idle_gaps"
-    title: ClassVar[str] = "Idle gaps of the devices"
+    slug = "idle_gaps"
+    title = "Idle gaps of the devices"
 
     min_gap_ns: int = 10_000
     listed: int = 100

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -16,17 +15,16 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
-    DURATION_NAMES,
     TOTAL,
     duration_statistics,
+    frame_grid,
     ratio,
-    rows_of,
     share,
 )
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array, IntervalSet
 from traceviz.kernel_names import UNKNOWN, catalogue, family_label
-from traceviz.report import BY_SHAPE, Bar, Bars, Column, Fact, Facts, Finding, Grid, Section, hide_columns
+from traceviz.report import BY_SHAPE, Bar, Bars, Column, Fact, Facts, Finding, Section, hide_columns
 from traceviz.rules import rule
 from traceviz.units import format_ns, format_ratio
 
@@ -88,9 +86,9 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         fold_below: Rows below this share of kernel time fold into "other" in pictures, never in data.
     """
 
-    slug: ClassVar[str] = "kernels"
-    title: ClassVar[str] = "Kernels"
-    rules: ClassVar[tuple[str, ...]] = ("TV202",)
+    slug = "kernels"
+    title = "Kernels"
+    rules = ("TV202",)
 
     short_ns: int = 10_000
     starved_share: float = 0.5
@@ -177,29 +175,14 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             Fact("names", "distinct kernels", result.by_name.height, "count"),
             Fact("classified_share", "of a known family", result.share_where(pl.col("family") != UNKNOWN), "ratio"),
         )
+        known_precision = result.share_where(pl.col("precision") != UNKNOWN)
         of_gpus = (
             Fact("tensor_core_share", "on tensor cores", result.share_where(pl.col("tensor_core")), "ratio"),
-            Fact(
-                "precision_known_share",
-                "of a known precision",
-                result.share_where(pl.col("precision") != UNKNOWN),
-                "ratio",
-            ),
+            Fact("precision_known_share", "of a known precision", known_precision, "ratio"),
         )
         version = Facts((Fact("catalogue", "name patterns, version", catalogue().version, "id"),), audience="machine")
-        names = (
-            "name",
-            "family",
-            "precision",
-            "tensor_core",
-            "calls",
-            "total_ns",
-            "share_of_kernel_time",
-            *DURATION_NAMES,
-        )
         # Names of XLA operations on a TPU say nothing about precision and tensor cores.
         columns = hide_columns(_COLUMNS, {"precision", "tensor_core"} if result.tpu else ())
-        shape_names = ("name", "grid", "block", "calls", "total_ns", *DURATION_NAMES)
         return Section(
             self.slug,
             self.title,
@@ -207,8 +190,8 @@ class KernelsAnalysis(Analysis[KernelTimes]):
                 *((Facts(facts), Facts(of_gpus, audience="machine")) if result.tpu else (Facts((*facts, *of_gpus)),)),
                 version,
                 _family_bars(result),
-                Grid(columns, rows_of(result.by_name, names), fold_below=self.fold_below),
-                Grid(_SHAPE_COLUMNS, rows_of(result.by_shape, shape_names), BY_SHAPE, audience="machine"),
+                frame_grid(columns, result.by_name, fold_below=self.fold_below),
+                frame_grid(_SHAPE_COLUMNS, result.by_shape, BY_SHAPE, audience="machine"),
                 steady_grid(
                     result.in_steps, Column("name", "Kernel", "text", 0), Column("family", "Family", "text", 1)
                 ),

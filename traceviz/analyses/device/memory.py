@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.base import Analysis, by_knowledge, finding, known
 from traceviz.analyses.derived.op_names import parsed_ops
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.pools import Pool, live_at, pool_events
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Prose, Section, Skipped, Timeline
+from traceviz.report import Column, Fact, Finding, Grid, Lane, Prose, Section, Skipped, Timeline
 from traceviz.units import format_ratio, format_value
 
 
@@ -98,9 +97,9 @@ class MemoryAnalysis(Analysis[MemoryUse]):
         holders: Ops listed as holding a peak, per pool.
     """
 
-    slug: ClassVar[str] = "memory"
-    title: ClassVar[str] = "Memory"
-    rules: ClassVar[tuple[str, ...]] = ("TV402", "TV403")
+    slug = "memory"
+    title = "Memory"
+    rules = ("TV402", "TV403")
 
     exhausted_share: float = 0.95
     reserved_share: float = 0.90
@@ -124,14 +123,15 @@ class MemoryAnalysis(Analysis[MemoryUse]):
         peak = events.row(at, named=True)
         allocations = events.filter(pl.col("kind") == "alloc")
         steps = training_steps(trace).steady.filter(pl.col("process_id") == pool.process_id)
-        known, reserved = peak["available_bytes"] is not None, peak["reserved_bytes"] if pool.on_device else None
+        reserved = peak["reserved_bytes"] if pool.on_device else None
+        states_available = peak["available_bytes"] is not None
         has_plain_names = "pytorch" in trace.frameworks  # aten::conv2d
-        capacity = peak["in_use_bytes"] + (peak["available_bytes"] or 0) if known else pool.device_bytes
+        capacity = peak["in_use_bytes"] + (peak["available_bytes"] or 0) if states_available else pool.device_bytes
         return PoolUse(
             pool=pool,
             peak_bytes=int(peak["in_use_bytes"]),
             peak_at_ns=int(peak["start_ns"]),
-            available_bytes=int(peak["available_bytes"]) if known else None,
+            available_bytes=int(peak["available_bytes"]) if states_available else None,
             reserved_bytes=_highest(events["reserved_bytes"]) if pool.on_device else None,
             unused_reserved=None if reserved is None else max(int(reserved) - int(peak["in_use_bytes"]), 0),
             lifetime_peak_bytes=_highest(events["peak_bytes"]),
@@ -177,8 +177,6 @@ class MemoryAnalysis(Analysis[MemoryUse]):
             Fact("unused_reserved", "reserved and unused at the peak", top.unused_reserved, "bytes"),
             Fact("allocations", "allocations, all pools", sum(use.allocations for use in result.pools), "count"),
         )
-        known = Facts(tuple(fact for fact in facts if fact.value is not None))
-        unknown = Facts(tuple(fact for fact in facts if fact.value is None), audience="machine")
         lanes = tuple(
             Lane(use.pool.label if use.capacity_bytes else f"{use.pool.label}, of its peak", use.timeline)
             for use in result.pools
@@ -187,7 +185,7 @@ class MemoryAnalysis(Analysis[MemoryUse]):
         held = (Grid(_HOLDER_COLUMNS, holders, "What held the memory at the peak"),) if holders else ()
         pools = Grid(_COLUMNS, tuple(_row(use) for use in result.pools))
         timeline = Timeline("Use of capacity over the capture", 0, result.span_ns, lanes)
-        return Section(self.slug, self.title, (known, unknown, *_caveat(result.pools), pools, timeline, *held))
+        return Section(self.slug, self.title, (*by_knowledge(facts), *_caveat(result.pools), pools, timeline, *held))
 
 
 _COLUMNS = (
@@ -311,8 +309,7 @@ def _exhausted(full: list[PoolUse]) -> tuple[Finding, ...]:
         Fact("unused_reserved", "reserved and unused at the peak", worst.unused_reserved, "bytes"),
         Fact("pools", "device pools this full", len(full), "count"),
     )
-    known = tuple(fact for fact in evidence if fact.value is not None)
-    return (finding("TV402", message, known, 0, 0, ""),)
+    return (finding("TV402", message, known(evidence), 0, 0, ""),)
 
 
 def _grows(growing: list[PoolUse]) -> tuple[Finding, ...]:

@@ -7,7 +7,6 @@ else unchanged, the judged time would shrink by at most that much.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
@@ -16,10 +15,10 @@ from traceviz.analyses.derived.device_work import judged_device_ns, owners
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.op_names import MATRIX_TYPE, parsed_ops, torch_matrix_op
-from traceviz.analyses.derived.statistics import CALLS, TOTAL, ratio, rows_of, share
+from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.kernel_names import UNKNOWN
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
+from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped
 from traceviz.units import format_ns, format_ratio
 
 
@@ -54,9 +53,9 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         min_share: It is a finding if tensor cores could at best save this share of the judged time or more.
     """
 
-    slug: ClassVar[str] = "precision"
-    title: ClassVar[str] = "Precision of matrix ops"
-    rules: ClassVar[tuple[str, ...]] = ("TV405",)
+    slug = "precision"
+    title = "Precision of matrix ops"
+    rules = ("TV405",)
 
     min_capability: float = 7.0
     speedup: float = 8.0
@@ -118,11 +117,7 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
             TOTAL,
             Column("share_of_matrix_time", "Of matrix time", "ratio", 0, bar=True),
         )
-        return Section(
-            self.slug,
-            self.title,
-            (Facts(facts), Grid(columns, rows_of(result.by_type, tuple(column.name for column in columns)))),
-        )
+        return Section(self.slug, self.title, (Facts(facts), frame_grid(columns, result.by_type)))
 
 
 MATRIX_FAMILIES = ("gemm", "convolution", "attention")

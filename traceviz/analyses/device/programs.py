@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
@@ -22,11 +21,10 @@ from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
-    DURATION_NAMES,
     TOTAL,
     duration_statistics,
+    frame_grid,
     ratio,
-    rows_of,
     share,
 )
 from traceviz.analyses.derived.view import TraceView
@@ -98,9 +96,9 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         copy_share: Waiting for asynchronous copies is a finding from this share of the devices' time on.
     """
 
-    slug: ClassVar[str] = "device_programs"
-    title: ClassVar[str] = "Device programs"
-    rules: ClassVar[tuple[str, ...]] = ("TV404", "TV410")
+    slug = "device_programs"
+    title = "Device programs"
+    rules = ("TV404", "TV410")
 
     infeed_share: float = 0.05
     copy_share: float = 0.05
@@ -180,9 +178,8 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
             )
             for device in result.devices
         )
-        modules = rows_of(result.modules, ("name", "calls", "total_ns", *DURATION_NAMES))
         columns = (Column("name", "Program", "text", 0), CALLS, TOTAL, *DURATION_COLUMNS)
-        grids = (Grid(_COLUMNS, rows), Grid(columns, modules, "By program"), *_waits(result))
+        grids = (Grid(_COLUMNS, rows), frame_grid(columns, result.modules, "By program"), *_waits(result))
         return Section(self.slug, self.title, (Facts(facts), *grids))
 
 
@@ -207,8 +204,7 @@ def _waits(result: ProgramTimes) -> tuple[Grid, ...]:
         *(CALLS, TOTAL, Column("share_of_wait", "Of the wait", "ratio", 0, bar=True)),
         *DURATION_COLUMNS,
     )
-    rows = rows_of(frame, ("name", "calls", "total_ns", "share_of_wait", *DURATION_NAMES))
-    return (Grid(columns, rows, "Asynchronous work waited for", fold_below=0.01),)
+    return (frame_grid(columns, frame, "Asynchronous work waited for", fold_below=0.01),)
 
 
 _COLUMNS = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -90,9 +89,9 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         slices: Slices of the timeline.
     """
 
-    slug: ClassVar[str] = "device_use"
-    title: ClassVar[str] = "Device use"
-    rules: ClassVar[tuple[str, ...]] = ("TV201",)
+    slug = "device_use"
+    title = "Device use"
+    rules = ("TV201",)
 
     idle_share: float = 0.5
     unexplained_share: float = 0.05

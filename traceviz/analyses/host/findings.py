@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from traceviz.analyses.base import finding
+from traceviz.analyses.base import finding, known
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.host.load import HostLoad
 from traceviz.report import Fact, Finding
@@ -22,20 +22,36 @@ STEPS = "steady step time"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of the findings; see the analysis."""
+    """Thresholds of the findings.
 
-    bound_share: float
-    input_share: float
-    one_core_low: float
-    one_core_high: float
-    busy_share: float
-    oversubscribed: float
-    waiting_share: float
-    waiting_cores: float
-    throttled: float
-    growth_bytes: int
-    growth_share: float
-    gpu_waits: float
+    Args:
+        bound_share: Steps wait for the host if, for this share of their time, no device works while they wait for
+            input or the host computes.
+        input_share: The input is worth a change if steps wait for it for this share of their time.
+        one_core_low: At least this many busy cores count as one core,
+        one_core_high: and at most this many.
+        busy_share: Cores are idle if less than this share of the physical cores is busy.
+        oversubscribed: There are too many threads if this many per core want to run,
+        waiting_share: provided that they wait for this share of the time in which they could run,
+        waiting_cores: and for this many cores on average: a program that hardly needs a core loses nothing.
+        throttled: A CPU limit counts if it takes away this share of one core.
+        growth_bytes: Memory grows if it rises by at least this much,
+        growth_share: and by this share of its last amount.
+        gpu_waits: Without steps, GPUs that work in less than this share of the time wait for something.
+    """
+
+    bound_share: float = 0.20
+    input_share: float = 0.05
+    one_core_low: float = 0.8
+    one_core_high: float = 1.3
+    busy_share: float = 0.75
+    oversubscribed: float = 2.0
+    waiting_share: float = 0.2
+    waiting_cores: float = 0.2
+    throttled: float = 0.1
+    growth_bytes: int = 64 << 20
+    growth_share: float = 0.05
+    gpu_waits: float = 0.5
 
 
 def host_findings(load: HostLoad, limits: Limits) -> tuple[Finding, ...]:
@@ -64,14 +80,13 @@ def _few_cores(load: HostLoad, limits: Limits) -> Finding | None:
         Fact("gpu_share", "GPU utilisation, mean", _share(load.gpu_share), "ratio"),
         Fact("read_rate", "read from storage", load.read_rate, "bytes/s"),
     )
-    evidence = tuple(fact for fact in facts if fact.value is not None)
     working = "about one core" if is_one_core else f"{format_number(round(busy, 1))} cores"
     message = f"{_waiting(load)}, and the program keeps {working} of {format_number(cores)} busy."
     if not is_one_core and busy < limits.one_core_low:
         message = f"{message} It does not wait for the CPU, but for storage, the network, a lock or a pause."
     code = "TV601" if is_one_core else "TV602"
     advice = _advice(code, load, limits)
-    return finding(code, message, evidence, cost_ns, load.steps.step_ns, STEPS, advice=advice)
+    return finding(code, message, known(facts), cost_ns, load.steps.step_ns, STEPS, advice=advice)
 
 
 def _advice(code: str, load: HostLoad, limits: Limits) -> tuple[str, ...] | None:
@@ -133,8 +148,7 @@ def _oversubscribed(load: HostLoad, limits: Limits) -> Finding | None:
         Fact("waiting_share", "of their time they wait", lost, "ratio"),
         Fact("others_runnable", f"threads of other programs, {load.judged_words}", load.others_runnable, "number"),
     )
-    evidence = tuple(fact for fact in facts if fact.value is not None)
-    return finding("TV603", message, evidence, cost_ns, load.steps.step_ns, STEPS)
+    return finding("TV603", message, known(facts), cost_ns, load.steps.step_ns, STEPS)
 
 
 _FRAMEWORK_THREADS = re.compile(r"^collector\.(\w+)\.threads\.(intra|inter)_op$")
@@ -160,15 +174,10 @@ def _settings(load: HostLoad, limits: Limits) -> Finding | None:
         Fact("physical_cores", "physical cores", load.machine.physical, "count"),
         Fact("busy_cores", f"busy cores, {load.judged_words}", load.busy_cores, "number"),
     )
-    known = tuple(fact for fact in evidence if fact.value is not None)
-    message, advice = " ".join(words for _, _, words in misfits), _thread_advice({key for key, _, _ in misfits})
-    return finding("TV604", message, known, 0, load.steps.step_ns, STEPS, advice=advice)
-
-
-def _thread_advice(keys: set[str]) -> tuple[str, ...]:
-    """The advice on settings that do not fit, without the lines on variables that do fit."""
-    fine = [key.removeprefix("env.") for key in (_SPIN, _ONEDNN) if key not in keys]
-    return tuple(line for line in rule("TV604").advice if not any(name in line for name in fine))
+    message, keys = " ".join(words for _, _, words in misfits), {key for key, _, _ in misfits}
+    fitting = [key.removeprefix("env.") for key in (_SPIN, _ONEDNN) if key not in keys]
+    advice = tuple(line for line in rule("TV604").advice if not any(name in line for name in fitting))
+    return finding("TV604", message, known(evidence), 0, load.steps.step_ns, STEPS, advice=advice)
 
 
 def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
@@ -187,11 +196,8 @@ def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
         if threads > math.ceil(usable) and started and max(busy, load.runnable or 0.0) >= usable / 2:
             yield key, value, f"{name} is {threads}, and the program may use {counted(math.ceil(usable), 'core')}."
         elif threads < math.floor(best) and starved and _TEAMS.match(key):
-            yield (
-                key,
-                value,
-                f"{name} is {threads} on {counted(math.floor(best), 'core')}, and the host limits the steps.",
-            )
+            cores = counted(math.floor(best), "core")
+            yield key, value, f"{name} is {threads} on {cores}, and the host limits the steps."
     yield from _spinning(load, limits)
     if computes and load.machine.settings.get(_ONEDNN) == "0":
         yield _ONEDNN, "0", "oneDNN is turned off (TF_ENABLE_ONEDNN_OPTS=0), and the host computes the steps."
@@ -231,14 +237,13 @@ def _limited(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
     """A container with a CPU limit, while libraries start a thread for each core of the machine."""
     machine, is_set = load.machine, any(_threads(*setting) for setting in load.machine.settings.items())
     limit = machine.settings.get("machine.cpu_limit")
-    if limit and not is_set and (machine.cores or 0) > (machine.usable or math.inf):
-        throttled = load.throttled or 0.0
-        if throttled >= limits.throttled:
-            words = (
-                f"The container may use {limit} of {machine.cores} cores; libraries start a thread for each core of "
-                "the machine, and the limit holds them back."
-            )
-            yield "machine.cpu_limit", limit, words
+    is_held_back = (machine.cores or 0) > (machine.usable or math.inf) and (load.throttled or 0.0) >= limits.throttled
+    if limit and not is_set and is_held_back:
+        words = (
+            f"The container may use {limit} of {machine.cores} cores; libraries start a thread for each core of "
+            "the machine, and the limit holds them back."
+        )
+        yield "machine.cpu_limit", limit, words
 
 
 def _grows(load: HostLoad, limits: Limits) -> Finding | None:
@@ -248,11 +253,8 @@ def _grows(load: HostLoad, limits: Limits) -> Finding | None:
         return None
     if growth.total_bytes < limits.growth_share * growth.highest_bytes:
         return None
-    pace = (
-        f"{format_value(growth.per_step, 'bytes')} with every step"
-        if growth.per_step
-        else f"{format_value(growth.per_second, 'bytes/s')}"
-    )
+    each_step = f"{format_value(growth.per_step, 'bytes')} with every step"
+    pace = each_step if growth.per_step else format_value(growth.per_second, "bytes/s")
     memory = load.machine.memory_bytes
     left_ns = (memory - growth.highest_bytes) / growth.per_second * 1e9 if memory else None
     until = (
@@ -266,7 +268,7 @@ def _grows(load: HostLoad, limits: Limits) -> Finding | None:
         Fact("memory_bytes", "memory at its end", growth.highest_bytes, "bytes"),
         Fact("available_bytes", "memory of the machine", memory, "bytes"),
     )
-    return finding("TV605", message, tuple(fact for fact in facts if fact.value is not None), 0, 0, "")
+    return finding("TV605", message, known(facts), 0, 0, "")
 
 
 def _share(value: float | None) -> float | None:

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.statistics import (
-    CALLS,
-    DURATION_COLUMNS,
-    DURATION_NAMES,
-    TOTAL,
-    duration_statistics,
-    rows_of,
-    share,
-)
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, frame_grid, share
 from traceviz.analyses.derived.view import TraceView
-from traceviz.report import Column, Fact, Facts, Grid, Prose, Section
+from traceviz.report import Column, Fact, Facts, Prose, Section
 
 CAUTION = (
     "Times are summed over threads: several threads that wait at once add up to more than the wall time, and a thread "
@@ -42,8 +33,8 @@ class OsCallsAnalysis(Analysis[OsCallTimes]):
         fold_below: Rows below this share fold into "other" in pictures, never in data.
     """
 
-    slug: ClassVar[str] = "os_calls"
-    title: ClassVar[str] = "Operating-system calls"
+    slug = "os_calls"
+    title = "Operating-system calls"
 
     fold_below: float = 0.01
 
@@ -69,6 +60,5 @@ class OsCallsAnalysis(Analysis[OsCallTimes]):
             *DURATION_COLUMNS,
             Column("share_of_os_time", "Of OS time", "ratio", 0, bar=True),
         )
-        names = ("name", "calls", "total_ns", *DURATION_NAMES, "share_of_os_time")
-        grid = Grid(columns, rows_of(result.by_name, names), fold_below=self.fold_below)
+        grid = frame_grid(columns, result.by_name, fold_below=self.fold_below)
         return Section(self.slug, self.title, (Facts(facts), grid, Prose(CAUTION)))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.base import Analysis
+from traceviz.analyses.base import Analysis, by_knowledge
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host import samples as host_samples
 from traceviz.analyses.host.findings import CODES, Limits, host_findings
 from traceviz.analyses.host.load import HostLoad, host_load
 from traceviz.analyses.host.samples import HOST_METRICS, Machine, Series, all_series, machine, sliced
-from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Grid, Lane, Section, Skipped, Timeline
+from traceviz.report import Bar, Bars, Block, Column, Fact, Finding, Grid, Lane, Section, Skipped, Timeline
 from traceviz.units import format_number, format_ratio, format_value
 
 
@@ -79,45 +79,20 @@ class HostResources:
 
 
 @dataclass(frozen=True, slots=True)
-class HostResourcesAnalysis(Analysis[HostResources]):
+class HostResourcesAnalysis(Limits, Analysis[HostResources]):
     """Samples of the host: mean, 95th percentile, maximum, and pictures over time.
 
     Args:
-        bound_share: Steps wait for the host if, for this share of their time, no device works while they wait for
-            input or the host computes.
-        input_share: The input is worth a change if steps wait for it for this share of their time.
-        one_core_low: At least this many busy cores count as one core,
-        one_core_high: and at most this many.
-        busy_share: Cores are idle if less than this share of the physical cores is busy.
-        oversubscribed: There are too many threads if this many per core want to run,
-        waiting_share: provided that they wait for this share of the time in which they could run,
-        waiting_cores: and for this many cores on average: a program that hardly needs a core loses nothing.
-        throttled: A CPU limit counts if it takes away this share of one core.
-        growth_bytes: Memory grows if it rises by at least this much,
-        growth_share: and by this share of its last amount,
-        rising_share: and in this share of the parts of the time.
-        gpu_waits: Without steps, GPUs that work in less than this share of the time wait for something.
+        rising_share: Memory grows if it rises in this share of the parts of the time; further limits: :class:`Limits`.
         slices: Slices of the pictures.
         processes: Processes listed.
     """
 
-    slug: ClassVar[str] = "host"
-    title: ClassVar[str] = "Host resources"
-    rules: ClassVar[tuple[str, ...]] = CODES
+    slug = "host"
+    title = "Host resources"
+    rules = CODES
 
-    bound_share: float = 0.20
-    input_share: float = 0.05
-    one_core_low: float = 0.8
-    one_core_high: float = 1.3
-    busy_share: float = 0.75
-    oversubscribed: float = 2.0
-    waiting_share: float = 0.2
-    waiting_cores: float = 0.2
-    throttled: float = 0.1
-    growth_bytes: int = 64 << 20
-    growth_share: float = 0.05
     rising_share: float = 0.9
-    gpu_waits: float = 0.5
     slices: int = 60
     processes: int = 20
 
@@ -146,31 +121,14 @@ class HostResourcesAnalysis(Analysis[HostResources]):
 
     def judge(self, result: HostResources) -> tuple[Finding, ...]:
         """What the judged time gives rise to."""
-        limits = Limits(
-            bound_share=self.bound_share,
-            input_share=self.input_share,
-            one_core_low=self.one_core_low,
-            one_core_high=self.one_core_high,
-            busy_share=self.busy_share,
-            oversubscribed=self.oversubscribed,
-            waiting_share=self.waiting_share,
-            waiting_cores=self.waiting_cores,
-            throttled=self.throttled,
-            growth_bytes=self.growth_bytes,
-            growth_share=self.growth_share,
-            gpu_waits=self.gpu_waits,
-        )
-        return host_findings(result.load, limits)
+        return host_findings(result.load, self)
 
     def describe(self, result: HostResources) -> Section:
         """Figures, pictures over time, every metric, and the processes."""
-        facts = tuple(_facts(result))
-        known = Facts(tuple(fact for fact in facts if fact.value is not None))
-        unknown = Facts(tuple(fact for fact in facts if fact.value is None), audience="machine")
         lanes = tuple(use.lane for use in result.metrics if use.lane is not None)
         timeline = Timeline(_over(result), *result.window, lanes)
         grids: tuple[Block, ...] = (_for_machines(result), _for_people(result), *_lists(result))
-        return Section(self.slug, self.title, (known, unknown, timeline, *_busy_cores(result), *grids))
+        return Section(self.slug, self.title, (*by_knowledge(_facts(result)), timeline, *_busy_cores(result), *grids))
 
 
 def _over(result: HostResources) -> str:

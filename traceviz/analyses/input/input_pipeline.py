@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.dispatch import dispatching
 from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.host_classes import class_times, host_classes, sees_input
@@ -112,9 +112,9 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         memory: From this share on, the memory budget of the pipeline counts as used up.
     """
 
-    slug: ClassVar[str] = "input_pipeline"
-    title: ClassVar[str] = "Input pipeline"
-    rules: ClassVar[tuple[str, ...]] = ("TV101", "TV102", *CODES, *dataloader.CODES)
+    slug = "input_pipeline"
+    title = "Input pipeline"
+    rules = ("TV101", "TV102", *CODES, *dataloader.CODES)
 
     moderate: float = 0.05
     high: float = 0.20
@@ -187,7 +187,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             Fact("stage_ns", "time in the capture", stage.capture_ns if stage else None, "ns"),
             Fact("best_case_speedup", "speed-up at best", speedup, "factor"),
         )
-        evidence = tuple(fact for fact in facts if fact.value is not None)
+        evidence = known(facts)
         if result.verdict == "possibly input-bound":
             message = (
                 f"Steps may wait for input: in {format_ratio(share)} of steady step time the device is idle and "
@@ -220,9 +220,9 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             Fact("high", "highly from", self.high, "ratio"),
         )
         thresholds = {"moderate", "high"} if result.verdict == "cannot judge" else set()
-        known = tuple(fact for fact in facts if fact.value is not None and fact.key not in thresholds)
-        rest = tuple(fact for fact in facts if fact not in known)
-        blocks: list[Block] = [Facts(known), *((Facts(rest, audience="machine"),) if rest else ())]
+        shown = tuple(fact for fact in known(facts) if fact.key not in thresholds)
+        rest = tuple(fact for fact in facts if fact not in shown)
+        blocks: list[Block] = [Facts(shown), *((Facts(rest, audience="machine"),) if rest else ())]
         if result.reason:
             blocks.append(Prose(f"Cannot judge: {result.reason.rstrip('.')}."))
         remarks = [remark for remark in (result.caveat, result.unranged) if remark]

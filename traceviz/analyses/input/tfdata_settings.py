@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from traceviz.analyses.base import known
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.recorded_stages import forest_of, op_args
@@ -224,11 +225,10 @@ def describe_settings(settings: PipelineSettings) -> list[Block]:
         )
         for s in shown
     )
-    known = tuple(fact for fact in facts if fact.value is not None)
     empty = {column.name for index, column in enumerate(columns) if all(row[index] is None for row in rows)}
     title = "Pipeline settings, from the consumer to the sources"
     grid = [Grid(hide_columns(columns, empty), rows, title)] if rows else []
-    return [Facts(known, audience="machine"), *grid, Prose(_sentence(settings))]
+    return [Facts(known(facts), audience="machine"), *grid, Prose(_sentence(settings))]
 
 
 def _sentence(settings: PipelineSettings) -> str:

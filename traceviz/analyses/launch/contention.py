@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
@@ -45,9 +44,9 @@ class LaunchContentionAnalysis(Analysis[Contention]):
             step time.
     """
 
-    slug: ClassVar[str] = "launch_contention"
-    title: ClassVar[str] = "Launching beside the input pipeline"
-    rules: ClassVar[tuple[str, ...]] = ("TV406",)
+    slug = "launch_contention"
+    title = "Launching beside the input pipeline"
+    rules = ("TV406",)
 
     launch_share: float = 0.03
 

@@ -8,7 +8,6 @@ only runs at start-up, or behind a busy device, is not a problem however large i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -20,9 +19,9 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words, ste
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
-    DURATION_NAMES,
     TOTAL,
     duration_statistics,
+    frame_grid,
     rows_of,
 )
 from traceviz.analyses.derived.step_search import training_steps
@@ -71,9 +70,9 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         fold_below: Rows below this share of API time fold into "other" in pictures, never in data.
     """
 
-    slug: ClassVar[str] = "cuda_api"
-    title: ClassVar[str] = "CUDA API time share"
-    rules: ClassVar[tuple[str, ...]] = ("TV203", "TV301", "TV304")
+    slug = "cuda_api"
+    title = "CUDA API time share"
+    rules = ("TV203", "TV301", "TV304")
 
     min_share: float = 0.02
     fold_below: float = 0.01
@@ -171,20 +170,9 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             Column("exposed_ns", "Exposed", "ns", 1),
             *DURATION_COLUMNS,
         )
-        names = (
-            "name",
-            "domain",
-            "calls",
-            "total_ns",
-            "share_of_api",
-            "share_of_wall",
-            "startup_ns",
-            "steady_ns",
-            "exposed_ns",
-        )
         blocks: list[Block] = [
             Facts(tuple(facts)),
-            Grid(columns, rows_of(result.by_name, (*names, *DURATION_NAMES)), fold_below=self.fold_below),
+            frame_grid(columns, result.by_name, fold_below=self.fold_below),
             _threads(result.by_thread),
             steady_grid(result.in_steps, Column("name", "Function", "text", 0), Column("domain", "Domain", "text", 6)),
         ]

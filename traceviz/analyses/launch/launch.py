@@ -14,7 +14,6 @@ kernels; its queue is that of the first.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
@@ -22,10 +21,10 @@ from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.frames import parts_by
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.launches import LAUNCH_KEY
-from traceviz.analyses.derived.statistics import CALLS, TOTAL, rows_of
+from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid
 from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
+from traceviz.report import Block, Column, Fact, Facts, Prose, Section, Skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +50,8 @@ class LaunchTimes:
 class LaunchAnalysis(Analysis[LaunchTimes]):
     """API time, queue delay and kernel time of launches, joined on process and correlation id."""
 
-    slug: ClassVar[str] = "launch"
-    title: ClassVar[str] = "Launch path"
+    slug = "launch"
+    title = "Launch path"
 
     def run(self, trace: TraceView) -> LaunchTimes | Skipped:
         """Join launch calls with the kernels that they caused."""
@@ -69,7 +68,7 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
 
     def describe(self, result: LaunchTimes) -> Section:
         """Medians over all launches, and one row per API function."""
-        blocks: list[Block] = [Facts(_facts(result)), Grid(_COLUMNS, rows_of(result.by_name, _COLUMN_NAMES))]
+        blocks: list[Block] = [Facts(_facts(result)), frame_grid(_COLUMNS, result.by_name)]
         if result.without_call:
             blocks.append(
                 Prose(
@@ -93,7 +92,6 @@ _COLUMNS = (
     Column("kernel_total_ns", "Kernel total", "ns", 3),
     Column("kernel_median_ns", "Kernel median", "ns", 1),
 )
-_COLUMN_NAMES = tuple(column.name for column in _COLUMNS)
 
 
 def _launches(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:

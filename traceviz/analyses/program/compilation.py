@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -19,11 +18,11 @@ from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_calls import argument
 from traceviz.analyses.derived.judged_time import steady_time
-from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of
+from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio
 from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, nesting
-from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.report import Audience, Column, Fact, Facts, Finding, Prose, Section
 from traceviz.units import format_ns, format_ratio
 
 
@@ -64,9 +63,9 @@ class CompilationAnalysis(Analysis[CompileTimes]):
         min_share: and if it takes at least this share of steady step time while no device works.
     """
 
-    slug: ClassVar[str] = "compilation"
-    title: ClassVar[str] = "Compilation"
-    rules: ClassVar[tuple[str, ...]] = ("TV401",)
+    slug = "compilation"
+    title = "Compilation"
+    rules = ("TV401",)
 
     shortest_ns: int = 100_000
     recurring_steps: int = 2
@@ -123,12 +122,11 @@ class CompilationAnalysis(Analysis[CompileTimes]):
             Fact("steady_share", "of steady step time", ratio(result.steady_ns, result.step_ns), "ratio"),
             Fact("steps_with", "steady steps that compile", result.steps_with, "count"),
         )
-        rows = rows_of(result.by_name, tuple(column.name for column in _COLUMNS))
-        blocks: tuple[Block, ...] = (Facts(facts), Grid(_COLUMNS, rows))
-        if not rows:
-            silent = (Facts(facts, audience="machine"), Grid(_COLUMNS, rows, audience="machine"))
-            blocks = (Prose("Nothing was traced, compiled or loaded during the capture."), *silent)
-        return Section(self.slug, self.title, blocks)
+        is_empty = not result.by_name.height
+        audience: Audience = "machine" if is_empty else "all"
+        nothing = (Prose("Nothing was traced, compiled or loaded during the capture."),) if is_empty else ()
+        grid = frame_grid(_COLUMNS, result.by_name, audience=audience)
+        return Section(self.slug, self.title, (*nothing, Facts(facts, audience), grid))
 
 
 _COLUMNS = (

@@ -10,7 +10,6 @@ Self time on the host is an op's own duration without the ops and iterators insi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -21,11 +20,11 @@ from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_calls import argument, calls_named
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.op_names import parsed_ops
-from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of, share
+from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, nesting
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped, hide_columns
+from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped, hide_columns
 from traceviz.units import format_number, format_ratio
 
 
@@ -81,9 +80,9 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
         min_share: and if starting them takes at least this share of the judged time while no device works.
     """
 
-    slug: ClassVar[str] = "framework_ops"
-    title: ClassVar[str] = "Framework ops"
-    rules: ClassVar[tuple[str, ...]] = ("TV407",)
+    slug = "framework_ops"
+    title = "Framework ops"
+    rules = ("TV407",)
 
     eager_share: float = 0.5
     eager_per_step: int = 10
@@ -138,8 +137,8 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
         hidden = tuple(fact for fact in (on_device, eager) if fact.key in nothing)
         useless = {*(_ON_DEVICE if "device_ns" in nothing else ()), *(nothing & {"eager_share"})}  # nothing but zeros
         times = hide_columns(_TIMES, useless)
-        types = Grid((_TYPE, _OPS, *times), rows_of(result.by_type, ("type", "ops", *_TIME_NAMES)), "By type")
-        ops = Grid((_OP, _TYPE_OF_OP, *times), rows_of(by_op, ("op", "type", *_TIME_NAMES)), "By op")
+        types = frame_grid((_TYPE, _OPS, *times), result.by_type, "By type")
+        ops = frame_grid((_OP, _TYPE_OF_OP, *times), by_op, "By op")
         return Section(self.slug, self.title, (Facts((*facts, *shown)), Facts(hidden, audience="machine"), types, ops))
 
 
@@ -155,8 +154,6 @@ _TIMES = (
     Column("share_of_device_op_time", "Of device op time", "ratio", 1, bar=True),
     Column("eager_share", "Eager", "ratio", 4),
 )
-_TIME_NAMES = tuple(column.name for column in _TIMES)
-
 
 _ON_DEVICE = ("device_ns", "share_of_device_op_time")
 

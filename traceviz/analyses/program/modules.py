@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of, share
+from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.module_paths import ModuleSource, named_parts
 from traceviz.analyses.program.operator_calls import of_pytorch
@@ -65,8 +64,8 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
         fold_below: Parts below this share of both device time and host time are for programs only.
     """
 
-    slug: ClassVar[str] = "modules"
-    title: ClassVar[str] = "Modules"
+    slug = "modules"
+    title = "Modules"
 
     depth: int = 8
     fold_below: float = 0.01
@@ -98,7 +97,7 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
         device = (forward, *((behind,) if backward else ()), of_all)
         shown = (*facts, *(device if inside else ()))
         hidden = tuple(fact for fact in (forward, behind, of_all) if fact not in shown)
-        exact = Grid(_EXACT, rows_of(result.exact, tuple(c.name for c in _EXACT)), "Exact", audience="machine")
+        exact = frame_grid(_EXACT, result.exact, "Exact", audience="machine")
         blocks = (Facts(shown), Facts(hidden, audience="machine"), exact, self._shorter(result, on_device=inside > 0))
         return Section(self.slug, self.title, blocks)
 
@@ -111,8 +110,7 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
         hidden |= set() if (result.alike["instances"] > 1).any() else {"instances"}
         name = Column("name", "Range" if result.source == "ranges" else "Module", "text", 0)
         columns = (name, *hide_columns(_SHORTER, hidden))
-        cells = rows_of(rows.with_columns(indented), tuple(column.name for column in columns))
-        return Grid(columns, cells, _HEADINGS[result.source])
+        return frame_grid(columns, rows.with_columns(indented), _HEADINGS[result.source])
 
 
 _HEADINGS: dict[ModuleSource, str] = {

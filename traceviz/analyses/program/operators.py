@@ -7,7 +7,6 @@ The definitions are those of PyTorch's profiler and its TensorBoard plugin: see
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -15,12 +14,12 @@ import polars as pl
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.op_names import torch_matrix_op
-from traceviz.analyses.derived.statistics import CALLS, ratio, rows_of, share
+from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.operator_calls import OperatorCalls, input_shapes, of_pytorch, operator_calls
-from traceviz.report import Column, Fact, Facts, Grid, Section, Skipped, hide_columns
+from traceviz.report import Column, Fact, Facts, Section, Skipped, hide_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,8 @@ class OperatorTimes:
 class OperatorsAnalysis(Analysis[OperatorTimes]):
     """Time per PyTorch operator, on the host and on the device."""
 
-    slug: ClassVar[str] = "operators"
-    title: ClassVar[str] = "Operators"
+    slug = "operators"
+    title = "Operators"
 
     def run(self, trace: TraceView) -> OperatorTimes | Skipped:
         """Aggregate calls, and device work by the operator that launched it."""
@@ -97,15 +96,10 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
         shown = Facts((*facts, *device)) if result.device_ns else Facts(facts)
         rest = () if result.device_ns else (Facts(device, audience="machine"),)
         columns = _columns(result)
-        blocks = (shown, *rest, Grid(columns, rows_of(by_name, _NAMES)))
+        blocks = (shown, *rest, frame_grid(columns, by_name))
         if result.by_shape is not None:
-            by_shape = Grid(
-                (columns[0], _SHAPES, *columns[1:]),
-                rows_of(result.by_shape, _SHAPE_NAMES),
-                "By shapes",
-                audience="machine",
-            )
-            blocks = (*blocks, by_shape)
+            shaped = (columns[0], _SHAPES, *columns[1:])
+            blocks = (*blocks, frame_grid(shaped, result.by_shape, "By shapes", audience="machine"))
         return Section(self.slug, self.title, blocks)
 
 
@@ -124,9 +118,7 @@ _COLUMNS = (
     Column("device_self_per_step_ns", "Device self per step", "ns", 9),
     Column("host_self_per_step_ns", "Host self per step", "ns", 9),
 )
-_NAMES = tuple(column.name for column in _COLUMNS)
 _SHAPES = Column("shapes", "Input shapes", "text", 1)
-_SHAPE_NAMES = ("name", "shapes", *_NAMES[1:])
 _ON_DEVICE = frozenset(
     {
         "device_self_ns",

@@ -16,22 +16,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.launches import launched_work
-from traceviz.analyses.derived.statistics import (
-    CALLS,
-    DURATION_COLUMNS,
-    DURATION_NAMES,
-    TOTAL,
-    duration_statistics,
-    rows_of,
-)
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, frame_grid
 from traceviz.analyses.derived.view import TraceView
-from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Row, Section
+from traceviz.report import Block, Column, Fact, Facts, Prose, Section
 
 _RUNNING_NUMBER = r"0x[0-9a-fA-F]+|(?<![\w.])\d+(?:\.\d+)?(?![\w.])|(?<=[_#])\d+$"
 """Numbers that count instances: those that stand alone, and those after ``_`` or ``#`` at the end."""
@@ -65,15 +57,15 @@ class RangesAnalysis(Analysis[RangeTimes]):
         fewer: ... if this leaves at least this many times fewer rows.
     """
 
-    slug: ClassVar[str] = "ranges"
-    title: ClassVar[str] = "NVTX ranges"
+    slug = "ranges"
+    title = "NVTX ranges"
 
     many: int = 10
     fewer: float = 2.0
 
     def run(self, trace: TraceView) -> RangeTimes:
         """Aggregate the ranges, with self time and device projection."""
-        events = trace.frame("nvtx", *_COLUMNS).filter(pl.col("kind").cast(pl.String) != "mark")
+        events = trace.frame("nvtx", *_EVENT).filter(pl.col("kind").cast(pl.String) != "mark")
         events = events.with_columns(pl.col("name", "domain").cast(pl.String))
         closed = events.filter(pl.col("dur_ns").is_not_null())
         projected = trace.has_device_tables and "cuda_api" in trace.tables
@@ -99,13 +91,12 @@ class RangesAnalysis(Analysis[RangeTimes]):
             Fact("unfinished", "never ended", result.unfinished, "count"),
         )
         if not result.by_name.height and not result.unfinished:
-            silent = (Facts(facts, audience="machine"), Grid(_GRID, (), audience="machine"))
+            silent = (Facts(facts, audience="machine"), frame_grid(_COLUMNS, result.by_name, audience="machine"))
             return Section(self.slug, self.title, (Prose("No range was recorded."), *silent))
-        many = result.folded is not None
-        exact = Grid(_GRID, _rows(result.by_name), audience="machine" if many else "all")
+        exact = frame_grid(_COLUMNS, result.by_name, audience="all" if result.folded is None else "machine")
         blocks: list[Block] = [Facts(facts), exact]
         if result.folded is not None:
-            blocks.append(Grid(_GRID, _rows(result.folded), "With running numbers as N"))
+            blocks.append(frame_grid(_COLUMNS, result.folded, "With running numbers as N"))
         if result.nested:
             blocks.append(Prose("Ranges lie within others: all columns but Self count what is inside a range as well."))
         if not result.projected:
@@ -113,9 +104,9 @@ class RangesAnalysis(Analysis[RangeTimes]):
         return Section(self.slug, self.title, tuple(blocks))
 
 
-_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "range_id", "kind", "name", "domain", "depth", "parent_id")
+_EVENT = ("start_ns", "dur_ns", "process_id", "thread_id", "range_id", "kind", "name", "domain", "depth", "parent_id")
 
-_GRID = (
+_COLUMNS = (
     Column("domain", "Domain", "text", 6),
     Column("name", "Range", "text", 0),
     CALLS,
@@ -180,8 +171,3 @@ def _aggregate(instances: pl.DataFrame) -> pl.DataFrame:
     sums = (pl.col("self_ns").sum(), total("device_span_ns"), total("device_busy_ns"))
     grouped = instances.group_by("domain", "name").agg(*duration_statistics(), *sums)
     return grouped.sort("total_ns", "domain", "name", descending=[True, False, False])
-
-
-def _rows(frame: pl.DataFrame) -> tuple[Row, ...]:
-    names = ("domain", "name", "calls", "total_ns", "self_ns", "device_span_ns", "device_busy_ns", *DURATION_NAMES)
-    return rows_of(frame, names)

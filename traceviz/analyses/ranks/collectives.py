@@ -15,17 +15,10 @@ import re
 import polars as pl
 
 from traceviz.analyses.derived.device_work import exposed
-from traceviz.analyses.derived.statistics import (
-    CALLS,
-    DURATION_COLUMNS,
-    DURATION_NAMES,
-    TOTAL,
-    duration_statistics,
-    rows_of,
-)
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
-from traceviz.report import Column, Grid
+from traceviz.report import Column
 
 ELEMENT_BYTES = {
     **dict.fromkeys(("double", "long", "int64", "uint64", "f64", "float64", "i64", "u64", "complexfloat"), 8),
@@ -121,10 +114,4 @@ COLUMNS: tuple[Column, ...] = (
     Column("bus_bandwidth", "Bus bandwidth", "bytes/s", 2),
     *DURATION_COLUMNS,
 )
-"""Columns of :func:`collective_grid`."""
-
-
-def collective_grid(collectives: pl.DataFrame) -> Grid:
-    """Collectives as a grid of the report."""
-    names = tuple(column.name for column in COLUMNS if column.name not in DURATION_NAMES)
-    return Grid(COLUMNS, rows_of(collectives, (*names, *DURATION_NAMES)), "Collectives")
+"""Report columns of :func:`collective_times`."""

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
-from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.base import Analysis, by_knowledge, finding
 from traceviz.analyses.derived.device_work import communication_names, exposed, judged_device_ns
 from traceviz.analyses.derived.frames import parts_by, unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.rank_names import rank_numbers
-from traceviz.analyses.derived.statistics import (
-    CALLS,
-    DURATION_COLUMNS,
-    DURATION_NAMES,
-    TOTAL,
-    duration_statistics,
-    ratio,
-    rows_of,
-)
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, frame_grid, ratio
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
-from traceviz.analyses.ranks.collectives import collective_grid, collective_times
+from traceviz.analyses.ranks.collectives import COLUMNS, collective_times
 from traceviz.intervals import IntervalSet
-from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.report import Block, Column, Fact, Facts, Finding, Prose, Section
 from traceviz.units import format_ns, format_ratio
 
 
@@ -69,9 +60,9 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             more, do not line up: nothing is then known of waiting.
     """
 
-    slug: ClassVar[str] = "communication"
-    title: ClassVar[str] = "Communication"
-    rules: ClassVar[tuple[str, ...]] = ("TV504",)
+    slug = "communication"
+    title = "Communication"
+    rules = ("TV504",)
 
     exposed_share: float = 0.10
     tolerance: float = 0.1
@@ -140,14 +131,11 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             Fact("calls", "calls", int(result.by_name["calls"].sum()), "count"),
         )
         columns = (Column("name", "Kernel", "text", 0), CALLS, TOTAL, *DURATION_COLUMNS)
-        rows = rows_of(result.by_name, ("name", "calls", "total_ns", *DURATION_NAMES))
-        known = Facts(tuple(fact for fact in facts if fact.value is not None))
-        unknown = Facts(tuple(fact for fact in facts if fact.value is None), audience="machine")
-        blocks: tuple[Block, ...] = (known, unknown, Grid(columns, rows))
-        if not rows:
-            silent = (Facts(facts, audience="machine"), Grid(columns, rows, audience="machine"))
+        blocks: tuple[Block, ...] = (*by_knowledge(facts), frame_grid(columns, result.by_name))
+        if not result.by_name.height:
+            silent = (Facts(facts, audience="machine"), frame_grid(columns, result.by_name, audience="machine"))
             blocks = (Prose("No communication kernel ran."), *silent)
-        described = (collective_grid(result.collectives),) if result.collectives.height else ()
+        described = (frame_grid(COLUMNS, result.collectives, "Collectives"),) if result.collectives.height else ()
         return Section(self.slug, self.title, (*blocks, *described))
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import median
-from typing import ClassVar
 
-from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.base import WARNING_SHARE, Analysis, by_knowledge, finding
 from traceviz.analyses.derived.host_classes import LABELS
 from traceviz.analyses.derived.judged_time import judged_words
 from traceviz.analyses.derived.rank_names import rank_numbers, stated_ranks, world_sizes
@@ -20,7 +19,7 @@ from traceviz.analyses.ranks.collective_skew import collective_skew, host_collec
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid
 from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
-from traceviz.report import Block, Fact, Facts, Finding, Prose, Section, Skipped
+from traceviz.report import Fact, Finding, Prose, Section, Skipped
 from traceviz.units import counted, format_ns, format_ratio
 
 
@@ -37,9 +36,9 @@ class RanksAnalysis(Analysis[RanksResult]):
         tolerance: Collectives whose ends differ by more than this share of the time between them are not compared.
     """
 
-    slug: ClassVar[str] = "ranks"
-    title: ClassVar[str] = "Ranks"
-    rules: ClassVar[tuple[str, ...]] = ("TV501", "TV502", "TV503")
+    slug = "ranks"
+    title = "Ranks"
+    rules = ("TV501", "TV502", "TV503")
 
     straggler_score: float = 3.5
     straggler_share: float = 0.02
@@ -157,12 +156,9 @@ class RanksAnalysis(Analysis[RanksResult]):
             Fact("collectives", "collectives compared", result.skew.collectives, "count"),
             Fact("wait_ns", "waiting in them, mean", result.wait_ns if result.compared else None, "ns"),
         )
-        known = tuple(fact for fact in facts if fact.value is not None)
-        unknown = Facts(tuple(fact for fact in facts if fact.value is None), audience="machine")
-        blocks: list[Block] = [Facts(known), unknown, times_grid(result), arrivals_grid(result)]
-        blocks += [collectives_grid(result), steps_grid(result)]
-        blocks += [Prose(text) for text in cautions(result)]
-        return Section(self.slug, self.title, tuple(blocks))
+        grids = (times_grid(result), arrivals_grid(result), collectives_grid(result), steps_grid(result))
+        remarks = (Prose(text) for text in cautions(result))
+        return Section(self.slug, self.title, (*by_knowledge(facts), *grids, *remarks))
 
 
 def _straggler_cost(result: RanksResult, place: int, slower_ns: float) -> int:

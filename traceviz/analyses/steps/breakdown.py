@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import polars as pl
 
@@ -59,8 +58,8 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
     :mod:`traceviz.analyses.steps.bases.kineto`.
     """
 
-    slug: ClassVar[str] = "breakdown"
-    title: ClassVar[str] = "Step time breakdown"
+    slug = "breakdown"
+    title = "Step time breakdown"
 
     def run(self, trace: TraceView) -> Breakdown | BasisSteps | Skipped:
         """Overlap the classes with the steady steps.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
@@ -40,8 +39,8 @@ class StepTimes:
 class StepAnalysis(Analysis[StepTimes]):
     """Duration of the training steps, warm-up kept apart."""
 
-    slug: ClassVar[str] = "steps"
-    title: ClassVar[str] = "Steps"
+    slug = "steps"
+    title = "Steps"
 
     def run(self, trace: TraceView) -> StepTimes | Skipped:
         """Find the steps."""

@@ -53,18 +53,16 @@ def secrets_in(source: Path) -> tuple[Secret, ...]:
     """
     try:
         if not source.is_dir():
-            return tuple(sorted({*secrets_of_file(source), *secrets_of_reports_beside(source)}, key=_order))
-        if is_trace_folder(source):
-            return tuple(sorted(set(secrets_of_folder(source)), key=_order))
-        if format_of(source) == NsysParquetReader.format:
-            return tuple(sorted(set(secrets_of_nsys_parquet(source)), key=_order))
-        return tuple(sorted(set(secrets_of_recordings(source)), key=_order))
+            secrets = {*secrets_of_file(source), *secrets_of_reports_beside(source)}
+        elif is_trace_folder(source):
+            secrets = set(secrets_of_folder(source))
+        elif format_of(source) == NsysParquetReader.format:
+            secrets = set(secrets_of_nsys_parquet(source))
+        else:
+            secrets = set(secrets_of_recordings(source))
     except OSError as error:
         raise DamagedTraceError(f"{source} cannot be read.", f"{error.strerror or error}.") from error
-
-
-def _order(secret: Secret) -> tuple[bytes, bool]:
-    return secret.text, secret.certain
+    return tuple(sorted(secrets, key=lambda secret: (secret.text, secret.certain)))
 
 
 def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
@@ -98,7 +96,10 @@ def _scrub_file(source: Path, output: Path, *, force: bool) -> ScrubReport:
     file = FILE_FORMATS.get(format_of(source) or "")
     if file is None or file.format in _DATABASES:
         _check_database(source)
-    known = _secrets_beside(source)
+    try:
+        known = tuple(secrets_of_reports_beside(source))
+    except OSError as error:
+        raise DamagedTraceError(f"The report beside {source} cannot be read.", f"{error.strerror or error}.") from error
     beside = output.with_name(f"{output.name}.{MANIFEST}")
     check_file_free(output, force=force)
     with ExitStack() as files:
@@ -108,13 +109,6 @@ def _scrub_file(source: Path, output: Path, *, force: bool) -> ScrubReport:
         report = ScrubReport(output, listed(removed), secrets, size)
         report.save(manifest)
     return report
-
-
-def _secrets_beside(source: Path) -> tuple[Secret, ...]:
-    try:
-        return tuple(secrets_of_reports_beside(source))
-    except OSError as error:
-        raise DamagedTraceError(f"The report beside {source} cannot be read.", f"{error.strerror or error}.") from error
 
 
 def _scrub_folder(source: Path, output: Path, *, force: bool) -> ScrubReport:

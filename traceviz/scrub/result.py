@@ -22,7 +22,7 @@ UNKNOWN_TEXTS = "texts of columns not known to be harmless"
 UNUSED_STRINGS = "strings that no kept event refers to"
 
 Outcome: TypeAlias = tuple[Counter[str], int, int]
-"""What was removed and how often, the number of secrets looked for, and the bytes searched for them."""
+"""What was removed and how often, the number of secrets looked for, and the bytes (of text) searched for them."""
 
 
 @dataclass(frozen=True, slots=True)

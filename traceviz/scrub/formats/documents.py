@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from traceviz.scrub.result import CLEANED, PROPERTIES
-from traceviz.scrub.secrets.properties import is_private, is_private_text, is_program_only, is_source, without_folders
+from traceviz.scrub.secrets.properties import (
+    is_path,
+    is_private,
+    is_private_text,
+    is_program_only,
+    is_source,
+    without_folders,
+)
 from traceviz.scrub.secrets.secrets import (
     REMOVED,
     Redactor,
@@ -93,9 +100,8 @@ def _inner_key(key: str, name: str) -> str:
 
 
 def _clean_text(value: str, redactor: Redactor, removed: Counter[str], key: str = "") -> str:
-    is_path = value.startswith(("/", "~", "./", "../")) or value[1:3] == ":\\"
     text = value.encode(errors="replace")
-    text = without_folders(text) if is_source(key) else base_name(text) if is_path and " " not in value else text
+    text = without_folders(text) if is_source(key) else base_name(text) if is_path(value) and " " not in value else text
     clean = redactor.clean_property(key, text).decode("utf-8", "replace")
     removed[CLEANED] += clean != value
     return clean

@@ -39,13 +39,7 @@ def secrets_of_json_file(source: Path) -> Iterator[Secret]:
 def scrub_json_file(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
     """Write a scrubbed copy of the JSON file ``source`` to ``target``.
 
-    Args:
-        source: The file. It is only read.
-        target: The file to write.
-        known: Secrets that other files gave away.
-
-    Returns:
-        What was removed and how often, the number of secrets looked for, and the bytes searched for them.
+    Arguments and result: see :class:`~traceviz.scrub.formats.registry.FileFormat`.
 
     Raises:
         DamagedTraceError: ``source`` is no JSON.

@@ -23,8 +23,7 @@ from traceviz.parsers.shared.json_walk import BLOCK_BYTES, Segment, SegmentKind
 from traceviz.scrub.formats import json_text
 from traceviz.scrub.formats.documents import clean_document, encoded, secrets_of_document
 from traceviz.scrub.formats.json_text import parsed, quoted_of, text_of
-from traceviz.scrub.result import CLEANED, PROPERTIES
-from traceviz.scrub.secrets.addresses import is_version
+from traceviz.scrub.result import CLEANED, PROPERTIES, Outcome
 from traceviz.scrub.secrets.file_names import secrets_of_file_name
 from traceviz.scrub.secrets.properties import (
     is_private,
@@ -71,16 +70,10 @@ def secrets_of_json_trace(source: Path) -> list[Secret]:
     return _survey(source, lenient=True)[0]
 
 
-def scrub_json_trace(source: Path, target: Path, known: Iterable[Secret] = ()) -> tuple[Counter[str], int, int]:
+def scrub_json_trace(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
     """Write a scrubbed copy of the JSON trace ``source`` to ``target``, compressed as the source is.
 
-    Args:
-        source: The file. It is only read.
-        target: The file to write.
-        known: Secrets that other files gave away.
-
-    Returns:
-        What was removed and how often, the number of secrets looked for, and the bytes of text searched for them.
+    Arguments and result: see :class:`~traceviz.scrub.formats.registry.FileFormat`.
 
     Raises:
         DamagedTraceError: ``source`` breaks off, or is no JSON.
@@ -138,7 +131,10 @@ def _survey(source: Path, *, lenient: bool = False) -> tuple[list[Secret], set[b
                     new = set(json_text.tokens(text)) - seen
                     seen |= new
                     secrets.update(_secrets_of_tokens(new))
-                    secrets.update(_secrets_of_containers(text, new))
+                    if any(map(_opens_private, new)):
+                        for begin, end, key in json_text.containers(text, _is_private):
+                            name = _decoded(key).decode("utf-8", "replace")
+                            secrets.update(secrets_of_document(_value(text[begin:end]), name))
     except DamagedTraceError:
         if not lenient:
             raise
@@ -153,12 +149,6 @@ def _secrets_of_tokens(tokens: Iterable[bytes]) -> Iterator[Secret]:
         yield from secrets_of_text(key)
         if text and is_private_text(key.decode("utf-8", "replace")):
             yield from secrets_of_variable(key, text)
-
-
-def _secrets_of_containers(text: bytes, tokens: Iterable[bytes]) -> Iterator[Secret]:
-    if any(_opens_private(token) for token in tokens):
-        for begin, end, key in json_text.containers(text, _is_private):
-            yield from secrets_of_document(_value(text[begin:end]), _decoded(key).decode("utf-8", "replace"))
 
 
 def _opens_private(token: bytes) -> bool:
@@ -201,25 +191,20 @@ class _Writer:
 
     def segment(self, segment: Segment) -> bytes:
         """What the output gets for ``segment``."""
+        text = segment.text
         if segment.kind is SegmentKind.HEADER:
-            return self._header(segment)
-        return self._events(segment.text) if segment.kind is SegmentKind.EVENTS else self._glue(segment.text)
-
-    def _header(self, segment: Segment) -> bytes:
-        value = _value(segment.text)
-        if not isinstance(value, str | dict | list):
-            return segment.text
-        return encoded(clean_document(value, self._redactor, self.removed, _keeps_header, segment.key))
-
-    def _glue(self, text: bytes) -> bytes:
-        return json_text.replaced(text, self._token) if text.startswith(b'"') else text
-
-    def _events(self, text: bytes) -> bytes:
-        distinct = set(json_text.tokens(text))
-        if any(map(_opens_private, distinct)):
-            text = self._without_containers(text)
-        new = [token for token in distinct if self._result(token)[0] != token]
-        return json_text.replaced(text, self._token) if new else text
+            value = _value(text)
+            if not isinstance(value, str | dict | list):
+                return text
+            return encoded(clean_document(value, self._redactor, self.removed, _keeps_header, segment.key))
+        if segment.kind is SegmentKind.EVENTS:
+            distinct = set(json_text.tokens(text))
+            if any(map(_opens_private, distinct)):
+                text = self._without_containers(text)
+            changes = any(self._result(token)[0] != token for token in distinct)
+        else:
+            changes = text.startswith(b'"')
+        return json_text.replaced(text, self._token) if changes else text
 
     def _without_containers(self, text: bytes) -> bytes:
         parts, at = [], 0
@@ -267,14 +252,8 @@ class _Writer:
     def _cleaner(self, key: str) -> Callable[[bytes], bytes]:
         """How texts under ``key`` are cleaned."""
         if is_source(key):
-            return self._place
-        return lambda text: text if self._is_version(key, text) else self._clean(text)
-
-    def _is_version(self, key: str, text: bytes) -> bool:
-        return is_version(key, text.decode("utf-8", "replace")) and not self._redactor.holds(text)
-
-    def _place(self, text: bytes) -> bytes:
-        return self._redactor.clean_message(without_folders(text))
+            return lambda text: self._redactor.clean_message(without_folders(text))
+        return lambda text: text if self._redactor.is_version(key, text) else self._clean(text)
 
 
 def _changed(quoted: bytes, clean: Callable[[bytes], bytes]) -> tuple[bytes, bool]:

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -105,19 +104,17 @@ class _Layout:
 class _Strings:
     """Numbers of names that stand in columns in place of their number."""
 
-    free: Iterator[int]
     numbers: dict[str, int] = field(default_factory=dict)
 
     def numbered(self, values: Any) -> Any:
         """An array of texts as an array of numbers."""
         encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-        ids = [None if text is None else self._number(_text(text)) for text in encoded.dictionary.to_pylist()]
+        ids = [None if text is None else self._number(text) for text in encoded.dictionary.to_pylist()]
         return pc.take(pa.array(ids, pa.int64()), encoded.indices)
 
-    def _number(self, text: str) -> int:
-        if text not in self.numbers:
-            self.numbers[text] = next(self.free)
-        return self.numbers[text]
+    def _number(self, value: str | bytes) -> int:
+        text = value if isinstance(value, str) else value.decode("utf-8", "replace")
+        return self.numbers.setdefault(text, _FIRST_OF_NAMES + len(self.numbers))
 
 
 def _write_database(source: Path, database: Path, takes: Callable[[str], bool]) -> list[_Layout]:
@@ -126,10 +123,13 @@ def _write_database(source: Path, database: Path, takes: Callable[[str], bool]) 
     with explained(source), closing(sqlite3.connect(database)) as db:
         db.execute("PRAGMA journal_mode = OFF")
         db.execute("PRAGMA synchronous = OFF")
-        strings = _Strings(count(_FIRST_OF_NAMES))
+        strings = _Strings()
         layouts = [_load(db, path, strings) for path in files if takes(path.stem)]
         if strings.numbers:
-            _add_strings(db, strings, has_table=any(layout.name == _STRINGS for layout in layouts))
+            if all(layout.name != _STRINGS for layout in layouts):
+                db.execute(f"CREATE TABLE {_STRINGS} (id INTEGER, value TEXT)")
+            rows = ((number, text) for text, number in strings.numbers.items())
+            db.executemany(f"INSERT INTO {_STRINGS} (id, value) VALUES (?, ?)", rows)  # noqa: S608 (a constant)
         db.commit()
     return layouts
 
@@ -148,13 +148,6 @@ def _load(db: sqlite3.Connection, path: Path, strings: _Strings) -> _Layout:
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise DamagedTraceError(f"{path} cannot be read.", str(error), "Export the report again.") from error
     return layout
-
-
-def _add_strings(db: sqlite3.Connection, strings: _Strings, *, has_table: bool) -> None:
-    if not has_table:
-        db.execute(f"CREATE TABLE {_STRINGS} (id INTEGER, value TEXT)")
-    rows = ((number, text) for text, number in strings.numbers.items())
-    db.executemany(f"INSERT INTO {_STRINGS} (id, value) VALUES (?, ?)", rows)  # noqa: S608 (a constant)
 
 
 def _declared(table: str, column: pa.Field[Any]) -> str:
@@ -190,17 +183,15 @@ def _stored(table: str, column: pa.Field[Any], values: Any, strings: _Strings) -
     return values if is_number else pa.nulls(len(values))
 
 
-def _text(value: str | bytes) -> str:
-    return value if isinstance(value, str) else value.decode("utf-8", "replace")
-
-
 # --- and back --------------------------------------------------------------------------------------------------------
 
 
 def _write_parquet(db: sqlite3.Connection, layout: _Layout, target: Path) -> None:
     """Write a table of the scrubbed database in the layout of the source, without the metadata of its file."""
-    fields = [pa.field(column.name, _written(column.type), nullable=True) for column in layout.schema]
-    plain = pa.schema(fields)
+    # Texts are written without dictionaries, which may hold texts of no row.
+    plain = pa.schema(
+        [(field.name, pa.string() if _is_text(_values(field.type)) else field.type) for field in layout.schema]
+    )
     columns = ", ".join(_selected(layout.name, column) for column in layout.schema)
     last = f" WHERE id < {_FIRST_OF_NAMES}" if layout.name == _STRINGS else ""
     rows = db.execute(f"SELECT {columns} FROM {quoted(layout.name)}{last}")  # noqa: S608 (quoted)
@@ -218,11 +209,6 @@ def _selected(table: str, column: pa.Field[Any]) -> str:
     if _is_name(table, column):
         return f"(SELECT value FROM {_STRINGS} WHERE id = {quoted(table)}.{quoted(column.name)})"  # noqa: S608
     return quoted(column.name)
-
-
-def _written(kind: pa.DataType) -> pa.DataType:
-    """The type of a column in the output: texts without dictionaries, which may hold texts of no row."""
-    return pa.string() if _is_text(_values(kind)) else kind
 
 
 def _array(values: tuple[Any, ...], kind: pa.DataType) -> Any:

@@ -12,7 +12,7 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -21,20 +21,21 @@ from traceviz.errors import UnknownFormatError
 from traceviz.scrub.formats import nsys_policy as policy
 from traceviz.scrub.formats.nsys_policy import Treatment
 from traceviz.scrub.formats.sqlite_copy import (
-    MAGIC,
     TEXTUAL,
     Column,
     attached,
     columns_of,
+    copy_rows,
+    copy_strings,
     explained,
     number,
     quoted,
     tables_of,
+    words_of,
 )
-from traceviz.scrub.result import CLEANED, HARDWARE_IDS, HOSTS, UNKNOWN_TEXTS, UNUSED_STRINGS, Outcome
+from traceviz.scrub.result import CLEANED, HARDWARE_IDS, HOSTS, UNKNOWN_TEXTS, Outcome
 from traceviz.scrub.secrets.search import check_file, leak
 from traceviz.scrub.secrets.secrets import (
-    SQL_WORDS,
     Redactor,
     Secret,
     base_name,
@@ -44,9 +45,6 @@ from traceviz.scrub.secrets.secrets import (
     secrets_of_variable,
     variables_of_block,
 )
-
-__all__ = ["MAGIC", "scrub_database", "secrets_of_database"]
-
 
 _PROCESS_BITS = -(1 << 24)  # a global thread id without the bits of the thread is the global id of its process
 _FUNCTIONS = {
@@ -71,13 +69,7 @@ def secrets_of_database(source: Path) -> list[Secret]:
 def scrub_database(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
     """Write a scrubbed copy of the database ``source`` to ``target``.
 
-    Args:
-        source: The file. It is only read.
-        target: The file to write.
-        known: Secrets that other files gave away.
-
-    Returns:
-        What was removed and how often, the number of secrets looked for, and the bytes searched for them.
+    Arguments and result: see :class:`~traceviz.scrub.formats.registry.FileFormat`.
 
     Raises:
         UnknownFormatError: ``source`` is no Nsight Systems database.
@@ -107,7 +99,12 @@ def scrubbed_database(source: Path, target: Path, known: Iterable[Secret] = ()) 
                     _copy(db, name, columns, _row_filter(name, columns, has_samples="COMPOSITE_EVENTS" in tables))
                 )
         if "StringIds" in tables:
-            removed.update(_copy_strings(db, tables))
+            references = (
+                (column, column.name == "module")
+                for column in chain.from_iterable(tables.values())
+                if policy.refers_to_name(column.table, column.name)
+            )
+            removed.update(copy_strings(db, "StringIds", "id INTEGER NOT NULL PRIMARY KEY", references))
         db.commit()
         _check_texts(db, tables, redactor)
     return +removed, redactor
@@ -177,9 +174,7 @@ def _secrets_of_variables(variables: Iterable[tuple[bytes, bytes]]) -> Iterator[
 
 def _vocabulary(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]]) -> Iterator[bytes]:
     """Names of kernels, functions and the programs that were profiled, and of the tables themselves."""
-    yield SQL_WORDS
-    for name, columns in tables.items():
-        yield b" ".join([name.encode(), *(column.name.encode() for column in columns)])
+    yield from words_of(tables)
     if {"globalPid", "name"} <= {column.name for column in tables.get("PROCESSES", ())}:
         programs = "SELECT CAST(name AS BLOB) FROM source.PROCESSES JOIN owners ON process = globalPid"
         yield from (base_name(name or b"") for (name,) in db.execute(programs))
@@ -202,21 +197,18 @@ def _define_functions(db: sqlite3.Connection, redactor: Redactor) -> None:
     def renumber(value: int) -> int:
         return new_numbers.setdefault(value, len(new_numbers) + 1)
 
-    def clean_metrics(data: bytes) -> bytes:
-        return redactor.clean(_numeric_members(data))
-
-    def clean_program(name: bytes) -> bytes:
-        return redactor.clean(base_name(name))
-
-    clean, message, program = cached(redactor.clean), cached(redactor.clean_message), cached(clean_program)
-    db.create_function("clean", 1, clean, deterministic=True)
-    db.create_function("clean_message", 1, message, deterministic=True)
-    db.create_function("clean_program", 1, program, deterministic=True)
-    db.create_function("clean_metrics", 1, clean_metrics, deterministic=True)
-    db.create_function("clean_module", 1, cached(redactor.clean_module), deterministic=True)
+    functions: dict[str, Callable[[bytes], bytes | bool]] = {
+        "clean": cached(redactor.clean),
+        "clean_message": cached(redactor.clean_message),
+        "clean_program": cached(lambda name: redactor.clean(base_name(name))),
+        "clean_metrics": lambda data: redactor.clean(_numeric_members(data)),
+        "clean_path": cached(redactor.clean_module),
+        "holds_secret": redactor.holds,
+    }
+    for name, function in functions.items():
+        db.create_function(name, 1, function, deterministic=True)
     db.create_function("renumber", 1, renumber)
     db.create_function("keeps_fact", 2, lambda name, value: policy.keeps_fact(name or b"", value or b""))
-    db.create_function("holds_secret", 1, redactor.holds, deterministic=True)
 
 
 def _numeric_members(data: bytes) -> bytes:
@@ -262,11 +254,8 @@ def _row_filter(table: str, columns: tuple[Column, ...], *, has_samples: bool) -
 
 def _copy(db: sqlite3.Connection, table: str, columns: tuple[Column, ...], condition: str) -> Counter[str]:
     """Create ``table`` in the output and fill it; returns what was removed."""
-    name = quoted(table)
-    db.execute(f"CREATE TABLE main.{name} ({', '.join(column.declaration for column in columns)})")
-    values = ", ".join(_value(column) for column in columns)
-    kept = db.execute(f"INSERT INTO main.{name} SELECT {values} FROM source.{name} WHERE {condition}").rowcount
-    rows = number(db, f"SELECT count(*) FROM source.{name}")
+    kept = copy_rows(db, table, columns, _value, condition)
+    rows = number(db, f"SELECT count(*) FROM source.{quoted(table)}")
     return Counter({_row_noun(table): rows - kept}) + _removed_values(db, table, columns, condition)
 
 
@@ -304,29 +293,6 @@ def _change(column: Column) -> tuple[str, str]:
         blob = f"CAST({column.quoted} AS BLOB)"
         return CLEANED, f"CASE WHEN {is_text} THEN {_FUNCTIONS[treatment]}({blob}) <> {blob} END"
     return UNKNOWN_TEXTS, is_text
-
-
-def _copy_strings(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]]) -> Counter[str]:
-    """Copy the strings that a kept column of the output refers to; returns what was removed."""
-    db.execute("CREATE TEMP TABLE kept (id INTEGER PRIMARY KEY, is_module INTEGER)")
-    for column in chain.from_iterable(tables.values()):
-        if policy.refers_to_name(column.table, column.name):
-            ids = f"SELECT DISTINCT {column.quoted}, ?1 FROM main.{quoted(column.table)}"
-            db.execute(
-                f"INSERT INTO kept {ids} WHERE typeof({column.quoted}) = 'integer' "
-                "ON CONFLICT (id) DO UPDATE SET is_module = max(is_module, ?1)",
-                (column.name == "module",),
-            )
-    db.execute("CREATE TABLE main.StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL)")
-    blob = "CAST(value AS BLOB)"
-    cleaned = f"iif(is_module, clean_module({blob}), clean({blob}))"
-    rows = "FROM source.StringIds JOIN kept USING (id)"
-    kept = db.execute(
-        f"INSERT INTO main.StringIds SELECT id, CAST({cleaned} AS TEXT) {rows} WHERE value IS NOT NULL"
-    ).rowcount
-    changed = number(db, f"SELECT count(*) {rows} WHERE {cleaned} <> {blob}")
-    total = number(db, "SELECT count(*) FROM source.StringIds")
-    return Counter({UNUSED_STRINGS: total - kept, CLEANED: changed})
 
 
 def _row_noun(table: str) -> str:

@@ -10,6 +10,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -29,6 +30,7 @@ from traceviz.scrub.formats.json_files import OWN_WORDS, check_content
 from traceviz.scrub.formats.registry import file_format, format_of, secrets_of_file
 from traceviz.scrub.formats.tables import clean_texts, scrub_folder, secrets_of_folder
 from traceviz.scrub.result import MANIFEST as OUR_MANIFEST
+from traceviz.scrub.result import Outcome
 from traceviz.scrub.secrets.search import check_file, leak
 from traceviz.scrub.secrets.secrets import PATH, REMOVED, Redactor, Secret
 from traceviz.tables import write_tables
@@ -76,11 +78,10 @@ def secrets_of_recordings(source: Path) -> Iterator[Secret]:
     """
     for path in _files(source):
         yield from secrets_of_file(path)
-    for folder in _trace_folders(source):
-        try:
-            yield from secrets_of_folder(folder)
-        except TracevizError:
-            continue  # its raw recordings have its secrets, and it is not copied as it is
+    tables = source / TABLES  # of a run folder
+    if is_trace_folder(tables) and not tables.is_symlink():
+        with suppress(TracevizError):  # its raw recordings have its secrets, and it is not copied as it is
+            yield from secrets_of_folder(tables)
 
 
 def scrub_recordings(source: Path, target: Path) -> tuple[Counter[str], int, int, LeftOut]:
@@ -103,18 +104,14 @@ def scrub_recordings(source: Path, target: Path) -> tuple[Counter[str], int, int
     if is_run:
         _write_run(copy)
     if not any(path.is_file() for path in target.rglob("*")):
-        raise _nothing(source, copy.left_out)
+        names = ", ".join(name for name, _ in copy.left_out[:3]) or "no file"
+        raise UnknownFormatError(
+            f"{source} holds nothing that scrub can write again.",
+            f"It holds {names}.",
+            "Convert first, and scrub that: traceviz convert TRACE -o DIR.",
+        )
     _check_names(copy)
     return +copy.removed, copy.secrets, copy.searched, copy.left_out
-
-
-def _nothing(source: Path, left_out: LeftOut) -> UnknownFormatError:
-    listed = ", ".join(name for name, _ in left_out[:3]) or "no file"
-    return UnknownFormatError(
-        f"{source} holds nothing that scrub can write again.",
-        f"It holds {listed}.",
-        "Convert first, and scrub that: traceviz convert TRACE -o DIR.",
-    )
 
 
 # --- the files of a folder -------------------------------------------------------------------------------------------
@@ -136,12 +133,6 @@ def _files(folder: Path) -> list[Path]:
         if len(paths) > MOST_FILES:
             raise DamagedTraceError(f"{folder} holds more than {MOST_FILES:,} files: it is no recording.")
     return paths
-
-
-def _trace_folders(folder: Path) -> list[Path]:
-    """The traceviz folders in a run folder."""
-    tables = folder / TABLES
-    return [tables] if is_trace_folder(tables) and not tables.is_symlink() else []
 
 
 def _write_file(copy: _Copy, path: Path) -> None:
@@ -193,7 +184,7 @@ def _name(copy: _Copy, name: str) -> str:
     return clean.replace(REMOVED, b"host").replace(PATH, b"path").decode("utf-8", "replace").replace("/", "_")
 
 
-def _write_samples(copy: _Copy, path: Path, target: Path) -> tuple[Counter[str], int, int]:
+def _write_samples(copy: _Copy, path: Path, target: Path) -> Outcome:
     """A part of the samples of resources: numbers, and names of quantities.
 
     Raises:

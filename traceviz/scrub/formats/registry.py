@@ -29,7 +29,9 @@ class FileFormat:
     Args:
         format: Identifier, as readers have it.
         secrets: Secrets of a file.
-        scrub: Writes a scrubbed copy: source, target, and secrets that other files gave away.
+        scrub: Writes a scrubbed copy of a file, which is only read, to another one. Its arguments: the source, the
+            target, and secrets that other files gave away. It raises :class:`DamagedTraceError` where the source breaks
+            the rules of its format, and :class:`OutputError` where a secret would have stayed in the target.
     """
 
     format: str

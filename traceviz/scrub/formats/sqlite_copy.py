@@ -1,14 +1,18 @@
-"""Shared by scrubbing of SQLite databases: the source attached read-only to a new file, its tables and columns."""
+"""Shared by scrubbing of SQLite databases: the source attached read-only to a new file, and its tables copied."""
+# ruff: noqa: S608 (names of tables and columns cannot be bound as parameters; they are quoted)
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from traceviz.errors import DamagedTraceError, OutputError
+from traceviz.scrub.result import CLEANED, UNUSED_STRINGS
+from traceviz.scrub.secrets.secrets import SQL_WORDS
 
 MAGIC = b"SQLite format 3\0"
 
@@ -94,6 +98,67 @@ def columns_of(db: sqlite3.Connection, table: str) -> tuple[Column, ...]:
         Column(table, name.decode(), type_.decode(), required=bool(required), is_key=keys == 1 and key > 0)
         for _, name, type_, required, _, key in rows
     )
+
+
+def copy_rows(
+    db: sqlite3.Connection,
+    table: str,
+    columns: tuple[Column, ...],
+    value: Callable[[Column], str],
+    condition: str = "1",
+) -> int:
+    """Create ``table`` in the output and fill it with the rows of the source that stay; returns how many these are.
+
+    Args:
+        db: The connection.
+        table: Its name.
+        columns: Its columns.
+        value: SQL of the output's values of a column.
+        condition: SQL of whether a row stays.
+    """
+    name = quoted(table)
+    db.execute(f"CREATE TABLE main.{name} ({', '.join(column.declaration for column in columns)})")
+    values = ", ".join(map(value, columns))
+    return db.execute(f"INSERT INTO main.{name} SELECT {values} FROM source.{name} WHERE {condition}").rowcount
+
+
+def copy_strings(
+    db: sqlite3.Connection, table: str, key: str, references: Iterable[tuple[Column, bool]]
+) -> Counter[str]:
+    """Copy the strings that the output refers to, cleaned by the SQL functions ``clean`` and ``clean_path``.
+
+    Args:
+        db: The connection.
+        table: The table of the strings.
+        key: Declaration of the column of their ids, its name first.
+        references: Columns of the output that refer to strings, each with whether these are paths.
+
+    Returns:
+        What was removed.
+    """
+    db.execute("CREATE TEMP TABLE kept (string INTEGER PRIMARY KEY, is_path INTEGER)")
+    for column, is_path in references:
+        db.execute(
+            f"INSERT INTO kept SELECT DISTINCT {column.quoted}, ?1 FROM main.{quoted(column.table)} "
+            f"WHERE typeof({column.quoted}) = 'integer' ON CONFLICT (string) DO UPDATE SET is_path = max(is_path, ?1)",
+            (is_path,),
+        )
+    db.execute(f"CREATE TABLE main.{table} ({key}, value TEXT NOT NULL)")
+    id_ = key.partition(" ")[0]
+    blob = "CAST(value AS BLOB)"
+    cleaned = f"iif(is_path, clean_path({blob}), clean({blob}))"
+    rows = f"FROM source.{table} JOIN kept ON {id_} = string WHERE value IS NOT NULL"
+    kept = db.execute(f"INSERT INTO main.{table} SELECT {id_}, CAST({cleaned} AS TEXT) {rows}").rowcount
+    changed = number(db, f"SELECT count(*) {rows} AND {cleaned} <> {blob}")
+    total = number(db, f"SELECT count(*) FROM source.{table}")
+    return Counter({UNUSED_STRINGS: total - kept, CLEANED: changed})
+
+
+def words_of(tables: Mapping[str, tuple[Column, ...]]) -> Iterator[bytes]:
+    """The words of a database itself, which no secret changes: of SQL, and names of tables and columns."""
+    yield SQL_WORDS
+    for name, columns in tables.items():
+        yield b" ".join([name.encode(), *(column.name.encode() for column in columns)])
 
 
 def quoted(name: str) -> str:

@@ -18,7 +18,14 @@ from traceviz import schema
 from traceviz.errors import OutputError
 from traceviz.scrub.result import CLEANED, HARDWARE_IDS, HOSTS, PROPERTIES, Outcome, listed
 from traceviz.scrub.secrets.addresses import is_version
-from traceviz.scrub.secrets.properties import is_private, is_source, keeps_setting, without_folder, without_folders
+from traceviz.scrub.secrets.properties import (
+    is_path,
+    is_private,
+    is_source,
+    keeps_setting,
+    without_folder,
+    without_folders,
+)
 from traceviz.scrub.secrets.search import check_file, leak
 from traceviz.scrub.secrets.secrets import (
     REMOVED,
@@ -79,9 +86,12 @@ def scrub_folder(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
     secrets = [*_secrets_of(tables), *known]
     redactor = Redactor.of(secrets, _vocabulary(tables))
     removed: Counter[str] = Counter()
-    provenance = _provenance(manifest, Redactor.of(secrets, _ENDINGS))
+    of_manifest = Redactor.of(secrets, _ENDINGS)
+    provenance = {key: _clean_json(value, of_manifest) for key, value in manifest.items() if key not in _OWN_KEYS}
     write_tables(target, _scrubbed(tables, redactor, removed), provenance)
-    _add_to_manifest(target, removed)
+    path = target / MANIFEST
+    written = {**json.loads(path.read_text(encoding="utf-8")), "redacted": dict(listed(removed))}
+    path.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
     return removed, len(redactor.secrets), _check(target, redactor)
 
 
@@ -229,28 +239,16 @@ def clean_texts(values: Column, clean: Callable[[bytes], bytes], removed: Counte
     return pa.chunked_array(chunks, encoded.type)
 
 
-def _provenance(manifest: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
-    """The manifest's facts about the source, cleaned; a path keeps its base name."""
-    return {key: _clean_json(value, redactor) for key, value in manifest.items() if key not in _OWN_KEYS}
-
-
 def _clean_json(value: Any, redactor: Redactor) -> Any:
+    """A fact of the manifest about the source, cleaned; a path keeps its base name."""
     if isinstance(value, str):
-        is_path = value.startswith(("/", "~", "./", "../")) or value[1:3] == ":\\"
-        text = base_name(value.encode()) if is_path else value.encode()
+        text = base_name(value.encode()) if is_path(value) else value.encode()
         return redactor.clean_message(text).decode("utf-8", "replace")
     if isinstance(value, list):
         return [_clean_json(item, redactor) for item in value]
     if isinstance(value, dict):
         return {key: _clean_json(item, redactor) for key, item in value.items()}
     return value
-
-
-def _add_to_manifest(target: Path, removed: Counter[str]) -> None:
-    path = target / MANIFEST
-    manifest = json.loads(path.read_text(encoding="utf-8"))
-    manifest["redacted"] = dict(listed(removed))
-    path.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
 def _check(target: Path, redactor: Redactor) -> int:

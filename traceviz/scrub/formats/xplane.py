@@ -19,6 +19,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from traceviz.errors import DamagedTraceError, UnknownFormatError
+from traceviz.parsers.shared.json_stream import GZIP_MAGIC
 from traceviz.parsers.xplane.raw import Kind, Plane, Space
 from traceviz.parsers.xplane.scan import read_space
 from traceviz.parsers.xplane.wire import BYTES, VARINT, BrokenMessageError, read_fields
@@ -37,8 +38,6 @@ from traceviz.scrub.secrets.secrets import (
     secrets_of_variable,
 )
 
-GZIP_MAGIC = b"\x1f\x8b"
-
 _KEPT_MESSAGES = frozenset({"profile_options", "core_details"})
 """Stats that hold a message whose numbers stay."""
 _AGAIN = "Copy the file again, or convert what is left, and scrub that: traceviz convert TRACE -o DIR."
@@ -55,13 +54,7 @@ def secrets_of_xplane(source: Path) -> list[Secret]:
 def scrub_xplane(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
     """Write a scrubbed copy of the XPlane file ``source`` to ``target``, compressed as the source is.
 
-    Args:
-        source: The file. It is only read.
-        target: The file to write.
-        known: Secrets that other files gave away.
-
-    Returns:
-        What was removed and how often, the number of secrets looked for, and the bytes searched for them.
+    Arguments and result: see :class:`~traceviz.scrub.formats.registry.FileFormat`.
 
     Raises:
         UnknownFormatError: ``source`` is no XPlane file.
@@ -181,6 +174,7 @@ class _PlaneWriter:
         self._clean_name = cached(lambda name: redactor.clean(without_folder(name)))
         self._clean_text = cached(redactor.clean_message)
         self._keys: dict[int, str] = {}
+        self._versions = _versions(self.read)
 
     def plane(self, content: bytes) -> bytes:
         """The plane itself."""
@@ -236,10 +230,6 @@ class _PlaneWriter:
         return frozenset(settings | private) - set(self.read.keys) - set(self.read.properties)
 
     @cached_property
-    def _versions(self) -> frozenset[str]:
-        return _versions(self.read)
-
-    @cached_property
     def _source_texts(self) -> frozenset[str]:
         """Texts to which a stat refers that names places in source."""
         return frozenset(value for key, value in _texts_by_key(self.read) if is_source(key)) - set(self.read.keys)
@@ -250,7 +240,9 @@ class _PlaneWriter:
 
     def line(self, content: bytes) -> bytes:
         """A line. Most have nothing but numbers in their events: these are copied without a look at each."""
-        if _has_own_texts(content):
+        # A stat of an event holds a text or bytes itself if the line, reduced to its events, stats, texts and bytes, is
+        # longer than reduced to its events and stats alone: protobuf decides it without a Python object per event.
+        if _size_of_known(_WITH_TEXTS, content) != _size_of_known(_SHELL, content):
             return _rewritten(content, {2: self.name, 4: self.event, 11: self.name})
         shell = _SHELL.FromString(content)
         name, shown = self.name(shell.name), self.name(shell.display_name)
@@ -373,15 +365,6 @@ def _message_classes(*stat_fields: int) -> Any:
 
 
 _WITH_TEXTS, _SHELL = _message_classes(5, 6), _message_classes()
-
-
-def _has_own_texts(line: bytes) -> bool:
-    """Whether a stat of an event holds a text or bytes itself, so that the line cannot be copied as it is.
-
-    protobuf decides it without a Python object per event: reduced to its events, stats, texts and bytes, the line is
-    longer than reduced to its events and stats alone if there is any text.
-    """
-    return _size_of_known(_WITH_TEXTS, line) != _size_of_known(_SHELL, line)
 
 
 def _size_of_known(message_class: Any, line: bytes) -> int:

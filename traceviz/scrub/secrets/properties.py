@@ -68,6 +68,11 @@ def is_source(key: str) -> bool:
     return _SOURCE_KEY.fullmatch(key) is not None
 
 
+def is_path(text: str) -> bool:
+    """Whether a whole text looks like a path: absolute, of a home folder, or relative with a dot."""
+    return text.startswith(("/", "~", "./", "../")) or text[1:3] == ":\\"
+
+
 def keeps_setting(key: str, value: str) -> bool:
     """Whether the text of a setting stays: versions, kinds, and numeric options do, anything else does not."""
     if key == "run.command":

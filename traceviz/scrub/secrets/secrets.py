@@ -78,7 +78,8 @@ def secrets_of_variable(name: bytes, value: bytes) -> Iterator[Secret]:
         yield from secrets_of_identity(value.rstrip(b"/").rpartition(b"/")[2])
     sensitive = _SENSITIVE_NAME.search(name) is not None
     value = value.strip(_PUNCTUATION)
-    if (sensitive and _could_be_secret(value)) or is_distinctive(value, 6):
+    is_word = len(value) < 6 or value.lower() in _COMMON or (value.isdigit() and len(value) < SHORT)
+    if (sensitive and not is_word) or is_distinctive(value, 6):
         yield Secret(value, certain=sensitive)
     for part in _SEPARATORS.split(value):
         if part != value and is_distinctive(part, SHORT):
@@ -132,10 +133,6 @@ def variables_of_block(block: bytes) -> list[tuple[bytes, bytes]]:
     return [(name, value) for name, equals, value in pairs if equals and name]
 
 
-def _could_be_secret(value: bytes) -> bool:
-    return len(value) >= 6 and value.lower() not in _COMMON and not (value.isdigit() and len(value) < SHORT)
-
-
 def is_distinctive(value: bytes, least: int) -> bool:
     """Whether a value has at least ``least`` characters, and is no word, number, version or program."""
     if len(value) < least or value.lower() in _COMMON:
@@ -179,15 +176,6 @@ _WINDOWS_PATH = re.compile(rb"(?<![\w])[A-Za-z]:\\(?:[^\\\s\0\"'<>|:;,]+\\)*[^\\
 _PERSONAL_FOLDER = re.compile(
     rb"/(?:home|Users|nethome|users|u)/[^/]+/?|/root/?|[A-Za-z]:\\Users\\[^\\]+\\?", re.IGNORECASE
 )
-
-
-def _paths_below(roots: Iterable[bytes]) -> re.Pattern[bytes]:
-    """Matches absolute paths below the usual folders of a system and below ``roots``."""
-    known = b"|".join([_ROOTS, *map(re.escape, roots)])
-    return re.compile(
-        rb"%b/(?:%b)(?:/%b+)+/?|%b/root(?![\w/])|\[removed\](?:/%b+)+/?"
-        % (_PATH_START, known, _PATH_END, _PATH_START, _PATH_END)
-    )
 
 
 def _shorten(match: re.Match[bytes]) -> bytes:
@@ -274,10 +262,15 @@ class Redactor:
 
     @cached_property
     def _paths(self) -> re.Pattern[bytes]:
-        """Paths in names of ranges and kernels: only below folders of which this trace or any system has some, since
-        ``/job:localhost/task:0`` and ``/v1/completions`` are no paths.
+        """Absolute paths in names of ranges and kernels: only below folders of which this trace or any system has
+        some, since ``/job:localhost/task:0`` and ``/v1/completions`` are no paths.
         """
-        return _paths_below({match.group(1) for match in map(_FIRST_FOLDER.match, self.secrets) if match})
+        of_trace = {match.group(1) for match in map(_FIRST_FOLDER.match, self.secrets) if match}
+        roots = b"|".join([_ROOTS, *map(re.escape, of_trace)])
+        return re.compile(
+            rb"%b/(?:%b)(?:/%b+)+/?|%b/root(?![\w/])|\[removed\](?:/%b+)+/?"
+            % (_PATH_START, roots, _PATH_END, _PATH_START, _PATH_END)
+        )
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes] | None:
@@ -308,8 +301,11 @@ class Redactor:
 
     def clean_property(self, key: str, text: bytes) -> bytes:
         """The text of a property, cleaned as a message; a version stays, though it may look like an address."""
-        is_harmless = is_version(key, text.decode("utf-8", "replace")) and not self.holds(text)
-        return text if is_harmless else self.clean_message(text)
+        return text if self.is_version(key, text) else self.clean_message(text)
+
+    def is_version(self, key: str, text: bytes) -> bool:
+        """Whether the text of a property is a version, and no secret is in it."""
+        return is_version(key, text.decode("utf-8", "replace")) and not self.holds(text)
 
     def clean_module(self, name: bytes) -> bytes:
         """The base name of a library or program, cleaned; other names, such as ``[kernel.kallsyms]``, stay."""

@@ -35,6 +35,11 @@ def silent(stage: str, done: int, total: int | None) -> None:
     """A :class:`Progress` that reports nothing."""
 
 
+def prefixed(progress: Progress, prefix: str) -> Progress:
+    """``progress`` with ``prefix`` before the name of every stage."""
+    return lambda stage, done, total: progress(f"{prefix}: {stage}", done, total)
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
     """What the caller asks a reader for.

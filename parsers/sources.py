@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traceviz.errors import TracevizError, UnknownFormatError, UsageError
-from traceviz.parsers.base import Match, Progress, Reader, ReadOptions, certain_reader
+from traceviz.parsers.base import Match, Reader, ReadOptions, certain_reader, prefixed
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.run.layout import is_run_folder, whole_run
@@ -124,19 +124,12 @@ def read_all(files: Sequence[Path], readers: Sequence[Reader], options: ReadOpti
 
     parts = []
     for number, (file, reader) in enumerate(zip(files, readers, strict=True), 1):
-        progress = _numbered(options.progress, file.name, number, len(readers))
+        progress = prefixed(options.progress, f"{file.name} ({number} of {len(readers)})")
         try:
             parts.append(dict(reader.read(file, replace(options, progress=progress))))
         except TracevizError as error:
             raise about(error, file) from error
     return merged(parts, trace_names(files))
-
-
-def _numbered(progress: Progress, name: str, number: int, count: int) -> Progress:
-    def report(stage: str, done: int, total: int | None) -> None:
-        progress(f"{name} ({number} of {count}): {stage}", done, total)
-
-    return report
 
 
 def about(error: TracevizError, source: Path, *, always: bool = False) -> TracevizError:

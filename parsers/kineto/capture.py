@@ -17,6 +17,7 @@ from traceviz.parsers.kineto.identity import Identity
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.raw import RawTrace
 from traceviz.parsers.shared.contract import contract_table
+from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.notes import Notes
 from traceviz.private_paths import without_paths
 
@@ -70,10 +71,7 @@ def producer(header: Header) -> str:
 
 
 def _cuda_version(value: Any) -> str | None:
-    """``12.4`` of 12040."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1000:
-        return None
-    return f"{value // 1000}.{value % 1000 // 10}"
+    return cuda_version(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 1000 else None
 
 
 def unix_time(first_ns: int, base_ns: Any) -> int | None:

@@ -106,11 +106,6 @@ UNKNOWN = Meaning(Role.HOST)
 """Meaning of all other categories, for events on threads."""
 
 
-def meaning_of(label: str) -> Meaning:
-    """What a category means, as the file spells it."""
-    return CATEGORIES.get(label.lower(), UNKNOWN)
-
-
 _STEP = re.compile(r"ProfilerStep#(?P<number>\d{1,18})")
 _INPUT = re.compile(r"enumerate\(\w*DataLoader\w*\)#\w*\.__next__")
 _COMPILE = re.compile(r"\(dynamo_timed\)$|^(TorchDynamo|AOTAutograd|Inductor|Triton)\b.*\bcompil", re.IGNORECASE)
@@ -133,7 +128,7 @@ def host_category(name: str) -> str | None:
     return "compile" if _COMPILE.search(name) else None
 
 
-def step_number(name: str) -> int | None:
-    """Number of the training step that ``name`` marks."""
+def step_number(name: str) -> int:
+    """Number of the training step that ``name`` marks; -1 where it marks none."""
     match = _STEP.fullmatch(name)
-    return int(match["number"]) if match else None
+    return int(match["number"]) if match else -1

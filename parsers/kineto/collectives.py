@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import Role
-from traceviz.parsers.kineto.columns import Words, narrow, numbers, table, texts
+from traceviz.parsers.kineto.columns import Words, narrow, numbers, texts
 from traceviz.parsers.kineto.device import on_a_device, positive, worked
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.shared.arrays import NONE, Array, take
-from traceviz.parsers.shared.columns import encoded
+from traceviz.parsers.shared.columns import encoded, table
 
 _NCCL = re.compile(r"^(nccl|rccl|mscclKernel|oneccl)", re.IGNORECASE)
 _COLLECTIVE = re.compile(

@@ -10,11 +10,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.shared.arrays import NONE, Array, take
 from traceviz.parsers.shared.arrow import Array as Arrow
 from traceviz.parsers.shared.arrow import DictionaryArray
-from traceviz.parsers.shared.columns import Numbers, absent, encoded, masked
+from traceviz.parsers.shared.columns import Numbers, encoded, masked
 
 Columns = dict[str, Any]
 """Columns of a table by name: NumPy or Arrow arrays."""
@@ -103,11 +102,3 @@ def narrow(numbers: Numbers, kind: pa.DataType) -> Arrow:
     most = 2 ** (kind.bit_width - 1) - 1
     fits = numbers.known & (numbers.value >= 0) & (numbers.value <= most)
     return masked(np.where(fits, numbers.value, 0), ~fits, kind)
-
-
-def table(name: str, columns: Columns) -> pa.Table:
-    """A table of the contract; columns that are not given are null."""
-    rows = len(columns["start_ns"])
-    declared = schema.table(name).arrow
-    filled = [columns[field.name] if field.name in columns else absent(rows, field.type) for field in declared]
-    return pa.table(filled, schema=declared)

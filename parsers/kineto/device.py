@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import Role, host_category
-from traceviz.parsers.kineto.columns import Columns, either, narrow, numbers, table, texts, triples
+from traceviz.parsers.kineto.columns import Columns, either, narrow, numbers, texts, triples
 from traceviz.parsers.kineto.host import times
 from traceviz.parsers.kineto.identity import ordinals, stream_numbers
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.shared import launch_details as details
 from traceviz.parsers.shared.arrays import Array
 from traceviz.parsers.shared.arrow import Array as Arrow
-from traceviz.parsers.shared.columns import Numbers, constant, encoded, masked
+from traceviz.parsers.shared.columns import Numbers, constant, encoded, masked, table
 
 _DIMENSIONS = ("x", "y", "z")
 _SIDES = re.compile(r"\((?P<source>[^()]+?) *-> *(?P<target>[^()]+?)\)")

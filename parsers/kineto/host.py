@@ -11,16 +11,17 @@ import polars as pl
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.parsers.kineto.categories import CODES, Role, meaning_of, step_number
-from traceviz.parsers.kineto.columns import Columns, narrow, numbers, table
+from traceviz.parsers.kineto.categories import CATEGORIES, CODES, UNKNOWN, Role, step_number
+from traceviz.parsers.kineto.columns import Columns, narrow, numbers
 from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.kineto.identity import Identity
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.nesting import Forest
 from traceviz.parsers.kineto.raw import ARGUMENTS, Kind
 from traceviz.parsers.shared.arrays import Array, take
-from traceviz.parsers.shared.columns import absent, constant, encoded, nullable
+from traceviz.parsers.shared.columns import absent, constant, encoded, nullable, table
 from traceviz.parsers.shared.mapping import VERSION_SUFFIX
+from traceviz.parsers.shared.nesting import depths
 from traceviz.schema import HOST_CATEGORIES
 
 ARGUMENTS_OF_OPS = (
@@ -71,7 +72,7 @@ def operations(forest: Forest, identity: Identity, needed: frozenset[str] | None
         "category": encoded(take(events.category, rows).astype(np.int32), HOST_CATEGORIES),
     }
     if needed is None or needed & {"depth", "parent_id"}:
-        columns["depth"] = forest.op_depth
+        columns["depth"] = depths(forest.op_parent)
         columns["parent_id"] = nullable(forest.op_parent, pa.int64())
     return table("host_ops", columns)
 
@@ -122,7 +123,7 @@ def calls(launches: Launches) -> pa.Table:
         **placed(events, launches.identity, rows),
         "correlation_id": launches.correlation(rows, rows),
         "name": events.name.at(rows).mapped(lambda name: re.sub(VERSION_SUFFIX, "", name)),
-        "domain": events.label.at(rows).mapped(lambda label: meaning_of(label).domain),
+        "domain": events.label.at(rows).mapped(lambda label: CATEGORIES.get(label.lower(), UNKNOWN).domain),
         "status": narrow(numbers(events.frame, "status", rows), pa.int32()),
     }
     return table("cuda_api", columns)
@@ -134,16 +135,11 @@ def steps(events: Events, identity: Identity) -> pa.Table:
     names = events.name.at(rows)
     columns = {
         **placed(events, identity, rows),
-        "step": nullable(names.each(_number, -1, np.int64), pa.int64()),
+        "step": nullable(names.each(step_number, -1, np.int64), pa.int64()),
         "name": names.arrow(),
         "marker": constant(MARKER, rows.size),
     }
     return table("steps", columns)
-
-
-def _number(name: str) -> int:
-    number = step_number(name)
-    return -1 if number is None else number
 
 
 def overhead(events: Events, identity: Identity) -> pa.Table:

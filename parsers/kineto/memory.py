@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import Role
-from traceviz.parsers.kineto.columns import Words, narrow, numbers, table
+from traceviz.parsers.kineto.columns import Words, narrow, numbers
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.shared.arrays import NONE, Array
-from traceviz.parsers.shared.columns import Numbers, encoded, masked
+from traceviz.parsers.shared.columns import Numbers, encoded, masked, table
 
 _CPU = 0
 _DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA", 20: "PRIVATEUSE1"}

@@ -10,7 +10,7 @@ import numpy as np
 from traceviz.parsers.kineto.categories import CODES, ON_THREADS, Role
 from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.shared.arrays import NONE, Array, by_key, by_start, inverted, take
-from traceviz.parsers.shared.nesting import depths, enclosing, nearest
+from traceviz.parsers.shared.nesting import enclosing, nearest
 
 _OP = CODES["op"]
 _STAND_INS = (CODES["annotation"], CODES["input"], CODES["compile"])
@@ -72,11 +72,6 @@ class Forest:
         """``op_id`` of the innermost operation around each operation (int32), :data:`NONE` at the top."""
         around = nearest(self.parent, self.role == Role.HOST)
         return take(around, take(self.parent, self.op_node))
-
-    @cached_property
-    def op_depth(self) -> Array:
-        """Number of operations around each operation (int32)."""
-        return depths(self.op_parent)
 
     @cached_property
     def behalf(self) -> Array:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from traceviz.parsers.nsys.mapping import Evidence
+from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.raw import RawTables
 
 _PROCESS_OPTION = re.compile(r"^PROCESS_\d+:")
@@ -31,16 +32,6 @@ class Capture:
     session_start_unix_ns: int | None = None
 
     @property
-    def schema_version(self) -> str | None:
-        """Version of the export's schema; exports of 2020 do not state one."""
-        return self.export.get("EXPORT_SCHEMA_VERSION")
-
-    @property
-    def export_version(self) -> str | None:
-        """Version of the nsys that exported, which can be newer than the one that recorded."""
-        return self.export.get("EXPORT_PRODUCT_VERSION")
-
-    @property
     def product(self) -> str | None:
         """Name of the program that exported, where it states one."""
         return self.export.get("EXPORT_PRODUCT_NAME", "").removeprefix("NVIDIA ") or None
@@ -56,13 +47,7 @@ class Capture:
     def cuda_version(self) -> str | None:
         """CUDA version of the driver; 11.6 is written as ``11060``."""
         stated = self.system.get("CudaDriverVersion", "")
-        number = int(stated) if stated.isdecimal() else 0
-        return f"{number // 1000}.{number % 1000 // 10}" if number else None
-
-    @property
-    def graph_level_tracing(self) -> bool:
-        """Whether each launch of a CUDA graph was recorded as a whole, which hides its kernels."""
-        return ("CUDA_GRAPH_TRACE_OPTIONS:MODE", "Graph") in self.options
+        return cuda_version(int(stated)) if stated.isdecimal() and int(stated) else None
 
     @property
     def command(self) -> str | None:

@@ -10,11 +10,11 @@ from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.identity import Identity
 from traceviz.parsers.nsys.mapping import THREAD
 from traceviz.parsers.nsys.survey import Survey
-from traceviz.parsers.shared.arrow import Array, ChunkedArray
+from traceviz.parsers.shared.arrow import Array, ChunkedArray, pc
 from traceviz.parsers.shared.event_reader import IDS, TEXTS, EventReader
 from traceviz.parsers.shared.event_table import Repairs, of_each, raw_column
 from traceviz.parsers.shared.mapping import Name, Source
-from traceviz.parsers.shared.names import decode, look_up, name_column, stripped
+from traceviz.parsers.shared.names import decode, look_up, name_column
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
 
@@ -48,7 +48,9 @@ def _owners(
 def _names(raw: RawTables, notes: Notes, table: str, name: Name, encoded: pa.Table) -> ChunkedArray:
     parts: list[ChunkedArray] = [encoded.column(TEXTS), encoded.column(IDS)]
     texts, ids = (part.chunk(0).dictionary for part in parts)
-    words = [stripped(known, name.strip) for known in (decode(texts), look_up(raw, ids))]
+    words = [decode(texts), look_up(raw, ids)]
+    if name.strip:
+        words = [pc.replace_substring_regex(known, name.strip, "") for known in words]
     column, missing = name_column(parts, words)
     notes.add("name-unknown", "warning", f"{table}: rows whose name the export does not have.", missing)
     return column

@@ -14,6 +14,7 @@ from traceviz.parsers.nsys.identity import Identity
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
 from traceviz.parsers.nsys.survey import Survey
 from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
+from traceviz.parsers.shared.columns import recoded
 from traceviz.parsers.shared.event_reader import EventReader
 from traceviz.parsers.shared.event_table import combination_codes
 from traceviz.parsers.shared.names import look_up
@@ -53,8 +54,7 @@ def _named(columns: Sequence[Array], name_of: Callable[..., str | None]) -> Dict
     codes = combination_codes(columns, len(columns[0]))
     _, first, combination = np.unique(codes, return_index=True, return_inverse=True)
     keys = zip(*(column.take(first).to_pylist() for column in columns), strict=True)
-    words = pa.array([name_of(*key) for key in keys], pa.string()).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(words.indices.take(combination), words.dictionary)
+    return recoded([name_of(*key) for key in keys], combination)
 
 
 def _category(names: Words, process: int, domain: int, category: int | None) -> str | None:

@@ -16,6 +16,7 @@ import pyarrow.json as pj
 
 from traceviz import schema
 from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
+from traceviz.parsers.shared.columns import recoded
 from traceviz.parsers.shared.names import UNKNOWN
 from traceviz.parsers.shared.raw import Keep, RawTables
 
@@ -116,13 +117,8 @@ def _table(part: Part, zero_ns: int, gpu_devices: Mapping[int, int]) -> pa.Table
         pc.subtract(times, zero_ns),
         pa.array(list(gpu_devices.values()), pa.int16()).take(gpus),
         pa.nulls(len(times), pa.int32()),
-        _recoded(metrics, label.indices),
-        _recoded(units, label.indices),
+        recoded(metrics, label.indices),
+        recoded(units, label.indices),
         values,
     ]
     return pa.table(columns, schema=schema.table("samples").arrow)
-
-
-def _recoded(words: list[str], indices: Array) -> DictionaryArray:
-    encoded = pa.array(words, pa.string()).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(encoded.indices.take(indices), encoded.dictionary)

@@ -85,8 +85,8 @@ def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_priva
     row = {
         "format": "nsys",
         "producer": capture.product or PRODUCER,
-        "producer_version": _version(provenance.capture_version, capture.export_version),
-        "source_schema": capture.schema_version,
+        "producer_version": _version(provenance.capture_version, capture.export.get("EXPORT_PRODUCT_VERSION")),
+        "source_schema": capture.export.get("EXPORT_SCHEMA_VERSION"),  # exports of 2020 state none
         "framework": None,
         "driver_version": capture.driver_version,
         "cuda_version": capture.cuda_version,
@@ -118,7 +118,8 @@ def _note_graph_traces(raw: RawTables, notes: Notes) -> None:
 
 def _note_hidden_graphs(raw: RawTables, capture: Capture, calls: pa.Table, notes: Notes) -> None:
     """Launches of graphs, in a capture whose options say that it records graphs as a whole."""
-    if capture.graph_level_tracing and "CUPTI_ACTIVITY_KIND_GRAPH_TRACE" not in raw.names and calls.num_rows:
+    as_a_whole = ("CUDA_GRAPH_TRACE_OPTIONS:MODE", "Graph") in capture.options
+    if as_a_whole and "CUPTI_ACTIVITY_KIND_GRAPH_TRACE" not in raw.names and calls.num_rows:
         names: ChunkedArray = calls["name"]
         launches = pc.match_substring_regex(names.chunk(0).dictionary, "^(cuda|cu)GraphLaunch")
         notes.add("graph-kernels-hidden", "warning", HIDDEN, count_rows(names, launches))

@@ -24,6 +24,7 @@ from traceviz.parsers.nvprof.mapping import MARKERS
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.nvprof.survey import Survey
 from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.columns import recoded
 from traceviz.parsers.shared.names import UNKNOWN, look_up
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.nvtx import nvtx_table, ordered
@@ -167,14 +168,12 @@ def _elsewhere(begins: _Records, ends: _Records, partner: Numbers) -> npt.NDArra
 def _strings(raw: NvprofTables, ids: Numbers, otherwise: str) -> Array:
     """Strings by id as a dictionary; ``otherwise`` for the id that stands for none."""
     encoded = pa.array(ids).dictionary_encode()
-    words = pc.fill_null(look_up(raw, encoded.dictionary), otherwise).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(words.indices.take(encoded.indices), words.dictionary)
+    return recoded(pc.fill_null(look_up(raw, encoded.dictionary), otherwise).to_pylist(), encoded.indices)
 
 
 def _categories(raw: NvprofTables, ids: Numbers) -> Array:
     """Categories of markers by number, as their names are not stored; null where a marker has none."""
     rows = raw.small(_DATA, ("id", "category"))
     stated = {row["id"]: row["category"] for row in rows if row["id"] is not None and row["category"]}
-    words = pa.array([f"[category {number}]" for number in stated.values()], pa.string()).dictionary_encode()
     positions = pc.index_in(pa.array(ids), value_set=pa.array(list(stated), pa.int64()))
-    return pa.DictionaryArray.from_arrays(words.indices.take(positions), words.dictionary)
+    return recoded([f"[category {number}]" for number in stated.values()], positions)

@@ -122,7 +122,7 @@ class Printed:
         tables = Tables()
         for rows in traces:
             process = self._process(rows.section)
-            sort_rows(rows, Place(zero, process, process, devices), tables, notes)
+            sort_rows(rows, Place(zero, process, devices), tables, notes)
         return tables, max((end for _, end in bounds), default=0) - zero
 
     def _run(

@@ -21,7 +21,8 @@ from traceviz import schema
 from traceviz.parsers.nvprof.names import demangled
 from traceviz.parsers.nvprof.printed_text import COUNTS, ROW, SIZES, TIMES, Section
 from traceviz.parsers.nvprof.quantities import whole
-from traceviz.parsers.shared.arrow import Array, nulls, pc
+from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.columns import recoded, table
 from traceviz.parsers.shared.notes import Notes
 
 _DEVICE = re.compile(r"^(?P<name>.*\S)\s*\((?P<ordinal>\d{1,4})\)$")
@@ -113,14 +114,12 @@ class Place:
 
     Args:
         zero_ns: Time that is zero on the trace's clock.
-        process: Surrogate id of the process.
-        thread: Surrogate id of the one thread that all its calls are shown on.
+        process: Surrogate id of the process, and of the one thread that all its calls are shown on.
         devices: Surrogate ids of devices as they are printed.
     """
 
     zero_ns: int
     process: int
-    thread: int
     devices: Mapping[str, int]
 
 
@@ -130,11 +129,9 @@ class Tables:
 
     parts: dict[str, list[pa.Table]] = field(default_factory=dict)
 
-    def add(self, name: str, rows: int, columns: Mapping[str, Array]) -> None:
-        """Add ``rows`` rows; what ``columns`` lacks is null."""
-        declared = schema.table(name).arrow
-        arrays = [columns[f.name].cast(f.type) if f.name in columns else nulls(rows, f.type) for f in declared]
-        self.parts.setdefault(name, []).append(pa.table(arrays, schema=declared))
+    def add(self, name: str, columns: Mapping[str, Array]) -> None:
+        """Add rows; what ``columns`` lacks is null."""
+        self.parts.setdefault(name, []).append(table(name, columns))
 
     def table(self, name: str) -> pa.Table:
         """All parts of the table ``name`` together."""
@@ -150,20 +147,18 @@ def sort_rows(rows: TraceRows, place: Place, tables: Tables, notes: Notes) -> No
     is_migration = _matches(names, _MIGRATION)
     on_device = _not_empty(rows.table, "Device")
     is_call = _matches(names, r"^cu[A-Z_a-z]\w*(?: \(|$| \[)") & ~is_kernel & ~on_device
-    work = {
-        "kernels": (is_kernel & on_device, _kernels),
-        "memcpy": (is_copy & on_device, _copies),
-        "memset": (is_fill & on_device, _fills),
-    }
-    if rows.has_devices:
-        for name, (mask, columns_of) in work.items():
-            part = _rows_at(rows, mask)
-            tables.add(name, len(part.starts), {**_times(part, place), **_on_device(part, place), **columns_of(part)})
-        part = _rows_at(rows, is_migration & on_device)
-        tables.add("memcpy", len(part.starts), {**_times(part, place), **_on_device(part, place), **_migrations(part)})
+    work = (
+        ("kernels", is_kernel, _kernels),
+        ("memcpy", is_copy, _copies),
+        ("memset", is_fill, _fills),
+        ("memcpy", is_migration, _migrations),
+    )
+    for name, mask, columns_of in work if rows.has_devices else ():
+        part = _rows_at(rows, mask & on_device)
+        tables.add(name, {**_times(part, place), **_on_device(part, place), **columns_of(part)})
     if is_call.any() or not rows.has_devices:
         part = _rows_at(rows, is_call)
-        tables.add("cuda_api", len(part.starts), {**_times(part, place), **_calls(part, place)})
+        tables.add("cuda_api", {**_times(part, place), **_calls(part, place)})
     taken = (is_kernel | is_copy | is_fill | is_migration) & on_device | is_call
     _note_left_out(names, taken, notes)
 
@@ -187,11 +182,10 @@ def _rows_at(rows: TraceRows, flags: Flags) -> TraceRows:
 
 
 def _times(rows: TraceRows, place: Place) -> dict[str, Array]:
-    count = len(rows.starts)
     return {
         "start_ns": pc.subtract(rows.starts, place.zero_ns),
         "dur_ns": rows.durations,
-        "process_id": pa.array(np.full(count, place.process, np.int32)),
+        "process_id": pa.array(np.full(len(rows.starts), place.process, np.int32)),
         "correlation_id": _correlations(rows),
     }
 
@@ -220,7 +214,7 @@ def _kernels(rows: TraceRows) -> dict[str, Array]:
         "dynamic_shared_bytes": _first(table, ("Dynamic SMem", "DSMem*")),
     }
     return {
-        "name": _recoded(names, [demangled(name) for name in names.dictionary.to_pylist()]),
+        "name": recoded([demangled(name) for name in names.dictionary.to_pylist()], names.indices),
         **_extent(table, "Grid"),
         **_extent(table, "Block"),
         "registers_per_thread": _narrow(
@@ -264,7 +258,7 @@ def _calls(rows: TraceRows, place: Place) -> dict[str, Array]:
     names = pc.replace_substring_regex(_column(rows.table, "Name"), f"{_LAUNCHED}|{_NUMBERED}", "")
     runtime = pc.starts_with(names, "cuda")
     return {
-        "thread_id": pa.array(np.full(len(rows.starts), place.thread, np.int32)),
+        "thread_id": pa.array(np.full(len(rows.starts), place.process, np.int32)),
         "name": names.dictionary_encode(),
         "domain": pc.if_else(runtime, "runtime", "driver").dictionary_encode(),
     }
@@ -273,19 +267,13 @@ def _calls(rows: TraceRows, place: Place) -> dict[str, Array]:
 def _words(rows: TraceRows, pattern: str) -> Array:
     """Kinds of copies from the names of rows."""
     kinds = pc.struct_field(pc.extract_regex(_column(rows.table, "Name"), pattern), [0]).dictionary_encode()
-    return _recoded(kinds, [_KINDS.get(kind, "unknown") for kind in kinds.dictionary.to_pylist()])
+    return recoded([_KINDS.get(kind, "unknown") for kind in kinds.dictionary.to_pylist()], kinds.indices)
 
 
 def _memory(rows: TraceRows, label: str) -> Array:
     printed = _column(rows.table, label).dictionary_encode()
     kinds = [str(kind).lower() for kind in printed.dictionary.to_pylist()]
-    return _recoded(printed, [kind if kind in schema.MEMORY_KINDS else "unknown" for kind in kinds])
-
-
-def _recoded(column: Array, words: list[str]) -> Array:
-    """A dictionary column with its entries replaced by ``words``."""
-    encoded: Array = pa.array(words, pa.string()).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(encoded.indices.take(column.indices), encoded.dictionary)
+    return recoded([kind if kind in schema.MEMORY_KINDS else "unknown" for kind in kinds], printed.indices)
 
 
 def _column(table: pa.Table, label: str) -> Array:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError
-from traceviz.parsers.base import Progress, Reader, ReadOptions, certain_reader
+from traceviz.parsers.base import Reader, ReadOptions, certain_reader, prefixed
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.run.layout import MOST_BYTES, MOST_FILES, RAW, decoded
 from traceviz.parsers.run.manifest import RunManifest
@@ -72,8 +71,9 @@ def recordings_in(folder: Path, manifest: RunManifest, readers: Readers, notes: 
     """All recordings of a run, by collector and name; a source that is listed and that no reader knows is noted."""
     listed = {recorder.name: recorder.sources for recorder in manifest.recorders}
     names = sorted({*listed, *(place.name for place in _entries(folder / RAW) if place.is_dir())})
-    by_collector = (_recordings_of(folder, name, listed.get(name, ()), readers, notes) for name in names)
-    return tuple(chain.from_iterable(by_collector))
+    return tuple(
+        recording for name in names for recording in _recordings_of(folder, name, listed.get(name, ()), readers, notes)
+    )
 
 
 def _recordings_of(
@@ -122,10 +122,11 @@ def _forms(path: Path, readers: Readers, folder: Path) -> Iterator[tuple[Path, R
         entry = pending.pop()
         if not _stays(entry, folder):
             continue
-        reader = _reader_of(entry, readers)
+        is_folder = entry.is_dir()  # of a folder of recordings, each is recognised by itself
+        reader = certain_reader([r for r in readers if not (is_folder and r.format in _CHOOSING)], entry)
         if reader is not None:
             yield entry, reader
-        elif entry.is_dir():
+        elif is_folder:
             pending += reversed(_entries(entry))
 
 
@@ -135,13 +136,6 @@ def _entries(folder: Path) -> list[Path]:
     except OSError:
         return []
     return [entry for entry in entries if not entry.name.startswith(".") and not entry.name.endswith(_UNFINISHED)]
-
-
-def _reader_of(path: Path, readers: Readers) -> Reader | None:
-    """The only reader that is sure of ``path``; of a folder of recordings, each is recognised by itself."""
-    if path.is_dir():
-        readers = tuple(reader for reader in readers if reader.format not in _CHOOSING)
-    return certain_reader(readers, path)
 
 
 def _stated_pid(place: Path, own: Path) -> int | None:
@@ -182,7 +176,7 @@ def read_source(recording: Recording, folder: Path, options: ReadOptions, notes:
     first: TracevizError | None = None
     for path, reader in recording.forms:
         name = str(path.relative_to(folder))
-        reading = replace(options, run=None, progress=_labelled(options.progress, recording.collector))
+        reading = replace(options, run=None, progress=prefixed(options.progress, recording.collector))
         try:
             tables = dict(reader.read(path, reading))
         except (DamagedTraceError, MissingToolError, UnknownFormatError) as error:
@@ -192,13 +186,6 @@ def read_source(recording: Recording, folder: Path, options: ReadOptions, notes:
             return Source(recording.collector, name, tables, recording.pid, recording.rank)
     assert first is not None, "a recording has at least one form"
     return first
-
-
-def _labelled(progress: Progress, collector: str) -> Progress:
-    def report(stage: str, done: int, total: int | None) -> None:
-        progress(f"{collector}: {stage}", done, total)
-
-    return report
 
 
 def count_rows(tables: Mapping[str, pa.Table], name: str) -> int:

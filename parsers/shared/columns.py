@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from traceviz import schema
 from traceviz.parsers.shared.arrays import NONE, Array, take, used
 from traceviz.parsers.shared.arrow import Array as Arrow
 from traceviz.parsers.shared.arrow import DictionaryArray, nulls
@@ -44,6 +45,25 @@ def absent(rows: int, kind: pa.DataType) -> Arrow:
     values, known = np.zeros(rows, kind.to_pandas_dtype()), np.zeros((rows + 7) // 8, np.uint8)
     array: Arrow = pa.Array.from_buffers(kind, rows, [_buffer(known), _buffer(values)])
     return array
+
+
+def table(name: str, columns: Mapping[str, Any]) -> pa.Table:
+    """Columns as the contract's table ``name``; nullable ones that are not given are null."""
+    declared = schema.table(name).arrow
+    rows = len(columns["start_ns"])
+    arrays = (columns[field.name] if field.name in columns else absent(rows, field.type) for field in declared)
+    return pa.table([_typed(array, field.type) for array, field in zip(arrays, declared, strict=True)], schema=declared)
+
+
+def _typed(values: Any, kind: pa.DataType) -> Any:
+    array = pa.array(values) if isinstance(values, np.ndarray) else values
+    return array if array.type.equals(kind) else array.cast(kind)
+
+
+def recoded(words: Sequence[str | None], codes: Any) -> DictionaryArray:
+    """A dictionary column from Arrow positions in ``words``, which may hold one word twice; null stays null."""
+    distinct: Any = pa.array(words, pa.string()).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(distinct.indices.take(codes), distinct.dictionary)
 
 
 def masked(values: Array, missing: Array, kind: pa.DataType) -> Arrow:

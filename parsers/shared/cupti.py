@@ -22,3 +22,8 @@ COPY_KIND = {
 }
 
 SYNC_KIND = {1: "event", 2: "stream_wait_event", 3: "stream", 4: "context"}
+
+
+def cuda_version(number: int) -> str:
+    """A version of CUDA for people, ``12.4`` of 12040."""
+    return f"{number // 1000}.{number % 1000 // 10}"

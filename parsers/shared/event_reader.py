@@ -137,11 +137,9 @@ def _streamed(source: Source, target: pa.Schema) -> pa.Schema:
     return pa.schema([*fields, pa.field(TEXTS, texts), pa.field(IDS, ids)])
 
 
-@lru_cache(maxsize=64)
-def _blanks(kind: pa.DataType, capacity: int) -> Array:
-    return nulls(capacity, kind)
+_blanks = lru_cache(maxsize=64)(nulls)
 
 
 def _blank(kind: pa.DataType, rows: int) -> Array:
     """Nulls for one batch. Batches of about the same size share their memory."""
-    return _blanks(kind, 1 << max(rows - 1, 1).bit_length()).slice(0, rows)
+    return _blanks(1 << max(rows - 1, 1).bit_length(), kind).slice(0, rows)

@@ -33,11 +33,6 @@ def look_up(raw: RawTables, ids: Array) -> StringArray:
     return decode(table["value"].combine_chunks()).take(positions)
 
 
-def stripped(words: StringArray, ending: str) -> StringArray:
-    """``words`` without the regular expression ``ending``."""
-    return pc.replace_substring_regex(words, ending, "") if ending else words
-
-
 def name_column(parts: Sequence[ChunkedArray], words: Sequence[StringArray]) -> tuple[ChunkedArray, int]:
     """Rows named by the first of ``parts`` that knows a name, as a dictionary of distinct names.
 

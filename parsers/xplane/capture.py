@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from traceviz.parsers.shared import launch_details as details
 from traceviz.parsers.shared.contract import contract_table
+from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.xplane.device import GRAPH, Device, EventKind, unread_lines
 from traceviz.parsers.xplane.hosts import ENVIRONMENT, METADATA, Host, Role
@@ -95,9 +96,8 @@ def run(hosts: Sequence[Host], origin: Origin, *, keep_private: bool) -> pa.Tabl
 
 def _dotted(version: str | None) -> str | None:
     """``12090``, which is how CUDA numbers its versions, is 12.9."""
-    if version is None or not version.isdecimal() or int(version) < 1000:
-        return version
-    return f"{int(version) // 1000}.{int(version) % 1000 // 10}"
+    is_number = version is not None and version.isdecimal() and int(version) >= 1000
+    return cuda_version(int(version)) if version and is_number else version
 
 
 def framework_of(hosts: Sequence[Host]) -> str | None:

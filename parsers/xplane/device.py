@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -16,7 +16,7 @@ from traceviz import schema
 from traceviz.parsers.shared import launch_details as details
 from traceviz.parsers.shared.arrow import Array as Arrow
 from traceviz.parsers.shared.arrow import DictionaryArray
-from traceviz.parsers.shared.columns import Numbers, absent, encoded, nullable
+from traceviz.parsers.shared.columns import Numbers, encoded, nullable, table
 from traceviz.parsers.xplane.hosts import Host, Role, Times, is_derived, ordinal, role
 from traceviz.parsers.xplane.raw import Array, Kind, Line, Plane
 from traceviz.parsers.xplane.stats import Facts, as_reals, mapped, per_word, taken
@@ -131,7 +131,9 @@ def devices_of(hosts: Sequence[Host], device_ids: Mapping[tuple[int, int], int])
 def _gpu_events(plane: Plane) -> Array:
     """Streams hold work, of the kind that its name or its details state; other lines hold one kind each."""
     by_line = np.array([_gpu_line(line) for line in plane.lines] or [EventKind.UNKNOWN], dtype=np.int8)
-    by_name = np.array([_gpu_name(name) for name in plane.names] or [EventKind.KERNEL], dtype=np.int8)
+    matches = map(_NAMES.match, plane.names)
+    kinds = [EventKind[match.lastgroup] if match and match.lastgroup else EventKind.KERNEL for match in matches]
+    by_name = np.array(kinds or [EventKind.KERNEL], dtype=np.int8)
     by_event = by_line[plane.events.line]
     work = by_event == EventKind.KERNEL
     by_stat = by_name[plane.events.name]
@@ -150,11 +152,6 @@ def _gpu_line(line: Line) -> EventKind:
     if line.name.startswith(_COUNTERS):
         return EventKind.SAMPLE
     return EventKind.OVERHEAD if line.name.startswith(_OVERHEAD) else EventKind.KERNEL
-
-
-def _gpu_name(name: str) -> EventKind:
-    match = _NAMES.match(name)
-    return EventKind[match.lastgroup] if match and match.lastgroup else EventKind.KERNEL
 
 
 def _tpu_events(plane: Plane) -> Array:
@@ -180,56 +177,43 @@ def _tpu_line(line: Line) -> EventKind:
 
 def kernels(devices: Sequence[Device]) -> pa.Table:
     """Table ``kernels``: executions of kernels on GPUs, of XLA ops on TPUs."""
-    return _concatenated("kernels", (_kernels(device) for device in devices))
+    return concatenated("kernels", (_kernels(device) for device in devices))
 
 
 def copies(devices: Sequence[Device]) -> pa.Table:
     """Table ``memcpy``."""
-    return _concatenated("memcpy", (_copies(device) for device in devices))
+    return concatenated("memcpy", (_copies(device) for device in devices))
 
 
 def fills(devices: Sequence[Device]) -> pa.Table:
     """Table ``memset``."""
-    return _concatenated("memset", (_fills(device) for device in devices))
+    return concatenated("memset", (_fills(device) for device in devices))
 
 
 def stretches(devices: Sequence[Device]) -> pa.Table:
     """Table ``device_ops``: programs, steps and other stretches that contain work."""
-    return _concatenated("device_ops", (_stretches(device) for device in devices))
+    return concatenated("device_ops", (_stretches(device) for device in devices))
 
 
 def overheads(devices: Sequence[Device]) -> pa.Table:
     """Table ``overhead``: what CUPTI itself took."""
-    return _concatenated("overhead", (_overheads(device) for device in devices))
+    return concatenated("overhead", (_overheads(device) for device in devices))
 
 
 def allocations(devices: Sequence[Device]) -> pa.Table:
     """Rows of table ``memory_events`` that the driver reports."""
-    return _concatenated("memory_events", (_allocations(device) for device in devices))
+    return concatenated("memory_events", (_allocations(device) for device in devices))
 
 
 def samples(devices: Sequence[Device]) -> pa.Table:
     """Table ``samples``: power, clocks, temperature and counters of devices."""
-    return _concatenated("samples", (_samples(device) for device in devices))
+    return concatenated("samples", (_samples(device) for device in devices))
 
 
-def _concatenated(name: str, parts: Iterator[Columns]) -> pa.Table:
-    declared = schema.table(name).arrow
+def concatenated(name: str, parts: Iterable[Columns]) -> pa.Table:
+    """Table ``name`` of the contract from the rows of all planes."""
     tables = [table(name, columns) for columns in parts if len(columns["start_ns"])]
-    return pa.concat_tables(tables).unify_dictionaries() if tables else declared.empty_table()
-
-
-def table(name: str, columns: Mapping[str, Any]) -> pa.Table:
-    """Columns as the contract's table ``name``; nullable ones that are not given are null."""
-    declared = schema.table(name).arrow
-    rows = len(columns["start_ns"])
-    arrays = [columns[field.name] if field.name in columns else absent(rows, field.type) for field in declared]
-    return pa.table([_typed(array, field.type) for array, field in zip(arrays, declared, strict=True)], schema=declared)
-
-
-def _typed(values: Any, kind: pa.DataType) -> Any:
-    array = pa.array(values) if isinstance(values, np.ndarray) else values
-    return array if array.type.equals(kind) else array.cast(kind)
+    return pa.concat_tables(tables).unify_dictionaries() if tables else schema.table(name).empty()
 
 
 def group_column(ids: Array) -> Arrow:
@@ -282,9 +266,8 @@ def _after_dollars(text: str) -> int | None:
 def _op(plane: Plane, rows: Array, facts: Facts) -> DictionaryArray:
     """Framework op by the annotations of the event, else by what holds for all events of its name."""
     codes = facts.texts(*_OP_STATS)
-    if (codes >= 0).any():
-        return mapped(codes, plane.texts, details.framework_op)
-    return _by_name(plane, rows, "tf_op")
+    is_stated = (codes >= 0).any()
+    return mapped(codes, plane.texts, details.framework_op) if is_stated else _by_name(plane, rows, "tf_op")
 
 
 def _by_name(plane: Plane, rows: Array, key: str) -> DictionaryArray:
@@ -428,14 +411,10 @@ def _samples(device: Device) -> Columns:
         "start_ns": device.times(stats.event).start_ns,
         "device_id": np.full(len(stats), device.device_id, dtype=np.int16),
         "metric": encoded(codes, words),
-        "unit": encoded(codes, [_unit(word) for word in words]),
+        # The last word of a name is its unit: power_mw.
+        "unit": encoded(codes, [_UNITS.get(word.rsplit("_", 1)[-1].lower(), "") for word in words]),
         "value": as_reals(stats),
     }
-
-
-def _unit(metric: str) -> str:
-    """Unit of a metric, which is the last word of its name: ``power_mw``."""
-    return _UNITS.get(metric.rsplit("_", 1)[-1].lower(), "")
 
 
 def unread_lines(device: Device) -> Mapping[str, int]:

@@ -9,13 +9,12 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.shared import launch_details as details
 from traceviz.parsers.shared.arrays import NONE, inverted, take
 from traceviz.parsers.shared.columns import encoded
 from traceviz.parsers.shared.nesting import depths, enclosing, nearest
-from traceviz.parsers.xplane.device import Columns, group_column, pairs_of, table
-from traceviz.parsers.xplane.host_names import CODES, MEMORY_NAMES, api_domain, api_name, categories, nvtx_parts
+from traceviz.parsers.xplane.device import Columns, concatenated, group_column, pairs_of
+from traceviz.parsers.xplane.host_names import CODES, MEMORY_NAMES, api_name, categories, nvtx_parts
 from traceviz.parsers.xplane.hosts import Host, Role, Times
 from traceviz.parsers.xplane.identity import is_nvtx
 from traceviz.parsers.xplane.raw import Array, Plane
@@ -121,24 +120,19 @@ def threads_of(hosts: Sequence[Host], thread_ids: Mapping[tuple[int, int], Array
 
 def driver_calls(parts: Sequence[Threads]) -> pa.Table:
     """Table ``cuda_api``: the calls that set device work off, or waited for it."""
-    return _concatenated("cuda_api", [_driver_calls(part) for part in parts])
+    return concatenated("cuda_api", map(_driver_calls, parts))
 
 
 def ranges(parts: Sequence[Threads]) -> pa.Table:
     """Table ``nvtx``."""
     by_plane = [_ranges(part) for part in parts if (part.codes == NVTX).any()]
     first = 0
-    for columns in by_plane:
-        first = _shift(columns, first)
-    return _concatenated("nvtx", by_plane)
-
-
-def _shift(columns: Columns, first: int) -> int:
-    """Number the ranges of a plane after those of the planes before it; returns the next free number."""
-    columns["range_id"] = columns["range_id"] + first
-    parent = columns["parent_id"]
-    columns["parent_id"] = pa.array(parent + first, mask=parent < 0)
-    return first + len(parent)
+    for columns in by_plane:  # ranges of a plane are numbered after those of the planes before it
+        parent = columns["parent_id"]
+        columns["range_id"] = columns["range_id"] + first
+        columns["parent_id"] = pa.array(parent + first, mask=parent < 0)
+        first += len(parent)
+    return concatenated("nvtx", by_plane)
 
 
 def memory_events(parts: Sequence[Threads], device_ids: Mapping[tuple[int, int], int]) -> pa.Table:
@@ -148,12 +142,7 @@ def memory_events(parts: Sequence[Threads], device_ids: Mapping[tuple[int, int],
         parts: The host planes.
         device_ids: Device id by process and number of the GPU.
     """
-    return _concatenated("memory_events", [_memory(part, device_ids) for part in parts if part.memory_rows.size])
-
-
-def _concatenated(name: str, parts: Sequence[Columns]) -> pa.Table:
-    tables = [table(name, columns) for columns in parts]
-    return pa.concat_tables(tables).unify_dictionaries() if tables else schema.table(name).empty()
+    return concatenated("memory_events", [_memory(part, device_ids) for part in parts if part.memory_rows.size])
 
 
 def _driver_calls(part: Threads) -> Columns:
@@ -163,13 +152,13 @@ def _driver_calls(part: Threads) -> Columns:
         facts.texts("memcpy_details"), plane.texts, lambda text: details.fields(text).get("async") == "0", False
     )
     pairs, place = pairs_of(plane.events.name[rows], texts)
-    amd = part.host.has_amd
+    amd = any(plane.properties.get("device_vendor") == "AMD" for _, plane in part.host.planes(Role.GPU))
     calls = [api_name(plane.names[name], blocking=blocking[text], amd=amd) for name, text in pairs]
     return {
         **part.placed(rows),
         "correlation_id": facts.integers("correlation_id").arrow(pa.int64()),
         "name": encoded(place, calls),
-        "domain": encoded(place, [api_domain(call) for call in calls]),
+        "domain": encoded(place, ["runtime" if call.startswith(("cuda", "hip")) else "driver" for call in calls]),
         "group_id": group_column(part.host.group_id(part.place, rows)),
     }
 
@@ -217,14 +206,10 @@ def _memory(part: Threads, device_ids: Mapping[tuple[int, int], int]) -> Columns
         **_pools(part, facts, device_ids),
         "kind": encoded(np.array(released, dtype=np.int32)[plane.events.name[rows]], ["alloc", "free"]),
         "bytes": pa.array(np.abs(size.value), mask=~size.known),
-        "op": mapped(facts.texts("tf_op"), plane.texts, _known_op),
+        # XLA's allocators give "(null)" where they know of no op.
+        "op": mapped(facts.texts("tf_op"), plane.texts, lambda op: None if op in ("", "(null)") else op),
         **{name: facts.integers(*keys).arrow(pa.int64()) for name, keys in numbers.items()},
     }
-
-
-def _known_op(text: str) -> str | None:
-    """XLA's allocators give ``(null)`` where they know of no op."""
-    return None if text in ("", "(null)") else text
 
 
 def _pools(part: Threads, facts: Facts, device_ids: Mapping[tuple[int, int], int]) -> Columns:

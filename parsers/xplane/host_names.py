@@ -73,11 +73,6 @@ def api_name(name: str, *, blocking: bool, amd: bool = False) -> str:
     return f"{library}MemsetD8{ending}" if name.lower().startswith("memset") else f"{library}LaunchKernel"
 
 
-def api_domain(call: str) -> str:
-    """``runtime`` or ``driver``."""
-    return "runtime" if call.startswith(("cuda", "hip")) else "driver"
-
-
 def nvtx_parts(name: str) -> tuple[str, str]:
     """Domain and text of an NVTX range, which is named ``NVTX:domain:text`` or ``NVTX:text``."""
     rest = name.removeprefix("NVTX:")

@@ -101,14 +101,11 @@ class Host:
         """Whether the capture covers GPUs."""
         return any(True for _ in self.planes(Role.GPU))
 
-    @cached_property
-    def has_amd(self) -> bool:
-        """Whether the GPUs are of AMD."""
-        return any(plane.properties.get("device_vendor") == "AMD" for _, plane in self.planes(Role.GPU))
-
     def times(self, plane: Plane, rows: Array | slice = slice(None)) -> Times:
-        """When the events of ``plane`` at ``rows`` ran."""
-        return plane_times(plane, self.zero_ns, rows)
+        """When the events of ``plane`` at ``rows`` ran, on the trace's clock. Negative durations count as zero."""
+        events = plane.events
+        bases = np.array([wrapped(line.timestamp_ns - self.zero_ns) for line in plane.lines], dtype=np.int64)
+        return Times(*nanoseconds(events.offset_ps[rows], events.dur_ps[rows], events.line[rows], bases))
 
     def group_id(self, place: int, rows: Array | slice = slice(None)) -> Array:
         """Group ids of events of the plane at ``place``, unique in the trace; -1 where there is none."""
@@ -118,13 +115,6 @@ class Host:
         if not self.first_group:
             return group_ids
         return np.where(group_ids >= 0, group_ids.astype(np.int64) + self.first_group, -1)
-
-
-def plane_times(plane: Plane, zero_ns: int, rows: Array | slice = slice(None)) -> Times:
-    """When the events of ``plane`` at ``rows`` ran, counted from ``zero_ns``. Negative durations count as zero."""
-    events = plane.events
-    bases = np.array([wrapped(line.timestamp_ns - zero_ns) for line in plane.lines], dtype=np.int64)
-    return Times(*nanoseconds(events.offset_ps[rows], events.dur_ps[rows], events.line[rows], bases))
 
 
 def wrapped(number: int) -> int:

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.parsers.shared.arrays import NONE, by_start, inverted, take
-from traceviz.parsers.shared.columns import encoded, masked, nullable
+from traceviz.parsers.shared.columns import encoded, masked, nullable, table
 from traceviz.parsers.shared.nesting import depths
-from traceviz.parsers.xplane.device import Columns, group_column, table
+from traceviz.parsers.xplane.device import Columns, group_column
 from traceviz.parsers.xplane.host import API, Threads, renumbered
 from traceviz.parsers.xplane.raw import Array, Kind, Stats
 from traceviz.schema import HOST_CATEGORIES

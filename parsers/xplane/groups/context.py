@@ -98,11 +98,6 @@ def is_host(plane: str) -> bool:
     return plane.startswith("/host:")
 
 
-def is_device(plane: str) -> bool:
-    """Whether a plane of this name belongs to a device."""
-    return plane.startswith(("/device", "#Chip"))
-
-
 def is_core(plane: str, *, sparse: bool) -> bool:
     """Whether ``plane`` is the name of the plane of a TPU's tensor core, or of a ``sparse`` core."""
     return bool((_SPARSE_CORE if sparse else _TENSOR_CORE).fullmatch(plane))

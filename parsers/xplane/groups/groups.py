@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traceviz.parsers.shared.arrays import NONE
-from traceviz.parsers.xplane.groups.context import Column, is_device, is_host, roots_of
+from traceviz.parsers.xplane.groups.context import Column, is_host, roots_of
 from traceviz.parsers.xplane.groups.device_groups import fill_gpu, fill_tpu, in_lock_step
 from traceviz.parsers.xplane.groups.forest import (
     EXECUTOR,
@@ -198,7 +198,7 @@ def _result(forest: Forest, group_id: Array, groups: tuple[Group, ...], *, added
     planes = []
     for number, sheet in enumerate(forest.sheets):
         own = group_id[sheet.base : sheet.base + len(sheet.plane.events)]
-        if has_tpu and is_device(sheet.plane.name):
+        if has_tpu and sheet.plane.name.startswith(("/device", "#Chip")):
             own = fill_tpu(sheet, own)
         planes.append(_plane(sheet, fill_gpu(sheet, own), [root.event for root in marked if root.plane == number]))
     return Groups(tuple(planes), groups, added=added)

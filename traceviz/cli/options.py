@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import gc
 import os
 import re
 import shutil
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from traceviz.selection import Selection
 
 PIPED_WIDTH = 100
+_OBJECTS_PER_COLLECTION = 50_000
+"""Imports make hundreds of thousands of objects that stay: looking through them again and again is time for nothing."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -225,14 +228,18 @@ def option_group(
     return decorate
 
 
-def without_pandas(command: Command) -> Command:
-    """The command, in a process that does not import pandas."""
+def in_lean_process(command: Command) -> Command:
+    """The command, in a process that starts no more than it needs: for commands that read traces."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         from traceviz.without_pandas import skip_pandas
 
         skip_pandas()
+        os.environ.setdefault(
+            "OPENBLAS_NUM_THREADS", "1"
+        )  # NumPy starts a thread per core, and no matrix is multiplied
+        gc.set_threshold(_OBJECTS_PER_COLLECTION)
         return command(*args, **kwargs)
 
     return cast("Command", run)
@@ -253,7 +260,7 @@ _reading_options = option_group(
 
 def reading_options(command: Command) -> Command:
     """Options of commands that read traces, as ``reading``: :class:`ReadingOptions`."""
-    return _reading_options(without_pandas(command))
+    return _reading_options(in_lean_process(command))
 
 
 output_options = option_group(

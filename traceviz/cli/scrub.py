@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from traceviz.cli.options import without_pandas
+from traceviz.cli.options import in_lean_process
 
 
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File or folder to create.")
 @click.option("--force", is_flag=True, help="Replace an existing output.")
-@without_pandas
+@in_lean_process
 def scrub(trace: Path, output: Path, *, force: bool) -> None:
     """Copy TRACE without secrets and personal data.
 

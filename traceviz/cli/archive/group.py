@@ -10,7 +10,7 @@ import click
 from traceviz.cli.archive.options import PageOptions, page_options, where_option
 from traceviz.cli.archive.query import query
 from traceviz.cli.archive.report import report, trend
-from traceviz.cli.options import Size, progress_bar_on_stderr, without_pandas
+from traceviz.cli.options import Size, in_lean_process, progress_bar_on_stderr
 from traceviz.errors import GateFailedError, UnknownFormatError, UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class _Commands(click.Group):
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Add a command, which will run without pandas."""
         assert cmd.callback is not None
-        cmd.callback = without_pandas(cmd.callback)
+        cmd.callback = in_lean_process(cmd.callback)
         super().add_command(cmd, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002

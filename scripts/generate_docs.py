@@ -142,7 +142,7 @@ def thresholds_page() -> str:
     head = f"""\
 # Thresholds
 
-{GENERATED.format(source="the fields of traceviz/analyses/*.py")}
+{GENERATED.format(source="the fields of traceviz/analyses/*/*.py")}
 
 Every number that an analysis compares with, by the section of the report that it concerns. In Python each is a field
 of the analysis and can be set.

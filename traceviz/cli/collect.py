@@ -92,26 +92,26 @@ _recording_options = option_group(
         "or auto: all that are ready.",
     ),
     click.option("-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="Run folder to create."),
-    click.option("--name", default="", help="Name of the run, instead of the program's."),
+    click.option("--name", default="", help="Name of the run (the program's name)."),
     click.option(
-        "--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A fact to find the run by; may be repeated."
+        "--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag to find the run by; may be repeated."
     ),
     click.option(
-        "--steps", metavar="FIRST:END", help="Steps to record, counted from 0, up to END (10:30); nsys sees all."
+        "--steps",
+        metavar="FIRST:END",
+        help="Steps to record, counted from 0, up to but without END (10:30); nsys records all.",
     ),
-    click.option("--delay", type=Time(), help="Begin this long after the start, e.g. 30s, instead of at a step."),
-    click.option("--duration", type=Time(), help="Record this long, e.g. 10s, instead of a number of steps."),
+    click.option("--delay", type=Time(), help="Begin this long after the start, e.g. 30s, not at a step."),
+    click.option("--duration", type=Time(), help="Record this long, e.g. 10s, not a number of steps."),
     click.option(
         "--nvtx",
         type=click.Choice(["auto", "off"]),
         default="auto",
         help="NVTX ranges around steps and input, for nsys.",
     ),
-    click.option(
-        "--rate", type=click.FloatRange(0.1, 100.0), default=10.0, help="Samples of resources per second (10)."
-    ),
-    click.option("--nsys-args", default="", metavar="ARGS", help="Flags for `nsys profile`; they win over ours."),
-    click.option("--keep-raw/--no-keep-raw", default=True, help="Keep the profilers' own files beside the tables."),
+    click.option("--rate", type=click.FloatRange(0.1, 100.0), default=10.0, help="Resource samples per second (10)."),
+    click.option("--nsys-args", default="", metavar="ARGS", help="Flags for `nsys profile`; they override ours."),
+    click.option("--keep-raw/--no-keep-raw", default=True, help="Keep the profilers' own files next to the tables."),
     click.option("--keep-private", is_flag=True, help="Store command line and host name too."),
     click.option("--force", is_flag=True, help="Replace an existing run folder."),
 )
@@ -126,10 +126,10 @@ _recording_options = option_group(
 def collect(
     ctx: click.Context, /, command: tuple[str, ...], recording: _Recording, *, dry_run: bool, verdict: bool
 ) -> None:
-    """Run COMMAND and record it: profiles of its steps, and the machine's resources all along.
+    """Run COMMAND and record it: profiles of its steps, and the machine's resources throughout.
 
-    The program needs no change, and keeps its input, output, signals and exit code. However it ends, the recording is
-    left in RUN (traceviz-runs/NAME-TIME), and `traceviz report RUN` says where the time went.
+    The program needs no change, and keeps its input, output, signals and exit code. However it ends, the recording
+    stays in RUN (traceviz-runs/NAME-TIME), and `traceviz report RUN` says where the time went.
 
     Exits with the program's code (128 + n for signal n); with 125 if recording fails, 126 if COMMAND cannot be
     executed, 127 if it is not found.

@@ -93,7 +93,7 @@ _how_options = option_group(
         "--group", "groups", multiple=True, metavar="NAME=RUN,RUN", help="A side of several runs; repeatable."
     ),
     click.option(
-        "--by", metavar="TAG,TAG", help="Make sides of the named runs, or folders of runs, by the values of these tags."
+        "--by", metavar="TAG,TAG", help="Group runs, or folders of runs, into sides by the values of these tags."
     ),
     click.option("--base", default="", metavar="NAME", help="Side to compare the others with (the first), e.g. 32."),
     click.option(
@@ -102,7 +102,7 @@ _how_options = option_group(
         metavar="TAG",
         help="Compare the time per unit of work; TAG says how many units a step does.",
     ),
-    click.option("--same-work", is_flag=True, help="Steps do the same work, whatever the shapes of kernels say."),
+    click.option("--same-work", is_flag=True, help="Vouch that steps do the same work, though kernel shapes differ."),
     click.option("--min-effect", default="1%", metavar="SHARE", help="Smaller differences count as no change (1%)."),
 )
 
@@ -129,15 +129,15 @@ def compare(
     sections: tuple[str, ...],
     require_verdict: bool,
 ) -> None:
-    """Say whether NEW is faster than BASE, by how much, how sure that is, and where the difference lies.
+    """Say whether NEW is faster than BASE, by how much, how certainly, and where the difference lies.
 
-    BASE and NEW are traces that `traceviz report` takes, of any formats, or reports saved with `--format json`. Several
-    NEW are compared with BASE, and each also with the one before it.
+    BASE and NEW are traces that `traceviz report` reads, in any format, or reports saved with `--format json`. With
+    several NEW, each is compared with BASE and with the NEW before it.
 
-    Several runs of a side show how much its runs differ: --group base=run1,run2 --group new=run3,run4. With --by, sides
-    are made of runs of `traceviz collect --tag KEY=VALUE`: traceviz compare runs/ --by model,batch.
+    Several runs per side show how much its runs differ: --group base=run1,run2 --group new=run3,run4. --by groups runs
+    recorded with `traceviz collect --tag KEY=VALUE` into sides: traceviz compare runs/ --by model,batch.
 
-    Exits with 1 if a gate fails (--fail-on-regression, --fail-on, --budget, --budgets), and with 4 if one cannot be
+    Exits with 1 if a gate fails (--fail-on-regression, --fail-on, --budget, --budgets), and with 4 if a gate cannot be
     judged.
     """
     from traceviz import api

@@ -18,7 +18,7 @@ from traceviz.cli.options import ReadingOptions, progress_bar_on_stderr, reading
 def convert(
     traces: tuple[Path, ...], reading: ReadingOptions, output: Path, *, force: bool, keep_private: bool
 ) -> None:
-    """Write TRACE, or the traces of several ranks as one, as a folder of Parquet tables."""
+    """Write TRACE as a folder of Parquet tables; traces of several ranks become one folder."""
     from traceviz import api
     from traceviz.tables import read_manifest
 

@@ -28,7 +28,7 @@ def doctor(
     reading: ReadingOptions,
     as_json: bool,
 ) -> None:
-    """Say what can be recorded here and what mends the rest; with TRACE, what that can and cannot answer.
+    """Say what can be recorded here and how to enable the rest; with TRACE, what it can and cannot answer.
 
     Exits with 3 if a collector named by --with cannot record: tensorflow, jax and torch need their framework in the
     Python that runs the program.

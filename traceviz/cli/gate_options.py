@@ -57,7 +57,9 @@ def gate_options(*, comparing: bool = False) -> Callable[[Command], Command]:
         options.insert(
             0,
             click.option(
-                "--fail-on-regression", metavar="SHARE", help="Fail if steps are surely longer by SHARE, e.g. 5%."
+                "--fail-on-regression",
+                metavar="SHARE",
+                help="Fail if steps are longer beyond chance, by SHARE, e.g. 5%.",
             ),
         )
 

@@ -24,33 +24,33 @@ _COMMANDS = (
     CommandEntry(
         "compare",
         "traceviz.cli.compare:compare",
-        "Say whether NEW is faster than BASE, by how much, how sure that is, and where the difference lies.",
+        "Say whether NEW is faster than BASE, by how much, how certainly, and where the difference lies.",
     ),
     CommandEntry(
         "archive",
         "traceviz.cli.archive.group:archive",
-        "Keep many traces as one collection, and ask it.",
+        "Keep many traces as one collection, and query it.",
     ),
     CommandEntry(
         "convert",
         "traceviz.cli.convert:convert",
-        "Write TRACE, or the traces of several ranks as one, as a folder of Parquet tables.",
+        "Write TRACE as a folder of Parquet tables; traces of several ranks become one folder.",
     ),
     CommandEntry(
         "collect",
         "traceviz.cli.collect:collect",
-        "Run COMMAND and record it: profiles of its steps, and the machine's resources all along.",
+        "Run COMMAND and record it: profiles of its steps, and the machine's resources throughout.",
     ),
     CommandEntry(
         "doctor",
         "traceviz.cli.doctor:doctor",
-        "Say what can be recorded here and what mends the rest; with TRACE, what that can and cannot answer.",
+        "Say what can be recorded here and how to enable the rest; with TRACE, what it can and cannot answer.",
     ),
     CommandEntry("scrub", "traceviz.cli.scrub:scrub", "Copy TRACE without secrets and personal data."),
     CommandEntry(
         "explain",
         "traceviz.cli.explain:explain",
-        "Print the reasoning behind finding CODE (or its name); without CODE, list all.",
+        "Print the reasoning behind the finding CODE (or its name); without CODE, list all findings.",
     ),
     CommandEntry(
         "completion",

@@ -52,13 +52,13 @@ def report(
 ) -> None:
     """Print what TRACE says: verdict, step breakdown, CUDA time share, kernels, findings.
 
-    Several traces, also those in a folder, are the ranks of one job: they are put on one clock and compared.
+    Several traces, or a folder of them, are the ranks of one job: they are put on one clock and compared.
 
-    TRACE is a trace of torch.profiler (.pt.trace.json, .json.gz); a TensorBoard log folder, an .xplane.pb or
-    trace.json.gz file (TensorFlow, JAX); a .nsys-rep, .qdrep or .qdstrm file, an nsys SQLite or Parquet export; a file
-    of nvprof (.nvvp, .nvprof, .sql, CSV); or a folder made by `traceviz collect` or `traceviz convert`.
+    TRACE is a torch.profiler trace (.pt.trace.json, .json.gz); a TensorBoard log folder, an .xplane.pb or
+    trace.json.gz file (TensorFlow, JAX); a .nsys-rep, .qdrep or .qdstrm file, an nsys SQLite or Parquet export; an
+    nvprof file (.nvvp, .nvprof, .sql, CSV); or a folder made by `traceviz collect` or `traceviz convert`.
 
-    Exits with 1 if a gate fails (--fail-on, --budget, --budgets), and with 4 if one cannot be judged.
+    Exits with 1 if a gate fails (--fail-on, --budget, --budgets), and with 4 if a gate cannot be judged.
     """
     from traceviz import api
     from traceviz.cli import gate_options as cli_gates

@@ -20,7 +20,7 @@ def scrub(trace: Path, output: Path, *, force: bool) -> None:
     Removes environment, arguments, host and user names, addresses, paths, captured output and the names of other
     processes from an nsys SQLite or Parquet export, an nvprof database, an XPlane capture, a JSON trace of PyTorch,
     TensorFlow or JAX, a traceviz folder, a run folder, or a folder of such files. Verifies on the raw bytes that all of
-    it is gone, and lists in scrubbed.json, in the output or beside it, what was removed.
+    it is gone, and lists what was removed in scrubbed.json, in the output folder or next to the output file.
     """
     from traceviz.scrub import scrub as remove_private
 

@@ -161,7 +161,7 @@ def test_an_add_that_is_interrupted_says_so_and_removes_what_it_was_writing(sour
     os.killpg(program.pid, signal.SIGINT)  # as a terminal does
     errors = program.communicate(timeout=PATIENCE_S)[1]
     assert program.returncode == 130
-    assert "What was added until now stays" in errors
+    assert "Traces added so far stay" in errors
     assert store.names("work") == []
     assert {fault.kind for fault in verify(store).faults} <= {"unlisted"}  # written, and not told any more
     check_mended(store, sources, whole)

@@ -46,10 +46,10 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands)
 def archive() -> None:
-    """Keep many traces as one collection, and ask it.
+    """Keep many traces as one collection, and query it.
 
     ARCHIVE is a folder, or a URL such as s3://bucket/prefix: tables of every trace, its report, and a catalogue with a
-    row for each trace and rank. The first `add` makes it.
+    row for each trace and rank. The first `add` creates it.
     """
 
 
@@ -59,13 +59,15 @@ _page = page_options("terminal, csv, json or markdown.")
 @archive.command(short_help="Add traces: files, folders, .zip, .tar, URLs.")
 @click.argument("location", metavar="ARCHIVE")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes that convert (one for every core).")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes that convert (one per core).")
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers convert, e.g. tcp://host:8786.")
-@click.option("--keep-private", is_flag=True, help="Store what is private, too: names of hosts, command lines, paths.")
-@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A fact to find these traces by; repeatable.")
+@click.option("--keep-private", is_flag=True, help="Store private data too: host names, command lines, paths.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag to find these traces by; may be repeated."
+)
 @click.option("--job", metavar="NAME", help="Job whose ranks these traces are.")
-@click.option("--retry", is_flag=True, help="Try traces again that could not be read before.")
-@click.option("--max-size", type=Size(), help="The longest JSON to read, unpacked, e.g. 200GB.")
+@click.option("--retry", is_flag=True, help="Try again to read quarantined traces.")
+@click.option("--max-size", type=Size(), help="Largest JSON to read, by its unpacked size, e.g. 200GB.")
 @click.option("--strict", is_flag=True, help="Exit with 1 where a trace could not be added.")
 def add(
     location: str,
@@ -82,8 +84,8 @@ def add(
 ) -> None:
     """Add traces: files, folders, patterns, .zip, .tar, .tar.gz and .tar.zst files, URLs; whatever is in them.
 
-    A trace that is there is not added twice, whatever its name. A trace that cannot be read is quarantined with the
-    reason. Private data is removed first. An interrupted add continues when it is started again.
+    A trace is not added twice, whatever its name. A trace that cannot be read is quarantined with the reason. Private
+    data is removed first. An interrupted add continues when it is started again.
     """
     from traceviz.archive.ingest.add import add as add_traces
     from traceviz.archive.ingest.ingest import IngestOptions
@@ -98,7 +100,7 @@ def add(
         with progress_bar_on_stderr() as progress:
             done = add_traces(store, sources, options, runner, retry=retry, progress=progress)
     except KeyboardInterrupt:
-        click.echo("Interrupted. What was added until now stays; add again to go on.", err=True)
+        click.echo("Interrupted. Traces added so far stay; run the same command to go on.", err=True)
         click.get_current_context().exit(_INTERRUPTED)
     click.echo(_summary(location, done), nl=False)
     if not done.has_traces:
@@ -112,10 +114,8 @@ def add(
 @click.argument("location", metavar="ARCHIVE")
 @where_option
 @click.option("--columns", metavar="NAMES", help="Columns of the catalogue, separated by commas; `all` for all.")
-@click.option(
-    "--sort", metavar="NAMES", help="Columns to sort by; -NAME: largest first. A last --: --sort=-input_share."
-)
-@click.option("--limit", type=click.IntRange(min=1), help="Most rows.")
+@click.option("--sort", metavar="NAMES", help="Columns to sort by; -NAME: largest first, e.g. --sort=-input_share.")
+@click.option("--limit", type=click.IntRange(min=1), help="Rows at most.")
 @_page
 def list_traces(
     location: str,
@@ -143,9 +143,9 @@ def list_traces(
 @click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, small ones folded).")
 @page_options("terminal, csv, json or markdown.", has_sections=True)
 def show(location: str, trace_id: str, *, top: int | None, page: PageOptions) -> None:
-    """Print the report of the trace ID, as it was when the trace was added; its first digits are enough.
+    """Print the report of the trace ID, saved when the trace was added; the first digits are enough.
 
-    It is what `traceviz report` says of the trace.
+    It is the report that `traceviz report` prints for the trace.
     """
     from traceviz.archive.catalogue.listing import saved_report
     from traceviz.archive.query.where import full_id
@@ -156,15 +156,15 @@ def show(location: str, trace_id: str, *, top: int | None, page: PageOptions) ->
     _print(saved_report(store, row), page, top)
 
 
-@archive.command(short_help="Check that everything is there and whole.")
+@archive.command(short_help="Check that every file is there and intact.")
 @click.argument("location", metavar="ARCHIVE")
 @click.option("--quick", is_flag=True, help="Compare names and sizes only, not contents.")
-@click.option("--repair", is_flag=True, help="Mend what can be mended without the sources.")
+@click.option("--repair", is_flag=True, help="Repair what can be repaired without the sources.")
 def verify(location: str, *, quick: bool, repair: bool) -> None:
     """Compare every file with its manifest, and all traces with the catalogue.
 
-    Exits with 1 where something is wrong, and says what. --repair makes rows of the catalogue again, takes out traces
-    of which a file is missing or damaged (adding their sources brings them back), and removes what is left over.
+    Exits with 1 where something is wrong, and says what. --repair rebuilds rows of the catalogue, removes traces with a
+    missing or damaged file (adding their sources brings them back), and removes leftover files.
     """
     from traceviz.archive.storage.store import Store
     from traceviz.archive.upkeep import verify as verifying
@@ -182,12 +182,12 @@ def verify(location: str, *, quick: bool, repair: bool) -> None:
         raise GateFailedError(f"{_called(location)} has {_count(len(verified.faults), 'fault')}.", fix=fix)
 
 
-@archive.command(short_help="Take traces out.")
+@archive.command(short_help="Remove traces.")
 @click.argument("location", metavar="ARCHIVE")
 @click.argument("trace_ids", nargs=-1, metavar="[ID]...")
 @where_option
 def remove(location: str, trace_ids: tuple[str, ...], condition: str | None) -> None:
-    """Remove the traces ID..., or those of a condition, without asking. This cannot be undone."""
+    """Remove the traces ID..., or those that meet a condition, without asking. This cannot be undone."""
     from traceviz.archive.query.where import select_ids
     from traceviz.archive.upkeep.removal import remove as remove_traces
 
@@ -196,17 +196,17 @@ def remove(location: str, trace_ids: tuple[str, ...], condition: str | None) -> 
     click.echo(f"{_called(location)}: {_count(count, 'trace')} removed.")
 
 
-@archive.command(short_help="Copy traces out, or one table of all of them.")
+@archive.command(short_help="Copy traces, or one table of all of them, out of the archive.")
 @click.argument("location", metavar="ARCHIVE")
 @click.argument("trace_ids", nargs=-1, metavar="[ID]...")
 @where_option
 @click.option("--table", metavar="NAME", help="Write this table of all these traces as one Parquet file.")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder to write to, or file.")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder or file to write.")
 @click.option("--force", is_flag=True, help="Replace what an earlier export wrote.")
 def export(
     location: str, trace_ids: tuple[str, ...], condition: str | None, table: str | None, output: Path, *, force: bool
 ) -> None:
-    """Copy traces as traceviz folders OUTPUT/ID, which `traceviz report` reads; or one table of all of them."""
+    """Copy traces to folders OUTPUT/ID, which `traceviz report` reads; or one table of all of them to a file."""
     from traceviz.archive.query.where import select_ids
     from traceviz.archive.upkeep.export import export_folders, export_table
 

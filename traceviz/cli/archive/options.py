@@ -80,6 +80,6 @@ _SECTIONS = "Only this section; may be repeated."
 def where_option(command: Command) -> Command:
     """The condition on traces."""
     condition = click.option(
-        "--where", "condition", metavar="SQL", help="Only traces of which this is true, e.g. \"format = 'kineto'\"."
+        "--where", "condition", metavar="SQL", help="Only traces that meet this condition, e.g. \"format = 'kineto'\"."
     )
     return condition(command)

@@ -36,7 +36,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EXAMPLES, short_help="Ask all traces at once, in SQL.")
+@click.command(epilog=_EXAMPLES, short_help="Query all traces at once, in SQL.")
 @click.argument("archive", metavar="ARCHIVE")
 @click.argument("sql", metavar="SQL")
 @click.option(
@@ -45,11 +45,9 @@ Examples:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout.")
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
 @click.option("--limit", type=click.IntRange(min=1), help="Rows at most (terminal and markdown: 50; others: all).")
-@click.option("--memory", type=Size(), help="Most memory to use before going on on disk, e.g. 16GB (half of it).")
-@click.option("--per-part", metavar="SQL", help="Ask this of every part of the traces; SQL then adds up.")
-@click.option(
-    "--workers", type=click.IntRange(min=1), help="Processes for --per-part, else threads (one for every core)."
-)
+@click.option("--memory", type=Size(), help="Memory to use before spilling to disk, e.g. 16GB (half of all).")
+@click.option("--per-part", metavar="SQL", help="Run this on every part of the traces; SQL then adds up.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes for --per-part, else threads (one per core).")
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers answer, e.g. tcp://host:8786.")
 @click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped).")
 def query(
@@ -66,16 +64,16 @@ def query(
     scheduler: str | None,
     width: int | None,
 ) -> None:
-    """Ask ARCHIVE in SQL: one SELECT over the tables of all traces (kernels, cuda_api, steps ...) and the catalogue.
+    """Query ARCHIVE in SQL: one SELECT over the tables of all traces (kernels, cuda_api, steps ...) and the catalogue.
 
-    SQL is DuckDB's; - reads it from stdin. Every table has trace_id; catalogue has a row for each trace and rank,
-    traces one for each trace, findings and tags are views of their own.
+    SQL is DuckDB's; - reads it from stdin. Every table has trace_id. catalogue has a row for each trace and rank,
+    traces a row for each trace; findings and tags are separate views.
 
-    SHOW TABLES lists the tables, DESCRIBE kernels the columns of one. Nothing but the archive is read, and no trace
-    is changed.
+    SHOW TABLES lists the tables, DESCRIBE kernels the columns of a table. A query reads only the archive and changes
+    no trace.
 
-    With --scheduler, one worker of a Dask cluster answers SQL as a whole. To divide the work, --per-part says what is
-    counted in every part of the traces, and SQL how the table `parts` of these counts adds up.
+    With --scheduler, one worker of a Dask cluster answers the whole SQL. To divide the work, --per-part counts in every
+    part of the traces, and SQL adds up the table `parts` of these counts.
     """
     from traceviz.archive.query import answer as answers
 

@@ -22,18 +22,16 @@ _FORMATS = "terminal, csv, github, json, junit or markdown."
 
 def _source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Which traces, and whose workers read them."""
-    condition = click.option("--where", "condition", metavar="SQL", help="Only traces of which this is true.")
+    condition = click.option("--where", "condition", metavar="SQL", help="Only traces that meet this condition.")
     scheduler = click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers read the archive.")
     return condition(scheduler(command))
 
 
 @click.command(short_help="Say what the traces have in common, or report on a job.")
 @click.argument("archive")
-@click.option("--job", metavar="NAME", help="Report on the ranks of this job instead, as on one trace.")
+@click.option("--job", metavar="NAME", help="Report on the ranks of this job, as on one trace.")
 @click.option("--top", type=click.IntRange(min=1), default=10, help="Rows per table (10).")
-@click.option(
-    "--workers", type=click.IntRange(min=1), help="Processes; reading the catalogue takes one, whatever N is."
-)
+@click.option("--workers", type=click.IntRange(min=1), help="Processes; reading the catalogue takes only one.")
 @_source_options
 @page_options(_FORMATS, has_sections=True)
 def report(
@@ -46,9 +44,9 @@ def report(
     scheduler: str | None,
     page: PageOptions,
 ) -> None:
-    """Say what the traces of ARCHIVE have in common: verdicts, what costs most over all of them, which stand out.
+    """Say what the traces of ARCHIVE have in common: verdicts, the costliest findings, and the outliers.
 
-    With --job, the traces of one job's ranks are one unit: imbalance, stragglers, collective skew.
+    With --job, report on the ranks of one job together: imbalance, stragglers, collective skew.
     """
     from traceviz.archive.request import ReportRequest, report_for
     from traceviz.archive.storage.store import Store
@@ -62,16 +60,16 @@ def report(
 @click.command(short_help="Say where a figure changed from run to run.")
 @click.argument("archive")
 @click.argument("metric")
+@click.option("--by", default="date", metavar="TAG|date", help="Order of the runs: by recording time, or by a tag.")
 @click.option(
-    "--by", default="date", metavar="TAG|date", help="What orders the runs: when they were recorded, or a tag."
+    "--per", default="", metavar="TAG", help="Judge each value of this tag, or of framework, gpu ..., separately."
 )
-@click.option("--per", default="", metavar="TAG", help="Judge the values of this tag, or of framework, gpu ..., apart.")
-@click.option("--better", type=click.Choice(["lower", "higher"]), help="Which change of METRIC is a gain.")
-@click.option("--min-effect", default="1%", metavar="SHARE", help="Smaller changes are none (1%).")
+@click.option("--better", type=click.Choice(["lower", "higher"]), help="Which direction of METRIC is better.")
+@click.option("--min-effect", default="1%", metavar="SHARE", help="Smaller changes do not count (1%).")
 @click.option(
     "--fail-on-regression",
     metavar="SHARE",
-    help="Exit with 1 where the last level is worse than the best before it, by SHARE.",
+    help="Exit with 1 where the last level is worse than the best before it by SHARE or more.",
 )
 @click.option("--require-verdict", is_flag=True, help="Exit with 4 where there are too few runs to judge.")
 @click.option(
@@ -94,14 +92,14 @@ def trend(
     scheduler: str | None,
     page: PageOptions,
 ) -> None:
-    """Say where METRIC changed from run to run: by how much, how sure that is, for better or worse.
+    """Say where METRIC changed from run to run: by how much, how certainly, for better or worse.
 
-    METRIC is a figure of the catalogue, such as step_median, input_share or peak_memory, or what budgets know:
-    api:cudaMalloc, class:input_wait, SECTION.FACT of the JSON report. SHARE is a share of the level before; of figures
+    METRIC is a figure of the catalogue, such as step_median, input_share or peak_memory, or a metric of budgets:
+    api:cudaMalloc, class:input_wait, SECTION.FACT of the JSON report. SHARE is a share of the level before; for figures
     that are shares themselves, percentage points.
 
-    Exits with 1 where --fail-on-regression asks and the last level is so much worse than the best before it, with 4
-    where it cannot be judged.
+    With --fail-on-regression, exits with 1 where the last level is worse than the best before it by SHARE or more, and
+    with 4 where that cannot be judged.
     """
     from traceviz.archive.request import TrendRequest, trend_for
     from traceviz.archive.storage.store import Store

@@ -154,7 +154,8 @@ def _thresholds(analysis: Any) -> str:
     fields = dataclasses.fields(analysis)
     if not fields:
         return ""
-    meanings = dict(_documented_arguments(type(analysis)))
+    classes = reversed(type(analysis).__mro__[:-1])
+    meanings = {name: meaning for documented in classes for name, meaning in _documented_arguments(documented)}
     rows = "\n".join(f"| `{f.name}` | {getattr(analysis, f.name):,} | {_cell(meanings[f.name])} |" for f in fields)
     return f"""\
 ## {analysis.slug}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
@@ -112,66 +113,33 @@ def _refuse_constant(name: str) -> Any:
 def _report(report: Report) -> Object:
     return {
         "schema": report.schema,
-        "verdict": {"code": report.verdict.code, "sentence": report.verdict.sentence},
+        "verdict": asdict(report.verdict),
         "run": {fact.key: fact.value for fact in report.run},
-        "run_facts": _facts(report.run),
+        "run_facts": [asdict(fact) for fact in report.run],
         "sections": [
             {"slug": s.slug, "title": s.title, "blocks": [_block(block) for block in s.blocks]} for s in report.sections
         ],
-        "findings": [_finding(finding) for finding in report.findings],
-        "skipped": [{"slug": s.slug, "reason": s.reason, "tables": list(s.tables)} for s in report.skipped],
-        "notes": [
-            {"code": n.code, "severity": n.severity.value, "message": n.message, "count": n.count} for n in report.notes
-        ],
-    }
-
-
-def _facts(facts: Iterable[Fact]) -> list[Object]:
-    return [{"key": fact.key, "label": fact.label, "value": fact.value, "unit": fact.unit} for fact in facts]
-
-
-def _finding(finding: Finding) -> Object:
-    return {
-        "code": finding.code,
-        "slug": finding.slug,
-        "severity": finding.severity.value,
-        "message": finding.message,
-        "evidence": _facts(finding.evidence),
-        "advice": list(finding.advice),
-        "cost_ns": finding.cost_ns,
-        "share": finding.share,
-        "share_of": finding.share_of,
+        "findings": [asdict(finding) for finding in report.findings],
+        "skipped": [asdict(skip) for skip in report.skipped],
+        "notes": [asdict(note) for note in report.notes],
     }
 
 
 def _block(block: Block) -> Object:
     match block:
         case Facts():
-            return {"type": "facts", "audience": block.audience, "facts": _facts(block.facts)}
+            return {"type": "facts", "audience": block.audience, "facts": [asdict(fact) for fact in block.facts]}
         case Grid():
             return _grid(block)
         case Bars():
-            bars = [{"key": b.key, "label": b.label, "value": b.value, "share": b.share} for b in block.bars]
-            return {"type": "bars", "title": block.title, "whole": block.whole, "unit": block.unit, "bars": bars}
+            return {"type": "bars", **asdict(block)}
         case Timeline():
-            lanes = [{"label": lane.label, "values": list(lane.values), "whole": lane.whole} for lane in block.lanes]
-            span = {"start_ns": block.start_ns, "end_ns": block.end_ns}
-            return {"type": "timeline", "title": block.title, **span, "lanes": lanes}
+            return {"type": "timeline", **asdict(block)}
         case Series():
-            return _series(block)
+            of_all = {"title": block.title, "unit": block.unit, "audience": block.audience}
+            return {"type": "series", **of_all, **asdict(block)}
         case Prose():
-            return {"type": "prose", "text": block.text}
-
-
-def _series(series: Series) -> Object:
-    return {
-        "type": "series",
-        "title": series.title,
-        "unit": series.unit,
-        "audience": series.audience,
-        "points": [{"label": point.label, "value": point.value} for point in series.points],
-        "levels": [{"start": level.start, "value": level.value} for level in series.levels],
-    }
+            return {"type": "prose", **asdict(block)}
 
 
 def _grid(grid: Grid) -> Object:
@@ -188,24 +156,12 @@ def _grid(grid: Grid) -> Object:
 
 
 def _column(column: Column) -> Object:
-    """Columns of changes have two keys more."""
-    of_changes = {"signed": column.signed, "better": column.better} if column.signed else {}
-    return {
-        "name": column.name,
-        "label": column.label,
-        "unit": column.unit,
-        "importance": column.importance,
-        "bar": column.bar,
-        **of_changes,
-    }
+    """Only columns of changes say that they are signed, and which change is better."""
+    of_changes = () if column.signed else ("signed", "better")
+    return {key: value for key, value in asdict(column).items() if key not in of_changes}
 
 
 # Reading: structs in the shape of the document. msgspec checks every field, and names the place of a wrong one.
-
-
-class _Verdict(Struct):
-    code: str
-    sentence: str
 
 
 class _Fact(Struct):
@@ -306,12 +262,6 @@ class _Finding(Struct):
     share_of: str
 
 
-class _Skipped(Struct):
-    slug: str
-    reason: str
-    tables: tuple[str, ...] = ()
-
-
 class _Note(Struct):
     code: str
     severity: Severity
@@ -321,17 +271,17 @@ class _Note(Struct):
 
 class _Document(Struct):
     run_facts: list[_Fact]
-    verdict: _Verdict
+    verdict: Verdict
     sections: list[_Section]
     findings: list[_Finding]
-    skipped: list[_Skipped]
+    skipped: tuple[Skipped, ...]
     notes: list[_Note]
 
 
 def _read_report(document: _Document) -> Report:
     return Report(
         run=_all(Fact, document.run_facts),
-        verdict=Verdict(document.verdict.code, document.verdict.sentence),
+        verdict=document.verdict,
         sections=tuple(
             Section(section.slug, section.title, tuple(_read_block(block) for block in section.blocks))
             for section in document.sections
@@ -340,7 +290,7 @@ def _read_report(document: _Document) -> Report:
             Finding(**{**structs.asdict(finding), "evidence": _all(Fact, finding.evidence)})
             for finding in document.findings
         ),
-        skipped=_all(Skipped, document.skipped),
+        skipped=document.skipped,
         notes=_all(Note, document.notes),
     )
 
@@ -379,11 +329,5 @@ def _read_grid(grid: _Grid) -> Grid:
         rows = [tuple(row[name] for name in names) for row in grid.rows]
     except KeyError as error:
         raise ValueError(f"A row of grid {grid.title!r} lacks the column {error}") from None
-    return Grid(
-        columns,
-        msgspec.convert(rows, tuple[Row, ...]),
-        grid.title,
-        grid.fold_below,
-        grid.audience,
-        grid.complete,
-    )
+    values = msgspec.convert(rows, tuple[Row, ...])
+    return Grid(columns, values, grid.title, grid.fold_below, grid.audience, grid.complete)

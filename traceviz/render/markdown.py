@@ -71,16 +71,9 @@ class MarkdownRenderer:
         sections = [_section(section, options.top) for section in report.sections]
         verdict = f"> **{prose(report.verdict.sentence)}**" if report.verdict.sentence else ""
         about = _facts(tuple(fact for fact in report.run if fact.value is not None))
-        text = _joined(
-            [
-                _HEADING.get(report.schema, "# Trace report"),
-                verdict,
-                about,
-                _findings(report.findings),
-                *sections,
-                _notes(report),
-            ]
-        )
+        findings = [_finding(finding) for finding in by_time_at_stake(report.findings)]
+        parts = (verdict, about, "## Findings" if findings else "", *findings, *sections, _notes(report))
+        text = _joined([_HEADING.get(report.schema, "# Trace report"), *parts])
         return "\n".join(line.rstrip() for line in text.split("\n")) + "\n"
 
 
@@ -186,9 +179,8 @@ def _bars(bars: Bars) -> str:
         )
         for part in bars.bars
     ]
-    return _joined(
-        [prose(bars_heading(bars)), _table(("part", "value", "share", ""), (False, True, True, False), rows)]
-    )
+    table = _table(("part", "value", "share", ""), (False, True, True, False), rows)
+    return _joined([prose(bars_heading(bars)), table])
 
 
 def _timeline(timeline: Timeline) -> str:
@@ -209,23 +201,12 @@ def _series(series: Series) -> str:
     return _joined([prose(series.title), "\n".join(("```text", *drawn, "```"))]) if drawn else ""
 
 
-def _findings(findings: tuple[Finding, ...]) -> str:
-    if not findings:
-        return ""
-    return _joined(["## Findings", *(_finding(finding) for finding in by_time_at_stake(findings))])
-
-
 def _finding(finding: Finding) -> str:
     stake = time_at_stake(finding)
+    heading = f"### {finding.severity.value}: {prose(f'{finding.code} {finding.slug}')}"
+    message = prose(finding.message + (f" ({stake})" if stake else ""))
     advice = "\n".join(f"- {prose(step)}" for step in finding.advice)
-    return _joined(
-        [
-            f"### {finding.severity.value}: {prose(f'{finding.code} {finding.slug}')}",
-            prose(finding.message + (f" ({stake})" if stake else "")),
-            _facts(finding.evidence),
-            advice,
-        ]
-    )
+    return _joined([heading, message, _facts(finding.evidence), advice])
 
 
 def _notes(report: Report) -> str:

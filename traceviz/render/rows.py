@@ -131,18 +131,13 @@ def _fold_from(grid: Grid) -> int:
 def _totals(grid: Grid, rows: tuple[Row, ...]) -> Row | None:
     if not any(column.bar for column in grid.columns) or not any(column.unit == "text" for column in grid.columns):
         return None
-    return tuple(
-        _total([row[index] for row in rows]) if _adds_up(column) else None for index, column in enumerate(grid.columns)
-    )
-
-
-def _adds_up(column: Column) -> bool:
-    return is_share(column) or column.name in _ADDITIVE or column.name.startswith("share_of_")
-
-
-def _total(values: list[Value]) -> Value:
-    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-    return sum(numbers) if numbers else None
+    totals: list[Value] = []
+    for index, column in enumerate(grid.columns):
+        adds_up = is_share(column) or column.name in _ADDITIVE or column.name.startswith("share_of_")
+        values = [row[index] for row in rows if isinstance(row[index], int | float)] if adds_up else []
+        numbers = [value for value in values if not isinstance(value, bool)]
+        totals.append(sum(numbers) if numbers else None)
+    return tuple(totals)
 
 
 def is_share(column: Column) -> bool:

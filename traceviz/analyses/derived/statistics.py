@@ -2,11 +2,13 @@
 
 An aggregation and the grid that shows it stay in step by using both halves of this module::
 
-    calls.group_by("name").agg(*duration_statistics())
+    frame = totals_by(calls, "name")
     frame_grid((Column("name", "Name"), CALLS, TOTAL, *DURATION_COLUMNS), frame)
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -25,14 +27,14 @@ CALLS = Column("calls", "Calls", "count", importance=1)
 TOTAL = Column("total_ns", "Total", "ns", importance=0)
 
 
-def duration_statistics(durations: str = "dur_ns") -> tuple[pl.Expr, ...]:
-    """Aggregations ``calls``, ``total_ns`` and those of :data:`DURATION_COLUMNS` over column ``durations``.
+def duration_statistics() -> tuple[pl.Expr, ...]:
+    """Aggregations ``calls``, ``total_ns`` and those of :data:`DURATION_COLUMNS` over column ``dur_ns``.
 
     Events without an end count as calls and add nothing to the times; a group in which none has ended has no mean,
     median, minimum and maximum. The definitions are those of ``nsys stats``: the median of an even number of values is
     the mean of the middle two, the standard deviation is the sample's (n - 1) and 0 for a single value.
     """
-    value = pl.col(durations)
+    value = pl.col("dur_ns")
     return (
         pl.len().cast(pl.Int64).alias("calls"),
         value.sum().alias("total_ns"),
@@ -42,6 +44,13 @@ def duration_statistics(durations: str = "dur_ns") -> tuple[pl.Expr, ...]:
         value.max().alias("max_ns"),
         value.std(ddof=1).fill_null(0.0).alias("stddev_ns"),
     )
+
+
+def totals_by(events: pl.DataFrame, *keys: str, also: Iterable[pl.Expr] = ()) -> pl.DataFrame:
+    """:func:`duration_statistics` of each group and what ``also`` aggregates, the largest total first; keys as text."""
+    grouped = events.group_by(keys).agg(*duration_statistics(), *also)
+    texts = grouped.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+    return texts.sort("total_ns", *keys, descending=[True, *[False] * len(keys)])
 
 
 def share(part: str, whole: int, name: str) -> pl.Expr:

@@ -11,7 +11,14 @@ from traceviz.analyses.derived.device_work import exposed, judged_device_ns, ker
 from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
-from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, frame_grid
+from traceviz.analyses.derived.statistics import (
+    CALLS,
+    DURATION_COLUMNS,
+    TOTAL,
+    duration_statistics,
+    frame_grid,
+    totals_by,
+)
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Audience, Column, Fact, Facts, Finding, Prose, Section
@@ -91,13 +98,13 @@ class CopiesAnalysis(Analysis[CopyTimes]):
 
     def _by_memory(self, work: pl.DataFrame, kernels: dict[int, IntervalSet]) -> pl.DataFrame:
         small = (pl.col("bytes") < self.small_bytes).sum().cast(pl.Int64).alias("small_calls")
-        grouped = work.group_by(_MEMORY).agg(*duration_statistics(), *_sizes(), small)
+        grouped = totals_by(work, *_MEMORY, also=(*_sizes(), small))
         parts = {key: _total(exposed(part, kernels)) for key, part in work.partition_by(_MEMORY, as_dict=True).items()}
         per_second = pl.when(pl.col("total_ns") > 0).then(pl.col("bytes") * 1e9 / pl.col("total_ns"))
         return grouped.with_columns(
             per_second.alias("bandwidth"),
             pl.Series("exposed_ns", [parts[key] for key in grouped.select(_MEMORY).iter_rows()], pl.Int64),
-        ).sort("total_ns", *_MEMORY, descending=[True, False, False, False])
+        )
 
     def _pageable(self, trace: TraceView, work: pl.DataFrame, kernels: dict[int, IntervalSet]) -> Waiting:
         from_pageable = (pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable")

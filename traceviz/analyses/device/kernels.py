@@ -24,7 +24,7 @@ from traceviz.analyses.derived.statistics import (
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array, IntervalSet
 from traceviz.kernel_names import UNKNOWN, catalogue, family_label
-from traceviz.report import BY_SHAPE, Bar, Bars, Column, Fact, Facts, Finding, Section, hide_columns
+from traceviz.report import BY_SHAPE, Bar, Bars, Block, Column, Fact, Facts, Finding, Section, hide_columns
 from traceviz.rules import rule
 from traceviz.units import format_ns, format_ratio
 
@@ -183,20 +183,16 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         version = Facts((Fact("catalogue", "name patterns, version", catalogue().version, "id"),), audience="machine")
         # Names of XLA operations on a TPU say nothing about precision and tensor cores.
         columns = hide_columns(_COLUMNS, {"precision", "tensor_core"} if result.tpu else ())
-        return Section(
-            self.slug,
-            self.title,
-            (
-                *((Facts(facts), Facts(of_gpus, audience="machine")) if result.tpu else (Facts((*facts, *of_gpus)),)),
-                version,
-                _family_bars(result),
-                frame_grid(columns, result.by_name, fold_below=self.fold_below),
-                frame_grid(_SHAPE_COLUMNS, result.by_shape, BY_SHAPE, audience="machine"),
-                steady_grid(
-                    result.in_steps, Column("name", "Kernel", "text", 0), Column("family", "Family", "text", 1)
-                ),
-            ),
+        of_steps = (Column("name", "Kernel", "text", 0), Column("family", "Family", "text", 1))
+        blocks: tuple[Block, ...] = (
+            *((Facts(facts), Facts(of_gpus, audience="machine")) if result.tpu else (Facts((*facts, *of_gpus)),)),
+            version,
+            _family_bars(result),
+            frame_grid(columns, result.by_name, fold_below=self.fold_below),
+            frame_grid(_SHAPE_COLUMNS, result.by_shape, BY_SHAPE, audience="machine"),
+            steady_grid(result.in_steps, *of_steps),
         )
+        return Section(self.slug, self.title, blocks)
 
 
 COMPILE = (
@@ -246,16 +242,12 @@ def _with_classes(trace: TraceView, by_name: pl.DataFrame) -> pl.DataFrame:
 def _by_shape(kernels: pl.DataFrame) -> pl.DataFrame:
     """Kernels by name, grid and block; shapes as text such as ``128x1x1``, null where unknown."""
     grouped = kernels.group_by("name", *_DIMENSIONS).agg(*duration_statistics())
-    return _ordered(
-        grouped.with_columns(
-            pl.col("name").cast(pl.String),
-            pl.concat_str(_DIMENSIONS[:3], separator="x").alias("grid"),
-            pl.concat_str(_DIMENSIONS[3:], separator="x").alias("block"),
-        ),
-        "name",
-        "grid",
-        "block",
+    shaped = grouped.with_columns(
+        pl.col("name").cast(pl.String),
+        pl.concat_str(_DIMENSIONS[:3], separator="x").alias("grid"),
+        pl.concat_str(_DIMENSIONS[3:], separator="x").alias("block"),
     )
+    return _ordered(shaped, "name", "grid", "block")
 
 
 def _ordered(frame: pl.DataFrame, *names: str) -> pl.DataFrame:

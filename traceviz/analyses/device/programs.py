@@ -18,15 +18,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import intervals, parts_by
-from traceviz.analyses.derived.statistics import (
-    CALLS,
-    DURATION_COLUMNS,
-    TOTAL,
-    duration_statistics,
-    frame_grid,
-    ratio,
-    share,
-)
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, ratio, share, totals_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.derived.xla_ops import XlaRole, xla_roles
 from traceviz.intervals import IntervalSet, exclusive
@@ -110,14 +102,17 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         modules = spans.filter(pl.col("kind") == "module")
         if not modules.height:
             return self.skipped("the devices record no programs (XLA modules)")
-        ops = _ops_with_roles(trace)
+        ops = trace.frame("kernels", "start_ns", "dur_ns", "device_id", "name", "category")
+        ops = ops.with_columns(pl.col("name", "category").cast(pl.String))
+        ops = ops.join(xla_roles(ops), on=["name", "category"], nulls_equal=True).drop("category")
         steps = trace.frame("steps", "start_ns", "dur_ns", "device_id").drop_nulls("device_id")
         names = device_names(trace)
         devices = tuple(
             _device(names[device], own, *(frame.filter(pl.col("device_id") == device) for frame in (ops, steps, spans)))
             for device, own in parts_by(modules, "device_id").items()
         )
-        return ProgramTimes(devices, _by_name(modules), _by_name(ops.filter(pl.col("role") == CLASSES[WAIT])))
+        waits = ops.filter(pl.col("role") == CLASSES[WAIT])
+        return ProgramTimes(devices, totals_by(modules, "name"), totals_by(waits, "name"))
 
     def judge(self, result: ProgramTimes) -> tuple[Finding, ...]:
         """Devices that wait for infeed, or for copies that they started themselves."""
@@ -221,20 +216,6 @@ _COLUMNS = (
     Column("idle_ns", "Idle", "ns", 0),
     Column("async_ns", "Async under way", "ns", 5),
 )
-
-
-def _ops_with_roles(trace: TraceView) -> pl.DataFrame:
-    """Operations of all devices with their role: ``start_ns, dur_ns, device_id, name, role``."""
-    ops = trace.frame("kernels", "start_ns", "dur_ns", "device_id", "name", "category")
-    ops = ops.with_columns(pl.col("name", "category").cast(pl.String))
-    joined = ops.join(xla_roles(ops), on=["name", "category"], nulls_equal=True)
-    return joined.select("start_ns", "dur_ns", "device_id", "name", "role")
-
-
-def _by_name(spans: pl.DataFrame) -> pl.DataFrame:
-    """Statistics of durations by name, the largest total first."""
-    totals = spans.group_by("name").agg(*duration_statistics())
-    return totals.sort("total_ns", "name", descending=[True, False])
 
 
 def _device(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, frame_grid, share
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, share, totals_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Column, Fact, Facts, Prose, Section
 
@@ -41,10 +41,9 @@ class OsCallsAnalysis(Analysis[OsCallTimes]):
     def run(self, trace: TraceView) -> OsCallTimes:
         """Aggregate the calls by name."""
         calls = trace.frame("os_calls", "name", "dur_ns", "thread_id")
-        by_name = calls.group_by("name").agg(*duration_statistics()).with_columns(pl.col("name").cast(pl.String))
-        total = int(by_name["total_ns"].sum())
-        ordered = by_name.with_columns(share("total_ns", total, "share_of_os_time"))
-        return OsCallTimes(ordered.sort("total_ns", "name", descending=[True, False]), calls["thread_id"].n_unique())
+        by_name = totals_by(calls, "name")
+        part = share("total_ns", int(by_name["total_ns"].sum()), "share_of_os_time")
+        return OsCallTimes(by_name.with_columns(part), calls["thread_id"].n_unique())
 
     def describe(self, result: OsCallTimes) -> Section:
         """The table of functions, and what its totals mean."""

@@ -16,14 +16,7 @@ from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import bounds, intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
-from traceviz.analyses.derived.statistics import (
-    CALLS,
-    DURATION_COLUMNS,
-    TOTAL,
-    duration_statistics,
-    frame_grid,
-    rows_of,
-)
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, rows_of, totals_by
 from traceviz.analyses.derived.step_search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
@@ -82,11 +75,9 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         calls = trace.tables.scan("cuda_api").select(_COLUMNS).collect()
         timed = _with_parts(trace, calls)
         begin, end = trace.device_window  # devices and calls are recorded by one source, at the same time
-        by_name = _by_name(timed, end - begin)
-        by_thread = _by_thread(timed, end - begin)
         return ApiShares(
-            by_name=by_name,
-            by_thread=by_thread,
+            by_name=_by_name(timed, end - begin),
+            by_thread=_by_thread(timed, end - begin),
             in_steps=sums_in_steps(trace, calls, "name", "domain"),
             nested_ns=_nested(calls),
             steady_exposed=_steady_exposed(trace),
@@ -216,15 +207,12 @@ def _first_steady(trace: TraceView, process: int) -> int:
 
 def _by_name(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:
     """Statistics per function. Its share of wall time is that of the average thread that calls it."""
-    keys = ("name", "domain")
     parts = [_sum_or_unknown(calls[name]) for name in ("startup_ns", "steady_ns", "exposed_ns")]
     threads = pl.col("thread_id").n_unique().cast(pl.Int64).alias("threads")  # 32 bits are few for threads × time
-    frame = calls.group_by(keys).agg(*duration_statistics(), *parts, threads)
-    return frame.with_columns(
-        pl.col(keys).cast(pl.String),
+    return totals_by(calls, "name", "domain", also=(*parts, threads)).with_columns(
         (pl.col("total_ns") / pl.col("total_ns").sum()).fill_nan(0.0).alias("share_of_api"),
         (pl.col("total_ns") / (pl.col("threads") * max(span_ns, 1))).alias("share_of_wall"),
-    ).sort("total_ns", *keys, descending=[True, False, False])
+    )
 
 
 def _sum_or_unknown(column: pl.Series) -> pl.Expr:
@@ -250,11 +238,11 @@ def _nested(calls: pl.DataFrame) -> int:
     """Time of driver calls inside runtime calls of the same thread."""
     if calls["domain"].n_unique() < 2:
         return 0
-    total = 0
-    for part in parts_by(calls, "thread_id").values():
-        runtime = intervals(part.filter(pl.col("domain") == "runtime"))
-        total += int(runtime.overlap(*bounds(part.filter(pl.col("domain") == "driver"))).sum())
-    return total
+    domain = pl.col("domain")
+    return sum(
+        int(intervals(part.filter(domain == "runtime")).overlap(*bounds(part.filter(domain == "driver"))).sum())
+        for part in parts_by(calls, "thread_id").values()
+    )
 
 
 JUDGED_KINDS: tuple[ApiKind, ...] = ("allocation", "stream")

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.frames import end_ns
 from traceviz.analyses.derived.launches import launched_work
-from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, frame_grid
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, totals_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Prose, Section
 
@@ -71,17 +72,11 @@ class RangesAnalysis(Analysis[RangeTimes]):
         projected = trace.has_device_tables and "cuda_api" in trace.tables
         instances = _with_projection(_with_self_time(closed), trace, projected=projected)
         by_name = _aggregate(instances)
-        folded = self._folded(instances) if by_name.height > self.many else None
+        folded = _folded(instances) if by_name.height > self.many else None
         if folded is not None and folded.height * self.fewer > by_name.height:
             folded = None
         nested = closed["parent_id"].count() > 0
         return RangeTimes(by_name, folded, events.height - closed.height, projected, nested)
-
-    def _folded(self, instances: pl.DataFrame) -> pl.DataFrame:
-        names = instances["name"].unique()
-        shorter = pl.DataFrame({"name": names, "folded": [re.sub(_RUNNING_NUMBER, "N", name) for name in names]})
-        renamed = instances.join(shorter, on="name").with_columns(pl.col("folded").alias("name"))
-        return _aggregate(renamed)
 
     def describe(self, result: RangeTimes) -> Section:
         """Ranges by exact name, and for people by folded name where there are too many."""
@@ -132,16 +127,12 @@ def _with_projection(ranges: pl.DataFrame, trace: TraceView, *, projected: bool)
     if not projected:
         return ranges.with_columns(unknown.alias("device_span_ns"), unknown.alias("device_busy_ns"))
     work = launched_work(trace)
-    nesting = ranges.filter(pl.col("depth").is_not_null()).with_columns(
-        (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("range_end_ns")
-    )
+    nesting = ranges.filter(pl.col("depth").is_not_null()).with_columns(end_ns("range_end_ns"))
     levels = [_project(level, work) for level in nesting.partition_by("depth")]  # one pass per depth, not per range
     known = pl.col("kind").cast(pl.String) == "push_pop"
     projections = pl.concat([_NOTHING, *levels])
-    columns = [
-        pl.when(known).then(pl.col(name).fill_null(0)).alias(name) for name in ("device_span_ns", "device_busy_ns")
-    ]
-    return ranges.join(projections, on="range_id", how="left").with_columns(columns)
+    spans = pl.col("device_span_ns", "device_busy_ns").fill_null(0)
+    return ranges.join(projections, on="range_id", how="left").with_columns(pl.when(known).then(spans))
 
 
 _NOTHING = pl.DataFrame(schema={"range_id": pl.Int64, "device_span_ns": pl.Int64, "device_busy_ns": pl.Int64})
@@ -149,7 +140,7 @@ _NOTHING = pl.DataFrame(schema={"range_id": pl.Int64, "device_span_ns": pl.Int64
 
 def _project(ranges: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Span and busy time of the work launched inside each of ``ranges``, which do not overlap on any thread."""
-    candidates = ranges.select("thread_id", "range_id", "range_end_ns", pl.col("start_ns")).sort("start_ns")
+    candidates = ranges.select("thread_id", "range_id", "range_end_ns", "start_ns").sort("start_ns")
     inside = work.join_asof(
         candidates, left_on="call_ns", right_on="start_ns", by="thread_id", strategy="backward", check_sortedness=False
     ).filter(pl.col("call_end_ns") <= pl.col("range_end_ns"))
@@ -164,10 +155,14 @@ def _busy() -> pl.Expr:
     return added.clip(lower_bound=0).sum().alias("device_busy_ns")
 
 
+def _folded(instances: pl.DataFrame) -> pl.DataFrame:
+    shorter = {name: re.sub(_RUNNING_NUMBER, "N", name) for name in instances["name"].drop_nulls().unique()}
+    return _aggregate(instances.with_columns(pl.col("name").replace(shorter)))
+
+
 def _aggregate(instances: pl.DataFrame) -> pl.DataFrame:
     def total(name: str) -> pl.Expr:
         return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name)
 
     sums = (pl.col("self_ns").sum(), total("device_span_ns"), total("device_busy_ns"))
-    grouped = instances.group_by("domain", "name").agg(*duration_statistics(), *sums)
-    return grouped.sort("total_ns", "domain", "name", descending=[True, False, False])
+    return totals_by(instances, "domain", "name", also=sums)

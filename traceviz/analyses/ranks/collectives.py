@@ -15,7 +15,7 @@ import re
 import polars as pl
 
 from traceviz.analyses.derived.device_work import exposed
-from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, totals_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Column
@@ -51,13 +51,10 @@ def bus_factor(name: str, ranks: int | None) -> float | None:
         The factor, or ``None`` where the collective is not known, or where it depends on an unknown number of ranks.
     """
     plain = name.lower().replace("_", "")
-    factors = next(((whole, part) for pattern, whole, part in _FACTORS if re.search(pattern, plain)), None)
-    if factors is None:
-        return None
-    whole, part = factors
-    if not part:
-        return whole
-    return whole + part / ranks if ranks else None
+    for pattern, whole, part in _FACTORS:
+        if re.search(pattern, plain):
+            return None if part and not ranks else whole + part / (ranks or 1)
+    return None
 
 
 def collective_times(trace: TraceView, compute: dict[int, IntervalSet]) -> pl.DataFrame:
@@ -77,13 +74,13 @@ def collective_times(trace: TraceView, compute: dict[int, IntervalSet]) -> pl.Da
         key: sum(part.total for part in exposed(own, compute).values())
         for key, own in sized.partition_by(_KEYS, as_dict=True).items()
     }
-    grouped = sized.group_by(_KEYS).agg(*duration_statistics(), *_SIZES)
+    grouped = totals_by(sized, *_KEYS, also=_SIZES)
     alone = [hidden[key] for key in grouped.select(_KEYS).iter_rows()]
     factors = [bus_factor(name, ranks) for name, ranks in grouped.select("name", "group_size").iter_rows()]
     return grouped.with_columns(
         pl.Series("exposed_ns", alone, pl.Int64),
         (pl.col("algorithm_bandwidth") * pl.Series(factors, dtype=pl.Float64)).alias("bus_bandwidth"),
-    ).sort("total_ns", *_KEYS, descending=[True, *(False for _ in _KEYS)])
+    )
 
 
 def _message_bytes(dtypes: pl.Series) -> pl.Expr:

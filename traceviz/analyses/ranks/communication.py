@@ -11,7 +11,7 @@ from traceviz.analyses.derived.device_work import communication_names, exposed, 
 from traceviz.analyses.derived.frames import parts_by, unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.rank_names import rank_numbers
-from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, duration_statistics, frame_grid, ratio
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, ratio, totals_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.collectives import COLUMNS, collective_times
@@ -79,11 +79,8 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             for process, own in parts_by(communication, "process_id").items()
             for part in exposed(own, compute).values()
         ]
-        by_name = (
-            communication.group_by("name").agg(*duration_statistics()).with_columns(pl.col("name").cast(pl.String))
-        )
         return CommunicationTimes(
-            by_name=by_name.sort("total_ns", "name", descending=[True, False]),
+            by_name=totals_by(communication, "name"),
             collectives=collective_times(trace, compute),
             busy_ns=sum(busy.total for busy in unions_by(communication, "device_id").values()),
             exposed_ns=sum(part.total for part in exposed(communication, compute).values()),

@@ -22,7 +22,8 @@ def facts_lines(facts: Facts, width: int) -> list[Text]:
     if len(pairs) > 1:
         halves = [_Column(pairs[0::2]), _Column(pairs[1::2])]
         if sum(half.width for half in halves) + _GAP <= width - INDENT:
-            return _in_two_columns(*halves)
+            rows = ([half.cell(row) for half in halves if row < len(half.pairs)] for row in range(len(halves[0].pairs)))
+            return [Text(" " * INDENT).append_text(Text(" " * _GAP).join(cells)) for cells in rows]
     value_width = min(widest([value for _, value in pairs]), width // 2)
     label_width = min(_Column(pairs).label_width, width - INDENT - 2 - value_width)
     lines: list[Text] = []
@@ -46,11 +47,3 @@ class _Column:
         label, value = self.pairs[row]
         start = pad(label, self.label_width) + "  "
         return Text.assemble((start, QUIET), pad(value, self.width - self.label_width - 2))
-
-
-def _in_two_columns(left: _Column, right: _Column) -> list[Text]:
-    lines: list[Text] = []
-    for row in range(len(left.pairs)):
-        line = Text(" " * INDENT).append_text(left.cell(row))
-        lines.append(line.append(" " * _GAP).append_text(right.cell(row)) if row < len(right.pairs) else line)
-    return lines

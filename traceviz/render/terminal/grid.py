@@ -79,10 +79,6 @@ class Track:
         """Cells for text and bar."""
         return self.width + (1 + self.bar_width if self.bars else 0)
 
-    def shortened(self) -> Track:
-        """The column with texts that fit its width."""
-        return replace(self, cells=tuple(shorten_apart(self.cells, self.width)))
-
 
 def grid_lines(grid: Grid, width: int, top: int | None) -> list[Text]:
     """The table within ``width`` cells, ``top`` rows of it; hidden rows are counted, and summed where they add up."""
@@ -95,7 +91,7 @@ def grid_lines(grid: Grid, width: int, top: int | None) -> list[Text]:
     tracks = fit(_tracks(grid, shown, width), width - INDENT)
     if not tracks:
         return []
-    tracks = [track.shortened() for track in tracks]
+    tracks = [replace(track, cells=tuple(shorten_apart(track.cells, track.width))) for track in tracks]
     lines += [*_head(tracks), *(_line(tracks, row) for row in range(len(shown.rows)))]
     return [*lines, *_rest_lines(tracks, shown)]
 
@@ -120,14 +116,18 @@ def _rest_lines(tracks: list[Track], shown: ShownRows) -> list[Text]:
 def fit(tracks: list[Track], width: int) -> list[Track]:
     """The tracks that fit ``width`` cells: the least important go first, then bars of changes, then names shrink."""
     kept = list(tracks)
-    while len(kept) > 1 and _needed(kept) > width and (droppable := _least_important(kept)) is not None:
-        if kept[droppable].column.importance <= _BEFORE_BARS and any(track.bars for track in kept if _is_extra(track)):
+    while len(kept) > 1 and _line_width(kept) - sum(track.width - track.least for track in kept) > width:
+        importance, droppable = max((track.column.importance, index) for index, track in enumerate(kept))
+        if importance == 0:
+            break
+        if importance <= _BEFORE_BARS and any(map(_is_extra, kept)):
             kept = [replace(track, bars=()) if _is_extra(track) else track for track in kept]
-        elif kept[droppable].column.importance <= _BEFORE_NAMES and any(map(_is_long_name, kept)):
+        elif importance <= _BEFORE_NAMES and any(map(_is_long_name, kept)):
             kept = [replace(track, least=_SHORT_NAME) if _is_long_name(track) else track for track in kept]
         else:
             del kept[droppable]
-    while len(kept) > 1 and _floor(kept) > width:  # even what is always shown does not fit: the first column stays
+    # Even what is always shown may not fit: then the first column stays.
+    while len(kept) > 1 and _line_width(kept) - sum(max(t.width - _LEAST, 0) for t in kept if t.is_text) > width:
         kept.pop()
     return _with_roomy_heads(_shrink(kept, width), width)
 
@@ -139,21 +139,6 @@ def _is_long_name(track: Track) -> bool:
 def _is_extra(track: Track) -> bool:
     """Whether the bar only repeats the number: one of shares is the picture of a whole."""
     return bool(track.bars) and not is_share(track.column)
-
-
-def _needed(tracks: list[Track]) -> int:
-    return sum(track.total_width - track.width + track.least for track in tracks) + _GAP * (len(tracks) - 1)
-
-
-def _floor(tracks: list[Track]) -> int:
-    widths = (min(track.width, _LEAST) if track.is_text else track.width for track in tracks)
-    return sum(widths) + sum(t.total_width - t.width for t in tracks) + _GAP * (len(tracks) - 1)
-
-
-def _least_important(tracks: list[Track]) -> int | None:
-    """Position of the last column among those of the highest importance number above 0."""
-    position = max(range(len(tracks)), key=lambda index: (tracks[index].column.importance, index))
-    return position if tracks[position].column.importance > 0 else None
 
 
 def _shrink(tracks: list[Track], width: int) -> list[Track]:

@@ -79,12 +79,8 @@ def _from_difference(name: str, alike: set[str], width: int) -> str:
     if not len(start) < common < len(text):
         return shorten(name, width)
     room = width - cell_len(start) - 1
-    return start + ELLIPSIS + shorten_end(text[common:], room)
-
-
-def shorten_end(text: str, width: int) -> str:
-    """``text`` in at most ``width`` cells, its end replaced by ``…`` where it is longer."""
-    return text if cell_len(text) <= width else clip(text, width - 1) + ELLIPSIS
+    rest = text[common:]
+    return start + ELLIPSIS + (rest if cell_len(rest) <= room else clip(rest, room - 1) + ELLIPSIS)
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:

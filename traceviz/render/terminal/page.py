@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from rich.text import Text
 
 from traceviz.render.options import RenderOptions
@@ -58,14 +56,8 @@ def page(report: Report, options: RenderOptions) -> str:
         _findings(report, width),
         _notes(report, width),
     ]
-    return to_text(_separated(part for part in parts if part), color=options.color)
-
-
-def _separated(parts: Iterable[list[Text]]) -> Iterable[Text]:
-    for index, part in enumerate(parts):
-        if index:
-            yield Text()
-        yield from part
+    lines = [line for part in parts if part for line in (Text(), *part)]  # an empty line before each part
+    return to_text(lines[1:], color=options.color)
 
 
 def header_lines(report: Report, width: int) -> list[Text]:

@@ -60,7 +60,7 @@ class _Axis:
         return self.high - (self.high - self.low) * part
 
 
-def plot(series: Series, width: int, height: int = HEIGHT) -> list[str]:
+def plot(series: Series, width: int) -> list[str]:
     """Lines of at most ``width`` characters; none where nothing was measured or there is no room."""
     values = [point.value for point in series.points]
     measured = [value for value in values if value is not None and math.isfinite(value)]
@@ -68,7 +68,7 @@ def plot(series: Series, width: int, height: int = HEIGHT) -> list[str]:
     low, high = min(bounds, default=0.0), max(bounds, default=0.0)
     are_equal = high - low <= _EQUAL * max(abs(low), abs(high))
     is_log = series.unit != "ratio" and low > 0 and high / low > _FACTOR
-    axis = _Axis(low, high, 1 if are_equal else height, is_log)
+    axis = _Axis(low, high, 1 if are_equal else HEIGHT, is_log)
     labels = _scale(axis, series)
     margin = max(map(len, labels)) + 2
     cells = width - margin

@@ -5,6 +5,7 @@ Standard library only: this is imported before a run starts, and must not slow i
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -194,3 +195,12 @@ class Collector(ABC):
     def harvest(self, plan: Plan) -> Harvest:  # noqa: ARG002
         """Collect what was recorded, once the program has ended however it did. Never raises for missing files."""
         return Harvest()
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """The facts in a file of JSON; none where it is missing or damaged."""
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}

@@ -142,7 +142,9 @@ class Range:
 
     def _begin(self) -> None:
         try:
-            for make in _factories():
+            # NVTX is last, because others may move the step clock.
+            factories = [make for module, make in _FACTORIES.items() if module in sys.modules]
+            for make in [*factories, _nvtx] if _HAS_TOOL else factories:
                 mark = make(self._name, self._number)
                 if mark is not None:
                     mark.__enter__()
@@ -161,12 +163,6 @@ class Range:
 
 
 MarkFactory = Callable[[str, int | None], Mark | None]
-
-
-def _factories() -> list[MarkFactory]:
-    """Factories of marks for the frameworks that are loaded; NVTX last, because others may move the step clock."""
-    factories = [make for module, make in _FACTORIES.items() if module in sys.modules]
-    return [*factories, _nvtx] if _HAS_TOOL else factories
 
 
 def _tensorflow(name: str, number: int | None) -> Mark | None:

@@ -26,11 +26,11 @@ def new_folder(folder: Path, *, force: bool, replaceable: Callable[[Path], bool]
         OutputError: the place cannot be written.
     """
     check_folder_free(folder, force=force, replaceable=replaceable)
-    with _explained(folder):
+    with explained(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        with _explained(folder):
+        with explained(folder):
             yield temporary
             temporary.chmod(0o777 & ~_umask())
             replaced = temporary.with_name(f"{temporary.name}.replaced")
@@ -63,12 +63,12 @@ def new_file(path: Path, *, force: bool) -> Iterator[Path]:
         OutputError: the place cannot be written.
     """
     check_file_free(path, force=force)
-    with _explained(path):
+    with explained(path):
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.close(handle)
     temporary = Path(name)
     try:
-        with _explained(path):
+        with explained(path):
             yield temporary
             temporary.chmod(0o666 & ~_umask())
             temporary.replace(path)
@@ -105,7 +105,7 @@ def _umask() -> int:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
     """Turn errors of the operating system into :class:`OutputError`."""
     try:
         yield

@@ -8,7 +8,7 @@ scripts and comparisons join on keys and never on wording.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
@@ -311,6 +311,18 @@ class Report:
             if section.slug == slug:
                 return section
         raise KeyError(slug)
+
+    def blocks(self, slug: str) -> Iterator[Block]:
+        """Blocks of the section with this slug; none where there is no such section."""
+        return (block for section in self.sections if section.slug == slug for block in section.blocks)
+
+    def facts(self, slug: str) -> Iterator[Fact]:
+        """Facts of the section with this slug; none where there is no such section."""
+        return (fact for block in self.blocks(slug) if isinstance(block, Facts) for fact in block.facts)
+
+    def grids(self, slug: str) -> Iterator[Grid]:
+        """Grids of the section with this slug; none where there is no such section."""
+        return (block for block in self.blocks(slug) if isinstance(block, Grid))
 
     def fact(self, slug: str, key: str) -> Value:
         """The value of fact ``key`` in section ``slug``.

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from traceviz.collectors.base import Harvest, Plan, Problem, Window
+from traceviz.collectors.base import Harvest, Plan, Problem, Window, read_facts
 
 STATUS, PROBLEMS, PROCESSES = "status.json", "problems.jsonl", "processes.jsonl"
 XPLANE = "*.xplane.pb"
@@ -40,16 +40,7 @@ class ProcessRecord:
 def read_processes(folder: Path) -> tuple[ProcessRecord, ...]:
     """What each process left below a collector's folder, in order of the folders' names."""
     files = sorted({path.parent for name in (STATUS, PROBLEMS) for path in folder.rglob(name)})
-    return tuple(ProcessRecord(own, read_status(own / STATUS), read_problems(own / PROBLEMS)) for own in files)
-
-
-def read_status(path: Path) -> dict[str, Any]:
-    """The facts in a status file; none if it is missing or damaged."""
-    try:
-        status = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return status if isinstance(status, dict) else {}
+    return tuple(ProcessRecord(own, read_facts(own / STATUS), read_problems(own / PROBLEMS)) for own in files)
 
 
 def read_problems(path: Path) -> tuple[Problem, ...]:

@@ -58,7 +58,6 @@ FLAGS = (
 """Our flags of ``nsys profile``: long, short, value. A flag of the user replaces ours."""
 
 _OUTPUT = ("--output", "-o")
-_DURATION = ("--duration", "-d")
 _OUTER = (
     'log=$1 tmp=$2; shift 2; command -p mkdir -p "$tmp"; exec 8>&1 9>&2 >"$log" 2>&1; '
     'if [ "${TMPDIR+set}" ]; then export TRACEVIZ_TMPDIR="$TMPDIR"; fi; export TMPDIR="$tmp"; '

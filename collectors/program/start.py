@@ -43,7 +43,12 @@ def find_program(name: str, environment: Mapping[str, str]) -> Path:
     if not existing and "/" in name and _is_closed(candidates[0]):
         raise NotExecutableError(f"{name} cannot be run.", "A folder above it may not be entered.")
     if not existing:
-        raise _not_found(name)
+        script = Path(name)
+        raise CommandNotFoundError(
+            f"{name!r} was not found.",
+            "It is no file." if "/" in name else "It is in no folder of PATH.",
+            _way_to_run(script) if script.is_file() else "Check the spelling, or give its path.",
+        )
     reason = "It is a folder." if existing[0].is_dir() else "It may not be executed."
     raise NotExecutableError(f"{existing[0]} cannot be run.", reason, _way_to_run(existing[0]))
 
@@ -57,15 +62,6 @@ def _is_closed(path: Path) -> bool:
     except OSError:
         return False
     return False
-
-
-def _not_found(name: str) -> CommandNotFoundError:
-    script = Path(name)
-    return CommandNotFoundError(
-        f"{name!r} was not found.",
-        "It is no file." if "/" in name else "It is in no folder of PATH.",
-        _way_to_run(script) if script.is_file() else "Check the spelling, or give its path.",
-    )
 
 
 def _way_to_run(path: Path) -> str:

@@ -201,17 +201,14 @@ class _Program:
         gone = wrapped.code is not None or not self._is_there()
         if self._returned is None:
             if gone and self._is_idle():
-                self._end_wrapper()
+                # The wrapper does nothing any more. nsys still writes its report when it is asked to end.
+                if self.stalled:
+                    kill_tree(self._started)
+                else:
+                    send_to(self._started, signal.SIGTERM)
+                self.stalled, self._worked = True, None
             return False
         return wrapped.code is not None or (gone and self._is_code_lost())
-
-    def _end_wrapper(self) -> None:
-        """End a wrapper that does nothing any more: nsys still writes its report when it is asked to end."""
-        if self.stalled:
-            kill_tree(self._started)
-        else:
-            send_to(self._started, signal.SIGTERM)
-        self.stalled, self._worked = True, None
 
     def _look_at_program(self) -> Wrapped | None:
         wrapped = self._wrapper.program()

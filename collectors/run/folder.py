@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from traceviz.collectors.run.manifest import is_run_folder
-from traceviz.errors import OutputError
-from traceviz.files import check_folder_free
+from traceviz.files import check_folder_free, explained
 
 RAW = "raw"
 TABLES = "tables"
@@ -57,7 +56,10 @@ class NewRun:
         if self._folder.exists():
             self._aside = Path(tempfile.mkdtemp(prefix=f".{self._folder.name}.", dir=self._folder.parent)) / "run"
             self._folder.rename(self._aside)
-        self._made = _first_missing(self._folder)
+        missing = self._folder
+        while not missing.parent.exists():
+            missing = missing.parent
+        self._made = missing
         for name in collectors:
             (self._folder / RAW / name).mkdir(parents=True)
         (self._folder / RAW).mkdir(parents=True, exist_ok=True)
@@ -76,14 +78,6 @@ class NewRun:
                 self._folder.parent.mkdir(parents=True, exist_ok=True)
                 self._aside.rename(self._folder)
             shutil.rmtree(self._aside.parent, ignore_errors=True)
-
-
-def _first_missing(folder: Path) -> Path:
-    """The uppermost folder that has to be made for ``folder``."""
-    missing = folder
-    while not missing.parent.exists():
-        missing = missing.parent
-    return missing
 
 
 def reserve(folder: Path) -> None:
@@ -128,14 +122,3 @@ def drop_raw(folder: Path) -> None:
     shutil.rmtree(folder / RAW, ignore_errors=True)
     with contextlib.suppress(OSError):
         (folder / INJECTION).unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Raise errors of the system as one that names what could not be written."""
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(
-            f"{path} cannot be written.", f"{error.strerror or error}.", "Choose another place with -o."
-        ) from error

@@ -85,11 +85,11 @@ def read_machine(root: Path = Path("/")) -> Machine:
         cpu=processor_name(root) or platform.machine(),
         memory_bytes=total_memory(root),
         memory_limit_bytes=group.memory_limit(),
-        os=(_first(r'(?m)^PRETTY_NAME="?([^"\n]+)', _text(root / "etc/os-release"))) or platform.system(),
+        os=(_first(r'(?m)^PRETTY_NAME="?([^"\n]+)', read_text(root / "etc/os-release"))) or platform.system(),
         kernel=platform.release(),
         container=_container(root, os.environ),
         gpus=_gpus(root),
-        driver=_first(r"Module\s+(?:for \S+\s+)?(\d+\.[\d.]+)", _text(root / "proc/driver/nvidia/version")),
+        driver=_first(r"Module\s+(?:for \S+\s+)?(\d+\.[\d.]+)", read_text(root / "proc/driver/nvidia/version")),
     )
 
 
@@ -115,7 +115,8 @@ def _with_answer(machine: Machine, answer: str) -> Machine:
     return replace(machine, gpus=tuple(sorted(gpus, key=lambda gpu: gpu.ordinal)))
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of a file of the kernel; empty where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -135,7 +136,7 @@ def _container(root: Path, environment: Mapping[str, str]) -> str | None:
         return "docker"
     if (root / "run/.containerenv").exists():
         return "podman"
-    groups = _text(root / "proc/1/cgroup")
+    groups = read_text(root / "proc/1/cgroup")
     known = ("kubepods", "docker", "lxc", "containerd", "slurm")
     return environment.get("container") or next((kind for kind in known if kind in groups), None)
 
@@ -143,7 +144,7 @@ def _container(root: Path, environment: Mapping[str, str]) -> str | None:
 def _gpus(root: Path) -> tuple[Gpu, ...]:
     """NVIDIA GPUs as the driver lists them, in order of their bus numbers."""
     folders = sorted((root / "proc/driver/nvidia/gpus").glob("*"))
-    texts = [_text(folder / "information") for folder in folders]
+    texts = [read_text(folder / "information") for folder in folders]
     return tuple(
         Gpu(ordinal, _first(r"Model:\s*(.+)", text) or "", _first(r"GPU UUID:\s*(\S+)", text) or "")
         for ordinal, text in enumerate(texts)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from traceviz.collectors.base import Availability, Harvest, Problem, Window
+from traceviz.collectors.base import Availability, Harvest, Problem, Window, read_facts
 from traceviz.collectors.run.redact import without_folders
 
 KIND = "traceviz.run"
@@ -28,8 +28,6 @@ COMMAND_LINE = "command line"
 Status = Literal["running", "finished", "failed", "killed", "interrupted"]
 """``failed``: it ended with another code than 0. ``killed``: a signal ended it. ``interrupted``: one that was meant
 for the recording too (Ctrl-C, a terminal that closed, ``kill``)."""
-
-CollectorState = Literal["recording", "recorded", "unused", "failed", "not-asked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,11 @@ class Manifest:
 
     def document(self) -> dict[str, Any]:
         """The manifest as JSON has it: what tells runs apart first, ``code`` and ``signal`` together as ``exit``."""
-        facts = asdict(self._without_folders() if COMMAND_LINE in self.left_out else self)
+        manifest = self
+        if COMMAND_LINE in self.left_out:  # problems hold what errors said, and errors name files
+            entries = tuple(replace(entry, problems=_shortened(entry.problems)) for entry in self.collectors)
+            manifest = replace(self, collectors=entries, problems=_shortened(self.problems))
+        facts = asdict(manifest)
         end = {"code": facts.pop("code"), "signal": facts.pop("signal")}
         head = {name: facts.pop(name) for name in ("name", "tags", "command", "left_out", "status")}
         return {"kind": KIND, "version": VERSION, **head, "exit": end, **facts}
@@ -117,11 +119,6 @@ class Manifest:
     def with_problems(self, problems: Iterable[Problem]) -> Manifest:
         """The same with further ``problems``."""
         return replace(self, problems=(*self.problems, *problems))
-
-    def _without_folders(self) -> Manifest:
-        """Problems hold what errors said, and errors name files."""
-        entries = tuple(replace(entry, problems=_shortened(entry.problems)) for entry in self.collectors)
-        return replace(self, collectors=entries, problems=_shortened(self.problems))
 
 
 def _shortened(problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
@@ -197,8 +194,4 @@ def _keep_name(folder: Path) -> None:
 
 def is_run_folder(folder: Path) -> bool:
     """Whether ``folder`` holds the manifest of a run."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("kind") == KIND
+    return read_facts(folder / MANIFEST).get("kind") == KIND

@@ -21,7 +21,7 @@ from traceviz.collectors.program.processes import send_to
 from traceviz.collectors.program.signals import Watch, ending_by_request
 from traceviz.collectors.program.start import Started, start
 from traceviz.collectors.program.supervise import STALLED_S, Ending, supervise
-from traceviz.collectors.run.folder import explained, new_run_folder, release, room
+from traceviz.collectors.run.folder import new_run_folder, release, room
 from traceviz.collectors.run.machine import read_machine, with_gpu_memory
 from traceviz.collectors.run.manifest import (
     COMMAND_LINE,
@@ -37,6 +37,7 @@ from traceviz.collectors.run.plan import program_name
 from traceviz.collectors.run.prepared import Prepared
 from traceviz.collectors.run.redact import command_text, settings
 from traceviz.errors import OutputError, TracevizError
+from traceviz.files import explained
 from traceviz.units import format_value
 
 INTERRUPTED = 130
@@ -115,7 +116,12 @@ def _run_program(
         if attempt == STARTS or not run.may_start_again(ending):
             break
         tell(f"{' and '.join(run.wrapping)} ended without starting the program; starting it again")
-        _clear(run, companions)
+        # Nothing of a start that failed is left.
+        _stop_companions(companions)
+        _end_helpers(run)
+        for name in run.plan.collectors:
+            shutil.rmtree(run.plan.raw(name), ignore_errors=True)
+            run.plan.raw(name).mkdir(parents=True, exist_ok=True)
     program = wrapper.program()
     manifest = replace(_manifest_after(manifest, ending), pid=program.pid if program else started.pid)
     return replace(manifest, problems=(*problems, *_problems_of_wrapper(run, ending))), companions, ending
@@ -165,15 +171,6 @@ def _manifest_before(run: Prepared) -> Manifest:
         versions=run.versions,
         settings=settings(run.environment, run.environment.get("HOME", ""), keep_private=private),
     )
-
-
-def _clear(run: Prepared, companions: Sequence[tuple[str, Companion]]) -> None:
-    """Leave nothing of a start that failed."""
-    _stop_companions(companions)
-    _end_helpers(run)
-    for name in run.plan.collectors:
-        shutil.rmtree(run.plan.raw(name), ignore_errors=True)
-        run.plan.raw(name).mkdir(parents=True, exist_ok=True)
 
 
 def _problems_of_wrapper(run: Prepared, ending: Ending) -> tuple[Problem, ...]:
@@ -237,22 +234,17 @@ def _finish(
     except KeyboardInterrupt:
         tell("not waiting for what was recorded")
     _end_helpers(run)
-    manifest = manifest.with_problems(_problems_of_room(folder))
+    free = room(folder)
+    if free < FULL_BYTES:
+        message = f"The disk is full: {format_value(free, 'bytes')} are free where the run is. Recordings may be cut."
+        fix = "Make room, or choose another place with -o, and record again."
+        manifest = manifest.with_problems((Problem("disk-full", message, fix),))
     if not complete:
         message = "The recording was ended before what was recorded had been collected."
         manifest = manifest.with_problems((Problem("not-harvested", message),))
     release(folder)
     save(folder, manifest, tell)
     return Recording(manifest, ended.exit_code, complete)
-
-
-def _problems_of_room(folder: Path) -> tuple[Problem, ...]:
-    """A problem where the disk is full when the program has ended."""
-    free = room(folder)
-    if free >= FULL_BYTES:
-        return ()
-    message = f"The disk is full: {format_value(free, 'bytes')} are free where the run is. Recordings may be cut."
-    return (Problem("disk-full", message, "Make room, or choose another place with -o, and record again."),)
 
 
 def _stop_companions(companions: Sequence[tuple[str, Companion]]) -> tuple[Problem, ...]:

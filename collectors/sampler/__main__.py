@@ -26,16 +26,12 @@ def main() -> None:
     options = parser.parse_args()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program
-    _allow_files()
-    gc.freeze()  # what is loaded stays: without this, every full collection looks at all of Arrow and NumPy
-    Sampler(options.pid, options.out, options.rate, options.wrapped).run()
-
-
-def _allow_files() -> None:
-    """As many open files as the system grants: three for each process of the program, and one for each thread."""
+    # As many open files as the system grants: three for each process of the program, and one for each thread.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    gc.freeze()  # what is loaded stays: without this, every full collection looks at all of Arrow and NumPy
+    Sampler(options.pid, options.out, options.rate, options.wrapped).run()
 
 
 if __name__ == "__main__":

@@ -6,16 +6,25 @@ The sampler reads the kernel's files itself. For one process that takes 9 µs, w
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from traceviz.collectors.base import NSYS, RESOURCES, Availability, Collector, Companion, Harvest, Plan, Problem
+from traceviz.collectors.base import (
+    NSYS,
+    RESOURCES,
+    Availability,
+    Collector,
+    Companion,
+    Harvest,
+    Plan,
+    Problem,
+    read_facts,
+)
 from traceviz.collectors.program.wrapped import pid_file
 from traceviz.collectors.sampler.gpu import has_gpu
 
@@ -60,12 +69,14 @@ class ResourcesCollector(Collector):
         )
         try:
             with (folder / LOG).open("wb") as log:
+                # Nothing of ours is put into the sampler, and it takes one core at most.
+                kept = {name: value for name, value in os.environ.items() if name != "TRACEVIZ_INJECT"}
                 process = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=log,
-                    env=_environment(),
+                    env=kept | {"OMP_NUM_THREADS": "1", "ARROW_NUM_THREADS": "1"},
                     start_new_session=True,  # signals of the terminal are for the program
                 )
         except OSError as error:
@@ -76,7 +87,7 @@ class ResourcesCollector(Collector):
     def harvest(self, plan: Plan) -> Harvest:
         """The folder of samples, and what they cost."""
         folder = plan.raw(self.name)
-        description = _read_description(folder / DESCRIPTION)
+        description = read_facts(folder / DESCRIPTION)
         if not any(folder.glob("part-*.parquet")):
             message = f"No resources were sampled. {_last_line(folder)}".strip()
             return Harvest(problems=(Problem("no-samples", message),))
@@ -84,8 +95,10 @@ class ResourcesCollector(Collector):
         if isinstance(facts.get("wall_ns"), int) and facts["wall_ns"] > 0:
             facts["cpu_share"] = round(facts.get("cpu_ns", 0) / facts["wall_ns"], 5)
         facts["gpus"] = len(description.get("gpus", ()))
-        problems = () if description.get("state") == "ended" else (_not_ended(folder),)
-        return Harvest((folder,), problems, facts)
+        if description.get("state") == "ended":
+            return Harvest((folder,), (), facts)
+        message = "The sampler of resources did not end in order: its last seconds may be missing."
+        return Harvest((folder,), (Problem("sampler-not-ended", f"{message} {_last_line(folder)}".strip()),), facts)
 
 
 class Sampling(Companion):
@@ -103,27 +116,6 @@ class Sampling(Companion):
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-
-
-def _environment() -> dict[str, str]:
-    """The sampler's variables: nothing of ours is put into it, and it takes one core at most."""
-    kept = {name: value for name, value in os.environ.items() if name != "TRACEVIZ_INJECT"}
-    return kept | {"OMP_NUM_THREADS": "1", "ARROW_NUM_THREADS": "1"}
-
-
-def _read_description(path: Path) -> dict[str, Any]:
-    try:
-        description = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return description if isinstance(description, dict) else {}
-
-
-def _not_ended(folder: Path) -> Problem:
-    return Problem(
-        "sampler-not-ended",
-        f"The sampler of resources did not end in order: its last seconds may be missing. {_last_line(folder)}".strip(),
-    )
 
 
 def _last_line(folder: Path) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,30 +44,22 @@ class Gpus:
 
     def readings(self) -> Iterator[Reading]:
         """How busy every GPU is, its memory, power, clocks and temperature. What a GPU cannot tell is left out."""
-        for gpu in self.devices:
-            for metric, measure in _MEASURES:
-                value = self._value(measure, gpu)
-                if value is not None:
-                    yield Reading(metric, value, gpu=gpu.number)
+        return self._readings(_MEASURES)
 
     def traffic(self) -> Iterator[Reading]:
         """Bytes per second over PCIe; measuring them takes 40 ms for each GPU."""
-        for gpu in self.devices:
-            for metric, measure in _TRAFFIC:
-                value = self._value(measure, gpu)
-                if value is not None:
-                    yield Reading(metric, value * 1024, gpu=gpu.number)
+        return self._readings(_TRAFFIC)
 
     def close(self) -> None:
         """Let go of the library."""
         if self.library is not None:
             self.library.nvmlShutdown()
 
-    def _value(self, measure: Measure, gpu: Gpu) -> float | None:
-        try:
-            return float(measure(self.library, gpu.handle))
-        except self.library.NVMLError:
-            return None
+    def _readings(self, measures: Iterable[tuple[Metric, Measure]]) -> Iterator[Reading]:
+        for gpu in self.devices:
+            for metric, measure in measures:
+                with contextlib.suppress(self.library.NVMLError):
+                    yield Reading(metric, float(measure(self.library, gpu.handle)), gpu=gpu.number)
 
 
 _SM, _MEMORY = 1, 2  # NVML_CLOCK_SM, NVML_CLOCK_MEM
@@ -85,8 +78,8 @@ _MEASURES: tuple[tuple[Metric, Measure], ...] = (
     (metrics.GPU_TEMPERATURE, lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(gpu, _CORE_SENSOR)),
 )
 _TRAFFIC: tuple[tuple[Metric, Measure], ...] = (
-    (metrics.GPU_RECEIVED, lambda nvml, gpu: nvml.nvmlDeviceGetPcieThroughput(gpu, _RECEIVED)),
-    (metrics.GPU_SENT, lambda nvml, gpu: nvml.nvmlDeviceGetPcieThroughput(gpu, _SENT)),
+    (metrics.GPU_RECEIVED, lambda nvml, gpu: nvml.nvmlDeviceGetPcieThroughput(gpu, _RECEIVED) * 1024),
+    (metrics.GPU_SENT, lambda nvml, gpu: nvml.nvmlDeviceGetPcieThroughput(gpu, _SENT) * 1024),
 )
 
 

@@ -118,6 +118,7 @@ def machine_settings(pid: int, root: Path = Path("/")) -> dict[str, str]:
     """
     groups = cgroup(pid, root)
     limit = groups.cpu_limit()
+    there = set(_of_processor("flags", root).split())
     facts = {
         "machine.cores": os.cpu_count(),
         "machine.physical_cores": topology(root).physical_cores,
@@ -127,7 +128,7 @@ def machine_settings(pid: int, root: Path = Path("/")) -> dict[str, str]:
         "machine.memory_bytes": total_memory(root),
         "machine.memory_limit_bytes": groups.memory_limit(),
         "machine.cpu": processor_name(root),
-        "machine.cpu_features": _processor_features(root),
+        "machine.cpu_features": " ".join(feature for feature in _FEATURES if feature in there),
     }
     known = {key: str(value) for key, value in facts.items() if value not in {None, 0, ""}}
     return known | {f"env.{key}": value for key, value in environment(pid, root).items()}
@@ -170,11 +171,6 @@ _FEATURES = ("amx_bf16", "avx512_bf16", "avx512f", "avx2")
 def processor_name(root: Path = Path("/")) -> str:
     """What the processor calls itself; empty where it does not say."""
     return _of_processor("model name", root)
-
-
-def _processor_features(root: Path) -> str:
-    there = set(_of_processor("flags", root).split())
-    return " ".join(feature for feature in _FEATURES if feature in there)
 
 
 def _of_processor(key: str, root: Path) -> str:

@@ -88,7 +88,10 @@ class Sampler:
                 took_ns = time.thread_time_ns()
                 self._writer.flush(self._description("recording"))
                 flushed_ns, took_ns = now_ns, time.thread_time_ns() - took_ns
-            next_ns = self._next(next_ns)
+            # Turns that the machine left no time for are counted, not made up for.
+            late = max(time.monotonic_ns() - next_ns, 0) // self._period_ns
+            self._missed += late
+            next_ns += (late + 1) * self._period_ns
             if _is_stopped_within((next_ns - time.monotonic_ns()) / SECOND_NS):
                 self._sample()
                 break
@@ -101,12 +104,6 @@ class Sampler:
         now_ns = time.monotonic_ns()
         for probe in self._probes:
             self._writer.add(now_ns + self._unix_offset_ns, probe.turn(now_ns))
-
-    def _next(self, planned_ns: int) -> int:
-        """The next turn; turns that the machine left no time for are counted, not made up for."""
-        late = max(time.monotonic_ns() - planned_ns, 0) // self._period_ns
-        self._missed += late
-        return planned_ns + (late + 1) * self._period_ns
 
     def _description(self, state: str) -> Mapping[str, Any]:
         now_ns = time.monotonic_ns()

@@ -142,9 +142,12 @@ def compare(
     """
     from traceviz import api
     from traceviz.cli import gate_options as cli_gates
+    from traceviz.compare.report.document import SECTIONS
 
     cli_gates.check_format(output.format_name, gates)
-    _check_sections(sections)
+    for name in sections:  # refused before the work, and not after it
+        if name not in SECTIONS:
+            raise UsageError.unknown("section", name, SECTIONS)
     members = how.members()
     output.check([*sides, *(run for runs in members.values() for run in runs)])
     with progress_bar_on_stderr() as progress:
@@ -166,19 +169,6 @@ def compare(
     cli_gates.conclude(document, results, output.format_name)
     if require_verdict:
         _require_verdicts(comparison)
-
-
-def _check_sections(names: tuple[str, ...]) -> None:
-    """Refuse, before the work and not after it, a section that no comparison has.
-
-    Raises:
-        UsageError: there is no section of a name.
-    """
-    from traceviz.compare.report.document import SECTIONS
-
-    for name in names:
-        if name not in SECTIONS:
-            raise UsageError.unknown("section", name, SECTIONS)
 
 
 def _matching(path: str) -> list[str]:

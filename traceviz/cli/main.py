@@ -68,18 +68,14 @@ class _Commands(LazyGroup):
         try:
             return super().invoke(ctx)
         except TracevizError as error:
-            _complain(error)
+            click.secho("error: ", fg="red", bold=True, nl=False, err=True)
+            click.echo(error.what, err=True)
+            for line in (*error.why.splitlines(), *error.fix.splitlines()):
+                click.echo(f"  {line}", err=True)
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("Interrupted; nothing was left behind.", err=True)
             ctx.exit(INTERRUPTED)
-
-
-def _complain(error: TracevizError) -> None:
-    click.secho("error: ", fg="red", bold=True, nl=False, err=True)
-    click.echo(error.what, err=True)
-    for line in (*error.why.splitlines(), *error.fix.splitlines()):
-        click.echo(f"  {line}", err=True)
 
 
 @click.group(

@@ -56,7 +56,9 @@ def other_sizes(base: Side, new: Side) -> float | None:
     weights = {shape: sum(grids.values()) for shape, grids in sides[0].items()}
     common = {shape: weight for shape, weight in weights.items() if weight and sum(sides[1].get(shape, {}).values())}
     shared = sum(common.values())
-    if not shared or shared < ENOUGH * _kernel_ns(base):
+    launched = (row for report in base.reports for row in rows(grid(report, "kernels", BY_SHAPE)))
+    total = sum(whole(row["total_ns"]) for row in launched)  # of known launch shape or not
+    if not shared or shared < ENOUGH * total:
         return None
     return sum(weight * _apart(sides[0][shape], sides[1][shape]) for shape, weight in common.items()) / shared
 
@@ -71,18 +73,11 @@ def _launches(side: Side) -> dict[Shape, dict[str, int]]:
     """Time by grid of every kernel, over the whole captures of all runs."""
     launches: dict[Shape, dict[str, int]] = {}
     for report in side.reports:
-        shapes = grid(report, "kernels", BY_SHAPE)
-        for row in rows(shapes) if shapes is not None else ():
+        for row in rows(grid(report, "kernels", BY_SHAPE)):
             if row["grid"] is not None and row["block"] is not None:
                 grids = launches.setdefault((spelling(str(row["name"])), str(row["block"])), {})
                 grids[str(row["grid"])] = grids.get(str(row["grid"]), 0) + whole(row["total_ns"])
     return launches
-
-
-def _kernel_ns(side: Side) -> int:
-    """Time of all kernels, of known launch shape or not."""
-    tables = (grid(report, "kernels", BY_SHAPE) for report in side.reports)
-    return sum(whole(row["total_ns"]) for shapes in tables if shapes is not None for row in rows(shapes))
 
 
 def calls_per_step(base: Side, new: Side) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import groupby
 
@@ -16,7 +17,7 @@ from traceviz.collectors.run.plan import AUTO
 from traceviz.doctor.checks import CONDITIONS, Check, Condition
 from traceviz.doctor.machine import COLLECTORS, machine_checks, program_python, read_python
 from traceviz.errors import MissingToolError, UsageError
-from traceviz.nsys_program import Nsys, find_nsys
+from traceviz.nsys_program import find_nsys
 from traceviz.tables import TraceTables
 
 NOT_READY = 3
@@ -69,7 +70,10 @@ def examine_machine(required: Iterable[str] = (), python: str | None = None) -> 
             raise UsageError.unknown("collector", name, (*known, AUTO))
     program = read_python(program_python(python))
     states = {name: collector.availability() for name, collector in known.items()}
-    return Diagnosis("this machine", tuple(machine_checks(states, _nsys(), program)), names)
+    nsys = None
+    with suppress(MissingToolError):  # the check of the collector says what is wrong
+        nsys = find_nsys()
+    return Diagnosis("this machine", tuple(machine_checks(states, nsys, program)), names)
 
 
 def examine_trace(tables: TraceTables, name: str) -> Diagnosis:
@@ -101,13 +105,6 @@ def to_json(diagnosis: Diagnosis) -> str:
         "not_ready": list(diagnosis.not_ready),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-def _nsys() -> Nsys | None:
-    try:
-        return find_nsys()
-    except MissingToolError:
-        return None  # the check of the collector says what is wrong
 
 
 def _lines(check: Check, width: int, *, color: bool) -> list[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from traceviz.collectors.base import Availability
 from traceviz.collectors.nsys.collector import NsysCollector
 from traceviz.collectors.run.folder import room
-from traceviz.collectors.run.machine import Machine, read_machine
+from traceviz.collectors.run.machine import Machine, read_machine, read_text
 from traceviz.doctor.checks import Check
 from traceviz.errors import UsageError
 from traceviz.nsys_program import Nsys, output_of, version_in
@@ -157,7 +157,7 @@ def _nvml() -> Check:
 
 def _counters(root: Path) -> Check:
     """Who may use the GPU's hardware counters; kernels and copies are traced without them."""
-    restricted = _number(r"RmProfilingAdminOnly:\s*(\d+)", _text(root / "proc/driver/nvidia/params"))
+    restricted = _number(r"RmProfilingAdminOnly:\s*(\d+)", read_text(root / "proc/driver/nvidia/params"))
     if restricted and not _may(root, SYS_ADMIN):
         return Check(
             MACHINE,
@@ -178,7 +178,7 @@ def _sampling(root: Path, status: str) -> Check:
         status: Output of ``nsys status --environment``, which tries; empty without nsys. A container may forbid what
             the level of the kernel allows.
     """
-    level = _number(r"(-?\d+)", _text(root / "proc/sys/kernel/perf_event_paranoid"))
+    level = _number(r"(-?\d+)", read_text(root / "proc/sys/kernel/perf_event_paranoid"))
     needless = "what traceviz records does not need it"
     if level is None:
         detail = f"The kernel offers no perf events: nsys cannot sample the CPU; {needless}."
@@ -196,7 +196,7 @@ def _sampling(root: Path, status: str) -> Check:
 
 def _may(root: Path, *capabilities: int) -> bool:
     """Whether this process has one of these kernel capabilities: in a container, root may have none."""
-    effective = re.search(r"CapEff:\s*([0-9a-f]+)", _text(root / "proc/self/status"))
+    effective = re.search(r"CapEff:\s*([0-9a-f]+)", read_text(root / "proc/self/status"))
     held = int(effective[1], 16) if effective else 0
     return any(held >> capability & 1 for capability in capabilities)
 
@@ -291,13 +291,6 @@ def loses_ranges(nvtx: str, nsys: str) -> bool:
     """
     old = version_in(nsys)[:4] <= version_in(LOSING_NSYS)[:4]
     return old and version_in(nvtx) >= version_in(LOSING_NVTX)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _number(pattern: str, text: str) -> int | None:

@@ -99,7 +99,7 @@ def _recorded(tables: TraceTables, subject: Subject) -> Check:
         detail = f"Recorded, and there was no {' or '.join(rows)}: nothing on {subject.answers}."
         return Check(RECORDED, subject.name, "limited", detail)
     counts = ", ".join(counted(count, noun) for noun, count in rows.items() if count)
-    return Check(RECORDED, subject.name, "ok", f"{_begun(subject.answers)}: {counts}.")
+    return Check(RECORDED, subject.name, "ok", f"{subject.answers[:1].upper()}{subject.answers[1:]}: {counts}.")
 
 
 def _steps(trace: TraceView) -> Check:
@@ -190,8 +190,3 @@ def _warnings(tables: TraceTables) -> Iterator[Check]:
         if note["severity"] in {"warning", "error"} and not is_known:
             name = "profiler" if note["code"] == DIAGNOSTIC else note["code"]
             yield Check(COMPLETE, name, "limited", note["message"])
-
-
-def _begun(text: str) -> str:
-    """``text`` as the beginning of a sentence; abbreviations in it stay as they are."""
-    return text[:1].upper() + text[1:]

@@ -13,7 +13,7 @@ from traceviz.compare.classes import CLASS_KEYS
 from traceviz.compare.judge import Judgement, Outcome
 from traceviz.compare.sides.sides import steady_steps
 from traceviz.errors import UsageError
-from traceviz.report import Fact, Facts, Finding, Grid, Report, Severity
+from traceviz.report import Fact, Finding, Report, Severity
 from traceviz.units import Unit, Value, format_value
 
 
@@ -131,9 +131,7 @@ def _number(value: Value) -> float | None:
 
 def _facts_of(report: Report, slug: str) -> dict[str, Fact]:
     """Facts of a section by key; the first of a name."""
-    blocks = (block for section in report.sections if section.slug == slug for block in section.blocks)
-    facts = [fact for block in blocks if isinstance(block, Facts) for fact in block.facts]
-    return {fact.key: fact for fact in reversed(facts)}
+    return {fact.key: fact for fact in reversed(list(report.facts(slug)))}
 
 
 def _fact(slug: str, key: str, report: Report) -> Reading:
@@ -169,12 +167,11 @@ def _known_fact(slug: str, key: str, unit: Unit) -> Callable[[Candidate], Readin
 
 def _table(report: Report, slug: str, *columns: str) -> list[tuple[Value, ...]] | None:
     """These columns of the first grid of a section that has them all; ``None`` where there is none."""
-    blocks = (block for section in report.sections if section.slug == slug for block in section.blocks)
-    for block in blocks:
-        names = [column.name for column in block.columns] if isinstance(block, Grid) else []
-        if isinstance(block, Grid) and set(columns) <= set(names):
+    for grid in report.grids(slug):
+        names = [column.name for column in grid.columns]
+        if set(columns) <= set(names):
             positions = [names.index(column) for column in columns]
-            return [tuple(row[position] for position in positions) for row in block.rows]
+            return [tuple(row[position] for position in positions) for row in grid.rows]
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from traceviz.render.options import GATES
-from traceviz.report import Grid, Report
+from traceviz.report import Report
 
 FAILED, UNKNOWN = "failed", "unknown"
 """Outcomes other than a pass."""
@@ -32,14 +32,13 @@ class Gate:
 
 def gates_of(report: Report) -> tuple[Gate, ...]:
     """Gates of the report, worst first; none where it has no such section."""
-    blocks = (block for section in report.sections if section.slug == GATES for block in section.blocks)
     gates: list[Gate] = []
-    for block in blocks:
-        names = [column.name for column in block.columns] if isinstance(block, Grid) else []
-        if isinstance(block, Grid) and set(_COLUMNS) <= set(names):
+    for grid in report.grids(GATES):
+        names = [column.name for column in grid.columns]
+        if set(_COLUMNS) <= set(names):
             positions = [names.index(name) for name in _COLUMNS]
             texts = [
-                ["" if row[position] is None else str(row[position]) for position in positions] for row in block.rows
+                ["" if row[position] is None else str(row[position]) for position in positions] for row in grid.rows
             ]
             gates += [Gate(*row) for row in texts]
     return tuple(gates)

@@ -150,11 +150,7 @@ def _on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
     if _ENDING.busy:
         _ENDING.waiting_signal = number
         return
-    _die(number)
-
-
-def _die(number: int) -> None:
-    """Save, then let the signal do what it would have done without us: the exit status stays what it was."""
+    # Save, then let the signal do what it would have done without us: the exit status stays what it was.
     _ENDING.run(f"signal {number}")
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

@@ -33,13 +33,10 @@ OF_SOURCE = {
 def driving() -> str | None:
     """The framework that makes the steps; ``None`` before the first."""
     source = CLOCK.source
-    return _of_keras() if source == "keras" else OF_SOURCE.get(source or "")
-
-
-def _of_keras() -> str:
-    """The framework below Keras; Keras 2 knows only one."""
+    if source != "keras":
+        return OF_SOURCE.get(source or "")
     config = sys.modules.get("keras.src.backend.config")
-    name: str = getattr(config, "backend", lambda: TENSORFLOW)()
+    name: str = getattr(config, "backend", lambda: TENSORFLOW)()  # Keras 2 knows only one
     return name
 
 

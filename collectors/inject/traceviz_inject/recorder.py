@@ -106,11 +106,6 @@ class Recorder:
         ending.arm()
         self._later(max(0.0, self._due - time.monotonic()), self._start_in_time)
 
-    @property
-    def is_recording(self) -> bool:
-        """Whether the profiler runs."""
-        return self.state == RECORDING
-
     def give_way(self) -> None:
         """The program starts the profiler itself: there is only one, and the program goes first."""
         if self.state == RECORDING:
@@ -157,11 +152,7 @@ class Recorder:
         return self._was_at_work
 
     def _begins_at(self, number: int) -> bool:
-        if number < self._window.first_step:
-            return False
-        if self.state == WAITING:
-            return True
-        return self._supersedes()
+        return number >= self._window.first_step and (self.state == WAITING or self._supersedes())
 
     def _supersedes(self) -> bool:
         """Whether the clock now has a better source of steps than when the recording was made."""

@@ -62,7 +62,11 @@ def _counting(following: Any) -> Any:
     def counted(self: Any) -> Any:
         if not executing_eagerly() or not _LEADER.leads(self, weakref.ref(self)):
             return following(self)
-        _next_step("tf_iterator")
+        # The program turns to the next step: the one in progress, if there is one, has ended.
+        if CLOCK.source == "tf_iterator" and CLOCK.step is not None:
+            CLOCK.boundary("tf_iterator")
+        else:
+            CLOCK.begin("tf_iterator")
         try:
             return following(self)
         except StopIteration:
@@ -71,14 +75,6 @@ def _counting(following: Any) -> Any:
             raise
 
     return counted
-
-
-def _next_step(source: str) -> None:
-    """The program turns to the next step: the one in progress, if there is one, has ended."""
-    if CLOCK.source == source and CLOCK.step is not None:
-        CLOCK.boundary(source)
-    else:
-        CLOCK.begin(source)
 
 
 def _hook_function(module: ModuleType) -> None:

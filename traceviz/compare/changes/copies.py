@@ -46,8 +46,7 @@ def bytes_by_kind(side: Side) -> dict[str, Fraction]:
     """Bytes copied per steady step, by kind; empty where they were not recorded."""
     totals: dict[str, int] = {}
     for report in side.reports:
-        copies = grid(report, "copies", IN_STEPS)
-        for row in rows(copies) if copies is not None else ():
+        for row in rows(grid(report, "copies", IN_STEPS)):
             totals[str(row["kind"])] = totals.get(str(row["kind"]), 0) + whole(row["bytes"])
     return {kind: side.per_step(total) for kind, total in totals.items()}
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from traceviz.compare.changes.recorded import why_not
 from traceviz.compare.sides.sides import Side, rows
-from traceviz.report import Facts, Grid
 from traceviz.units import Unit, Value
 
 
@@ -83,13 +82,11 @@ _SAMPLED_IN: Mapping[str, tuple[Unit, float]] = {
 def _host_figures(side: Side) -> Figures:
     figures: Figures = {}
     for report in side.reports:
-        blocks = [block for section in report.sections if section.slug == "host" for block in section.blocks]
-        for fact in (fact for block in blocks if isinstance(block, Facts) for fact in block.facts):
+        for fact in report.facts("host"):
             if fact.key not in _ABOUT_SAMPLING:
                 _add(figures, fact.key, fact.label, fact.unit, fact.value)
-        grids = (block for block in blocks if isinstance(block, Grid))
-        metrics = (table for table in grids if table.columns[:1] and table.columns[0].name == "metric")
-        for row in rows(next(metrics, Grid((), ()))):
+        metrics = (grid for grid in report.grids("host") if grid.columns[:1] and grid.columns[0].name == "metric")
+        for row in rows(next(metrics, None)):
             _add_metric(figures, row)
     return figures
 

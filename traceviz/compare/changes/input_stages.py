@@ -9,8 +9,6 @@ from traceviz.compare.changes.events import EventChange, changes_by_name
 from traceviz.compare.changes.recorded import no_steps, why_not
 from traceviz.compare.kernel_pairs import Events, PerStep
 from traceviz.compare.sides.sides import Side, rows, whole
-from traceviz.report import Grid, Report
-from traceviz.units import Value
 
 _STAGE_COLUMNS = frozenset({"stage", "kind", "self_ns", "path"})
 """Columns of the grid of stages; grids of what happens inside one have no path."""
@@ -61,15 +59,10 @@ def sees_input(side: Side) -> bool:
 def _stages(side: Side) -> Events:
     stages: dict[str, PerStep] = {}
     for report in side.reports:
-        for row in _stage_rows(report):
+        grids = report.grids("input_pipeline")
+        table = next((grid for grid in grids if {column.name for column in grid.columns} >= _STAGE_COLUMNS), None)
+        for row in rows(table):
             name, waited = str(row["stage"]), side.per_step(whole(row["self_ns"]))
             before = stages[name].ns if name in stages else Fraction(0)
             stages[name] = PerStep(Fraction(0), before + waited, str(row["kind"]))
     return stages
-
-
-def _stage_rows(report: Report) -> list[dict[str, Value]]:
-    blocks = (block for section in report.sections if section.slug == "input_pipeline" for block in section.blocks)
-    grids = (block for block in blocks if isinstance(block, Grid))
-    stages = (table for table in grids if {column.name for column in table.columns} >= _STAGE_COLUMNS)
-    return rows(next(stages, Grid((), ())))

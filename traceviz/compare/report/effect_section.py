@@ -22,7 +22,8 @@ BASE = "base"
 
 def effect_section(comparison: Comparison) -> Section:
     """Facts of the shown pair, a row for every side, the path, and what to know of the intervals."""
-    blocks: list[Block] = [_facts(comparison), _sides(comparison)]
+    rows = tuple(_row(comparison, side, pair) for side, pair in _with_pairs(comparison))
+    blocks: list[Block] = [_facts(comparison), Grid(_columns(comparison), rows, complete=True)]
     if comparison.path:
         blocks.append(_path(comparison))
     blocks += [Prose(text) for text in _remarks(comparison)]
@@ -77,11 +78,6 @@ def _columns(comparison: Comparison) -> tuple[Column, ...]:
         Column("verdict", "Verdict", "text", 0),
         Column("why", "Why", "text", 9),
     )
-
-
-def _sides(comparison: Comparison) -> Grid:
-    rows = tuple(_row(comparison, side, pair) for side, pair in _with_pairs(comparison))
-    return Grid(_columns(comparison), rows, complete=True)
 
 
 def _with_pairs(comparison: Comparison) -> Iterator[tuple[Side, Pair | None]]:

@@ -29,16 +29,12 @@ def labels(
     given = [name for name in names if name]
     if len(given) == len(paths) == len(set(given)):
         return tuple(given)
-    tagged = _differing_tags(tags)
+    keys = dict.fromkeys(key for of_side in tags for key in of_side)
+    differing = [key for key in keys if len({of_side.get(key) for of_side in tags}) > 1]
+    tagged = [" ".join(f"{key}={of_side[key]}" for key in differing if key in of_side) for of_side in tags]
     if len(tagged) == len(paths) == len(set(tagged)) and all(tagged):
         return tuple(tagged)
     return numbered(_shortest(paths))
-
-
-def _differing_tags(tags: Sequence[Mapping[str, str]]) -> list[str]:
-    keys = dict.fromkeys(key for of_side in tags for key in of_side)
-    differing = [key for key in keys if len({of_side.get(key) for of_side in tags}) > 1]
-    return [" ".join(f"{key}={of_side[key]}" for key in differing if key in of_side) for of_side in tags]
 
 
 def _shortest(paths: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from traceviz.compare.effect import Times, typical
 from traceviz.compare.kernel_pairs import Events, PerStep
 from traceviz.compare.sides.job_steps import job_steps, of_the_job
-from traceviz.report import BY_STEP, EVERY_STEP, IN_STEPS, TAG, Facts, Grid, Report
+from traceviz.report import BY_STEP, EVERY_STEP, IN_STEPS, TAG, Grid, Report
 from traceviz.units import Value
 
 
@@ -205,14 +205,12 @@ class _RunSteps:
 
 def _run_steps(report: Report) -> _RunSteps:
     by_step = grid(report, "breakdown", BY_STEP)
-    columns = column_arrays(by_step) if by_step is not None else _every_steady_step(report)
+    if by_step is None:
+        steady = [row for row in rows(grid(report, "steps", EVERY_STEP)) if not row["warmup"]]
+        columns = {key: np.array([whole(row[key]) for row in steady], np.int64) for key in sorted(_OF_STEP)}
+    else:
+        columns = column_arrays(by_step)
     return _RunSteps(columns, job_steps(columns["process"], columns["step"]))
-
-
-def _every_steady_step(report: Report) -> dict[str, npt.NDArray[np.int64]]:
-    every = grid(report, "steps", EVERY_STEP)
-    steady = [row for row in rows(every) if not row["warmup"]] if every is not None else []
-    return {key: np.array([whole(row[key]) for row in steady], np.int64) for key in sorted(_OF_STEP)}
 
 
 def steady_steps(report: Report) -> Times:
@@ -222,12 +220,13 @@ def steady_steps(report: Report) -> Times:
 
 def grid(report: Report, slug: str, title: str) -> Grid | None:
     """The grid of a section by its title; ``None`` where there is none."""
-    blocks = (block for section in report.sections if section.slug == slug for block in section.blocks)
-    return next((block for block in blocks if isinstance(block, Grid) and block.title == title), None)
+    return next((table for table in report.grids(slug) if table.title == title), None)
 
 
-def rows(table: Grid) -> list[dict[str, Value]]:
-    """Rows by name of the column."""
+def rows(table: Grid | None) -> list[dict[str, Value]]:
+    """Rows by name of the column; none where there is no table."""
+    if table is None:
+        return []
     names = [column.name for column in table.columns]
     return [dict(zip(names, row, strict=True)) for row in table.rows]
 
@@ -249,9 +248,8 @@ def fact(report: Report, slug: str, key: str) -> Value:
 
 def tags(report: Report) -> dict[str, str]:
     """Tags of the run that a report is about; none where it is no report of a run."""
-    blocks = (block for section in report.sections if section.slug == "run" for block in section.blocks)
-    facts = (fact for block in blocks if isinstance(block, Facts) for fact in block.facts)
-    return {fact.key.removeprefix(TAG): str(fact.value) for fact in facts if fact.key.startswith(TAG)}
+    facts = (fact for fact in report.facts("run") if fact.key.startswith(TAG))
+    return {fact.key.removeprefix(TAG): str(fact.value) for fact in facts}
 
 
 def whole(value: Value) -> int:

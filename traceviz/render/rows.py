@@ -134,8 +134,8 @@ def _totals(grid: Grid, rows: tuple[Row, ...]) -> Row | None:
     totals: list[Value] = []
     for index, column in enumerate(grid.columns):
         adds_up = is_share(column) or column.name in _ADDITIVE or column.name.startswith("share_of_")
-        values = [row[index] for row in rows if isinstance(row[index], int | float)] if adds_up else []
-        numbers = [value for value in values if not isinstance(value, bool)]
+        values = [row[index] for row in rows] if adds_up else []
+        numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
         totals.append(sum(numbers) if numbers else None)
     return tuple(totals)
 

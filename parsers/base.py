@@ -73,7 +73,7 @@ class Reader(ABC):
     """Stable identifier, as ``--reader`` takes it."""
     title: ClassVar[str]
     """Name for people."""
-    suffixes: ClassVar[tuple[str, ...]]
+    suffixes: ClassVar[tuple[str, ...]] = ()
     """Usual file-name suffixes, for help texts only: identification is by content."""
 
     @abstractmethod

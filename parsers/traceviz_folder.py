@@ -18,7 +18,6 @@ class TracevizFolderReader(Reader):
 
     format: ClassVar[str] = "traceviz"
     title: ClassVar[str] = "traceviz folder"
-    suffixes: ClassVar[tuple[str, ...]] = ()
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
         """Certain of a folder whose manifest says so."""

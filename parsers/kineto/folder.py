@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
-from traceviz.errors import UnknownFormatError, UsageError
+from traceviz.errors import UnknownFormatError
 from traceviz.parsers.base import HEAD_BYTES, Match
 from traceviz.parsers.kineto.sniff import sniff_file
 from traceviz.parsers.shared.json_stream import head_text
-from traceviz.parsers.shared.log_folders import MOST_FOLDERS, find_runs
+from traceviz.parsers.shared.log_folders import MOST_FOLDERS, choose_among, find_runs
 
 SUFFIXES = (".json", ".json.gz")
 _OTHER_TRACES = (".nsys-rep", ".qdrep", ".qdstrm", ".sqlite", ".parquet", ".xplane.pb", ".nvvp", ".nvprof")
@@ -161,25 +161,8 @@ def choose(folder: Path, name: str | None) -> tuple[Run, tuple[Run, ...]]:
     runs = runs_in(folder)
     if not runs:
         raise UnknownFormatError(f"{folder} holds no trace of PyTorch's profiler.")
-    if name is None:
-        return runs[-1], runs[:-1]
-    matching = [run for run in runs if _is_called(run, name)]
-    if len(matching) > 1:
-        raise UsageError(
-            f"More than one run is called {name!r}.", fix=f"Say which: {', '.join(run.name for run in matching)}."
-        )
-    if not matching:
-        raise UsageError.unknown("run", name, (run.name for run in runs))
-    return matching[0], tuple(run for run in runs if run != matching[0])
+    return choose_among(runs, name, _file_names)
 
 
-def _is_called(run: Run, name: str) -> bool:
-    files = {name for recording in run.recordings for name in (recording.path.name, recording.time)}
-    return name in {run.name, run.name.rsplit("/", 1)[-1], *files - {""}}
-
-
-def note_choice(run: Run, others: Sequence[Run], name: str | None) -> str:
-    """The note on the choice of ``run`` among ``others``; ``name`` is the run that was asked for."""
-    why = "the newest" if name is None else "as asked for"
-    shown = ", ".join(other.name for other in reversed(others[-5:])) + (", ..." if len(others) > 5 else "")
-    return f"Run {run.name} was read, {why}. Others: {shown} (--run NAME)."
+def _file_names(run: Run) -> set[str]:
+    return {name for recording in run.recordings for name in (recording.path.name, recording.time)} - {""}

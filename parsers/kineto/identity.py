@@ -211,12 +211,13 @@ def _processes(
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """Rows of table ``processes``, and their ids by pid. Device work without any host event has a process as well."""
     ids = numbered((home[pair.pid] for pair in pairs), _natural)
-    return [{"pid": _whole(pid), "name": _process_name(pid, labels), "rank": rank} for pid in ids or [""]], ids
+    names = {pid: labels.processes.get(pid) or _as_name(pid) for pid in ids or [""]}
+    return [{"pid": _whole(pid), "name": name, "rank": rank} for pid, name in names.items()], ids
 
 
-def _process_name(pid: str, labels: Labels) -> str | None:
-    name = labels.processes.get(pid)
-    return name or (pid if pid and _whole(pid) is None else None)
+def _as_name(text: str) -> str | None:
+    """A pid or tid that is no number, which is a name then."""
+    return text if text and _whole(text) is None else None
 
 
 def _threads(
@@ -238,8 +239,7 @@ def _threads(
                 free += 1
             whole, free = free, free + 1
         name = next((label for pair in keys[process, tid] if (label := labels.threads.get((pair.pid, tid)))), None)
-        named = name or (tid if tid and _whole(tid) is None else None)
-        rows.append({"process_id": process, "tid": whole, "name": named})
+        rows.append({"process_id": process, "tid": whole, "name": name or _as_name(tid)})
         ids.update({(pair.pid, tid): number for pair in keys[process, tid]})
     return rows, ids
 

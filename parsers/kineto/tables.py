@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,16 +16,16 @@ from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.collectives import collectives
 from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.events import Events, sort_out
-from traceviz.parsers.kineto.folder import choose, note_choice
+from traceviz.parsers.kineto.folder import choose
 from traceviz.parsers.kineto.identity import Identity, identify_all
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.memory import memory_events
 from traceviz.parsers.kineto.nesting import Forest
 from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
 from traceviz.parsers.ranks.merge import merged
+from traceviz.parsers.shared.contract import Builder, build_tables, unless_empty
+from traceviz.parsers.shared.log_folders import note_choice
 from traceviz.parsers.shared.notes import Notes
-
-Builder = Callable[[], pa.Table | None]
 
 
 def read_traces(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
@@ -94,13 +94,7 @@ def tables_of(
     facts.note_threads(identity, events, notes)
     facts.note_links(launches, notes)
     facts.note_device(events, notes, device=device, pytorch=pytorch)
-    builders = _builders(raw, events, identity, launches, options, device=device)
-    for done, (name, build) in enumerate(builders.items()):
-        options.progress("read", done, len(builders))
-        table = build() if options.wants(name) else None
-        if table is not None:
-            yield name, table
-            del table
+    yield from build_tables(_builders(raw, events, identity, launches, options, device=device), options)
     yield "notes", notes.table()
 
 
@@ -115,21 +109,16 @@ def _builders(
         "memcpy": lambda: device_tables.copies(launches) if device else None,
         "memset": lambda: device_tables.fills(launches) if device else None,
         "cuda_api": lambda: host_tables.calls(launches) if device else None,
-        "sync": lambda: _unless_empty(device_tables.synchronisations(launches)),
-        "overhead": lambda: _unless_empty(host_tables.overhead(events, identity)),
-        "device_ops": lambda: _unless_empty(device_tables.scopes(launches)),
+        "sync": lambda: unless_empty(device_tables.synchronisations(launches)),
+        "overhead": lambda: unless_empty(host_tables.overhead(events, identity)),
+        "device_ops": lambda: unless_empty(device_tables.scopes(launches)),
         "collectives": lambda: collectives(launches) if device else None,
-        "memory_events": lambda: _unless_empty(memory_events(launches)),
+        "memory_events": lambda: unless_empty(memory_events(launches)),
         "steps": lambda: host_tables.steps(events, identity),
         "settings": lambda: facts.settings(raw.header, keep_private=options.keep_private),
         "host_ops": lambda: host_tables.operations(forest, identity, op_columns),
         "op_args": lambda: host_tables.properties(forest),
     }
-
-
-def _unless_empty(table: pa.Table) -> pa.Table | None:
-    """``None`` for an empty table: only rows show that a capture could contain any."""
-    return table if table.num_rows else None
 
 
 def _nothing_in(path: Path, raw: RawTrace) -> DamagedTraceError:

@@ -73,12 +73,7 @@ class ParquetTables(RawTables):
 
 def _is_text(kind: pa.DataType) -> bool:
     values = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(
-        pa.types.is_string(values)
-        or pa.types.is_large_string(values)
-        or pa.types.is_binary(values)
-        or pa.types.is_large_binary(values)
-    )
+    return values in {pa.string(), pa.large_string(), pa.binary(), pa.large_binary()}
 
 
 def _cast(values: Array, kind: pa.DataType) -> Array:

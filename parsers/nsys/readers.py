@@ -18,7 +18,6 @@ class NsysParquetReader(Reader):
 
     format: ClassVar[str] = "nsys-parquet"
     title: ClassVar[str] = "Nsight Systems Parquet export"
-    suffixes: ClassVar[tuple[str, ...]] = ()
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
         """Certain of a folder with one of the tables that every export has."""

@@ -87,7 +87,6 @@ def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_priva
         "producer": capture.product or PRODUCER,
         "producer_version": _version(provenance.capture_version, capture.export.get("EXPORT_PRODUCT_VERSION")),
         "source_schema": capture.export.get("EXPORT_SCHEMA_VERSION"),  # exports of 2020 state none
-        "framework": None,
         "driver_version": capture.driver_version,
         "cuda_version": capture.cuda_version,
         "host": capture.host if keep_private else None,

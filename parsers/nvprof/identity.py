@@ -77,11 +77,9 @@ class Identity:
 
     def launchers(self, correlations: Array) -> Array:
         """Surrogate ids of the processes that made the calls with these correlation ids; null where no call has it."""
-        rows = len(correlations)
         if self.launches is None:
-            return pa.array(np.zeros(rows, np.int32))
-        found = pc.index_in(correlations, value_set=self.launches.correlations)
-        return self.launches.processes.take(found)
+            return pa.array(np.zeros(len(correlations), np.int32))
+        return self.launches.processes.take(pc.index_in(correlations, value_set=self.launches.correlations))
 
 
 def _combined(pids: Array, tids: Array) -> Array:
@@ -102,7 +100,9 @@ def identify_all(raw: NvprofTables, survey: Survey) -> Identity:
     place = numbered(processes)
     of_thread = pa.array([place[pid] for pid, _ in threads], pa.int32())
     keys = [pa.array([thread[side] for thread in threads], pa.int64()) for side in (0, 1)]
-    described = _described(raw)
+    rows = raw.small(_DEVICE, _DEVICE_NUMBERS, blobs=("uuid",))
+    described = {row["id"]: row for row in rows if row["id"] is not None}
+    words = _words(raw, described.values())
     devices = sorted(survey.devices | set(described))
     command = next((names[key] for pid in processes if (key := (constants.OBJECT_PROCESS, pid, 0)) in names), None)
     return Identity(
@@ -113,7 +113,9 @@ def identify_all(raw: NvprofTables, survey: Survey) -> Identity:
         _launches(raw, place) if len(processes) > 1 else None,
         command,
         identity_tables(
-            _process_rows(pids, names), _thread_rows(threads, place, names), _device_rows(raw, devices, described)
+            _process_rows(pids, names),
+            _thread_rows(threads, place, names),
+            (_device_row(number, described.get(number, {}), words) for number in devices),
         ),
     )
 
@@ -154,20 +156,6 @@ def _thread_rows(threads: list[Thread], place: Mapping[int, int], names: Names) 
     for pid, tid in threads:
         name = names.get((constants.OBJECT_THREAD, pid, tid), _NO_THREAD.get(tid))
         yield {"process_id": place[pid], "tid": tid, "name": name}
-
-
-def _described(raw: NvprofTables) -> dict[int, dict[str, Any]]:
-    """Rows of the table of devices by device number."""
-    rows = raw.small(_DEVICE, _DEVICE_NUMBERS, blobs=("uuid",))
-    return {row["id"]: row for row in rows if row["id"] is not None}
-
-
-def _device_rows(
-    raw: NvprofTables, devices: list[int], described: Mapping[int, dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    words = _words(raw, described.values())
-    for number in devices:
-        yield _device_row(number, described.get(number, {}), words)
 
 
 def _device_row(number: int, row: Mapping[str, Any], words: Mapping[Any, str]) -> dict[str, Any]:

@@ -51,11 +51,6 @@ class _Records:
         return self.columns[name]
 
 
-def has_markers(raw: NvprofTables) -> bool:
-    """Whether the file has a table of markers."""
-    return "timestamp" in raw.columns(MARKERS.table)
-
-
 def read_markers(raw: NvprofTables, survey: Survey, identity: Identity, notes: Notes) -> pa.Table:
     """Table ``nvtx``, sorted by start (where equal, the longer range first), with the nesting of push/pop ranges."""
     records = _records(raw)

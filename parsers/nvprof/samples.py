@@ -47,7 +47,6 @@ def read_samples(raw: NvprofTables, identity: Identity, zero_ns: int) -> pa.Tabl
         {
             "start_ns": row["timestamp"] - zero_ns,
             "device_id": devices.get(row["deviceId"]),
-            "process_id": None,
             "metric": reading.metric,
             "unit": reading.unit,
             "value": value * reading.factor,

@@ -13,9 +13,9 @@ from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.events import event_reader
 from traceviz.parsers.nvprof.identity import Identity, identify_all
-from traceviz.parsers.nvprof.mapping import EVENT_TABLES, OPTIONAL
+from traceviz.parsers.nvprof.mapping import EVENT_TABLES, MARKERS, OPTIONAL
 from traceviz.parsers.nvprof.names import demangled, framework
-from traceviz.parsers.nvprof.nvtx import has_markers, read_markers
+from traceviz.parsers.nvprof.nvtx import read_markers
 from traceviz.parsers.nvprof.raw import MIGRATIONS, NvprofTables
 from traceviz.parsers.nvprof.samples import has_samples, read_samples
 from traceviz.parsers.nvprof.sniff import is_session
@@ -62,7 +62,7 @@ def _tables(raw: NvprofTables, options: ReadOptions) -> Iterator[tuple[str, pa.T
     for table, sources in EVENT_TABLES.items():
         if options.wants(table) and any(present(raw, sources)) and _could_hold(table, survey, notes):
             yield table, events.read(table, sources)
-    if options.wants("nvtx") and has_markers(raw):
+    if options.wants("nvtx") and "timestamp" in raw.columns(MARKERS.table):
         yield "nvtx", read_markers(raw, survey, identity, notes)
     if options.wants("samples") and has_samples(raw):
         yield "samples", read_samples(raw, identity, survey.zero_ns)
@@ -98,12 +98,8 @@ def _run(raw: NvprofTables, survey: Survey, identity: Identity, version: int | N
     row = {
         "format": "nvprof",
         "producer": PRODUCER,
-        "producer_version": None,
         "source_schema": None if version is None else str(version),
         "framework": framework(demangled(name) for name in kernels if name),
-        "driver_version": None,
-        "cuda_version": None,
-        "host": None,
         "command": identity.command if keep_private else None,
         "t0_unix_ns": survey.zero_ns if is_unix else None,
         "span_ns": survey.last_ns - survey.zero_ns,

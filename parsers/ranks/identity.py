@@ -19,6 +19,8 @@ from traceviz.parsers.shared.identity import by_trace, numbered, numbered_rows
 
 Tables = Mapping[str, pa.Table]
 Rows = list[dict[str, Any]]
+Numbers = list[dict[int, int]]
+"""For each trace the common number of each of its own numbers."""
 Nameless = list[tuple[dict[str, Any], str]]
 
 _LISTED = 4
@@ -51,12 +53,10 @@ class Member:
         position: int,
         name: str,
         label: str,
-        *,
-        processes: Mapping[int, int],
-        threads: Mapping[int, int],
-        devices: Mapping[int, int],
+        numbers: tuple[Numbers, Numbers, Numbers],
     ) -> Member:
-        """A member whose own numbers have these in the bundle."""
+        """The member at ``position``; ``numbers`` are those of the processes, threads and devices of all members."""
+        processes, threads, devices = (of_all[position] for of_all in numbers)
         only = next(iter(processes.values())) if len(processes) == 1 else None
         lookups = (_lookup(processes, pa.int32()), _lookup(threads, pa.int32()), _lookup(devices, pa.int16()))
         return cls(position, name, label, *lookups, only)
@@ -91,17 +91,8 @@ def identify(parts: Sequence[Tables], names: Sequence[str]) -> Identity:
     process_rows, process_ids = _numbered_processes(processes, order)
     thread_rows, thread_ids = _numbered_threads(parts, order, process_ids)
     device_rows, device_ids = _numbered_devices(parts, order)
-    members = tuple(
-        Member.of(
-            index,
-            names[index],
-            _label(processes[index], names[index]),
-            processes=process_ids[index],
-            threads=thread_ids[index],
-            devices=device_ids[index],
-        )
-        for index in order
-    )
+    numbers = (process_ids, thread_ids, device_ids)
+    members = tuple(Member.of(index, names[index], _label(processes[index], names[index]), numbers) for index in order)
     return Identity(members, process_rows, thread_rows, device_rows, _rank_notes(named, placed))
 
 
@@ -109,6 +100,11 @@ def rows_of(part: Tables, name: str) -> Rows:
     """Rows of a short table; columns that it lacks are not known."""
     unknown = dict.fromkeys(column.name for column in schema.table(name).columns)
     return [{**unknown, **row} for row in part[name].to_pylist()] if name in part else []
+
+
+def run_row(part: Tables) -> dict[str, Any]:
+    """The only row of table ``run``; empty where there is none."""
+    return next(iter(rows_of(part, "run")), {})
 
 
 def _lookup(ids: Mapping[int, int], kind: pa.DataType) -> Array:
@@ -218,7 +214,7 @@ def _label(rows: Rows, name: str) -> str:
 # Numbers
 
 
-def _numbered_processes(processes: Sequence[Rows], order: Sequence[int]) -> tuple[Rows, list[dict[int, int]]]:
+def _numbered_processes(processes: Sequence[Rows], order: Sequence[int]) -> tuple[Rows, Numbers]:
     """Processes in the order of their ranks, those without one last, and for each trace the new number of each."""
     place = {index: position for position, index in enumerate(order)}
     rows = {(index, row["process_id"]): row for index, stated in enumerate(processes) for row in stated}

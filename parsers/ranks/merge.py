@@ -20,8 +20,9 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import UsageError
-from traceviz.parsers.ranks.identity import Identity, Member, Rows, identify, merged_notes, merged_settings
+from traceviz.parsers.ranks.identity import Identity, Member, Rows, identify, merged_notes, merged_settings, run_row
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, pc
+from traceviz.parsers.shared.columns import with_column
 from traceviz.parsers.shared.contract import contract_table
 
 OWN_NUMBERS = {"nvtx": "range_id", "host_ops": "op_id"}
@@ -102,7 +103,7 @@ class Clock:
 
 def _clock(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> Clock:
     """Put all traces on the wall clock, or let all begin at 0 where that is not known or makes no sense."""
-    runs = [_facts(part) for part in parts]
+    runs = [run_row(part) for part in parts]
     spans = [int(run.get("span_ns") or 0) for run in runs]
     begins = [run.get("t0_unix_ns") for run in runs]
     known = [begin for begin in begins if begin is not None]
@@ -134,7 +135,7 @@ def _refuse_other_runs(parts: Sequence[Mapping[str, pa.Table]]) -> None:
     Raises:
         UsageError: the traces are such runs of ``traceviz collect``.
     """
-    runs = [_facts(part) for part in parts]
+    runs = [run_row(part) for part in parts]
     begins = [run["t0_unix_ns"] for run in runs if run.get("t0_unix_ns") is not None]
     stated = any(part["processes"]["rank"].null_count < part["processes"].num_rows for part in parts)
     of_collect = all(run.get("format") == "run" for run in runs) and len(begins) == len(runs)
@@ -146,11 +147,6 @@ def _refuse_other_runs(parts: Sequence[Mapping[str, pa.Table]]) -> None:
         )
 
 
-def _facts(part: Mapping[str, pa.Table]) -> dict[str, Any]:
-    rows = part["run"].to_pylist() if "run" in part else []
-    return dict(rows[0]) if rows else {}
-
-
 def _connected(begins: Sequence[int], spans: Sequence[int]) -> bool:
     """Whether the captures, each from its begin for its span, leave no time between them that none covers."""
     order = np.argsort(begins, kind="stable")
@@ -160,7 +156,7 @@ def _connected(begins: Sequence[int], spans: Sequence[int]) -> bool:
 
 def _run_row(parts: Sequence[Mapping[str, pa.Table]], clock: Clock) -> dict[str, Any]:
     """Facts that all traces share as they are, different ones side by side."""
-    runs = [_facts(part) for part in parts]
+    runs = [run_row(part) for part in parts]
     row: dict[str, Any] = {}
     for column in schema.table("run").columns:
         values = sorted({run[column.name] for run in runs if run.get(column.name) is not None}, key=str)
@@ -264,7 +260,7 @@ def _count_up_to(numbers: ChunkedArray) -> int:
 def _added(table: pa.Table, amounts: Mapping[str, int]) -> pa.Table:
     for name, amount in amounts.items():
         if amount and name in table.column_names:
-            table = _set(table, name, pc.add_checked(table[name], amount))
+            table = with_column(table, name, pc.add_checked(table[name], amount))
     return table
 
 
@@ -272,13 +268,8 @@ def _mapped(table: pa.Table, member: Member) -> pa.Table:
     ids = {"process_id": member.processes, "thread_id": member.threads, "device_id": member.devices}
     for name, numbers in ids.items():
         if name in table.column_names:
-            table = _set(table, name, pc.take(numbers, table[name]))
+            table = with_column(table, name, pc.take(numbers, table[name]))
     return table
-
-
-def _set(table: pa.Table, name: str, values: Any) -> pa.Table:
-    at = table.column_names.index(name)
-    return table.set_column(at, table.schema.field(at), values)
 
 
 def _order(table: pa.Table) -> Array | None:
@@ -302,8 +293,8 @@ def _renumbered(table: pa.Table, own: str) -> tuple[pa.Table, Array]:
     numbers = np.full(int(old.max(initial=-1)) + 1, -1, np.int64)
     numbers[old] = np.arange(old.size)
     lookup = pa.array(numbers, mask=numbers < 0)
-    table = _set(table, "parent_id", pc.take(lookup, table["parent_id"]))
-    return _set(table, own, pa.chunked_array([pa.array(np.arange(old.size))])), lookup
+    table = with_column(table, "parent_id", pc.take(lookup, table["parent_id"]))
+    return with_column(table, own, pa.chunked_array([pa.array(np.arange(old.size))])), lookup
 
 
 def _arguments(
@@ -325,5 +316,5 @@ def _arguments(
         own = ranges.get(member.position, range(0))
         table = table.filter(pc.less(table["op_id"], len(own)))
         op_ids = pc.take(numbers, pc.add(table["op_id"], own.start))
-        tables.append(_set(table, "op_id", op_ids).filter(pc.is_valid(op_ids)))
+        tables.append(with_column(table, "op_id", op_ids).filter(pc.is_valid(op_ids)))
     return pa.concat_tables(tables).unify_dictionaries()

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from traceviz.parsers.ranks.identity import run_row
 from traceviz.parsers.run.sources import Source, is_tracing
 from traceviz.parsers.shared.notes import Notes
 
@@ -31,14 +31,8 @@ class Extent:
     @classmethod
     def of(cls, source: Source) -> Extent:
         """What the run row of ``source`` says."""
-        row = run_row(source)
+        row = run_row(source.tables)
         return cls(row.get("t0_unix_ns"), int(row.get("span_ns") or 0))
-
-
-def run_row(source: Source) -> dict[str, Any]:
-    """The only row of table ``run`` of a source."""
-    rows = source.tables["run"].to_pylist() if "run" in source.tables else []
-    return dict(rows[0]) if rows else {}
 
 
 @dataclass(frozen=True, slots=True)

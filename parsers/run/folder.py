@@ -76,16 +76,12 @@ def _sources(folder: Path, manifest: RunManifest, readers: Readers, options: Rea
     errors = [outcome for outcome in outcomes if isinstance(outcome, TracevizError)]
     if not sources:
         raise errors[0] if errors else _nothing(folder, manifest)
-    _name_unfinished_steps(folder, sources, notes)
-    return sources
-
-
-def _name_unfinished_steps(folder: Path, sources: list[Source], notes: Notes) -> None:
     complete = complete_steps(folder)
     for tables in (source.tables for source in sources if "nvtx" in source.tables):
         tables["nvtx"], count = name_unfinished(tables["nvtx"], tables["processes"], complete)
         message = "Steps that had begun when an epoch or the program ended are none: they are named 'unfinished step'."
         notes.add("unfinished-steps", "info", message, count)
+    return sources
 
 
 def _nothing(folder: Path, manifest: RunManifest) -> UnknownFormatError:

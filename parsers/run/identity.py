@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from traceviz import schema
-from traceviz.parsers.ranks.identity import Identity, Member, Rows, rows_of
-from traceviz.parsers.run.clock import run_row
+from traceviz.parsers.ranks.identity import Identity, Member, Numbers, Rows, rows_of, run_row
 from traceviz.parsers.run.sources import Source, is_tracing
 from traceviz.parsers.shared.arrow import pc
 from traceviz.parsers.shared.identity import Key, by_trace, numbered, numbered_rows
@@ -21,26 +20,14 @@ from traceviz.parsers.shared.identity import Key, by_trace, numbered, numbered_r
 _OPAQUE_THREADS = ("xplane", "tf-trace")
 """Formats that begin so have thread ids of their own, not those of the system."""
 
-Numbers = list[dict[int, int]]
-"""For each source the common number of each of its own numbers."""
-
 
 def identify_run(sources: Sequence[Source]) -> Identity:
     """Number the processes, threads and devices of ``sources``, which are sorted by trust, the most trusted first."""
     processes, process_ids = _processes(sources)
     threads, thread_ids = _threads(sources, processes, process_ids)
     devices, device_ids = _devices(sources)
-    members = tuple(
-        Member.of(
-            place,
-            source.name,
-            source.collector,
-            processes=process_ids[place],
-            threads=thread_ids[place],
-            devices=device_ids[place],
-        )
-        for place, source in enumerate(sources)
-    )
+    numbers = (process_ids, thread_ids, device_ids)
+    members = tuple(Member.of(place, source.name, source.collector, numbers) for place, source in enumerate(sources))
     return Identity(members, processes, threads, devices, [])
 
 
@@ -111,7 +98,7 @@ def _threads(sources: Sequence[Source], processes: Rows, process_ids: Numbers) -
     """Threads in order of process and id, those that only opaque ids are known of last."""
     threads: dict[tuple[Any, ...], dict[str, Any]] = {}
     keys: dict[tuple[int, int], tuple[Any, ...]] = {}
-    opaque = [str(run_row(source).get("format")).startswith(_OPAQUE_THREADS) for source in sources]
+    opaque = [str(run_row(source.tables).get("format")).startswith(_OPAQUE_THREADS) for source in sources]
     for place in sorted(range(len(sources)), key=lambda place: opaque[place]):
         rows = rows_of(sources[place].tables, "threads")
         for row in rows:

@@ -14,13 +14,14 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import UsageError
-from traceviz.parsers.ranks.identity import Identity, Rows
+from traceviz.parsers.ranks.identity import Identity, Rows, run_row
 from traceviz.parsers.ranks.merge import Clock, events
-from traceviz.parsers.run.clock import Extent, RunClock, common_clock, run_row
+from traceviz.parsers.run.clock import Extent, RunClock, common_clock
 from traceviz.parsers.run.identity import identify_run
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.owners import DEVICE_TABLES, Owners, choose_owners, in_order_of_trust
 from traceviz.parsers.run.sources import Source, is_tracing
+from traceviz.parsers.shared.columns import with_column
 from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.notes import Notes
 from traceviz.units import format_ns
@@ -96,7 +97,7 @@ def _decided(sources: Sequence[Source], manifest: RunManifest, notes: Notes) -> 
 
 def _run_row(merge: _Merge, *, keep_private: bool) -> dict[str, Any]:
     """Facts of the most trusted source that knows them; who recorded, side by side."""
-    runs = [run_row(source) for source in merge.sources]
+    runs = [run_row(source.tables) for source in merge.sources]
     known = {name: next((run[name] for run in runs if run.get(name)), None) for name in _FIRST_KNOWN}
     alone = len(runs) == 1  # of several, each name is followed by its own version
     names = ("producer",) if alone else ("producer", "producer_version")
@@ -143,22 +144,16 @@ def _without_correlation(table: pa.Table) -> pa.Table:
     """A table whose correlation ids refer to device work that is taken from another source: they mean nothing there."""
     if "correlation_id" not in table.column_names:
         return table
-    at = table.column_names.index("correlation_id")
-    return table.set_column(at, table.schema.field(at), pa.nulls(table.num_rows, pa.int64()))
+    return with_column(table, "correlation_id", pa.nulls(table.num_rows, pa.int64()))
 
 
 def _windows(merge: _Merge) -> pa.Table:
     """When each table was recorded, where the sources state it."""
     rows = []
     for place, source in enumerate(merge.sources):
-        extent = Extent.of(source)
+        start, span = merge.clock.starts[place], Extent.of(source).span_ns
         rows += [
-            {
-                "start_ns": merge.clock.starts[place],
-                "dur_ns": extent.span_ns,
-                "recorded": name,
-                "source": source.collector,
-            }
+            {"start_ns": start, "dur_ns": span, "recorded": name, "source": source.collector}
             for name in schema.TABLES
             if name in source.tables and merge.owners.takes(source.collector, name)
         ]

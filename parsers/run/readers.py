@@ -21,7 +21,6 @@ class ResourceSamplesReader(Reader):
 
     format: ClassVar[str] = SAMPLES_FORMAT
     title: ClassVar[str] = "samples of resources by traceviz collect"
-    suffixes: ClassVar[tuple[str, ...]] = ()
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
         """Certain of a folder whose description says so."""
@@ -43,7 +42,6 @@ class RunFolderReader(Reader):
 
     format: ClassVar[str] = "run"
     title: ClassVar[str] = "traceviz run folder"
-    suffixes: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, readers: tuple[Reader, ...]) -> None:
         """``readers`` know the formats of the traces that may lie in a run folder."""

@@ -20,6 +20,7 @@ from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.contract import contract_table
+from traceviz.parsers.shared.notes import Notes
 
 VERSION = 1
 PARTS = "part-*.parquet"
@@ -88,7 +89,7 @@ def read_samples(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tab
         yield "samples", _samples(sampling, pids, pa.array([gpu["ordinal"] for gpu in gpus], pa.int16()))
     if options.wants("settings"):
         yield "settings", _settings(sampling)
-    yield "notes", contract_table("notes", list(_notes(sampling)))
+    yield "notes", _notes(sampling).table()
 
 
 def read_sampling(path: Path) -> Sampling:
@@ -101,20 +102,15 @@ def read_sampling(path: Path) -> Sampling:
     parts, unreadable = [], []
     for part in sorted(path.glob(PARTS)):
         try:
-            table = _part(part)
+            # Opened once: a sampler that still runs replaces it every two seconds.
+            table = pq.read_table(pa.BufferReader(part.read_bytes()))
+            parts.append(table.select(PART_SCHEMA.names).cast(PART_SCHEMA))
         except (OSError, KeyError, ValueError, pa.ArrowException):
             unreadable.append(part.name)
-            continue
-        parts.append(table)
     if unreadable and not parts:
         raise DamagedTraceError(f"{path / unreadable[0]} cannot be read, nor can another part.", fix="Record again.")
     samples = pa.concat_tables([PART_SCHEMA.empty_table(), *parts]).unify_dictionaries()
     return Sampling(description, samples.combine_chunks(), tuple(unreadable))
-
-
-def _part(path: Path) -> pa.Table:
-    """One part, opened once: a sampler that still runs replaces it every two seconds."""
-    return pq.read_table(pa.BufferReader(path.read_bytes())).select(PART_SCHEMA.names).cast(PART_SCHEMA)
 
 
 def _description(path: Path) -> dict[str, Any]:
@@ -208,24 +204,20 @@ def _settings(sampling: Sampling) -> pa.Table:
     return contract_table("settings", [{"key": key, "value": value} for key, value in sorted(known.items())])
 
 
-def _notes(sampling: Sampling) -> Iterator[dict[str, Any]]:
-    described = sampling.description
+def _notes(sampling: Sampling) -> Notes:
+    notes, described = Notes(), sampling.description
     if described.get("state") != "ended":
         message = "The sampler of resources was killed, or still runs: samples of its last two seconds may be missing."
-        yield {"code": "sampler-not-ended", "severity": "warning", "message": message}
-    if sampling.unreadable:
-        names = ", ".join(sampling.unreadable[:3])
-        message = f"Parts of the samples of resources cannot be read and were left out: {names}."
-        yield {
-            "code": "samples-unreadable",
-            "severity": "warning",
-            "count": len(sampling.unreadable),
-            "message": message,
-        }
-    missed, turns = _number(described, "missed"), _turns(described)
+        notes.add("sampler-not-ended", "warning", message)
+    message = (
+        f"Parts of the samples of resources cannot be read and were left out: {', '.join(sampling.unreadable[:3])}."
+    )
+    notes.add("samples-unreadable", "warning", message, len(sampling.unreadable))
+    missed = _number(described, "missed")
+    turns = _number(described, "wall_ns") / 1e9 * float(described.get("rate_hz") or 0)  # as planned
     if turns and missed / turns >= MISSED_SHARE:
         message = "The machine left the sampler of resources no time for some of its samples."
-        yield {"code": "samples-missed", "severity": "info", "count": missed, "message": message}
+        notes.add("samples-missed", "info", message, missed)
     taken = pc.sum(pc.equal(sampling.samples["metric"], PROGRAM_CPU)).as_py() or 0
     thinned = round(turns) - missed - taken - 1  # a rate needs a reading before it
     if taken > 1 and thinned >= THINNED_SHARE * turns:
@@ -233,17 +225,11 @@ def _notes(sampling: Sampling) -> Iterator[dict[str, Any]]:
             f"CPU time and memory of the program were read {taken:,} times, not {round(turns):,} times as planned: the "
             "sampler keeps below 1 % of a core."
         )
-        yield {"code": "samples-thinned", "severity": "info", "message": message}
+        notes.add("samples-thinned", "info", message)
     step_ns = _number(described, "clock_step_ns")
     if abs(step_ns) >= CLOCK_STEP_NS:
         message = f"The clock of the machine was set by {step_ns / 1e9:+.1f} s meanwhile; samples keep the old time."
-        yield {"code": "clock-set", "severity": "warning", "message": message}
-    denied = _number(described, "denied")
-    if denied:
-        message = "Some processes do not show what they read and write; the rates leave them out."
-        yield {"code": "io-not-permitted", "severity": "info", "count": denied, "message": message}
-
-
-def _turns(described: dict[str, Any]) -> float:
-    """Turns that the sampler had planned."""
-    return _number(described, "wall_ns") / 1e9 * float(described.get("rate_hz") or 0)
+        notes.add("clock-set", "warning", message)
+    message = "Some processes do not show what they read and write; the rates leave them out."
+    notes.add("io-not-permitted", "info", message, _number(described, "denied"))
+    return notes

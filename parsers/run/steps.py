@@ -20,6 +20,7 @@ import pyarrow as pa
 from traceviz.parsers.run.layout import MOST_FILES, RAW
 from traceviz.parsers.run.sources import as_number, stated_in
 from traceviz.parsers.shared.arrow import pc
+from traceviz.parsers.shared.columns import with_column
 
 COLLECTOR = "nvtx"
 DOMAIN = "traceviz"
@@ -67,9 +68,7 @@ def name_unfinished(nvtx: pa.Table, processes: pa.Table, complete: Mapping[int, 
     rows = steps.sort("start_ns").filter(begins_again | (pl.col("number") >= pl.col("end")))["row"]
     if not len(rows):
         return nvtx, 0
-    at = nvtx.column_names.index("name")
     unfinished = np.zeros(nvtx.num_rows, np.bool_)
     unfinished[rows.to_numpy()] = True
     names = pc.if_else(pa.array(unfinished), UNFINISHED, nvtx["name"].cast(pa.string())).dictionary_encode()
-    field = nvtx.schema.field(at)
-    return nvtx.set_column(at, field, names.cast(field.type)), len(rows)
+    return with_column(nvtx, "name", names.cast(nvtx.schema.field("name").type)), len(rows)

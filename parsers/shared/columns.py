@@ -60,6 +60,12 @@ def _typed(values: Any, kind: pa.DataType) -> Any:
     return array if array.type.equals(kind) else array.cast(kind)
 
 
+def with_column(table: pa.Table, name: str, values: Any) -> pa.Table:
+    """``table`` with other ``values`` in its column ``name``."""
+    at = table.column_names.index(name)
+    return table.set_column(at, table.schema.field(at), values)
+
+
 def recoded(words: Sequence[str | None], codes: Any) -> DictionaryArray:
     """A dictionary column from Arrow positions in ``words``, which may hold one word twice; null stays null."""
     distinct: Any = pa.array(words, pa.string()).dictionary_encode()

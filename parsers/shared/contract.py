@@ -1,15 +1,37 @@
-"""Tables of the contract from rows: for tables of few rows, where events come as columns."""
+"""Tables of the contract from rows, where there are few, and one after the other from what builds them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from traceviz import schema
+from traceviz.parsers.base import ReadOptions
 
 
 def contract_table(name: str, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Table ``name`` with the declared columns; what a row lacks is null."""
     return pa.Table.from_pylist(list(rows), schema.table(name).arrow)
+
+
+Builder = Callable[[], pa.Table | None]
+"""Makes a table; gives ``None`` where the capture could not contain it."""
+
+
+def unless_empty(table: pa.Table) -> pa.Table | None:
+    """``None`` for an empty table: only rows show that a capture could contain any."""
+    return table if table.num_rows else None
+
+
+def build_tables(
+    builders: Mapping[str, Builder], options: ReadOptions, more: int = 0
+) -> Iterator[tuple[str, pa.Table]]:
+    """The tables that ``options`` ask for, one at a time; ``more`` tables follow from elsewhere."""
+    for done, (name, build) in enumerate(builders.items()):
+        options.progress("read", done, len(builders) + more)
+        table = build() if options.wants(name) else None
+        if table is not None:
+            yield name, table
+            del table

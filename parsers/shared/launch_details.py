@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from traceviz.parsers.shared.mapping import LAUNCH_SHAPE
 from traceviz.schema import MEMORY_KINDS
 
 MOST_REGISTERS = 65_536
@@ -17,17 +18,7 @@ _INT32_MAX = 2**31 - 1
 Launch = dict[str, int | None]
 """Columns of table ``kernels`` that describe a launch, by name."""
 
-LAUNCH_COLUMNS = (
-    "grid_x",
-    "grid_y",
-    "grid_z",
-    "block_x",
-    "block_y",
-    "block_z",
-    "registers_per_thread",
-    "static_shared_bytes",
-    "dynamic_shared_bytes",
-)
+LAUNCH_COLUMNS = tuple(column.name for column in LAUNCH_SHAPE)
 
 _END = "h|d|p|host|device|peer"
 _COPY_NAME = re.compile(rf"(?:memcpy|copy)[_ ]?(?P<source>{_END})(?:2|to)(?P<target>{_END})", re.IGNORECASE)
@@ -46,12 +37,9 @@ def launch(text: str) -> Launch:
     that, ``shm`` was the shared memory of both kinds together, which is given as dynamic.
     """
     stated = fields(text)
-    columns: Launch = dict.fromkeys(LAUNCH_COLUMNS)
-    columns.update(zip(LAUNCH_COLUMNS[0:3], _triple(stated.get("grid", "")), strict=True))
-    columns.update(zip(LAUNCH_COLUMNS[3:6], _triple(stated.get("block", "")), strict=True))
-    columns["registers_per_thread"] = _whole(stated.get("regs"))
-    columns["static_shared_bytes"] = _whole(stated.get("static_shared"))
-    columns["dynamic_shared_bytes"] = _whole(stated.get("dynamic_shared", stated.get("shm")))
+    extents = (*_triple(stated.get("grid", "")), *_triple(stated.get("block", "")))
+    rest = (stated.get("regs"), stated.get("static_shared"), stated.get("dynamic_shared", stated.get("shm")))
+    columns: Launch = dict(zip(LAUNCH_COLUMNS, (*extents, *map(_whole, rest)), strict=True))
     if not is_plausible(text):
         # Some ROCm builds print the halves of a pointer here: what looks possible beside it is no number either.
         columns["registers_per_thread"] = columns["static_shared_bytes"] = None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from traceviz.errors import UnknownFormatError, UsageError
 
@@ -94,9 +95,33 @@ def choose_run(folder: Path, name: str | None, suffixes: tuple[str, ...] = SUFFI
     runs = find_runs(folder, suffixes)
     if not runs:
         raise UnknownFormatError(f"{folder} holds no profile data.", *no_capture(folder))
+    return choose_among(runs, name)
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+AnyRun = TypeVar("AnyRun", bound=_Named)
+
+
+def choose_among(
+    runs: tuple[AnyRun, ...], name: str | None, more_names: Callable[[AnyRun], Iterable[str]] = lambda _: ()
+) -> tuple[AnyRun, tuple[AnyRun, ...]]:
+    """The run ``name`` of ``runs``, oldest first, or the newest, and all the others.
+
+    Args:
+        runs: At least one.
+        name: The name of a run, or the last part of it; ``None`` for the newest.
+        more_names: What a run may be called beside that.
+
+    Raises:
+        UsageError: no run, or more than one, has this name; the error lists those that there are.
+    """
     if name is None:
         return runs[-1], runs[:-1]
-    matching = [run for run in runs if name in (run.name, run.name.rsplit("/", 1)[-1])]
+    matching = [run for run in runs if name in {run.name, run.name.rsplit("/", 1)[-1], *more_names(run)}]
     if len(matching) > 1:
         raise UsageError(
             f"More than one run is called {name!r}.", fix=f"Say which: {', '.join(run.name for run in matching)}."
@@ -104,6 +129,13 @@ def choose_run(folder: Path, name: str | None, suffixes: tuple[str, ...] = SUFFI
     if not matching:
         raise UsageError.unknown("run", name, (run.name for run in runs))
     return matching[0], tuple(run for run in runs if run != matching[0])
+
+
+def note_choice(run: AnyRun, others: Sequence[AnyRun], name: str | None) -> str:
+    """The note on the choice of ``run`` among ``others``; ``name`` is the run that the caller named."""
+    why = "the newest" if name is None else "as asked for"
+    shown = ", ".join(other.name for other in reversed(others[-5:])) + (", ..." if len(others) > 5 else "")
+    return f"Run {run.name} was read, {why}. Others: {shown} (--run NAME)."
 
 
 HOW_TO_PROFILE = (

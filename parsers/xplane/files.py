@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.shared.log_folders import Run, choose_run
+from traceviz.parsers.shared.log_folders import Run, choose_run, note_choice
 from traceviz.parsers.xplane.hosts import ENVIRONMENT
 from traceviz.parsers.xplane.raw import Space
 from traceviz.parsers.xplane.scan import read_space
@@ -48,9 +48,7 @@ def _choose(path: Path, options: ReadOptions) -> tuple[Run, tuple[tuple[str, str
     run, others = choose_run(path, options.run)
     if not others:
         return run, ()
-    why = "the newest" if options.run is None else "as asked for"
-    shown = ", ".join(other.name for other in reversed(others[-5:])) + (", ..." if len(others) > 5 else "")
-    return run, (("run-chosen", "info", f"Run {run.name} was read, {why}. Others: {shown} (--run NAME)."),)
+    return run, (("run-chosen", "info", note_choice(run, others, options.run)),)
 
 
 def _sources(run: Run) -> tuple[list[Source], tuple[tuple[str, str, str], ...]]:

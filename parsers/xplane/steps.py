@@ -111,8 +111,6 @@ def _row(host: Host, group: Group, start: int, duration: int) -> Row:
         "step": group.step if group.step is not None else number,
         "name": group.name,
         "marker": group.roots[0].name if group.roots else marker or group.name,
-        "thread_id": None,
-        "device_id": None,
         "group_id": group.id + host.first_group,
     }
 
@@ -137,7 +135,6 @@ def _recorded(device: Device) -> Iterator[Row]:
             "step": _split(name)[1],
             "name": name,
             "marker": "Steps",
-            "thread_id": None,
             "device_id": device.device_id,
             "group_id": group_id if group_id >= 0 else None,
         }

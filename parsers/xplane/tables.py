@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from traceviz import schema
 from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.shared.contract import Builder, build_tables, unless_empty
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.xplane import capture as facts
 from traceviz.parsers.xplane import device as device_tables
@@ -103,9 +104,6 @@ def _hosts(sources: Sequence[Source], clock: Clock, *, grouped: bool) -> tuple[H
     return tuple(hosts)
 
 
-Builder = Callable[[], pa.Table | None]
-
-
 def _small_tables(
     hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device], options: ReadOptions
 ) -> Iterator[tuple[str, pa.Table]]:
@@ -116,25 +114,15 @@ def _small_tables(
         "memcpy": lambda: device_tables.copies(devices) if has_gpu else None,
         "memset": lambda: device_tables.fills(devices) if has_gpu else None,
         "cuda_api": lambda: host_tables.driver_calls(threads) if has_gpu else None,
-        "overhead": lambda: _unless_empty(device_tables.overheads(devices)),
-        "nvtx": lambda: _unless_empty(host_tables.ranges(threads)),
-        "device_ops": lambda: _unless_empty(device_tables.stretches(devices)),
+        "overhead": lambda: unless_empty(device_tables.overheads(devices)),
+        "nvtx": lambda: unless_empty(host_tables.ranges(threads)),
+        "device_ops": lambda: unless_empty(device_tables.stretches(devices)),
         "steps": lambda: steps(hosts, threads, devices),
         "memory_events": lambda: _memory_events(threads, devices),
-        "samples": lambda: _unless_empty(device_tables.samples(devices)),
+        "samples": lambda: unless_empty(device_tables.samples(devices)),
         "settings": lambda: facts.settings(hosts, keep_private=options.keep_private),
     }
-    for done, (name, build) in enumerate(builders.items()):
-        options.progress("read", done, len(builders) + 2)
-        table = build() if options.wants(name) else None
-        if table is not None:
-            yield name, table
-            del table
-
-
-def _unless_empty(table: pa.Table) -> pa.Table | None:
-    """``None`` for an empty table: only rows show that a capture could contain any."""
-    return table if table.num_rows else None
+    return build_tables(builders, options, more=2)
 
 
 def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table | None:
@@ -143,7 +131,7 @@ def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.
     parts = [host_tables.memory_events(threads, by_number)]
     if any((device.kinds == EventKind.ALLOCATION).any() for device in devices):
         parts.append(device_tables.allocations(devices))
-    return _unless_empty(pa.concat_tables(parts).unify_dictionaries())
+    return unless_empty(pa.concat_tables(parts).unify_dictionaries())
 
 
 def _operations(threads: Sequence[Threads], options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:

@@ -215,30 +215,26 @@ def _dispatches(sheets: Sequence[Sheet]) -> Iterator[_Pairs]:
 def _numbered(sheets: Sequence[Sheet], name: str) -> Column:
     """Nodes called ``name`` that state step and iteration, and a key of both."""
 
-    def find(sheet: Sheet) -> _Pairs:
+    def find(sheet: Sheet) -> Column:
         stats = sheet.stats
         events, (step, iteration) = shared((stats.column("id"), stats.column("iter_num")), stats.named(name))
-        return events, mixed(step, iteration)
+        return Column(events, mixed(step, iteration))
 
     return gather([sheet for sheet in sheets if not sheet.is_tpu], find)
 
 
 def _launches(sheets: Sequence[Sheet]) -> _Pairs:
     """A launch on the host and what it launched on a device: same correlation id."""
-
-    def find(sheet: Sheet) -> _Pairs:
-        column = correlated(sheet.stats)
-        return column.event, column.value
-
-    host = gather([sheet for sheet in sheets if sheet.plane.name == HOST_PLANE], find)
-    devices = gather([sheet for sheet in sheets if sheet.plane.name != HOST_PLANE and not sheet.is_tpu], find)
-    return _last_match(host, devices)
+    host = [sheet for sheet in sheets if sheet.plane.name == HOST_PLANE]
+    devices = [sheet for sheet in sheets if sheet.plane.name != HOST_PLANE and not sheet.is_tpu]
+    causes, effects = (gather(side, lambda sheet: correlated(sheet.stats)) for side in (host, devices))
+    return _last_match(causes, effects)
 
 
-def gather(sheets: Sequence[Sheet], find: Callable[[Sheet], _Pairs]) -> Column:
+def gather(sheets: Sequence[Sheet], find: Callable[[Sheet], Column]) -> Column:
     """What ``find`` finds in each plane, events as nodes."""
-    pairs = [(sheet.base, *find(sheet)) for sheet in sheets]
-    return Column(_chained(base + events for base, events, _ in pairs), _chained(values for *_, values in pairs))
+    columns = [(sheet.base, find(sheet)) for sheet in sheets]
+    return Column(_chained(base + column.event for base, column in columns), _chained(c.value for _, c in columns))
 
 
 def _chained(parts: Iterable[Array]) -> Array:
@@ -308,31 +304,22 @@ def root_nodes(forest: Forest, extra: Array) -> tuple[Column, int]:
         extra: More nodes that are roots, of level 1.
     """
     sheets = [sheet for sheet in forest.sheets if not sheet.is_tpu]
-
-    def find(sheet: Sheet) -> _Pairs:
-        column = roots_of(sheet.stats)
-        return column.event, column.value
-
-    roots = gather(sheets, find)
+    roots = gather(sheets, lambda sheet: roots_of(sheet.stats))
     nodes = np.concatenate((roots.event, extra))
     levels = np.concatenate((roots.value, np.ones(extra.size, np.int64)))
-    idle = np.isin(nodes, _tf_data_roots(sheets)) | np.isin(nodes, forest.cause[forest.cause == forest.effect])
+    steps = gather(sheets, lambda sheet: sheet.stats.column("id", signed=True))
+    of_tf_data = steps.event[np.isin(steps.value, _tf_data_steps(sheets))]
+    idle = np.isin(nodes, of_tf_data) | np.isin(nodes, forest.cause[forest.cause == forest.effect])
     order = np.lexsort((forest.starts_of(nodes), -levels, idle))
     return Column(nodes[order], levels[order]), int((~idle).sum())
-
-
-def _tf_data_roots(sheets: Sequence[Sheet]) -> Array:
-    """Nodes of steps that tf.data runs for itself."""
-    steps = gather(sheets, lambda sheet: _pairs(sheet.stats.column("id", signed=True)))
-    return steps.event[np.isin(steps.value, _tf_data_steps(sheets))]
 
 
 def _tf_data_steps(sheets: Sequence[Sheet]) -> Array:
     """Ids of the steps that tf.data runs for itself."""
 
-    def find(sheet: Sheet) -> _Pairs:
+    def find(sheet: Sheet) -> Column:
         events, (step,) = shared((sheet.stats.column("id", signed=True),), sheet.stats.named(*_TF_DATA_FUNCTIONS))
-        return events, step
+        return Column(events, step)
 
     return np.unique(gather(sheets, find).value)
 
@@ -346,10 +333,10 @@ def loop_iterations(forest: Forest) -> tuple[Array, Forest]:
     sheets = [sheet for sheet in forest.sheets if not sheet.is_tpu]
 
     def executor_column(key: str) -> Column:
-        def find(sheet: Sheet) -> _Pairs:
+        def find(sheet: Sheet) -> Column:
             columns = [sheet.stats.column(name, signed=True) for name in (key, "id", "iter_num")]
             events, values = shared(columns, sheet.stats.named(EXECUTOR))
-            return events, values[0]
+            return Column(events, values[0])
 
         return gather(sheets, find)
 
@@ -439,16 +426,13 @@ class Ancestry:
         }
 
     def _values(self, key: str) -> dict[int, int]:
-        column = gather(self._forest.sheets, lambda sheet: _pairs(sheet.stats.column(key, signed=True)))
+        column = gather(self._forest.sheets, lambda sheet: sheet.stats.column(key, signed=True))
         return dict(zip(column.event.tolist(), column.value.tolist(), strict=True))
 
     def number(self, node: int) -> int | None:
         """Number of the step: iteration of a loop, else number of an annotation; ``None`` where neither is stated."""
-        for numbers in self._numbers.values():
-            number = self._nearest(node, numbers)
-            if number is not None:
-                return number
-        return None
+        stated = (self._nearest(node, numbers) for numbers in self._numbers.values())
+        return next((number for number in stated if number is not None), None)
 
     def graph_type(self, node: int) -> str | None:
         """Kind of graph that a node belongs to."""
@@ -482,7 +466,3 @@ class Ancestry:
         """Links between threads by what they lead to."""
         order = np.argsort(self._forest.effect, kind="stable")
         return self._forest.effect[order], self._forest.cause[order]
-
-
-def _pairs(column: Column) -> _Pairs:
-    return column.event, column.value

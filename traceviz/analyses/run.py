@@ -70,14 +70,20 @@ def analyze(
     findings = [finding for finding in findings if raised.isdisjoint(rules.rule(finding.code).part_of)]
     others = inapplicable(run.get("framework"), run.get("producer"))
     findings = [fit_advice(finding, others) for finding in findings]
+    if not run.get("span_ns"):
+        run = {**run, "span_ns": None}  # a summary without events lasted longer than nothing
+    facts = [Fact(key, label, run.get(key), unit) for key, (label, unit) in _RUN_LABELS.items()]
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
     return Report(
-        run=_run_facts(trace),
+        run=(*facts, Fact("devices", "devices", _devices_in_words(trace))),
         verdict=verdict(results, ranked),
         sections=tuple(described),
         findings=ranked,
         skipped=tuple(skipped),
-        notes=_notes(tables),
+        notes=tuple(
+            Note(row["code"], Severity(row["severity"]), row["message"], row["count"])
+            for row in tables.arrow("notes").to_pylist()
+        ),
     )
 
 
@@ -103,14 +109,6 @@ _RUN_LABELS: dict[str, tuple[str, Unit]] = {
 }
 
 
-def _run_facts(trace: TraceView) -> tuple[Fact, ...]:
-    row = trace.tables.run_facts()
-    if not row.get("span_ns"):
-        row = {**row, "span_ns": None}  # a summary without events lasted longer than nothing
-    facts = [Fact(key, label, row.get(key), unit) for key, (label, unit) in _RUN_LABELS.items()]
-    return (*facts, Fact("devices", "devices", _devices_in_words(trace)))
-
-
 def _devices_in_words(trace: TraceView) -> str | None:
     """Products of all devices that the trace names, and how many of them were used where some were not."""
     names = [device["name"] for device in trace.tables.arrow("devices").to_pylist() if device["name"]]
@@ -118,10 +116,3 @@ def _devices_in_words(trace: TraceView) -> str | None:
     used = len(trace.device_busy)
     unused = f" ({used} used)" if 0 < used < len(names) else ""
     return ", ".join(counted) + unused if counted else None
-
-
-def _notes(tables: TraceTables) -> tuple[Note, ...]:
-    return tuple(
-        Note(row["code"], Severity(row["severity"]), row["message"], row["count"])
-        for row in tables.arrow("notes").to_pylist()
-    )

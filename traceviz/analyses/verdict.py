@@ -12,7 +12,6 @@ from traceviz.analyses.derived.steps import INFERRED
 from traceviz.analyses.device.use import DeviceUse
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
-from traceviz.analyses.input.stages import Stage
 from traceviz.analyses.steps.breakdown import Breakdown
 from traceviz.analyses.steps.steps import StepTimes
 from traceviz.report import Finding, Severity, Verdict
@@ -65,14 +64,12 @@ def _input_sentence(pipeline: InputPipelineResult) -> str:
     speedup = pipeline.best_case_speedup
     best = f"; at best {speedup:.1f}× as fast without the wait" if speedup else ""
     bound = f" ({pipeline.caveat})" if pipeline.caveat else ""
-    where = f", mostly {_where(pipeline.stages[0])}" if pipeline.stages else ""
+    where = ""
+    if pipeline.stages:
+        stage = pipeline.stages[0]
+        named = f"for {stage.name} (tf.data)" if stage.path else f'in "{stage.name}"'
+        where = f", mostly {f'in the {stage.name}' if stage.kind == DATALOADER else named}"
     return f"{pipeline.verdict.capitalize()}: {share} of steady step time waits for input{where}{best}{bound}."
-
-
-def _where(stage: Stage) -> str:
-    if stage.kind == DATALOADER:
-        return f"in the {stage.name}"
-    return f"for {stage.name} (tf.data)" if stage.path else f'in "{stage.name}"'
 
 
 def _device_sentence(results: dict[str, Any], pipeline: InputPipelineResult, findings: tuple[Finding, ...]) -> str:
@@ -82,22 +79,18 @@ def _device_sentence(results: dict[str, Any], pipeline: InputPipelineResult, fin
     breakdown, use = results.get("breakdown"), results.get("device_use")
     busy = ""
     if isinstance(breakdown, Breakdown) and "device_compute" in breakdown.measured and breakdown.step_ns:
-        whole = (
-            "steady step time" if pipeline.verdict == "cannot judge" else "it"
-        )  # the step time of the sentence before
+        # "it" is the step time of the sentence before
+        whole = "steady step time" if pipeline.verdict == "cannot judge" else "it"
         share = breakdown.times["device_compute"] / breakdown.step_ns
         busy = f"The device computes in {format_ratio(share)} of {whole}."
     elif isinstance(use, DeviceUse):
         judged = sum(d.judged_ns for d in use.devices) or 1
         share = sum(d.judged_busy_ns for d in use.devices) / judged
-        busy = f"The device is busy in {format_ratio(share)} of the {use.judged_words}{_otherwise(use, share)}."
+        busy = f"The device is busy in {format_ratio(share)} of the {use.judged_words}"
+        cause, time = max(use.idle_causes.items(), key=lambda item: item[1])
+        names_rest = share < MOSTLY_IDLE and time and use.host_seen
+        busy += f"; the rest is mostly {LABELS[cause]}." if names_rest else "."
     return " ".join(filter(None, (busy, _largest(findings))))
-
-
-def _otherwise(use: DeviceUse, busy_share: float) -> str:
-    """What a mostly idle device waits for, if the host was recorded."""
-    cause, time = max(use.idle_causes.items(), key=lambda item: item[1])
-    return f"; the rest is mostly {LABELS[cause]}" if busy_share < MOSTLY_IDLE and time and use.host_seen else ""
 
 
 def _caution(results: dict[str, Any]) -> str:

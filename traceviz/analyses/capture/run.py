@@ -61,13 +61,14 @@ class RunAnalysis(Analysis[RunFacts]):
     def describe(self, result: RunFacts) -> Section:
         """Facts only."""
         failed = [name for name in result.collectors if result.stated[f"collector.{name}.state"] == "failed"]
+        gpus = [value for key, value in sorted(result.under("machine.gpus.").items()) if key.endswith(".name")]
         facts = (
             Fact("name", "name", result.stated.get("run.name")),
             Fact("tags", "tags", ", ".join(f"{key}={value}" for key, value in result.under("tag.").items()) or None),
             Fact("command", "command", result.stated.get("run.command")),
             Fact("status", "ended", _ending(result)),
             Fact("machine", "machine", _machine(result)),
-            Fact("gpus", "GPUs", _gpus(result)),
+            Fact("gpus", "GPUs", ", ".join(f"{gpus.count(gpu)} × {gpu}" for gpu in dict.fromkeys(gpus)) or None),
             Fact("recorded_by", "recorded by", ", ".join(_recorders(result)) or None),
             Fact("without", "nothing from", ", ".join(failed) or None),
             Fact("stop_cost_ns", "stopping and saving took", result.stop_cost_ns, "ns"),
@@ -106,11 +107,6 @@ def _machine(run: RunFacts) -> str | None:
         container,
     ]
     return ", ".join(part for part in parts if part) or None
-
-
-def _gpus(run: RunFacts) -> str | None:
-    names = [value for key, value in sorted(run.under("machine.gpus.").items()) if key.endswith(".name")]
-    return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names)) or None
 
 
 def _recorders(run: RunFacts) -> list[str]:

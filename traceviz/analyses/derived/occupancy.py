@@ -133,11 +133,15 @@ def _theoretical(limits: SmLimits | None, slots: int | None) -> pl.Expr:
     if limits is None or not slots:
         return pl.lit(None, pl.Float64)
     warps = -(-_threads() // WARP)
+    of_warp = -(-pl.col("registers_per_thread") * WARP // _REGISTER_UNIT) * _REGISTER_UNIT
+    by_registers = pl.lit(limits.registers // _PARTITIONS) // of_warp * _PARTITIONS
+    shared = pl.sum_horizontal("static_shared_bytes", "dynamic_shared_bytes").cast(pl.Int64) + limits.reserved_bytes
+    taken = -(-shared // limits.shared_unit) * limits.shared_unit
     resident = pl.min_horizontal(
         pl.lit(slots // WARP) // warps,
         pl.lit(limits.blocks),
-        _warps_by_registers(limits) // warps,
-        _blocks_by_shared_memory(limits),
+        pl.when(of_warp > 0).then(by_registers).otherwise(limits.warps) // warps,
+        pl.when(taken > 0).then(pl.lit(limits.shared_kib * 1024) // taken).otherwise(limits.blocks),
     )
     known = pl.all_horizontal(
         pl.col("registers_per_thread").is_not_null(),
@@ -145,15 +149,3 @@ def _theoretical(limits: SmLimits | None, slots: int | None) -> pl.Expr:
         resident > 0,  # it did run: limits that forbid it are not those that it ran under
     )
     return pl.when(known).then(resident * _threads() / slots)
-
-
-def _warps_by_registers(limits: SmLimits) -> pl.Expr:
-    of_warp = -(-pl.col("registers_per_thread") * WARP // _REGISTER_UNIT) * _REGISTER_UNIT
-    of_partition = limits.registers // _PARTITIONS
-    return pl.when(of_warp > 0).then(pl.lit(of_partition) // of_warp * _PARTITIONS).otherwise(limits.warps)
-
-
-def _blocks_by_shared_memory(limits: SmLimits) -> pl.Expr:
-    own = pl.sum_horizontal("static_shared_bytes", "dynamic_shared_bytes").cast(pl.Int64) + limits.reserved_bytes
-    taken = -(-own // limits.shared_unit) * limits.shared_unit
-    return pl.when(taken > 0).then(pl.lit(limits.shared_kib * 1024) // taken).otherwise(limits.blocks)

@@ -53,30 +53,15 @@ def parsed_ops(names: pl.Series) -> pl.DataFrame:
     Arguments that the profiler appended (``#key=value#``) are no part of the name; a text of nothing else has no row.
     """
     text = names.cast(pl.String).unique(maintain_order=True).drop_nulls().rename("text")
-    plain = pl.col("text").str.replace(r"(?s)#.*$", "").alias("plain")
-    frame = pl.DataFrame({"text": text}).with_columns(plain).filter(pl.col("plain") != "")
-    return frame.select("text", _name().alias("op"), _type().alias("type"))
-
-
-def _name() -> pl.Expr:
     plain = pl.col("plain")
+    unargued = pl.col("text").str.replace(r"(?s)#.*$", "").alias("plain")
+    frame = pl.DataFrame({"text": text}).with_columns(unargued).filter(plain != "")
     torch = plain.str.extract(f"({_TORCH})", 1)
-    return pl.coalesce(torch, plain.str.extract(_TENSORFLOW, 1), plain.str.extract(_CALL, 2), _instruction())
-
-
-def _type() -> pl.Expr:
-    plain = pl.col("plain")
-    bare = _instruction().str.replace(_HLO_NUMBER, "")
+    # The innermost HLO instruction of a nest: it ran, and the outer ones only contain it.
+    instruction = plain.str.replace(_HLO_NESTING, "").str.strip_chars_end(":")
+    name = pl.coalesce(torch, plain.str.extract(_TENSORFLOW, 1), plain.str.extract(_CALL, 2), instruction)
+    bare = instruction.str.replace(_HLO_NUMBER, "")
     scoped = pl.when(bare.str.contains("/", literal=True)).then(bare.str.extract(r"([^/]+)/*$", 1))
-    return pl.coalesce(
-        plain.str.extract(f"({_TORCH})", 1),
-        plain.str.extract(_TENSORFLOW, 2),
-        plain.str.extract(_CALL, 1),
-        scoped,
-        bare.str.replace(_HLO_FUSION, "fusion"),
-    )
-
-
-def _instruction() -> pl.Expr:
-    """The innermost HLO instruction of a nest: it ran, and the outer ones only contain it."""
-    return pl.col("plain").str.replace(_HLO_NESTING, "").str.strip_chars_end(":")
+    fused = bare.str.replace(_HLO_FUSION, "fusion")
+    kind = pl.coalesce(torch, plain.str.extract(_TENSORFLOW, 2), plain.str.extract(_CALL, 1), scoped, fused)
+    return frame.select("text", name.alias("op"), kind.alias("type"))

@@ -85,12 +85,8 @@ def why_no_steps(trace: TraceView) -> tuple[str, str]:
 
 
 _NOT_RECORDED = (
-    "disk-full",
-    "not-started",
-    "killed-while-recording",
-    "capture-too-large",
-    "profiler-taken",
-    "not-injected",
+    *("disk-full", "not-started", "killed-while-recording"),
+    *("capture-too-large", "profiler-taken", "not-injected"),
 )
 """Codes of the notes in which a run and its collectors say why steps were not recorded, the plainest first."""
 _STOPPED = ("run-failed", "run-killed", "run-interrupted")

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.cycles import find_cycle
-from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.frames import end_ns, parts_by
 from traceviz.intervals import Array
 
 StepSource = Literal["trace", "nvtx", "annotation", "nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle", "none"]
@@ -88,9 +88,7 @@ class ProcessSteps:
 
 def declared_steps(steps: pl.DataFrame) -> Steps:
     """Steps from the ``steps`` table of a trace; a single one is enough, since the trace declares it."""
-    frame = steps.with_columns(
-        (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("end_ns"), pl.col("name", "marker").cast(pl.String)
-    )
+    frame = steps.with_columns(end_ns(), pl.col("name", "marker").cast(pl.String))
     return join_processes("trace", [_declared(part) for part in parts_by(frame, "process_id").values()], at_least=1)
 
 

@@ -96,10 +96,11 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
         host, device = _by_name(calls), _device_times(trace)
         if not host.height and not device.height:
             return self.skipped("the trace names no framework ops")
-        by_op = _by_op(host, device)
-        by_type = _totals(by_op, "type").join(
-            by_op.group_by("type").agg(pl.len().cast(pl.Int64).alias("ops")), on="type", maintain_order="left"
-        )
+        both = host.join(device, on="text", how="full", coalesce=True)
+        named = both.join(parsed_ops(both["text"]), on="text")
+        by_op = named.with_columns(pl.col(_AMOUNTS).fill_null(0))  # 0 on the side where an op did not run
+        ops = by_op.group_by("type").agg(pl.len().cast(pl.Int64).alias("ops"))
+        by_type = _totals(by_op, "type").join(ops, on="type", maintain_order="left")
         return OpTimes(by_type, _totals(by_op, "op", "type"), _eager_use(trace, calls))
 
     def judge(self, result: OpTimes) -> tuple[Finding, ...]:
@@ -156,6 +157,7 @@ _TIMES = (
 )
 
 _ON_DEVICE = ("device_ns", "share_of_device_op_time")
+_AMOUNTS = ("calls", "host_ns", "host_self_ns", "eager_calls", "device_ns")
 
 _EAGER = r"^Eager(?:Local)?Execute: (.+)$"
 _INPUT_OP = r"[^:]:[A-Z_]\w*$"
@@ -214,8 +216,7 @@ def _nesting_events(trace: TraceView) -> pl.DataFrame:
     )
     names = trace.host_names.with_columns(role.alias("role")).drop_nulls("role")
     recorded = argument(trace, "is_eager", "integer").select("op_id", (pl.col("integer") == 1).alias("recorded"))
-    events = calls_named(trace, names)
-    return events.join(recorded.unique("op_id"), on="op_id", how="left", maintain_order="left")
+    return calls_named(trace, names).join(recorded.unique("op_id"), on="op_id", how="left", maintain_order="left")
 
 
 def _by_name(calls: pl.DataFrame) -> pl.DataFrame:
@@ -240,16 +241,9 @@ def _device_times(trace: TraceView) -> pl.DataFrame:
     return work.group_by(pl.col("op").alias("text")).agg(pl.col("dur_ns").sum().alias("device_ns"))
 
 
-def _by_op(host: pl.DataFrame, device: pl.DataFrame) -> pl.DataFrame:
-    """Host and device by op and type; 0 on the side where an op did not run."""
-    both = host.join(device, on="text", how="full", coalesce=True)
-    named = both.join(parsed_ops(both["text"]), on="text")
-    return named.with_columns(pl.col("calls", "host_ns", "host_self_ns", "eager_calls", "device_ns").fill_null(0))
-
-
 def _totals(by_op: pl.DataFrame, *keys: str) -> pl.DataFrame:
     """Sums by ``keys``, with shares; the most device time first, then the most host time."""
-    sums = by_op.group_by(keys).agg(pl.col("calls", "host_ns", "host_self_ns", "eager_calls", "device_ns").sum())
+    sums = by_op.group_by(keys).agg(pl.col(_AMOUNTS).sum())
     seen = pl.when(pl.col("calls") > 0)  # host time is not known for an op that only the device names
     host = seen.then(pl.col("host_ns", "host_self_ns"))
     eager = seen.then(pl.col("eager_calls") / pl.col("calls")).alias("eager_share")

@@ -121,8 +121,7 @@ def _work(trace: TraceView) -> pl.DataFrame:
 
 def _api_time(trace: TraceView, tree: CallTree) -> Array:
     """Time of the CUDA calls that each operator makes directly; calls within calls are not counted twice."""
-    calls = trace.frame("cuda_api", "thread_id", "start_ns", "dur_ns")
-    calls = calls.with_columns(end_ns())
+    calls = trace.frame("cuda_api", "thread_id", "start_ns", end_ns())
     outer = outermost(calls.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True]))
     row = tree.around(outer["thread_id"].to_numpy(), outer["start_ns"].to_numpy())
     return tree.sums(row, (outer["end_ns"] - outer["start_ns"]).to_numpy())
@@ -138,8 +137,5 @@ def _repeats(tree: CallTree) -> npt.NDArray[np.bool_]:
 
 def input_shapes(trace: TraceView) -> pl.DataFrame:
     """Shapes of the inputs of operations as the trace writes them: ``op_id, shapes``, one row per operation."""
-    return (
-        argument(trace, "Input Dims", "text")
-        .select("op_id", pl.col("text").cast(pl.String).alias("shapes"))
-        .unique("op_id")
-    )
+    shapes = argument(trace, "Input Dims", "text").select("op_id", pl.col("text").cast(pl.String).alias("shapes"))
+    return shapes.unique("op_id")

@@ -95,7 +95,14 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
         )
         shown = Facts((*facts, *device)) if result.device_ns else Facts(facts)
         rest = () if result.device_ns else (Facts(device, audience="machine"),)
-        columns = _columns(result)
+        # Columns that would hold only zeros or nothing are for programs only.
+        hidden = {
+            *(() if result.device_ns else _ON_DEVICE),
+            *(() if result.device_ns and result.tensor_core_ns else ("tensor_core_share",)),
+            *(() if result.device_ns and by_name["backward_ns"].sum() else ("backward_ns",)),
+            *(() if result.steps else ("calls_per_step",)),
+        }
+        columns = hide_columns(_COLUMNS, hidden)
         blocks = (shown, *rest, frame_grid(columns, by_name))
         if result.by_shape is not None:
             shaped = (columns[0], _SHAPES, *columns[1:])
@@ -119,25 +126,7 @@ _COLUMNS = (
     Column("host_self_per_step_ns", "Host self per step", "ns", 9),
 )
 _SHAPES = Column("shapes", "Input shapes", "text", 1)
-_ON_DEVICE = frozenset(
-    {
-        "device_self_ns",
-        "share_of_device_op_time",
-        "device_ns",
-        "tensor_core_eligible",
-        "tensor_core_share",
-        "backward_ns",
-    }
-)
-
-
-def _columns(result: OperatorTimes) -> tuple[Column, ...]:
-    """The columns; those that would hold only zeros or nothing are for programs only."""
-    hidden = set() if result.device_ns else set(_ON_DEVICE)
-    hidden |= set() if result.tensor_core_ns else {"tensor_core_share"}
-    hidden |= set() if result.by_name["backward_ns"].sum() else {"backward_ns"}
-    hidden |= set() if result.steps else {"calls_per_step"}
-    return hide_columns(_COLUMNS, hidden)
+_ON_DEVICE = ("device_self_ns", "share_of_device_op_time", "device_ns", "tensor_core_eligible")
 
 
 def _calls(trace: TraceView, operators: OperatorCalls) -> pl.DataFrame:

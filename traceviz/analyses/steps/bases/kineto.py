@@ -114,7 +114,9 @@ def kineto_steps(trace: TraceView) -> KinetoSteps:
         host_steps, work = _host_steps(trace, marks, process), _device_work(trace, process)
         if not host_steps.height:
             continue
-        steps = _whole(trace, _moved(host_steps, work, _runtime_calls(trace, process)))
+        steps = _moved(host_steps, work, _runtime_calls(trace, process))
+        if trace.is_window:  # its edges may have cut steps
+            steps = steps.filter((pl.col("start_ns") > 0) & (pl.col("end_ns") < trace.span_ns))
         if steps.height:
             parts.append(_broken_down(steps, _roles(trace, process, work)))
             gpus += gpu_figures(trace, process, int(steps["start_ns"][0]), int(steps["end_ns"][-1]))
@@ -136,12 +138,8 @@ _NO_STEPS = pl.DataFrame(
 def _shown(trace: TraceView, frame: pl.DataFrame) -> tuple[KinetoClass, ...]:
     tables = ("kernels", "memcpy", "memset", "cuda_api")
     device = any(name in trace.tables and trace.tables.rows(name) for name in tables)
-    communicates = bool(frame[COMMUNICATION].sum()) or _names(trace).is_in(COLLECTIVES).any()
+    communicates = bool(frame[COMMUNICATION].sum()) or trace.host_names["name"].is_in(COLLECTIVES).any()
     return tuple(c for c in CLASSES if (communicates if c.key == COMMUNICATION else device or not c.of_device))
-
-
-def _names(trace: TraceView) -> pl.Series:
-    return trace.host_names["name"]
 
 
 def _marks(trace: TraceView) -> pl.DataFrame:
@@ -240,17 +238,10 @@ def _recorded(counts: list[int]) -> int:
     return last if incomplete else last + 1
 
 
-def _whole(trace: TraceView, steps: pl.DataFrame) -> pl.DataFrame:
-    """Steps that the edges of a time window did not cut; all of them where the trace is whole."""
-    if not trace.is_window:
-        return steps
-    return steps.filter((pl.col("start_ns") > 0) & (pl.col("end_ns") < trace.span_ns))
-
-
 def _roles(trace: TraceView, process: int, work: pl.DataFrame) -> dict[str, IntervalSet]:
     """Time of each class but the last, overlaps included."""
     host = trace.host_ops(*_HOST).filter(pl.col("process_id") == process)
-    names = _names(trace)
+    names = trace.host_names["name"]
     loads = pl.col("name").is_in(names.filter(names.str.contains(_LOADER)).to_list())
     communicates = pl.col("name").is_in(COLLECTIVES)
     roles = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from traceviz.analyses.derived.statistics import frame_grid
 from traceviz.analyses.steps.bases.kineto import CLASSES, COMMUNICATION, KINETO, TITLE, KinetoClass, KinetoSteps
 from traceviz.analyses.steps.bases.kineto_clues import FullMemory
 from traceviz.analyses.steps.bases.section import basis_blocks, class_totals
@@ -43,8 +44,11 @@ _GPU_COLUMNS = (
 def kineto_blocks(steps: KinetoSteps) -> tuple[Block, ...]:
     """The average step, every step, the GPUs, and what the plugin recommends."""
     totals = class_totals(steps, steps.classes)
-    rows: tuple[Row, ...] = tuple((t.key, t.label, t.per_step_ns, t.share, t.total_ns) for t in totals)
-    gpus = (Grid(_GPU_COLUMNS, _gpu_rows(steps), title="GPUs"),) if steps.gpus else ()
+    rows: tuple[Row, ...] = tuple(
+        (g.device, g.process_id, g.utilisation, g.efficiency.sm_efficiency, g.efficiency.occupancy, g.tensor_core_share)
+        for g in steps.gpus
+    )
+    gpus = (Grid(_GPU_COLUMNS, rows, title="GPUs"),) if rows else ()
     advice = " ".join(recommendations(steps))
     return basis_blocks(
         name=KINETO,
@@ -57,7 +61,7 @@ def kineto_blocks(steps: KinetoSteps) -> tuple[Block, ...]:
             *(Fact(f"{c.key}_share", c.label, steps.share(c.key), "ratio") for c in CLASSES),
         ),
         grids=(
-            Grid(_CLASS_COLUMNS, rows, title="Average step"),
+            frame_grid(_CLASS_COLUMNS, totals, "Average step"),
             Grid(_step_columns(steps), steps.rows(CLASSES), title="Steps"),
             *gpus,
         ),
@@ -134,10 +138,3 @@ def _importance(steps: KinetoSteps, shown: KinetoClass) -> int:
     if shown not in steps.classes:
         return 9
     return 2 if shown.key in {"memcpy", "memset"} else 1
-
-
-def _gpu_rows(steps: KinetoSteps) -> tuple[Row, ...]:
-    return tuple(
-        (g.device, g.process_id, g.utilisation, g.efficiency.sm_efficiency, g.efficiency.occupancy, g.tensor_core_share)
-        for g in steps.gpus
-    )

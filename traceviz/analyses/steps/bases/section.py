@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
@@ -49,21 +49,11 @@ class BasisSteps:
         return tuple(self.frame.select("step", "process_id", "start_ns", "step_ns", *(c.key for c in classes)).rows())
 
 
-@dataclass(frozen=True, slots=True)
-class ClassTotal:
-    """One class over all steps: nanoseconds, their share (0 to 1) of all step time, and their mean per step."""
-
-    key: str
-    label: str
-    total_ns: int
-    share: float
-    per_step_ns: int
-
-
-def class_totals(steps: BasisSteps, classes: Iterable[BasisClass]) -> tuple[ClassTotal, ...]:
-    """The totals of ``classes`` over all steps."""
+def class_totals(steps: BasisSteps, classes: Iterable[BasisClass]) -> pl.DataFrame:
+    """``classes`` over all steps: ``class, label, total_ns, share_of_step`` (0 to 1), ``per_step_ns`` (the mean)."""
     totals = ((c, steps.total(c.key)) for c in classes)
-    return tuple(ClassTotal(c.key, c.label, ns, steps.share(c.key), round(ns / steps.count)) for c, ns in totals)
+    rows = [(c.key, c.label, ns, steps.share(c.key), round(ns / steps.count)) for c, ns in totals]
+    return pl.DataFrame(rows, ("class", "label", "total_ns", "share_of_step", "per_step_ns"), orient="row")
 
 
 def basis_blocks(
@@ -71,7 +61,7 @@ def basis_blocks(
     name: str,
     remark: str,
     steps: BasisSteps,
-    totals: Sequence[ClassTotal],
+    totals: pl.DataFrame,
     facts: Iterable[Fact],
     grids: Iterable[Grid],
     conclusion: str,
@@ -94,7 +84,8 @@ def basis_blocks(
         Fact("steps", "steps", steps.count, "count"),
     )
     in_words = f"time of {counted(steps.count, 'step')} by the rules of {name} ({format_ns(whole)})"
-    bars = tuple(Bar(total.key, total.label, total.total_ns, total.share) for total in totals if total.total_ns)
+    timed = totals.filter(pl.col("total_ns") > 0).select("class", "label", "total_ns", "share_of_step")
+    bars = tuple(Bar(*total) for total in timed.iter_rows())
     return (
         Facts((*common, *facts), audience="machine"),
         Prose(f"Classes by the rules of {remark}"),

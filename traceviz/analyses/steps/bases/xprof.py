@@ -152,7 +152,9 @@ def unusable(trace: TraceView, rules: XprofRules) -> str | None:
     """Why these rules cannot be applied to the trace, or ``None``."""
     if trace.has_tpu:
         return f"what {rules.name} says of a TPU's steps is not reproduced; use --basis {OURS}"
-    if not _has_groups(trace):
+    tables = [name for name in ("host_ops", *schema.DEVICE_WORK) if name in trace.tables]
+    grouped = pl.col("group_id").is_not_null().any()
+    if not any(trace.tables.scan(name).select(grouped).collect().item() for name in tables):
         return (
             f"{rules.name} breaks down what TensorFlow or JAX ran in marked steps, and this trace links no events to "
             f"such steps; use --basis {OURS}"
@@ -173,7 +175,8 @@ def xprof_steps(trace: TraceView, rules: XprofRules) -> XprofSteps:
     device = _device_events(trace)
     has_device = _has_gpu(trace)
     host = _host_events(trace, rules, has_device=has_device)
-    cut = _cut_groups(trace, pl.concat([part.select(_EVENT) for part in (device, host)]))
+    at_edge = (pl.col("start_ns") <= 0) | (pl.col("end_ns") >= trace.span_ns)  # of the time window of the trace
+    cut = pl.concat([part.select(_EVENT) for part in (device, host)]).filter(at_edge & trace.is_window)
     if has_device:
         grouped = device.select("group_id").unique()
         host = host.join(grouped, on="group_id", how="semi") if rules.merges_host else host.clear()
@@ -190,25 +193,12 @@ def xprof_steps(trace: TraceView, rules: XprofRules) -> XprofSteps:
     return XprofSteps(named, rules, has_device, tf_data, _has_unknown_markers(trace))
 
 
-def _cut_groups(trace: TraceView, events: pl.DataFrame) -> pl.DataFrame:
-    """Groups (``group_id``) that reach to an edge of the time window that the trace was cut to; none elsewhere."""
-    at_edge = (pl.col("start_ns") <= 0) | (pl.col("end_ns") >= trace.span_ns)
-    return events.filter(at_edge & trace.is_window).select("group_id").unique()
-
-
 def _has_gpu(trace: TraceView) -> bool:
     return "gpu" in trace.tables.arrow("devices")["kind"].to_pylist()
 
 
 def _has_unknown_markers(trace: TraceView) -> bool:
     return ANNOTATED_STEPS_NOTE in trace.tables.arrow("notes")["code"].to_pylist()
-
-
-def _has_groups(trace: TraceView) -> bool:
-    tables = [name for name in ("host_ops", *schema.DEVICE_WORK) if name in trace.tables]
-    return any(
-        trace.tables.scan(name).select(pl.col("group_id").is_not_null().any()).collect().item() for name in tables
-    )
 
 
 def _device_events(trace: TraceView) -> pl.DataFrame:

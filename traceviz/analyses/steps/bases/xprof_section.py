@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from traceviz.analyses.derived.statistics import frame_grid
 from traceviz.analyses.steps.bases.section import basis_blocks, class_totals
 from traceviz.analyses.steps.bases.xprof import CLASSES, XprofSteps
 from traceviz.analyses.steps.bases.xprof_sentences import Shares, conclusion, shares_of, statements
-from traceviz.report import Block, Column, Fact, Grid, Row
+from traceviz.report import Block, Column, Fact, Grid
 
 _LAST = "host_to_host"
 """A class that is shown only where it has time: the original has no column for it."""
@@ -32,7 +33,6 @@ def xprof_blocks(steps: XprofSteps) -> tuple[Block, ...]:
     rules, parts = steps.rules, shares_of(steps)
     totals = class_totals(steps, (c for c in CLASSES if c.key != _LAST or steps.total(c.key)))
     blind = rules.blind if steps.has_device else rules.blind_without_device
-    rows: tuple[Row, ...] = tuple((total.key, total.total_ns, total.share, total.per_step_ns) for total in totals)
     sentences = " ".join((conclusion(parts), *statements(parts, tf_data=steps.tf_data)))
     return basis_blocks(
         name=rules.name,
@@ -41,7 +41,7 @@ def xprof_blocks(steps: XprofSteps) -> tuple[Block, ...]:
         totals=totals,
         facts=_facts(parts),
         grids=(
-            Grid(_CLASS_COLUMNS, rows, audience="machine"),
+            frame_grid(_CLASS_COLUMNS, totals, audience="machine"),
             Grid(_STEP_COLUMNS, steps.rows(CLASSES), title="Steps", audience="machine"),
         ),
         conclusion=f"Its conclusion: “{sentences}”",

@@ -230,7 +230,7 @@ def _check_none_is_saved(paths: Sequence[Path]) -> None:
     for path in paths:
         if is_saved_report(path):
             raise UsageError(
-                f"{path} is a saved report: which part of the trace was analysed, and how, cannot be changed any more.",
+                f"{path} is a saved report: the part of the trace and the options of its analysis are fixed.",
                 fix="Name the trace, or save the report again with these options.",
             )
 

@@ -107,12 +107,12 @@ class SchemaError(TracevizError):
 
 
 class NoVerdictError(TracevizError):
-    """A verdict was required that the data cannot support."""
+    """The data cannot support the required verdict."""
 
     exit_code: ClassVar[int] = 4
 
 
 class GateFailedError(TracevizError):
-    """The run fails a condition that it had to meet."""
+    """The run does not meet a gate."""
 
     exit_code: ClassVar[int] = 1

@@ -108,7 +108,7 @@ def find_nsys() -> Nsys | None:
     override = os.environ.get(OVERRIDE)
     if override and not _is_program(override):
         raise MissingToolError(
-            f"{OVERRIDE} names {override}, which is not a program.", fix=f"Mend or unset {OVERRIDE}."
+            f"{OVERRIDE} names {override}, which is not a program.", fix=f"Correct or unset {OVERRIDE}."
         )
     for candidate in (override, shutil.which("nsys"), *_newest_first(INSTALLED_AT)):
         if candidate and _is_program(candidate):

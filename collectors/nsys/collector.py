@@ -172,7 +172,7 @@ def _check_names(names: tuple[str, ...]) -> None:
         "".join(names).encode()
     except UnicodeEncodeError as error:
         raise UsageError(
-            "nsys runs no command with an argument, and in no folder, whose name is not UTF-8.",
+            "nsys cannot run a command whose arguments or folder are not UTF-8.",
             fix="Rename it, or record without nsys: --with tensorflow,torch,resources.",
         ) from error
 

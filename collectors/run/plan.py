@@ -168,8 +168,8 @@ def window_of(steps: str | None, delay_s: float | None, duration_s: float | None
     if end is not None and end <= first:
         raise UsageError(
             f"--steps {steps!r} names no steps.",
-            "Steps are counted from 0, and the second number is the first step that is not recorded.",
-            "For example --steps 10:30, or 10: for all that follow.",
+            "Steps are counted from 0, and END is the first step that is not recorded.",
+            "For example --steps 10:30, or 10: for all from step 10 on.",
         )
     return Window(first, None if end is None else end - first)
 

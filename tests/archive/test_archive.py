@@ -83,7 +83,7 @@ def test_queries_and_reports_are_those_of_the_commands(archive):
 
 
 def test_an_archive_must_be_there_and_a_table_declared(tmp_path, archive):
-    with pytest.raises(UsageError, match="is no archive"):
+    with pytest.raises(UsageError, match="is not an archive"):
         Archive(tmp_path).rows()
     with pytest.raises(UsageError, match="kernels"):
         archive.scan("kernel")

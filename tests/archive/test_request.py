@@ -53,7 +53,7 @@ def test_a_trend_can_be_sent(store):
 
 
 def test_a_place_without_an_archive_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="is no archive"):
+    with pytest.raises(UsageError, match="is not an archive"):
         report_for(ReportRequest(Store.at(tmp_path)))
 
 

@@ -111,7 +111,7 @@ def test_a_comparison_is_no_base(saved, tmp_path):
         (("healthy.json", "--group", "=input_bound.json"), 2, "--group '=input_bound.json' names no runs."),
         (("healthy.json", "--group", "new=input_bound.json,"), 2, "--group 'new=input_bound.json,' names no runs."),
         (("healthy.json", "--group", "new=in*.nothing"), 2, "No run matches the pattern 'in*.nothing'."),
-        (("healthy.json", "input_bound.json", "--budgets", "no_limits.toml"), 2, "no_limits.toml asks for no gate."),
+        (("healthy.json", "input_bound.json", "--budgets", "no_limits.toml"), 2, "no_limits.toml sets no gate."),
         (("healthy.json", "input_bound.json", "--by", "batch"), 2, "No run has the tag batch."),
         (("healthy.json", "input_bound.json", "--by", ","), 2, "--by names no tag."),
         (("healthy.json", "input_bound.json", "--per", "batch"), 2, "healthy has no tag 'batch'"),

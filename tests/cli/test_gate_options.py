@@ -103,12 +103,12 @@ def test_a_file_of_gates_is_read_and_the_command_line_wins(slow, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--budget", "input_wait"], "in quotes"),
+        (["--budget", "input_wait"], "Quote it"),
         (["--budget", "inputwait<=5%"], "Did you mean input_wait?"),
         (["--budget", "input_wait<=5"], "5%, or 0.05"),
         (["--budget", "nothing.here<=5"], "There is no section 'nothing'"),
         (["--budget", "speedup>=1"], "traceviz compare"),
-        (["--budget", "steps.source<=1"], "no number"),
+        (["--budget", "steps.source<=1"], "not a number"),
         (["--fail-on", "info"], "'info'"),
         (["--fail-on", "error", "--section", "nothing"], "There is no section 'nothing'"),
         (["--fail-on-regression", "5%"], "--fail-on-regression"),

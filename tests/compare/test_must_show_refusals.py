@@ -94,7 +94,7 @@ def test_a_missing_side_is_a_wrong_call_and_nothing_is_written(sides, tmp_path):
         code, message = refused(*arguments, "-o", tmp_path / "out.txt")
         assert code == 2
         assert why in message
-        assert "Name the base, and what is compared with it." in message
+        assert "Name the base and the sides to compare with it." in message
         assert not list(tmp_path.iterdir())
 
 

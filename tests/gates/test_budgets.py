@@ -57,7 +57,7 @@ def test_the_limit_itself_belongs_to_what_is_written_with_an_equals_sign(relatio
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("input_wait", "in quotes"),
+        ("input_wait", "Quote it"),
         ("", "not a budget"),
         ("<=5%", "not a budget"),
         ("input_wait=5%", "not a budget"),
@@ -135,7 +135,7 @@ def test_a_file_says_the_same_as_options():
 
 @pytest.mark.parametrize("text", ["", "[budgets]\n", "[gates]\n[budgets]\n", "# limits are to come\n"])
 def test_a_file_that_asks_for_no_gate_is_refused_rather_than_passed(text):
-    with pytest.raises(UsageError, match=r"b\.toml asks for no gate"):
+    with pytest.raises(UsageError, match=r"b\.toml sets no gate"):
         gates_from_toml(text, "b.toml")
 
 
@@ -148,10 +148,10 @@ def test_a_file_that_asks_for_no_gate_is_refused_rather_than_passed(text):
         ("[gates]\nfail_on = 'error'", "unknown key 'fail_on'"),
         ("[gates]\nfail-on = 'info'", "fail-on of b.toml is 'info'"),
         ("[gates]\nfail-on = ['error']", "fail-on of b.toml is ['error']"),
-        ("[gates]\nfail-on-regression = 5", 'should be a text such as "5%", and is 5'),
+        ("[gates]\nfail-on-regression = 5", 'should be a text such as "5%", but is 5'),
         ("[gates]\nfail-on-regression = '5'", "'5' is not a share"),
-        ("[budgets]\ninput_wait = 5", 'should be a text such as "<=5%", and is 5'),
-        ("[budgets]\ninput_wait = '5%'", "should be a text such as \"<=5%\", and is '5%'"),
+        ("[budgets]\ninput_wait = 5", 'should be a text such as "<=5%", but is 5'),
+        ("[budgets]\ninput_wait = '5%'", "should be a text such as \"<=5%\", but is '5%'"),
         ("[budgets]\ninputwait = '<=5%'", "Did you mean input_wait?"),
         ("[budgets.a.b]\nc = '<=5%'", "should be a text"),
     ],

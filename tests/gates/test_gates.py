@@ -193,7 +193,7 @@ def test_an_input_share_of_copies_alone_is_unknown():
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("steps.source<=1", "steps.source has no limit, as it is no number"),
+        ("steps.source<=1", "steps.source cannot have a limit, as it is not a number"),
         ("steps.median_ns<=5%", "'5%' is not a limit for steps.median_ns"),
         ("api:cudamalloc<=5%", "Did you mean cudaMalloc?"),
     ],

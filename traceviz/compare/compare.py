@@ -120,7 +120,7 @@ def compare(
     options = options or CompareOptions()
     if len(sides) < 2:
         only = f"There is one side, {sides[0].label}." if sides else "There is none."
-        raise UsageError("A comparison takes two sides.", only, "Name the base, and what is compared with it.")
+        raise UsageError("A comparison takes two sides.", only, "Name the base and the sides to compare with it.")
     scaled = per_unit(sides, options.per) if options.per else tuple(sides)
     base, *others = scaled
     pairs = tuple(_pair(base, new, options) for new in others)

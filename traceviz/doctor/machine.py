@@ -232,7 +232,7 @@ def program_python(named: str | None = None) -> str:
         return shutil.which("python") or shutil.which("python3") or sys.executable
     path = shutil.which(named)
     if path is None:
-        raise UsageError(f"--python {named!r} is not a program.", fix="Name the Python that runs what you record.")
+        raise UsageError(f"--python {named!r} is not a program.", fix="Name the Python that runs your program.")
     return path
 
 

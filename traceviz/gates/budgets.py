@@ -78,7 +78,7 @@ class Budget:
             raise UsageError(
                 f"{text!r} is not a budget.",
                 "A budget is a metric, one of <=, >=, <, > and a limit.",
-                'Write it in quotes, as a shell takes < and > for itself: --budget "input_wait<=5%".',
+                'Quote it, because the shell redirects < and >: --budget "input_wait<=5%".',
             )
         relation = _TYPOGRAPHY.get(expression["relation"], expression["relation"])
         return cls.of(metric(expression["name"]), relation, expression["amount"].strip())
@@ -111,7 +111,7 @@ class Budget:
         """
         amount, scales = _AMOUNT.fullmatch(self.amount), _SCALES.get(unit)
         if scales is None:
-            raise UsageError(f"{self.metric.name} has no limit, as it is no number.")
+            raise UsageError(f"{self.metric.name} cannot have a limit, as it is not a number.")
         if amount is None:
             raise _not_a_limit(self, unit)
         number, scale = Fraction(amount["number"]), scales.get(amount["unit"])
@@ -151,4 +151,4 @@ def parse_share(text: str) -> float:
     try:
         return float(Fraction(amount["number"]) * scale)
     except OverflowError:
-        raise UsageError(f"{text!r} is too much.", fix=f"Write, for example, {_EXAMPLES['ratio']}.") from None
+        raise UsageError(f"{text!r} is too large.", fix=f"Write, for example, {_EXAMPLES['ratio']}.") from None

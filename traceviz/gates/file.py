@@ -40,7 +40,7 @@ def gates_from_toml(text: str, source: str = "The file") -> Gates:
         _share(source, gates.get(REGRESSION)),
     )
     if not requested:
-        raise UsageError(f"{source} asks for no gate.", fix=f"Write limits in [{BUDGETS}], or {FAIL_ON} in [{GATES}].")
+        raise UsageError(f"{source} sets no gate.", fix=f"Write limits in [{BUDGETS}], or {FAIL_ON} in [{GATES}].")
     return requested
 
 
@@ -66,7 +66,7 @@ def _expressions(source: str, table: dict[str, Any], prefix: str = "") -> Iterat
             continue
         for limit in value if isinstance(value, list) else [value]:
             if not isinstance(limit, str) or not limit.strip().startswith(RELATIONS):
-                raise UsageError(f'{name} of {source} should be a text such as "<=5%", and is {limit!r:.40}.')
+                raise UsageError(f'{name} of {source} should be a text such as "<=5%", but is {limit!r:.40}.')
             yield f"{name}{limit}"
 
 
@@ -82,5 +82,5 @@ def _share(source: str, value: Any) -> float | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise UsageError(f'{REGRESSION} of {source} should be a text such as "5%", and is {value!r:.40}.')
+        raise UsageError(f'{REGRESSION} of {source} should be a text such as "5%", but is {value!r:.40}.')
     return parse_share(value)

@@ -304,6 +304,6 @@ def for_one_side(gates: Gates) -> Gates:
     if names := gates.comparing:
         raise UsageError(
             f"{' and '.join(names)} compares two sides, and a report has one.",
-            fix="Give it to `traceviz compare BASE NEW`.",
+            fix="Use it with `traceviz compare BASE NEW`.",
         )
     return gates

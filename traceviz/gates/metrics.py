@@ -150,7 +150,7 @@ def _fact(slug: str, key: str, report: Report) -> Reading:
     value = _number(fact.value)
     if value is None:
         shown = format_value(fact.value, "text")
-        raise UsageError(f"{slug}.{key} has no limit, as it is no number.", f"Here it is {shown!r:.80}.")
+        raise UsageError(f"{slug}.{key} cannot have a limit, as it is not a number.", f"Here it is {shown!r:.80}.")
     return Reading(value, fact.unit)
 
 

@@ -112,7 +112,7 @@ def test_removed_traces_are_no_members():
 def test_a_job_that_does_not_exist_is_refused_with_those_that_do():
     with pytest.raises(UsageError, match="Did you mean 'nightly'"):
         members(catalogue_of(rank(0, job="nightly")), "nightli")
-    with pytest.raises(UsageError, match="No trace states one"):
+    with pytest.raises(UsageError, match="No trace belongs to a job"):
         members(catalogue_of({}), "j")
 
 

@@ -247,7 +247,10 @@ def test_a_query_comes_from_stdin(store) -> None:
 
 
 def test_what_is_asked_wrongly_is_said_before_the_work(tmp_path) -> None:
-    for options, message in ((["--format", "pdf"], "no output format 'pdf'"), (["--format", "parquet"], "not printed")):
+    for options, message in (
+        (["--format", "pdf"], "no output format 'pdf'"),
+        (["--format", "parquet"], "cannot be printed"),
+    ):
         done = run(tmp_path / "no archive", "SELECT 1", *options)
         assert isinstance(done.exception, TracevizError)
         assert message in str(done.exception)

@@ -148,7 +148,7 @@ def test_an_archive_without_traces_answers_with_nothing(tmp_path) -> None:
 
 
 def test_what_is_no_archive_is_refused(tmp_path) -> None:
-    with pytest.raises(UsageError, match="is no archive"):
+    with pytest.raises(UsageError, match="is not an archive"):
         Engine(new_archive(tmp_path / "archive").at(tmp_path))
 
 

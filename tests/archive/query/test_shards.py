@@ -122,7 +122,7 @@ def test_where_there_is_no_archive_none_is_made(tmp_path):
         engine_over_parts(store, "SELECT 1", NoRunner()),
         RemoteEngine(store, NoRunner()).answer("SELECT 1"),
     ):
-        with pytest.raises(UsageError, match="is no archive"):
+        with pytest.raises(UsageError, match="is not an archive"):
             opened.__enter__()
     assert list(tmp_path.iterdir()) == []
 
@@ -133,7 +133,7 @@ def test_a_part_whose_workers_die_ends_the_query(store):
             for argument in arguments:
                 yield argument, RunnerError("worker-died", "It was killed.")
 
-    with pytest.raises(WorkerError, match=r"8 traces from [0-9a-f]{16} on cannot be asked\. It was killed"):
+    with pytest.raises(WorkerError, match=r"8 traces from [0-9a-f]{16} on cannot be queried\. It was killed"):
         shards.engine_over_parts(store, PER_PART, Dying()).__enter__()
     assert store.names("work") == []
 
@@ -203,7 +203,7 @@ def test_traces_that_are_gone_are_told_by_the_workers(tmp_path):
 def test_progress_counts_parts(store):
     reports = []
     with engine_over_parts(store, PER_PART, SerialRunner(), size=3, progress=lambda *report: reports.append(report)):
-        assert reports == [("asking traces", done, 3) for done in (1, 2, 3)]
+        assert reports == [("querying traces", done, 3) for done in (1, 2, 3)]
 
 
 def check_whole(store, runner, text):
@@ -274,7 +274,7 @@ def test_workers_without_parts_are_the_threads_of_1_query(store, monkeypatch):
 def test_workers_and_a_scheduler_are_not_both_asked(store, per_part):
     both = invoke(store.url, "SELECT 1", *per_part, "--workers", "2", "--scheduler", "tcp://host:1")
     assert isinstance(both.exception, UsageError)
-    assert "either --workers or --scheduler" in str(both.exception)
+    assert "--workers and --scheduler exclude" in str(both.exception)
 
 
 @pytest.mark.slow

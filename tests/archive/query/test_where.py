@@ -65,7 +65,7 @@ def test_thousands_of_rows_stay_in_order_behind_a_subquery(tmp_path) -> None:
 
 def test_no_rows_are_asked_without_complaint(rows) -> None:
     assert where(rows.clear(), "input_share > 0.1").height == 0
-    with pytest.raises(UsageError, match="is no condition"):
+    with pytest.raises(UsageError, match="is not a condition"):
         where(rows.clear(), "input_shre > 0.1")
 
 
@@ -78,7 +78,7 @@ def test_a_column_that_does_not_exist_is_named_with_those_that_do(rows) -> None:
     with pytest.raises(UsageError) as caught:
         where(rows, "verdct = 'highly input-bound'")
     error = caught.value
-    assert error.what == "--where \"verdct = 'highly input-bound'\" is no condition."
+    assert error.what == "--where \"verdct = 'highly input-bound'\" is not a condition."
     message, offered, shown, mark = error.why.splitlines()
     assert message == 'Referenced column "verdct" not found in FROM clause!'
     assert '"verdict"' in offered
@@ -111,7 +111,7 @@ def test_a_column_that_does_not_exist_is_named_with_those_that_do(rows) -> None:
     ],
 )
 def test_what_is_no_condition_is_refused_with_the_reason(rows, condition, why) -> None:
-    with pytest.raises(UsageError, match="is no condition") as caught:
+    with pytest.raises(UsageError, match="is not a condition") as caught:
         where(rows, condition)
     assert why.lower() in caught.value.why.lower()
     assert "row of the catalogue" not in str(caught.value)

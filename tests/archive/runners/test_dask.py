@@ -121,7 +121,7 @@ def test_closing_early_takes_everything_off_the_cluster(client, tmp_path):
 
 def test_another_version_on_the_workers_is_refused_with_both(dask_address, monkeypatch):
     monkeypatch.setattr(dask_runner, "__version__", "99.0")
-    with pytest.raises(WorkerError, match=rf"tcp://.* has traceviz {dask_runner_version()}, and this is 99\.0\."):
+    with pytest.raises(WorkerError, match=rf"tcp://.* has traceviz {dask_runner_version()}; this is 99\.0\."):
         results(DaskRunner(dask_address), work.doubled, [1])
 
 
@@ -165,7 +165,7 @@ def test_an_address_where_nobody_answers_is_said():
 
 @pytest.mark.parametrize("address", ["foo", "no address", "tcp://host", "tcp://host:port", "tcp://[::1", ""])
 def test_what_is_no_address_is_said_to_be_none(address):
-    with pytest.raises(UsageError, match="is no address of a Dask scheduler"):
+    with pytest.raises(UsageError, match="is not the address of a Dask scheduler"):
         results(DaskRunner(address), work.doubled, [1])
 
 

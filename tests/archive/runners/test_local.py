@@ -143,7 +143,7 @@ def test_the_command_line_chooses_a_runner():
     assert runner_for(3) == LocalRunner(3)
     with pytest.raises(UsageError, match="0 workers"):
         runner_for(0)
-    with pytest.raises(UsageError, match="either --workers or --scheduler"):
+    with pytest.raises(UsageError, match="--workers and --scheduler exclude"):
         runner_for(2, "tcp://127.0.0.1:1")
 
 

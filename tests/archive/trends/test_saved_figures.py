@@ -154,5 +154,5 @@ def test_where_there_is_no_archive_a_cluster_is_not_asked_and_nothing_is_made(tm
     for command, options in ((report, ()), (trend, ("step_median",))):
         result = CliRunner().invoke(command, [str(tmp_path / "none"), *options, "--scheduler", "tcp://127.0.0.1:1"])
         assert isinstance(result.exception, UsageError)
-        assert "is no archive" in str(result.exception)
+        assert "is not an archive" in str(result.exception)
     assert list(tmp_path.iterdir()) == []

@@ -38,7 +38,7 @@ def test_traces_are_chosen_by_ids_or_by_a_condition_and_never_by_neither_or_both
     ids = select_ids(rows, [], "job = 'sources/two_ranks'")
     assert set(rows.filter(pl.col("trace_id").is_in(ids))["source"]) == set(RANKS)
     for prefixes, condition in (([], None), (["ef00"], "true")):
-        with pytest.raises(UsageError, match="Which traces are meant"):
+        with pytest.raises(UsageError, match="Traces are selected either by"):
             select_ids(rows, prefixes, condition)
 
 

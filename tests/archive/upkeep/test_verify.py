@@ -39,7 +39,7 @@ def test_a_whole_archive_has_no_faults_and_all_of_it_was_read(filled_once):
 
 
 def test_what_is_no_archive_is_not_verified(tmp_path):
-    with pytest.raises(UsageError, match="is no archive"):
+    with pytest.raises(UsageError, match="is not an archive"):
         Archive(tmp_path).verify()
 
 

@@ -93,7 +93,7 @@ def test_what_does_not_exist_exits_with_2(archive, asked):
 
 def test_a_place_without_an_archive_exits_with_2(tmp_path):
     code, text = ran("report", tmp_path)
-    assert (code, "is no archive" in text) == (2, True)
+    assert (code, "is not an archive" in text) == (2, True)
 
 
 def test_nothing_is_overwritten_without_force(archive, tmp_path):

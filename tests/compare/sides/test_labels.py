@@ -99,9 +99,9 @@ def test_units_are_named_after_their_tag():
         ([run(5)], "a has no tag 'batch'"),
         ([run(5, tagged(batch="4")), run(5)], "a has no tag 'batch'"),
         ([run(5, tagged(batch="4")), run(5, tagged(batch="8"))], "runs of a have 4 and 8"),
-        ([run(5, tagged(batch="big"))], "batch=big, which is no number above zero"),
-        ([run(5, tagged(batch="0"))], "batch=0, which is no number above zero"),
-        ([run(5, tagged(batch="1/0"))], "batch=1/0, which is no number above zero"),
+        ([run(5, tagged(batch="big"))], "batch=big, which is not a number above zero"),
+        ([run(5, tagged(batch="0"))], "batch=0, which is not a number above zero"),
+        ([run(5, tagged(batch="1/0"))], "batch=1/0, which is not a number above zero"),
     ],
 )
 def test_work_that_is_not_known_is_no_work_of_1(runs, message):

@@ -101,7 +101,7 @@ def saved_report(store: Store, row: dict[str, Any]) -> Report:
         raise DamagedTraceError(
             f"The report of {row['trace_id']} cannot be read.",
             str(error),
-            "Mend it: traceviz archive verify --repair ARCHIVE, and add its source again.",
+            "Repair it: traceviz archive verify --repair ARCHIVE, and add its source again.",
         ) from error
     facts = (
         replace(fact, value=f"{fact.value} ({row['trace_id']})") if fact.key == "source" else fact

@@ -158,7 +158,7 @@ def _unreadable(store: Store, name: str, why: str) -> DamagedTraceError:
     return DamagedTraceError(
         f"{store.called(FOLDER, name)} cannot be read.",
         why,
-        f"Its rows can be made again from the traces: traceviz archive verify --repair {store.called()}",
+        f"Rebuild its rows from the traces: traceviz archive verify --repair {store.called()}",
     )
 
 

@@ -71,7 +71,11 @@ def members(catalogue: pl.DataFrame, job: str) -> tuple[Member, ...]:
     if not rows.height:
         known = job_names(catalogue)
         if not known:
-            raise UsageError(f"There is no job {job!r}.", "No trace states one.", "Give it when adding: --job NAME.")
+            raise UsageError(
+                f"There is no job {job!r}.",
+                "No trace belongs to a job.",
+                "Name the job when adding traces: --job NAME.",
+            )
         raise UsageError.unknown("job", job, known)
     facts = ("format", "source", "recorded_ns", "run")
     grouped = (

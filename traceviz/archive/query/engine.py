@@ -332,7 +332,7 @@ def _cause(message: str) -> TracevizError:
     """The error of ours for a message of DuckDB."""
     if message.startswith("Out of Memory Error"):
         return TracevizError(
-            "The query needs more memory than it may use.", _message(message), "Give it more: --memory 16GB."
+            "The query needs more memory than its limit.", _message(message), "Give it more: --memory 16GB."
         )
     if message.startswith("INTERRUPT Error"):
         raise KeyboardInterrupt
@@ -340,6 +340,6 @@ def _cause(message: str) -> TracevizError:
         return DamagedTraceError(
             "A table of the archive cannot be read.",
             _message(message),
-            "What is damaged: traceviz archive verify ARCHIVE.",
+            "See what is damaged: traceviz archive verify ARCHIVE.",
         )
     return UsageError(WRONG, _message(message))

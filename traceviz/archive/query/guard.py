@@ -76,7 +76,7 @@ def _tree(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
     try:
         tree = json.loads(rows[0][0])
     except RecursionError:
-        raise UsageError("The query is nested too deeply.", fix="Take it apart with WITH.") from None
+        raise UsageError("The query is nested too deeply.", fix="Split it with WITH.") from None
     if tree.get("error", True):
         raise UsageError("The query cannot be run.", str(tree.get("error_message", "")))
     return tree

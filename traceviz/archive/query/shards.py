@@ -270,10 +270,10 @@ def _ask(parts: Sequence[PartQuery], runner: Runner, progress: Progress) -> list
             if isinstance(result, RunnerError):
                 ids = part.ids or ("",)
                 raise result.cause or WorkerError(
-                    f"{len(ids)} traces from {ids[0]} on cannot be asked.", result.message
+                    f"{len(ids)} traces from {ids[0]} on cannot be queried.", result.message
                 )
             missing += result
-            progress("asking traces", done, len(parts))
+            progress("querying traces", done, len(parts))
     return missing
 
 

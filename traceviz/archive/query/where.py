@@ -62,7 +62,7 @@ def _matching(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, conditi
             answers = relation.fetchall()
     except UsageError as error:
         fix = f"Columns: {', '.join(rows.columns)}."
-        raise UsageError(f"--where {condition!r} is no condition.", _why(error, condition), fix) from error
+        raise UsageError(f"--where {condition!r} is not a condition.", _why(error, condition), fix) from error
     return sorted(position for position, holds in answers if holds)
 
 
@@ -73,7 +73,7 @@ def _check_is_condition(relation: duckdb.DuckDBPyRelation) -> None:
         UsageError: it is not.
     """
     if [str(kind) for kind in relation.types[1:]] != ["BOOLEAN"]:
-        raise UsageError("It is neither true nor false, but a value: compare something, as in input_share > 0.1.")
+        raise UsageError("It is a value, neither true nor false: compare something, as in input_share > 0.1.")
 
 
 def _why(error: UsageError, condition: str) -> str:
@@ -104,9 +104,7 @@ def full_id(rows: pl.DataFrame, prefix: str) -> str:
     if len(prefix) < SHORTEST:
         raise UsageError(f"{prefix!r} is too short for an id.", f"At least {SHORTEST} digits are needed.")
     if not matches:
-        raise UsageError(
-            f"There is no trace {prefix!r}.", fix="List those that there are: traceviz archive list ARCHIVE"
-        )
+        raise UsageError(f"There is no trace {prefix!r}.", fix="List the traces: traceviz archive list ARCHIVE")
     shown = ", ".join(matches[:_LISTED]) + (", ..." if len(matches) > _LISTED else "")
     raise UsageError(f"{len(matches)} traces begin with {prefix!r}: {shown}.", fix="Give more digits.")
 
@@ -123,7 +121,7 @@ def select_ids(rows: pl.DataFrame, prefixes: Sequence[str], condition: str | Non
         UsageError: neither or both are given; no trace has such an id; the condition is not valid.
     """
     if bool(prefixes) == bool(condition):
-        raise UsageError("Which traces are meant?", fix="Name their ids, or give --where: one of the two.")
+        raise UsageError("Traces are selected either by their ids or by --where.", fix="Give one of the two.")
     if condition:
         return sorted(set(where(rows, condition)["trace_id"]))
     return list(dict.fromkeys(full_id(rows, prefix) for prefix in prefixes))

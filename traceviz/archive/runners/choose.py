@@ -32,10 +32,12 @@ def runner_for(
     """
     if scheduler is None:
         if workers is not None and workers < 1:
-            raise UsageError(f"{workers} workers cannot work.", fix="Give --workers 1 or more.")
+            raise UsageError(f"{workers} workers are too few.", fix="Give --workers 1 or more.")
         return LocalRunner() if workers is None else LocalRunner(workers)
     if workers is not None:
-        raise UsageError("Workers of a cluster are started by it.", fix="Leave out either --workers or --scheduler.")
+        raise UsageError(
+            "--workers and --scheduler exclude each other.", "A cluster starts its own workers.", "Leave one out."
+        )
     try:
         from traceviz.archive.runners.dask import DaskRunner  # noqa: PLC0415 (Dask is an extra, and slow to load)
     except ImportError as error:

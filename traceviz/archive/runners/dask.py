@@ -145,7 +145,7 @@ def _check_listening(address: str, seconds: float) -> None:
     except ValueError:
         host = port = None
     if not host or not port:
-        raise UsageError(f"{address!r} is no address of a Dask scheduler.", fix=_ADDRESS)
+        raise UsageError(f"{address!r} is not the address of a Dask scheduler.", fix=_ADDRESS)
     try:
         socket.create_connection((host, port), seconds).close()
     except OSError as error:
@@ -240,7 +240,9 @@ def _result(future: Future[Any]) -> Any:
         last = error.last_worker.address
         return RunnerError("worker-died", f"Every worker that worked on it died, the last at {last}.")
     except CancelledError as error:
-        raise WorkerError("The Dask scheduler is lost.", fix="Run it again: what was added stays.") from error
+        raise WorkerError(
+            "The connection to the Dask scheduler is lost.", fix="Run the command again: finished work stays."
+        ) from error
     except ImportError as error:
         raise _not_installed(error) from error
 
@@ -272,9 +274,9 @@ def _check_versions(versions: dict[str, str], expected: str | None = None) -> No
     for worker, its_version in versions.items():
         if its_version != expected:
             raise WorkerError(
-                f"{worker} has traceviz {its_version}, and this is {expected}.",
-                "What they write could differ.",
-                f"Install the same there: pip install 'traceviz-toolkit[cluster]=={expected}'.",
+                f"{worker} has traceviz {its_version}; this is {expected}.",
+                "Their output could differ.",
+                f"Install the same version there: pip install 'traceviz-toolkit[cluster]=={expected}'.",
             )
 
 

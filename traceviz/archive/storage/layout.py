@@ -60,9 +60,9 @@ def check_location(store: Store) -> bool:
     if other_names and not store.exists(MARKER):  # another program may have made it in between
         held = f"{', '.join(other_names[:3])}{', ...' * (len(other_names) > 3)}"
         raise UsageError(
-            f"{store.called()} is no archive, and not empty: it holds {held}.",
+            f"{store.called()} is not an archive, and not empty: it holds {held}.",
             "Nothing was written.",
-            "Name an archive, or a folder that is new.",
+            "Name an archive or a new folder.",
         )
     return False
 
@@ -81,8 +81,10 @@ def check(store: Store) -> None:
     if not isinstance(marker, dict) or marker.get("kind") != KIND:
         location = store.called()
         if store.names():
-            raise UsageError(f"{location} is no archive: it holds other things.", fix="Name the folder of one.")
-        raise UsageError(f"{location} is no archive.", fix=f"Make one: traceviz archive add {location} TRACE...")
+            raise UsageError(
+                f"{location} is not an archive: it holds other things.", fix="Name the folder of an archive."
+            )
+        raise UsageError(f"{location} is not an archive.", fix=f"Create it: traceviz archive add {location} TRACE...")
     version = marker.get("version")
     if not isinstance(version, int) or not 1 <= version <= VERSION:
         raise UsageError(
@@ -98,7 +100,7 @@ def _check_folder(store: Store) -> None:
         UsageError: see above.
     """
     if store.is_local and Path(store.url).is_file():
-        raise UsageError(f"{store.called()} is a file, and no archive.", fix="An archive is a folder: name one.")
+        raise UsageError(f"{store.called()} is a file, not an archive.", fix="An archive is a folder: name a folder.")
 
 
 def trace_parts(format_name: str, trace_id: str) -> tuple[str, str, str]:

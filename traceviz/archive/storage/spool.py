@@ -219,9 +219,9 @@ def _folder() -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
         status = folder.lstat()
     except OSError as error:
-        raise OutputError(f"{folder} cannot be made.", f"{error.strerror}.", "Set TMPDIR.") from error
+        raise OutputError(f"{folder} cannot be created.", f"{error.strerror}.", "Set TMPDIR.") from error
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
-        raise OutputError(f"{folder} is not a folder of yours alone.", "What is unpacked is private.", "Set TMPDIR.")
+        raise OutputError(f"{folder} is not yours alone.", "Unpacked traces are private.", "Set TMPDIR.")
     return folder
 
 

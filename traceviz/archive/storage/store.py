@@ -242,7 +242,9 @@ class Store:
             self._put(folder, parts)
             if self._is_settled(folder, parts):
                 return
-        raise OutputError(f"{self.called(*parts)} cannot be written.", "Others write and remove it.", "Add it again.")
+        raise OutputError(
+            f"{self.called(*parts)} cannot be written.", "Other programs write or remove it.", "Add the trace again."
+        )
 
     def _put(self, folder: Path, parts: tuple[str, ...]) -> None:
         """Put all files of a local folder into a remote one, :data:`LAST` last; others that are there are removed."""
@@ -336,7 +338,7 @@ class Store:
             yield
         except FileNotFoundError as error:
             problem = f"The archive {self.called()} cannot be written."
-            raise OutputError(problem, public(str(error)), "Make the bucket.") from error
+            raise OutputError(problem, public(str(error)), "Create the bucket.") from error
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -442,5 +444,5 @@ def _safe(parts: tuple[str, ...]) -> tuple[str, ...]:
     for part in parts:
         names = part.split("/")
         if part.startswith("/") or "\0" in part or "\\" in part or {"", ".", ".."} & set(names):
-            raise UsageError(f"{part!r} is no name in an archive.")
+            raise UsageError(f"{part!r} cannot be a name in an archive.")
     return parts

@@ -87,7 +87,7 @@ def with_figure(
     if name.startswith(_API) and measured and not any(reading.value for reading in measured):
         raise UsageError(
             f"{name.removeprefix(_API)} is not called in any of {counted(len(measured), 'trace')}.",
-            "That it changed nothing says nothing.",
+            "A trend of it would say nothing.",
             'See which are called: traceviz archive query ARCHIVE "SELECT DISTINCT name FROM cuda_api ORDER BY name"',
         )
     unit: Unit = definition.unit or (units[-1] if units else "number")
@@ -138,7 +138,7 @@ def _metric(name: str) -> Metric:
         fix = f"Known: {', '.join(known)}, class:NAME, api:FUNCTION, SECTION.FACT of the JSON report."
         raise UsageError(error.what, error.why if ":" in name else _meant(name, known), fix) from None
     if definition.comparing:
-        raise UsageError(f"{name} is of two sides, and a trace is one.", fix="Compare them: traceviz compare.")
+        raise UsageError(f"{name} compares two sides, and a trace has one.", fix="Compare traces: traceviz compare.")
     return definition
 
 

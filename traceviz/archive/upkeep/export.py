@@ -164,5 +164,5 @@ def _table(store: Store, format_name: str, trace_id: str, table: str) -> pa.Tabl
 
 def _damaged(trace_id: str, why: str) -> DamagedTraceError:
     return DamagedTraceError(
-        f"{trace_id} is damaged.", why, "Mend it: traceviz archive verify --repair ARCHIVE, and add its source again."
+        f"{trace_id} is damaged.", why, "Repair it: traceviz archive verify --repair ARCHIVE, and add its source again."
     )

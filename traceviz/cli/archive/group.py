@@ -104,10 +104,10 @@ def add(
         click.get_current_context().exit(_INTERRUPTED)
     click.echo(_summary(location, done), nl=False)
     if not done.has_traces:
-        why = "All of them were refused." if done.refused else "They hold other files, or nothing."
+        why = "All files were refused." if done.refused else "They hold other files, or nothing."
         raise UnknownFormatError("No trace was found in the sources.", why, "Name traces, or folders of them.")
     if strict and not done.is_complete:
-        raise GateFailedError("Not every trace was added.", "--strict asks for all of them.")
+        raise GateFailedError("Not every trace was added.", "--strict requires all of them.")
 
 
 @archive.command("list", short_help="List traces with their figures and verdicts.")
@@ -178,7 +178,7 @@ def verify(location: str, *, quick: bool, repair: bool) -> None:
         click.echo(_repaired(mended), nl=False)
         verified = verifying.verify(store, quick=quick)
     if verified.faults:
-        fix = "" if repair else f"Mend it: traceviz archive verify --repair {_called(location)}"
+        fix = "" if repair else f"Repair it: traceviz archive verify --repair {_called(location)}"
         raise GateFailedError(f"{_called(location)} has {_count(len(verified.faults), 'fault')}.", fix=fix)
 
 

@@ -145,7 +145,7 @@ def _check(format_name: str, output: Path | None, *, force: bool) -> None:
     if output is not None:
         check_file_free(output, force=force)
     elif format_name == "parquet":
-        raise UsageError("A Parquet file is not printed.", fix="Name a file: -o answer.parquet.")
+        raise UsageError("Parquet cannot be printed.", fix="Name a file: -o answer.parquet.")
 
 
 def _export(batches: pa.RecordBatchReader, format_name: str, output: Path | None, *, force: bool) -> None:

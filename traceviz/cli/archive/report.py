@@ -121,8 +121,8 @@ def trend(
         judged = _answer(partial(trend_for, runner=runner), request, None)
     if limit is not None and not judged.better:
         raise UsageError(
-            f"{metric} may rise or fall: neither is a regression.",
-            fix="Say which is a gain: --better lower, or --better higher.",
+            f"{metric} may rise or fall: neither direction is a regression.",
+            fix="Say which direction is better: --better lower, or --better higher.",
         )
     results = () if limit is None else gate(judged, limit)
     report_of_trend = gated(document(judged), results)
@@ -172,6 +172,6 @@ def _check_page(page: PageOptions, *, gates: bool = False) -> None:
 
     renderer(page.format_name)
     if page.format_name == JUNIT and not gates:
-        raise UsageError("--format junit lists gates, and none was asked for.")
+        raise UsageError("--format junit lists gates, and there are none.")
     if page.output is not None:
         check_file_free(page.output, force=page.force)

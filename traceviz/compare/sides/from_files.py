@@ -118,7 +118,7 @@ def _read_one(path: Path, read: Read) -> Report:
         raise UsageError(
             f"{path} holds {len(runs)} runs: {', '.join(run.name for run in runs[:3])}{', ...' * (len(runs) > 3)}.",
             "A side is one run, or a group of runs.",
-            f'Name the runs, group them (--group "NAME={path / "*"}"), or take the folder apart by tags (--by TAG).',
+            f'Name the runs, group them (--group "NAME={path / "*"}"), or group them by tags (--by TAG).',
         )
     return _read(runs[0], read)
 

@@ -38,13 +38,15 @@ def _units(side: Side, tag: str) -> Fraction:
     if None in values:
         raise UsageError(
             f"--per {tag}: {side.label} has no tag {tag!r}.",
-            "How much work its steps do is not known.",
+            "The amount of work per step is unknown.",
             f"Record it with `traceviz collect --tag {tag}=NUMBER`.",
         )
     if len(values) > 1:
         different = " and ".join(str(value) for value in values)
         raise UsageError(
-            f"--per {tag}: runs of {side.label} have {different}.", "One side does one work.", "Make a side of each."
+            f"--per {tag}: runs of {side.label} have {different}.",
+            "All runs of a side must do the same work.",
+            "Make a side for each.",
         )
     text = str(values[0])
     try:
@@ -52,5 +54,5 @@ def _units(side: Side, tag: str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         units = Fraction(0)
     if units <= 0:
-        raise UsageError(f"--per {tag}: {side.label} has {tag}={text}, which is no number above zero.")
+        raise UsageError(f"--per {tag}: {side.label} has {tag}={text}, which is not a number above zero.")
     return units

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from traceviz.analyses.run import analyze
@@ -18,7 +17,6 @@ from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.layout import TABLES
-from traceviz.report import Report
 from traceviz.tables import load, read_manifest, write_tables
 from traceviz.trace_folder import is_trace_folder
 from traceviz.without_pandas import skip_pandas
@@ -46,13 +44,6 @@ def write_run_tables(folder: Path, *, keep_private: bool = False) -> dict[str, i
     return dict(read_manifest(target)["tables"])
 
 
-def first_lines(report: Report) -> Iterator[str]:
-    """The verdict, and the findings with the most time at stake."""
-    yield report.verdict.sentence
-    for finding in report.findings[:_FINDINGS]:
-        yield f"{finding.code} {finding.message}"
-
-
 def main(arguments: list[str]) -> int:
     """Write the tables of a run, and print the outcome as lines of JSON.
 
@@ -66,7 +57,8 @@ def main(arguments: list[str]) -> int:
         _answer(tables=write_run_tables(folder, keep_private="--keep-private" in arguments))
         if "--verdict" in arguments:
             report = analyze(load(folder / TABLES))
-            _answer(lines=list(first_lines(report)), judged=report.verdict.code != "cannot-judge")
+            findings = (f"{finding.code} {finding.message}" for finding in report.findings[:_FINDINGS])
+            _answer(lines=[report.verdict.sentence, *findings], judged=report.verdict.code != "cannot-judge")
     except TracevizError as error:
         _answer(error={"message": " ".join(filter(None, (error.what, error.why))), "fix": error.fix})
         return error.exit_code

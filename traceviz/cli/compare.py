@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -159,10 +159,8 @@ def compare(
             options=how.options(),
             analysis=part.analysis(),
             selection=part.selection(),
-            reader=reading.reader,
-            run=reading.run,
-            max_size=reading.max_size,
             progress=progress,
+            **asdict(reading),
         )
     document, results = _judged(comparison, gates)
     output.write(api.to_text(document, output.format_name, page.layout(output.path, sections or None)))

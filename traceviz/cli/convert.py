@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -26,12 +27,10 @@ def convert(
         api.convert(
             traces,
             output,
-            reader=reading.reader,
             keep_private=keep_private,
             force=force,
-            run=reading.run,
-            max_size=reading.max_size,
             progress=progress,
+            **asdict(reading),
         )
     counts = {name: count for name, count in read_manifest(output)["tables"].items() if count}
     click.echo(f"{output}: " + ", ".join(f"{name} {count:,}" for name, count in counts.items()))

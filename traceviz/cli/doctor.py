@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -42,9 +43,7 @@ def doctor(
         from traceviz import api
 
         with progress_bar_on_stderr() as progress:
-            tables = api.open_trace(
-                trace, reader=reading.reader, run=reading.run, max_size=reading.max_size, progress=progress
-            )
+            tables = api.open_trace(trace, progress=progress, **asdict(reading))
         diagnosis = examine_trace(tables, trace.name)
     text = to_json(diagnosis) if as_json else to_text(diagnosis, width or page_width(), color=wants_color())
     click.echo(text, nl=False)

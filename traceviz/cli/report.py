@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,10 +72,8 @@ def report(
             sections=cli_gates.sections_needed(sections, gates),
             options=part.analysis(basis),
             selection=part.selection(),
-            reader=reading.reader,
-            run=reading.run,
-            max_size=reading.max_size,
             progress=progress,
+            **asdict(reading),
         )
     document, results = cli_gates.judged(document, gates, sections)
     output.write(api.to_text(document, output.format_name, page.layout(output.path)))

@@ -282,19 +282,13 @@ def _software(base: Side, new: Side) -> Iterator[Remark]:
 def _recorders(base: Side, new: Side) -> Iterator[Remark]:
     """Profilers: each costs the program something else, and sees something else."""
     cost = "what recording costs the program, and what it sees, differs"
-    recorders = [frozenset(_names(_values(side, "run", "recorded_by"))) for side in (base, new)]
     if _differ(base, new, "format"):
         formats = _against(base.run_fact("format"), new.run_fact("format"))
         yield _warning("format", f"formats differ, {formats}: {cost}", "another profiler")
-    elif all(recorders) and recorders[0] != recorders[1]:
-        yield _warning("recorders", f"recorded by {_against(*(sorted(names) for names in recorders))}: {cost}")
+    elif base.recorders and new.recorders and base.recorders != new.recorders:
+        yield _warning("recorders", f"recorded by {_against(sorted(base.recorders), sorted(new.recorders))}: {cost}")
     elif _differ(base, new, "producer"):
         yield _info("producer", f"recorded by {_against(base.run_fact('producer'), new.run_fact('producer'))}: {cost}")
-
-
-def _names(recorded_by: Iterable[str]) -> Iterator[str]:
-    """Names of collectors, from ``nsys 2026.2.1, resources``."""
-    return (part.split()[0] for collectors in recorded_by for part in collectors.split(",") if part.strip())
 
 
 def _overhead(base: Side, new: Side) -> Iterator[Remark]:

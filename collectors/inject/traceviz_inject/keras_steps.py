@@ -80,32 +80,20 @@ def telling_after(tell: Callable[..., None]) -> Callable[[Any], Any]:
     return make
 
 
-def _step_begins(callbacks: Any, *_: Any) -> None:  # noqa: ARG001
-    CLOCK.begin("keras")
-
-
 def _batch_ended(callbacks: Any, batch: int = 0, *_: Any) -> None:
     """The next step begins, unless this was the last batch of the epoch."""
     batches = (callbacks.params or {}).get("steps")
     CLOCK.boundary("keras", more=batches is None or batch + 1 < batches)
 
 
-def _no_further_batch(callbacks: Any, *_: Any) -> None:  # noqa: ARG001
-    CLOCK.pause("keras")
-
-
-def _training_ended(callbacks: Any, *_: Any) -> None:  # noqa: ARG001
-    CLOCK.release("keras")
-
-
 _BEFORE_CALLBACKS = {
-    "on_epoch_end": _no_further_batch,
-    "on_test_begin": _no_further_batch,
-    "on_train_end": _training_ended,
+    "on_epoch_end": lambda *_: CLOCK.pause("keras"),  # there is no further batch
+    "on_test_begin": lambda *_: CLOCK.pause("keras"),
+    "on_train_end": lambda *_: CLOCK.release("keras"),
 }
 _AFTER_CALLBACKS = {
-    "on_epoch_begin": _step_begins,
-    "on_train_batch_begin": _step_begins,
+    "on_epoch_begin": lambda *_: CLOCK.begin("keras"),
+    "on_train_batch_begin": lambda *_: CLOCK.begin("keras"),
     "on_train_batch_end": _batch_ended,
 }
 

@@ -129,8 +129,7 @@ def _change(code: str, base: Side, new: Side) -> FindingChange:
 
 def _recorders(side: Side) -> frozenset[str]:
     """Formats of its captures, and of run folders the collectors."""
-    collectors = (part.split()[0] for names in side.facts("run", "recorded_by") for part in str(names).split(","))
-    return frozenset((*side.run_fact("format"), *collectors))
+    return side.recorders.union(side.run_fact("format"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,6 @@ from traceviz.report import BY_STEP, EVERY_STEP, IN_STEPS, TAG, Grid, Report
 from traceviz.units import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """Events of one name in steady steps, over all runs of a side: per step by :meth:`Side.per_step`."""
-
-    calls: int
-    total_ns: int
-    group: str = ""
-
-
 @dataclass(frozen=True)
 class Side:
     """One or several runs of the same thing.
@@ -128,32 +119,29 @@ class Side:
         return self.events("kernels", group="family")
 
     def events(self, slug: str, key: str = "name", group: str = "") -> Events:
-        """:meth:`sums` per step, or per unit of its work; none where they were not recorded."""
-        sums = (self.sums(slug, key, group) or {}).items()
-        return {name: PerStep(self.per_step(s.calls), self.per_step(s.total_ns), s.group) for name, s in sums}
-
-    def sums(self, slug: str, key: str = "name", group: str = "") -> Mapping[str, Sums] | None:
-        """Events in steady steps by the column ``key`` of section ``slug``, over all runs.
+        """Events in steady steps over all runs, per step or per unit of its work.
 
         Args:
-            slug: ``kernels``, ``cuda_api`` or ``copies``.
+            slug: Section: ``kernels``, ``cuda_api`` or ``copies``.
             key: Column by which they are told apart.
             group: Column to keep besides.
 
         Returns:
-            ``None`` where a report of the side has no such section: not measured, which is not the same as none.
+            None where a report of the side has no such section: they were not recorded.
         """
-        sums: dict[str, Sums] = {}
+        sums: dict[str, tuple[int, int, str]] = {}
         for report in self._reports_with_steps or self.reports:
             events = grid(report, slug, IN_STEPS)
             if events is None:
-                return None
+                return {}
             for row in rows(events):
-                name, kind = str(row[key]), str(row[group]) if group else ""
-                before = sums.get(name, Sums(0, 0, kind))
-                calls, total = before.calls + whole(row["calls"]), before.total_ns + whole(row["total_ns"])
-                sums[name] = Sums(calls, total, kind)
-        return sums
+                calls, total, _ = sums.get(str(row[key]), (0, 0, ""))
+                kind = str(row[group]) if group else ""
+                sums[str(row[key])] = calls + whole(row["calls"]), total + whole(row["total_ns"]), kind
+        return {
+            name: PerStep(self.per_step(calls), self.per_step(total), kind)
+            for name, (calls, total, kind) in sums.items()
+        }
 
     def per_step(self, total: int) -> Fraction:
         """A sum over all steady steps per step of a rank, or per unit of work; exact."""
@@ -175,6 +163,12 @@ class Side:
     def facts(self, slug: str, key: str) -> tuple[Value, ...]:
         """A fact of every run that has it."""
         return tuple(value for report in self.reports if (value := fact(report, slug, key)) is not None)
+
+    @property
+    def recorders(self) -> frozenset[str]:
+        """Names of the collectors that recorded run folders, from ``nsys 2026.2.1, resources``."""
+        parts = (part.split() for names in self.facts("run", "recorded_by") for part in str(names).split(","))
+        return frozenset(words[0] for words in parts if words)
 
     def mean(self, slug: str, key: str) -> float | None:
         """Mean of a numeric fact over the runs that have it."""

@@ -61,8 +61,7 @@ class Archive:
             UsageError: there is no archive.
             DamagedTraceError: the catalogue is damaged.
         """
-        layout.check(self.store)
-        return catalogue.read(self.store).filter(pl.col("state") != "removed")
+        return catalogue.kept(self.store)
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A table of all traces that have it, with the columns ``format`` and ``trace_id``.
@@ -125,8 +124,7 @@ class Archive:
 
     def report(self, condition: str | None = None, top: int = 10) -> Report:
         """The report on all traces, or on those that meet an SQL condition."""
-        rows = self.rows()
-        return population(where(rows, condition) if condition else rows, top)
+        return population(where(self.rows(), condition or None), top)
 
     def show(self, trace_id: str) -> Report:
         """The report on one trace, as of its add; the first digits of its id are enough.
@@ -137,7 +135,7 @@ class Archive:
         """
         rows = self.rows()
         found_id = full_id(rows, trace_id)
-        return listing.saved_report(self.store, rows.row(by_predicate=pl.col("trace_id") == found_id, named=True))
+        return listing.saved_report(self.store, rows.filter(pl.col("trace_id") == found_id).row(0, named=True))
 
     def remove(self, *trace_ids: str, condition: str | None = None) -> int:
         """Remove traces, by the first digits of their ids or by an SQL condition; returns how many."""

@@ -87,5 +87,4 @@ def trend_for(request: TrendRequest, progress: Progress = silent, runner: Runner
 
 def _rows(store: Store, condition: str) -> pl.DataFrame:
     layout.check(store)
-    rows = catalogue.read(store)
-    return where(rows, condition) if condition else rows
+    return where(catalogue.read(store), condition or None)

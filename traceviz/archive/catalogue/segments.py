@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.archive.storage import layout
 from traceviz.archive.storage.layout import ROWS, files_of, manifest_of, trace_parts
 from traceviz.archive.storage.store import Store
 from traceviz.errors import DamagedTraceError
@@ -57,6 +58,17 @@ def read(store: Store, skip: frozenset[str] = frozenset()) -> pl.DataFrame:
                 if gone[name] > _MOST_LISTINGS:
                     raise _unreadable(store, name, "It is listed, but not there.") from None
     return _newest([parts[name] for name in sorted(parts)]).sort("trace_id", "rank")
+
+
+def kept(store: Store) -> pl.DataFrame:
+    """The rows of :func:`read` without those of removed traces.
+
+    Raises:
+        UsageError: there is no archive.
+        DamagedTraceError: a segment is damaged.
+    """
+    layout.check(store)
+    return read(store).filter(pl.col("state") != "removed")
 
 
 def ready(rows: pl.DataFrame) -> pl.DataFrame:

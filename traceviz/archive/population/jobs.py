@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from traceviz.analyses.run import analyze, columns_for, tables_for
+from traceviz.archive.catalogue.segments import ready
 from traceviz.archive.population.observations import date, with_runs
 from traceviz.archive.storage.layout import OWN_FILES, trace_parts
 from traceviz.archive.storage.store import LAST, Store
@@ -56,8 +57,7 @@ class Member:
 
 def job_names(catalogue: pl.DataFrame) -> list[str]:
     """Names of all jobs that can be asked, in order."""
-    usable = catalogue.filter(pl.col("state") == "ready")
-    return sorted(usable["job"].drop_nulls().unique().to_list())
+    return sorted(ready(catalogue)["job"].drop_nulls().unique().to_list())
 
 
 def members(catalogue: pl.DataFrame, job: str) -> tuple[Member, ...]:
@@ -67,7 +67,7 @@ def members(catalogue: pl.DataFrame, job: str) -> tuple[Member, ...]:
         UsageError: there is no such job, it has a single rank, a rank was captured twice, or the traces are of several
             runs.
     """
-    rows = catalogue.filter((pl.col("state") == "ready") & (pl.col("job") == job))
+    rows = ready(catalogue).filter(pl.col("job") == job)
     if not rows.height:
         known = job_names(catalogue)
         if not known:
@@ -172,9 +172,18 @@ def report_on_job(store: Store, catalogue: pl.DataFrame, job: str, progress: Pro
     """
     traces = members(catalogue, job)
     options = ReadOptions(tables_for(None), columns_for(None), progress=progress)
-    parts = [_tables(store, member, options) for member in traces]
+    parts: list[dict[str, pa.Table]] = []
+    for member in traces:
+        with local_folder(store, member.format, member.trace_id) as folder:
+            parts.append(dict(TracevizFolderReader().read(folder, options)))
     report = analyze(TraceTables(dict(merged(parts, _names(traces)))))
-    return replace(report, run=(*_facts(job, traces), *report.run))
+    facts = (
+        Fact("source", "job", f"job {job}: {counted(len(traces), 'trace')}"),
+        Fact("job", "job", job),
+        Fact("traces", "traces", len(traces), "count"),
+        Fact("trace_ids", "ids", ", ".join(member.trace_id for member in traces)),
+    )
+    return replace(report, run=(*facts, *report.run))
 
 
 def _names(traces: tuple[Member, ...]) -> list[str]:
@@ -187,21 +196,6 @@ def _names(traces: tuple[Member, ...]) -> list[str]:
         name if rank is None or rank_in_name(name) == rank else f"{name}, rank {rank}"
         for name, rank in zip(names, ranks, strict=True)
     ]
-
-
-def _facts(job: str, traces: tuple[Member, ...]) -> tuple[Fact, ...]:
-    return (
-        Fact("source", "job", f"job {job}: {counted(len(traces), 'trace')}"),
-        Fact("job", "job", job),
-        Fact("traces", "traces", len(traces), "count"),
-        Fact("trace_ids", "ids", ", ".join(member.trace_id for member in traces)),
-    )
-
-
-def _tables(store: Store, member: Member, options: ReadOptions) -> dict[str, pa.Table]:
-    """Tables of a trace, in memory."""
-    with local_folder(store, member.format, member.trace_id) as folder:
-        return dict(TracevizFolderReader().read(folder, options))
 
 
 @contextmanager

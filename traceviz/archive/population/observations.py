@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from traceviz.archive.catalogue.columns import COLUMNS
+from traceviz.archive.catalogue.segments import ready
 from traceviz.errors import UsageError
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.report import Better
@@ -141,7 +142,7 @@ def observations(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -
     Raises:
         UsageError: no row has such a tag.
     """
-    usable = rows.filter(pl.col("state") == "ready")
+    usable = ready(rows)
     key = usable["recorded_ns"] if by == DATE else told_apart_by(usable, by)
     group = told_apart_by(usable, per) if per else pl.lit("", pl.String)
     runs = (
@@ -174,7 +175,7 @@ def mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple
         by: The order of the runs; different values of it are no mixture.
         per: What distinguishes groups.
     """
-    measured = rows.filter(pl.col("state") == "ready", pl.col(name).is_not_null())
+    measured = ready(rows).filter(pl.col(name).is_not_null())
     group = told_apart_by(measured, per) if per and measured.height else pl.lit("", pl.String)
     names = [column for column in _OF_ONE_PROGRAM if column not in {by, per}]
     counts = measured.group_by(group.alias("group")).agg(pl.col(column).drop_nulls().n_unique() for column in names)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from traceviz.analyses.derived.statistics import rows_of
+from traceviz.archive.catalogue.segments import ready
 from traceviz.archive.population.observations import FIGURES, Figure, date, figure
 from traceviz.archive.population.outliers import LEAST, SCORE, outliers
 from traceviz.archive.population.time_at_stake import at_stake, with_times
@@ -45,12 +46,14 @@ def population(catalogue: pl.DataFrame, top: int = 10) -> Report:
         catalogue: Rows of :func:`traceviz.archive.catalogue.segments.read`, possibly filtered.
         top: Traces listed as the worst by each figure.
     """
-    rows = with_times(catalogue.filter(pl.col("state") == "ready"))
+    rows = with_times(ready(catalogue))
     refused = catalogue.filter(pl.col("state") == "quarantined")
     about = _about(catalogue, rows)
+    left = (_quarantined(refused),) if refused.height else ()
     if not rows.height:
-        left = _quarantined(refused) if refused.height else ()
-        return Report(about, Verdict("empty", _empty(refused)), tuple(left), schema=POPULATION)
+        count = refused["trace_id"].n_unique()
+        why = "There is no trace that can be asked." + (f" {counted(count, 'trace')} quarantined." if count else "")
+        return Report(about, Verdict("empty", why), left, schema=POPULATION)
     stakes = at_stake(rows)
     sections = (
         Section("population", "What it holds", tuple(_holds(rows))),
@@ -59,7 +62,7 @@ def population(catalogue: pl.DataFrame, top: int = 10) -> Report:
         Section("worst", "Worst first", tuple(_worst(rows, figure(name), top) for name in _WORST_BY)),
         Section("outliers", "Outliers", tuple(_outliers(rows))),
         Section("coverage", "What was measured", tuple(_coverage(rows))),
-        *(_quarantined(refused) if refused.height else ()),
+        *left,
     )
     return Report(about, Verdict("population", _sentence(rows, refused, stakes)), sections, schema=POPULATION)
 
@@ -96,11 +99,6 @@ def _device_time(rows: pl.DataFrame) -> str:
 
 def _whole(value: object) -> int | None:
     return value if isinstance(value, int) else None
-
-
-def _empty(refused: pl.DataFrame) -> str:
-    count = refused["trace_id"].n_unique()
-    return "There is no trace that can be asked." + (f" {counted(count, 'trace')} quarantined." if count else "")
 
 
 def _sentence(rows: pl.DataFrame, refused: pl.DataFrame, stakes: pl.DataFrame) -> str:
@@ -209,12 +207,13 @@ def _stakes(rows: pl.DataFrame, stakes: pl.DataFrame) -> Iterator[Block]:
 
 
 def _worst(rows: pl.DataFrame, by: Figure, top: int) -> Grid:
+    label = by.name.removesuffix("_ns").replace("_", " ").capitalize().replace("api", "API")
     columns = (
         Column("trace_id", "Trace", "text", 0),
         Column("rank", "Rank", "id", 2),
         Column("source", "Source", "text", 0),
         Column("framework", "Framework", "text", 4),
-        Column(by.name, _label(by), by.unit, 0, bar=by.unit == "ratio"),
+        Column(by.name, label, by.unit, 0, bar=by.unit == "ratio"),
         *((Column("step_median", "Median step", "ns", 1),) if by.name != "step_median" else ()),
         Column("verdict", "Verdict", "text", 3),
     )
@@ -226,10 +225,6 @@ def _worst(rows: pl.DataFrame, by: Figure, top: int) -> Grid:
         f"By {by.name}: {by.meaning[:1].lower() + by.meaning[1:] if by.meaning[1:2].islower() else by.meaning}",
         complete=True,
     )
-
-
-def _label(by: Figure) -> str:
-    return by.name.removesuffix("_ns").replace("_", " ").capitalize().replace("api", "API")
 
 
 def _outliers(rows: pl.DataFrame) -> Iterator[Block]:
@@ -297,7 +292,7 @@ def _coverage(rows: pl.DataFrame) -> Iterator[Block]:
     yield Grid(columns, lines, "Ranks by figure, the least known first")
 
 
-def _quarantined(refused: pl.DataFrame) -> tuple[Section, ...]:
+def _quarantined(refused: pl.DataFrame) -> Section:
     """Reasons with their counts, and an example in full."""
     columns = (
         Column("reason", "Reason", "text", 0),
@@ -320,4 +315,4 @@ def _quarantined(refused: pl.DataFrame) -> tuple[Section, ...]:
     )
     names = tuple(column.name for column in columns)
     why = tuple(Prose(f"{name}: {error}") for name, error in by_reason.select("reason", "error").iter_rows())
-    return (Section("quarantined", "Quarantined", (Grid(columns, rows_of(by_reason, names), complete=True), *why)),)
+    return Section("quarantined", "Quarantined", (Grid(columns, rows_of(by_reason, names), complete=True), *why))

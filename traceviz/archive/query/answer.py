@@ -63,16 +63,16 @@ def leading(batches: pa.RecordBatchReader, limit: int) -> Leading:
 
 def first(batches: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
     """The same answer, limited to its first ``limit`` rows."""
-    return pa.RecordBatchReader.from_batches(batches.schema, _first(batches, limit))
 
+    def limited() -> Iterator[pa.RecordBatch]:
+        left = limit
+        for batch in batches:
+            yield batch.slice(0, left)
+            left -= batch.num_rows
+            if left <= 0:
+                return
 
-def _first(batches: pa.RecordBatchReader, limit: int) -> Iterator[pa.RecordBatch]:
-    left = limit
-    for batch in batches:
-        yield batch.slice(0, left)
-        left -= batch.num_rows
-        if left <= 0:
-            return
+    return pa.RecordBatchReader.from_batches(batches.schema, limited())
 
 
 def unit_of(field: pa.Field[Any]) -> Unit:
@@ -210,10 +210,8 @@ def _grid(table: pa.Table, *, for_people: bool = False) -> Grid:
             units[index], columns[index] = "text", _dates(table.column(index))
         elif any(isinstance(value, int) and abs(value) >= _EXACT for value in columns[index]):
             if units[index] in {"count", "id"}:
-                units[index], columns[index] = (
-                    "text",
-                    [None if value is None else str(value) for value in columns[index]],
-                )
+                units[index] = "text"
+                columns[index] = [None if value is None else str(value) for value in columns[index]]
         elif name == "trace_id":  # never cut: a part of it is of no use
             units[index] = "id"
     importance = [0 if not position or set(values) <= {None, ""} else 1 for position, values in enumerate(columns)]

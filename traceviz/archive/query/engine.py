@@ -163,16 +163,13 @@ class Engine:
             types = relation.limit(0).to_arrow_reader(ROWS).schema.types
             return pa.schema(list(zip(_distinct_names(relation.columns), types, strict=True)))
 
-    def _files(self) -> dict[str, frozenset[str]]:
-        if self._folders is None:
-            self._folders = files_by_trace(self._store, self._traces)
-        return self._folders
-
     def _open(self, names: frozenset[str] | set[str]) -> None:
         """Put files behind the views of these tables: a view is empty until a query needs it."""
         new = sorted(names - self._opened)
         if new:
-            self._define(views(self._files(), new))
+            if self._folders is None:
+                self._folders = files_by_trace(self._store, self._traces)
+            self._define(views(self._folders, new))
             self._opened.update(new)
 
     def _define(self, queries: Mapping[str, str]) -> None:

@@ -137,7 +137,9 @@ def engine_over_parts(
             PartQuery(store, query, folder, number, ids, memory=memory)
             for number, ids in enumerate(divided(known, size))
         ]
-        _write_rows(store, folder, known)
+        buffer = io.BytesIO()  # the catalogue as it is now: all parts see the same archive, whatever is added meanwhile
+        pq.write_table(catalogue_table(known), buffer, compression="zstd")
+        store.write(buffer.getvalue(), WORK, folder, _ROWS)
         missing = _ask(parts, runner, progress)
         engine = PartsEngine(store, known, _together(parts, schema), missing, memory)
     with engine:
@@ -242,13 +244,6 @@ def _folder(store: Store) -> Iterator[str]:
         yield name
     finally:
         store.remove(WORK, name)
-
-
-def _write_rows(store: Store, folder: str, rows: pl.DataFrame) -> None:
-    """Store the catalogue as it is now: all parts see the same archive, whatever is added meanwhile."""
-    buffer = io.BytesIO()
-    pq.write_table(catalogue_table(rows), buffer, compression="zstd")
-    store.write(buffer.getvalue(), WORK, folder, _ROWS)
 
 
 def _frame(table: pa.Table) -> pl.DataFrame:

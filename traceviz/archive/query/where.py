@@ -22,8 +22,8 @@ _BEFORE = 3
 """Line of the query on which a condition begins."""
 
 
-def where(rows: pl.DataFrame, condition: str) -> pl.DataFrame:
-    """The rows of the catalogue that meet a condition, in their order.
+def where(rows: pl.DataFrame, condition: str | None) -> pl.DataFrame:
+    """The rows of the catalogue that meet a condition, in their order; all of them where there is none.
 
     Args:
         rows: Rows of the catalogue, or some of its columns.
@@ -34,14 +34,12 @@ def where(rows: pl.DataFrame, condition: str) -> pl.DataFrame:
     Raises:
         UsageError: it is no condition; the error names the column that does not exist, and those that do.
     """
-    with tempfile.TemporaryDirectory(prefix="traceviz-where-", ignore_cleanup_errors=True) as spill:
-        connection = connect(spill)
-        try:
-            fill(connection, "given_rows", rows.with_row_index(_ROW))
-            kept = _matching(connection, rows, condition)
-        finally:
-            connection.close()
-    return rows[kept]
+    if condition is None:
+        return rows
+    folder = tempfile.TemporaryDirectory(prefix="traceviz-where-", ignore_cleanup_errors=True)
+    with folder as spill, connect(spill) as connection:
+        fill(connection, "given_rows", rows.with_row_index(_ROW))
+        return rows[_matching(connection, rows, condition)]
 
 
 def _matching(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, condition: str) -> list[int]:

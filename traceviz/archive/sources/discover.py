@@ -13,6 +13,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from traceviz.archive.sources.exported_reports import (
@@ -38,7 +39,7 @@ from traceviz.archive.sources.recognise import (
     may_be_trace,
     whole_folders,
 )
-from traceviz.archive.sources.trees import LINK, LocalTree, MemberTree, RemoteTree, Tree, folder_name
+from traceviz.archive.sources.trees import DEVICE, LINK, LocalTree, MemberTree, RemoteTree, Tree, folder_name
 from traceviz.archive.storage.addresses import is_url, is_web, printable, shown
 from traceviz.archive.storage.spool import check_space
 from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError, UsageError
@@ -70,7 +71,9 @@ def items(sources: Sequence[str], limits: Limits) -> Iterator[Item | Refused]:
             yield left_out(_name_of(path), exports[path])
             continue
         try:
-            for item in _items_of(path, limits):
+            contents = _of_url(path, limits) if is_url(path) else _of_path(path, limits)
+            first = next(contents, Refused(_name_of(path), "no-trace", "It is empty."))
+            for item in chain([first], contents):
                 if isinstance(item, Refused):
                     yield item
                 elif (item.url, item.member, item.folder) not in seen:
@@ -123,7 +126,10 @@ def _expanded(source: str) -> list[str | Refused]:
     if not paths:
         problem = "Nothing matches" if glob.has_magic(source) else "There is no"
         raise UsageError(f"{problem} {shown(source)}.", "Nothing was added.", "Check the path.")
-    return [Refused(_name_of(path), "link", LINK) if _is_link(path) else path for path in paths]
+    return [
+        Refused(_name_of(path), "link", LINK) if not is_url(path) and Path(path).is_symlink() else path
+        for path in paths
+    ]
 
 
 def _expanded_url(source: str) -> list[str]:
@@ -154,17 +160,6 @@ def _name_of(path: str) -> str:
     return printable(last_part(path) if is_url(path) else Path(path).name)
 
 
-def _is_link(source: str) -> bool:
-    return not is_url(source) and Path(source).is_symlink()
-
-
-def _items_of(path: str, limits: Limits) -> Iterator[Item | Refused]:
-    """The items of one path or URL; at least one, as an empty folder is refused."""
-    contents = _of_url(path, limits) if is_url(path) else _of_path(path, limits)
-    yield next(contents, Refused(_name_of(path), "no-trace", "It is empty."))
-    yield from contents
-
-
 def _of_path(source: str, limits: Limits) -> Iterator[Item | Refused]:
     named = whole_run(Path(source))
     path = named.resolve()
@@ -172,7 +167,7 @@ def _of_path(source: str, limits: Limits) -> Iterator[Item | Refused]:
     if path.is_dir():
         yield from _in(LocalTree.at(path, name), limits)
     elif not path.is_file():
-        yield Refused(printable(name), "device", "It is no file: a device, a named pipe or a socket. It is not opened.")
+        yield Refused(printable(name), "device", DEVICE)
     else:
         yield from _named_file(Location(str(path), printable(name)), path.stat().st_size, limits)
 
@@ -363,7 +358,7 @@ def _copy(location: Location, target: Path, limits: Limits) -> None:
     size = location.size or 0
     if size > limits.bytes:
         raise DamagedTraceError(f"{location.name} is too large.", f"The limit is {limits.bytes:,} bytes.")
-    check_space(_existing(target), size)
+    check_space(next(parent for parent in target.parents if parent.exists()), size)
     target.parent.mkdir(parents=True, exist_ok=True)
     written = 0
     with target.open("xb") as file:
@@ -375,7 +370,3 @@ def _copy(location: Location, target: Path, limits: Limits) -> None:
                 file.write(block)
             except OSError as error:
                 raise OutputError(f"{target.parent} cannot be written.", f"{error.strerror}.", "Set TMPDIR.") from error
-
-
-def _existing(path: Path) -> Path:
-    return next(parent for parent in path.parents if parent.exists())

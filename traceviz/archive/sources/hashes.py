@@ -25,7 +25,6 @@ from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
 
 DERIVED = frozenset({"tables", "overhead", "problems"})
 """Keys that the manifest of a run gets with its tables: their rows, the overhead, and problems."""
-_BLOCK = 1 << 20
 
 
 def source_sha256(path: Path) -> tuple[str, int]:
@@ -45,7 +44,8 @@ def source_sha256(path: Path) -> tuple[str, int]:
         whole, size = hashlib.sha256(), 0
         names, facts = files_in(path), None
         if MANIFEST in names and (facts := _recorded_facts(path)) is not None:
-            names = _recorded(names)
+            raw = [name for name in names if name.startswith(f"{RAW}/")]
+            names = [MANIFEST, *(raw or (name for name in names if name.startswith(f"{TABLES}/")))]
         for name in names:
             digest, count = _file_sha256(path / name)
             if name == MANIFEST and facts is not None:
@@ -71,12 +71,6 @@ def files_in(folder: Path) -> list[str]:
         entries = (Path(parent, name) for name in files)
         names += [entry.relative_to(folder).as_posix() for entry in entries if is_regular(entry)]
     return relevant(names)
-
-
-def _recorded(names: list[str]) -> list[str]:
-    """The files of a run folder that count."""
-    raw = [name for name in names if name.startswith(f"{RAW}/")]
-    return [MANIFEST, *raw] if raw else [name for name in names if name == MANIFEST or name.startswith(f"{TABLES}/")]
 
 
 def _recorded_facts(folder: Path) -> bytes | None:
@@ -106,12 +100,8 @@ def is_regular(path: Path) -> bool:
 def _file_sha256(path: Path) -> tuple[str, int]:
     if not path.is_file():  # a named pipe would be waited for
         raise FileNotFoundError(f"{path.name} is no file.")
-    digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-            size += len(block)
-    return digest.hexdigest(), size
+        return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
 
 
 def _raise(error: OSError) -> None:

@@ -229,7 +229,7 @@ def _fill(handle: int, path: Path, make: Callable[[], Iterable[bytes]]) -> None:
     try:
         os.ftruncate(handle, 0)  # what a killed process left
         for block in _with_space(path.parent, make()):
-            _write(handle, block, path.parent)
+            write_block(handle, block, path.parent)
         os.fchmod(handle, _WHOLE)
     except BaseException:
         path.unlink(missing_ok=True)
@@ -247,7 +247,12 @@ def _with_space(folder: Path, blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield block
 
 
-def _write(handle: int, block: bytes, folder: Path) -> None:
+def write_block(handle: int, block: bytes, folder: Path) -> None:
+    """Write all of a block to an open file below ``folder``.
+
+    Raises:
+        OutputError: there is no space.
+    """
     left = memoryview(block)
     try:
         while left:

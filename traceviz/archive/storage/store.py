@@ -285,11 +285,11 @@ class Store:
             return False
         stated = _md5_of(info)
         with file.open("rb") as mine:
-            if stated and _digest(mine, hashlib.md5(usedforsecurity=False)) == stated:
+            if stated and digest_of(mine, hashlib.md5(usedforsecurity=False)) == stated:
                 return True
             mine.seek(0)
             with self.open(*parts) as theirs:
-                return _digest(mine, hashlib.sha256()) == _digest(theirs, hashlib.sha256())
+                return digest_of(mine, hashlib.sha256()) == digest_of(theirs, hashlib.sha256())
 
     def _remove_local(self, path: Path) -> None:
         if path.is_symlink() or not path.is_dir():
@@ -391,8 +391,8 @@ class _Explained(io.RawIOBase):
         return self._file.tell()
 
 
-def _digest(file: BinaryIO, digest: hashlib._Hash) -> bytes:
-    """The digest of the rest of a file."""
+def digest_of(file: BinaryIO, digest: hashlib._Hash) -> bytes:
+    """The digest of the rest of a file, read piece by piece."""
     while block := file.read(_BLOCK):
         digest.update(block)
     return digest.digest()

@@ -34,7 +34,14 @@ _FAR = 10.0
 def document(trend: Trend) -> Report:
     """Sections ``trend`` (plots and changes) and, if there are groups, ``groups``."""
     sections = [Section("groups", f"By {trend.per}", (_groups(trend),))] if trend.per else []
-    sections.append(Section("trend", _title(trend), tuple(_blocks(trend))))
+    meaning = trend.figure.meaning
+    title = f"{meaning[:1].upper()}{meaning[1:]} ({trend.figure.name})"
+    blocks: tuple[Block, ...] = (
+        *(_plot(trend, group, "all" if number < _PLOTS else "machine") for number, group in enumerate(trend.groups)),
+        *(_changes(trend), _runs(trend)),
+        *map(Prose, _remarks(trend)),
+    )
+    sections.append(Section("trend", title, blocks))
     return Report(_about(trend), _verdict(trend), tuple(sections), schema=TREND)
 
 
@@ -46,16 +53,15 @@ def gate(trend: Trend, limit: float) -> tuple[GateResult, ...]:
         limit: Fails if the last level is worse than the best before it by this much or more, in the unit of
             :attr:`Shift.change`.
     """
+    limit_in_words = f"< {_share(trend, limit)} worse"
     if not trend.groups:
-        unknown = GateResult(
-            "regression", "regression", _limit(trend, limit), "not measured", Outcome.UNKNOWN, _why_empty(trend)
-        )
-        return (unknown,)
-    results = [_gate(trend, trajectory, limit) for trajectory in trend.groups]
+        why = _why_empty(trend)
+        return (GateResult("regression", "regression", limit_in_words, "not measured", Outcome.UNKNOWN, why),)
+    results = [_gate(trend, trajectory, limit, limit_in_words) for trajectory in trend.groups]
     return tuple(sorted(results, key=lambda result: list(Outcome).index(result.outcome)))
 
 
-def _gate(trend: Trend, trajectory: Trajectory, limit: float) -> GateResult:
+def _gate(trend: Trend, trajectory: Trajectory, limit: float, limit_in_words: str) -> GateResult:
     unknown = trajectory.direction is Direction.UNKNOWN
     outcome = Outcome.UNKNOWN if unknown else Outcome.FAILED if trajectory.is_worse_by(limit) else Outcome.PASSED
     missed = trajectory.detectable if outcome is Outcome.PASSED and not trajectory.last else None
@@ -64,7 +70,7 @@ def _gate(trend: Trend, trajectory: Trajectory, limit: float) -> GateResult:
     return GateResult(
         gate="regression",
         kind="regression",
-        limit=_limit(trend, limit),
+        limit=limit_in_words,
         measured="not measured" if unknown else _in_short(trend, trajectory),
         outcome=outcome,
         why=trajectory.why or mixture or (hidden if missed and missed > limit else ""),
@@ -74,10 +80,6 @@ def _gate(trend: Trend, trajectory: Trajectory, limit: float) -> GateResult:
         value=trajectory.shift.change if trajectory.shift else None,
         unit="ratio",
     )
-
-
-def _limit(trend: Trend, limit: float) -> str:
-    return f"< {_share(trend, limit)} worse"
 
 
 def _share(trend: Trend, value: float) -> str:
@@ -116,11 +118,6 @@ def _about(trend: Trend) -> tuple[Fact, ...]:
         Fact("runs", "runs", runs, "count"),
         Fact("left_out", "rows without a value or a place", trend.left_out, "count"),
     )
-
-
-def _title(trend: Trend) -> str:
-    meaning = trend.figure.meaning
-    return f"{meaning[:1].upper()}{meaning[1:]} ({trend.figure.name})"
 
 
 def _verdict(trend: Trend) -> Verdict:
@@ -223,14 +220,6 @@ def _interval(trend: Trend, shift: Shift) -> str:
     return f"{text.removesuffix(' %')} points" if _points(trend) else text
 
 
-def _blocks(trend: Trend) -> Iterator[Block]:
-    for number, trajectory in enumerate(trend.groups):
-        yield _plot(trend, trajectory, "all" if number < _PLOTS else "machine")
-    yield _changes(trend)
-    yield _runs(trend)
-    yield from (Prose(text) for text in _remarks(trend))
-
-
 def _plot(trend: Trend, trajectory: Trajectory, audience: Audience) -> Series:
     points = tuple(Point(*row) for row in trajectory.runs.select("key", "value").iter_rows())
     levels = tuple(Level(start, value) for start, value in trajectory.levels)
@@ -245,9 +234,9 @@ def _plot(trend: Trend, trajectory: Trajectory, audience: Audience) -> Series:
     )
 
 
-def _change_columns(trend: Trend) -> tuple[Column, ...]:
+def _changes(trend: Trend) -> Grid:
     unit, better = trend.figure.unit, trend.better
-    return (
+    columns = (
         Column("group", trend.per or "Group", "text", 0 if trend.per else 9),
         Column("at", f"From {trend.by} on" if trend.by != "date" else "From", "text", 0),
         Column("before", "Before", unit, 0),
@@ -262,11 +251,8 @@ def _change_columns(trend: Trend) -> tuple[Column, ...]:
         Column("verdict", "Verdict", "text", 0),
         Column("trace_id", "First trace", "text", 4),
     )
-
-
-def _changes(trend: Trend) -> Grid:
     rows = tuple(_change(trend, trajectory, change) for trajectory in trend.groups for change in trajectory.changes)
-    return Grid(_change_columns(trend), rows, "Changes", complete=True)
+    return Grid(columns, rows, "Changes", complete=True)
 
 
 def _change(trend: Trend, trajectory: Trajectory, change: Change) -> Row:

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 import polars as pl
 
 from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.archive.catalogue.segments import ready
 from traceviz.archive.population.observations import FIGURES, Figure
 from traceviz.archive.runners.base import Runner, RunnerError
 from traceviz.archive.runners.local import SerialRunner
@@ -29,7 +30,6 @@ _NEUTRAL = frozenset({"class:device_compute"})
 """Shares for which neither more nor less is better by itself; for facts of sections it is not known either."""
 
 
-_HERE = SerialRunner()
 REPORTS_PER_PART = 50
 """Saved reports that one worker reads at a time."""
 
@@ -59,7 +59,7 @@ def with_figure(
     rows: pl.DataFrame,
     name: str,
     progress: Progress = silent,
-    runner: Runner = _HERE,
+    runner: Runner = SerialRunner(),  # noqa: B008 (it has no state)
 ) -> tuple[Figure, pl.DataFrame]:
     """A figure by its name, and the rows of ready traces with a column of it.
 
@@ -80,7 +80,7 @@ def with_figure(
     if known is not None:
         return known, rows
     definition = _metric(name)
-    usable = rows.filter(pl.col("state") == "ready")
+    usable = ready(rows)
     readings = _readings(store, name, usable.select("trace_id", "format").unique(maintain_order=True), progress, runner)
     measured = [reading for reading in readings.values() if reading.value is not None]
     units = [reading.unit for reading in measured]

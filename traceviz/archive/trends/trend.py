@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
@@ -173,21 +174,18 @@ def trend(
     parts = runs.partition_by("group", maintain_order=True)
     search = how.search.among(sum(not _too_few(part, how.search) for part in parts))
     judged = (_judged(part, known, better, replace(how, search=search)) for part in parts)
-    groups = tuple(
-        sorted(
-            judged, key=lambda trajectory: (_ORDER.index(trajectory.direction), -_size(trajectory), trajectory.group)
-        )
-    )
+
+    def order(trajectory: Trajectory) -> tuple[int, float, str]:
+        size = abs(trajectory.last.shift.change or 0.0) if trajectory.last else 0.0
+        return _ORDER.index(trajectory.direction), -size, trajectory.group
+
+    groups = tuple(sorted(judged, key=order))
     rows = int((catalogue["state"] == "ready").sum())
     left_out = max(rows - int(runs["rows"].sum()), 0)
     return Trend(known, better, by, per, groups, left_out, mixed(catalogue, known.name, by, per), how)
 
 
 _ORDER = (Direction.REGRESSION, Direction.CHANGE, Direction.UNKNOWN, Direction.IMPROVEMENT, Direction.NO_CHANGE)
-
-
-def _size(trajectory: Trajectory) -> float:
-    return abs(trajectory.last.shift.change or 0.0) if trajectory.last else 0.0
 
 
 def _judged(runs: pl.DataFrame, known: Figure, better: Better, how: TrendOptions) -> Trajectory:
@@ -199,7 +197,11 @@ def _judged(runs: pl.DataFrame, known: Figure, better: Better, how: TrendOptions
     parts = _parts(values, points)
     starts = [0, *(point.start for point in points)]
     levels = tuple((start, _level(part, known)) for start, part in zip(starts, parts, strict=True))
-    changes = tuple(_changes(values, points, known, better))
+    changes = tuple(
+        Change(point.start, before.size, after.size, point.p_value, difference, _direction(difference, better))
+        for point, (before, after) in zip(points, pairwise(parts), strict=True)
+        for difference in [shift(before, after, known)]
+    )
     best, loss = _loss(parts, known, better, how.min_effect)
     last = changes[-1].direction if changes else Direction.NO_CHANGE
     direction = Direction.REGRESSION if loss else last
@@ -244,8 +246,7 @@ def _that_count(
 ) -> tuple[ChangePoint, ...]:
     """Changes that are sure and large enough; the smallest other one is dropped first, as the next may then count."""
     while points:
-        parts = _parts(values, points)
-        shifts = [shift(parts[index], parts[index + 1], known) for index in range(len(points))]
+        shifts = [shift(before, after, known) for before, after in pairwise(_parts(values, points))]
         failing = [index for index, change in enumerate(shifts) if not _counts(change, least)]
         if not failing:
             break
@@ -256,14 +257,6 @@ def _that_count(
 
 def _counts(change: Shift, least: float) -> bool:
     return change.is_sure and (change.change is None or abs(change.change) >= least)
-
-
-def _changes(values: Numbers, points: Sequence[ChangePoint], known: Figure, better: Better) -> Iterator[Change]:
-    parts = _parts(values, points)
-    for index, point in enumerate(points):
-        before, after = parts[index : index + 2]
-        difference = shift(before, after, known)
-        yield Change(point.start, before.size, after.size, point.p_value, difference, _direction(difference, better))
 
 
 def _direction(change: Shift, better: Better) -> Direction:
@@ -309,22 +302,16 @@ _POSITIONS = 32
 _SEEN = NormalDist().inv_cdf(0.8)
 
 
-def _detected(level: float) -> float:
-    """A change in the middle of a series that is detected in four of five cases.
-
-    In standard deviations of a run, times the root of the number of runs: twice the distance in standard errors that
-    is beyond chance at one of the positions, and a little more.
-    """
-    return 2 * (NormalDist().inv_cdf(1 - level / (2 * _POSITIONS)) + _SEEN)
-
-
 def _detectable(parts: Sequence[Numbers], known: Figure, level: float) -> float | None:
     """A change in the middle of the whole series that would be detected in four of five cases."""
     relative = _is_relative(known, *parts)
     logs = [np.log(part) if relative else part for part in parts]
     count = sum(part.size for part in logs)
     squares = sum(float(((part - part.mean()) ** 2).sum()) for part in logs)
-    reach = _detected(level) * float(np.sqrt(squares / max(count - len(logs), 1) / count))
+    # In standard deviations of a run, times the root of the number of runs: twice the distance in standard errors that
+    # is beyond chance at one of the positions, and a little more.
+    detected = 2 * (NormalDist().inv_cdf(1 - level / (2 * _POSITIONS)) + _SEEN)
+    reach = detected * float(np.sqrt(squares / max(count - len(logs), 1) / count))
     if relative:
         return float(np.expm1(reach))
     if known.unit == "ratio":

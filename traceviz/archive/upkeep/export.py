@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traceviz import schema
-from traceviz.archive.catalogue.segments import PARQUET_ERRORS
+from traceviz.archive.catalogue.segments import PARQUET_ERRORS, ready
 from traceviz.archive.storage.layout import ROWS, files_of, manifest_of, trace_parts
 from traceviz.archive.storage.store import LAST, Store
 from traceviz.errors import DamagedTraceError, UsageError
@@ -109,8 +109,7 @@ def _formats(rows: pl.DataFrame, trace_ids: Sequence[str]) -> dict[str, str]:
     Raises:
         UsageError: one of them could not be read when it was added.
     """
-    ready = rows.filter(pl.col("state") == "ready")
-    formats = dict(ready.select("trace_id", "format").iter_rows())
+    formats = dict(ready(rows).select("trace_id", "format").iter_rows())
     for trace_id in trace_ids:
         if trace_id not in formats:
             raise UsageError(f"{trace_id} has no tables.", "It could not be read when it was added.", "Leave it out.")

@@ -17,12 +17,10 @@ from traceviz.archive.catalogue.rows import table_of, with_times
 from traceviz.archive.catalogue.segments import stored_rows
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.layout import files_of, leftovers, manifest_of, trace_parts, traces_in
-from traceviz.archive.storage.store import LAST, WORK, Store
+from traceviz.archive.storage.store import LAST, WORK, Store, digest_of
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Progress, silent
 
-CHUNK = 1 << 22
-"""Bytes read at a time."""
 ABANDONED_S = 24 * 3600.0
 """Older files in work were left behind; somebody may still be writing younger ones."""
 
@@ -300,14 +298,11 @@ def _wrong_rows(store: Store, parts: tuple[str, ...], name: str, count: object) 
 
 def _sha256(store: Store, *parts: str) -> str:
     """SHA-256 of a file, read piece by piece; empty if it is gone."""
-    digest = hashlib.sha256()
     try:
         with store.open(*parts) as file:
-            while piece := file.read(CHUNK):
-                digest.update(piece)
+            return digest_of(file, hashlib.sha256()).hex()
     except FileNotFoundError:
         return ""
-    return digest.hexdigest()
 
 
 def _whole(value: object) -> int:

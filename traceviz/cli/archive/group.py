@@ -129,12 +129,13 @@ def list_traces(
     """List traces, a row for each rank."""
     from traceviz.archive.catalogue.columns import COLUMNS
     from traceviz.archive.catalogue.listing import listing
+    from traceviz.archive.query.where import where
 
     shown = tuple(column.name for column in COLUMNS) if columns == "all" else _names(columns)
     if columns is not None and not shown:
         raise UsageError("--columns names no column.", fix="Name some, separated by commas, or leave it out.")
     store, rows = _opened(location)
-    _print(listing(store, _filtered(rows, condition), shown, _names(sort), limit), page)
+    _print(listing(store, where(rows, condition or None), shown, _names(sort), limit), page)
 
 
 @archive.command(short_help="Print the report of a trace.")
@@ -207,11 +208,12 @@ def export(
     location: str, trace_ids: tuple[str, ...], condition: str | None, table: str | None, output: Path, *, force: bool
 ) -> None:
     """Copy traces to folders OUTPUT/ID, which `traceviz report` reads; or one table of all of them to a file."""
+    from traceviz.archive.catalogue.segments import ready
     from traceviz.archive.query.where import select_ids
     from traceviz.archive.upkeep.export import export_folders, export_table
 
     store, rows = _opened(location)
-    ids = select_ids(_ready(rows) if condition else rows, trace_ids, condition)
+    ids = select_ids(ready(rows) if condition else rows, trace_ids, condition)
     with progress_bar_on_stderr() as progress:
         if table is None:
             folders = export_folders(store, rows, ids, output, force=force, progress=progress)
@@ -232,27 +234,11 @@ def _opened(location: str) -> tuple[Store, pl.DataFrame]:
     Raises:
         UsageError: there is no archive.
     """
-    import polars as pl
-
-    from traceviz.archive.catalogue import segments as catalogue
-    from traceviz.archive.storage import layout
+    from traceviz.archive.catalogue.segments import kept
     from traceviz.archive.storage.store import Store
 
     store = Store.at(location)
-    layout.check(store)
-    return store, catalogue.read(store).filter(pl.col("state") != "removed")
-
-
-def _filtered(rows: pl.DataFrame, condition: str | None) -> pl.DataFrame:
-    from traceviz.archive.query.where import where
-
-    return where(rows, condition) if condition else rows
-
-
-def _ready(rows: pl.DataFrame) -> pl.DataFrame:
-    from traceviz.archive.catalogue.segments import ready
-
-    return ready(rows)
+    return store, kept(store)
 
 
 def _names(text: str | None) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from traceviz.archive.sources.locations import Location, explained
 from traceviz.archive.sources.packed import tars, zips
 from traceviz.archive.sources.packed.index import BLOCK, LOCAL, BombError, Entry, Index, blocks, checked, excess
 from traceviz.archive.storage.addresses import shown
-from traceviz.archive.storage.spool import MOST_HELD, SPOOL, check_space
+from traceviz.archive.storage.spool import MOST_HELD, SPOOL, check_space, write_block
 from traceviz.errors import DamagedTraceError, OutputError
 
 Kind = Literal["zip", "tar", "gzip", "zstd"]
@@ -141,9 +141,11 @@ def unpack(file: BinaryIO, entries: dict[str, Entry], into: Path) -> None:
             handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise _unwritten(into, error) from error
-        with os.fdopen(handle, "wb", buffering=0) as out:
+        try:
             for block in blocks(file, entry):
-                _write(out, block, into)
+                write_block(handle, block, into)
+        finally:
+            os.close(handle)
 
 
 def head_of(file: BinaryIO, entry: Entry, count: int) -> bytes:
@@ -157,15 +159,6 @@ def head_of(file: BinaryIO, entry: Entry, count: int) -> bytes:
     except (DamagedTraceError, OSError):
         pass  # fetching it reports the damage
     return head[:count]
-
-
-def _write(out: io.FileIO, block: bytes, into: Path) -> None:
-    left = memoryview(block)
-    try:
-        while left:
-            left = left[out.write(left) :]
-    except OSError as error:
-        raise _unwritten(into, error) from error
 
 
 def _unwritten(into: Path, error: OSError) -> OutputError:

@@ -46,7 +46,10 @@ class NvprofTables(SqliteTables):
     def columns(self, table: str) -> frozenset[str]:
         """Columns of ``table``, with those that are derived."""
         stored = super().columns(table)
-        return stored | _OWNERS if "objectId" in stored else stored | _derived_device(table, stored)
+        if "objectId" in stored:
+            return stored | _OWNERS
+        # Counters of unified memory name the device at either end since CUDA 7; before, there is a "deviceId".
+        return stored | {"deviceId"} if table == MIGRATIONS and stored >= _MIGRATED else stored
 
     def stream(
         self, table: str, integers: Sequence[str], texts: Sequence[str] = (), keep: Keep | None = None
@@ -73,12 +76,6 @@ class NvprofTables(SqliteTables):
         """Strings by id, without the id that stands for "no string". See :meth:`RawTables.strings`."""
         stored = super().columns(STRINGS) >= {STRING_ID, "value"}
         return super().strings(ids.filter(pc.not_equal(ids, constants.NO_NAME)) if stored else ids[:0])
-
-
-def _derived_device(table: str, stored: frozenset[str]) -> frozenset[str]:
-    """Counters of unified memory name the device at either end since CUDA 7; before, there is a ``deviceId``."""
-    names_ends = table == MIGRATIONS and "deviceId" not in stored and stored >= _MIGRATED
-    return frozenset({"deviceId"}) if names_ends else frozenset()
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

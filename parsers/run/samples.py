@@ -79,7 +79,8 @@ def read_samples(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tab
     """The tables of a folder of samples. Their clock is the wall clock of the machine, zero at the first sample."""
     sampling = read_sampling(path)
     described = sampling.description
-    pids = _pids(sampling)
+    unsorted = pc.unique(sampling.samples["pid"]).drop_null()
+    pids = unsorted.take(pc.sort_indices(unsorted))
     gpus = [gpu for gpu in _rows(described, "gpus") if isinstance(gpu.get("ordinal"), int)]
     yield "run", _run(sampling)
     yield "devices", contract_table("devices", [_device(number, gpu) for number, gpu in enumerate(gpus)])
@@ -162,12 +163,6 @@ def _device(number: int, gpu: dict[str, Any]) -> dict[str, Any]:
         "uuid": str(gpu.get("uuid") or "") or None,
         "memory_bytes": memory if isinstance(memory, int) else None,
     }
-
-
-def _pids(sampling: Sampling) -> Array:
-    """Process ids that samples are about, in order."""
-    pids = pc.unique(sampling.samples["pid"]).drop_null()
-    return pids.take(pc.sort_indices(pids))
 
 
 def _processes(pids: Array, described: dict[str, Any]) -> pa.Table:

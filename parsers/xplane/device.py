@@ -175,41 +175,6 @@ def _tpu_line(line: Line) -> EventKind:
     return EventKind.SAMPLE if line.name.startswith(_COUNTERS) else _TPU_LINES.get(line.name, EventKind.UNKNOWN)
 
 
-def kernels(devices: Sequence[Device]) -> pa.Table:
-    """Table ``kernels``: executions of kernels on GPUs, of XLA ops on TPUs."""
-    return concatenated("kernels", (_kernels(device) for device in devices))
-
-
-def copies(devices: Sequence[Device]) -> pa.Table:
-    """Table ``memcpy``."""
-    return concatenated("memcpy", (_copies(device) for device in devices))
-
-
-def fills(devices: Sequence[Device]) -> pa.Table:
-    """Table ``memset``."""
-    return concatenated("memset", (_fills(device) for device in devices))
-
-
-def stretches(devices: Sequence[Device]) -> pa.Table:
-    """Table ``device_ops``: programs, steps and other stretches that contain work."""
-    return concatenated("device_ops", (_stretches(device) for device in devices))
-
-
-def overheads(devices: Sequence[Device]) -> pa.Table:
-    """Table ``overhead``: what CUPTI itself took."""
-    return concatenated("overhead", (_overheads(device) for device in devices))
-
-
-def allocations(devices: Sequence[Device]) -> pa.Table:
-    """Rows of table ``memory_events`` that the driver reports."""
-    return concatenated("memory_events", (_allocations(device) for device in devices))
-
-
-def samples(devices: Sequence[Device]) -> pa.Table:
-    """Table ``samples``: power, clocks, temperature and counters of devices."""
-    return concatenated("samples", (_samples(device) for device in devices))
-
-
 def concatenated(name: str, parts: Iterable[Columns]) -> pa.Table:
     """Table ``name`` of the contract from the rows of all planes."""
     tables = [table(name, columns) for columns in parts if len(columns["start_ns"])]
@@ -277,7 +242,8 @@ def _by_name(plane: Plane, rows: Array, key: str) -> DictionaryArray:
     return encoded(plane.events.name[rows], words)
 
 
-def _kernels(device: Device) -> Columns:
+def kernels(device: Device) -> Columns:
+    """Rows of table ``kernels``: executions of kernels on GPUs, of XLA ops on TPUs."""
     plane, rows = device.plane, device.rows(EventKind.KERNEL)
     facts = Facts.of(plane, rows)
     described = facts.texts("kernel_details")
@@ -320,7 +286,8 @@ def _modules(plane: Plane, rows: Array, facts: Facts) -> DictionaryArray:
     return encoded(plane.events.name[rows], [programs.get(str(program)) for program in stated])
 
 
-def _copies(device: Device) -> Columns:
+def copies(device: Device) -> Columns:
+    """Rows of table ``memcpy``."""
     plane, rows = device.plane, device.rows(EventKind.COPY)
     facts = Facts.of(plane, rows)
     texts, fields = per_word(facts.texts(*_COPY_STATS), plane.texts, details.fields, NOTHING)
@@ -342,7 +309,8 @@ def pairs_of(first: Array, second: Array) -> tuple[list[tuple[int, int]], Array]
     return [(pair >> 32, pair & 0xFFFFFFFF) for pair in unique.tolist()], place.astype(np.int32)
 
 
-def _fills(device: Device) -> Columns:
+def fills(device: Device) -> Columns:
+    """Rows of table ``memset``."""
     plane, rows = device.plane, device.rows(EventKind.FILL)
     facts = Facts.of(plane, rows)
     texts, fields = per_word(facts.texts(*_FILL_STATS), plane.texts, details.fields, NOTHING)
@@ -353,7 +321,8 @@ def _fills(device: Device) -> Columns:
     }
 
 
-def _stretches(device: Device) -> Columns:
+def stretches(device: Device) -> Columns:
+    """Rows of table ``device_ops``: programs, steps and other stretches that contain work."""
     plane, rows = device.plane, device.rows(*STRETCHES)
     kinds = [STRETCHES.get(kind) for kind in EventKind]
     return {
@@ -366,12 +335,14 @@ def _stretches(device: Device) -> Columns:
     }
 
 
-def _overheads(device: Device) -> Columns:
+def overheads(device: Device) -> Columns:
+    """Rows of table ``overhead``: what CUPTI itself took."""
     rows = device.rows(EventKind.OVERHEAD)
     return {**_placed(device, rows), "name": encoded(device.plane.events.name[rows], device.plane.names)}
 
 
-def _allocations(device: Device) -> Columns:
+def allocations(device: Device) -> Columns:
+    """Rows of table ``memory_events`` that the driver reports."""
     plane, rows = device.plane, device.rows(EventKind.ALLOCATION)
     facts = Facts.of(plane, rows)
     texts, fields = per_word(facts.texts(*_ALLOCATION_STATS), plane.texts, details.fields, NOTHING)
@@ -398,8 +369,11 @@ def _address(text: str | None) -> int | None:
     return address if 0 <= address < 2**63 else None
 
 
-def _samples(device: Device) -> Columns:
-    """One row per number of an event: under its key, or under the name of the event where the key only says "value"."""
+def samples(device: Device) -> Columns:
+    """Rows of table ``samples``: power, clocks, temperature and counters of devices.
+
+    One row per number of an event: under its key, or under the name of the event where the key only says "value".
+    """
     plane, is_sample = device.plane, device.kinds == EventKind.SAMPLE
     measured = np.array([text not in _NO_METRICS for text in plane.texts], dtype=bool)[plane.stats.key]
     stats = plane.stats.of(is_sample[plane.stats.event] & measured & (plane.stats.kind <= Kind.SIGNED))

@@ -118,11 +118,6 @@ def threads_of(hosts: Sequence[Host], thread_ids: Mapping[tuple[int, int], Array
     )
 
 
-def driver_calls(parts: Sequence[Threads]) -> pa.Table:
-    """Table ``cuda_api``: the calls that set device work off, or waited for it."""
-    return concatenated("cuda_api", map(_driver_calls, parts))
-
-
 def ranges(parts: Sequence[Threads]) -> pa.Table:
     """Table ``nvtx``."""
     by_plane = [_ranges(part) for part in parts if (part.codes == NVTX).any()]
@@ -145,7 +140,8 @@ def memory_events(parts: Sequence[Threads], device_ids: Mapping[tuple[int, int],
     return concatenated("memory_events", [_memory(part, device_ids) for part in parts if part.memory_rows.size])
 
 
-def _driver_calls(part: Threads) -> Columns:
+def driver_calls(part: Threads) -> Columns:
+    """Rows of table ``cuda_api``: the calls that set device work off, or waited for it."""
     plane, rows = part.plane, part.rows(API)
     facts = Facts.of(plane, rows)
     texts, blocking = per_word(

@@ -15,7 +15,7 @@ from traceviz.parsers.xplane import capture as facts
 from traceviz.parsers.xplane import device as device_tables
 from traceviz.parsers.xplane import host as host_tables
 from traceviz.parsers.xplane import operations
-from traceviz.parsers.xplane.device import Device, EventKind, devices_of
+from traceviz.parsers.xplane.device import Device, EventKind, concatenated, devices_of
 from traceviz.parsers.xplane.groups.groups import group_with_annotations
 from traceviz.parsers.xplane.host import Threads, threads_of
 from traceviz.parsers.xplane.hosts import Clock, Host, common_clock, ordinal
@@ -110,16 +110,16 @@ def _small_tables(
     """All tables but those of host operations, where they are asked for and the capture could contain them."""
     has_gpu = any(host.has_gpu for host in hosts)
     builders: dict[str, Builder] = {
-        "kernels": lambda: device_tables.kernels(devices) if devices else None,
-        "memcpy": lambda: device_tables.copies(devices) if has_gpu else None,
-        "memset": lambda: device_tables.fills(devices) if has_gpu else None,
-        "cuda_api": lambda: host_tables.driver_calls(threads) if has_gpu else None,
-        "overhead": lambda: unless_empty(device_tables.overheads(devices)),
+        "kernels": lambda: concatenated("kernels", map(device_tables.kernels, devices)) if devices else None,
+        "memcpy": lambda: concatenated("memcpy", map(device_tables.copies, devices)) if has_gpu else None,
+        "memset": lambda: concatenated("memset", map(device_tables.fills, devices)) if has_gpu else None,
+        "cuda_api": lambda: concatenated("cuda_api", map(host_tables.driver_calls, threads)) if has_gpu else None,
+        "overhead": lambda: unless_empty(concatenated("overhead", map(device_tables.overheads, devices))),
         "nvtx": lambda: unless_empty(host_tables.ranges(threads)),
-        "device_ops": lambda: unless_empty(device_tables.stretches(devices)),
+        "device_ops": lambda: unless_empty(concatenated("device_ops", map(device_tables.stretches, devices))),
         "steps": lambda: steps(hosts, threads, devices),
         "memory_events": lambda: _memory_events(threads, devices),
-        "samples": lambda: unless_empty(device_tables.samples(devices)),
+        "samples": lambda: unless_empty(concatenated("samples", map(device_tables.samples, devices))),
         "settings": lambda: facts.settings(hosts, keep_private=options.keep_private),
     }
     return build_tables(builders, options, more=2)
@@ -130,7 +130,7 @@ def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.
     by_number = {(device.host.process_id, ordinal(device.plane)): device.device_id for device in devices}
     parts = [host_tables.memory_events(threads, by_number)]
     if any((device.kinds == EventKind.ALLOCATION).any() for device in devices):
-        parts.append(device_tables.allocations(devices))
+        parts.append(concatenated("memory_events", map(device_tables.allocations, devices)))
     return unless_empty(pa.concat_tables(parts).unify_dictionaries())
 
 

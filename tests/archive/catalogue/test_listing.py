@@ -116,6 +116,14 @@ def test_show_is_the_report_of_the_trace_but_for_its_id(filled_once, archive, so
     assert shown.run[1:] == made.run[1:]
 
 
+def test_show_of_a_trace_with_2_rows_in_the_catalogue_is_its_report(archive, monkeypatch):
+    rows = archive.rows()
+    trace_id = rows.filter(pl.col("source") == INPUT_BOUND)["trace_id"][0]
+    report = archive.show(trace_id)
+    monkeypatch.setattr(Archive, "rows", lambda _: pl.concat([rows, rows]))  # a row for each rank
+    assert archive.show(trace_id) == report
+
+
 def test_show_of_what_could_not_be_read_says_why(archive):
     trace_id = archive.rows().filter(pl.col("source") == POINTER)["trace_id"][0]
     with pytest.raises(DamagedTraceError, match=r"pointer\.sqlite .* could not be read .* git-lfs"):

@@ -55,9 +55,12 @@ def population(catalogue: pl.DataFrame, top: int = 10) -> Report:
         why = "There is no trace that can be asked." + (f" {counted(count, 'trace')} quarantined." if count else "")
         return Report(about, Verdict("empty", why), left, schema=POPULATION)
     stakes = at_stake(rows)
+    counts = _verdict_counts(rows)
+    traces, title = sum(counts.values()), "Traces by the verdict of their report"
+    bars = tuple(Bar(name, name, count, count / traces) for name, count in counts.items())
     sections = (
         Section("population", "What it holds", tuple(_holds(rows))),
-        Section("verdicts", "Verdicts", (_verdicts(rows),)),
+        Section("verdicts", "Verdicts", (Bars(title, counted(traces, "trace"), "count", bars),)),
         Section("at_stake", "Time at stake over all traces", tuple(_stakes(rows, stakes))),
         Section("worst", "Worst first", tuple(_worst(rows, figure(name), top) for name in _WORST_BY)),
         Section("outliers", "Outliers", tuple(_outliers(rows))),
@@ -136,13 +139,6 @@ def _verdict_counts(rows: pl.DataFrame) -> dict[str, int]:
     worst = rows.group_by("trace_id").agg(pl.col("verdict").fill_null("cannot judge").sort_by(position).first())
     counts = dict(worst.group_by("verdict").len().iter_rows())
     return dict(sorted(counts.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))
-
-
-def _verdicts(rows: pl.DataFrame) -> Bars:
-    counts = _verdict_counts(rows)
-    whole = sum(counts.values())
-    bars = tuple(Bar(name, name, count, count / whole) for name, count in counts.items())
-    return Bars("Traces by the verdict of their report", counted(whole, "trace"), "count", bars)
 
 
 _NO_DEVICE, _NO_MODEL = "no device recorded", "model not stated"

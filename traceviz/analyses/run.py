@@ -9,7 +9,7 @@ from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import AnalysisOptions
-from traceviz.analyses.registry import Entry, entries
+from traceviz.analyses.registry import entries
 from traceviz.analyses.verdict import verdict
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
 from traceviz.tables import TraceTables
@@ -57,7 +57,9 @@ def analyze(
     findings: list[Finding] = []
     run = tables.run_facts()
     for entry in entries(sections):
-        outcome = _skipped(entry, tables) or entry.load().run(trace)
+        absent = entry.missing(frozenset(tables))
+        reason = f"the capture has no {' or '.join(absent)} table"
+        outcome = Skipped(entry.slug, reason, absent) if absent else entry.load().run(trace)
         if isinstance(outcome, Skipped):
             if entry.is_expected(run) or sections is not None:
                 skipped.append(outcome)
@@ -85,12 +87,6 @@ def analyze(
             for row in tables.arrow("notes").to_pylist()
         ),
     )
-
-
-def _skipped(entry: Entry, tables: TraceTables) -> Skipped | None:
-    """The reason to skip an analysis where a table that it needs is absent."""
-    absent = entry.missing(frozenset(tables))
-    return Skipped(entry.slug, f"the capture has no {' or '.join(absent)} table", absent) if absent else None
 
 
 _RUN_LABELS: dict[str, tuple[str, Unit]] = {

@@ -153,14 +153,10 @@ class TraceView:
     @cached_property
     def ranges(self) -> pl.DataFrame:
         """Closed NVTX ranges with names as text, their end, and their place in the nesting; sorted by start."""
-        owner, texts, nesting = (
-            ("process_id", "thread_id"),
-            ("name", "category", "domain"),
-            ("range_id", "depth", "parent_id"),
-        )
-        ranges = self.frame("nvtx", "start_ns", "dur_ns", *owner, *texts, "kind", *nesting)
+        texts, nesting = ("name", "category", "domain"), ("range_id", "depth", "parent_id")
+        ranges = self.frame("nvtx", "start_ns", "dur_ns", "process_id", "thread_id", *texts, "kind", *nesting)
         closed = ranges.filter((pl.col("kind") != "mark") & pl.col("dur_ns").is_not_null())
-        return closed.select("start_ns", end_ns(), *owner, pl.col(texts).cast(pl.String), *nesting)
+        return closed.select("start_ns", end_ns(), "process_id", "thread_id", pl.col(texts).cast(pl.String), *nesting)
 
     @cached_property
     def api_names(self) -> dict[ApiKind, list[str]]:

@@ -82,11 +82,10 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         """Aggregate copies and fills, and overlay them with kernels."""
         work = _copies_and_fills(trace)
         kernels = kernel_busy(trace)
+        by_kind = work.group_by("kind").agg(*duration_statistics(), *_sizes())
         return CopyTimes(
             by_memory=self._by_memory(work, kernels),
-            by_kind=work.group_by("kind")
-            .agg(*duration_statistics(), *_sizes())
-            .sort("total_ns", "kind", descending=True),
+            by_kind=by_kind.sort("total_ns", "kind", descending=True),
             in_steps=sums_in_steps(trace, work, "kind", also=("bytes",)),
             exposed_ns=_total(exposed(work, kernels)),
             pageable=self._pageable(trace, work, kernels),

@@ -132,7 +132,7 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
         blocks: tuple[Block, ...] = (
             Facts(facts, audience="all" if len(result.gpus) > 1 else "machine"),  # of one, its row says the same
             Facts(machine, audience="machine"),
-            Grid(_gpu_columns(result.judged_words), tuple(_row(gpu) for gpu in result.gpus)),
+            Grid(_gpu_columns(result.judged_words), tuple(map(_row, result.gpus))),
             Prose(_provenance(result)),
             frame_grid(_KERNEL_COLUMNS, result.kernels, "Kernels"),
         )

@@ -84,12 +84,9 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         if not devices:
             return self.skipped("no device did any work in this capture")
         gaps = pl.concat([self._gaps_of(trace, device) for device in devices])
-        sums = (
-            gaps.group_by("cause")
-            .agg(pl.len(), pl.col("dur_ns").sum())
-            .sort("dur_ns", "cause", descending=[True, False])
-        )
-        by_cause = {cause: (count, time) for cause, count, time in sums.iter_rows()}
+        sums = gaps.group_by("cause").agg(pl.len(), pl.col("dur_ns").sum())
+        ordered = sums.sort("dur_ns", "cause", descending=[True, False])
+        by_cause = {cause: (count, time) for cause, count, time in ordered.iter_rows()}
         largest = gaps.sort("dur_ns", "start_ns", descending=[True, False]).head(self.listed)
         return IdleGaps(by_cause, tuple(_with_context(trace, largest)))
 
@@ -132,9 +129,8 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         )
         rows = tuple((g.start_ns, g.dur_ns, g.device, CAUSE_LABELS[g.cause], g.range) for g in result.largest)
         grid = Grid(columns, rows, "Largest gaps")
-        return Section(
-            self.slug, self.title, (Facts(facts), Bars("Causes (number of gaps)", "time in gaps", "ns", bars), grid)
-        )
+        causes = Bars("Causes (number of gaps)", "time in gaps", "ns", bars)
+        return Section(self.slug, self.title, (Facts(facts), causes, grid))
 
 
 def _cause_sets(trace: TraceView, processes: Iterable[int]) -> Iterable[tuple[str, IntervalSet]]:

@@ -183,11 +183,15 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         version = Facts((Fact("catalogue", "name patterns, version", catalogue().version, "id"),), audience="machine")
         # Names of XLA operations on a TPU say nothing about precision and tensor cores.
         columns = hide_columns(_COLUMNS, {"precision", "tensor_core"} if result.tpu else ())
+        families = tuple(
+            Bar(family, family_label(family), time, time / max(result.total_ns, 1))
+            for family, time in result.by_family.select("family", "total_ns").iter_rows()
+        )
         of_steps = (Column("name", "Kernel", "text", 0), Column("family", "Family", "text", 1))
         blocks: tuple[Block, ...] = (
             *((Facts(facts), Facts(of_gpus, audience="machine")) if result.tpu else (Facts((*facts, *of_gpus)),)),
             version,
-            _family_bars(result),
+            Bars("Kernel families", "kernel time", "ns", families),
             frame_grid(columns, result.by_name, fold_below=self.fold_below),
             frame_grid(_SHAPE_COLUMNS, result.by_shape, BY_SHAPE, audience="machine"),
             steady_grid(result.in_steps, *of_steps),
@@ -252,10 +256,3 @@ def _by_shape(kernels: pl.DataFrame) -> pl.DataFrame:
 
 def _ordered(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
     return frame.sort("total_ns", *names, descending=[True, *[False] * len(names)])
-
-
-def _family_bars(result: KernelTimes) -> Bars:
-    total = max(result.total_ns, 1)
-    rows = result.by_family.select("family", "total_ns").iter_rows()
-    bars = tuple(Bar(family, family_label(family), time, time / total) for family, time in rows)
-    return Bars("Kernel families", "kernel time", "ns", bars)

@@ -181,7 +181,11 @@ class MemoryAnalysis(Analysis[MemoryUse]):
             Lane(use.pool.label if use.capacity_bytes else f"{use.pool.label}, of its peak", use.timeline)
             for use in result.pools
         )
-        holders = _holder_rows(result.pools)
+        holders = tuple(
+            (op, use.pool.label, count, held, ratio(min(held, use.peak_bytes), use.peak_bytes))
+            for use in result.pools
+            for op, count, held in use.holders.iter_rows()
+        )
         held = (Grid(_HOLDER_COLUMNS, holders, "What held the memory at the peak"),) if holders else ()
         pools = Grid(_COLUMNS, tuple(_row(use) for use in result.pools))
         timeline = Timeline("Use of capacity over the capture", 0, result.span_ns, lanes)
@@ -230,14 +234,6 @@ def _caveat(pools: tuple[PoolUse, ...]) -> tuple[Prose, ...]:
             f"The trace does not state how much of {' and '.join(counted)} was in use. The figures add up what was "
             "allocated and released since the capture began: lower bounds, as what was held before is not known."
         ),
-    )
-
-
-def _holder_rows(pools: tuple[PoolUse, ...]) -> tuple[tuple[str | int | float | None, ...], ...]:
-    return tuple(
-        (op, use.pool.label, count, held, ratio(min(held, use.peak_bytes), use.peak_bytes))
-        for use in pools
-        for op, count, held in use.holders.iter_rows()
     )
 
 
@@ -317,9 +313,8 @@ def _grows(growing: list[PoolUse]) -> tuple[Finding, ...]:
     if not growing:
         return ()
     worst = max(growing, key=lambda use: use.growth_bytes)
-    message = (
-        f"{worst.pool.label} grows by {format_value(worst.growth_bytes, 'bytes')} with every step and returns nothing."
-    )
+    growth = format_value(worst.growth_bytes, "bytes")
+    message = f"{worst.pool.label} grows by {growth} with every step and returns nothing."
     evidence = (
         Fact("growth_bytes", "growth per step", worst.growth_bytes, "bytes"),
         Fact("steps", "steady steps", worst.steps, "count"),

@@ -63,9 +63,8 @@ def pool_events(trace: TraceView) -> list[tuple[Pool, pl.DataFrame]]:
     for key, part in parts.items():
         pool = _pool(key, names, tpus, owners)
         size = sizes.get(pool.device_id) if pool.device_id is not None else None
-        pools.append(
-            (replace(pool, device_bytes=size, counted=bool(part["in_use_bytes"].null_count())), _counted(part))
-        )
+        is_counted = bool(part["in_use_bytes"].null_count())
+        pools.append((replace(pool, device_bytes=size, counted=is_counted), _counted(part)))
     return sorted(pools, key=lambda item: (item[0].process_id, item[0].label))
 
 

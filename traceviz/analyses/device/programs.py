@@ -20,7 +20,7 @@ from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, ratio, share, totals_by
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.derived.xla_ops import XlaRole, xla_roles
+from traceviz.analyses.derived.xla_ops import XlaRole
 from traceviz.intervals import IntervalSet, exclusive
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
 from traceviz.units import counted, format_ns, format_ratio
@@ -102,9 +102,7 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         modules = spans.filter(pl.col("kind") == "module")
         if not modules.height:
             return self.skipped("the devices record no programs (XLA modules)")
-        ops = trace.frame("kernels", "start_ns", "dur_ns", "device_id", "name", "category")
-        ops = ops.with_columns(pl.col("name", "category").cast(pl.String))
-        ops = ops.join(xla_roles(ops), on=["name", "category"], nulls_equal=True).drop("category")
+        ops = trace.xla_kernels
         steps = trace.frame("steps", "start_ns", "dur_ns", "device_id").drop_nulls("device_id")
         names = device_names(trace)
         devices = tuple(

@@ -166,33 +166,24 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             Fact("span_ns", "captured time", result.window[1] - result.window[0], "ns"),
             Fact("utilisation", "utilisation", ratio(busy, busy + idle), "ratio"),
         )
+        judged = "steady steps" if result.judged_words.startswith("steady") else "active time"
         columns = (
             Column("device", "Device", "text", 0),
             Column("busy_ns", "Busy", "ns", 0),
             Column("idle_ns", "Idle", "ns", 2),
             Column("utilisation", "Of captured time", "ratio", 1, bar=True),
-            Column("judged_utilisation", f"Of {_short(result.judged_words)}", "ratio", 0, bar=True),
+            Column("judged_utilisation", f"Of {judged}", "ratio", 0, bar=True),
             Column("concurrent_ns", "≥ 2 kernels", "ns", 3),
             Column("extent_ns", "Extent", "ns", 4),
             Column("inner_idle_ns", "Idle therein", "ns", 4),
         )
         rows = tuple(
             (
-                d.device,
-                d.busy_ns,
-                d.idle_ns,
-                ratio(d.busy_ns, d.span_ns),
-                ratio(d.judged_busy_ns, d.judged_ns),
-                d.concurrent_ns,
-                d.extent_ns,
-                d.extent_ns - d.busy_ns,
+                *(d.device, d.busy_ns, d.idle_ns, ratio(d.busy_ns, d.span_ns), ratio(d.judged_busy_ns, d.judged_ns)),
+                *(d.concurrent_ns, d.extent_ns, d.extent_ns - d.busy_ns),
             )
             for d in result.devices
         )
         lanes = tuple(Lane(d.device, d.timeline) for d in result.devices)
         timeline = Timeline("Utilisation over the capture", *result.window, lanes)
         return Section(self.slug, self.title, (Facts(facts), Grid(columns, rows), timeline))
-
-
-def _short(judged_words: str) -> str:
-    return "steady steps" if judged_words.startswith("steady") else "active time"

@@ -127,7 +127,9 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
         """Figures, pictures over time, every metric, and the processes."""
         lanes = tuple(use.lane for use in result.metrics if use.lane is not None)
         timeline = Timeline(_over(result), *result.window, lanes)
-        grids: tuple[Block, ...] = (_for_machines(result), _for_people(result), *_lists(result))
+        rows = tuple((use.metric, use.device, use.unit, use.mean, use.p95, use.highest) for use in result.metrics)
+        in_units = Grid(_MACHINE_COLUMNS, rows, "Metrics in the units in which they were sampled", audience="machine")
+        grids: tuple[Block, ...] = (in_units, _for_people(result), *_lists(result))
         return Section(self.slug, self.title, (*by_knowledge(_facts(result)), timeline, *_busy_cores(result), *grids))
 
 
@@ -147,9 +149,8 @@ def _busy_cores(result: HostResources) -> Iterator[Bars]:
         return
     shown = ordered[:MOST_CORES]
     title = "Cores of the machine, whoever used them" + (f": the busiest {MOST_CORES}" if shown != ordered else "")
-    yield Bars(
-        title, "time", "ratio", tuple(Bar(f"core_{core}", f"core {core}", share, share) for core, share in shown)
-    )
+    bars = tuple(Bar(f"core_{core}", f"core {core}", share, share) for core, share in shown)
+    yield Bars(title, "time", "ratio", bars)
 
 
 UNEVEN = 0.3
@@ -195,8 +196,7 @@ def _pauses(series: Sequence[Series]) -> tuple[int, int] | None:
 
 def _devices(trace: TraceView, column: str) -> dict[int, Any]:
     """Values of a column of the devices' table, by ``device_id``."""
-    rows = trace.frame("devices", "device_id", column).drop_nulls()
-    return dict(rows.iter_rows())
+    return dict(trace.frame("devices", "device_id", column).drop_nulls().iter_rows())
 
 
 def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
@@ -287,11 +287,6 @@ _PROCESS_COLUMNS = (
 )
 
 _CORE_COLUMNS = (Column("core", "Core", "id"), Column("busy_share", "Busy", "ratio"))
-
-
-def _for_machines(result: HostResources) -> Grid:
-    rows = tuple((use.metric, use.device, use.unit, use.mean, use.p95, use.highest) for use in result.metrics)
-    return Grid(_MACHINE_COLUMNS, rows, "Metrics in the units in which they were sampled", audience="machine")
 
 
 def _for_people(result: HostResources) -> Grid:

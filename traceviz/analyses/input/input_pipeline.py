@@ -317,7 +317,8 @@ def _how_to_annotate(trace: TraceView) -> str:
 def _advice(stage: Stage | None, result: InputPipelineResult, empty: float) -> tuple[str, ...]:
     """Advice for the stage of a pipeline where there is one, else general advice."""
     own = (stage.advice, *stage.further) if stage else ()
-    if stage and _is_last_prefetch(stage):
+    kind, *consumers = stage.path.split(" > ") if stage else [""]
+    if stage and kind == "Prefetch" and WRAPPERS.issuperset(consumers):  # the last prefetch, next to the program
         empty_share = result.settings.empty_share_of(stage.path)
         if empty_share is not None and empty_share < empty:
             own = (READY_ADVICE,)
@@ -326,11 +327,6 @@ def _advice(stage: Stage | None, result: InputPipelineResult, empty: float) -> t
         own = next((use.advice for use in result.loaders if LABELS[use.kind] == stage.name), own)
     complete = stage and (stage.path or stage.kind in {INFEED, dataloader.DATALOADER} or loader)
     return tuple(dict.fromkeys(line for line in (*own, *(() if complete else rule("TV101").advice)) if line))
-
-
-def _is_last_prefetch(stage: Stage) -> bool:
-    kind, *consumers = stage.path.split(" > ")
-    return kind == "Prefetch" and WRAPPERS.issuperset(consumers)
 
 
 def _why_no_ranges(trace: TraceView) -> str:

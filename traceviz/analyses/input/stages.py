@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.dispatch import dispatching
-from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.frames import bounds, intervals, outermost
 from traceviz.analyses.derived.host_classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
@@ -59,8 +59,9 @@ def range_stages(trace: TraceView) -> list[Stage]:
     for rank, steady in steady_time(trace).items():
         classes = host_classes(trace)[rank]
         waits = classes.sets["input_wait"].intersect(steady)
-        inputs = classes.input_ranges
-        for part in _outermost(inputs).partition_by("name", maintain_order=True):
+        order = ("start_ns", "end_ns", "range_id")
+        inputs = outermost(classes.input_ranges.sort(*order, descending=[False, True, False]))
+        for part in inputs.partition_by("name", maintain_order=True):
             starts, ends = bounds(part)
             within = steady.overlap(starts, ends)
             stage = Stage(
@@ -76,13 +77,6 @@ def range_stages(trace: TraceView) -> list[Stage]:
             )
             by_name.setdefault(stage.name, []).append(stage)
     return [_with_advice(summed(parts)) for parts in by_name.values()]
-
-
-def _outermost(ranges: pl.DataFrame) -> pl.DataFrame:
-    """Those of ``ranges`` (of one thread) that lie in no other one of them, however many ranges are in between."""
-    ordered = ranges.sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
-    reach = pl.col("end_ns").cum_max().shift(1)
-    return ordered.filter(reach.is_null() | (pl.col("end_ns") > reach))
 
 
 def summed(parts: list[Stage]) -> Stage:

@@ -77,53 +77,33 @@ _STILL_SLOW = (
     "of it to the device."
 )
 
-_ADVICE: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
-    (
-        frozenset({"TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord", "CSV"}),
-        (READ, _CACHE),
+_MORE_CORES = "Give the host more cores, or spread the pipeline over machines (tf.data service)."
+_INTERLEAVE = "Read in parallel: .interleave(..., num_parallel_calls=tf.data.AUTOTUNE) instead of one source at a time."
+_SHUFFLE = "The shuffle buffer is being filled: use a smaller buffer, or shuffle file names instead of examples."
+_FILES = ("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord", "CSV")
+
+_ADVICE: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(_FILES, (READ, _CACHE)),
+    **dict.fromkeys(("TensorSlice", "FromTensor", "Tensor", "SparseTensorSlice", "Range"), (_SLICES, _CACHE)),
+    "Generator": (_PYTHON, _CACHE),
+    "Map": (
+        "This map runs one example after the other: .map(f, num_parallel_calls=tf.data.AUTOTUNE).",
+        "Vectorise it: batch first, then map whole batches; or move it to the device.",
+        _CACHE,
     ),
-    (frozenset({"TensorSlice", "FromTensor", "Tensor", "SparseTensorSlice", "Range"}), (_SLICES, _CACHE)),
-    (frozenset({"Generator"}), (_PYTHON, _CACHE)),
-    (
-        frozenset({"Map"}),
-        (
-            "This map runs one example after the other: .map(f, num_parallel_calls=tf.data.AUTOTUNE).",
-            "Vectorise it: batch first, then map whole batches; or move it to the device.",
-            _CACHE,
-        ),
+    **dict.fromkeys(
+        ("ParallelMap", "MapAndBatch", "ParallelBatch", "ParseExample"), (_STILL_SLOW, _CACHE, _MORE_CORES)
     ),
-    (
-        frozenset({"ParallelMap", "MapAndBatch", "ParallelBatch", "ParseExample"}),
-        (
-            _STILL_SLOW,
-            _CACHE,
-            "Give the host more cores, or spread the pipeline over machines (tf.data service).",
-        ),
-    ),
-    (
-        frozenset({"Interleave", "FlatMap"}),
-        (
-            "Read in parallel: .interleave(..., num_parallel_calls=tf.data.AUTOTUNE) instead of one source at a time.",
-            _CACHE,
-        ),
-    ),
-    (frozenset({"ParallelInterleave"}), ("Raise cycle_length and use more, smaller files; " + READ, _CACHE)),
-    (
-        frozenset({"Shuffle", "ShuffleAndRepeat"}),
-        ("The shuffle buffer is being filled: use a smaller buffer, or shuffle file names instead of examples.",),
-    ),
-    (frozenset({"Batch", "PaddedBatch", "Unbatch"}), (_BATCH, _CACHE)),
-    (frozenset({"Filter"}), ("Filter early, before the expensive stages, or filter once and .cache() the result.",)),
-    (
-        frozenset({"Prefetch"}),
-        ("The stages before this prefetch cannot keep up: make them parallel, or cache their result.",),
-    ),
-    (frozenset({"Cache"}), ("The cache is read or filled one example at a time: batch before .cache().",)),
-    (
-        frozenset({"DataService"}),
-        ("The tf.data service cannot keep up: add workers, or look at the pipeline of the workers.",),
-    ),
-)
+    **dict.fromkeys(("Interleave", "FlatMap"), (_INTERLEAVE, _CACHE)),
+    "ParallelInterleave": ("Raise cycle_length and use more, smaller files; " + READ, _CACHE),
+    **dict.fromkeys(("Shuffle", "ShuffleAndRepeat"), (_SHUFFLE,)),
+    **dict.fromkeys(("Batch", "PaddedBatch", "Unbatch"), (_BATCH, _CACHE)),
+    "Filter": ("Filter early, before the expensive stages, or filter once and .cache() the result.",),
+    "Prefetch": ("The stages before this prefetch cannot keep up: make them parallel, or cache their result.",),
+    "Cache": ("The cache is read or filled one example at a time: batch before .cache().",),
+    "DataService": ("The tf.data service cannot keep up: add workers, or look at the pipeline of the workers.",),
+}
+"""Advice by kind of stage, the most promising first."""
 
 READY_ADVICE = (
     "Batches were ready when they were asked for: what is left is the cost of each call. Larger batches need fewer "
@@ -140,8 +120,7 @@ def stage_advice(path: tuple[str, ...]) -> tuple[str, ...]:
     """Advice for the stage at ``path``, the most promising first."""
     if path == DEVICE_PREFETCH:
         return ("The pipeline on the host delivers batches too slowly for this device: look at its stages.", *_GENERAL)
-    kind = path[-1] if path else ""
-    return next((advice for kinds, advice in _ADVICE if kind in kinds), _GENERAL)
+    return _ADVICE.get(path[-1] if path else "", _GENERAL)
 
 
 def take_advice(name: str) -> tuple[str, ...]:

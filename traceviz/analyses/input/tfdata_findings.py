@@ -30,13 +30,10 @@ def settings_findings(
         return ()  # the wait is not the pipeline's
     waited = [(s, share) for s in settings.stages if (share := shares.get(" > ".join(reversed(s.path)), 0.0)) >= blamed]
     prefetches = [s for s in settings.stages if s.kind == "Prefetch" and s.empty_share is not None]
+    cores = settings.cpu_budget or 0
     findings = [
         *(_runs_empty(stage) for stage in prefetches if (stage.empty_share or 0.0) >= empty),
-        *(
-            _few_at_once(stage, settings.cpu_budget or 0, share)
-            for stage, share in waited
-            if _leaves_cores(stage, settings)
-        ),
+        *(_few_at_once(stage, cores, share) for stage, share in waited if _leaves_cores(stage, cores)),
         *(_sequential_map(share) for stage, share in waited if stage.kind == "Map"),
     ]
     if settings.stages and not settings.prefetches:
@@ -46,9 +43,9 @@ def settings_findings(
     return tuple({finding.code: finding for finding in reversed(findings)}.values())[::-1]
 
 
-def _leaves_cores(stage: StageSettings, settings: PipelineSettings) -> bool:
+def _leaves_cores(stage: StageSettings, cores: int) -> bool:
     """Whether a stage works on fewer elements at once than there are cores, and is not tuned by the runtime."""
-    few = stage.parallelism is not None and stage.parallelism < (settings.cpu_budget or 0)
+    few = stage.parallelism is not None and stage.parallelism < cores
     return stage.kind in PARALLEL_KINDS and few and not stage.autotune
 
 

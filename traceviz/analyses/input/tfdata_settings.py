@@ -143,7 +143,8 @@ def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
     last = args.sort("start_ns", "op_id").group_by("name", "key").agg(pl.col("integer", "text").last())
     values = {(name, key): (integer, text) for name, key, integer, text in last.iter_rows()}  # once per stage and key
     judged = calls.group_by("name").agg(pl.col("steady").sum())
-    empty_shares = _empty_shares(args)
+    buffered = args.filter((pl.col("key") == "buffered_elements") & pl.col("steady") & pl.col("integer").is_not_null())
+    empty_shares = dict(buffered.group_by("name").agg((pl.col("integer") == 0).mean().alias("share")).iter_rows())
     stages = {
         stage_path(name): _stage(stage_path(name), name, count, values, empty_shares.get(name))
         for name, count in judged.sort("name").iter_rows()
@@ -173,13 +174,6 @@ def _stage(
         batch_size=values.get((name, "batch_size"), nothing)[0],
         fused=fused_from(values.get((name, "name"), nothing)[1] or ""),
     )
-
-
-def _empty_shares(args: pl.DataFrame) -> dict[str, float]:
-    """Share of the steady calls of each iterator that found its buffer empty."""
-    known = args.filter((pl.col("key") == "buffered_elements") & pl.col("steady") & pl.col("integer").is_not_null())
-    shares = known.group_by("name").agg((pl.col("integer") == 0).mean().alias("share"))
-    return dict(shares.iter_rows())
 
 
 def _largest(args: pl.DataFrame, key: str) -> int | None:

@@ -95,13 +95,9 @@ def _ids(operations: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
 
 def _linked(operations: pl.DataFrame, nested: Array, ids: pl.DataFrame) -> Array:
     """The parent of each operation: around it on its thread or, for one that produces, the iterator that consumes."""
-    frame = (
-        operations.select("role", "start_ns")
-        .with_row_index("row")
-        .with_columns(
-            pl.col("row").cast(pl.Int64), pl.Series("around", nested), ids["id"], ids["parent_id"], ids["element_id"]
-        )
-    )
+    links = (pl.Series("around", nested), ids["id"], ids["parent_id"], ids["element_id"])
+    numbered = operations.select("role", "start_ns").with_row_index("row")
+    frame = numbered.with_columns(pl.col("row").cast(pl.Int64), *links)
     iterators = frame.filter(pl.col("role") == ITERATES)
     consumed = frame.filter(pl.col("role") == CONSUMES).join(
         iterators.select(pl.col("row").alias("around"), pl.col("id").alias("iterator")), on="around"
@@ -192,6 +188,5 @@ def waited_in(forest: Forest, waits: IntervalSet) -> pl.DataFrame:
     reached = forest.stage >= 0
     by_stage = forest.operations.select("name", "role")[forest.stage[reached]]
     totals = by_stage.with_columns(pl.Series("self_ns", own[reached]))
-    return (
-        totals.group_by("name", "role").agg(pl.col("self_ns").sum()).sort("self_ns", "name", descending=[True, False])
-    )
+    sums = totals.group_by("name", "role").agg(pl.col("self_ns").sum())
+    return sums.sort("self_ns", "name", descending=[True, False])

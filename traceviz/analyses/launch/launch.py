@@ -68,7 +68,20 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
 
     def describe(self, result: LaunchTimes) -> Section:
         """Medians over all launches, and one row per API function."""
-        blocks: list[Block] = [Facts(_facts(result)), frame_grid(_COLUMNS, result.by_name)]
+        launches = result.overall.row(0, named=True)
+        facts = (
+            Fact("launches", "launch calls", launches["calls"], "count"),
+            Fact("api_ns", "time in launch calls", launches["total_ns"], "ns"),
+            Fact("queue_median_ns", "median queue delay", launches["queue_median_ns"], "ns"),
+            Fact("queue_p95_ns", "queue delay, 95 %", launches["queue_p95_ns"], "ns"),
+            Fact("queued", "queued launches", launches["queued"], "count"),
+            Fact("api_median_ns", "median launch call", launches["api_median_ns"], "ns"),
+            Fact("api_p95_ns", "launch call, 95 %", launches["api_p95_ns"], "ns"),
+            Fact("kernel_median_ns", "median kernel", launches["kernel_median_ns"], "ns"),
+            Fact("launches_per_step", "launches per step", result.per_step, "number"),
+            Fact("kernels_without_launch", "kernels without call", result.without_call, "count"),
+        )
+        blocks: list[Block] = [Facts(facts), frame_grid(_COLUMNS, result.by_name)]
         if result.without_call:
             blocks.append(
                 Prose(
@@ -138,19 +151,3 @@ def _calls_per_step(trace: TraceView, calls: pl.DataFrame) -> float | None:
     steady = steady_time(trace)
     inside = sum(int(steady[rank].contains(own).sum()) for rank, own in starts.items() if rank in steady)
     return inside / steps
-
-
-def _facts(result: LaunchTimes) -> tuple[Fact, ...]:
-    launches = result.overall.row(0, named=True)
-    return (
-        Fact("launches", "launch calls", launches["calls"], "count"),
-        Fact("api_ns", "time in launch calls", launches["total_ns"], "ns"),
-        Fact("queue_median_ns", "median queue delay", launches["queue_median_ns"], "ns"),
-        Fact("queue_p95_ns", "queue delay, 95 %", launches["queue_p95_ns"], "ns"),
-        Fact("queued", "queued launches", launches["queued"], "count"),
-        Fact("api_median_ns", "median launch call", launches["api_median_ns"], "ns"),
-        Fact("api_p95_ns", "launch call, 95 %", launches["api_p95_ns"], "ns"),
-        Fact("kernel_median_ns", "median kernel", launches["kernel_median_ns"], "ns"),
-        Fact("launches_per_step", "launches per step", result.per_step, "number"),
-        Fact("kernels_without_launch", "kernels without call", result.without_call, "count"),
-    )

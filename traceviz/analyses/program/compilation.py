@@ -73,7 +73,9 @@ class CompilationAnalysis(Analysis[CompileTimes]):
 
     def run(self, trace: TraceView) -> CompileTimes:
         """Overlay compile events with the steps."""
-        events = _outermost(_compile_events(trace))
+        nested = _compile_events(trace)
+        _, parent = nesting(*bounds(nested), nested["thread_id"].to_numpy())
+        events = nested.filter(pl.Series(parent < 0, dtype=pl.Boolean))  # nested phases of a thread count once
         total = warmup = steady = exposed = steps = steps_with = step_ns = most = 0
         inside = np.zeros(events.height, dtype=bool)
         for process in trace.ranks:
@@ -153,12 +155,6 @@ def _compile_events(trace: TraceView) -> pl.DataFrame:
     loads = trace.api_calls("compilation").with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns"))
     text = pl.col("name").cast(pl.String)
     return pl.concat([part.with_columns(text).select(_EVENT) for part in (compiles, loads)]).sort("start_ns")
-
-
-def _outermost(events: pl.DataFrame) -> pl.DataFrame:
-    """Events that lie in no other compile event of their thread: nested phases count once."""
-    _, parent = nesting(*bounds(events), events["thread_id"].to_numpy())
-    return events.filter(pl.Series(parent < 0, dtype=pl.Boolean))
 
 
 def _by_name(events: pl.DataFrame) -> pl.DataFrame:

@@ -137,12 +137,8 @@ def _of_hierarchy(trace: TraceView, operators: OperatorCalls, hierarchy: pl.Data
         pl.Series("device_self_ns", operators.device_self),
         pl.Series("backward_self_ns", backward),
     )
-    sums = (
-        own.join(hierarchy, on="op_id")
-        .group_by("path")
-        .agg(pl.lit(None, pl.Int64).alias("calls"), pl.col("start_ns").min(), _own_times().sum())
-    )
-    return _in_order(sums)
+    parts = own.join(hierarchy, on="op_id").group_by("path")
+    return _in_order(parts.agg(pl.lit(None, pl.Int64).alias("calls"), pl.col("start_ns").min(), _own_times().sum()))
 
 
 def _own_times() -> pl.Expr:

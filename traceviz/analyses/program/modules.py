@@ -165,9 +165,8 @@ def _with_all_inside(parts: pl.DataFrame) -> pl.DataFrame:
         pl.col("host_self_ns", "device_self_ns", "backward_self_ns").sum(),
     )
     levels = pl.int_ranges(1, pl.col("path").list.len() + 1)
-    around = (
-        own.with_columns(levels.alias("level")).explode("level").with_columns(pl.col("path").list.head(pl.col("level")))
-    )
+    around = own.with_columns(levels.alias("level")).explode("level")
+    around = around.with_columns(pl.col("path").list.head(pl.col("level")))
     totals = around.group_by("path").agg(
         pl.col("host_self_ns").sum().alias("host_ns"),
         pl.col("device_self_ns").sum().alias("device_ns"),

@@ -64,7 +64,7 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
             return self.skipped("the trace names no operators")
         calls = _calls(trace, operators)
         steps = training_steps(trace).steady.height
-        by_name = _by_name(calls, elsewhere, steps)
+        by_name = _totals(pl.concat([calls, elsewhere], how="diagonal_relaxed"), steps, "name")
         return OperatorTimes(
             by_name,
             _by_shape(trace, calls, steps),
@@ -186,25 +186,17 @@ def _elsewhere(operators: OperatorCalls) -> pl.DataFrame:
     )
 
 
-def _by_name(calls: pl.DataFrame, elsewhere: pl.DataFrame, steps: int) -> pl.DataFrame:
-    rows = pl.concat([calls, elsewhere], how="diagonal_relaxed")
-    return _finished(
-        rows.group_by("name").agg(pl.col(_SUMS).sum(), pl.col("tensor_core_eligible").any()), steps, "name"
-    )
-
-
 def _by_shape(trace: TraceView, calls: pl.DataFrame, steps: int) -> pl.DataFrame | None:
     """Operators by name and shapes; ``None`` where the trace records none."""
     shapes = input_shapes(trace)
     if not shapes.height:
         return None
-    shaped = calls.join(shapes, on="op_id", how="left")
-    sums = shaped.group_by("name", "shapes").agg(pl.col(_SUMS).sum(), pl.col("tensor_core_eligible").any())
-    return _finished(sums, steps, "name", "shapes")
+    return _totals(calls.join(shapes, on="op_id", how="left"), steps, "name", "shapes")
 
 
-def _finished(sums: pl.DataFrame, steps: int, *keys: str) -> pl.DataFrame:
-    """Sums with shares and figures per step; the most device time of their own first, then the most host time."""
+def _totals(rows: pl.DataFrame, steps: int, *keys: str) -> pl.DataFrame:
+    """Sums by ``keys``, shares and figures per step; the most own device time first, then the most host time."""
+    sums = rows.group_by(keys).agg(pl.col(_SUMS).sum(), pl.col("tensor_core_eligible").any())
     seen = pl.when(pl.col("calls") > 0)  # host time is not known for an operator that only the device names
     per_step = (
         (seen.then(pl.col(part) / steps) if steps else pl.lit(None, pl.Float64)).alias(name)

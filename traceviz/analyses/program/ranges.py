@@ -145,14 +145,10 @@ def _project(ranges: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         candidates, left_on="call_ns", right_on="start_ns", by="thread_id", strategy="backward", check_sortedness=False
     ).filter(pl.col("call_end_ns") <= pl.col("range_end_ns"))
     span = (pl.col("end_ns").max() - pl.col("begin_ns").min()).alias("device_span_ns")
-    return inside.sort("range_id", "begin_ns").group_by("range_id").agg(span, _busy())
-
-
-def _busy() -> pl.Expr:
-    """Union of the work of a group, in order of begin: each adds the time beyond the furthest end before it."""
-    reach = pl.col("end_ns").cum_max().shift(1)
-    added = pl.col("end_ns") - pl.max_horizontal(pl.col("begin_ns"), reach)
-    return added.clip(lower_bound=0).sum().alias("device_busy_ns")
+    # In order of begin, each piece of work adds to the union the time beyond the furthest end before it.
+    added = pl.col("end_ns") - pl.max_horizontal(pl.col("begin_ns"), pl.col("end_ns").cum_max().shift(1))
+    busy = added.clip(lower_bound=0).sum().alias("device_busy_ns")
+    return inside.sort("range_id", "begin_ns").group_by("range_id").agg(span, busy)
 
 
 def _folded(instances: pl.DataFrame) -> pl.DataFrame:

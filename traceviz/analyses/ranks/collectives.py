@@ -69,7 +69,9 @@ def collective_times(trace: TraceView, compute: dict[int, IntervalSet]) -> pl.Da
     """
     columns = ("start_ns", "dur_ns", "device_id", *_KEYS, "in_elements", "out_elements")
     calls = trace.frame("collectives", *columns).with_columns(pl.col("name", "group", "dtype").cast(pl.String))
-    sized = calls.with_columns(_message_bytes(calls["dtype"]))
+    width = {dtype: ELEMENT_BYTES.get(dtype.lower()) for dtype in calls["dtype"].drop_nulls().unique()}
+    size = pl.col("dtype").replace_strict(width, default=None, return_dtype=pl.Int64)  # null where it is not known
+    sized = calls.with_columns((pl.max_horizontal("in_elements", "out_elements") * size).alias("bytes"))
     hidden = {
         key: sum(part.total for part in exposed(own, compute).values())
         for key, own in sized.partition_by(_KEYS, as_dict=True).items()
@@ -81,13 +83,6 @@ def collective_times(trace: TraceView, compute: dict[int, IntervalSet]) -> pl.Da
         pl.Series("exposed_ns", alone, pl.Int64),
         (pl.col("algorithm_bandwidth") * pl.Series(factors, dtype=pl.Float64)).alias("bus_bandwidth"),
     )
-
-
-def _message_bytes(dtypes: pl.Series) -> pl.Expr:
-    """Bytes of each message: the larger of both directions, and null where the type is not known."""
-    width = {dtype: ELEMENT_BYTES.get(dtype.lower()) for dtype in dtypes.drop_nulls().unique()}
-    size = pl.col("dtype").replace_strict(width, default=None, return_dtype=pl.Int64)
-    return (pl.max_horizontal("in_elements", "out_elements") * size).alias("bytes")
 
 
 _WAS_TIMED = pl.col("dur_ns") > 0

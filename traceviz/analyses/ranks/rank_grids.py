@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from traceviz.analyses.derived.statistics import frame_grid
 from traceviz.analyses.ranks.rank_times import RanksResult
 from traceviz.analyses.ranks.stragglers import LEAST_RANKS
 from traceviz.report import Audience, Column, Grid
@@ -85,9 +86,7 @@ def collectives_grid(result: RanksResult) -> Grid:
         pl.col("skew_ns").median().alias("median_skew_ns"),
     )
     ordered = grouped.sort("wait_ns", "group", "name", descending=[True, False, False])
-    rows = tuple(ordered.select(column.name for column in columns).iter_rows())
-    audience: Audience = "all" if len(rows) > 1 else "machine"
-    return Grid(columns, rows, "By collective", audience=audience)
+    return frame_grid(columns, ordered, "By collective", audience="all" if ordered.height > 1 else "machine")
 
 
 def steps_grid(result: RanksResult) -> Grid:

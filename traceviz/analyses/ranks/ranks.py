@@ -55,10 +55,8 @@ class RanksAnalysis(Analysis[RanksResult]):
         if not (trace.rank_busy or stated_ranks(trace) or host_collectives(trace).height):
             return self.skipped("the processes use no devices, and nothing says that they are ranks of one job")
         skew = collective_skew(trace, self.tolerance)
-        ranks = tuple(
-            rank_times(trace, process, numbers[process], skew)
-            for process in sorted(numbers, key=lambda p: (numbers[p], p))
-        )
+        ordered = sorted(numbers.items(), key=lambda item: (item[1], item[0]))
+        ranks = tuple(rank_times(trace, process, number, skew) for process, number in ordered)
         compared = all(rank.wait_ns is not None for rank in ranks)
         own = tuple(rank.own_ns(compared=compared) for rank in ranks)
         known = iter(modified_scores([time for time in own if time is not None], self.spread_floor))

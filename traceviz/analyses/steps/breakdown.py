@@ -10,6 +10,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.host_classes import CLASSES, LABELS, measured, step_classes
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.statistics import frame_grid
 from traceviz.analyses.derived.step_words import why_no_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import OURS, check_basis
@@ -86,18 +87,16 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
 
             return Section(self.slug, self.title, blocks_of(result))
         total = result.step_ns
-        shown = [c for c in CLASSES if c.key in result.measured or result.times[c.key]]
-        bars = tuple(Bar(c.key, c.label, result.times[c.key], _share(result.times[c.key], total)) for c in shown)
+        times = result.times
+        shown = [(c.key, c.label, times[c.key]) for c in CLASSES if c.key in result.measured or times[c.key]]
+        bars = tuple(Bar(key, label, time, time / total if total else 0.0) for key, label, time in shown)
         columns = (
             Column("class", "Class", "text", 0),
             Column("total_ns", "Total", "ns", 0),
             Column("share_of_step", "Of step time", "ratio", 0, bar=True),
             Column("per_step_ns", "Per step", "ns", 1),
         )
-        rows = tuple(
-            (c.key, result.times[c.key], _share(result.times[c.key], total), round(result.times[c.key] / result.steps))
-            for c in shown
-        )
+        rows = tuple((bar.key, bar.value, bar.share, round(times[bar.key] / result.steps)) for bar in bars)
         of_ranks = f" of {result.ranks:,} ranks" if result.ranks > 1 else ""
         whole = f"time of {counted(result.steps, 'steady step')}{of_ranks} ({format_ns(total)})"
         facts = (Fact("basis", "basis", OURS), Fact("step_ns", "steady step time", total, "ns"))
@@ -105,7 +104,7 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
             Facts(facts, audience="machine"),
             Bars("Step time", whole, "ns", bars),
             Grid(columns, rows, audience="machine"),
-            _by_step(result.by_step, tuple(c.key for c in shown)),
+            _by_step(result.by_step, tuple(bar.key for bar in bars)),
         ]
         unseen = [LABELS[c.key] for c in CLASSES if c.key not in result.measured and c.key != "input_wait"]
         if result.host_only:
@@ -123,9 +122,4 @@ def _by_step(frame: pl.DataFrame, keys: tuple[str, ...]) -> Grid:
         Column("dur_ns", "Duration", "ns", 0),
     )
     columns = (*own, *(Column(key, LABELS[key], "ns", 1) for key in keys))
-    rows = tuple(frame.select(column.name for column in columns).iter_rows())
-    return Grid(columns, rows, BY_STEP, audience="machine")
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
+    return frame_grid(columns, frame, BY_STEP, audience="machine")

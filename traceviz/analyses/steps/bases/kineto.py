@@ -211,7 +211,10 @@ def _moved(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
     ends = np.maximum(np.maximum.accumulate(np.maximum(steps["end_ns"].to_numpy(), last_work)), previous)
     begins = np.maximum(steps["start_ns"].to_numpy(), np.concatenate([[previous], ends[:-1]]))
     moved = steps.with_columns(pl.Series("start_ns", begins), pl.Series("end_ns", ends))
-    return moved.head(_recorded(own["count"].fill_null(0).to_list()))
+    counts = own["count"].fill_null(0).to_list()
+    last = max(number for number, count in enumerate(counts) if count)
+    incomplete = last > 0 and counts[last] < _KEPT * counts[last - 1]
+    return moved.head(last if incomplete else last + 1)
 
 
 def _launched_in(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -229,13 +232,6 @@ def _launched_in(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -
     enclosed = timed.join_asof(marks.sort("call_end", "number"), on="call_end", strategy="forward")
     inside = pl.col("call_start") >= pl.col("mark_start")
     return enclosed.with_columns(pl.when(inside).then(pl.col("number")).alias("number"))
-
-
-def _recorded(counts: list[int]) -> int:
-    """How many steps are kept, by their numbers of device events."""
-    last = max(number for number, count in enumerate(counts) if count)
-    incomplete = last > 0 and counts[last] < _KEPT * counts[last - 1]
-    return last if incomplete else last + 1
 
 
 def _roles(trace: TraceView, process: int, work: pl.DataFrame) -> dict[str, IntervalSet]:

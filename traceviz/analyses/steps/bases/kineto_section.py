@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from traceviz.analyses.derived.statistics import frame_grid
 from traceviz.analyses.steps.bases.kineto import CLASSES, COMMUNICATION, KINETO, TITLE, KinetoClass, KinetoSteps
-from traceviz.analyses.steps.bases.kineto_clues import FullMemory
 from traceviz.analyses.steps.bases.section import basis_blocks, class_totals
 from traceviz.report import Block, Column, Fact, Grid, Row
 
@@ -80,9 +79,9 @@ def recommendations(steps: KinetoSteps) -> Iterator[str]:
             "data loading."
         )
     if clues.data_parallel:
-        yield ("It is recommended to use DistributedDataParallel instead of DataParallel to do multi-GPU training.")
+        yield "It is recommended to use DistributedDataParallel instead of DataParallel to do multi-GPU training."
     if clues.without_nccl:
-        yield ("Nccl backend is currently the fastest and highly recommended backend when using DDP for training.")
+        yield "Nccl backend is currently the fastest and highly recommended backend when using DDP for training."
     if communication > MUCH_COMMUNICATION:
         yield (
             f"This run has high time cost on communication. {100 * communication:.1f}% of the step time is in "
@@ -109,16 +108,13 @@ def _of_gpus(steps: KinetoSteps) -> Iterator[str]:
             "You could enable Automatic Mixed Precision to speedup by using FP16."
         )
     if clues.full:
-        yield _of_memory(clues.full)
-
-
-def _of_memory(full: FullMemory) -> str:
-    return (
-        f"Device memory usage is at the limit of device memory capacity "
-        f"({100 * full.peak_bytes / full.memory_bytes:.1f}% of {full.memory_bytes / _GIB:.1f}GB on GPU{full.ordinal}). "
-        "To get better value of your GPU or to use larger batch size for training, please refer to Gradient Checkpoint "
-        "or Automatic Mixed Precision."
-    )
+        peak, size = clues.full.peak_bytes, clues.full.memory_bytes
+        yield (
+            "Device memory usage is at the limit of device memory capacity "
+            f"({100 * peak / size:.1f}% of {size / _GIB:.1f}GB on GPU{clues.full.ordinal}). To get better value of "
+            "your GPU or to use larger batch size for training, please refer to Gradient Checkpoint or Automatic Mixed "
+            "Precision."
+        )
 
 
 def _step_columns(steps: KinetoSteps) -> tuple[Column, ...]:

@@ -187,7 +187,9 @@ def xprof_steps(trace: TraceView, rules: XprofRules) -> XprofSteps:
     frame = _broken_down(steps, events, DEVICE_COMPUTE if has_device else HOST_COMPUTE)
     frame = frame.join(cut, on="group_id", how="anti", maintain_order="left")
     if rules.drops_edges:
-        frame = frame.filter(~_is_edge())
+        place, count = pl.int_range(pl.len()), pl.len()
+        is_edge = (count > KEEP_ALL) & ((place == 0) | (place == count - 1))
+        frame = frame.filter(~is_edge.over("process_id"))
     named = _named(trace, frame, host_names=not has_device or rules.merges_host)
     tf_data = bool(trace.host_names["name"].str.starts_with("Iterator::").any())
     return XprofSteps(named, rules, has_device, tf_data, _has_unknown_markers(trace))
@@ -308,12 +310,6 @@ def _times(spans: Spans, starts: Array, ends: Array) -> Array:
     times = sums.astype(np.int64).reshape(-1, width)
     times[:, UNKNOWN] = (ends - starts) - times[:, UNKNOWN + 1 :].sum(axis=1)
     return times
-
-
-def _is_edge() -> pl.Expr:
-    """Whether a step is the first or last of its process, and the process has more than :data:`KEEP_ALL`."""
-    place, count = pl.int_range(pl.len()), pl.len()
-    return ((count > KEEP_ALL) & ((place == 0) | (place == count - 1))).over("process_id")
 
 
 def _named(trace: TraceView, frame: pl.DataFrame, *, host_names: bool) -> pl.DataFrame:

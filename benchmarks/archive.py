@@ -3,14 +3,14 @@
     python benchmarks/archive.py                       10, 100 and 1,000 traces
     python benchmarks/archive.py --counts 10 100 --runs 3
 
-Traces are made by ``archive_traces.py``: a third each of Nsight Systems, PyTorch and XPlane, no two alike. What is
-written by hand is in ``archive_by_hand.py``; below the times it is printed what that leaves out. Every route is a
-process of its own, and what all count must agree. Libraries are loaded and the two Dask workers are started before the
-clock is; processes of ``--workers`` are started by the route itself, as a user's are. One process of traceviz uses all
-cores for a query; pandas has one.
+``archive_traces.py`` makes the traces: a third each of Nsight Systems, PyTorch and XPlane, no two alike. The pandas
+code is in ``archive_by_hand.py``; a line below the times says what it leaves out. Every route runs in its own process,
+and the counts of all routes must agree. Libraries are loaded and the two Dask workers started before the clock starts;
+a route with ``--workers`` starts its processes within the measured time, as a user would. One process of traceviz uses
+all cores for a query; pandas uses one.
 
 Growth is the factor in time from one count to the next. The exponent is the slope of log time over log count: 1 is
-linear, less means that a part does not depend on the count.
+linear; less than 1 means that a part does not depend on the count.
 """
 
 from __future__ import annotations

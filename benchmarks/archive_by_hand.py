@@ -1,6 +1,6 @@
-"""What one would write without traceviz to ask many traces: one pandas process, a folder of Parquet for each trace.
+"""The code one would write without traceviz to query many traces: one pandas process, a folder of Parquet per trace.
 
-Two tables of each are kept, kernels and CUDA API calls; traceviz keeps all, scrubs them, and judges every trace.
+It keeps two tables of each trace, kernels and CUDA API calls; traceviz keeps all, scrubs them, and judges every trace.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Makes many small traces of mixed formats, no two alike: the stories of ``sample_traces``, each with its own chance.
+"""Makes many small traces of mixed formats, no two alike: the stories of ``sample_traces``, each with its own seed.
 
 python benchmarks/archive_traces.py FOLDER COUNT
 
 A third are databases of Nsight Systems, a third captures of PyTorch, a third XPlane files of TensorFlow and JAX: 18 to
-170 kB each. What varies is the small change of every duration, so every file is a valid trace with another hash.
+170 kB each. Only small changes of the durations vary, so every file is a valid trace with a hash of its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A large XPlane file in the shape of a TensorFlow capture with its Python tracer, written without any library for it.
 
-One step is encoded once, as a row of events per line; it is then repeated, and what differs from step to step (offsets,
-step numbers, ids that join events, names of Python frames) is written over all repetitions at once. Such numbers take
-the same number of bytes in every step, so the file is what a protobuf library would write.
+One step is encoded once, as a row of events per line, and then repeated. The values that differ from step to step
+(offsets, step numbers, ids that join events, names of Python frames) are written over all repetitions at once. They
+take the same number of bytes in every step, so the file equals the output of a protobuf library.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What recording takes of the program: paired runs without and with each collector.
+"""What recording costs the program: paired runs without and with each collector.
 
     python benchmarks/collect_overhead.py --python .venv/bin/python [--program examples/cifar10_cnn.py] [--pairs 5]
         [--collectors resources tensorflow nsys,nvtx] [-- ARGUMENTS of the program]
 
 The runs of a pair follow each other, in an order that changes from pair to pair, so that a machine that warms up or
-gets busy touches both. Prints, by collector, the median ratio of the wall times, with its range, the program's own CPU
-time likewise, and what the manifest says: the time before and after the program, what the sampler of resources took of
-one core, without and with its start, and how long profilers held the program up to stop and save. On a machine that
-does other work, the ratios spread by more than the sampler takes; its own CPU time does not.
+gets busy affects both. Prints, per collector, the median ratio of the wall times and of the program's own CPU times,
+with their ranges. It also prints figures of the manifest: the time before and after the program, the resource sampler's
+share of one core without and with its start, and how long profilers held the program up to stop and save. On a machine
+that does other work, the ratios vary by more than the sampler takes; the sampler's own CPU time does not.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""Measure how fast a PyTorch trace is read, beside the other ways to read one.
+"""Measure how fast traceviz reads a PyTorch trace, against other ways to read it.
 
-    python benchmarks/kineto_read.py                            a made trace of 1.1 M events, 3 runs of each route
+    python benchmarks/kineto_read.py                            a generated trace of 1.1 M events, 3 runs of each route
     python benchmarks/kineto_read.py --trace FILE               any trace
     python benchmarks/kineto_read.py --hta OTHER/bin/python     HolisticTraceAnalysis of another environment as well
 
-Routes, each a process of its own, in turn so that a slow moment of the machine meets all of them:
+Routes, each in its own process, in turn so that a slow moment of the machine affects all of them:
 
     tables      traceviz.open: every table of the trace in memory
     decode      the decoder alone: events and their arguments as columns
     tables (msgspec), decode (msgspec)   the same without anything compiled
     json        json.load, and nothing more
-    pandas      json.load, a DataFrame of the events, and a column for each argument: what analyses in pandas begin with
-    hta         HolisticTraceAnalysis: TraceAnalysis on a folder that holds the trace as that of rank 0
+    pandas      json.load, a DataFrame of the events, and a column for each argument: the start of an analysis in pandas
+    hta         HolisticTraceAnalysis: TraceAnalysis on a folder that holds the trace as rank 0
 
-The trace is read plain and as gzip. Time is that of the work, imports are done before; memory is the largest resident
-set of the process, imports included. Routes whose package is missing are left out, and that is said.
+The trace is read plain and as gzip. Time covers the work, without imports; memory is the largest resident
+set of the process, with imports. Routes whose package is missing are left out, with a message.
 """
 
 from __future__ import annotations
@@ -254,8 +254,10 @@ def main() -> None:
 def parse_options() -> argparse.Namespace:
     """Options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trace", type=Path, help="trace to read instead of a made one")
-    parser.add_argument("--scale", type=float, default=1.0, help="factor on the size of the made trace (default 1)")
+    parser.add_argument("--trace", type=Path, help="trace to read instead of a generated one")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="factor on the size of the generated trace (default 1)"
+    )
     parser.add_argument("--runs", type=int, default=3, help="runs of each route (default 3)")
     parser.add_argument("--hta", metavar="PYTHON", help="Python that has HolisticTraceAnalysis")
     parser.add_argument("--only", nargs="+", choices=list(ROUTES), help="routes to measure (all)")

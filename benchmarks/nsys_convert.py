@@ -1,14 +1,14 @@
-"""Measure convert and report on a large Nsight Systems database beside pandas and NVIDIA's own `nsys stats`.
+"""Measure convert and report on a large Nsight Systems database, against pandas and NVIDIA's own `nsys stats`.
 
     python benchmarks/nsys_convert.py                      3 M API calls, 1.5 M kernels, 3 runs of each
     python benchmarks/nsys_convert.py --rows-scale 0.01 --runs 1
 
-Needs traceviz installed beside this interpreter, 0.3 GB of disk, 2 GB of memory (for pandas) and, for the comparison
-with `nsys stats`, nsys on PATH. It measures commands only: how traceviz reads the database is no part of it.
+Needs traceviz installed for this interpreter, 0.3 GB of disk, 2 GB of memory (for pandas) and, for the comparison
+with `nsys stats`, nsys on PATH. It measures whole commands, not the reading of the database alone.
 
-Each route is a process of its own, started in turn so that a slow moment of the machine meets all of them. Printed
-are the median wall time, the peak memory of the process (of its largest one, where it starts others), and the ratio
-to traceviz. Before anything is timed, the totals of our API summary and of `nsys stats` are compared.
+Each route runs in its own process, in turn so that a slow moment of the machine affects all of them. It prints
+the median wall time, the peak memory of the process (or of its largest child), and the ratio
+to traceviz. Before anything is timed, it compares the totals of our API summary with those of `nsys stats`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def database(folder: Path, scale: float) -> Path:
 
 
 def routes_for(trace: Path, folder: Path) -> tuple[Route, ...]:
-    """Every route on ``trace``; traceviz first in each job. Without nsys its route is left out, and that is said."""
+    """Every route on ``trace``; traceviz first in each job. Without nsys its route is left out, with a message."""
     ours, pandas = folder / "traceviz_out", folder / "pandas_out"
     routes = [
         Route("convert", "traceviz convert", (traceviz(), "convert", str(trace), "-o", str(ours)), ours),

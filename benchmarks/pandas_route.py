@@ -1,4 +1,4 @@
-"""What one would write without traceviz: pandas reads each table with its names joined, and writes Parquet.
+"""The code one would write without traceviz: pandas reads each table with its names joined, and writes Parquet.
 
 python benchmarks/pandas_route.py TRACE.sqlite OUTPUT_FOLDER
 """

@@ -1,10 +1,10 @@
-"""What a range of ``traceviz.record`` costs a program: beside an empty context manager, and under ``nsys``.
+"""What a range of ``traceviz.record`` costs a program: against an empty context manager, and under ``nsys``.
 
     python benchmarks/range_cost.py [--python PYTHON_WITH_FRAMEWORKS]...
 
 Prints a line per case: the time of one range, and its ratio to ``with contextlib.nullcontext()`` in the same process,
-both the best of 60 turns of 500, one turn after the other. A case per framework that is imported first, of those that
-this Python or the others named have; with ``nsys`` on PATH also one in which it takes the ranges.
+both the best of 60 alternating turns of 500. Each framework that this Python or the named Pythons have is a case, in
+which it is imported first; with ``nsys`` on PATH, another case lets nsys record the ranges.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What the resource sampler takes of one core, for programs of several sizes.
+"""The resource sampler's share of one core, for programs of several sizes.
 
     python benchmarks/sampler_cost.py [--seconds 20] [--rate 10]
 
 Prints a line per program: processes, threads, the sampler's CPU time as a share of one core without and with its start,
-turns that it missed, and its memory. Where psutil is installed, also what reading one process takes either way.
+turns that it missed, and its memory. Where psutil is installed, it also compares both ways to read a process.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     python benchmarks/sampler_impact.py --python .venv/bin/python [--program examples/cifar10_cnn.py] [--slice 1.0]
         [-- ARGUMENTS of the program]
 
-The sampler runs beside one run of the program, stopped and continued in turn, in random order within each pair of
+The sampler runs along with one run of the program, stopped and continued in turn, in random order within each pair of
 slices: both halves of a pair see the same machine. Prints the median over the pairs of the ratio of the times per step,
 sampled against not sampled, with its 95 % interval (bootstrap over pairs), and the sampler's own CPU time while it
-sampled. The sampler's start, once per run, is not in it: see benchmarks/collect_overhead.py.
+sampled. This excludes the sampler's start, once per run: see benchmarks/collect_overhead.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Routes to the same figures, measured side by side: each in a process of its own, in turn, with its peak memory.
+"""Routes to the same figures, measured side by side: each in its own process, in turn, with its peak memory.
 
-Standard library only: routes also run under Pythons that have other tools instead of traceviz.
+It uses the standard library only: routes also run under Pythons that have other tools instead of traceviz.
 """
 
 from __future__ import annotations

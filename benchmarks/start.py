@@ -1,11 +1,11 @@
-"""What a command takes before it works: CPU time of ``traceviz --help``, of an error about a path, of a small report.
+"""What a command costs before it works: CPU time of ``traceviz --help``, of an error about a path, of a small report.
 
     python benchmarks/start.py [--runs 9] [--against PYTHON_WITH_ANOTHER_TRACEVIZ]
 
-The commands take turns with ``python -c "import polars, pyarrow"``, which is what a report cannot do without. Prints
+The commands take turns with ``python -c "import polars, pyarrow"``, the minimum that a report needs. Prints
 for each the median and the smallest CPU time (user and system, all threads and child processes), the median wall
-time, and the CPU time as a multiple of that of the import. With ``--against``, another Python's traceviz takes its
-turns as well: the one before a change. A first turn, in which byte code is compiled, is not counted.
+time, and the CPU time as a multiple of the import's. With ``--against``, another Python's traceviz takes turns too,
+such as the version before a change. A first turn, in which byte code is compiled, does not count.
 """
 
 from __future__ import annotations

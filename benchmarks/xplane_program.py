@@ -2,8 +2,8 @@
 
     python benchmarks/xplane_program.py LOGDIR SECONDS
 
-Needs TensorFlow and xprof. The profiler is asked through its server: the options of the programmatic interface are
-ignored by TensorFlow 2.21. Prints the path of the capture.
+Needs TensorFlow and xprof. It asks the profiler through its server, because TensorFlow 2.21 ignores the options of the
+programmatic interface. Prints the path of the capture.
 """
 
 from __future__ import annotations

@@ -1,22 +1,22 @@
-"""Measure how fast an XPlane capture is read, beside the other ways to read one.
+"""Measure how fast traceviz reads an XPlane capture, against other ways to read it.
 
-    python benchmarks/xplane_read.py                          a made capture of 3.7 M events, 3 runs of each route
+    python benchmarks/xplane_read.py                          a generated capture of 3.7 M events, 3 runs of each route
     python benchmarks/xplane_read.py --capture FILE           any capture
-    python benchmarks/xplane_read.py --tensorflow 5           records one of 5 seconds with TensorFlow's Python tracer
+    python benchmarks/xplane_read.py --tensorflow 5           record 5 seconds with TensorFlow's Python tracer
     python benchmarks/xplane_read.py --python OTHER/bin/python    TensorFlow, JAX and xprof of another environment
 
-Routes, each a process of its own, in turn so that a slow moment of the machine meets all of them:
+Routes, each in its own process, in turn so that a slow moment of the machine affects all of them:
 
     tables      traceviz.open: every table of the capture in memory
     scan        the scanner alone: events and stats as columns
     tables (protobuf), scan (protobuf)   the same without anything compiled
-    protobuf    the generated classes, every event and every stat visited: what a script does that has nothing else.
-                Of TensorFlow, else the same made at run time
+    protobuf    the generated classes, every event and every stat visited: a script without other tools. The classes
+                are TensorFlow's, else the same made at run time
     jax         jax.profiler.ProfileData, every event and every stat visited
     xprof       xprof's own conversion for its input-pipeline page
 
-Time is that of the work, imports are done before; memory is the largest resident set of the process, imports
-included. Routes whose package is missing are left out, and that is said.
+Time covers the work, without imports; memory is the largest resident set of the process, with imports. Routes whose
+package is missing are left out, with a message.
 """
 
 from __future__ import annotations
@@ -183,9 +183,11 @@ def main() -> None:
 def parse_options() -> argparse.Namespace:
     """Options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--capture", type=Path, help="capture to read instead of a made one")
+    parser.add_argument("--capture", type=Path, help="capture to read instead of a generated one")
     parser.add_argument("--tensorflow", type=float, metavar="SECONDS", help="record a capture with TensorFlow")
-    parser.add_argument("--scale", type=float, default=1.0, help="factor on the size of the made capture (default 1)")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="factor on the size of the generated capture (default 1)"
+    )
     parser.add_argument("--runs", type=int, default=3, help="runs of each route (default 3)")
     parser.add_argument("--python", default=sys.executable, help="Python that has TensorFlow, JAX or xprof")
     parser.add_argument("--route", choices=list(ROUTES), help=argparse.SUPPRESS)

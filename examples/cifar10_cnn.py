@@ -1,12 +1,12 @@
-"""A convolutional network on images of the size of CIFAR-10, in Keras: an ordinary program, without a profiler in it.
+"""A convolutional network on images of CIFAR-10 size, in Keras: an ordinary program that contains no profiler.
 
     pip install 'traceviz-toolkit[tensorflow]'
     traceviz collect -o slow -- python examples/cifar10_cnn.py
     traceviz report slow
     traceviz collect -o repaired -- python examples/cifar10_cnn.py --cache --parallel-map 2 --prefetch 2
 
-Without switches every JPEG file is decoded again in every epoch, one at a time, while the model waits. Each switch
-repairs or changes one thing. The images are noise, made on the spot: nothing is downloaded.
+Without switches it decodes every JPEG file again in every epoch, one at a time, while the model waits. Each switch
+repairs or changes one thing. The images are noise, generated on the spot: nothing is downloaded.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""A perceptron in JAX: an ordinary training loop, without a profiler or an annotation in it.
+"""A perceptron in JAX: an ordinary training loop that contains no profiler and no annotation.
 
     pip install 'traceviz-toolkit[jax]'
     traceviz collect -o perceptron -- python examples/jax_mlp.py
     traceviz report perceptron
 
-Batches are standardised in NumPy while the device waits; ``--ready`` does that once, before the loop.
+NumPy standardises each batch while the device waits; ``--ready`` does that once, before the loop.
 """
 
 from __future__ import annotations

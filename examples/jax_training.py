@@ -4,8 +4,8 @@
     python examples/jax_training.py --annotate --logdir logs
     traceviz report logs
 
-Without ``--annotate`` nothing in the capture says where a step begins, or what of it is the wait for a batch: a report
-has to infer the steps from what repeats, and cannot judge the input pipeline.
+Without ``--annotate`` nothing in the capture says where a step begins, or which part of it waits for a batch: a report
+has to infer the steps from repetition, and cannot judge the input pipeline.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Train with Keras and the stock TensorBoard callback, which captures steps 2 to 8: nothing here is about profiling.
+"""Train with Keras and the stock TensorBoard callback, which captures steps 2 to 8: it does no other profiling.
 
     pip install 'traceviz-toolkit[tensorflow]'
     python examples/keras_tensorboard.py --logdir logs
     traceviz report logs
 
-Keras 3 marks its steps as "Profiled batch", which TensorBoard's own profiler does not take for steps.
+Keras 3 marks its steps as "Profiled batch", which TensorBoard's own profiler does not recognise as steps.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""An LSTM that continues a time series, trained by a loop of its own in TensorFlow, without Keras' ``fit``.
+"""An LSTM that continues a time series, trained by a custom loop in TensorFlow, without Keras' ``fit``.
 
     pip install 'traceviz-toolkit[tensorflow]'
     traceviz collect -o lstm -- python examples/lstm_time_series.py
     traceviz report lstm
 
-Many small operations in a row: the step is launched, not computed. ``--unroll`` replaces the loop in the graph by its
-steps written out, ``--xla`` compiles the training step.
+Many small operations follow each other: launching them takes longer than computing. ``--unroll`` unrolls the loop in
+the graph, ``--xla`` compiles the training step.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     nsys profile -t nvtx,osrt -s none --cpuctxsw=none -o loop python examples/nvtx_training_loop.py
     traceviz report loop.nsys-rep
 
-A reader thread fetches batches from a file and takes longer than the "model" needs, so that the loop is
-input-bound: the range "data loading" holds more than half of each "step". The work is real (hashing and compressing
-bytes), only its meaning is not.
+A reader thread fetches batches from a file and takes longer than the "model" needs, so the loop is
+input-bound: the range "data loading" takes more than half of each "step". The work is real (hashing and compressing
+bytes), but stands for nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A small residual network on images of the size of CIFAR-10, in PyTorch: without a profiler in it.
+"""A small residual network on images of CIFAR-10 size, in PyTorch: the program contains no profiler.
 
     pip install 'traceviz-toolkit[torch]'
     traceviz collect -o slow -- python examples/pytorch_cifar10_cnn.py

@@ -4,8 +4,8 @@
     torchrun --nproc-per-node 2 examples/pytorch_ddp.py --profile logs
     traceviz report logs
 
-Ranks on the CPU talk over gloo, ranks with a GPU each over NCCL. ``--straggler 1`` gives rank 1 sequences three times
-as long as those of the others, who then wait for it in every all-reduce.
+Ranks on the CPU communicate over gloo, ranks with a GPU each over NCCL. ``--straggler 1`` gives rank 1 sequences three
+times as long as those of the other ranks, which then wait for it in every all-reduce.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@
 
 ``slow`` distorts images one at a time in the training process (``num_workers=0``); ``workers`` leaves the same work to
 one worker process, which is not enough; ``repaired`` distorts a whole batch at once, in a worker that runs ahead. The
-model and its batches are the same in all three, so that the step time of ``repaired`` shows what the report of ``slow``
-promises as its best case. The work is real, the images are noise.
+model and its batches are the same in all three, so the step time of ``repaired`` confirms the best case that the report
+of ``slow`` promises. The work is real, the images are noise.
 
 On a machine with a GPU the model is a ResNet-50, and ``--amp``, ``--channels-last``, ``--compile``, ``--graphs`` and
-``--read-loss`` change how it is run. On others a far smaller one is trained on the CPU.
+``--read-loss`` change how it runs. Without a GPU, a far smaller model trains on the CPU.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""ResNet-50 on images of the size of CIFAR-10, in PyTorch; switches are those of ``pytorch_cifar10_cnn.py``.
+"""ResNet-50 on images of CIFAR-10 size, in PyTorch, with the switches of ``pytorch_cifar10_cnn.py``.
 
     pip install 'traceviz-toolkit[torch]'
     traceviz collect -o resnet -- python examples/pytorch_resnet50.py
 
-It starts no process for its input by default, as the small network.
+Like the small network, it starts no process for its input by default.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""ResNet-50 on images of the size of CIFAR-10, in Keras; switches and input pipeline are those of ``cifar10_cnn.py``.
+"""ResNet-50 on images of CIFAR-10 size, in Keras, with the switches and the input pipeline of ``cifar10_cnn.py``.
 
     pip install 'traceviz-toolkit[tensorflow]'
     traceviz collect -o resnet -- python examples/resnet50.py
 
-There is so much to compute that the slow input pipeline matters less: it takes a GPU to starve this model.
+The model computes so much that the slow input pipeline matters less: only a GPU is fast enough to wait for input.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 #
 #     examples/study.sh SETTINGS RUNS [REPEATS [OPTION OF traceviz collect]...]
 #
-# A line of SETTINGS is the tags of a setting, as in approach=cache,batch=32, and the command that it stands for. Each
-# repeat goes through all lines in an order of its own, so that a machine that slows down slows every setting alike.
-# Started again, the study goes on where it was interrupted: runs that finished are kept. It stops where a run fails.
+# A line of SETTINGS has the tags of a setting, as in approach=cache,batch=32, and its command. Each
+# repeat goes through all lines in a new random order, so that a machine that slows down slows every setting alike.
+# Started again, the study continues where it was interrupted and keeps finished runs. It stops where a run fails.
 set -uo pipefail
 if [[ $# -lt 2 || ! ${3:-5} =~ ^[1-9][0-9]*$ ]]; then
     echo "usage: $0 SETTINGS RUNS [REPEATS [OPTION OF traceviz collect]...]" >&2

@@ -6,8 +6,8 @@
 
 ``slow-map`` distorts images one at a time while the model waits; ``repaired`` is the same pipeline with the distorted
 batches cached and prefetched; ``tfrecord`` reads gzipped TFRecord files one after another; ``generator`` distorts in a
-Python generator. The model and its batches are the same in all four, so that the step time of ``repaired`` shows what
-the report of ``slow-map`` promises as its best case. The work is real, the images are noise.
+Python generator. The model and its batches are the same in all four, so the step time of ``repaired`` confirms the best
+case that the report of ``slow-map`` promises. The work is real, the images are noise.
 """
 
 from __future__ import annotations

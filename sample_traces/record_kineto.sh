@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Record the PyTorch programs of examples/ so that the captures tell nothing of the machine that made them: own
+# Record the PyTorch programs of examples/ so that the captures reveal nothing about the machine that made them: own
 # process, mount, network and host-name namespaces, an empty environment, and neutral paths.
 #
 #   make oracle

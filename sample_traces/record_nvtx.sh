@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Record examples/nvtx_training_loop.py with the real nsys, so that the report tells nothing of the machine that
+# Record examples/nvtx_training_loop.py with the real nsys, so that the report reveals nothing about the machine that
 # made it: own process, mount and host-name namespaces, an empty environment, and neutral paths.
 #
 #   sudo sample_traces/record_nvtx.sh OUTPUT_FOLDER      leaves nvtx_loop.nsys-rep and nvtx_loop.sqlite there

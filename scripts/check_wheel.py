@@ -1,7 +1,7 @@
-"""Check that a wheel holds what it should: one package at the top, with parsers and collectors inside it.
+"""Check the contents of a wheel: one package at the top, with parsers and collectors inside it.
 
-A wheel for one platform holds the compiled scanners, for all Pythons from 3.11 on. A wheel for any platform was made
-without a C compiler, and holds none.
+A wheel for one platform contains the compiled scanners, for all Pythons from 3.11 on. A wheel for any platform was
+built without a C compiler, and contains no scanners.
 
 python scripts/check_wheel.py dist/traceviz_toolkit-*.whl
 """

@@ -1,6 +1,6 @@
 """Write the pages of docs/ that derive from declarations, and the report in README.md.
 
-With --check, say which of them are out of date.
+With --check, only say which pages are out of date.
 
 ::
 
@@ -87,11 +87,10 @@ def catalogue_page() -> str:
 
 {GENERATED.format(source="traceviz/archive/catalogue/columns.py")}
 
-What an [archive](archive.md) knows of its traces, a row for each trace and rank: the columns of
-`traceviz archive list`, of `--where`, of the table `catalogue` in [queries](queries.md), and of
-`traceviz.Archive(...).catalogue`. In SQL, and for `list`, `recorded` and `added` are `recorded_ns` and `added_ns` as
-timestamps (UTC). Null is *not measured*, never zero. Of a trace that was removed only id, rank, format and times are
-left, until it is added again.
+The catalogue of an [archive](archive.md) has a row for each trace and rank. Its columns serve `traceviz archive list`,
+`--where`, the table `catalogue` in [queries](queries.md), and `traceviz.Archive(...).catalogue`. In SQL, and for
+`list`, `recorded` and `added` are `recorded_ns` and `added_ns` as timestamps (UTC). Null means *not measured*, never
+zero. A removed trace keeps only its id, rank, format and times, until it is added again.
 
 | column | type | unit | null | meaning |
 |---|---|---|---|---|
@@ -107,8 +106,8 @@ def findings_page() -> str:
 
 {GENERATED.format(source="traceviz/rules.py")}
 
-What a report may find, and why. `traceviz explain CODE` prints the same in the terminal. A code never changes its
-meaning. A finding is an error where at least 20 % of the judged time is at stake, a warning from 5 % on, and a hint
+The findings of a report, with reasons. `traceviz explain CODE` prints the same in the terminal. A code never changes
+its meaning. A finding is an error where at least 20 % of the judged time is at stake, a warning from 5 % on, and a hint
 below; findings are sorted by the time at stake.
 
 | code | problem |
@@ -144,8 +143,8 @@ def thresholds_page() -> str:
 
 {GENERATED.format(source="the fields of traceviz/analyses/*/*.py")}
 
-Every number that an analysis compares with, by the section of the report that it concerns. In Python each is a field
-of the analysis and can be set.
+Every limit that an analysis applies, by section of the report. In Python each limit is a field of the analysis and can
+be set.
 """
     return "\n".join([head, *filter(None, map(_thresholds, analyses()))])
 

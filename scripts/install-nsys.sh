@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Install NVIDIA Nsight Systems from Debian's own archive (bookworm, component non-free), so that tests can record
-# and export real reports. Does nothing where nsys is already there, apart from mending the package:
-# nsys looks for host-linux-x64 beside its target folder and Debian puts it elsewhere, which makes `nsys profile`
+# and export real reports. Where nsys is already installed, it only repairs the package:
+# nsys looks for host-linux-x64 next to its target folder and Debian puts it elsewhere, which makes `nsys profile`
 # stop at a .qdstrm.
 #
 # Safe to run again. On a system that has no such package it says so and succeeds: tests that need nsys then skip.

@@ -30,8 +30,8 @@ def _figure(metric: Metric) -> Column:
 COLUMNS: tuple[Column, ...] = (
     Column("trace_id", _TEXT, "First 16 hexadecimal digits of the SHA-256 of the source: the same bytes, the same id"),
     Column("rank", _COUNT, "Rank within the trace", nullable=True),
-    Column("state", _TEXT, "`ready`: it can be asked; `quarantined`: it could not be read; or `removed`"),
-    Column("error", _TEXT, "Why it was quarantined, or taken out by `verify --repair`", nullable=True),
+    Column("state", _TEXT, "`ready`: it can be queried; `quarantined`: it could not be read; or `removed`"),
+    Column("error", _TEXT, "Why it was quarantined, or removed by `verify --repair`", nullable=True),
     Column("source", _TEXT, "Name of the file or folder that was added"),
     Column("source_sha256", _TEXT, "SHA-256 of the source"),
     Column("source_bytes", _COUNT, "Size of the source", "bytes", nullable=True),
@@ -48,7 +48,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("added_ns", _COUNT, "When it was added first, Unix time", "ns"),
     Column("changed_ns", _COUNT, "When this row was written, Unix time; the newest counts", "ns"),
     Column("traceviz_version", _TEXT, "Version that converted and analysed it"),
-    Column("private", pa.bool_(), "Whether what is private was kept (`--keep-private`)", nullable=True),
+    Column("private", pa.bool_(), "Whether private data was kept (`--keep-private`)", nullable=True),
     Column("span_ns", _COUNT, "Time that was recorded", "ns", nullable=True),
     Column("steps", _COUNT, "Steady steps", nullable=True),
     Column(

@@ -30,6 +30,8 @@ _LAUNCH_BOUND = "launch-bound-kernels"
 _TAG = "tag."
 _JOB_TAGS = ("job", "job_id")
 """Tags that name the job."""
+_WORLD_SIZES = frozenset({"distributedinfo.world_size", "world_size", "worldsize"})
+"""Settings that state how many ranks the job has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,8 @@ def ready_rows(
     """
     ranks = stated_ranks(tables)
     reports = _by_rank(tables, report, ranks, origin.name)
-    job = origin.found_job or _job(origin.name, ranks, _world_size(tables))
+    sizes = [value for key, value in settings(tables) if key.lower() in _WORLD_SIZES and value.isdigit()]
+    job = origin.found_job or _job(origin.name, ranks, int(sizes[0]) if sizes else None)
     given = _given(origin, tags, f"{job} ({origin.owner})" if job and origin.owner else job)
     rows = [
         {**_known(origin), "state": "ready", "format": format_name, "rank": rank, **given, **_of_run(part, part_report)}
@@ -173,15 +176,6 @@ def _job(name: str, ranks: tuple[int, ...], world_size: int | None) -> str | Non
         return str(path.parent) if path.parent.name else None
     of_folders = list(RANK_IN_NAME.finditer(name))
     return f"{name[: of_folders[-1].start()]}rank*{name[of_folders[-1].end() :]}" if of_folders else None
-
-
-def _world_size(tables: TraceTables) -> int | None:
-    """Number of ranks that the job has, as the trace states it."""
-    sizes = [value for key, value in settings(tables) if key.lower() in _WORLD_SIZES and value.isdigit()]
-    return int(sizes[0]) if sizes else None
-
-
-_WORLD_SIZES = frozenset({"distributedinfo.world_size", "world_size", "worldsize"})
 
 
 def settings(tables: TraceTables) -> list[tuple[str, str]]:

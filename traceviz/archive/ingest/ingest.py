@@ -305,7 +305,12 @@ def _write_summary(folder: Path, format_name: str, converted: _Converted) -> Non
     (folder / REPORT).write_text(saved.dumps(report), encoding="utf-8")
     rows = ready_rows(converted.origin, tables, report, format_name, converted.tags)
     pq.write_table(rows, folder / ROWS, compression="zstd")
-    _add_to_manifest(folder, converted.origin)
+    origin = converted.origin
+    manifest: dict[str, Any] = json.loads((folder / LAST).read_text(encoding="utf-8"))
+    files = sorted(path for path in folder.iterdir() if path.name != LAST)
+    sums = {path.name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files}
+    manifest |= {"trace_id": origin.trace_id, "source": origin.source, "source_sha256": origin.sha256, "files": sums}
+    (folder / LAST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
 def _at_hand(tables: TraceTables) -> TraceTables:
@@ -314,14 +319,6 @@ def _at_hand(tables: TraceTables) -> TraceTables:
     if sum(path.stat().st_size for path in files) > LARGE:
         return tables
     return TraceTables({name: tables.arrow(name) for name in tables})
-
-
-def _add_to_manifest(folder: Path, origin: Origin) -> None:
-    manifest: dict[str, Any] = json.loads((folder / LAST).read_text(encoding="utf-8"))
-    files = sorted(path for path in folder.iterdir() if path.name != LAST)
-    sums = {path.name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files}
-    manifest |= {"trace_id": origin.trace_id, "source": origin.source, "source_sha256": origin.sha256, "files": sums}
-    (folder / LAST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
 def sha256_of(path: Path) -> str:

@@ -15,7 +15,6 @@ from traceviz.archive.catalogue.segments import ready
 from traceviz.errors import UsageError
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.report import Better
-from traceviz.schema import Column
 from traceviz.units import Unit
 
 DATE = "date"
@@ -54,13 +53,15 @@ class Figure:
     unknown: str = ""
 
 
-def _figure(column: Column) -> Figure:
-    better: Better = "" if column.name in _NEUTRAL else "higher" if column.name in _MORE_IS_BETTER else "lower"
-    return Figure(column.name, cast("Unit", column.unit or "count"), column.meaning, better)
-
-
 FIGURES: tuple[Figure, ...] = tuple(
-    _figure(column) for column in COLUMNS if str(column.type) in {"int64", "double"} and column.name not in _NO_FIGURES
+    Figure(
+        column.name,
+        cast("Unit", column.unit or "count"),
+        column.meaning,
+        "" if column.name in _NEUTRAL else "higher" if column.name in _MORE_IS_BETTER else "lower",
+    )
+    for column in COLUMNS
+    if str(column.type) in {"int64", "double"} and column.name not in _NO_FIGURES
 )
 """Every figure of the catalogue, in its order."""
 

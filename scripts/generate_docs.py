@@ -50,7 +50,7 @@ What `traceviz convert` writes and `traceviz.open` returns, whatever the source.
   number of the system are columns of `processes`, `threads` and `devices`.
 - `correlation_id` is unique only within a process: join on (`process_id`, `correlation_id`).
 - Tables with `start_ns` are sorted by it.
-- A table that the capture could not contain is absent; one that it could contain but does not is empty.
+- A table is absent where the capture could not contain it, and empty where it could but has no rows.
 """
     return "\n".join([head, *(_table(table) for table in TABLES.values())])
 

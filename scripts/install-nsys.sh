@@ -70,7 +70,7 @@ mend_package() {
         as_root ln -s /usr/lib/nsight-systems/host-linux-x64 "$host"
         say "linked $host, which the package leaves out"
     else
-        say "$host is missing; nsys profile will stop at a .qdstrm (run this script as root to mend it)"
+        say "$host is missing; nsys profile will stop at a .qdstrm (run this script as root to repair it)"
     fi
 }
 

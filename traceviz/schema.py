@@ -10,7 +10,7 @@ Documentation (``docs/tables.md``), validation (:mod:`traceviz.tables`) and empt
   and device ordinal are columns of their tables.
 * ``correlation_id`` is unique only within a process: join on (``process_id``, ``correlation_id``).
 * Event tables are sorted by ``start_ns``.
-* A table that the capture could not contain is absent; one that it could contain but does not is empty.
+* A table is absent where the capture could not contain it, and empty where it could but has no rows.
 """
 
 from __future__ import annotations

@@ -52,7 +52,8 @@ def collectives(launches: Launches) -> pa.Table:
     names, around = events.name.at(rows), _annotations(launches, call)
     argument = texts(events.frame, "collective", rows)
     words = [
-        *(collective_name(word) for word in names.words),
+        # What a kernel of NCCL or RCCL does is in its name, unless one kernel does everything.
+        *(_COLLECTIVES[match[1]] if match else "unknown" for match in map(_COLLECTIVE.search, names.words)),
         *(annotated_name(word) or "unknown" for word in around.words),
         *(word.lower() for word in argument.words),
     ]
@@ -87,9 +88,3 @@ def annotated_name(text: str) -> str | None:
     match = _ANNOTATED.search(text.replace("_", ""))
     known = {name.lower(): collective for name, collective in _COLLECTIVES.items()}
     return known.get(match[0].lower(), "send_recv") if match else None
-
-
-def collective_name(kernel: str) -> str:
-    """What a kernel of NCCL or RCCL does, by its name; ``unknown`` where one kernel does everything."""
-    match = _COLLECTIVE.search(kernel)
-    return _COLLECTIVES[match[1]] if match else "unknown"

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import Role
-from traceviz.parsers.kineto.columns import Words, narrow, numbers
+from traceviz.parsers.kineto.columns import narrow, numbers
 from traceviz.parsers.kineto.launches import Launches
-from traceviz.parsers.shared.arrays import NONE, Array
+from traceviz.parsers.shared.arrays import NONE
 from traceviz.parsers.shared.columns import Numbers, encoded, masked, table
 
 _CPU = 0
@@ -26,14 +26,14 @@ def memory_events(launches: Launches) -> pa.Table:
     device = identity.device_id(Numbers(number.value, number.known & on_device))
     thread, behalf = identity.thread_id[rows], launches.forest.behalf[rows]
     address = numbers(events.frame, "address", rows)
-    pool = _pools(kind, number, on_device)
+    distinct, place = np.unique(np.where(on_device, (kind.value << 16) + number.value + 1, 0), return_inverse=True)
     columns = {
         "start_ns": events.start[rows],
         "process_id": identity.process_of[thread],
         "device_id": masked(device.astype(np.int16), device < 0, pa.int16()),
         "kind": encoded((size.value < 0).astype(np.int32), ["alloc", "free"]),
         "memory": encoded(on_device.astype(np.int32), ["pageable", "device"]),
-        "pool": pool.arrow(),
+        "pool": encoded(place.astype(np.int32), [_pool(key) for key in distinct.tolist()]),
         "address": masked(address.value, ~address.known, pa.int64()),
         "bytes": narrow(Numbers(np.abs(size.value), size.known), pa.int64()),
         "op": encoded(np.where(behalf >= 0, events.name.codes[behalf], NONE).astype(np.int32), events.name.words),
@@ -43,13 +43,7 @@ def memory_events(launches: Launches) -> pa.Table:
     return table("memory_events", columns)
 
 
-def _pools(kind: Numbers, number: Numbers, on_device: Array) -> Words:
-    """Names of the allocators' devices: ``CPU``, ``CUDA:0``."""
-    key = np.where(on_device, (kind.value << 16) + number.value + 1, 0)
-    distinct, place = np.unique(key, return_inverse=True)
-    return Words(place.astype(np.int32), [_pool(code) for code in distinct.tolist()])
-
-
 def _pool(key: int) -> str:
+    """Name of the allocator's device: ``CPU``, ``CUDA:0``."""
     kind, number = key >> 16, (key & 0xFFFF) - 1
     return f"{_DEVICE_TYPES.get(kind, f'device type {kind}')}:{number}" if key else "CPU"

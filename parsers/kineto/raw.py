@@ -87,19 +87,6 @@ ARGUMENTS: tuple[Argument, ...] = (
 )
 """Every argument that is read; all others are passed over."""
 
-EVENT_COLUMNS: dict[str, Any] = {
-    "phase": pl.Categorical,
-    "name": pl.Categorical,
-    "category": pl.Categorical,
-    "pid": pl.Categorical,
-    "tid": pl.Categorical,
-    "start_ns": pl.Int64,
-    "dur_ns": pl.Int64,
-}
-"""Columns of every event, besides one per argument. ``category`` is empty where there is none. ``pid`` and ``tid`` are
-texts: programs write numbers and words. ``start_ns`` is ``ts`` in nanoseconds, exact to the last decimal written
-(further decimals are cut); ``dur_ns`` is null where the event has no ``dur``."""
-
 PHASES = "XBEiInCM"
 """Phases of the events that are kept: complete, begin and end, instants (three spellings), counters, names."""
 
@@ -110,8 +97,11 @@ class RawTrace:
 
     Args:
         header: The members beside the events, as Python values; empty for a bare list.
-        events: Events of :data:`PHASES` in the order of the file: :data:`EVENT_COLUMNS`, and the arguments of
-            :data:`ARGUMENTS`; an argument that no event has may be missing as a column.
+        events: Events of :data:`PHASES` in the order of the file. Texts (categorical): ``phase``, ``name``,
+            ``category`` (empty where there is none), ``pid`` and ``tid``, for which programs write numbers and words.
+            Integers: ``start_ns``, which is ``ts`` in nanoseconds, exact to the last decimal written (further decimals
+            are cut), and ``dur_ns``, null where the event has no ``dur``. And the arguments of :data:`ARGUMENTS`; one
+            that no event has may be missing as a column.
         passed_over: Events of other phases (flows, asynchronous ones ...) by phase.
         unusable: Events left out because a value makes no sense, by reason, a phrase that goes on after "events"
             ("with a time out of range" ...).

@@ -47,14 +47,10 @@ def _read_folder(folder: Path, options: ReadOptions) -> Iterator[tuple[str, pa.T
     run, others = choose(folder, options.run)
     parts = [dict(_read_file(recording.path, options, recording.rank)) for recording in run.recordings]
     for name, table in merged(parts, [recording.path.name for recording in run.recordings]):
-        yield name, with_note(table, note_choice(run, others, options.run)) if name == "notes" and others else table
-
-
-def with_note(notes: pa.Table, message: str) -> pa.Table:
-    """Table ``notes`` with a first note that says which run was chosen."""
-    first = Notes()
-    first.add("run-chosen", "info", message)
-    return pa.concat_tables([first.table(), notes])
+        chosen = Notes()
+        if name == "notes" and others:
+            chosen.add("run-chosen", "info", note_choice(run, others, options.run))
+        yield name, pa.concat_tables([chosen.table(), table]) if chosen.rows else table
 
 
 def needed_arguments(options: ReadOptions) -> frozenset[str]:

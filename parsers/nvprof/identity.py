@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,7 @@ def _device_row(number: int, row: Mapping[str, Any], words: Mapping[Any, str]) -
 
 def _product(*factors: int | None) -> int | None:
     known = [factor for factor in factors if factor is not None]
-    return int(np.prod(np.array(known, dtype=object))) if len(known) == len(factors) else None
+    return prod(known) if len(known) == len(factors) else None
 
 
 def _small(number: int | None) -> int | None:

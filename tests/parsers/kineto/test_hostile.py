@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ NASTY = st.sampled_from(
         ),
         *("", "x", "0x1f", "-7", "\0", "nccl", "Memcpy (", "ProfilerStep#" + "9" * 30, [], [1, 2], {}, {"a": 1}),
     ]
-)
+).map(deepcopy)  # what is put into an event may be spoilt itself
 CATEGORIES = st.sampled_from(
     [
         *("cpu_op", "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_sync", "overhead", "python_function"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from traceviz.parsers.shared.json_stream import GZIP_MAGIC, head_text
+from traceviz.parsers.shared.json.stream import GZIP_MAGIC, head_text
 from traceviz.parsers.shared.log_folders import SUFFIXES, looks_like_logs, no_capture
 
 _Answer = tuple[str, str]

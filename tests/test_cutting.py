@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import tables
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.memory import MemoryAnalysis
 from traceviz.cutting import select

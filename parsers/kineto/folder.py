@@ -22,7 +22,7 @@ from pathlib import Path
 from traceviz.errors import UnknownFormatError
 from traceviz.parsers.base import HEAD_BYTES, Match
 from traceviz.parsers.kineto.sniff import sniff_file
-from traceviz.parsers.shared.json_stream import head_text
+from traceviz.parsers.shared.json.stream import head_text
 from traceviz.parsers.shared.log_folders import MOST_FOLDERS, choose_among, find_runs
 
 SUFFIXES = (".json", ".json.gz")

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from traceviz.parsers.base import HEAD_BYTES, Match
-from traceviz.parsers.shared.json_stream import HEAD_TEXT_BYTES, head_text
+from traceviz.parsers.shared.json.stream import HEAD_TEXT_BYTES, head_text
 
 _FAR = HEAD_TEXT_BYTES
 """Bytes of text that are looked at: a list of devices or what the user added may come first."""

@@ -14,7 +14,7 @@ from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.tables import Provenance, read_tables
 from traceviz.parsers.shared.arrow import Array
 from traceviz.parsers.shared.raw import Keep, RawTables
-from traceviz.parsers.shared.sqlite_arrow import BATCH_ROWS
+from traceviz.parsers.shared.sqlite.arrow import BATCH_ROWS
 
 SUFFIX = ".parquet"
 

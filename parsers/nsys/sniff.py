@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from traceviz.parsers.shared.sqlite_file import MAGIC as SQLITE_MAGIC
-from traceviz.parsers.shared.sqlite_file import table_names
+from traceviz.parsers.shared.sqlite.file import MAGIC as SQLITE_MAGIC
+from traceviz.parsers.shared.sqlite.file import table_names
 
 EXPORTED_TABLES = frozenset(
     {"TARGET_INFO_SESSION_START_TIME", "TARGET_INFO_SYSTEM_ENV", "ANALYSIS_DETAILS", "ANALYSIS_FILE"}

@@ -11,8 +11,8 @@ import pyarrow as pa
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.tables import Provenance, read_tables
-from traceviz.parsers.shared.sqlite_file import unread_log
-from traceviz.parsers.shared.sqlite_tables import SqliteTables
+from traceviz.parsers.shared.sqlite.file import unread_log
+from traceviz.parsers.shared.sqlite.tables import SqliteTables
 
 
 class NsysSqliteTables(SqliteTables):

@@ -23,7 +23,7 @@ from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.constants import STRING_ID, STRINGS
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.raw import Keep
-from traceviz.parsers.shared.sqlite_tables import SqliteTables
+from traceviz.parsers.shared.sqlite.tables import SqliteTables
 
 MIGRATIONS = constants.PREFIX + "UNIFIED_MEMORY_COUNTER"
 _OWNERS = frozenset({"processId", "threadId"})

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from traceviz.parsers.nvprof.constants import PREFIX, STRINGS
-from traceviz.parsers.shared.sqlite_file import MAGIC, table_names
+from traceviz.parsers.shared.sqlite.file import MAGIC, table_names
 
 _SESSION = re.compile(rb"<session\b[^>]*\.nvvp|<session\b.*<(?:timelineoptions|executable)\b", re.DOTALL)
 

@@ -24,7 +24,7 @@ from traceviz.parsers.shared.arrow import pc
 from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.sqlite_file import unread_log
+from traceviz.parsers.shared.sqlite.file import unread_log
 from traceviz.parsers.shared.survey import present
 
 PRODUCER = "nvprof"

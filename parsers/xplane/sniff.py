@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 from traceviz.parsers.base import HEAD_BYTES, Match
-from traceviz.parsers.shared.json_stream import head_text
+from traceviz.parsers.shared.json.stream import head_text
 from traceviz.parsers.shared.log_folders import find_runs
 from traceviz.parsers.xplane.wire import BYTES, BrokenMessageError, CutShortError, UnreadableError, read_fields
 

@@ -25,7 +25,7 @@ from traceviz.parsers.kineto.decode.values import (
     triple_value,
 )
 from traceviz.parsers.kineto.raw import ARGUMENTS, PHASES, Argument, Kind
-from traceviz.parsers.shared.json_texts import text_value
+from traceviz.parsers.shared.json.texts import text_value
 
 Rows: TypeAlias = npt.NDArray[np.int32]
 Codes: TypeAlias = npt.NDArray[np.int32]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from traceviz.parsers.kineto.decode.columns import ABSENT, TEXT_MEMBERS, Codes, Integers, Odd, Sparse
 from traceviz.parsers.kineto.raw import PHASES, Argument, Kind
-from traceviz.parsers.shared.json_walk import Step, Stop
+from traceviz.parsers.shared.json.walk import Step, Stop
 from traceviz.parsers.shared.native import SCANNER_VARIABLE
 
 try:

@@ -17,9 +17,9 @@ from traceviz.parsers.kineto.decode.portable import PortableScanner
 from traceviz.parsers.kineto.decode.scanner import Scanner
 from traceviz.parsers.kineto.decode.values import header_value
 from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
-from traceviz.parsers.shared.json_stream import TextStream
-from traceviz.parsers.shared.json_walk import BLOCK_BYTES, EVENTS, SegmentKind, TraceWalk
-from traceviz.parsers.shared.json_window import Window
+from traceviz.parsers.shared.json.stream import TextStream
+from traceviz.parsers.shared.json.walk import BLOCK_BYTES, EVENTS, SegmentKind, TraceWalk
+from traceviz.parsers.shared.json.window import Window
 
 _AGAIN = "Copy the file again, or record again."
 _RECORD = "Record with torch.profiler.profile(...) as prof, and write prof.export_chrome_trace(FILE)."
@@ -40,7 +40,7 @@ def decode(
         path: The file.
         arguments: Columns of :data:`~traceviz.parsers.kineto.raw.ARGUMENTS` that are wanted; ``None`` for all.
         max_size: The longest text to read, in bytes; ``None`` for the limits of
-            :mod:`~traceviz.parsers.shared.json_stream`.
+            :mod:`~traceviz.parsers.shared.json.stream`.
         progress: Is told how much of the file is read.
         scanner: ``compiled`` or ``msgspec``; ``None`` for the fastest that there is.
         block_bytes: How much text is looked at once.

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from traceviz.parsers.kineto.decode.columns import ABSENT, NO_TIME, TEXT_MEMBERS, Codes, Integers, Odd, Sparse
 from traceviz.parsers.kineto.decode.values import INT64
 from traceviz.parsers.kineto.raw import PHASES, Argument, Kind
-from traceviz.parsers.shared.json_grammar import BrokenError, CutError, Members, skip_value
-from traceviz.parsers.shared.json_texts import text_value
-from traceviz.parsers.shared.json_walk import Step, Stop
+from traceviz.parsers.shared.json.grammar import BrokenError, CutError, Members, skip_value
+from traceviz.parsers.shared.json.texts import text_value
+from traceviz.parsers.shared.json.walk import Step, Stop
 
 _NOTHING = msgspec.Raw(b"")
 _BETWEEN = re.compile(rb"[, \t\r\n]*")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from traceviz.parsers.kineto.decode.columns import Pieces
-from traceviz.parsers.shared.json_walk import Step
+from traceviz.parsers.shared.json.walk import Step
 
 
 class Scanner(Protocol):

@@ -12,7 +12,7 @@ import re
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from typing import Any
 
-from traceviz.parsers.shared.json_texts import text_value
+from traceviz.parsers.shared.json.texts import text_value
 
 INT64 = 2**63
 """Integers of the tables lie between minus this and this, both excluded."""

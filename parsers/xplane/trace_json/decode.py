@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.shared.json_stream import TextStream
+from traceviz.parsers.shared.json.stream import TextStream
 
 _BLOCK_BYTES = 8 * 2**20
 
@@ -65,7 +65,7 @@ def decode(path: Path, max_size: int | None = None) -> Decoded:
     Args:
         path: The file.
         max_size: The longest text to read, in bytes; ``None`` for the limits of
-            :mod:`~traceviz.parsers.shared.json_stream`.
+            :mod:`~traceviz.parsers.shared.json.stream`.
 
     Raises:
         DamagedTraceError: the file cannot be opened, no event of it can be read, or its text is too long.

@@ -4,7 +4,7 @@ import pytest
 
 from tests.analyses.builders import tables, trace
 from traceviz.analyses.derived.judged_time import judged_time
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.idle_gaps import IdleGapsAnalysis
 from traceviz.analyses.device.use import DeviceUseAnalysis

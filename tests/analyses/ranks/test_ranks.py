@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analyses.builders import tables, trace
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.ranks import RanksAnalysis

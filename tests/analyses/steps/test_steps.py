@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.step_search import count_lost_steps, training_steps
+from traceviz.analyses.derived.steps.search import count_lost_steps, training_steps
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.steps.steps import StepAnalysis
 from traceviz.report import Prose, Skipped

@@ -373,7 +373,7 @@ def test_sqlite_parquet_and_saved_folder_agree_to_the_nanosecond(tmp_path, era, 
 
 
 def test_many_batches_share_one_dictionary(tmp_path, monkeypatch):
-    monkeypatch.setattr("traceviz.parsers.shared.sqlite_pages.CHUNK_BYTES", 4096)
+    monkeypatch.setattr("traceviz.parsers.shared.sqlite.pages.CHUNK_BYTES", 4096)
     rows = [kernel(index, index + 1, 1 + index % 3) for index in range(1000)]
     names = read(build(tmp_path / "x.sqlite", {KERNELS: rows}, NEW, ["a", "b", "c"])).arrow("kernels")["name"]
     assert names.num_chunks > 5
@@ -383,8 +383,8 @@ def test_many_batches_share_one_dictionary(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("few", [5, 500])
 def test_texts_that_begin_after_a_batch_of_nulls_are_read(tmp_path, monkeypatch, few):
-    monkeypatch.setattr("traceviz.parsers.shared.sqlite_arrow.FEW_ROWS", few)
-    monkeypatch.setattr("traceviz.parsers.shared.sqlite_arrow.BATCH_ROWS", 4)
+    monkeypatch.setattr("traceviz.parsers.shared.sqlite.arrow.FEW_ROWS", few)
+    monkeypatch.setattr("traceviz.parsers.shared.sqlite.arrow.BATCH_ROWS", 4)
     rows = [nvtx_range(index, index + 1, None if index < 10 else "late") for index in range(12)]
     assert column(read(build(tmp_path / "x.sqlite", {NVTX: rows})), "nvtx", "name") == ["[unknown]"] * 10 + ["late"] * 2
 
@@ -393,8 +393,8 @@ def test_texts_that_begin_after_a_batch_of_nulls_are_read(tmp_path, monkeypatch,
 @pytest.mark.parametrize("row", [1, 90])
 @pytest.mark.parametrize("name", ["start", "deviceId", "gridX"])
 def test_text_among_numbers_is_damage_and_names_the_table(tmp_path, monkeypatch, row, name, few):
-    monkeypatch.setattr("traceviz.parsers.shared.sqlite_arrow.FEW_ROWS", few)
-    monkeypatch.setattr("traceviz.parsers.shared.sqlite_arrow.BATCH_ROWS", 16)
+    monkeypatch.setattr("traceviz.parsers.shared.sqlite.arrow.FEW_ROWS", few)
+    monkeypatch.setattr("traceviz.parsers.shared.sqlite.arrow.BATCH_ROWS", 16)
     rows = [kernel(index, index + 1) for index in range(100)]
     rows[row][name] = "garbage"
     path = build(tmp_path / "x.sqlite", {KERNELS: rows}, NEW, ["k"])

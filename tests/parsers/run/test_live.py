@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from tests.conftest import REPOSITORY
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.api import open_trace, report_on

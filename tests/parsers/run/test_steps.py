@@ -6,7 +6,7 @@ import pytest
 
 from tests.analyses.builders import tables
 from tests.parsers.run.folders import SECOND, run_folder
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.api import open_trace
 from traceviz.parsers.run.steps import complete_steps, name_unfinished

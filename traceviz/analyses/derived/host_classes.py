@@ -15,7 +15,7 @@ from traceviz import schema
 from traceviz.analyses.derived.device_work import communication_names
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.input_fetches import input_ops, input_ranges
-from traceviz.analyses.derived.step_search import training_steps, training_thread
+from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.derived.xla_ops import XlaRole
 from traceviz.intervals import IntervalSet, exclusive

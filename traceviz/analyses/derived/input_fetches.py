@@ -6,7 +6,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_calls import annotated_calls
-from traceviz.analyses.derived.step_search import training_thread
+from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
 
 INPUT_NAME = (

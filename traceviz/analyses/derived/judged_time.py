@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from traceviz.analyses.derived.frames import unions_by
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import IntervalSet
 

@@ -12,7 +12,7 @@ from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.host_classes import HOST_CLASSES, LABELS, host_classes, sees_host
-from traceviz.analyses.derived.step_search import training_thread
+from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, union_all
 from traceviz.report import Bar, Bars, Column, Fact, Facts, Grid, Section, Skipped

@@ -10,7 +10,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, by_knowledge, finding, known
 from traceviz.analyses.derived.op_names import parsed_ops
 from traceviz.analyses.derived.statistics import ratio
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.pools import Pool, live_at, pool_events
 from traceviz.report import Column, Fact, Finding, Grid, Lane, Prose, Section, Skipped, Timeline

@@ -12,7 +12,7 @@ import numpy as np
 
 from traceviz.analyses.derived.host_classes import class_times
 from traceviz.analyses.derived.judged_time import steady_time
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host import samples as host_samples
 from traceviz.analyses.host.samples import Machine, Series

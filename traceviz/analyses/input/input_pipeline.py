@@ -13,8 +13,8 @@ from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.host_classes import class_times, host_classes, sees_input
 from traceviz.analyses.derived.input_fetches import is_input
 from traceviz.analyses.derived.judged_time import steady_time
-from traceviz.analyses.derived.step_search import training_steps
-from traceviz.analyses.derived.step_words import FEW_STEPS, why_no_steps
+from traceviz.analyses.derived.steps.search import training_steps
+from traceviz.analyses.derived.steps.words import FEW_STEPS, why_no_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input import dataloader
 from traceviz.analyses.input.dataloader import LABELS, LoaderUse, inside_grid, loader_findings, loader_kind, loader_uses

@@ -17,7 +17,7 @@ from traceviz.analyses.derived.frames import bounds, intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, rows_of, totals_by
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
 from traceviz.cuda_names import ApiKind, api_kind

@@ -22,7 +22,7 @@ from traceviz.analyses.derived.frames import parts_by
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.launches import LAUNCH_KEY
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Prose, Section, Skipped
 

@@ -19,7 +19,7 @@ from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_calls import argument
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, nesting
 from traceviz.report import Audience, Column, Fact, Facts, Finding, Prose, Section

@@ -21,7 +21,7 @@ from traceviz.analyses.derived.host_calls import argument, calls_named
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.op_names import parsed_ops
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, nesting
 from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped, hide_columns

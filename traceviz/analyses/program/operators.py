@@ -15,7 +15,7 @@ from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.op_names import torch_matrix_op
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.operator_calls import OperatorCalls, input_shapes, of_pytorch, operator_calls

@@ -11,7 +11,7 @@ from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.host_classes import host_classes
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.statistics import ratio
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import Skew, host_communication
 from traceviz.analyses.ranks.stragglers import StepImbalance

@@ -13,7 +13,7 @@ from traceviz.analyses.base import WARNING_SHARE, Analysis, by_knowledge, findin
 from traceviz.analyses.derived.host_classes import LABELS
 from traceviz.analyses.derived.judged_time import judged_words
 from traceviz.analyses.derived.rank_names import rank_numbers, stated_ranks, world_sizes
-from traceviz.analyses.derived.step_search import training_steps
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew, host_collectives
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.steps import INFERRED, Steps
+from traceviz.analyses.derived.steps.steps import INFERRED, Steps
 
 LEAST_RANKS = 3
 """Of two ranks, neither is the exception."""

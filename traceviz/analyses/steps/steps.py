@@ -8,9 +8,9 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.host_calls import annotated_calls
-from traceviz.analyses.derived.step_search import count_cut_steps, count_lost_steps, training_steps
-from traceviz.analyses.derived.step_words import HOW_TO_MARK, SOURCE_WORDS, few_steps, how_to_mark, why_no_steps
-from traceviz.analyses.derived.steps import INFERRED, MIN_STEPS, Steps
+from traceviz.analyses.derived.steps.search import count_cut_steps, count_lost_steps, training_steps
+from traceviz.analyses.derived.steps.steps import INFERRED, MIN_STEPS, Steps
+from traceviz.analyses.derived.steps.words import HOW_TO_MARK, SOURCE_WORDS, few_steps, how_to_mark, why_no_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import EVERY_STEP, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import counted

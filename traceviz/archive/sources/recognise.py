@@ -22,7 +22,7 @@ from traceviz.parsers.ranks.names import RANK_IN_NAME
 from traceviz.parsers.registry import READERS
 from traceviz.parsers.run.layout import KIND as RUN
 from traceviz.parsers.run.layout import MANIFEST, MOST_BYTES, SAMPLES_DESCRIPTION, SAMPLES_KIND
-from traceviz.parsers.shared.json_stream import HEAD_TEXT_BYTES
+from traceviz.parsers.shared.json.stream import HEAD_TEXT_BYTES
 from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
 from traceviz.parsers.xplane.sniff import TRACE_JSON_SUFFIXES as TRACE_JSON
 from traceviz.trace_folder import MANIFEST_KIND

@@ -1,7 +1,7 @@
 """The texts in the segments of a JSON trace, without an object per event.
 
 Within a segment regular expressions find the texts, each with the key before it; all between them are numbers and
-signs, and are copied. :mod:`traceviz.parsers.shared.json_walk` cuts the trace into segments.
+signs, and are copied. :mod:`traceviz.parsers.shared.json.walk` cuts the trace into segments.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.shared.json_grammar import BrokenError, CutError, skip_value
-from traceviz.parsers.shared.json_stream import TextStream
-from traceviz.parsers.shared.json_walk import (
+from traceviz.parsers.shared.json.grammar import BrokenError, CutError, skip_value
+from traceviz.parsers.shared.json.stream import TextStream
+from traceviz.parsers.shared.json.walk import (
     BLOCK_BYTES,
     DamagedTextError,
     Segment,
@@ -24,7 +24,7 @@ from traceviz.parsers.shared.json_walk import (
     Stop,
     TraceWalk,
 )
-from traceviz.parsers.shared.json_window import Window
+from traceviz.parsers.shared.json.window import Window
 
 _TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _BLANK = rb"[ \t\r\n]*+"
@@ -148,7 +148,7 @@ def _damaged(path: Path, why: str) -> DamagedTraceError:
 def _scan(text: bytes, place: int) -> Step:
     """Whole elements of a list of events, with nothing in them but JSON: no text without quotes.
 
-    See :data:`traceviz.parsers.shared.json_walk.Scan`.
+    See :data:`traceviz.parsers.shared.json.walk.Scan`.
     """
     step = _whole_elements(text, place)
     wrong = _first_wrong(text, place, step.place)

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.shared.json_grammar import BrokenError, CutError
-from traceviz.parsers.shared.json_stream import GZIP_MAGIC, TextStream
-from traceviz.parsers.shared.json_walk import BLOCK_BYTES, Segment, SegmentKind
+from traceviz.parsers.shared.json.grammar import BrokenError, CutError
+from traceviz.parsers.shared.json.stream import GZIP_MAGIC, TextStream
+from traceviz.parsers.shared.json.walk import BLOCK_BYTES, Segment, SegmentKind
 from traceviz.scrub.formats import json_text
 from traceviz.scrub.formats.documents import clean_document, encoded, secrets_of_document
 from traceviz.scrub.formats.json_text import parsed, quoted_of, text_of

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from traceviz.errors import DamagedTraceError, OutputError
 from traceviz.parsers.nsys.parquetdir import SUFFIX
 from traceviz.parsers.shared.arrow import nulls
-from traceviz.parsers.shared.sqlite_arrow import BATCH_ROWS
+from traceviz.parsers.shared.sqlite.arrow import BATCH_ROWS
 from traceviz.scrub.formats import nsys_policy as policy
 from traceviz.scrub.formats.nsys_sqlite import scrubbed_database, secrets_of_database
 from traceviz.scrub.formats.sqlite_copy import explained, quoted

@@ -19,7 +19,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from traceviz.errors import DamagedTraceError, UnknownFormatError
-from traceviz.parsers.shared.json_stream import GZIP_MAGIC
+from traceviz.parsers.shared.json.stream import GZIP_MAGIC
 from traceviz.parsers.xplane.raw import Kind, Plane, Space
 from traceviz.parsers.xplane.scan import read_space
 from traceviz.parsers.xplane.wire import BYTES, VARINT, BrokenMessageError, read_fields

@@ -18,7 +18,7 @@ from traceviz.cli.main import main
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.raw import RawTrace
-from traceviz.parsers.shared import json_stream
+from traceviz.parsers.shared.json import stream as json_stream
 
 pytestmark = pytest.mark.process
 

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.cycles import find_cycle
 from traceviz.analyses.derived.frames import end_ns, parts_by
+from traceviz.analyses.derived.steps.cycles import find_cycle
 from traceviz.intervals import Array
 
 StepSource = Literal["trace", "nvtx", "annotation", "nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle", "none"]

@@ -13,10 +13,11 @@ from tests.conftest import REPOSITORY
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.readers import NsysSqliteReader
-from traceviz.parsers.shared import sqlite_arrow, sqlite_pages
 from traceviz.parsers.shared.raw import Keep
-from traceviz.parsers.shared.sqlite_pages import NotPlainError, Pages, read_integers
-from traceviz.parsers.shared.sqlite_tables import SqliteTables
+from traceviz.parsers.shared.sqlite import arrow as sqlite_arrow
+from traceviz.parsers.shared.sqlite import pages as sqlite_pages
+from traceviz.parsers.shared.sqlite.pages import NotPlainError, Pages, read_integers
+from traceviz.parsers.shared.sqlite.tables import SqliteTables
 from traceviz.tables import TraceTables
 
 SAMPLES = REPOSITORY / "sample_traces"
@@ -234,7 +235,7 @@ def refuse(*_):
 @pytest.mark.parametrize("path", DATABASES, ids=lambda path: path.name)
 def test_every_way_of_reading_gives_the_same_tables(path, monkeypatch):
     from_pages = all_tables(path)
-    monkeypatch.setattr("traceviz.parsers.shared.sqlite_tables.plain_batches", refuse)
+    monkeypatch.setattr("traceviz.parsers.shared.sqlite.tables.plain_batches", refuse)
     by_python = all_tables(path)
     monkeypatch.setattr(sqlite_arrow, "FEW_ROWS", 0)
     by_driver = all_tables(path)

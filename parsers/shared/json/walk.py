@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from traceviz.parsers.shared.json_grammar import BrokenError, CutError, skip_text, skip_value
-from traceviz.parsers.shared.json_texts import text_value
-from traceviz.parsers.shared.json_window import Window
+from traceviz.parsers.shared.json.grammar import BrokenError, CutError, skip_text, skip_value
+from traceviz.parsers.shared.json.texts import text_value
+from traceviz.parsers.shared.json.window import Window
 
 EVENTS = "traceEvents"
 BLOCK_BYTES = 8 * 2**20

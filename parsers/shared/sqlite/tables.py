@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from traceviz.parsers.shared.arrow import Array
 from traceviz.parsers.shared.raw import Keep, RawTables
-from traceviz.parsers.shared.sqlite_arrow import StoredTable, plain_batches, sql_batches
-from traceviz.parsers.shared.sqlite_file import check_complete, open_database, quoted
-from traceviz.parsers.shared.sqlite_pages import NotPlainError
+from traceviz.parsers.shared.sqlite.arrow import StoredTable, plain_batches, sql_batches
+from traceviz.parsers.shared.sqlite.file import check_complete, open_database, quoted
+from traceviz.parsers.shared.sqlite.pages import NotPlainError
 
 LOOKUPS_PER_QUERY = 500
 MAX_LOOKUPS = 1 << 14

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from traceviz.analyses.derived.step_search import count_cut_steps, count_lost_steps
-from traceviz.analyses.derived.steps import Steps
+from traceviz.analyses.derived.steps.search import count_cut_steps, count_lost_steps
+from traceviz.analyses.derived.steps.steps import Steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.units import counted
 

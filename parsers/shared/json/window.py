@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from traceviz.parsers.shared.json_grammar import skip_blanks
+from traceviz.parsers.shared.json.grammar import skip_blanks
 
 
 @dataclass(slots=True, eq=False)

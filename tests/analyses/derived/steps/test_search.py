@@ -6,8 +6,8 @@ import pytest
 
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.judged_time import steady_time
-from traceviz.analyses.derived.step_search import count_lost_steps, training_steps
-from traceviz.analyses.derived.steps import STEP_NAME, fold_numbers, warmup_steps
+from traceviz.analyses.derived.steps.search import count_lost_steps, training_steps
+from traceviz.analyses.derived.steps.steps import STEP_NAME, fold_numbers, warmup_steps
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze
 

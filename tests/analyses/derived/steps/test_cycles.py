@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from traceviz.analyses.derived.cycles import find_cycle
+from traceviz.analyses.derived.steps.cycles import find_cycle
 
 
 def test_a_kernel_that_runs_twice_per_step_does_not_halve_the_step():

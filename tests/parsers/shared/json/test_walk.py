@@ -2,9 +2,9 @@
 
 import pytest
 
-from traceviz.parsers.shared.json_grammar import BrokenError, CutError, skip_value
-from traceviz.parsers.shared.json_walk import DamagedTextError, SegmentKind, Step, Stop, TraceWalk
-from traceviz.parsers.shared.json_window import Window
+from traceviz.parsers.shared.json.grammar import BrokenError, CutError, skip_value
+from traceviz.parsers.shared.json.walk import DamagedTextError, SegmentKind, Step, Stop, TraceWalk
+from traceviz.parsers.shared.json.window import Window
 
 TRACE = b'{"a": 1, "traceEvents": [{"n": 1}, {"n": 2}], "b": {"c": [2]}}'
 

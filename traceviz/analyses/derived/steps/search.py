@@ -1,6 +1,6 @@
 """Finding the training steps of a trace, and the thread that runs them.
 
-The searches run in order of trust (see :mod:`traceviz.analyses.derived.steps`); the first that finds steps decides.
+The searches run in order of trust (:mod:`traceviz.analyses.derived.steps.steps`); the first that finds steps decides.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import replace
 import polars as pl
 
 from traceviz.analyses.derived.frames import end_ns, outermost, unions_by
-from traceviz.analyses.derived.framework_steps import host_cycle_steps, module_cycle_steps, without_compilation
 from traceviz.analyses.derived.host_calls import annotated_calls
 from traceviz.analyses.derived.losses import is_damaged, losses
-from traceviz.analyses.derived.steps import (
+from traceviz.analyses.derived.steps.framework import host_cycle_steps, module_cycle_steps, without_compilation
+from traceviz.analyses.derived.steps.steps import (
     NO_STEPS,
     Steps,
     declared_steps,
@@ -26,7 +26,7 @@ from traceviz.analyses.derived.threads import likely_threads
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
 STEP_ANNOTATION = r"(?i)^(?:train|step|iter|batch|global|mini|micro|profilerstep)[a-z]*[ _-]?[a-z]*[ _:#=-]*\d*$"
-"""Names of annotations that may be step-like; :data:`traceviz.analyses.derived.steps.STEP_NAME` decides."""
+"""Names of annotations that may be step-like; :data:`traceviz.analyses.derived.steps.steps.STEP_NAME` decides."""
 
 NO_THREAD = -1
 """In place of a thread id where a process has no host events."""

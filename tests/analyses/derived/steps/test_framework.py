@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.step_search import training_steps, training_thread
+from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze

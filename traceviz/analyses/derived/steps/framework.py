@@ -5,7 +5,14 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.frames import parts_by
-from traceviz.analyses.derived.steps import MIN_CONFIDENCE, ProcessSteps, Steps, covers, cycle_steps, join_processes
+from traceviz.analyses.derived.steps.steps import (
+    MIN_CONFIDENCE,
+    ProcessSteps,
+    Steps,
+    covers,
+    cycle_steps,
+    join_processes,
+)
 from traceviz.intervals import IntervalSet
 
 COMPILED_CALL = r"^PjitFunction\(|^train_(function|step)$|^one_step"
@@ -67,7 +74,7 @@ def without_compilation(steps: pl.DataFrame, compiling: dict[int, IntervalSet]) 
     Where all steps of a process compile, none is marked: compiling is part of a step there.
 
     Args:
-        steps: Columns of :data:`traceviz.analyses.derived.steps.STEP_SCHEMA`, sorted by process and start.
+        steps: Columns of :data:`traceviz.analyses.derived.steps.steps.STEP_SCHEMA`, sorted by process and start.
         compiling: Time in which each process compiles.
     """
     nothing = IntervalSet.empty()

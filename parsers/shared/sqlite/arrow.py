@@ -3,7 +3,7 @@
 Callers name columns and get batches of 64-bit integers and binary strings. There are three ways to decode them, which
 give the same rows:
 
-* whole tables of plain integers are decoded from their pages (:mod:`traceviz.parsers.shared.sqlite_pages`);
+* whole tables of plain integers are decoded from their pages (:mod:`traceviz.parsers.shared.sqlite.pages`);
 * few rows are fetched through Python's own ``sqlite3``, which needs no driver to be loaded;
 * for everything else ADBC steps the rows in compiled code.
 """
@@ -18,8 +18,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from traceviz.parsers.shared.arrow import Array, nulls, pc
-from traceviz.parsers.shared.sqlite_file import quoted, sqlite_uri
-from traceviz.parsers.shared.sqlite_pages import Column, NotPlainError, read_integers
+from traceviz.parsers.shared.sqlite.file import quoted, sqlite_uri
+from traceviz.parsers.shared.sqlite.pages import Column, NotPlainError, read_integers
 
 BATCH_ROWS = 1 << 16
 """Rows of one batch: 22 columns of 64 bits make 11 MB, enough to make per-batch work invisible."""

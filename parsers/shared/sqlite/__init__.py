@@ -1,0 +1,1 @@
+"""SQLite databases: the file from outside, its pages, and its tables as Arrow batches."""

@@ -142,12 +142,10 @@ def compare(
     """
     from traceviz import api
     from traceviz.cli import gate_options as cli_gates
-    from traceviz.compare.report.document import SECTIONS
 
     cli_gates.check_format(output.format_name, gates)
-    for name in sections:  # refused before the work, and not after it
-        if name not in SECTIONS:
-            raise UsageError.unknown("section", name, SECTIONS)
+    if sections:
+        _check_sections(sections)
     members = how.members()
     output.check([*sides, *(run for runs in members.values() for run in runs)])
     with progress_bar_on_stderr() as progress:
@@ -181,6 +179,15 @@ def _matching(path: str) -> list[str]:
     if not paths:
         raise UsageError(f"No run matches the pattern {path!r}.", fix="Check the path.")
     return paths
+
+
+def _check_sections(sections: tuple[str, ...]) -> None:
+    """Refuse sections that do not exist before the work, and not after it."""
+    from traceviz.compare.report.document import SECTIONS
+
+    for name in sections:
+        if name not in SECTIONS:
+            raise UsageError.unknown("section", name, SECTIONS)
 
 
 def _judged(comparison: Comparison, gates: Gates | None) -> tuple[Report, tuple[GateResult, ...]]:

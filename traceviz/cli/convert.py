@@ -21,7 +21,6 @@ def convert(
 ) -> None:
     """Write TRACE as a folder of Parquet tables; traces of several ranks become one folder."""
     from traceviz import api
-    from traceviz.tables import read_manifest
 
     with progress_bar_on_stderr() as progress:
         api.convert(
@@ -32,5 +31,7 @@ def convert(
             progress=progress,
             **asdict(reading),
         )
+    from traceviz.tables import read_manifest
+
     counts = {name: count for name, count in read_manifest(output)["tables"].items() if count}
     click.echo(f"{output}: " + ", ".join(f"{name} {count:,}" for name, count in counts.items()))

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from traceviz.collectors import registry
 from traceviz.collectors.run.plan import AUTO
@@ -18,7 +19,9 @@ from traceviz.doctor.checks import CONDITIONS, Check, Condition
 from traceviz.doctor.machine import COLLECTORS, machine_checks, program_python, read_python
 from traceviz.errors import MissingToolError, UsageError
 from traceviz.nsys_program import find_nsys
-from traceviz.tables import TraceTables
+
+if TYPE_CHECKING:
+    from traceviz.tables import TraceTables
 
 NOT_READY = 3
 """Exit code where a required collector cannot record."""

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import UsageError
+from traceviz.rows import rows_to_table
 from traceviz.selection import Selection
 from traceviz.tables import WINDOW_NOTE, TraceTables
 
@@ -121,7 +122,7 @@ def _noted(tables: TraceTables, selection: Selection) -> pa.Table:
         rows.append(_note(WINDOW_NOTE, f"Only a part was analysed: {' '.join(window)}; {cut}."))
     if named:
         rows.append(_note("selection", f"Only a part was analysed: {', '.join(named)}."))
-    return pa.concat_tables([tables.arrow("notes"), pa.Table.from_pylist(rows, schema=schema.table("notes").arrow)])
+    return pa.concat_tables([tables.arrow("notes"), rows_to_table("notes", rows)])
 
 
 def _note(code: str, message: str) -> dict[str, str | None]:

@@ -16,10 +16,10 @@ from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.kineto.identity import Identity
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.raw import RawTrace
-from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.notes import Notes
 from traceviz.private_paths import without_paths
+from traceviz.rows import rows_to_table
 
 _SIGNS = frozenset({"schemaVersion", "deviceProperties", "distributedInfo", "trace_id", "baseTimeNanoseconds"})
 """Members that only PyTorch's profiler writes."""
@@ -47,7 +47,7 @@ def is_pytorch(raw: RawTrace) -> bool:
     return bool(_SIGNS & raw.header.keys()) or any(label.lower() in _ITS_CATEGORIES for label in labels)
 
 
-def run(raw: RawTrace, events: Events, *, pytorch: bool) -> pa.Table:
+def run(raw: RawTrace, events: Events, notes: Notes, *, pytorch: bool) -> pa.Table:
     """Table ``run``."""
     header = raw.header
     version = header.get("schemaVersion")
@@ -62,7 +62,7 @@ def run(raw: RawTrace, events: Events, *, pytorch: bool) -> pa.Table:
         "span_ns": events.span_ns,
         "reader": f"kineto, {raw.decoder}" if raw.decoder else "kineto",
     }
-    return contract_table("run", [row])
+    return rows_to_table("run", [row], notes)
 
 
 def producer(header: Header) -> str:
@@ -94,7 +94,7 @@ def settings(header: Header, *, keep_private: bool) -> pa.Table | None:
         for key, value in _flat(header)
         if keep_private or not _SECRET.search(key)
     ]
-    return contract_table("settings", rows) if rows else None
+    return rows_to_table("settings", rows) if rows else None
 
 
 def _flat(members: Header, prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -97,7 +97,7 @@ def identify_all(
     by_pair = np.array([*(thread_ids[pair.pid, pair.tid] for pair in pairs), NONE], dtype=np.int32)
     program = _busiest(pairs, home)
     return Identity(
-        identity_tables(process_rows, thread_rows, device_rows),
+        identity_tables(process_rows, thread_rows, device_rows, notes),
         by_pair[codes],
         np.array([row["process_id"] for row in thread_rows], dtype=np.int32),
         process_ids[program] if program is not None else 0,

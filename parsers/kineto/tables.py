@@ -80,7 +80,7 @@ def tables_of(
     events = sort_out(raw)
     if not (events.role != Role.IGNORED).any():
         raise _nothing_in(path, raw)
-    yield "run", facts.run(raw, events, pytorch=pytorch)
+    yield "run", facts.run(raw, events, notes, pytorch=pytorch)
     identity = identify_all(events, raw.header, notes, rank=rank, one_program=pytorch)
     yield from identity.tables.items()
     forest = Forest.of(events, identity.thread_id, identity.tables["threads"].num_rows)

@@ -18,6 +18,7 @@ from traceviz.parsers.nsys.survey import Ids, Survey, process_of
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.identity import compute_capability, identity_tables
 from traceviz.parsers.shared.names import look_up
+from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
 
 _KEY = 1 << 32  # device numbers are 32 bits wide
@@ -88,7 +89,7 @@ def _known(values: Array) -> Array:
     return values.fill_null(0) if values.null_count else values
 
 
-def identify_all(raw: RawTables, survey: Survey) -> Identity:
+def identify_all(raw: RawTables, survey: Survey, notes: Notes) -> Identity:
     """Number processes by pid, threads by pid and tid, devices by ordinal and uuid.
 
     Only what owns an event gets an id: exports list every process of the machine, which is nobody's business.
@@ -110,6 +111,7 @@ def identify_all(raw: RawTables, survey: Survey) -> Identity:
             _process_rows(raw, processes),
             _thread_rows(raw, threads, process_of_thread),
             (_device_row(device.ordinal, device.gpu) for device in devices),
+            notes,
         ),
     )
 

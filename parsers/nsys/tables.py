@@ -23,12 +23,12 @@ from traceviz.parsers.nsys.nvtx import read_nvtx
 from traceviz.parsers.nsys.samples import has_samples, read_samples
 from traceviz.parsers.nsys.survey import Survey, take_survey
 from traceviz.parsers.shared.arrow import ChunkedArray, pc
-from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.names import count_rows
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
 from traceviz.parsers.shared.survey import present
 from traceviz.private_paths import without_paths
+from traceviz.rows import rows_to_table
 
 PRODUCER = "Nsight Systems"
 
@@ -59,8 +59,8 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
         notes.add(code, severity, message)
     capture = read_capture(raw)
     survey = take_survey(raw)
-    yield "run", _run(capture, survey, provenance, keep_private=options.keep_private)
-    identity = identify_all(raw, survey)
+    yield "run", _run(capture, survey, provenance, notes, keep_private=options.keep_private)
+    identity = identify_all(raw, survey, notes)
     yield from identity.tables.items()
     events = event_reader(raw, survey, identity, notes, options)
     for name, sources in EVENT_TABLES.items():
@@ -81,7 +81,7 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
     yield "notes", notes.table()
 
 
-def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_private: bool) -> pa.Table:
+def _run(capture: Capture, survey: Survey, provenance: Provenance, notes: Notes, *, keep_private: bool) -> pa.Table:
     row = {
         "format": "nsys",
         "producer": capture.product or PRODUCER,
@@ -95,7 +95,7 @@ def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_priva
         "span_ns": survey.last_ns - survey.zero_ns,
         "reader": provenance.route,
     }
-    return contract_table("run", [row])
+    return rows_to_table("run", [row], notes)
 
 
 def _version(captured: str | None, exported: str | None) -> str | None:

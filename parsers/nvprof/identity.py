@@ -20,6 +20,7 @@ from traceviz.parsers.nvprof.survey import Survey, Thread
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.identity import compute_capability, identity_tables, numbered
 from traceviz.parsers.shared.names import look_up
+from traceviz.parsers.shared.notes import Notes
 
 _DEVICE = constants.PREFIX + "DEVICE"
 _NAME = constants.PREFIX + "NAME"
@@ -89,7 +90,7 @@ def _combined(pids: Array, tids: Array) -> Array:
     return pa.array((process.astype(np.int64) << 32) | thread.astype(np.int64))
 
 
-def identify_all(raw: NvprofTables, survey: Survey) -> Identity:
+def identify_all(raw: NvprofTables, survey: Survey, notes: Notes) -> Identity:
     """Number processes by pid, threads by pid and tid, devices by their number."""
     names = _names(raw)
     stated = sorted(process for (kind, process, _) in names if kind == constants.OBJECT_PROCESS)
@@ -117,6 +118,7 @@ def identify_all(raw: NvprofTables, survey: Survey) -> Identity:
             _process_rows(pids, names),
             _thread_rows(threads, place, names),
             (_device_row(number, described.get(number, {}), words) for number in devices),
+            notes,
         ),
     )
 

@@ -17,9 +17,9 @@ from traceviz.parsers.nvprof.names import framework
 from traceviz.parsers.nvprof.printed_text import Process, Section, processes, sections
 from traceviz.parsers.nvprof.printed_totals import Totals, totals
 from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, sort_rows
-from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.identity import identity_tables
 from traceviz.parsers.shared.notes import Notes
+from traceviz.rows import rows_to_table
 
 _NOTHING = {
     b"No kernels were profiled.": schema.DEVICE_WORK,
@@ -79,13 +79,13 @@ class Printed:
         summed = [(section, row) for section in self.sections if section.kind != "trace" for row in totals(section)]
         devices = self._devices(traces, [row for _, row in summed])
         events, span = self._events(traces, devices, notes)
-        yield "run", self._run(events, summed, span, keep_private=options.keep_private)
-        yield from self._identity(traces, devices)
+        yield "run", rows_to_table("run", [self._run(events, summed, span, keep_private=options.keep_private)], notes)
+        yield from self._identity(traces, devices, notes)
         for name in self._present(traces, events):
             if options.wants(name):
                 yield name, events.table(name)
         if any(section.kind != "trace" for section in self.sections) and options.wants("totals"):
-            yield "totals", self._totals(summed, devices)
+            yield "totals", rows_to_table("totals", self._totals(summed, devices), notes)
         self._note_limits(traces, events, notes)
         yield "notes", notes.table()
 
@@ -127,10 +127,10 @@ class Printed:
 
     def _run(
         self, events: Tables, summed: Sequence[tuple[Section, Totals]], span_ns: int, *, keep_private: bool
-    ) -> pa.Table:
+    ) -> dict[str, Any]:
         kernels = [row.name for _, row in summed if row.kind == "kernel"]
         kernels += [str(name) for part in events.parts.get("kernels", []) for name in part["name"].unique().to_pylist()]
-        row = {
+        return {
             "format": "nvprof",
             "producer": "nvprof",
             "framework": framework(kernels),
@@ -138,9 +138,10 @@ class Printed:
             "span_ns": span_ns,
             "reader": "nvprof csv" if all(section.is_csv for section in self.sections) else "nvprof text",
         }
-        return contract_table("run", [row])
 
-    def _identity(self, traces: Sequence[TraceRows], devices: dict[str, int]) -> Iterator[tuple[str, pa.Table]]:
+    def _identity(
+        self, traces: Sequence[TraceRows], devices: dict[str, int], notes: Notes
+    ) -> Iterator[tuple[str, pa.Table]]:
         pids, commands = self._pids(), {process.pid: process.command for process in self.processes}
         callers = sorted({self._process(rows.section) for rows in traces})
         printed = map(Device.of, devices)
@@ -148,6 +149,7 @@ class Printed:
             [{"pid": pid, "name": program(commands.get(pid or -1))} for pid in pids],
             [{"process_id": index, "tid": 0} for index, _ in enumerate(pids)] if callers else [],
             [{"kind": "gpu", "ordinal": device.ordinal, "name": device.name} for device in printed],
+            notes,
         )
         yield from tables.items()
 
@@ -158,9 +160,9 @@ class Printed:
             held |= set(schema.DEVICE_WORK)
         return tuple(name for name in _EVENTS if name in held)
 
-    def _totals(self, summed: Sequence[tuple[Section, Totals]], devices: dict[str, int]) -> pa.Table:
+    def _totals(self, summed: Sequence[tuple[Section, Totals]], devices: dict[str, int]) -> list[dict[str, Any]]:
         times = ("total_ns", "mean_ns", "min_ns", "max_ns")
-        rows: list[dict[str, Any]] = [
+        return [
             {
                 "process_id": self._process(section),
                 "kind": row.kind,
@@ -172,7 +174,6 @@ class Printed:
             }
             for section, row in summed
         ]
-        return contract_table("totals", rows)
 
     def _note_limits(self, traces: Sequence[TraceRows], events: Tables, notes: Notes) -> None:
         """What a printed trace cannot say."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.identity import Identity
 from traceviz.parsers.nvprof.raw import NvprofTables
-from traceviz.parsers.shared.contract import contract_table
+from traceviz.rows import rows_to_table
 
 _TABLE = constants.PREFIX + "ENVIRONMENT"
 
@@ -54,7 +54,7 @@ def read_samples(raw: NvprofTables, identity: Identity, zero_ns: int) -> pa.Tabl
         for row in _rows(raw)
         for reading, value in _values(row)
     )
-    return contract_table("samples", samples)
+    return rows_to_table("samples", samples)
 
 
 def _rows(raw: NvprofTables) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,11 +22,11 @@ from traceviz.parsers.nvprof.samples import has_samples, read_samples
 from traceviz.parsers.nvprof.sniff import is_session
 from traceviz.parsers.nvprof.survey import Survey, take_survey
 from traceviz.parsers.shared.arrow import pc
-from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.sqlite.file import unread_log
 from traceviz.parsers.shared.survey import present
+from traceviz.rows import rows_to_table
 
 PRODUCER = "nvprof"
 
@@ -55,8 +56,9 @@ def _tables(raw: NvprofTables, options: ReadOptions) -> Iterator[tuple[str, pa.T
         notes.add(code, severity, message)
     version = _version(raw, notes)
     survey = take_survey(raw)
-    identity = identify_all(raw, survey)
-    yield "run", _run(raw, survey, identity, version, keep_private=options.keep_private)
+    identity = identify_all(raw, survey, notes)
+    run = _run(raw, survey, identity, version, keep_private=options.keep_private)
+    yield "run", rows_to_table("run", [run], notes)
     yield from identity.tables.items()
     events = event_reader(raw, survey, identity, notes, options)
     for table, sources in EVENT_TABLES.items():
@@ -92,10 +94,12 @@ def _version(raw: NvprofTables, notes: Notes) -> int | None:
     return version
 
 
-def _run(raw: NvprofTables, survey: Survey, identity: Identity, version: int | None, *, keep_private: bool) -> pa.Table:
+def _run(
+    raw: NvprofTables, survey: Survey, identity: Identity, version: int | None, *, keep_private: bool
+) -> dict[str, Any]:
     kernels = look_up(raw, survey.kernels).to_pylist()
     is_unix = constants.FIRST_UNIX_NS <= survey.zero_ns < constants.LAST_UNIX_NS
-    row = {
+    return {
         "format": "nvprof",
         "producer": PRODUCER,
         "source_schema": None if version is None else str(version),
@@ -105,7 +109,6 @@ def _run(raw: NvprofTables, survey: Survey, identity: Identity, version: int | N
         "span_ns": survey.last_ns - survey.zero_ns,
         "reader": "nvprof sqlite",
     }
-    return contract_table("run", [row])
 
 
 def _note_faults(raw: NvprofTables, notes: Notes) -> None:

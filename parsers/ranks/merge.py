@@ -23,7 +23,7 @@ from traceviz.errors import UsageError
 from traceviz.parsers.ranks.identity import Identity, Member, Rows, identify, merged_notes, merged_settings, run_row
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, pc
 from traceviz.parsers.shared.columns import with_column
-from traceviz.parsers.shared.contract import contract_table
+from traceviz.rows import rows_to_table
 
 OWN_NUMBERS = {"nvtx": "range_id", "host_ops": "op_id"}
 """Tables whose rows carry their own row number, and its column; ``parent_id`` refers to it."""
@@ -65,15 +65,15 @@ def merged(parts: Sequence[dict[str, pa.Table]], names: Sequence[str]) -> Iterat
     identity = identify(parts, names)
     clock = _clock(parts, identity.members)
     lacking = _lacking(parts, identity.members)
-    yield "run", contract_table("run", [_run_row(parts, clock)])
-    yield "devices", contract_table("devices", identity.devices)
-    yield "processes", contract_table("processes", identity.processes)
-    yield "threads", contract_table("threads", identity.threads)
+    yield "run", rows_to_table("run", [_run_row(parts, clock)])
+    yield "devices", rows_to_table("devices", identity.devices)
+    yield "processes", rows_to_table("processes", identity.processes)
+    yield "threads", rows_to_table("threads", identity.threads)
     yield from events(parts, identity, clock)
     if any("settings" in part for part in parts):
-        yield "settings", contract_table("settings", merged_settings(_by_member(parts, identity, "settings")))
+        yield "settings", rows_to_table("settings", merged_settings(_by_member(parts, identity, "settings")))
     notes = [*identity.notes, *clock.notes, *lacking, *merged_notes(_by_member(parts, identity, "notes"))]
-    yield "notes", contract_table("notes", notes)
+    yield "notes", rows_to_table("notes", notes)
 
 
 def _by_member(parts: Sequence[dict[str, pa.Table]], identity: Identity, name: str) -> list[tuple[Member, Rows]]:

@@ -22,8 +22,8 @@ from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.owners import DEVICE_TABLES, Owners, choose_owners, in_order_of_trust
 from traceviz.parsers.run.sources import Source, is_tracing
 from traceviz.parsers.shared.columns import with_column
-from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.notes import Notes
+from traceviz.rows import rows_to_table
 from traceviz.units import format_ns
 
 _NOTICEABLE = 0.9
@@ -71,10 +71,10 @@ def merge_sources(
     labels = [(source.collector, source.tables.pop("notes", None)) for source in merge.sources]
     settings = _settings(merge)
     windows = _windows(merge)
-    yield "run", contract_table("run", [_run_row(merge, keep_private=keep_private)])
-    yield "devices", contract_table("devices", merge.identity.devices)
-    yield "processes", contract_table("processes", merge.identity.processes)
-    yield "threads", contract_table("threads", merge.identity.threads)
+    yield "run", rows_to_table("run", [_run_row(merge, keep_private=keep_private)], noted)
+    yield "devices", rows_to_table("devices", merge.identity.devices)
+    yield "processes", rows_to_table("processes", merge.identity.processes)
+    yield "threads", rows_to_table("threads", merge.identity.threads)
     yield from _events(merge)
     yield "windows", windows
     yield "settings", settings
@@ -157,7 +157,7 @@ def _windows(merge: _Merge) -> pa.Table:
             for name in schema.TABLES
             if name in source.tables and merge.owners.takes(source.collector, name)
         ]
-    return contract_table("windows", sorted(rows, key=lambda row: (row["start_ns"], row["recorded"], row["source"])))
+    return rows_to_table("windows", sorted(rows, key=lambda row: (row["start_ns"], row["recorded"], row["source"])))
 
 
 # Settings and notes
@@ -175,7 +175,7 @@ def _settings(merge: _Merge) -> pa.Table:
                 process = row["process_id"]
                 rows.append({**row, "process_id": None if process is None else numbers[process]})
     unique = {(row["process_id"], row["key"], row["value"]): row for row in rows}
-    return contract_table("settings", list(unique.values()))
+    return rows_to_table("settings", list(unique.values()))
 
 
 def _note_sources(merge: _Merge, labels: Sequence[tuple[str, pa.Table | None]], notes: Notes) -> None:

@@ -19,8 +19,8 @@ from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND
 from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.notes import Notes
+from traceviz.rows import rows_to_table
 
 VERSION = 1
 PARTS = "part-*.parquet"
@@ -83,7 +83,7 @@ def read_samples(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tab
     pids = unsorted.take(pc.sort_indices(unsorted))
     gpus = [gpu for gpu in _rows(described, "gpus") if isinstance(gpu.get("ordinal"), int)]
     yield "run", _run(sampling)
-    yield "devices", contract_table("devices", [_device(number, gpu) for number, gpu in enumerate(gpus)])
+    yield "devices", rows_to_table("devices", [_device(number, gpu) for number, gpu in enumerate(gpus)])
     yield "processes", _processes(pids, described)
     yield "threads", schema.table("threads").empty()
     if options.wants("samples"):
@@ -150,7 +150,7 @@ def _run(sampling: Sampling) -> pa.Table:
         "span_ns": sampling.span_ns,
         "reader": "resources",
     }
-    return contract_table("run", [facts])
+    return rows_to_table("run", [facts])
 
 
 def _device(number: int, gpu: dict[str, Any]) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def _device(number: int, gpu: dict[str, Any]) -> dict[str, Any]:
 def _processes(pids: Array, described: dict[str, Any]) -> pa.Table:
     names = {row.get("pid"): str(row.get("name") or "") or None for row in _rows(described, "processes")}
     rows = [{"process_id": number, "pid": pid, "name": names.get(pid)} for number, pid in enumerate(pids.to_pylist())]
-    return contract_table("processes", rows)
+    return rows_to_table("processes", rows)
 
 
 def _samples(sampling: Sampling, pids: Array, gpus: Array) -> pa.Table:
@@ -196,7 +196,7 @@ def _settings(sampling: Sampling) -> pa.Table:
         known["resources.cost"] = f"{_number(described, 'cpu_ns') / wall_ns:.5f}"
     if _number(described, "startup_cpu_ns") > 0:
         known["resources.start_ns"] = str(_number(described, "startup_cpu_ns"))
-    return contract_table("settings", [{"key": key, "value": value} for key, value in sorted(known.items())])
+    return rows_to_table("settings", [{"key": key, "value": value} for key, value in sorted(known.items())])
 
 
 def _notes(sampling: Sampling) -> Notes:

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.base import ReadOptions
-
-
-def contract_table(name: str, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Table ``name`` with the declared columns; what a row lacks is null."""
-    return pa.Table.from_pylist(list(rows), schema.table(name).arrow)
-
 
 Builder = Callable[[], pa.Table | None]
 """Makes a table; gives ``None`` where the capture could not contain it."""

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from traceviz.parsers.shared.contract import contract_table
+from traceviz.parsers.shared.notes import Notes
+from traceviz.rows import rows_to_table
 
 Row = Mapping[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -39,10 +40,12 @@ def by_trace(numbers: Mapping[tuple[int, int], int], traces: int) -> list[dict[i
     return split
 
 
-def identity_tables(processes: Iterable[Row], threads: Iterable[Row], devices: Iterable[Row]) -> dict[str, pa.Table]:
-    """The three tables, from rows in the order of their numbers."""
+def identity_tables(
+    processes: Iterable[Row], threads: Iterable[Row], devices: Iterable[Row], notes: Notes | None = None
+) -> dict[str, pa.Table]:
+    """The three tables, from rows in the order of their numbers; ``notes`` as in :func:`rows_to_table`."""
     rows = {"devices": devices, "processes": processes, "threads": threads}
-    return {name: contract_table(name, numbered_rows(name, rows[name])) for name in rows}
+    return {name: rows_to_table(name, numbered_rows(name, rows[name]), notes) for name in rows}
 
 
 def compute_capability(major: int | None, minor: int | None) -> str | None:

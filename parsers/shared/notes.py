@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from traceviz import schema
+from traceviz.rows import rows_to_table
 
 
 @dataclass(slots=True)
@@ -22,5 +23,5 @@ class Notes:
 
     def table(self) -> pa.Table:
         """The notes as the contract's table."""
-        declared = schema.table("notes").arrow
-        return pa.Table.from_pylist([dict(zip(declared.names, row, strict=True)) for row in self.rows], declared)
+        names = schema.table("notes").arrow.names
+        return rows_to_table("notes", [dict(zip(names, row, strict=True)) for row in self.rows])

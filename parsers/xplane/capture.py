@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.parsers.shared import launch_details as details
-from traceviz.parsers.shared.contract import contract_table
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.xplane.device import GRAPH, Device, EventKind, unread_lines
 from traceviz.parsers.xplane.hosts import ENVIRONMENT, METADATA, Host, Role
 from traceviz.parsers.xplane.raw import Plane
 from traceviz.private_paths import without_paths
+from traceviz.rows import rows_to_table
 
 TENSORFLOW, JAX = "TensorFlow", "JAX"
 _SIGNS = (
@@ -72,7 +72,7 @@ class Origin:
     t0_unix_ns: int | None
 
 
-def run(hosts: Sequence[Host], origin: Origin, *, keep_private: bool) -> pa.Table:
+def run(hosts: Sequence[Host], origin: Origin, notes: Notes, *, keep_private: bool) -> pa.Table:
     """Table ``run``."""
     framework = framework_of(hosts)
     versions = dict(_versions(hosts))
@@ -89,7 +89,7 @@ def run(hosts: Sequence[Host], origin: Origin, *, keep_private: bool) -> pa.Tabl
         "span_ns": origin.span_ns,
         "reader": origin.route,
     }
-    return contract_table("run", [row])
+    return rows_to_table("run", [row], notes)
 
 
 def _dotted(version: str | None) -> str | None:
@@ -124,7 +124,7 @@ def settings(hosts: Sequence[Host], *, keep_private: bool) -> pa.Table:
         for key, value in _settings(plane)
         if keep_private or not _SECRET.search(key)
     ]
-    return contract_table("settings", rows)
+    return rows_to_table("settings", rows)
 
 
 def _settings(plane: Plane) -> Iterator[tuple[str, str]]:

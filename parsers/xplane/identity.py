@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.parsers.shared.identity import compute_capability, identity_tables, numbered
+from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.xplane.hosts import Host, Role, ordinal
 from traceviz.parsers.xplane.raw import Array, Line, Plane, Value
 
@@ -38,12 +39,12 @@ class Identity:
     device_ids: dict[PlaneKey, int]
 
 
-def identify_all(hosts: Sequence[Host], *, keep_private: bool) -> Identity:
+def identify_all(hosts: Sequence[Host], notes: Notes, *, keep_private: bool) -> Identity:
     """Number the processes, threads and devices of ``hosts``, in sorted order."""
     threads, thread_ids = _threads(hosts)
     devices, device_ids = _devices(hosts)
     processes = _process_rows(hosts, keep_private=keep_private)
-    return Identity(identity_tables(processes, threads, devices), thread_ids, device_ids)
+    return Identity(identity_tables(processes, threads, devices, notes), thread_ids, device_ids)
 
 
 def is_nvtx(line: Line) -> bool:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz.parsers.shared.contract import contract_table
+from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.xplane.device import Device, EventKind
 from traceviz.parsers.xplane.groups.groups import Group
 from traceviz.parsers.xplane.host import Threads
 from traceviz.parsers.xplane.hosts import Host, Role, role
+from traceviz.rows import rows_to_table
 
 Row = dict[str, Any]
 
@@ -22,7 +23,7 @@ _NUMBER = re.compile(r"(?P<marker>.*?)[\s_#]*(?P<step>\d{1,18})$", re.DOTALL)
 _WORK = (EventKind.KERNEL, EventKind.COPY, EventKind.FILL)
 
 
-def steps(hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table:
+def steps(hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device], notes: Notes) -> pa.Table:
     """Table ``steps``.
 
     Per host, groups that the program marked. Where it marked none, the groups that the profiler found: on each GPU as
@@ -36,7 +37,7 @@ def steps(hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[D
         marked = list(_marked(host, own_threads))
         rows += marked or list(_unmarked(host, own_threads, own_devices))
         rows += [row for device in own_devices for row in _recorded(device)]
-    return contract_table("steps", rows)
+    return rows_to_table("steps", rows, notes)
 
 
 def _marked(host: Host, threads: Sequence[Threads]) -> Iterator[Row]:

@@ -75,8 +75,8 @@ def read_spaces(
     grouped = not _UNGROUPED.issuperset(schema.TABLES if options.tables is None else options.tables)
     hosts = _hosts(sources, clock, grouped=grouped)
     origin = facts.Origin(provenance.format, provenance.route, clock.last_ns, clock.t0_unix_ns)
-    yield "run", facts.run(hosts, origin, keep_private=options.keep_private)
-    identity = identify_all(hosts, keep_private=options.keep_private)
+    yield "run", facts.run(hosts, origin, notes, keep_private=options.keep_private)
+    identity = identify_all(hosts, notes, keep_private=options.keep_private)
     yield from identity.tables.items()
     threads = threads_of(hosts, identity.thread_ids)
     devices = devices_of(hosts, identity.device_ids)
@@ -84,7 +84,7 @@ def read_spaces(
     facts.note_devices(devices, notes)
     facts.note_times(hosts, notes)
     facts.note_groups(hosts, notes)
-    for name, table in _small_tables(hosts, threads, devices, options):
+    for name, table in _small_tables(hosts, threads, devices, options, notes):
         yield name, table
         del table  # the caller may have freed it; so must we
     largest = _operations(threads, options)
@@ -105,7 +105,7 @@ def _hosts(sources: Sequence[Source], clock: Clock, *, grouped: bool) -> tuple[H
 
 
 def _small_tables(
-    hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device], options: ReadOptions
+    hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device], options: ReadOptions, notes: Notes
 ) -> Iterator[tuple[str, pa.Table]]:
     """All tables but those of host operations, where they are asked for and the capture could contain them."""
     has_gpu = any(host.has_gpu for host in hosts)
@@ -117,7 +117,7 @@ def _small_tables(
         "overhead": lambda: unless_empty(concatenated("overhead", map(device_tables.overheads, devices))),
         "nvtx": lambda: unless_empty(host_tables.ranges(threads)),
         "device_ops": lambda: unless_empty(concatenated("device_ops", map(device_tables.stretches, devices))),
-        "steps": lambda: steps(hosts, threads, devices),
+        "steps": lambda: steps(hosts, threads, devices, notes),
         "memory_events": lambda: _memory_events(threads, devices),
         "samples": lambda: unless_empty(concatenated("samples", map(device_tables.samples, devices))),
         "settings": lambda: facts.settings(hosts, keep_private=options.keep_private),

@@ -21,6 +21,7 @@ from traceviz.errors import UsageError
 from traceviz.gates.metrics import METRICS, Candidate, Metric
 from traceviz.parsers.ranks.names import RANK_IN_NAME, rank_in_name
 from traceviz.report import Finding, Report
+from traceviz.rows import rows_to_table
 from traceviz.selection import Selection
 from traceviz.tables import TraceTables
 
@@ -109,7 +110,7 @@ def stated_ranks(tables: TraceTables) -> tuple[int, ...]:
 
 def table_of(rows: list[Row]) -> pa.Table:
     """Rows of the catalogue as a table; missing values are null."""
-    return pa.Table.from_pylist([{**dict.fromkeys(CATALOGUE.names), **row} for row in rows], schema=CATALOGUE)
+    return rows_to_table("catalogue", rows, declared=CATALOGUE)
 
 
 def with_times(rows: pa.Table, changed_ns: int, added_ns: int | None = None) -> pa.Table:

@@ -7,9 +7,10 @@ from functools import partial
 import pyarrow as pa
 
 from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.identity import Identity
 from traceviz.parsers.nvprof.mapping import LAUNCH, OF_PROCESSES_TOO, THREAD
-from traceviz.parsers.nvprof.names import demangled, function, functions
+from traceviz.parsers.nvprof.names import function, functions
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.nvprof.survey import Survey
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, pc
@@ -21,10 +22,10 @@ from traceviz.parsers.shared.notes import Notes
 
 
 def event_reader(
-    raw: NvprofTables, survey: Survey, identity: Identity, notes: Notes, options: ReadOptions
+    raw: NvprofTables, survey: Survey, identity: Identity, notes: Notes, options: ReadOptions, *, demangler: Demangler
 ) -> EventReader:
     """What reads the event tables of a database."""
-    owners, names = partial(_owners, identity), partial(_names, raw, notes)
+    owners, names = partial(_owners, identity), partial(_names, raw, notes, demangler)
     return EventReader(raw, survey.zero_ns, survey.rows, owners, names, notes, options)
 
 
@@ -48,7 +49,14 @@ def _owners(identity: Identity, batch: pa.RecordBatch, source: Source, repairs: 
     return owners
 
 
-def _names(raw: NvprofTables, notes: Notes, table: str, name: Name, encoded: pa.Table) -> ChunkedArray:
+def _names(  # noqa: PLR0917 (the first three are bound above)
+    raw: NvprofTables,
+    notes: Notes,
+    demangler: Demangler,
+    table: str,
+    name: Name,
+    encoded: pa.Table,
+) -> ChunkedArray:
     """Names as a dictionary of distinct ones, which are few: only these are looked up and demangled."""
     ids: ChunkedArray = encoded.column(IDS)
     distinct = ids.chunk(0).dictionary
@@ -59,7 +67,9 @@ def _names(raw: NvprofTables, notes: Notes, table: str, name: Name, encoded: pa.
         notes.add("function-unknown", "info", message, count_rows(ids, strange))
         words = [function(name.calls, number) for number in distinct.to_pylist()]
     else:
-        words = [word and demangled(word) for word in look_up(raw, distinct).to_pylist()]
+        stated = look_up(raw, distinct).to_pylist()
+        shown = iter(demangler.demangled(word for word in stated if word is not None))
+        words = [None if word is None else next(shown) for word in stated]
     column, missing = name_column([ids], [pa.array(words, pa.string())])
     if not name.calls:
         notes.add("name-unknown", "warning", f"{table}: rows whose name the file does not have.", missing)

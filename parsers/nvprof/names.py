@@ -1,4 +1,4 @@
-"""Names in nvprof files: functions of the API by number, kernels from their mangled names."""
+"""Names in nvprof files: functions of the API by number, and the framework that kernels tell of."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 
-import pycxxfilt
-
 from traceviz.parsers.shared.mapping import VERSION_SUFFIX
-
-LONGEST_NAME = 10_000
-"""Characters of a mangled name that is demangled. The demangler recurses into what it parses, and a hostile name of
-some hundred thousand characters would exhaust its stack; the longest real ones have a few thousand."""
 
 _FRAMEWORKS = {
     "PyTorch": re.compile(r"(?<![\w:])(?:at::native|c10|caffe2)::"),
@@ -34,19 +28,6 @@ def functions(domain: str) -> Mapping[int, str]:
 def function(domain: str, number: int) -> str:
     """Name of the function with this callback id; ``cbid_123`` where the list does not have it."""
     return functions(domain).get(number, f"cbid_{number}")
-
-
-def demangled(name: str) -> str:
-    """The name as it stands in the source; ``name`` itself where it is not mangled, damaged or too long.
-
-    Only what begins as a mangled name is one: a kernel named ``i`` is not the type ``int``.
-    """
-    if not name.startswith(("_Z", "_R")) or len(name) > LONGEST_NAME:
-        return name
-    try:
-        return pycxxfilt.demangle(name) or name
-    except ValueError:
-        return name
 
 
 def framework(kernels: Iterable[str]) -> str | None:

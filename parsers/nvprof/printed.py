@@ -12,6 +12,7 @@ import pyarrow as pa
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.identity import program
 from traceviz.parsers.nvprof.names import framework
 from traceviz.parsers.nvprof.printed_text import Process, Section, processes, sections
@@ -74,19 +75,21 @@ class Printed:
                 "There are log lines of nvprof, but neither a summary nor a trace behind them.",
                 "Copy the file again, with what nvprof wrote when the program had ended (it goes to stderr).",
             )
-        notes = Notes()
+        notes, demangler = Notes(), Demangler()
         traces = [self._trace(section, notes) for section in self.sections if section.kind == "trace"]
-        summed = [(section, row) for section in self.sections if section.kind != "trace" for row in totals(section)]
+        summaries = [section for section in self.sections if section.kind != "trace"]
+        summed = [(section, row) for section in summaries for row in totals(section, demangler)]
         devices = self._devices(traces, [row for _, row in summed])
-        events, span = self._events(traces, devices, notes)
+        events, span = self._events(traces, devices, demangler, notes)
         yield "run", rows_to_table("run", [self._run(events, summed, span, keep_private=options.keep_private)], notes)
         yield from self._identity(traces, devices, notes)
         for name in self._present(traces, events):
             if options.wants(name):
                 yield name, events.table(name)
-        if any(section.kind != "trace" for section in self.sections) and options.wants("totals"):
+        if summaries and options.wants("totals"):
             yield "totals", rows_to_table("totals", self._totals(summed, devices), notes)
         self._note_limits(traces, events, notes)
+        demangler.note(notes)
         yield "notes", notes.table()
 
     def _trace(self, section: Section, notes: Notes) -> TraceRows:
@@ -115,14 +118,16 @@ class Printed:
         known = sorted(printed, key=lambda name: (Device.of(name).ordinal or 0, name))
         return {name: index for index, name in enumerate(known)}
 
-    def _events(self, traces: Sequence[TraceRows], devices: dict[str, int], notes: Notes) -> tuple[Tables, int]:
+    def _events(
+        self, traces: Sequence[TraceRows], devices: dict[str, int], demangler: Demangler, notes: Notes
+    ) -> tuple[Tables, int]:
         """All event tables, and the span from the first event to the last."""
         bounds = [span for rows in traces if (span := rows.bounds())]
         zero = min((begin for begin, _ in bounds), default=0)
         tables = Tables()
         for rows in traces:
             process = self._process(rows.section)
-            sort_rows(rows, Place(zero, process, devices), tables, notes)
+            sort_rows(rows, Place(zero, process, devices), demangler, tables, notes)
         return tables, max((end for _, end in bounds), default=0) - zero
 
     def _run(

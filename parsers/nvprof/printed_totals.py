@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz.parsers.nvprof.names import demangled
+from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.printed_text import COUNTS, SIZES, TIMES, Section
 from traceviz.parsers.nvprof.quantities import whole
 
@@ -52,10 +52,10 @@ class Totals:
     device: str | None = None
 
 
-def totals(section: Section) -> list[Totals]:
+def totals(section: Section, demangler: Demangler) -> list[Totals]:
     """The rows of a summary, in their order."""
     if section.kind != "unified_memory":
-        return list(_summary(section))
+        return list(_summary(section, demangler))
     cpu_faults = [match for line in section.lines() if (match := _CPU_FAULTS.match(line))]
     return [
         *_migrations(section),
@@ -63,15 +63,16 @@ def totals(section: Section) -> list[Totals]:
     ]
 
 
-def _summary(section: Section) -> Iterator[Totals]:
+def _summary(section: Section, demangler: Demangler) -> Iterator[Totals]:
     kind = API if "API" in section.title else GPU
-    for cells in _rows(section):
+    rows = list(_rows(section))
+    names = demangler.demangled(cells.get("Name", "") for cells in rows)
+    for cells, name in zip(rows, names, strict=True):
         stated = cells.get("Type")
         kind = stated or kind
         times = [_number(cells.get(label, ""), section.unit(label)) for label in ("Time", "Avg", "Min", "Max")]
         calls = _number(cells.get("Calls", ""), "", COUNTS)
         if calls is not None and times[0] is not None:
-            name = demangled(cells["Name"])
             yield Totals(_kind(kind, name), name, calls, (times[0], times[1], times[2], times[3]))
 
 

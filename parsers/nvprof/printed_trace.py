@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.csv as pc_csv
 
 from traceviz import schema
-from traceviz.parsers.nvprof.names import demangled
+from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.printed_text import COUNTS, ROW, SIZES, TIMES, Section
 from traceviz.parsers.nvprof.quantities import whole
 from traceviz.parsers.shared.arrow import Array, pc
@@ -139,7 +140,7 @@ class Tables:
         return pa.concat_tables([empty, *self.parts.get(name, [])]).unify_dictionaries()
 
 
-def sort_rows(rows: TraceRows, place: Place, tables: Tables, notes: Notes) -> None:
+def sort_rows(rows: TraceRows, place: Place, demangler: Demangler, tables: Tables, notes: Notes) -> None:
     """Put the rows of a section into the event tables; note the rows that belong to none."""
     names = _column(rows.table, "Name")
     is_kernel = _not_empty(rows.table, "Grid X") | _not_empty(rows.table, "Grid Size")
@@ -148,7 +149,7 @@ def sort_rows(rows: TraceRows, place: Place, tables: Tables, notes: Notes) -> No
     on_device = _not_empty(rows.table, "Device")
     is_call = _matches(names, r"^cu[A-Z_a-z]\w*(?: \(|$| \[)") & ~is_kernel & ~on_device
     work = (
-        ("kernels", is_kernel, _kernels),
+        ("kernels", is_kernel, partial(_kernels, demangler)),
         ("memcpy", is_copy, _copies),
         ("memset", is_fill, _fills),
         ("memcpy", is_migration, _migrations),
@@ -206,7 +207,7 @@ def _on_device(rows: TraceRows, place: Place) -> dict[str, Array]:
     }
 
 
-def _kernels(rows: TraceRows) -> dict[str, Array]:
+def _kernels(demangler: Demangler, rows: TraceRows) -> dict[str, Array]:
     table, section = rows.table, rows.section
     names = pc.replace_substring_regex(_column(table, "Name"), _NUMBERED, "").dictionary_encode()
     sizes = {
@@ -214,7 +215,7 @@ def _kernels(rows: TraceRows) -> dict[str, Array]:
         "dynamic_shared_bytes": _first(table, ("Dynamic SMem", "DSMem*")),
     }
     return {
-        "name": recoded([demangled(name) for name in names.dictionary.to_pylist()], names.indices),
+        "name": recoded(demangler.demangled(names.dictionary.to_pylist()), names.indices),
         **_extent(table, "Grid"),
         **_extent(table, "Block"),
         "registers_per_thread": _narrow(

@@ -12,10 +12,11 @@ from traceviz import schema
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nvprof import constants
+from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.events import event_reader
 from traceviz.parsers.nvprof.identity import Identity, identify_all
 from traceviz.parsers.nvprof.mapping import EVENT_TABLES, MARKERS, OPTIONAL
-from traceviz.parsers.nvprof.names import demangled, framework
+from traceviz.parsers.nvprof.names import framework
 from traceviz.parsers.nvprof.nvtx import read_markers
 from traceviz.parsers.nvprof.raw import MIGRATIONS, NvprofTables
 from traceviz.parsers.nvprof.samples import has_samples, read_samples
@@ -51,16 +52,16 @@ def _no_data(path: Path) -> DamagedTraceError:
 
 def _tables(raw: NvprofTables, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of a database, ``notes`` last."""
-    notes = Notes()
+    notes, demangler = Notes(), Demangler()
     for code, severity, message in unread_log(raw.path):
         notes.add(code, severity, message)
     version = _version(raw, notes)
     survey = take_survey(raw)
     identity = identify_all(raw, survey, notes)
-    run = _run(raw, survey, identity, version, keep_private=options.keep_private)
+    run = _run(raw, survey, identity, version, demangler=demangler, keep_private=options.keep_private)
     yield "run", rows_to_table("run", [run], notes)
     yield from identity.tables.items()
-    events = event_reader(raw, survey, identity, notes, options)
+    events = event_reader(raw, survey, identity, notes, options, demangler=demangler)
     for table, sources in EVENT_TABLES.items():
         if options.wants(table) and any(present(raw, sources)) and _could_hold(table, survey, notes):
             yield table, events.read(table, sources)
@@ -69,6 +70,7 @@ def _tables(raw: NvprofTables, options: ReadOptions) -> Iterator[tuple[str, pa.T
     if options.wants("samples") and has_samples(raw):
         yield "samples", read_samples(raw, identity, survey.zero_ns)
     _note_faults(raw, notes)
+    demangler.note(notes)
     yield "notes", notes.table()
 
 
@@ -95,7 +97,13 @@ def _version(raw: NvprofTables, notes: Notes) -> int | None:
 
 
 def _run(
-    raw: NvprofTables, survey: Survey, identity: Identity, version: int | None, *, keep_private: bool
+    raw: NvprofTables,
+    survey: Survey,
+    identity: Identity,
+    version: int | None,
+    *,
+    demangler: Demangler,
+    keep_private: bool,
 ) -> dict[str, Any]:
     kernels = look_up(raw, survey.kernels).to_pylist()
     is_unix = constants.FIRST_UNIX_NS <= survey.zero_ns < constants.LAST_UNIX_NS
@@ -103,7 +111,7 @@ def _run(
         "format": "nvprof",
         "producer": PRODUCER,
         "source_schema": None if version is None else str(version),
-        "framework": framework(demangled(name) for name in kernels if name),
+        "framework": framework(demangler.demangled(name for name in kernels if name)),
         "command": identity.command if keep_private else None,
         "t0_unix_ns": survey.zero_ns if is_unix else None,
         "span_ns": survey.last_ns - survey.zero_ns,

@@ -10,7 +10,7 @@ from tests.parsers.nvprof.database import EPOCH, MAIN, PID, PREFIX, UNSIGNED_MAI
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Match, ReadOptions
-from traceviz.parsers.nvprof.names import LONGEST_NAME, demangled, framework, function, functions
+from traceviz.parsers.nvprof.names import framework, function, functions
 from traceviz.parsers.nvprof.readers import NvprofSqliteReader
 from traceviz.parsers.registry import identify
 from traceviz.tables import TraceTables
@@ -457,22 +457,3 @@ class TestNames:
         assert (len(functions("runtime")), len(functions("driver"))) == (486, 783)
         assert function("runtime", 13) == "cudaLaunch"
         assert function("driver", 1) == "cuInit"
-
-    @pytest.mark.parametrize(
-        ("name", "expected"),
-        [
-            ("_Z3fooi", "foo(int)"),
-            ("i", "i"),
-            ("volta_sgemm", "volta_sgemm"),
-            ("_Z", "_Z"),
-            ("_Z3foo\0i", "_Z3foo\0i"),
-            ("_RNvC6_123foo3bar", "123foo::bar"),
-            ("", ""),
-        ],
-    )
-    def test_only_mangled_names_are_demangled_and_damaged_ones_stay(self, name, expected):
-        assert demangled(name) == expected
-
-    def test_a_name_that_would_exhaust_the_stack_is_not_touched(self):
-        hostile = "_Z1f" + "P" * 10 * LONGEST_NAME + "i"
-        assert demangled(hostile) == hostile

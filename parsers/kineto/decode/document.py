@@ -5,6 +5,7 @@ What is cut off or broken is read as far as it goes: see :attr:`~traceviz.parser
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,10 @@ from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
 from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.json.walk import BLOCK_BYTES, EVENTS, SegmentKind, TraceWalk
 from traceviz.parsers.shared.json.window import Window
+from traceviz.units import format_value
+
+HEADER_BYTES = 4 * 10**6
+"""So much of what a file says beside its events is read: as Python values, JSON takes up to 25 times its length."""
 
 _AGAIN = "Copy the file again, or record again."
 _RECORD = "Record with torch.profiler.profile(...) as prof, and write prof.export_chrome_trace(FILE)."
@@ -53,9 +58,9 @@ def decode(
     stream = TextStream(path, max_size, progress)
     is_compiled = (scanner or available_scanner()) == CompiledScanner.name
     events: Scanner = CompiledScanner(selected) if is_compiled else PortableScanner(selected)
-    walk = TraceWalk(Window(stream.blocks(block_bytes)), events.feed)
+    walk = TraceWalk(Window(stream.blocks(block_bytes), name=str(path)), events.feed)
     try:
-        header = _read(walk)
+        header, left_out = _read(walk)
     except OverflowError as error:
         raise DamagedTraceError(f"{path} holds more than 2,147,483,647 events.", fix="Record fewer steps.") from error
     pieces = events.pieces()
@@ -63,19 +68,35 @@ def decode(
     if not walk.lists or (damage and not pieces.rows):
         raise _no_events(path, walk, header, damage)
     built = build(pieces, selected)
-    return RawTrace(header, built.events, built.passed_over, built.unusable, damage, events.name, built.repaired)
+    return RawTrace(
+        header, built.events, built.passed_over, built.unusable, damage, events.name, {**left_out, **built.repaired}
+    )
 
 
-def _read(walk: TraceWalk) -> dict[str, Any]:
-    """Walk through the file: its events go to the scanner, what its other members hold is returned."""
+def _read(walk: TraceWalk) -> tuple[dict[str, Any], dict[str, int]]:
+    """Walk through the file: its events go to the scanner.
+
+    Returns:
+        What its other members hold, and how many of them were left out, by reason.
+    """
     header: dict[str, Any] = {}
+    left_out: Counter[str] = Counter()
+    room = HEADER_BYTES
     for segment in walk.segments():
-        if segment.kind is SegmentKind.HEADER:
-            try:
-                header[segment.key] = header_value(segment.text)
-            except (ValueError, RecursionError):
-                walk.damage.append(f"What the file says as {segment.key!r} is no JSON; it is left out.")
-    return header
+        if segment.kind is not SegmentKind.HEADER:
+            continue
+        if segment.end - segment.begin > room:
+            left_out[_TOO_LONG] += 1
+            continue
+        room -= segment.end - segment.begin
+        try:
+            header[segment.key] = header_value(segment.text)
+        except (ValueError, RecursionError):
+            walk.damage.append(f"What the file says as {segment.key!r} is no JSON; it is left out.")
+    return header, left_out
+
+
+_TOO_LONG = f"members of the file beside its events, beyond {format_value(HEADER_BYTES, 'bytes')} of them"
 
 
 def available_scanner() -> str:

@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from traceviz.errors import DamagedTraceError
 from traceviz.parsers.shared.json.grammar import skip_blanks
+from traceviz.units import format_value
+
+LONGEST_VALUE_BYTES = 50 * 10**6
+"""No event, and no other value of a file, is longer: the longest that profilers write, a list of all frames, take a few
+megabytes, while a gzip file of a few kilobytes can hold a text of gigabytes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -18,12 +24,14 @@ class Window:
         text: What is looked at.
         place: What is done with: nothing before it is needed again.
         ended: Whether the text goes no further.
+        name: What holds the text, for messages.
     """
 
     blocks: Iterator[bytes]
     text: bytes = b""
     place: int = 0
     ended: bool = False
+    name: str = "The text"
     _before: int = 0
 
     @property
@@ -32,18 +40,24 @@ class Window:
         return self._before + self.place
 
     def more(self) -> bool:
-        """Look further; whether there was anything. What does not fit in a block doubles the window each time."""
+        """Look further; whether there was anything. What does not fit in a block doubles the window each time.
+
+        Raises:
+            DamagedTraceError: what is looked at is one value longer than :data:`LONGEST_VALUE_BYTES`.
+        """
         rest = self.text[self.place :]
+        check_length(len(rest), self.name)
+        self._before += self.place
+        self.text, self.place = rest, 0  # what is done with goes before more is read
         parts, size = [rest], 0
-        while size < max(len(rest), 1):
+        while size < min(max(len(rest), 1), LONGEST_VALUE_BYTES - len(rest) + 1):
             block = next(self.blocks, b"")
             if not block:
                 self.ended = True
                 break
             parts.append(block)
             size += len(block)
-        self._before += self.place
-        self.text, self.place = b"".join(parts), 0
+        self.text = b"".join(parts)
         return size > 0
 
     def next(self) -> bytes:
@@ -66,3 +80,17 @@ class Window:
             if not self.more():
                 self.place = len(self.text)
                 return False
+
+
+def check_length(length: int, name: object) -> None:
+    """Refuse a value of ``length`` bytes, or more, if no profiler writes one that is so long.
+
+    Raises:
+        DamagedTraceError: it is longer than :data:`LONGEST_VALUE_BYTES`.
+    """
+    if length > LONGEST_VALUE_BYTES:
+        raise DamagedTraceError(
+            f"{name} holds one value of more than {format_value(LONGEST_VALUE_BYTES, 'bytes')}.",
+            "No profiler writes such a text; files that are made to exhaust the memory hold it.",
+            "Record again, or cut the value out of the file.",
+        )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import msgspec
 
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.shared.json.stream import TextStream
+from traceviz.parsers.shared.json.window import check_length
 
 _BLOCK_BYTES = 8 * 2**20
 
@@ -71,7 +73,7 @@ def decode(path: Path, max_size: int | None = None) -> Decoded:
         DamagedTraceError: the file cannot be opened, no event of it can be read, or its text is too long.
     """
     stream = TextStream(path, max_size)
-    text = b"".join(stream.blocks(_BLOCK_BYTES))
+    text = b"".join(_with_events(stream.blocks(_BLOCK_BYTES), path))
     try:
         return Decoded(_events(text), cut=bool(stream.damage))
     except msgspec.ValidationError as error:
@@ -81,6 +83,16 @@ def decode(path: Path, max_size: int | None = None) -> Decoded:
         if decoded is None:
             raise DamagedTraceError(f"{path} holds no event that can be read.", f"{error}.", _AGAIN) from error
         return decoded
+
+
+def _with_events(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    """The same blocks, as long as objects end in them: a text of gigabytes is refused before it is all in memory."""
+    without = 0
+    for block in blocks:
+        last = block.rfind(b"}")
+        without = without + len(block) if last < 0 else len(block) - last
+        check_length(without, path)
+        yield block
 
 
 def _events(text: bytes) -> list[TraceEvent]:

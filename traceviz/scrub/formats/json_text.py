@@ -124,7 +124,7 @@ def segments(path: Path, max_size: int | None = None) -> Iterator[Segment]:
         DamagedTraceError: it cannot be read, or is no whole JSON: what cannot be read cannot be checked.
     """
     stream = TextStream(path, max_size)
-    walk = TraceWalk(Window(stream.blocks(BLOCK_BYTES)), _scan, strict=True)
+    walk = TraceWalk(Window(stream.blocks(BLOCK_BYTES), name=str(path)), _scan, strict=True)
     try:
         yield from _checked(walk.segments())
     except DamagedTextError as error:

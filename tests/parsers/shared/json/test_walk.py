@@ -2,6 +2,8 @@
 
 import pytest
 
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.shared.json import window
 from traceviz.parsers.shared.json.grammar import BrokenError, CutError, skip_value
 from traceviz.parsers.shared.json.walk import DamagedTextError, SegmentKind, Step, Stop, TraceWalk
 from traceviz.parsers.shared.json.window import Window
@@ -69,3 +71,22 @@ def test_events_after_a_broken_one_are_given_unless_the_walk_is_strict():
     assert walked.damage[0].startswith("The list of events is broken at one place, the first at byte 16 of the text")
     with pytest.raises(DamagedTextError, match="broken at byte 16"):
         list(walk(text, strict=True).segments())
+
+
+@pytest.mark.parametrize("head", ['{"traceEvents": [{"n": "', '{"a": "'])
+def test_a_value_longer_than_any_profiler_writes_is_refused_once_so_much_of_it_was_read(head, monkeypatch):
+    read = []
+
+    def blocks(length):
+        yield head.encode()
+        for _ in range(length // 10):
+            read.append(10)
+            yield b"x" * 10
+        yield b'"}]}' if "Events" in head else b'", "traceEvents": []}'
+
+    monkeypatch.setattr(window, "LONGEST_VALUE_BYTES", 100)
+    assert b"x" * 60 in b"".join(segment.text for segment in TraceWalk(Window(blocks(60)), scan).segments())
+    read.clear()
+    with pytest.raises(DamagedTraceError, match=r"a\.json holds one value of more than 100 B"):
+        list(TraceWalk(Window(blocks(10_000), name="a.json"), scan).segments())
+    assert sum(read) < 130

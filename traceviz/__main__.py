@@ -1,5 +1,71 @@
-"""``python -m traceviz``."""
+"""``traceviz`` and ``python -m traceviz``: the command line as a process, with its streams and signals.
 
-from traceviz.cli.main import main
+Nothing but what guards it is imported first: a signal may come while the rest is.
+"""
 
-main(prog_name="traceviz")
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+from traceviz import interrupts, streams
+from traceviz.interrupts import Stopped
+
+
+def run() -> NoReturn:
+    """Run the command that the arguments name, and end with its exit code."""
+    try:
+        code = _guarded()
+    except Stopped as stopped:
+        code = _end_early(stopped)
+    sys.exit(code)
+
+
+def _guarded() -> int:
+    interrupts.install(_tidy)
+    streams.guard()
+    code = _command()
+    interrupts.check()
+    _tidy()
+    interrupts.ignore()
+    return code
+
+
+def _command() -> int:
+    from traceviz.cli.main import main  # noqa: PLC0415 (it is guarded by then)
+
+    try:
+        main(prog_name="traceviz")
+    except SystemExit as ending:
+        return _code(ending)
+    except Exception:
+        interrupts.check()  # it may be what the request made of an import, or of compiled code
+        raise
+    return 0
+
+
+def _code(ending: SystemExit) -> int:
+    return ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+
+
+def _end_early(stopped: Stopped) -> int:
+    """Tidy up after a request to end; a further one is not waited for."""
+    try:
+        with interrupts.uninterrupted():
+            _tidy()
+            print("Interrupted; nothing half-written was left behind.", file=sys.stderr)  # noqa: T201
+            interrupts.ignore()
+    except Stopped:
+        pass
+    return stopped.exit_code
+
+
+def _tidy() -> None:
+    """Remove temporary files, if any were made."""
+    temporary = sys.modules.get("traceviz.temporary")
+    if temporary is not None:
+        temporary.drop_all()
+
+
+if __name__ == "__main__":
+    run()

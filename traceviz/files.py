@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from traceviz.errors import OutputError, OutputExistsError, UsageError
+from traceviz.interrupts import uninterrupted
+from traceviz.temporary import drop, note
+
+_MOST_NAME = 60
+"""Characters of a name that its temporary name repeats."""
 
 
 @contextmanager
@@ -26,20 +29,30 @@ def new_folder(folder: Path, *, force: bool, replaceable: Callable[[Path], bool]
         OutputError: the place cannot be written.
     """
     check_folder_free(folder, force=force, replaceable=replaceable)
-    with explained(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    temporary, replaced = (note(folder.parent, _hidden(folder)) for _ in range(2))
     try:
         with explained(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            temporary.mkdir(mode=0o700)
             yield temporary
             temporary.chmod(0o777 & ~_umask())
-            replaced = temporary.with_name(f"{temporary.name}.replaced")
-            if folder.exists():
-                folder.rename(replaced)
-            temporary.rename(folder)
-            shutil.rmtree(replaced, ignore_errors=True)
+            with uninterrupted():
+                _replace_folder(folder, temporary, replaced)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        drop(temporary)
+        drop(replaced)
+
+
+def _replace_folder(folder: Path, new: Path, old: Path) -> None:
+    """Rename ``new`` to ``folder``; what is there becomes ``old``, or stays where that cannot be done."""
+    if folder.exists():
+        folder.rename(old)
+    try:
+        new.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
 
 
 def check_folder_free(folder: Path, *, force: bool, replaceable: Callable[[Path], bool]) -> None:
@@ -63,17 +76,15 @@ def new_file(path: Path, *, force: bool) -> Iterator[Path]:
         OutputError: the place cannot be written.
     """
     check_file_free(path, force=force)
-    with explained(path):
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(handle)
-    temporary = Path(name)
+    temporary = note(path.parent, _hidden(path))
     try:
         with explained(path):
+            temporary.touch(mode=0o600, exist_ok=False)
             yield temporary
             temporary.chmod(0o666 & ~_umask())
             temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        drop(temporary)
 
 
 def check_file_free(path: Path, *, force: bool) -> None:
@@ -95,6 +106,11 @@ def check_not_source(source: Path, output: Path) -> None:
     """Raise :class:`UsageError` where the output would replace its own source."""
     if source.exists() and output.exists() and source.samefile(output):
         raise UsageError(f"{output} is the trace itself.", "The source is never changed.", "Give another -o.")
+
+
+def _hidden(path: Path) -> str:
+    """How the temporary name of a file or folder begins; the whole must not be too long where ``path`` is not."""
+    return f".{path.name[:_MOST_NAME]}."
 
 
 def _umask() -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, Literal
 
 from traceviz.collectors.base import Availability, Harvest, Problem, Window, read_facts
 from traceviz.collectors.run.redact import without_folders
+from traceviz.temporary import drop, note
 
 KIND = "traceviz.run"
 VERSION = 1
@@ -168,17 +168,16 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         OSError: it cannot be written; the old one stays.
     """
     text = json.dumps(manifest.document(), indent=2, ensure_ascii=False, default=str) + "\n"
-    handle, name = tempfile.mkstemp(prefix=f".{MANIFEST}.", dir=folder)
+    temporary = note(folder, f".{MANIFEST}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        with temporary.open("x", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
             os.fchmod(file.fileno(), 0o644)
-        Path(name).replace(folder / MANIFEST)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        temporary.replace(folder / MANIFEST)
+    finally:
+        drop(temporary)
     _keep_name(folder)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from traceviz.errors import MissingToolError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.nsys.report import exported, read_export
+from traceviz.temporary import temporary_folder
 
 STAGE = "nsys import"
 
@@ -22,13 +22,13 @@ def read_stream(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tabl
     importer, nsys = nsys_program.find_importer(), nsys_program.find_nsys()
     if importer is None or nsys is None:
         raise _missing(path, "nsys" if nsys is None else "QdstrmImporter, a part of the nsys package,")
-    with tempfile.TemporaryDirectory(prefix="traceviz-") as folder:
-        report = Path(folder) / "imported.nsys-rep"
+    with temporary_folder() as folder:
+        report = folder / "imported.nsys-rep"
         command = [str(importer), "-i", str(path.absolute()), "-o", str(report)]
-        outcome = nsys_program.run_quietly(command, Path(folder), STAGE, options.progress)
+        outcome = nsys_program.run_quietly(command, folder, STAGE, options.progress)
         if outcome.status != 0 or not report.is_file():
             raise nsys_tool.failed(path, outcome)
-        raw = exported(nsys, report, Path(folder), options)
+        raw = exported(nsys, report, folder, options)
         yield from read_export(raw, nsys, path, options, "nsys-qdstrm, QdstrmImporter")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from traceviz.parsers.nsys.sniff import is_sqlite_export
 from traceviz.parsers.nsys.sqlite import NsysSqliteTables
 from traceviz.parsers.nsys.tables import Provenance, read_tables
 from traceviz.parsers.shared.raw import RawTables
+from traceviz.temporary import temporary_folder
 
 STAGE = "nsys export"
 
@@ -28,8 +28,8 @@ def read_report(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tabl
     try:
         if nsys is None:
             raise nsys_tool.missing_nsys(path)
-        with tempfile.TemporaryDirectory(prefix="traceviz-") as folder:
-            raw = exported(nsys, path, Path(folder), options)
+        with temporary_folder() as folder:
+            raw = exported(nsys, path, folder, options)
             yield from read_export(raw, nsys, path, options, "nsys-rep")
     except MissingToolError as error:
         yield from _read_beside(path, options, error)

@@ -5,10 +5,12 @@ Nothing heavy is imported before a command runs: ``traceviz --help`` must answer
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
+from traceviz import interrupts
 from traceviz.cli.lazy import CommandEntry, LazyGroup
 from traceviz.errors import TracevizError
 from traceviz.version import __version__
@@ -63,19 +65,33 @@ _COMMANDS = (
 class _Commands(LazyGroup):
     """Turns our errors into messages on stderr and exit codes."""
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the arguments and run what they ask for; a help text may not find its way, either."""
+        try:
+            return super().main(*args, **kwargs)
+        except TracevizError as error:
+            _complain(error)
+            sys.exit(error.exit_code)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; errors that speak to a person end it without a traceback."""
         try:
             return super().invoke(ctx)
         except TracevizError as error:
-            click.secho("error: ", fg="red", bold=True, nl=False, err=True)
-            click.echo(error.what, err=True)
-            for line in (*error.why.splitlines(), *error.fix.splitlines()):
-                click.echo(f"  {line}", err=True)
+            interrupts.check()
+            _complain(error)
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("Interrupted; nothing was left behind.", err=True)
             ctx.exit(INTERRUPTED)
+
+
+def _complain(error: TracevizError) -> None:
+    """Print an error on stderr."""
+    click.secho("error: ", fg="red", bold=True, nl=False, err=True)
+    click.echo(error.what, err=True)
+    for line in (*error.why.splitlines(), *error.fix.splitlines()):
+        click.echo(f"  {line}", err=True)
 
 
 @click.group(

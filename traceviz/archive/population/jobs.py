@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.report import Fact, Report
 from traceviz.tables import TraceTables
+from traceviz.temporary import temporary_folder
 from traceviz.units import counted
 
 
@@ -215,9 +215,9 @@ def local_folder(store: Store, format_name: str, trace_id: str) -> Iterator[Path
     if store.is_local:
         yield Path(store.url_of(*parts))
         return
-    with tempfile.TemporaryDirectory(prefix="traceviz-") as temporary:
+    with temporary_folder() as temporary:
         for name in store.sizes(*parts):
             if name not in OWN_FILES or name == LAST:
-                target = Path(temporary, Path(name).name)  # names of a foreign store stay in the folder
+                target = temporary / Path(name).name  # names of a foreign store stay in the folder
                 target.write_bytes(store.read(*parts, name))
-        yield Path(temporary)
+        yield temporary

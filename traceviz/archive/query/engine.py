@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.errors import DamagedTraceError, TracevizError, UsageError
 from traceviz.schema import TABLES
+from traceviz.temporary import drop, note
 
 Parameters = Sequence[object] | Mapping[str, object]
 
@@ -78,9 +78,10 @@ class Engine:
         self._traces: list[tuple[str, str]] = list(ready.iter_rows())
         self._folders: dict[str, frozenset[str]] | None = None
         self._opened: set[str] = set()
-        spill = tempfile.mkdtemp(prefix="traceviz-query-")
-        self._remove_spill = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
-        self._connection = connect(spill, store, memory=memory, threads=threads)
+        spill = note(Path(tempfile.gettempdir()), "traceviz-query-")
+        spill.mkdir(mode=0o700)
+        self._remove_spill = weakref.finalize(self, drop, spill)
+        self._connection = connect(str(spill), store, memory=memory, threads=threads)
         self._connection.execute("CREATE SCHEMA held")  # SHOW TABLES does not list its tables
         fill(self._connection, "held.rows", listed)
         self._define({**CATALOGUE_VIEWS, **views()})
@@ -275,7 +276,7 @@ class _Patient:
             while not wait([future], _LOOK).done:  # a signal that another thread took does not wake this one
                 pass
             return future.result()
-        except (KeyboardInterrupt, SystemExit):  # SystemExit in a worker that must end
+        except BaseException:
             self._cursor.interrupt()
             raise
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 
 import duckdb
@@ -12,6 +11,7 @@ from traceviz.archive.query.engine import WRONG, connect, explained, fill
 from traceviz.archive.query.guard import tables_read
 from traceviz.archive.query.views import TIMES
 from traceviz.errors import UsageError
+from traceviz.temporary import temporary_folder
 
 SHORTEST = 4
 """Digits of an id that are enough where only one trace begins with them."""
@@ -36,8 +36,7 @@ def where(rows: pl.DataFrame, condition: str | None) -> pl.DataFrame:
     """
     if condition is None:
         return rows
-    folder = tempfile.TemporaryDirectory(prefix="traceviz-where-", ignore_cleanup_errors=True)
-    with folder as spill, connect(spill) as connection:
+    with temporary_folder("traceviz-where-") as spill, connect(str(spill)) as connection:
         fill(connection, "given_rows", rows.with_row_index(_ROW))
         return rows[_matching(connection, rows, condition)]
 

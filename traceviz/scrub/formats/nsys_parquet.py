@@ -11,7 +11,6 @@ Names that a Parquet file holds itself, in place of their number, are numbered i
 from __future__ import annotations
 
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from traceviz.scrub.formats.sqlite_copy import explained, quoted
 from traceviz.scrub.result import Outcome
 from traceviz.scrub.secrets.search import check_file, leak
 from traceviz.scrub.secrets.secrets import Redactor, Secret
+from traceviz.temporary import temporary_folder
 
 _STRINGS = "StringIds"
 _TELLING = frozenset({_STRINGS, *policy.KEY_VALUE_TABLES, "TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE"})
@@ -47,8 +47,8 @@ def secrets_of_nsys_parquet(source: Path) -> list[Secret]:
     Raises:
         DamagedTraceError: it cannot be read to its end.
     """
-    with tempfile.TemporaryDirectory(prefix="traceviz-") as spool:
-        database = Path(spool) / "source"
+    with temporary_folder() as spool:
+        database = spool / "source"
         _write_database(source, database, lambda table: table in _TELLING)
         return secrets_of_database(database)
 
@@ -68,8 +68,8 @@ def scrub_nsys_parquet(source: Path, target: Path, known: Iterable[Secret] = ())
         DamagedTraceError: a file of ``source`` cannot be read to its end.
         OutputError: ``target`` cannot be written, or a secret would have stayed in it.
     """
-    with tempfile.TemporaryDirectory(prefix="traceviz-") as spool:
-        database, clean = Path(spool) / "source", Path(spool) / "clean"
+    with temporary_folder() as spool:
+        database, clean = spool / "source", spool / "clean"
         layouts = _write_database(source, database, lambda _: True)
         removed, redactor = scrubbed_database(database, clean, known)
         with explained(source), closing(sqlite3.connect(clean)) as db:

@@ -1,0 +1,142 @@
+"""Signals that ask this process to end: Ctrl-C, SIGTERM, SIGHUP. Only the command line takes them; a library must not.
+
+::
+
+    signal --> Stopped in the main thread --> blocks unwind and remove what they wrote --> exit code 128 + signal
+
+:class:`Stopped` is no ``Exception``, and no ``KeyboardInterrupt`` either, which other libraries catch for themselves.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that ask a process to end."""
+REPEATED_S = 1.0
+"""The same request comes several times: from a terminal to all processes, and from a parent to its child."""
+PATIENCE_S = 10.0
+"""What has not unwound by then is stuck, or swallowed the request: the process ends as it is."""
+_AGAIN_S = 0.01
+
+
+class Stopped(BaseException):
+    """A signal asked this process to end.
+
+    Args:
+        number: The signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(number)
+
+    @property
+    def exit_code(self) -> int:
+        """As shells have it."""
+        return 128 + self.number
+
+
+class _Requests:
+    """What was asked of this process so far."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.first_s = 0.0
+        self.deferring = 0
+        self.is_waiting = False
+        self.tidy: Callable[[], None] | None = None
+
+    def take(self, number: int, _frame: FrameType | None = None) -> None:
+        """Handle a signal: raise, unless that must wait, or the first one is being seen to."""
+        if self.number and time.monotonic() - self.first_s < REPEATED_S:
+            return
+        if not self.number:
+            _thread.start_new_thread(self._end_at_last, (number,))  # `threading` has locks, and may be at work below us
+        self.number, self.first_s = number, time.monotonic()
+        if self.deferring:
+            self.is_waiting = True
+        else:
+            raise Stopped(number)
+
+    def _end_at_last(self, number: int) -> None:
+        time.sleep(PATIENCE_S)
+        if self.tidy is not None:
+            self.tidy()
+        os._exit(128 + number)
+
+    def take_again(self) -> None:
+        """Ask once more, in a moment: the request was raised in a place that can only drop it."""
+        time.sleep(_AGAIN_S)
+        self.first_s = 0.0
+        os.kill(os.getpid(), self.number)
+
+
+_requests = _Requests()
+
+
+def install(tidy: Callable[[], None] | None = None) -> None:
+    """Have :class:`Stopped` raised in the main thread; signals that this process was started to ignore stay ignored.
+
+    Args:
+        tidy: Called where the process must be ended although it does not unwind.
+    """
+    _requests.tidy = tidy
+    for number in ENDING:
+        if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
+            signal.signal(number, _requests.take)
+    sys.unraisablehook = _take_unraisable(sys.unraisablehook)
+
+
+def _take_unraisable(otherwise: Callable[[Any], object]) -> Callable[[Any], object]:
+    """A hook for exceptions that Python drops, as those in destructors: a request to end is made again."""
+
+    def take(unraisable: Any) -> None:
+        if isinstance(unraisable.exc_value, Stopped):
+            _thread.start_new_thread(_requests.take_again, ())
+        else:
+            otherwise(unraisable)
+
+    return take
+
+
+def ignore() -> None:
+    """Ignore signals from now on: all is done, and Python takes its time to end."""
+    for number in ENDING:
+        if signal.getsignal(number) == _requests.take:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def check() -> None:
+    """Raise again what was lost: an import that is interrupted may fail with any error, and so may compiled code.
+
+    Raises:
+        Stopped: this process was asked to end.
+    """
+    if _requests.number:
+        raise Stopped(_requests.number)
+
+
+class uninterrupted:  # noqa: N801 (a block reads: with uninterrupted())
+    """A block that is not divided: a request to end that comes meanwhile is raised when it ends."""
+
+    def __enter__(self) -> None:
+        _requests.deferring += threading.current_thread() is threading.main_thread()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        _requests.deferring -= 1
+        if _requests.is_waiting and not _requests.deferring:
+            _requests.is_waiting = False
+            raise Stopped(_requests.number)

@@ -1,0 +1,69 @@
+"""Temporary files and folders: none outlives the process that made it, at whatever moment that is asked to end.
+
+A name is noted before anything of that name exists. Blocks remove what they made; what they had no time to remove is
+removed when the process ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from traceviz.interrupts import uninterrupted
+
+PREFIX = "traceviz-"
+_ATTEMPTS = 3
+"""Threads that still write may make a file in a folder that is being removed."""
+
+_noted: dict[Path, int] = {}
+"""What is to be removed, and the process that made it: a fork has the names, too."""
+
+
+def note(folder: Path, prefix: str) -> Path:
+    """A new name in ``folder`` for a file or folder, which is removed by :func:`drop`, or when the process ends."""
+    path = folder / f"{prefix}{secrets.token_hex(6)}"
+    _noted[path] = os.getpid()
+    return path
+
+
+def drop(path: Path) -> None:
+    """Remove what :func:`note` named, if it is there."""
+    with uninterrupted():
+        _remove(path)
+        _noted.pop(path, None)
+
+
+@atexit.register
+def drop_all() -> None:
+    """Remove all that is left of this process."""
+    for path, process in list(_noted.items()):
+        if process == os.getpid():
+            drop(path)
+
+
+@contextmanager
+def temporary_folder(prefix: str = PREFIX) -> Iterator[Path]:
+    """A new empty folder of this user alone, where the system has temporary files; removed when the block ends."""
+    path = note(Path(tempfile.gettempdir()), prefix)
+    try:
+        path.mkdir(mode=0o700)
+        yield path
+    finally:
+        drop(path)
+
+
+def _remove(path: Path) -> None:
+    for _ in range(_ATTEMPTS):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        if not os.path.lexists(path):
+            return

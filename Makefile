@@ -22,7 +22,7 @@ export TRACEVIZ_ORACLE ?= $(if $(wildcard $(ORACLE)/installed),$(abspath $(ORACL
 export TRACEVIZ_TORCH ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
 export TRACEVIZ_HTA ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
 
-.PHONY: demo quick test test-all test-long lint types bench docs samples oracle wheel nsys clean
+.PHONY: demo quick test test-all test-long lint types bench docs samples oracle wheel nsys mutants clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -45,6 +45,10 @@ test-all: test test-long
 # What `make test` leaves out.
 test-long: $(VENV)/dev nsys
 	$(PYTEST) -m "live or oracle or slow" $(PYTEST_OPTIONS)
+
+# A fixed sample of small changes of what computes a report, each of which some test should notice: about 15 minutes.
+mutants: $(VENV)/dev
+	$(BIN)/python scripts/mutants --at-least 0.9 $(MUTANTS_OPTIONS)
 
 lint: $(VENV)/dev types
 	$(BIN)/ruff check .

@@ -1,0 +1,127 @@
+"""A section worked by hand: a small trace, and every fact and every cell that the section shows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from traceviz import schema
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.registry import entries
+from traceviz.report import Bars, Facts, Grid, Section, Skipped
+from traceviz.tables import TraceTables
+
+Figures = dict[str, dict[str, Any]]
+"""By title of the block, ``facts`` for those that stand outside of grids: by key the value, or the whole column."""
+
+
+def figures_of(section: Section) -> Figures:
+    """Every figure of a section: facts, columns of grids, values of bars."""
+    found: Figures = {"facts": {}}
+    for block in section.blocks:
+        if isinstance(block, Facts):
+            found["facts"] |= {fact.key: fact.value for fact in block.facts}
+        elif isinstance(block, Grid):
+            names = [column.name for column in block.columns]
+            found[block.title] = dict(zip(names, map(list, zip(*block.rows, strict=True)), strict=False)) or {
+                name: [] for name in names
+            }
+        elif isinstance(block, Bars):
+            found[block.title] = {bar.key: bar.value for bar in block.bars}
+    return found
+
+
+def section_of(slug: str, tables: TraceTables) -> Section | None:
+    """The section of an analysis of these tables; None where it is skipped."""
+    analysis = entries([slug])[0].load()
+    result = analysis.run(TraceView(tables))
+    return None if isinstance(result, Skipped) else analysis.describe(result)
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A trace and what its section says.
+
+    Args:
+        slug: Slug of the section.
+        tables: The trace, see :func:`tests.analyses.builders.tables`.
+        expected: Every fact and every column of every grid, by title of the grid; what people see of it in comments.
+        of_one_row: Numbers that no second row can have a part in, with the reason: ``"title/column": "why"``.
+        name: What tells it from others of its section.
+    """
+
+    slug: str
+    tables: TraceTables
+    expected: Figures
+    of_one_row: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+
+    @cached_property
+    def figures(self) -> Figures:
+        """What the section says."""
+        section = section_of(self.slug, self.tables)
+        assert section is not None
+        return figures_of(section)
+
+    def check(self) -> None:
+        """Every figure is as worked by hand, and none is without."""
+        assert self.figures.keys() == self.expected.keys()
+        for title, expected in self.expected.items():
+            assert self.figures[title] == {key: _near(value) for key, value in expected.items()}, title
+
+    def names(self) -> set[str]:
+        """``title/key`` of every figure that has a value."""
+        return {
+            f"{title}/{key}" for title, found in self.expected.items() for key, value in found.items() if _says(value)
+        }
+
+    def rows_behind(self) -> dict[str, int]:
+        """By ``title/key`` of every number, how many rows of the trace change it when each is left out.
+
+        Of a grid only what keeps its rows counts: that a row of the grid goes where its only event does says nothing
+        about how the others are made.
+        """
+        counts = {name: 0 for name, value in _numbers(self.figures)}
+        for reduced in _each_row_left_out(self.tables):
+            section = section_of(self.slug, reduced)
+            left = dict(_numbers(figures_of(section))) if section is not None else {}
+            for name, value in _numbers(self.figures):
+                other = left.get(name)
+                is_same_shape = not isinstance(value, list) or (isinstance(other, list) and len(other) == len(value))
+                counts[name] += other is not None and is_same_shape and other != value
+        return counts
+
+
+def _near(value: Any) -> Any:
+    """Ratios of whole numbers are compared to the last digits but a few."""
+    if isinstance(value, list):
+        return [_near(cell) for cell in value]
+    return pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
+
+
+def _says(value: Any) -> bool:
+    return any(cell is not None for cell in (value if isinstance(value, list) else [value]))
+
+
+def _numbers(figures: Figures) -> list[tuple[str, Any]]:
+    return [
+        (f"{title}/{key}", value)
+        for title, found in figures.items()
+        for key, value in found.items()
+        if any(isinstance(cell, int | float) for cell in (value if isinstance(value, list) else [value]))
+    ]
+
+
+def _each_row_left_out(tables: TraceTables) -> Any:
+    """The trace without one row of one table, for every row of every table of events."""
+    whole = {name: tables.arrow(name) for name in tables}
+    for name, table in whole.items():
+        if "start_ns" in schema.table(name).arrow.names or name in {"totals", "settings", "devices", "op_args"}:
+            for at in range(table.num_rows):
+                kept = table.filter(pa.array([row != at for row in range(table.num_rows)]))
+                yield TraceTables({**whole, name: kept})

@@ -1,0 +1,61 @@
+"""Every fact and every column of every section, worked by hand, with more than one row of the trace behind each."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from tests.analyses.literals.literal import Literal, figures_of
+from traceviz.analyses.registry import SLUGS
+from traceviz.api import report_on
+
+FOLDER = Path(__file__).parent / "literals"
+LITERALS: list[Literal] = [
+    literal
+    for path in sorted(FOLDER.glob("*.py"))
+    if path.stem in SLUGS
+    for literal in importlib.import_module(f"tests.analyses.literals.{path.stem}").LITERALS
+]
+LACKING = frozenset(
+    {
+        *("run", "capture", "breakdown", "input_pipeline", "steps", "totals", "cuda_api", "framework_ops", "operators"),
+        *("modules", "kernels", "precision", "device_use", "gpu_efficiency", "devices", "device_programs", "idle_gaps"),
+        *("launch", "launch_contention", "compilation", "memory", "host", "communication", "ranks", "ranges"),
+        "os_calls",
+    }
+)
+"""Sections that have none yet."""
+UNSEEN: dict[str, str] = {}
+"""Figures of the samples that no literal has, with the reason: ``"slug: title/key": "why"``."""
+every_literal = pytest.mark.parametrize(
+    "literal", LITERALS, ids=lambda literal: f"{literal.slug} {literal.name}".strip()
+)
+
+
+@every_literal
+def test_every_fact_and_every_cell_is_as_worked_by_hand(literal):
+    literal.check()
+
+
+@every_literal
+def test_more_than_one_row_stands_behind_every_number(literal):
+    assert {name for name, rows in literal.rows_behind().items() if rows < 2} == set(literal.of_one_row)
+
+
+def test_every_section_has_a_literal():
+    assert {literal.slug for literal in LITERALS} == set(SLUGS) - LACKING
+
+
+@pytest.mark.slow
+def test_every_figure_that_a_sample_shows_has_a_literal(samples):
+    worked = {f"{literal.slug}: {name}" for literal in LITERALS for name in literal.names()}
+    shown = {
+        f"{section.slug}: {title}/{key}"
+        for folder in ("kineto", "nsys", "synthetic", "xplane")
+        for path in sorted((samples / folder).iterdir())
+        for section in report_on(path).sections
+        if section.slug not in LACKING
+        for title, found in figures_of(section).items()
+        for key in found
+    }
+    assert shown - worked == set(UNSEEN)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from traceviz.visible import one_line
 
 
 class TracevizError(Exception):
@@ -18,15 +20,20 @@ class TracevizError(Exception):
         what: What happened, with the facts that matter (a path, a version, a name).
         why: The cause, where it is known.
         fix: The next thing to do, ideally a command to run.
+
+    All three quote what traces, names and libraries say. So each is bounded, and a line of its own, with nothing in it
+    that steers a terminal; where traceviz itself breaks lines, it gives :class:`traceviz.visible.Lines`.
     """
 
     exit_code: ClassVar[int] = 3
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
-        self.what = what
-        self.why = why
-        self.fix = fix
-        super().__init__(" ".join(part for part in (what, why, fix) if part))
+        self.what, self.why, self.fix = map(one_line, (what, why, fix))
+        super().__init__(" ".join(filter(None, (self.what, self.why, self.fix))))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The error as another process receives it, in its three parts."""
+        return type(self), (self.what, self.why, self.fix)
 
 
 class UsageError(TracevizError):
@@ -87,6 +94,14 @@ class MissingToolError(TracevizError):
 
 class DamagedTraceError(TracevizError):
     """The format is known, and the file breaks its rules."""
+
+
+class UnreadableError(TracevizError):
+    """The system does not let a trace be read: it is gone, locked away, or its disk fails."""
+
+
+class OutOfMemoryError(TracevizError):
+    """The work needs more memory than there is."""
 
 
 class MissingTableError(TracevizError, AttributeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import signal
 from dataclasses import dataclass
@@ -11,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from traceviz.cli.options import Time, option_group
+from traceviz.cli.boundary import OWN_FAILURE, say
+from traceviz.cli.options import Time, option_group, print_lines
 from traceviz.errors import CommandNotFoundError, NotExecutableError, TracevizError
 
 if TYPE_CHECKING:
     from traceviz.collectors.collect import Outcome
     from traceviz.collectors.run.plan import CollectOptions
     from traceviz.collectors.run.prepared import Prepared
-
-OWN_FAILURE = 125
-"""`collect` ends with the program's exit code; this one means that `collect` itself failed, as with `timeout`."""
 
 
 class _PrefixUsageError(click.UsageError):
@@ -139,7 +136,7 @@ def collect(
     try:
         options = recording.options()
         if dry_run:
-            click.echo(_preview(collecting.prepare(options, command)), nl=False)
+            print_lines(_preview(collecting.prepare(options, command)))
             return
         outcome = collecting.collect(options, command, verdict=verdict, tell=_tell)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left takes a moment, and the exit code is the program's
@@ -151,7 +148,7 @@ def collect(
     ctx.exit(outcome.exit_code)
 
 
-def _preview(run: Prepared) -> str:
+def _preview(run: Prepared) -> list[str]:
     """What ``--dry-run`` prints: the plan, and the command as it could be typed."""
     plan, window = run.plan, run.plan.window
     lines = [f"folder       {plan.folder}"]
@@ -165,13 +162,12 @@ def _preview(run: Prepared) -> str:
         lasting = "" if window.duration_s is None else f", {window.duration_s:g} s long"
         lines.append(f"window       {window.delay_s:g} s after the start{lasting}")
     lines.extend(f"environment  {name}={shlex.quote(value)}" for name, value in run.added.items())
-    return "\n".join((*lines, f"command      {shlex.join(run.typed)}", ""))
+    return [*lines, f"command      {shlex.join(run.typed)}"]
 
 
 def _tell(line: str) -> None:
-    """Print a line for the user on stderr, never in the program's stdout; a closed terminal is no error."""
-    with contextlib.suppress(OSError):
-        click.echo(f"traceviz: {line}", err=True)
+    """Print a line for the user on stderr, never in the program's stdout."""
+    say(f"traceviz: {line}")
 
 
 def _tell_outcome(outcome: Outcome) -> None:

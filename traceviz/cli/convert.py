@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from traceviz.cli.options import ReadingOptions, progress_bar_on_stderr, reading_options, traces_argument
+from traceviz.cli.options import ReadingOptions, print_lines, progress_bar_on_stderr, reading_options, traces_argument
 
 
 @click.command()
@@ -34,4 +34,4 @@ def convert(
     from traceviz.tables import read_manifest
 
     counts = {name: count for name, count in read_manifest(output)["tables"].items() if count}
-    click.echo(f"{output}: " + ", ".join(f"{name} {count:,}" for name, count in counts.items()))
+    print_lines([f"{output}: " + ", ".join(f"{name} {count:,}" for name, count in counts.items())])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from traceviz.cli.boundary import say
 from traceviz.errors import UsageError
 
 if TYPE_CHECKING:
@@ -199,4 +200,4 @@ def _summarise(report: Report) -> None:
         with Path(path).open("a", encoding="utf-8") as summary:
             summary.write(renderer("markdown").render(report, RenderOptions()))
     except OSError as error:
-        click.echo(f"traceviz: {SUMMARY} cannot be written: {error.strerror}", err=True)
+        say(f"traceviz: {SUMMARY} cannot be written: {error.strerror}")

@@ -6,13 +6,14 @@ Nothing heavy is imported before a command runs: ``traceviz --help`` must answer
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from traceviz import interrupts
+from traceviz.cli.boundary import OWN_FAILURE, complain_of_usage, conclude, say
 from traceviz.cli.lazy import CommandEntry, LazyGroup
-from traceviz.errors import TracevizError
+from traceviz.interrupts import Stopped
 from traceviz.version import __version__
 
 INTERRUPTED = 130
@@ -63,35 +64,39 @@ _COMMANDS = (
 
 
 class _Commands(LazyGroup):
-    """Turns our errors into messages on stderr and exit codes."""
+    """Turns errors into messages on stderr and exit codes."""
 
-    def main(self, *args: Any, **kwargs: Any) -> Any:
+    def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
         """Read the arguments and run what they ask for; a help text may not find its way, either."""
+        self._typed = tuple(sys.argv[1:] if args is None else args)
         try:
-            return super().main(*args, **kwargs)
-        except TracevizError as error:
-            _complain(error)
-            sys.exit(error.exit_code)
+            return super().main(self._typed, *others, **extra)
+        except Exception as error:  # noqa: BLE001 (the one boundary: whatever it is, it is said in words)
+            sys.exit(conclude(error, self, self._typed))
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the options before the command's name."""
+        try:
+            return super().make_context(*args, **extra)
+        except click.ClickException as error:
+            complain_of_usage(error)
+            raise click.exceptions.Exit(error.exit_code) from error
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; errors that speak to a person end it without a traceback."""
+        """Run the command; errors end it without a traceback."""
         try:
             return super().invoke(ctx)
-        except TracevizError as error:
-            interrupts.check()
-            _complain(error)
-            ctx.exit(error.exit_code)
         except KeyboardInterrupt:
-            click.echo("Interrupted; nothing was left behind.", err=True)
+            say("Interrupted; nothing was left behind.")
             ctx.exit(INTERRUPTED)
-
-
-def _complain(error: TracevizError) -> None:
-    """Print an error on stderr."""
-    click.secho("error: ", fg="red", bold=True, nl=False, err=True)
-    click.echo(error.what, err=True)
-    for line in (*error.why.splitlines(), *error.fix.splitlines()):
-        click.echo(f"  {line}", err=True)
+        except click.ClickException as error:
+            complain_of_usage(error)
+            ctx.exit(error.exit_code)
+        except (click.Abort, click.exceptions.Exit, BrokenPipeError, SystemExit, Stopped):
+            raise
+        except BaseException as error:  # noqa: BLE001 (the same; a panic of Polars is no Exception)
+            code = conclude(error, self, self._typed)
+            ctx.exit(OWN_FAILURE if ctx.invoked_subcommand == "collect" else code)
 
 
 @click.group(

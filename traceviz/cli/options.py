@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from traceviz.errors import OutputError, UsageError
+from traceviz.visible import visible
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -325,6 +326,15 @@ def write(text: str, output: Path | None, *, force: bool) -> None:
         return
     with new_file(output, force=force) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print the results of a command on stdout, with nothing in them that steers a terminal.
+
+    Raises:
+        OutputError: stdout cannot be written.
+    """
+    write("".join(f"{visible(line)}\n" for line in lines), None, force=False)
 
 
 def wants_color(output: Path | None = None) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from traceviz.cli.options import in_lean_process
+from traceviz.cli.options import in_lean_process, print_lines
 
 
 @click.command()
@@ -25,8 +25,7 @@ def scrub(trace: Path, output: Path, *, force: bool) -> None:
     from traceviz.scrub import scrub as remove_private
 
     result = remove_private(trace, output, force=force)
-    click.echo(f"{output}: scrubbed, {result.verified_bytes:,} bytes verified. Removed:")
-    for kind, count in result.removed:
-        click.echo(f"  {count:>7,}  {kind}")
-    for name, reason in result.left_out:
-        click.echo(f"  left out  {name}: {reason}")
+    lines = [f"{output}: scrubbed, {result.verified_bytes:,} bytes verified. Removed:"]
+    lines += [f"  {count:>7,}  {kind}" for kind, count in result.removed]
+    lines += [f"  left out  {name}: {reason}" for name, reason in result.left_out]
+    print_lines(lines)

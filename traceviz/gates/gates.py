@@ -17,6 +17,7 @@ from traceviz.gates.budgets import Budget
 from traceviz.gates.metrics import Candidate, Metric, Reading, at_least, findings
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Report, Section, Severity
 from traceviz.units import Unit, counted, format_change, format_ratio, format_value
+from traceviz.visible import Lines
 
 SLUG = "gates"
 """Slug of the section."""
@@ -227,7 +228,7 @@ def check(results: Sequence[GateResult]) -> None:
     for outcome, error in ((Outcome.FAILED, GateFailedError), (Outcome.UNKNOWN, NoVerdictError)):
         not_passed = [result for result in results if result.outcome is outcome]
         if not_passed:
-            raise error(_tally(results), "\n".join(_sentence(result) for result in not_passed))
+            raise error(_tally(results), Lines.of(*map(_sentence, not_passed)))
 
 
 def _sentence(result: GateResult) -> str:

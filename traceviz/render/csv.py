@@ -12,9 +12,9 @@ import re
 from typing import ClassVar
 
 from traceviz.render.options import RenderOptions, select
-from traceviz.render.text import visible
 from traceviz.report import COMPARISON, Column, Grid, Report
 from traceviz.units import Value
+from traceviz.visible import visible
 
 _EFFECT = "effect"
 """Section of a comparison with the table of its sides."""

@@ -11,8 +11,8 @@ from typing import ClassVar
 from traceviz.render.gates import FAILED, UNKNOWN, gates_of, source_of
 from traceviz.render.options import RenderOptions, select
 from traceviz.render.rows import by_time_at_stake, time_at_stake
-from traceviz.render.text import sentence
 from traceviz.report import Report, Severity
+from traceviz.visible import sentence
 
 _IN_MESSAGES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTIES = {**_IN_MESSAGES, ":": "%3A", ",": "%2C"}

@@ -10,8 +10,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from traceviz.render.gates import FAILED, UNKNOWN, Gate, gates_of, source_of
 from traceviz.render.options import RenderOptions, select
-from traceviz.render.text import sentence
 from traceviz.report import Report
+from traceviz.visible import sentence
 
 
 class JUnitRenderer:

@@ -26,7 +26,7 @@ from traceviz.render.rows import (
 )
 from traceviz.render.terminal.blocks import bar, mean, sparkline
 from traceviz.render.terminal.plot import plot
-from traceviz.render.text import ELLIPSIS, sentence, visible
+from traceviz.render.text import ELLIPSIS
 from traceviz.report import (
     COMPARISON,
     LISTING,
@@ -47,6 +47,7 @@ from traceviz.report import (
     Timeline,
 )
 from traceviz.units import NOT_MEASURED, Value, format_change, format_ns, format_ratio, format_value
+from traceviz.visible import sentence, visible
 
 _HEADING = {COMPARISON: "# Comparison", LISTING: "# Traces", POPULATION: "# Archive report", TREND: "# Trend"}
 _NAME_LIMIT = 160

@@ -10,8 +10,9 @@ from rich.cells import cell_len
 from traceviz.render.rows import by_time_at_stake, not_measured, shown_rows, time_at_stake, times
 from traceviz.render.terminal.blocks import bar, cells_of, resample, sparkline
 from traceviz.render.terminal.lines import shorten, shorten_apart, wrap
-from traceviz.render.text import simplify_signature, visible
+from traceviz.render.text import simplify_signature
 from traceviz.report import Column, Finding, Grid, Note, Severity, Skipped
+from traceviz.visible import visible
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from traceviz.archive.storage.store import Store
 from traceviz.errors import DamagedTraceError, TracevizError, UsageError
 from traceviz.schema import TABLES
 from traceviz.temporary import drop, note
+from traceviz.visible import Lines, sentence
 
 Parameters = Sequence[object] | Mapping[str, object]
 
@@ -46,6 +47,8 @@ _DIVISION = {"error_on_division_by_zero": "false", "ieee_floating_point_ops": "f
 """Division by zero is null, like everything unknown: no error, and no infinity, which JSON lacks."""
 _KIND = re.compile(r"^[A-Z]\w*( \w+)* Error: ")
 """The kind of error with which messages of DuckDB begin."""
+_POSITION = "\nLINE "
+"""What precedes the position in a query, with the line and a mark below it."""
 _HUGE = pa.decimal128(38, 0)
 """The type of sums of whole numbers in DuckDB: 128 bits."""
 
@@ -220,9 +223,18 @@ def narrowed(name: str, values: pa.ChunkedArray[Any]) -> tuple[pa.Field[Any], pa
     return pa.field(name, values.type), values
 
 
-def _message(message: str) -> str:
-    """A message of DuckDB without the kind of error and empty lines; the position keeps its two lines."""
-    return "\n".join(line for line in _KIND.sub("", message).splitlines() if line.strip())
+def _message(message: str) -> Lines:
+    """A message of DuckDB without the kind of error, on one line as it may quote a trace; the position has two more."""
+    said, _, position = _KIND.sub("", message).rpartition(_POSITION)
+    if not said:
+        return Lines.of(sentence(position))
+    shown, _, mark = position.partition("\n")
+    return Lines.of(sentence(said), f"{_POSITION.lstrip()}{shown}", mark.rstrip())
+
+
+def _message_about_query(message: str) -> Lines:
+    """The same where nothing but the query and names of columns is quoted: its lines stay, but for empty ones."""
+    return Lines.of(*(line for line in _KIND.sub("", message).splitlines() if line.strip()))
 
 
 def _reachable(store: Store | None) -> list[str]:
@@ -309,7 +321,7 @@ def explained(
         raise KeyboardInterrupt from None
     except (duckdb.BinderException, duckdb.CatalogException) as error:
         message = str(error) if connection is None else _with_position(connection, text, parameters, str(error))
-        raise UsageError(WRONG, _message(message)) from error
+        raise UsageError(WRONG, _message_about_query(message)) from error
     except (duckdb.Error, OSError) as error:  # errors while rows are read come as OSError
         raise _cause(str(error)) from error
 

@@ -12,6 +12,7 @@ from traceviz.archive.query.guard import tables_read
 from traceviz.archive.query.views import TIMES
 from traceviz.errors import UsageError
 from traceviz.temporary import temporary_folder
+from traceviz.visible import Lines
 
 SHORTEST = 4
 """Digits of an id that are enough where only one trace begins with them."""
@@ -85,7 +86,9 @@ def _why(error: UsageError, condition: str) -> str:
     last = _BEFORE + condition.count("\n")
     if number.isdigit() and int(number) > last:
         return "It ends too early, or a parenthesis has no partner."
-    return f"{message}\n{shown}\n{mark.removeprefix(' ' * len(f'LINE {number}: '))}" if number == str(last) else message
+    if number != str(last):
+        return Lines.of(*message.splitlines())
+    return Lines.of(*message.splitlines(), shown, mark.removeprefix(" " * len(f"LINE {number}: ")))
 
 
 def full_id(rows: pl.DataFrame, prefix: str) -> str:

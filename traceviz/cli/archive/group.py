@@ -10,8 +10,10 @@ import click
 from traceviz.cli.archive.options import PageOptions, page_options, where_option
 from traceviz.cli.archive.query import query
 from traceviz.cli.archive.report import report, trend
-from traceviz.cli.options import Size, in_lean_process, progress_bar_on_stderr
+from traceviz.cli.boundary import say
+from traceviz.cli.options import Size, in_lean_process, print_lines, progress_bar_on_stderr
 from traceviz.errors import GateFailedError, UnknownFormatError, UsageError
+from traceviz.visible import bounded, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,9 +102,9 @@ def add(
         with progress_bar_on_stderr() as progress:
             done = add_traces(store, sources, options, runner, retry=retry, progress=progress)
     except KeyboardInterrupt:
-        click.echo("Interrupted. Traces added so far stay; run the same command to go on.", err=True)
+        say("Interrupted. Traces added so far stay; run the same command to go on.")
         click.get_current_context().exit(_INTERRUPTED)
-    click.echo(_summary(location, done), nl=False)
+    print_lines(_summary(location, done))
     if not done.has_traces:
         why = "All files were refused." if done.refused else "They hold other files, or nothing."
         raise UnknownFormatError("No trace was found in the sources.", why, "Name traces, or folders of them.")
@@ -173,10 +175,10 @@ def verify(location: str, *, quick: bool, repair: bool) -> None:
     store = Store.at(location)
     with progress_bar_on_stderr() as progress:
         verified = verifying.verify(store, quick=quick, progress=progress)
-    click.echo(_verified(location, verified), nl=False)
+    print_lines(_verified(location, verified))
     if repair and verified.faults:
         mended = verifying.repair(store, verified.faults)
-        click.echo(_repaired(mended), nl=False)
+        print_lines(_repaired(mended))
         verified = verifying.verify(store, quick=quick)
     if verified.faults:
         fix = "" if repair else f"Repair it: traceviz archive verify --repair {_called(location)}"
@@ -194,7 +196,7 @@ def remove(location: str, trace_ids: tuple[str, ...], condition: str | None) -> 
 
     store, rows = _opened(location)
     count = remove_traces(store, select_ids(rows, trace_ids, condition))
-    click.echo(f"{_called(location)}: {_count(count, 'trace')} removed.")
+    print_lines([f"{_called(location)}: {_count(count, 'trace')} removed."])
 
 
 @archive.command(short_help="Copy traces, or one table of all of them, out of the archive.")
@@ -221,7 +223,7 @@ def export(
         else:
             count = export_table(store, rows, ids, table, output, force=force, progress=progress)
             exported = f"{_count(count, 'row')} of {table} of {_count(len(ids), 'trace')}"
-    click.echo(f"{output}: {exported}.")
+    print_lines([f"{output}: {exported}."])
 
 
 for _command in (query, report, trend):
@@ -259,7 +261,7 @@ def _print(report: Report, page: PageOptions, top: int | None = None) -> None:
 # What an add and a check say
 
 
-def _summary(location: str, done: Added) -> str:
+def _summary(location: str, done: Added) -> list[str]:
     """The results of an add, a line each; traces that could not be added, by name with the reason."""
     parts = [_count(done.added, "trace") + " added", f"{done.known:,} known", f"{done.mended:,} mended"]
     parts += [f"{len(done.quarantined) + len(done.still_quarantined):,} quarantined", f"{len(done.refused):,} refused"]
@@ -286,21 +288,27 @@ def _summary(location: str, done: Added) -> str:
     lines += _named("Quarantined: not read, and kept out", done.quarantined)
     lines += _named("Quarantined before, not tried again (--retry does)", done.still_quarantined)
     lines += _refused(done.refused)
-    return "\n".join((*lines, ""))
+    return lines
 
 
 def _named(title: str, traces: Sequence[Quarantined]) -> list[str]:
-    lines = [f"  {_line(trace.source)} ({trace.trace_id})\n    {_line(trace.error)}" for trace in traces[:_LISTED]]
+    lines = [
+        line
+        for trace in traces[:_LISTED]
+        for line in (f"  {_line(trace.source)} ({trace.trace_id})", f"    {_line(trace.error)}")
+    ]
     return _titled(title, lines, len(traces))
 
 
 def _refused(refused: Sequence[Refused]) -> list[str]:
-    lines = [f"  {_line(item.name)}\n    {item.code}: {_line(item.why)}" for item in refused[:_LISTED]]
+    lines = [
+        line for item in refused[:_LISTED] for line in (f"  {_line(item.name)}", f"    {item.code}: {_line(item.why)}")
+    ]
     return _titled("Refused: not read", lines, len(refused))
 
 
 def _titled(title: str, lines: list[str], count: int) -> list[str]:
-    more = [f"  and {count - len(lines):,} more"] if count > len(lines) else []
+    more = [f"  and {count - _LISTED:,} more"] if count > _LISTED else []
     return [f"{title}:", *lines, *more] if lines else []
 
 
@@ -313,23 +321,21 @@ def _called(location: str) -> str:
 
 def _line(text: str) -> str:
     """Foreign text on one line, with nothing in it that steers the terminal."""
-    from traceviz.render.text import sentence
-
-    return sentence(text)
+    return sentence(bounded(text))
 
 
-def _verified(location: str, verified: Verified) -> str:
+def _verified(location: str, verified: Verified) -> list[str]:
     read = f", {verified.bytes:,} bytes compared" if verified.bytes else ""
     traces, faults = _count(verified.traces, "trace"), _count(len(verified.faults), "fault")
     lines = [f"{_called(location)}: {traces} looked at{read}, {faults}."]
     lines += [f"  {fault.kind}: {_line(fault.name)}: {_line(fault.why)}" for fault in verified.faults]
-    return "\n".join((*lines, ""))
+    return lines
 
 
-def _repaired(mended: Repaired) -> str:
+def _repaired(mended: Repaired) -> list[str]:
     lost = [f"  {_line(source)} ({trace_id})" for trace_id, source in mended.lost[:_LISTED]]
     title = "Taken out of the archive: add their sources again"
-    return "\n".join((f"{_count(mended.count, 'fault')} mended.", *_titled(title, lost, len(mended.lost)), ""))
+    return [f"{_count(mended.count, 'fault')} mended.", *_titled(title, lost, len(mended.lost))]
 
 
 def _count(count: int, noun: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from traceviz.cli.boundary import say
 from traceviz.cli.options import Size, page_width, progress_bar_on_stderr, wants_color, write
 from traceviz.errors import UsageError
 
@@ -180,7 +181,4 @@ def _warn(engine: Engine | RemoteEngine) -> None:
     if missing:
         named = ", ".join(missing[:3]) + ", ..." * (len(missing) > 3)
         noun = "trace is" if len(missing) == 1 else "traces are"
-        click.echo(
-            f"{len(missing):,} {noun} in the catalogue and not in the archive ({named}): see traceviz archive verify.",
-            file=sys.stderr,
-        )
+        say(f"{len(missing):,} {noun} in the catalogue and not in the archive ({named}): see traceviz archive verify.")

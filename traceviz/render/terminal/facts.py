@@ -6,9 +6,9 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from traceviz.render.terminal.lines import INDENT, QUIET, pad, paragraph, shorten, widest
-from traceviz.render.text import sentence, visible
 from traceviz.report import Facts
 from traceviz.units import NOT_MEASURED, format_value
+from traceviz.visible import sentence, visible
 
 _GAP = 4
 _MOST_LINES = 3

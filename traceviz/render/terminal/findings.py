@@ -16,9 +16,9 @@ from traceviz.render.terminal.lines import (
     paragraph,
     wrap,
 )
-from traceviz.render.text import sentence, visible
 from traceviz.report import Finding, Note, Severity
 from traceviz.units import format_ratio, format_value
+from traceviz.visible import sentence, visible
 
 _BODY = " " * (INDENT + 3)
 

@@ -22,9 +22,9 @@ from traceviz.render.terminal.lines import (
     widest,
     wrap,
 )
-from traceviz.render.text import sentence, visible
 from traceviz.report import Column, Grid
 from traceviz.units import Value
+from traceviz.visible import sentence, visible
 
 _GAP = 2
 _HEAD_LIMIT = 12

@@ -29,9 +29,9 @@ from traceviz.render.terminal.lines import (
 )
 from traceviz.render.terminal.series import series_lines
 from traceviz.render.terminal.timeline import timeline_lines
-from traceviz.render.text import sentence
 from traceviz.report import Bars, Block, Fact, Facts, Grid, Prose, Report, Section, Series, Severity, Timeline
 from traceviz.units import format_value
+from traceviz.visible import sentence
 
 _LEAST_WIDTH = 40
 _GUTTER = "▌ "

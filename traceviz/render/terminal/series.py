@@ -6,8 +6,8 @@ from rich.text import Text
 
 from traceviz.render.terminal.lines import INDENT, QUIET, clip, paragraph
 from traceviz.render.terminal.plot import plot
-from traceviz.render.text import sentence
 from traceviz.report import Series
+from traceviz.visible import sentence
 
 
 def series_lines(series: Series, width: int) -> list[Text]:

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from traceviz.render.terminal.blocks import mean, sparkline
 from traceviz.render.terminal.lines import INDENT, QUIET, pad, paragraph, shorten
-from traceviz.render.text import sentence
 from traceviz.report import Lane, Timeline
 from traceviz.units import NOT_MEASURED, format_ns, format_ratio
+from traceviz.visible import sentence
 
 _LABEL_LIMIT = 24
 _END_WIDTH = 9

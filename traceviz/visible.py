@@ -1,0 +1,81 @@
+"""Text from a trace, a name or a library is data: these functions make it harmless to look at, whatever it holds.
+
+Every line of a page passes :func:`visible`, and every line of a message :func:`one_line`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Self
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+MOST_CHARACTERS = 2000
+"""Characters of the longest line of a message: enough for a path, a query and its position."""
+_MARKS_PER_CHARACTER = 2
+_CONTROL_PICTURES = 0x2400
+_LOOK_BACK = 100
+"""A word at the edge of what is left out goes as a whole unless it is longer: no search finds half a secret."""
+
+
+def visible(text: str) -> str:
+    """``text`` on one line, with nothing in it that moves the cursor, changes colour or reorders its neighbours.
+
+    Control characters become their pictures (newline ``␊``, escape ``␛``), other invisible ones (bidirectional
+    overrides, joiners, variation selectors, lone surrogates) a replacement character, exotic spaces a space;
+    of combining marks stacked on one character two are kept.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    distinct = set(text)  # the work is done once for each of them: a text may have a million characters
+    marks = "".join(sorted(character for character in distinct if unicodedata.category(character) in {"Mn", "Me"}))
+    if marks:
+        anyone = f"[{re.escape(marks)}]"
+        text = re.sub(f"({anyone}{{{_MARKS_PER_CHARACTER}}}){anyone}+", r"\1", text)
+    return text.translate(
+        {ord(character): shown for character in distinct if (shown := _visible_character(character)) != character}
+    )
+
+
+def _visible_character(character: str) -> str:
+    code = ord(character)
+    if code < 0x20:
+        return chr(_CONTROL_PICTURES + code)
+    if code == 0x7F:
+        return "␡"
+    if 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:  # would change the width of the character before
+        return REPLACEMENT
+    if character.isprintable():
+        return character
+    return " " if unicodedata.category(character) == "Zs" else REPLACEMENT
+
+
+def sentence(text: str) -> str:
+    """A sentence for people: line breaks and runs of spaces become one space, the rest as :func:`visible`."""
+    return visible(" ".join(text.split()))
+
+
+def bounded(text: str, most: int = MOST_CHARACTERS) -> str:
+    """``text`` of about ``most`` characters at most: the middle of a longer one is left out, and says so."""
+    if len(text) <= most:
+        return text
+    head, tail = text[: most * 2 // 3], text[-(most // 3) :]
+    end, start = head.rfind(" ", max(len(head) - _LOOK_BACK, 0)), tail.find(" ", 0, _LOOK_BACK)
+    head, tail = head[:end] if end >= 0 else head, tail[start + 1 :]
+    return f"{head} … {len(text) - len(head) - len(tail):,} characters left out … {tail}"
+
+
+class Lines(str):
+    """A message on several lines that traceviz made; each of them is harmless, and what it quotes stays on its line."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, *lines: str) -> Self:
+        """These lines, each as :func:`one_line` makes it."""
+        return cls("\n".join(visible(bounded(line)) for line in lines))
+
+
+def one_line(text: str) -> str:
+    """A message as people see it: :func:`bounded` and :func:`visible`; the line breaks of :class:`Lines` stay."""
+    return text if isinstance(text, Lines) else visible(bounded(text))

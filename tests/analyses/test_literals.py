@@ -19,9 +19,8 @@ LITERALS: list[Literal] = [
 LACKING = frozenset(
     {
         *("run", "capture", "breakdown", "input_pipeline", "steps", "totals", "cuda_api", "framework_ops", "operators"),
-        *("modules", "kernels", "precision", "device_use", "gpu_efficiency", "devices", "device_programs", "idle_gaps"),
-        *("launch", "launch_contention", "compilation", "memory", "host", "communication", "ranks", "ranges"),
-        "os_calls",
+        *("modules", "precision", "gpu_efficiency", "devices", "device_programs"),
+        *("launch_contention", "compilation", "memory", "host", "communication", "ranks", "ranges"),
     }
 )
 """Sections that have none yet."""

@@ -32,7 +32,7 @@ def figures_of(section: Section) -> Figures:
                 name: [] for name in names
             }
         elif isinstance(block, Bars):
-            found[block.title] = {bar.key: bar.value for bar in block.bars}
+            found[block.title] = {"key": [bar.key for bar in block.bars], "value": [bar.value for bar in block.bars]}
     return found
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,6 +41,7 @@ _LABELS: tuple[tuple[Kind, frozenset[str]], ...] = (
 
 _HEADER = re.compile(rb'^[ \t"]*(?:Start|Type|Time\(%\)|Device|Count)[" \t].*$', re.MULTILINE)
 _COLUMNS = re.compile(r"\s{2,}")
+_CELL = re.compile(r'(?:^|(?<=,))(?:"(?P<quoted>(?:[^"]|"")*)"[^,]*|(?P<plain>[^,]*))(?:,|$)')
 _TITLE = re.compile(rb"^={2,}(?P<pid>\d{0,10})={2,}\s+(?P<title>[^\n]*?):?\s*$", re.MULTILINE)
 _DEVICE = re.compile(rb'^Device "(?P<device>[^"\n]*)"\s*$', re.MULTILINE)
 _START = re.compile(
@@ -128,8 +130,27 @@ def looks_printed(head: bytes) -> bool:
 
 
 def _labels(match: re.Match[bytes]) -> tuple[str, ...]:
+    """The labels of a header; of those that stand there twice, the second has a number, and is nobody's column."""
     line = match[0].decode("utf-8", "replace").strip()
-    return tuple(next(csv.reader([line]), [])) if "," in line else tuple(_COLUMNS.split(line))
+    labels = csv_cells(line) if "," in line else _COLUMNS.split(line)
+    seen: Counter[str] = Counter()
+    unique = []
+    for label in labels:
+        seen[label] += 1
+        unique.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+    return tuple(unique)
+
+
+def csv_cells(line: str) -> list[str]:
+    """The cells of one line of CSV, however long, and with whatever control characters in them."""
+    line = line.strip("\r\n").replace("\r", " ")
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:  # a cell of more than 131,072 characters
+        return [
+            match["quoted"].replace('""', '"') if match["quoted"] is not None else match["plain"]
+            for match in _CELL.finditer(line)
+        ]
 
 
 def _kinds(labels: tuple[str, ...]) -> list[Kind]:
@@ -145,7 +166,7 @@ def _section(
     is_csv = b"," in content[before[1] : body[0]]
     text = content[slice(*body)].lstrip(b"\r\n")
     first, _, below = text.partition(b"\n")
-    units = next(csv.reader([first.decode("utf-8", "replace")]), []) if is_csv else []
+    units = csv_cells(first.decode("utf-8", "replace")) if is_csv else []
     stated = len(units) == len(labels) and any(units) and set(units) <= UNITS | {""}
     return Section(
         kind,

@@ -13,7 +13,6 @@ Before CUDA 9 there was no type, and the line before the header said what the ro
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from traceviz.parsers.nvprof.demangle import Demangler
-from traceviz.parsers.nvprof.printed_text import COUNTS, SIZES, TIMES, Section
+from traceviz.parsers.nvprof.printed_text import COUNTS, SIZES, TIMES, Section, csv_cells
 from traceviz.parsers.nvprof.quantities import whole
 
 GPU, API = "GPU activities", "API calls"
@@ -110,7 +109,7 @@ def _rows(section: Section) -> Iterator[dict[str, str]]:
 def _cells(line: str, section: Section) -> list[str]:
     """In text, cells lie two spaces apart; the type, which only the first row of its kind has, ends with a colon."""
     if section.is_csv:
-        return [] if line.startswith("=") else next(csv.reader([line]), [])
+        return [] if line.startswith("=") else csv_cells(line)
     count = len(section.labels)
     if section.labels[0] != "Type":
         return _CELLS.split(line.strip(), count - 1)

@@ -22,6 +22,7 @@ UNFIT_NOTE = "value-unfit"
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
 """What Arrow raises for values that do not fit a type; that a text is no Unicode is a ``ValueError``."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _SHOWN = 40
 """Characters of a value that a message shows."""
 
@@ -61,6 +62,11 @@ def rows_to_table(
 def without_surrogates(text: str) -> str:
     """``text`` with U+FFFD for halves of surrogate pairs, which JSON can state and no encoding can hold."""
     return _LONE_SURROGATE.sub("\ufffd", text) if not text.isascii() else text
+
+
+def stated_integer(text: str | None) -> int | None:
+    """The whole number that ``text`` states, of at most 18 digits: longer ones fit no column, and take long to read."""
+    return int(text) if text and _INTEGER.fullmatch(text) else None
 
 
 def _column(table: str, field: Any, values: Sequence[Any], notes: NoteTaker | None) -> Any:

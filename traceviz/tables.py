@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingTableError, SchemaError
 from traceviz.files import new_folder
+from traceviz.parquet import DAMAGE, open_parquet, read_parquet
 from traceviz.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ WINDOW_NOTE = "window"
 """Code of the note in a trace that is a time window of another trace."""
 ANNOTATED_STEPS_NOTE = "steps-from-annotations"
 """Code of the note in a trace whose groups begin with annotations that its producer ignores."""
+_AGAIN = "Convert the source again: traceviz convert TRACE -o DIR."
 ROW_GROUP = 1 << 18
 """Rows of one row group of a Parquet file."""
 
@@ -101,12 +103,16 @@ class TraceTables:
 
         Raises:
             MissingTableError: the trace does not have it.
+            DamagedTraceError, SchemaError: its file cannot be read, or does not match the contract.
         """
         source = self._source(name)
         if not isinstance(source, Path):
             return source
-        with pq.ParquetFile(source) as file:  # `read_table` looks for a data set around it, which takes longer
-            return conform(name, file.read())
+        try:
+            table = read_parquet(source)
+        except DAMAGE as error:
+            raise _unreadable(source, error) from error
+        return conform(name, table)
 
     def rows(self, name: str) -> int:
         """Number of rows of table ``name``; 0 where the trace does not have it."""
@@ -204,7 +210,7 @@ def _cast(name: str, values: pa.ChunkedArray[Any], column: schema.Column) -> pa.
         if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(values.type):
             return values.cast(pa.string()).dictionary_encode().cast(column.type)
         return values.cast(column.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except pa.ArrowException as error:
         raise SchemaError(f"Table {name}: column {column.name} is not {column.type}.", str(error)) from error
 
 
@@ -332,14 +338,17 @@ def load(folder: Path) -> TraceTables:
 
 
 def _check_file(path: Path, name: str, count: int) -> None:
-    again = "Convert the source again: traceviz convert TRACE -o DIR."
     try:
-        with pq.ParquetFile(path) as file:
+        with open_parquet(path) as file:
             metadata, present = file.metadata, set(file.schema_arrow.names)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DamagedTraceError(f"{path} cannot be read.", str(error), again) from error
+    except DAMAGE as error:
+        raise _unreadable(path, error) from error
     if metadata.num_rows != count:
-        raise DamagedTraceError(f"{path} holds {metadata.num_rows} rows; the manifest says {count}.", fix=again)
+        raise DamagedTraceError(f"{path} holds {metadata.num_rows} rows; the manifest says {count}.", fix=_AGAIN)
     missing = _missing(name, present)
     if missing:
-        raise DamagedTraceError(f"{path} lacks the columns {', '.join(missing)}.", fix=again)
+        raise DamagedTraceError(f"{path} lacks the columns {', '.join(missing)}.", fix=_AGAIN)
+
+
+def _unreadable(path: Path, error: Exception) -> DamagedTraceError:
+    return DamagedTraceError(f"{path} cannot be read.", f"{str(error).rstrip('.')}.", _AGAIN)

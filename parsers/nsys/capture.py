@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from traceviz.parsers.nsys.mapping import Evidence
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.raw import RawTables
+from traceviz.rows import stated_integer
 
 _PROCESS_OPTION = re.compile(r"^PROCESS_\d+:")
-_INTEGER = re.compile(r"^-?\d+$")
 _DRIVER_DIGITS = re.compile(r"^(\d{3})(\d{2,3})(\d{2})$")
 
 
@@ -46,8 +46,8 @@ class Capture:
     @property
     def cuda_version(self) -> str | None:
         """CUDA version of the driver; 11.6 is written as ``11060``."""
-        stated = self.system.get("CudaDriverVersion", "")
-        return cuda_version(int(stated)) if stated.isdecimal() and int(stated) else None
+        number = stated_integer(self.system.get("CudaDriverVersion"))
+        return cuda_version(number) if number and number > 0 else None
 
     @property
     def command(self) -> str | None:
@@ -68,8 +68,7 @@ class Capture:
         """Wall-clock time of the raw time ``zero_ns``: relative to the session's start unless the export was asked
         for wall-clock times (``--ts-normalize``), and after an optional shift (``--ts-shift``).
         """
-        stated = self.export.get("EXPORT_PARAM_TIME_SHIFT", "")
-        shift = int(stated) if _INTEGER.match(stated) else 0
+        shift = stated_integer(self.export.get("EXPORT_PARAM_TIME_SHIFT")) or 0
         if self.export.get("EXPORT_PARAM_TIME_NORMALIZE") == "true":
             return zero_ns - shift
         return None if self.session_start_unix_ns is None else self.session_start_unix_ns + zero_ns - shift

@@ -22,6 +22,7 @@ from traceviz.parsers.shared.nvtx import nvtx_table, ordered
 from traceviz.parsers.shared.raw import Keep, RawTables
 
 _TABLE = "NVTX_EVENTS"
+_KINDS_UNKNOWN = f"{_TABLE} has no column eventType: all its rows are taken for ranges of unknown kind."
 _DERIVED = ("domain", "category", "range_id", "depth", "parent_id")
 
 Words = dict[tuple[Any, ...], str]
@@ -34,6 +35,8 @@ def read_nvtx(events: EventReader, survey: Survey, identity: Identity) -> pa.Tab
     (source,) = EVENT_TABLES["nvtx"]
     streamed = pa.schema([*(field for field in declared if field.name not in _DERIVED), *raw_numbers])
     rows = ordered(events.columns("nvtx", source, streamed))
+    if "eventType" not in events.raw.columns(_TABLE):
+        events.notes.add("nvtx-kinds-unknown", "warning", _KINDS_UNKNOWN)
     domains, categories = _declared_names(events.raw)
     domain, category = pc.fill_null(rows.column("domain").combine_chunks(), 0), rows.column("category").combine_chunks()
     owner = identity.processes.take(rows.column("process_id").combine_chunks())
@@ -67,6 +70,8 @@ def _category(names: Words, process: int, domain: int, category: int | None) -> 
 def _declared_names(raw: RawTables) -> tuple[Words, Words]:
     """Names of domains by (process, domain), and of categories by (process, domain, category)."""
     present = raw.columns(_TABLE)
+    if "eventType" not in present:
+        return {}, {}
     named = [name for name in ("text", "textId") if name in present]
     texts = [name for name in named if name == "text" or raw.is_text(_TABLE, name)]
     numbers = ["eventType", "globalTid", "domainId", "category", *named]

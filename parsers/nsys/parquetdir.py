@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from traceviz.parquet import DAMAGE, open_parquet
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.tables import Provenance, read_tables
@@ -34,8 +34,9 @@ class ParquetTables(RawTables):
         self._schemas: dict[str, pa.Schema] = {}
         for file in sorted(path.glob("*" + SUFFIX)):
             try:
-                self._schemas[file.stem] = pq.read_schema(file)
-            except (OSError, pa.ArrowException) as error:
+                with open_parquet(file) as opened:
+                    self._schemas[file.stem] = opened.schema_arrow
+            except DAMAGE as error:
                 raise self.damaged(file.stem, error) from error
 
     @property
@@ -59,12 +60,13 @@ class ParquetTables(RawTables):
         columns = list(dict.fromkeys([*integers, *texts, *kept]))
         types: dict[str, pa.DataType] = {**dict.fromkeys(columns, pa.int64()), **dict.fromkeys(texts, pa.binary())}
         try:
-            with pq.ParquetFile(self.path / (table + SUFFIX)) as file:
+            with open_parquet(self.path / (table + SUFFIX)) as file:
                 for batch in file.iter_batches(BATCH_ROWS, columns=columns):
+                    batch.validate(full=True)
                     arrays = [_cast(batch[name], types[name]) for name in columns]
                     rows = pa.RecordBatch.from_arrays(arrays, names=columns)
                     yield keep.of(rows) if keep and kept else rows
-        except (OSError, pa.ArrowException) as error:
+        except DAMAGE as error:
             raise self.damaged(table, error) from error
 
     def close(self) -> None:

@@ -6,7 +6,6 @@ leaves a manifest that says less: everything in it is optional here, and what ha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +27,7 @@ _DEEPEST = 8
 _PROBLEMS = "problems.jsonl"
 """What a collector notes while it records, beside its recordings."""
 
+_LONGEST_NS = 2**62
 _COST = "stop_cost_ns"
 """Fact of a collector that says how long the program waited for it to stop and save."""
 
@@ -161,7 +161,7 @@ class RunManifest(msgspec.Struct, frozen=True):
             notes.add(problem.note_code, "warning", f"{collectors}: {problem.sentences}")
         for recorder in self.recorders:
             cost = recorder.facts.get(_COST)
-            if isinstance(cost, int | float) and math.isfinite(cost) and cost > 0:
+            if isinstance(cost, int | float) and 0 < cost < _LONGEST_NS:
                 message = f"Collector {recorder.name}: stopping and saving took {format_ns(cost)}."
                 notes.add("collector-cost", "info", message)
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
+from traceviz.parquet import DAMAGE, read_parquet
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND
 from traceviz.parsers.shared.arrow import Array, pc
@@ -42,6 +42,8 @@ CLOCK_STEP_NS = 100_000_000
 """A note says so where the wall clock was set by more than this while samples were taken."""
 MISSED_SHARE = 0.05
 """Samples that were missed are noted from this share on."""
+_LARGEST = 2**62
+"""No count, time or rate of a sampler is larger."""
 THINNED_SHARE = 0.25
 """Readings of the program that the sampler left out to stay within its limits are noted from this share on."""
 PROGRAM_CPU = "program CPU"
@@ -66,7 +68,7 @@ class Sampling:
     def t0_unix_ns(self) -> int:
         """Time of the first sample; of the sampler's start where there is none."""
         first = pc.min(self.samples["unix_ns"]).as_py()
-        return int(first if first is not None else self.description.get("began_unix_ns") or 0)
+        return int(first) if first is not None else _number(self.description, "began_unix_ns")
 
     @property
     def span_ns(self) -> int:
@@ -81,7 +83,7 @@ def read_samples(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tab
     described = sampling.description
     unsorted = pc.unique(sampling.samples["pid"]).drop_null()
     pids = unsorted.take(pc.sort_indices(unsorted))
-    gpus = [gpu for gpu in _rows(described, "gpus") if isinstance(gpu.get("ordinal"), int)]
+    gpus = [gpu for gpu in _rows(described, "gpus") if _is_device(gpu.get("ordinal"))]
     yield "run", _run(sampling)
     yield "devices", rows_to_table("devices", [_device(number, gpu) for number, gpu in enumerate(gpus)])
     yield "processes", _processes(pids, described)
@@ -104,9 +106,9 @@ def read_sampling(path: Path) -> Sampling:
     for part in sorted(path.glob(PARTS)):
         try:
             # Opened once: a sampler that still runs replaces it every two seconds.
-            table = pq.read_table(pa.BufferReader(part.read_bytes()))
+            table = read_parquet(pa.BufferReader(part.read_bytes()))
             parts.append(table.select(PART_SCHEMA.names).cast(PART_SCHEMA))
-        except (OSError, KeyError, ValueError, pa.ArrowException):
+        except (KeyError, *DAMAGE):
             unreadable.append(part.name)
     if unreadable and not parts:
         raise DamagedTraceError(f"{path / unreadable[0]} cannot be read, nor can another part.", fix="Record again.")
@@ -136,9 +138,21 @@ def _rows(described: dict[str, Any], key: str) -> list[dict[str, Any]]:
     return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
 
 
+def _is_device(ordinal: Any) -> bool:
+    """Whether it is a number that a device can have: device ids have 16 bits."""
+    return type(ordinal) is int and 0 <= ordinal < 1 << 15
+
+
 def _number(described: dict[str, Any], key: str) -> int:
+    """A number in the description; 0 for what is none, or is none that a sampler could count."""
     value = described.get(key)
-    return int(value) if isinstance(value, int | float) else 0
+    return int(value) if isinstance(value, int | float) and abs(value) < _LARGEST else 0
+
+
+def _rate(described: dict[str, Any]) -> float:
+    """Samples a second, as planned."""
+    value = described.get("rate_hz")
+    return float(value) if isinstance(value, int | float) and 0 <= value < _LARGEST else 0.0
 
 
 def _run(sampling: Sampling) -> pa.Table:
@@ -161,12 +175,13 @@ def _device(number: int, gpu: dict[str, Any]) -> dict[str, Any]:
         "ordinal": gpu["ordinal"],
         "name": str(gpu.get("name") or "") or None,
         "uuid": str(gpu.get("uuid") or "") or None,
-        "memory_bytes": memory if isinstance(memory, int) else None,
+        "memory_bytes": memory if type(memory) is int and 0 <= memory < _LARGEST else None,
     }
 
 
 def _processes(pids: Array, described: dict[str, Any]) -> pa.Table:
-    names = {row.get("pid"): str(row.get("name") or "") or None for row in _rows(described, "processes")}
+    stated = ((row.get("pid"), str(row.get("name") or "") or None) for row in _rows(described, "processes"))
+    names = {pid: name for pid, name in stated if isinstance(pid, int)}
     rows = [{"process_id": number, "pid": pid, "name": names.get(pid)} for number, pid in enumerate(pids.to_pylist())]
     return rows_to_table("processes", rows)
 
@@ -191,7 +206,7 @@ def _settings(sampling: Sampling) -> pa.Table:
     settings = described.get("settings")
     known = {str(key): str(value) for key, value in settings.items()} if isinstance(settings, dict) else {}
     wall_ns = _number(described, "wall_ns")
-    known["resources.rate_hz"] = f"{float(described.get('rate_hz') or 0):g}"
+    known["resources.rate_hz"] = f"{_rate(described):g}"
     if wall_ns > 0:
         known["resources.cost"] = f"{_number(described, 'cpu_ns') / wall_ns:.5f}"
     if _number(described, "startup_cpu_ns") > 0:
@@ -209,7 +224,7 @@ def _notes(sampling: Sampling) -> Notes:
     )
     notes.add("samples-unreadable", "warning", message, len(sampling.unreadable))
     missed = _number(described, "missed")
-    turns = _number(described, "wall_ns") / 1e9 * float(described.get("rate_hz") or 0)  # as planned
+    turns = _number(described, "wall_ns") / 1e9 * _rate(described)  # as planned
     if turns and missed / turns >= MISSED_SHARE:
         message = "The machine left the sampler of resources no time for some of its samples."
         notes.add("samples-missed", "info", message, missed)

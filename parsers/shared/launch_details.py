@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from traceviz.parsers.shared.mapping import LAUNCH_SHAPE
+from traceviz.rows import stated_integer
 from traceviz.schema import MEMORY_KINDS
 
 MOST_REGISTERS = 65_536
@@ -114,7 +115,8 @@ def _triple(text: str) -> Sequence[int | None]:
 
 
 def _whole(text: str | None, most: int = _INT32_MAX) -> int | None:
-    return int(text) if text and text.isdecimal() and int(text) <= most else None
+    number = stated_integer(text)
+    return number if number is not None and 0 <= number <= most else None
 
 
 _POOL = re.compile(r"^GPU_(?P<ordinal>\d{1,9})_", re.IGNORECASE)

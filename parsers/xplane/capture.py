@@ -17,7 +17,7 @@ from traceviz.parsers.xplane.device import GRAPH, Device, EventKind, unread_line
 from traceviz.parsers.xplane.hosts import ENVIRONMENT, METADATA, Host, Role
 from traceviz.parsers.xplane.raw import Plane
 from traceviz.private_paths import without_paths
-from traceviz.rows import rows_to_table
+from traceviz.rows import rows_to_table, stated_integer
 
 TENSORFLOW, JAX = "TensorFlow", "JAX"
 _SIGNS = (
@@ -94,8 +94,8 @@ def run(hosts: Sequence[Host], origin: Origin, notes: Notes, *, keep_private: bo
 
 def _dotted(version: str | None) -> str | None:
     """``12090``, which is how CUDA numbers its versions, is 12.9."""
-    is_number = version is not None and version.isdecimal() and int(version) >= 1000
-    return cuda_version(int(version)) if version and is_number else version
+    number = stated_integer(version)
+    return cuda_version(number) if number and number >= 1000 else version
 
 
 def framework_of(hosts: Sequence[Host]) -> str | None:

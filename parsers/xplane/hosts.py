@@ -17,7 +17,7 @@ import numpy as np
 
 from traceviz.parsers.shared.arrays import nanoseconds
 from traceviz.parsers.xplane.groups.groups import Groups
-from traceviz.parsers.xplane.raw import Array, Line, Plane, Space
+from traceviz.parsers.xplane.raw import Array, Line, Plane, Space, wrapped
 
 ENVIRONMENT = "Task Environment"
 METADATA = "/host:metadata"
@@ -115,11 +115,6 @@ class Host:
         if not self.first_group:
             return group_ids
         return np.where(group_ids >= 0, group_ids.astype(np.int64) + self.first_group, -1)
-
-
-def wrapped(number: int) -> int:
-    """``number`` in 64 bits: in damaged files differences of times leave them."""
-    return (number + 2**63) % 2**64 - 2**63
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,9 +156,14 @@ class Plane:
 
     def start_ps(self, origin_ns: int, rows: Array | slice = slice(None)) -> Array:
         """Start of the events at ``rows`` in picoseconds after ``origin_ns`` (int64)."""
-        bases = np.array([line.timestamp_ns - origin_ns for line in self.lines], dtype=np.int64) * 1000
+        bases = np.array([wrapped((line.timestamp_ns - origin_ns) * 1000) for line in self.lines], dtype=np.int64)
         starts = self.events.offset_ps[rows]
         return bases[self.events.line[rows]] + starts if self.lines else starts
+
+
+def wrapped(number: int) -> int:
+    """``number`` in 64 bits: in damaged files differences of times leave them."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 @dataclass(frozen=True, slots=True)

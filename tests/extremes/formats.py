@@ -182,9 +182,7 @@ def _run_manifest() -> Sample:
 
 
 def _run_description() -> Sample:
-    return JsonSample(
-        RESOURCES, lambda text, folder: _run_folder(json.dumps(RUN), text, json.dumps(STATUS), folder)
-    )
+    return JsonSample(RESOURCES, lambda text, folder: _run_folder(json.dumps(RUN), text, json.dumps(STATUS), folder))
 
 
 def _run_status() -> Sample:

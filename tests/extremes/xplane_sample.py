@@ -9,7 +9,9 @@ from typing import Any
 
 from tests.extremes.values import ABSENT, Place, Sample, in_utf8
 
-_MESSAGES = frozenset({(1,), (1, 3), (1, 3, 4), (1, 3, 4, 4), (1, 4), (1, 4, 2), (1, 4, 2, 5), (1, 5), (1, 5, 2), (1, 6)})
+_MESSAGES = frozenset(
+    {(1,), (1, 3), (1, 3, 4), (1, 3, 4, 4), (1, 4), (1, 4, 2), (1, 4, 2, 5), (1, 5), (1, 5, 2), (1, 6)}
+)
 """Paths of field numbers whose values are messages: planes, lines, events, stats, names of events, names of stats."""
 _STATS = frozenset({(1, 3, 4, 4), (1, 4, 2, 5), (1, 6)})
 VARINT, FIXED64, BYTES = 0, 1, 2

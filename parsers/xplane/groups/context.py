@@ -21,7 +21,7 @@ from traceviz.parsers.xplane.raw import Array, Kind, Plane
 HOST_PLANE = "/host:CPU"
 TPU_PREFIX = "/device:TPU:"
 MODULE_LINES = ("XLA Modules", "Sparse Core Modules")
-_TENSOR_CORE = re.compile(r"/device:TPU:([0-9]+)")
+_TENSOR_CORE = re.compile(r"/device:TPU:([0-9]{1,9})")
 _SPARSE_CORE = re.compile(r"/device:TPU:[0-9]+ SparseCore(?: [a-zA-Z]+)? [0-9]+")
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -27,6 +27,9 @@ _CUTS_TRIED = 64
 _AGAIN = "Copy the file again, or record again."
 
 
+_Id = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
 class TraceEvent(msgspec.Struct, gc=False):
     """One element of ``traceEvents``; the empty one that ends the list has no phase.
 
@@ -35,8 +38,8 @@ class TraceEvent(msgspec.Struct, gc=False):
 
     ph: str = ""
     name: str = ""
-    pid: int = 0
-    tid: int = 0
+    pid: _Id = 0
+    tid: _Id = 0
     ts: msgspec.Raw = _NUMBER
     dur: msgspec.Raw = _NUMBER
     args: dict[str, Any] = {}
@@ -78,6 +81,8 @@ def decode(path: Path, max_size: int | None = None) -> Decoded:
         return Decoded(_events(text), cut=bool(stream.damage))
     except msgspec.ValidationError as error:
         raise DamagedTraceError(f"{path} holds an event that no profiler writes.", f"{error}.", _AGAIN) from error
+    except RecursionError as error:
+        raise DamagedTraceError(f"{path} holds JSON that lies too deep in itself.", fix=_AGAIN) from error
     except msgspec.DecodeError as error:
         decoded = _up_to_the_cut(text, error)
         if decoded is None:
@@ -116,6 +121,8 @@ def _up_to_the_cut(text: bytes, error: msgspec.DecodeError) -> Decoded | None:
             return None
         try:
             return Decoded(_events(text[: end + 1] + b"]}"), len(text) - end - 1, cut=True)
+        except RecursionError:
+            return None
         except msgspec.DecodeError as another:
             end = min(end, _place_of(another, end))
     return None
@@ -132,5 +139,12 @@ _DECODER = msgspec.json.Decoder(_Document)
 
 
 def text_of(value: Any) -> str:
-    """An argument of an event as text; profilers write texts, and other tools anything."""
-    return value if isinstance(value, str) else json.dumps(value)
+    """An argument of an event as text; profilers write texts, and other tools anything.
+
+    Raises:
+        DamagedTraceError: it is a list or an object that lies too deep in itself.
+    """
+    try:
+        return value if isinstance(value, str) else json.dumps(value)
+    except RecursionError as error:
+        raise DamagedTraceError("An argument of an event is JSON that lies too deep in itself.", fix=_AGAIN) from error

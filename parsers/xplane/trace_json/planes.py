@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.shared.arrow import StringArray, pc
+from traceviz.parsers.shared.names import decode as as_texts
 from traceviz.parsers.xplane.raw import Array, Events, Kind, Line, Plane, Space, Stats, Value
 from traceviz.parsers.xplane.trace_json.decode import Decoded, TraceEvent, text_of
 from traceviz.parsers.xplane.trace_json.tf1 import Stream, is_aggregated, own_event, stream_event, stream_of
@@ -35,7 +36,7 @@ _PHASES = frozenset({"X", "i", "I", "n"})
 """Phases of events that stand for themselves: complete ones, and instants."""
 
 _PROCESS = re.compile(r"(?:(?P<host>[^/\s]+) )?(?P<plane>/(?:host|device):.*)", re.DOTALL)
-_ORDINAL = re.compile(r"/device:\w+:(\d+)")
+_ORDINAL = re.compile(r"/device:\w+:(\d{1,9})(?!\d)")
 _WHOLE = re.compile(r"[+-]?\d{1,20}")
 _REAL = re.compile(r"[+-]?\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)")
 _NAME_KEYS = frozenset(
@@ -273,11 +274,14 @@ class _Decimals:
         Raises:
             DamagedTraceError: one of them is no number.
         """
-        texts = pa.array([bytes(number) for number in numbers], pa.binary()).cast(pa.string())
+        texts = as_texts(pa.array([bytes(number) for number in numbers], pa.binary()))
         parts = pc.extract_regex(_without_exponents(texts), r"^(?P<sign>-?)(?P<whole>\d{1,18})(?:\.(?P<part>\d+))?$")
         if parts.null_count:
             wrong = texts.filter(pc.is_null(parts))[0].as_py()
-            raise DamagedTraceError(f"The trace holds a time that is no number of microseconds: {wrong}.")
+            raise DamagedTraceError(
+                f"The trace holds a time that is no number of microseconds: {wrong[:40]}.",
+                fix="Copy the file again, or record again.",
+            )
         digits = pc.utf8_rpad(pc.utf8_slice_codeunits(pc.struct_field(parts, "part"), 0, 6), 6, "0")
         sign = np.where(pc.equal(pc.struct_field(parts, "sign"), "-").to_numpy(zero_copy_only=False), -1, 1)
         whole = pc.struct_field(parts, "whole").cast(pa.int64()).to_numpy()
@@ -288,9 +292,13 @@ class _Decimals:
         return (self.whole - base) * 1_000_000 + self.part
 
 
+_WITH_EXPONENT = r"^-?\d{1,400}(?:\.\d{1,400})?[eE][+-]?\d{1,3}$"
+"""Others are no numbers of microseconds: a time of 10**1000 would take as many digits."""
+
+
 def _without_exponents(texts: StringArray) -> StringArray:
     """Numbers without exponents: the viewer's shortest durations are written with one, and most of them are equal."""
-    unusual = pc.match_substring_regex(texts, "[eE]")
+    unusual = pc.match_substring_regex(texts, _WITH_EXPONENT)
     if not pc.any(unusual).as_py():
         return texts
     different = pc.unique(texts.filter(unusual))

@@ -14,7 +14,7 @@ from typing import Any
 
 from traceviz.parsers.xplane.trace_json.decode import TraceEvent, text_of
 
-_STREAM = re.compile(r"(?P<device>/device:\w+:\d+)/stream:(?P<number>\d+)(?:<(?P<kind>[^>]*)>)?")
+_STREAM = re.compile(r"(?P<device>/device:\w+:\d+)/stream:(?P<number>\d{1,9})(?:<(?P<kind>[^>]*)>)?")
 _AGGREGATED = re.compile(r"/device:\w+:\d+/(?:stream:all|stream:|memcpy|sync)")
 _LAUNCH = re.compile(r"(?P<kernel>.*?) ?(?P<details>(?:regs|grid):\d.*)", re.DOTALL)
 _COPY = re.compile(r"(?P<kernel>.*) bytes:(?P<bytes>\d+)(?P<asynchronous> aync)?(?: to device:(?P<device>\d+))?")

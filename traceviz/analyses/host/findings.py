@@ -11,6 +11,7 @@ from traceviz.analyses.base import finding, known
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.host.load import HostLoad
 from traceviz.report import Fact, Finding
+from traceviz.rows import stated_integer
 from traceviz.rules import rule
 from traceviz.units import counted, format_number, format_ratio, format_value
 
@@ -220,13 +221,14 @@ def _threads(key: str, value: str) -> int | None:
     if not (_TEAMS.match(key) or _POOLS.match(key)):
         return None
     first = value.split(",", maxsplit=1)[0].strip()  # OMP_NUM_THREADS may name a number for each level of nesting
-    return int(first) if first.isdigit() and int(first) > 0 else None
+    number = stated_integer(first)
+    return number if number and number > 0 else None
 
 
 def _spinning(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
     """Threads that spin after their work take cores from threads that have work."""
     value = load.machine.settings.get(_SPIN, "").strip().lower()
-    spins = value == "infinite" or (value.isdigit() and int(value) > 1)
+    spins = value == "infinite" or (stated_integer(value) or 0) > 1
     full = (load.busy_cores or 0) >= limits.busy_share * (load.machine.usable or math.inf)
     if spins and full and (_of(load.steps.input_ns, load) or 0.0) >= limits.bound_share:
         words = "for ever" if value == "infinite" else f"for {value} ms"

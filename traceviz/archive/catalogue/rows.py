@@ -21,7 +21,7 @@ from traceviz.errors import UsageError
 from traceviz.gates.metrics import METRICS, Candidate, Metric
 from traceviz.parsers.ranks.names import RANK_IN_NAME, rank_in_name
 from traceviz.report import Finding, Report
-from traceviz.rows import rows_to_table
+from traceviz.rows import rows_to_table, stated_integer
 from traceviz.selection import Selection
 from traceviz.tables import TraceTables
 
@@ -87,8 +87,8 @@ def ready_rows(
     """
     ranks = stated_ranks(tables)
     reports = _by_rank(tables, report, ranks, origin.name)
-    sizes = [value for key, value in settings(tables) if key.lower() in _WORLD_SIZES and value.isdigit()]
-    job = origin.found_job or _job(origin.name, ranks, int(sizes[0]) if sizes else None)
+    sizes = [stated_integer(value) for key, value in settings(tables) if key.lower() in _WORLD_SIZES]
+    job = origin.found_job or _job(origin.name, ranks, next((size for size in sizes if size is not None), None))
     given = _given(origin, tags, f"{job} ({origin.owner})" if job and origin.owner else job)
     rows = [
         {**_known(origin), "state": "ready", "format": format_name, "rank": rank, **given, **_of_run(part, part_report)}

@@ -195,7 +195,7 @@ def _placed(runs: pl.DataFrame, by: str) -> pl.DataFrame:
 def natural(text: str) -> list[tuple[int, int, str]]:
     """A key that sorts ``v2`` before ``v10``."""
     parts = _NUMBERS.split(text)
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]
+    return [(0, int(part), "") if part.isdecimal() and len(part) <= 4000 else (1, 0, part) for part in parts if part]
 
 
 def _dates(groups: pl.Series, times: pl.Series) -> pl.Series:

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from traceviz.errors import DamagedTraceError, OutputError
+from traceviz.parquet import DAMAGE, open_parquet
 from traceviz.parsers.nsys.parquetdir import SUFFIX
 from traceviz.parsers.shared.arrow import nulls
 from traceviz.parsers.shared.sqlite.arrow import BATCH_ROWS
@@ -136,16 +137,17 @@ def _write_database(source: Path, database: Path, takes: Callable[[str], bool]) 
 
 def _load(db: sqlite3.Connection, path: Path, strings: _Strings) -> _Layout:
     try:
-        with pq.ParquetFile(path) as file:
+        with open_parquet(path) as file:
             layout = _Layout(path.stem, file.schema_arrow)
             db.execute(layout.declaration())
             insert = f"INSERT INTO {quoted(path.stem)} VALUES ({', '.join('?' * len(layout.schema))})"  # noqa: S608
             for batch in file.iter_batches(BATCH_ROWS):
+                batch.validate(full=True)
                 columns = [
                     _stored(layout.name, column, batch[column.name], strings).to_pylist() for column in layout.schema
                 ]
                 db.executemany(insert, zip(*columns, strict=True))
-    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+    except DAMAGE as error:
         raise DamagedTraceError(f"{path} cannot be read.", str(error), "Export the report again.") from error
     return layout
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError
+from traceviz.parquet import DAMAGE, read_parquet
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.folder import read_run
@@ -192,8 +193,8 @@ def _write_samples(copy: _Copy, path: Path, target: Path) -> Outcome:
     """
     removed: Counter[str] = Counter()
     try:
-        table = pq.read_table(pa.BufferReader(path.read_bytes())).select(PART_SCHEMA.names).cast(PART_SCHEMA)
-    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+        table = read_parquet(pa.BufferReader(path.read_bytes())).select(PART_SCHEMA.names).cast(PART_SCHEMA)
+    except (KeyError, *DAMAGE) as error:
         raise DamagedTraceError(f"{path} cannot be read.", str(error)) from error
     columns = [
         clean_texts(table[column.name], copy.redactor.clean, removed).cast(column.type)

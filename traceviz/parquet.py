@@ -1,0 +1,62 @@
+"""Parquet files from anywhere: opened and read so that what is damaged is found here, and not by whoever uses the rows.
+
+Arrow reads a file whose footer contradicts itself, and codes of words that do not exist: later code would read memory
+that is not there, or name a column that exists twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+DAMAGE = (OSError, ValueError, OverflowError, pa.ArrowException)
+"""What Arrow raises for a file that is damaged, or whose types it does not read; names may be no UTF-8."""
+
+
+def open_parquet(source: Path | pa.NativeFile) -> pq.ParquetFile:
+    """The file, opened; whoever opens it closes it.
+
+    Raises:
+        OSError, ValueError, OverflowError, pyarrow.ArrowException: it is damaged (see :data:`DAMAGE`), has two columns
+            of one name, or its numbers of rows contradict each other.
+    """
+    file = pq.ParquetFile(source)
+    try:
+        _check_footer(file)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def read_parquet(source: Path | pa.NativeFile) -> pa.Table:
+    """All rows and columns.
+
+    Raises:
+        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`open_parquet`; or a page is damaged, a
+            text is no UTF-8, or a code stands for no word.
+    """
+    with open_parquet(source) as file:
+        table = file.read()
+        if table.num_rows != file.metadata.num_rows:
+            raise pa.ArrowInvalid(f"The footer says {file.metadata.num_rows} rows, and there are {table.num_rows}.")
+    table.validate(full=True)
+    return table
+
+
+def _check_footer(file: pq.ParquetFile) -> None:
+    twice = [name for name, count in Counter(file.schema_arrow.names).items() if count > 1]
+    if twice:
+        raise pa.ArrowInvalid(f"Two columns are called {twice[0]!r}.")
+    metadata = file.metadata
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    if sum(group.num_rows for group in groups) != metadata.num_rows:
+        raise pa.ArrowInvalid(f"The footer says {metadata.num_rows} rows, and its parts have another number.")
+    if metadata.num_columns != len(file.schema_arrow.names):
+        return  # lists and structs have several values a row
+    for group in groups:
+        if any(group.column(number).num_values != group.num_rows for number in range(group.num_columns)):
+            raise pa.ArrowInvalid("The columns of a part have different numbers of rows.")

@@ -2,6 +2,8 @@
 # make quick      after every change: lint, types, layers, and the tests that take no time
 # make test       what must hold before a change is shared: all that, and the tests that start programs and record with nsys
 # make test-all   the rest as well: live recordings of frameworks, other tools as oracles, clusters, object stores
+# make fuzz MINUTES=60        spoilt inputs of all formats through everything, on all cores
+# make fuzz-asan MINUTES=60   the same for the C code, with sanitizers
 # See CONTRIBUTING.md for the rest.
 
 PYTHON ?= python3
@@ -22,7 +24,7 @@ export TRACEVIZ_ORACLE ?= $(if $(wildcard $(ORACLE)/installed),$(abspath $(ORACL
 export TRACEVIZ_TORCH ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
 export TRACEVIZ_HTA ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
 
-.PHONY: demo quick test test-all test-long lint types bench docs samples oracle wheel nsys mutants clean
+.PHONY: demo quick test test-all test-long lint types bench docs samples oracle wheel nsys mutants fuzz fuzz-asan clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -49,6 +51,16 @@ test-long: $(VENV)/dev nsys
 # A fixed sample of small changes of what computes a report, each of which some test should notice: about 15 minutes.
 mutants: $(VENV)/dev
 	$(BIN)/python scripts/mutants --at-least 0.9 $(MUTANTS_OPTIONS)
+
+# Counts go to build/fuzz, inputs that broke something to build/fuzz/faults.
+MINUTES ?= 10
+
+fuzz: $(VENV)/dev
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --output build/fuzz $(FUZZ_OPTIONS)
+
+# The extensions are built once more, into build/asan; what is installed stays.
+fuzz-asan: $(VENV)/dev
+	$(BIN)/python -m tests.fuzz.native --minutes $(MINUTES) --output build/fuzz $(FUZZ_OPTIONS)
 
 lint: $(VENV)/dev types
 	$(BIN)/ruff check .

@@ -1,0 +1,55 @@
+"""Changes of bytes that know nothing of the format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from tests.fuzz.cases import Step
+
+Change = Callable[[Random, bytes], bytes]
+
+_LENGTHS = (1, 1, 2, 4, 8, 16, 64, 512, 4096)
+
+
+def in_file(change: Change) -> Step:
+    """The step that changes the bytes of a file."""
+
+    def step(random: Random, path: Path) -> None:
+        path.write_bytes(change(random, path.read_bytes()))
+
+    return step
+
+
+def spoil(random: Random, data: bytes) -> bytes:
+    """``data`` with one change: bits, numbers, stretches that are lost, repeated, moved or foreign."""
+    at = random.randrange(len(data) + 1)
+    length = random.choice(_LENGTHS)
+    part = data[at : at + length]
+    match random.randrange(10):
+        case 0 | 1 if part:
+            return data[:at] + bytes([part[0] ^ 1 << random.randrange(8)]) + data[at + 1 :]
+        case 2:
+            return data[:at] + random.choice((b"\x00", b"\x7f", b"\x80", b"\xff", b"\n", b'"', b"9")) + data[at + 1 :]
+        case 3:
+            return data[:at]
+        case 4:
+            return data[:at] + data[at + length :]
+        case 5:
+            return data[:at] + part * random.choice((2, 3, 20)) + data[at + length :]
+        case 6:
+            to = random.randrange(len(data) + 1)
+            return data[:to] + part + data[to + length :]
+        case 7:
+            number = random.choice((0, 1, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1))
+            size = random.choice((1, 2, 4, 8))
+            value = (number & 256**size - 1).to_bytes(size, random.choice(("little", "big")))
+            return data[:at] + value + data[at + size :]
+        case 8:
+            return data[:at] + random.randbytes(length) + data[at + length :]
+        case _:
+            return data[:at] + bytes([random.choice((0, 10, 65, 255))]) * length + data[at + length :]
+
+
+SPOIL: Step = in_file(spoil)

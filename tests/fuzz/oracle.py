@@ -1,0 +1,271 @@
+"""What must come of an input: a report, or an error of ours. Anything else is a fault.
+
+Each of these functions does with an input what a user would, and gives one word for what came of it: ``report``,
+``tables``, or the class of the error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from click.testing import CliRunner
+
+from tests.conftest import REPOSITORY
+from tests.fuzz import rules
+from tests.fuzz.cases import Depth
+from traceviz.analyses.run import analyze
+from traceviz.api import compare, open_trace, to_text
+from traceviz.cli.main import main
+from traceviz.doctor.doctor import examine_trace
+from traceviz.doctor.doctor import to_text as doctor_text
+from traceviz.errors import TracevizError
+from traceviz.parsers.registry import identify
+from traceviz.parsers.shared.native import SCANNER_VARIABLE
+from traceviz.parsers.sources import source_facts
+from traceviz.render.options import RenderOptions
+from traceviz.report import Report
+from traceviz.scrub import scrub
+from traceviz.tables import TraceTables
+
+TWINS = frozenset({"kineto", "tf-trace-json", "xplane"})
+"""Formats that are read by compiled code and, without it, by Python."""
+EXIT_CODES = frozenset({0, 2, 3, 4})
+"""1 besides where an archive is verified: something is wrong with it."""
+LONGEST_ERROR = 4000
+"""Characters of an error on a terminal: about 2,000 of each of its parts, and the lines around them."""
+
+
+@dataclass(frozen=True)
+class Fault(Exception):  # noqa: N818 (what was found, in the words of these tests)
+    """A rule that an input broke.
+
+    Args:
+        kind: ``defect``, ``rule``, ``twin``, ``control``, ``long``, ``warning``, ``timeout``, ``memory``, ``signal``.
+        what: What happened, without what differs from input to input.
+        place: Where in traceviz, where that is known.
+        detail: Everything else.
+    """
+
+    kind: str
+    what: str
+    place: str = ""
+    detail: str = ""
+
+
+def fault_of(error: BaseException) -> Fault:
+    """What an exception that nobody caught is, and the innermost function of traceviz that it came through."""
+    if isinstance(error, Fault):
+        return error
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "/tests/fuzz/" not in frame.filename and _is_ours(frame.filename)]
+    inner = ours[-1] if ours else frames[-1]
+    file = Path(inner.filename)
+    file = file.relative_to(REPOSITORY) if file.is_relative_to(REPOSITORY) else Path(*file.parts[-2:])
+    place = f"{file}:{inner.name}"
+    kind = "warning" if isinstance(error, Warning) else "defect"
+    return Fault(kind, type(error).__name__, place, "".join(traceback.format_exception(error))[-6000:])
+
+
+def _is_ours(file: str) -> bool:
+    return "site-packages" not in file and any(f"/{part}/" in file for part in ("traceviz", "parsers", "collectors"))
+
+
+def examine(path: Path, depth: Depth) -> str:
+    """Read a trace, and report on it."""
+    try:
+        tables = open_trace(path)
+    except TracevizError as error:
+        return _refused(path, error, depth)
+    _hold(rules.broken_tables(tables))
+    _check_twin(path, tables)
+    outcome = "tables"
+    if depth.is_new(_looks(tables)) or depth.reports or depth.whole:
+        outcome = _report(path, tables)
+    if depth.whole:
+        _check_commands(path)
+    return outcome
+
+
+def _refused(path: Path, error: TracevizError, depth: Depth) -> str:
+    """An error of ours: what it prints is harmless and short."""
+    name = type(error).__name__
+    shape = hash((name, error.what[-40:], error.fix[:40], not error.what.isprintable(), len(str(error)) > 2000))
+    if depth.whole or depth.is_new(shape):
+        check_command(["report", str(path)])
+    with _portable():
+        if depth.random.random() < 0.3:
+            try:
+                open_trace(path)
+            except TracevizError:
+                pass
+            else:
+                raise Fault("twin", "only the compiled reader refuses it", detail=str(error))
+    return name
+
+
+def _report(path: Path, tables: TraceTables) -> str:
+    report = analyze(tables)
+    report = replace(report, run=(*source_facts([path]), *report.run))
+    check_report(report)
+    check_page(doctor_text(examine_trace(tables, path.name)), "doctor")
+    return "report"
+
+
+def check_report(report: Report) -> None:
+    """The rules hold of a report, and every format of it is harmless."""
+    _hold(rules.broken_report(report))
+    for name in ("terminal", "markdown", "csv", "github", "junit"):
+        check_page(to_text(report, name, RenderOptions()), name)
+    json.loads(to_text(report, "json"), parse_constant=_no_number)
+
+
+def _no_number(word: str) -> None:
+    raise Fault("rule", f"the JSON report holds {word}")
+
+
+def check_page(text: str, what: str) -> None:
+    """No character of a page does anything to a terminal."""
+    found = rules.hostile_characters(text.replace("\r\n", "\n") if what == "csv" else text)
+    if found:
+        raise Fault("control", f"{what} holds {found}", detail=text[:2000])
+
+
+def check_command(arguments: list[str]) -> int:
+    """A command ends with a right exit code, and prints nothing hostile.
+
+    Raises:
+        Fault: it did not.
+    """
+    result = CliRunner().invoke(main, arguments)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    name = " ".join(arguments[:2]) if arguments[0] == "archive" else arguments[0]
+    if "Traceback (most recent call last)" in result.stderr:
+        raise Fault("defect", f"{name} prints a traceback", detail=result.stderr[:4000])
+    if result.exit_code not in EXIT_CODES | ({1} if name == "archive verify" else set()):
+        raise Fault("defect", f"{name} ends with {result.exit_code}", _where(result.stderr), result.stderr[:4000])
+    check_page(result.stderr, f"error of {name}")
+    if not arguments[-1].endswith(".json"):
+        check_page(result.stdout, f"page of {name}")
+    if result.exit_code and len(result.stderr) > LONGEST_ERROR:
+        raise Fault(
+            "long", f"the error of {name} is of more than {LONGEST_ERROR} characters", detail=result.stderr[:2000]
+        )
+    return result.exit_code
+
+
+def _where(text: str) -> str:
+    """The line of a message that says what failed."""
+    return next((line.strip()[:80] for line in text.splitlines() if "Error" in line or "error" in line), "")
+
+
+def _check_commands(path: Path) -> None:
+    """Compare, doctor, scrub and convert, as the command line does."""
+    check_command(["report", str(path), "--width", "80"])
+    check_command(["doctor", str(path)])
+    output = path.with_name("output")
+    if check_command(["convert", str(path), "-o", str(output)]) == 0:
+        check_command(["report", str(output)])
+    clean = path.with_name(f"clean{path.suffix}")
+    if check_command(["scrub", str(path), "-o", str(clean)]) == 0:
+        check_command(["report", str(clean)])
+    check_command(["compare", str(path), str(path)])
+
+
+def check_comparison(base: Path, other: Path) -> str:
+    """Compare two traces or saved reports."""
+    try:
+        compared = compare(base, other)
+        for name in ("terminal", "json"):
+            check_page(to_text(compared, name), f"{name} of compare")
+    except TracevizError as error:
+        return type(error).__name__
+    return "comparison"
+
+
+def check_scrubbed(path: Path, output: Path) -> str:
+    """Write a trace without its secrets."""
+    try:
+        scrub(path, output)
+    except TracevizError as error:
+        return type(error).__name__
+    return "scrubbed"
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _hold(sentences: Iterator[str]) -> None:
+    found = list(sentences)
+    if found:
+        what = " ".join("N" if part.strip(",.[]-{}").replace(".", "").isdigit() else part for part in found[0].split())
+        raise Fault("rule", what[:150], detail="\n".join(found[:20]))
+
+
+def _looks(tables: TraceTables) -> int:
+    """A number that differs where tables differ in kind: which there are, how many rows, what is null or noted."""
+    looks: list[Any] = []
+    for name in tables:
+        table = tables.arrow(name)
+        nulls = tuple((column.null_count > 0) + (column.null_count == table.num_rows) for column in table.columns)
+        looks.append((name, table.num_rows.bit_length() // 2, nulls))
+    looks.append(sorted(note["code"] for note in tables.arrow("notes").to_pylist()))
+    looks.append(tables.run_facts().get("span_ns", 0).bit_length() // 8)
+    return hash(str(looks))
+
+
+@contextmanager
+def _portable() -> Iterator[None]:
+    """Read without compiled code."""
+    before = os.environ.get(SCANNER_VARIABLE)
+    os.environ[SCANNER_VARIABLE] = "protobuf"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SCANNER_VARIABLE]
+        else:
+            os.environ[SCANNER_VARIABLE] = before
+
+
+def _check_twin(path: Path, tables: TraceTables) -> None:
+    """Python reads the same as compiled code."""
+    if identify(path).format not in TWINS:
+        return
+    with _portable():
+        try:
+            twin = open_trace(path)
+        except TracevizError as error:
+            raise Fault("twin", "only the portable reader refuses it", detail=str(error)) from error
+    if set(twin) != set(tables):
+        raise Fault("twin", f"tables {sorted(set(twin) ^ set(tables))} are read by one reader only")
+    for name in tables:
+        for column in tables.arrow(name).column_names:
+            ours, theirs = (_plain(_compared(name, each).column(column)) for each in (tables, twin))
+            if (name, column) != ("run", "reader") and not ours.equals(theirs) and str(ours) != str(theirs):
+                detail = f"compiled {ours.to_pylist()[:20]}\nportable {theirs.to_pylist()[:20]}"
+                raise Fault("twin", f"{name}.{column} differs", detail=detail)
+
+
+def _compared(name: str, tables: TraceTables) -> pa.Table:
+    """A table without the note that says which reader read it."""
+    table = tables.arrow(name)
+    return table.filter(pc.not_equal(table["code"], "slow-reader")) if name == "notes" else table
+
+
+def _plain(column: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
+    """The column without dictionaries, and with one value for all that are no numbers."""
+    if pa.types.is_dictionary(column.type):
+        return column.cast(pa.string())
+    if pa.types.is_floating(column.type):
+        return pc.if_else(pc.is_nan(column), 12345.678, column)
+    return column

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -37,7 +38,8 @@ def decoded(data: bytes, shape: Shape) -> Message:
             length, at = _varint(data, at)
             value, at = _part(data, at, length)
             if tag in shape:
-                value = decoded(value, shape[tag])
+                with suppress(ValueError):  # what another step put there stays as it is
+                    value = decoded(value, shape[tag])
         elif wire in (_EIGHT, _FOUR):
             value, at = _part(data, at, 8 if wire == _EIGHT else 4)
         else:

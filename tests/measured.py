@@ -42,7 +42,6 @@ def _measured(command, address_space, env):
         out, err = Path(folder, "out"), Path(folder, "err")
         with out.open("wb") as stdout, err.open("wb") as stderr:
             process = subprocess.Popen(command, stdout=stdout, stderr=stderr, env={**os.environ, **(env or {})})
-
             _, status, usage = os.wait4(process.pid, 0)
         process.returncode = code = os.waitstatus_to_exitcode(status)
         return Measured(code, out.read_text(errors="replace"), err.read_text(errors="replace"), usage.ru_maxrss * 1024)

@@ -234,6 +234,7 @@ def in_lean_process(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
+        from traceviz.cli.little_memory import within_address_space
         from traceviz.without_pandas import skip_pandas
 
         skip_pandas()
@@ -241,7 +242,7 @@ def in_lean_process(command: Command) -> Command:
             "OPENBLAS_NUM_THREADS", "1"
         )  # NumPy starts a thread per core, and no matrix is multiplied
         gc.set_threshold(_OBJECTS_PER_COLLECTION)
-        return command(*args, **kwargs)
+        return within_address_space(functools.partial(command, *args, **kwargs))
 
     return cast("Command", run)
 

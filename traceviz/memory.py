@@ -1,0 +1,177 @@
+"""How much memory this process may take, how much it has, and the error that says so before the system ends it.
+
+What reads a trace knows what it needs at the least, or sees how fast its columns grow. :class:`Allowance` compares that
+with what there is: a trace that cannot fit is refused with both figures.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from traceviz.errors import OutOfMemoryError
+from traceviz.units import format_value
+
+OPTION = "--max-memory"
+_STATUS = Path("/proc/self/statm")
+_MEMORY = Path("/proc/meminfo")
+_GROUPS = Path("/proc/self/cgroup")
+_CGROUPS = Path("/sys/fs/cgroup")
+_UNLIMITED = 1 << 60
+"""Control groups without a limit say one of this size or more."""
+_CLEARLY = 1.1
+"""How far what is needed must exceed what there is before that refuses a trace: both are estimates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Memory that this process may still take.
+
+    Args:
+        more: In bytes, beside what it has.
+        most: The limit that this comes from, in bytes, or what is free.
+        words: What sets it, as ``allows`` needs it: "this machine has 3.1 GB free".
+    """
+
+    more: int
+    most: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a reader may take.
+
+    Args:
+        most: Memory that the process may have in all, in bytes; ``None`` for what the system gives it.
+    """
+
+    most: int | None = None
+
+    def check(self, needed: int, name: str) -> None:
+        """Refuse work that cannot end well.
+
+        Args:
+            needed: Bytes that it takes at the least, beside those that the process has.
+            name: What needs them, for the message.
+
+        Raises:
+            OutOfMemoryError: there are not so many.
+        """
+        has = resident()
+        if self.most is not None:
+            if has + needed > self.most:
+                raise _refused(name, has + needed, f"{OPTION} allows {format_value(self.most, 'bytes')}.")
+            return
+        room = free()
+        if room is not None and needed > room.more * _CLEARLY:
+            raise _refused(name, has + needed, f"{room.words}.")
+
+
+def _refused(name: str, needed: int, allowed: str) -> OutOfMemoryError:
+    return OutOfMemoryError(
+        f"{name} needs about {format_value(needed, 'bytes')} of memory.",
+        allowed[0].upper() + allowed[1:] if not allowed.startswith("-") else allowed,
+        f"Read it on a larger machine, record fewer steps, or give {OPTION} with the size to take.",
+    )
+
+
+# What there is --------------------------------------------------------------------------------------------------------
+
+
+def resident() -> int:
+    """Bytes of memory that this process has; 0 where the system does not say."""
+    return _status(1)
+
+
+def address_space() -> int:
+    """Bytes of address space that this process has; 0 where the system does not say."""
+    return _status(0)
+
+
+def _status(place: int) -> int:
+    try:
+        return int(_STATUS.read_bytes().split()[place]) * _page()
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+@cache
+def _page() -> int:
+    return os.sysconf("SC_PAGE_SIZE")
+
+
+def free() -> Room | None:
+    """The least that any limit of the system leaves this process; ``None`` where no limit is known."""
+    rooms = [room for room in (_in_address_space(), _in_group(), _on_machine()) if room is not None]
+    return min(rooms, key=lambda room: room.more, default=None)
+
+
+def address_limit() -> int | None:
+    """Most address space that this process may have (``ulimit -v``), in bytes; ``None`` without a limit."""
+    try:
+        import resource  # noqa: PLC0415 (not on every system)
+    except ImportError:
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _in_address_space() -> Room | None:
+    limit = address_limit()
+    if limit is None:
+        return None
+    return Room(max(limit - address_space(), 0), limit, f"ulimit -v allows {format_value(limit, 'bytes')}")
+
+
+def _on_machine() -> Room | None:
+    """What the system can give without ending a process: free memory, caches and swap."""
+    facts = {}
+    with suppress(OSError, ValueError):
+        for line in _MEMORY.read_text().splitlines():
+            name, _, size = line.partition(":")
+            facts[name] = int(size.split()[0]) * 1024
+    if "MemAvailable" not in facts:
+        return None
+    more = facts["MemAvailable"] + facts.get("SwapFree", 0)
+    return Room(more, more, f"this machine has {format_value(more, 'bytes')} free")
+
+
+def _in_group() -> Room | None:
+    """What the control group of a container or a job leaves; caches of files do not count."""
+    rooms = []
+    with suppress(OSError, ValueError):
+        for line in _GROUPS.read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if not controllers:
+                rooms += _up(_CGROUPS, path, "memory.max", "memory.current")
+            elif "memory" in controllers.split(","):
+                rooms += _up(_CGROUPS / "memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes")
+    return min(rooms, key=lambda room: room.more, default=None)
+
+
+def _up(root: Path, path: str, limit: str, usage: str) -> list[Room]:
+    """The rooms that a group and the groups around it leave; inside a container its own is the root."""
+    inner = root / path.strip("/")
+    groups = [inner, *inner.parents]
+    rooms = []
+    for group in groups[: groups.index(root) + 1] if root in groups else [root]:
+        with suppress(OSError, ValueError):
+            most, used = int((group / limit).read_text()), int((group / usage).read_text())
+            if most < _UNLIMITED:
+                more = max(most - used + _caches(group), 0)
+                rooms.append(Room(more, most, f"the limit of this container or job is {format_value(most, 'bytes')}"))
+    return rooms
+
+
+def _caches(group: Path) -> int:
+    """Bytes of a group that are caches of files, which the system takes back when memory is short."""
+    with suppress(OSError, ValueError):
+        for line in (group / "memory.stat").read_text().splitlines():
+            name, _, size = line.partition(" ")
+            if name in {"file", "total_cache"}:
+                return int(size)
+    return 0

@@ -32,6 +32,9 @@ RECORD_HOST = (
 )
 """What to do where the capture holds device work only."""
 
+_LAST_NS = np.nextafter(2.0**63, 0.0)
+"""The last time of 64 bits that a float can hold: the next one is 2**63 already."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceTime:
@@ -116,7 +119,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         work = trace.device_work.filter(pl.col("device_id") == device)
         judged = IntervalSet.empty().union(*(judged_time(trace, int(p)) for p in work["process_id"].unique()))
         begin, end = trace.device_window
-        edges = np.linspace(begin, end, self.slices + 1).astype(np.int64)
+        edges = np.minimum(np.linspace(begin, end, self.slices + 1), _LAST_NS).astype(np.int64)
         shares = busy.overlap(edges[:-1], edges[1:]) / np.maximum(np.diff(edges), 1)
         kernels = trace.frame("kernels", "start_ns", "dur_ns", "device_id").filter(pl.col("device_id") == device)
         return DeviceTime(

@@ -18,9 +18,9 @@ LITERALS: list[Literal] = [
 ]
 LACKING = frozenset(
     {
-        *("run", "capture", "breakdown", "input_pipeline", "steps", "totals", "cuda_api", "framework_ops", "operators"),
-        *("modules", "precision", "gpu_efficiency", "devices", "device_programs"),
-        *("launch_contention", "compilation", "memory", "host", "communication", "ranks", "ranges"),
+        *("run", "capture", "input_pipeline", "steps", "totals", "cuda_api", "framework_ops", "operators"),
+        *("modules", "gpu_efficiency", "devices", "device_programs"),
+        *("memory", "host", "communication", "ranks", "ranges"),
     }
 )
 """Sections that have none yet."""

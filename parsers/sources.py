@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,6 +14,7 @@ from traceviz.parsers.base import Match, Reader, ReadOptions, certain_reader, pr
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.run.layout import is_run_folder, whole_run
+from traceviz.regular_files import check_regular
 from traceviz.report import Fact
 
 if TYPE_CHECKING:
@@ -29,17 +31,21 @@ def trace_files(paths: Sequence[str | Path]) -> tuple[Path, ...]:
 
     Raises:
         UsageError: there is no trace, one is named twice, or a folder holds several runs.
+        UnknownFormatError: one is neither a file nor a folder.
     """
+    for path in paths:
+        check_regular(Path(path))
     files = tuple(file for named in paths for file in _inside(whole_run(Path(named))))
     if not files:
         raise UsageError("There is no trace to read.", fix="Name at least one.")
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for file in files:
-        if file.resolve() in seen:
+        resolved = os.path.realpath(file)
+        if resolved in seen:
             raise UsageError(
                 f"{file} is named twice.", "A report on several traces takes each of them once.", "Leave one out."
             )
-        seen.add(file.resolve())
+        seen.add(resolved)
     return files
 
 

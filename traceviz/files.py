@@ -104,7 +104,11 @@ def check_file_free(path: Path, *, force: bool) -> None:
 
 def check_not_source(source: Path, output: Path) -> None:
     """Raise :class:`UsageError` where the output would replace its own source."""
-    if source.exists() and output.exists() and source.samefile(output):
+    try:
+        is_same = source.samefile(output)
+    except (OSError, ValueError):  # one of them does not exist; whoever opens the source says what is wrong with it
+        return
+    if is_same:
         raise UsageError(f"{output} is the trace itself.", "The source is never changed.", "Give another -o.")
 
 

@@ -15,6 +15,7 @@ from io import StringIO
 import click
 
 from traceviz import interrupts
+from traceviz.cli import standard_input
 from traceviz.cli.lazy import LazyGroup
 from traceviz.errors import TracevizError
 from traceviz.foreign_errors import in_our_words
@@ -36,7 +37,8 @@ def say(line: str) -> None:
 
 def complain(error: TracevizError) -> None:
     """Print one of our errors: what happened, why, and what to do."""
-    _say_error(error.what, *error.why.splitlines(), *error.fix.splitlines())
+    what, why, fix = map(standard_input.named, (error.what, error.why, error.fix))
+    _say_error(what, *why.splitlines(), *fix.splitlines())
 
 
 def complain_of_usage(error: click.ClickException) -> None:

@@ -7,15 +7,24 @@ from pathlib import Path
 
 import click
 
-from traceviz.cli.options import ReadingOptions, page_width, progress_bar_on_stderr, reading_options, wants_color
+from traceviz.cli.options import (
+    PAGE_WIDTH,
+    WIDTH_HELP,
+    ReadingOptions,
+    Source,
+    page_width,
+    progress_bar_on_stderr,
+    reading_options,
+    wants_color,
+)
 
 
 @click.command()
-@click.argument("trace", required=False, type=click.Path(path_type=Path))
+@click.argument("trace", required=False, type=Source())
 @click.option("--with", "collectors", default="auto", metavar="NAMES", help="Collectors that must be ready.")
 @click.option("--python", metavar="PROGRAM", help="The Python that runs the program (python on PATH).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped).")
+@click.option("--width", type=PAGE_WIDTH, help=WIDTH_HELP)
 @reading_options
 @click.pass_context
 def doctor(

@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from traceviz.cli import standard_input
 from traceviz.errors import OutputError, UsageError
+from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH
 from traceviz.visible import visible
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from traceviz.selection import Selection
 
 PIPED_WIDTH = 100
+PAGE_WIDTH = click.IntRange(LEAST_WIDTH, MOST_WIDTH)
+WIDTH_HELP = "Columns of the page, up to 1000 (the terminal's, or 100 when piped)."
 _OBJECTS_PER_COLLECTION = 50_000
 """Imports make hundreds of thousands of objects that stay: looking through them again and again is time for nothing."""
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -82,14 +86,29 @@ class Size(click.ParamType[int]):
 
 
 class Source(click.Path):
-    """A trace, run or report. An empty text, as an unset shell variable leaves it, does not mean this folder."""
+    """A trace, run or report; ``-`` is standard input.
+
+    An empty text, as an unset shell variable leaves it, does not mean this folder.
+    """
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path of ``value``."""
-        return super().convert(value, param, ctx) if value else self.fail("An empty text names nothing.", param, ctx)
+        if not value:
+            self.fail("An empty text names nothing.", param, ctx)
+        return super().convert(standard_input.file_for(value, ctx), param, ctx)
+
+
+class SourceName(click.ParamType[str]):
+    """The same as text: also a pattern or a URL."""
+
+    name = "source"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
+        """The path, pattern or URL of ``value``."""
+        return standard_input.file_for(str(value), ctx)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,9 +318,7 @@ page_options = option_group(
     "page",
     PageOptions,
     click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, with small ones folded)."),
-    click.option(
-        "--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped)."
-    ),
+    click.option("--width", type=PAGE_WIDTH, help=WIDTH_HELP),
 )
 """Options of commands that print a page of tables, as ``page``: :class:`PageOptions`."""
 
@@ -348,7 +365,7 @@ def page_width() -> int:
     """Columns of the terminal; of a pipe, :data:`PIPED_WIDTH`."""
     if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
         return PIPED_WIDTH
-    return max(40, shutil.get_terminal_size((PIPED_WIDTH, 24)).columns)
+    return min(max(LEAST_WIDTH, shutil.get_terminal_size((PIPED_WIDTH, 24)).columns), MOST_WIDTH)
 
 
 def progress_bar_on_stderr() -> AbstractContextManager[Progress]:

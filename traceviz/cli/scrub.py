@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from traceviz.cli.options import in_lean_process, print_lines
+from traceviz.cli.options import Source, in_lean_process, print_lines
 
 
 @click.command()
-@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("trace", type=Source())
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File or folder to create.")
 @click.option("--force", is_flag=True, help="Replace an existing output.")
 @in_lean_process

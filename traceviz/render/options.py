@@ -14,13 +14,16 @@ GATES = "gates"
 """Slug of the section that always stays: whoever sets a gate wants to see its result."""
 DEFAULT_TOP = 10
 
+LEAST_WIDTH, MOST_WIDTH = 40, 1_000
+"""Columns of a page: tables need some, and each line is filled to its end."""
+
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
     """The layout of a report. Renderers ignore what does not concern them.
 
     Args:
-        width: Page width in terminal cells; below 40 the page stays 40 wide.
+        width: Page width in terminal cells; below 40 the page stays 40 wide, and above 1,000 that.
         color: Whether ANSI colour may be used.
         top: Rows shown per table. ``None`` shows ten, and folds small trailing rows where the table asks for it.
         sections: Slugs of the sections to show, ``None`` for the whole report; ``"findings"`` and ``"notes"``

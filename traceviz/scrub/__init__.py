@@ -13,6 +13,7 @@ from traceviz.errors import DamagedTraceError, UnknownFormatError
 from traceviz.files import check_file_free, check_folder_free, check_not_source, new_file, new_folder
 from traceviz.parsers.nsys.readers import NsysParquetReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
+from traceviz.regular_files import check_regular
 from traceviz.scrub.formats.nsys_parquet import scrub_nsys_parquet, secrets_of_nsys_parquet
 from traceviz.scrub.formats.nsys_sqlite import scrub_database
 from traceviz.scrub.formats.recordings import scrub_recordings, secrets_of_recordings
@@ -86,6 +87,7 @@ def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
         OutputExistsError: ``output`` exists, and ``force`` is false.
         OutputError: ``output`` cannot be written, or a secret would have stayed in it.
     """
+    check_regular(source)
     if not source.exists():
         raise DamagedTraceError(f"{source} does not exist.")
     check_not_source(source, output)

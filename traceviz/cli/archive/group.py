@@ -11,7 +11,7 @@ from traceviz.cli.archive.options import PageOptions, page_options, where_option
 from traceviz.cli.archive.query import query
 from traceviz.cli.archive.report import report, trend
 from traceviz.cli.boundary import say
-from traceviz.cli.options import Size, in_lean_process, print_lines, progress_bar_on_stderr
+from traceviz.cli.options import Size, SourceName, in_lean_process, print_lines, progress_bar_on_stderr
 from traceviz.errors import GateFailedError, UnknownFormatError, UsageError
 from traceviz.visible import bounded, sentence
 
@@ -60,7 +60,7 @@ _page = page_options("terminal, csv, json or markdown.")
 
 @archive.command(short_help="Add traces: files, folders, .zip, .tar, URLs.")
 @click.argument("location", metavar="ARCHIVE")
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, required=True, type=SourceName(), metavar="SOURCE...")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes that convert (one per core).")
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers convert, e.g. tcp://host:8786.")
 @click.option("--keep-private", is_flag=True, help="Store private data too: host names, command lines, paths.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from traceviz.cli.options import page_width, wants_color, write
+from traceviz.cli.options import PAGE_WIDTH, WIDTH_HELP, page_width, wants_color, write
 
 if TYPE_CHECKING:
     from traceviz.report import Report
@@ -57,7 +57,7 @@ def page_options(formats: str, *, has_sections: bool = False) -> Callable[[Comma
         click.option("--format", "format_name", default="terminal", metavar="NAME", help=formats),
         click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout."),
         click.option("--force", is_flag=True, help="Replace an existing output file."),
-        click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100)."),
+        click.option("--width", type=PAGE_WIDTH, help=WIDTH_HELP),
     )
 
     def with_page(command: Command) -> Command:

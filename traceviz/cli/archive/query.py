@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from traceviz.cli.boundary import say
-from traceviz.cli.options import Size, page_width, progress_bar_on_stderr, wants_color, write
+from traceviz.cli.options import PAGE_WIDTH, WIDTH_HELP, Size, page_width, progress_bar_on_stderr, wants_color, write
 from traceviz.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ Examples:
 @click.option("--per-part", metavar="SQL", help="Run this on every part of the traces; SQL then adds up.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes for --per-part, else threads (one per core).")
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers answer, e.g. tcp://host:8786.")
-@click.option("--width", type=click.IntRange(min=40), help="Columns of the page (the terminal's, or 100 when piped).")
+@click.option("--width", type=PAGE_WIDTH, help=WIDTH_HELP)
 def query(
     archive: str,
     sql: str,

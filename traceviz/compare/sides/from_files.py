@@ -12,6 +12,7 @@ from traceviz.compare.sides.sides import Side, fact
 from traceviz.errors import DamagedTraceError, TracevizError, UsageError
 from traceviz.parsers.run.layout import is_run_folder
 from traceviz.parsers.sources import about, is_trace_folder, openable
+from traceviz.regular_files import check_regular
 from traceviz.render import json as saved
 from traceviz.report import Report
 
@@ -95,6 +96,7 @@ def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read
 
 def runs_in(path: Path) -> tuple[Path, ...]:
     """The runs and saved reports in a folder, by name; ``path`` itself where it is no folder of runs."""
+    check_regular(path)
     with openable(path):
         if not path.is_dir() or is_run_folder(path):
             return (path,)
@@ -113,6 +115,7 @@ def _read_one(path: Path, read: Read) -> Report:
     Raises:
         UsageError: it is a folder of several runs.
     """
+    check_regular(path)
     runs = (path,) if is_trace_folder(path) else runs_in(path)
     if len(runs) > 1:
         raise UsageError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from traceviz.render.options import RenderOptions
+from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH, RenderOptions
 from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake, not_measured
 from traceviz.render.terminal.bars import bars_lines
 from traceviz.render.terminal.facts import facts_lines
@@ -33,7 +33,6 @@ from traceviz.report import Bars, Block, Fact, Facts, Grid, Prose, Report, Secti
 from traceviz.units import format_value
 from traceviz.visible import sentence
 
-_LEAST_WIDTH = 40
 _GUTTER = "▌ "
 _HEADLINE = ("producer", "producer_version", "framework", "device", "devices", "span_ns")
 """Run facts named in the header, in this order, without their labels."""
@@ -48,7 +47,7 @@ _TITLE_KEYS = ("source", "trace", "path")
 
 def page(report: Report, options: RenderOptions) -> str:
     """The whole report as text that fits ``options.width``."""
-    width = max(options.width, _LEAST_WIDTH)
+    width = min(max(options.width, LEAST_WIDTH), MOST_WIDTH)
     parts = [
         header_lines(report, width),
         verdict_lines(report, width),

@@ -1,0 +1,114 @@
+"""A trace on standard input: ``-``. Traces are read in several passes, so a pipe becomes a file for that time.
+
+The file is called like what it stands for, as reports and messages name traces after their files.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from traceviz.errors import OutputError, UnknownFormatError, UsageError
+from traceviz.temporary import temporary_folder
+
+NAME = "standard input"
+NAMES = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+_STDIN = 0
+_BLOCK = 1 << 20
+_RESERVE = 64 << 20
+"""Bytes of disk space that are left free."""
+_TAKEN = "traceviz.standard_input"
+
+
+def file_for(value: str, ctx: click.Context | None) -> str:
+    """``value``; or, where that means standard input, the path of a file with what comes from there.
+
+    The file goes when the command ends.
+
+    Raises:
+        UsageError: it is named twice, or is a terminal.
+        UnknownFormatError: it is empty, or cannot be read.
+        OutputError: there is no space for it.
+    """
+    if value not in NAMES or ctx is None:
+        return value
+    if _TAKEN in ctx.meta:
+        raise UsageError("Standard input is named twice.", "It can be read once.", "Name one trace by its path.")
+    if os.isatty(_STDIN):
+        raise UsageError(
+            "Standard input is a terminal.", "A trace comes from a file or a pipe.", "traceviz report - < FILE"
+        )
+    ctx.meta[_TAKEN] = str(ctx.with_resource(_held()))
+    return str(ctx.meta[_TAKEN])
+
+
+def named(text: str) -> str:
+    """The text, with standard input called by its name."""
+    ctx = click.get_current_context(silent=True)
+    path = ctx.meta.get(_TAKEN) if ctx else None
+    return text if path is None else text.replace(path, NAME)
+
+
+@contextmanager
+def _held() -> Iterator[Path]:
+    with temporary_folder() as folder:
+        path = folder / NAME
+        original = _file_behind()
+        if original is not None:
+            path.symlink_to(original)
+        else:
+            _spool(path)
+        if not path.stat().st_size:
+            raise UnknownFormatError("Standard input is empty.", fix="See whether what writes into the pipe failed.")
+        yield path
+
+
+def _file_behind() -> str | None:
+    """The file that standard input was redirected from, if all of it is to be read."""
+    try:
+        status = os.fstat(_STDIN)
+        path = os.readlink(f"/proc/self/fd/{_STDIN}")  # noqa: PTH115 (not a path: it may end in "(deleted)")
+        if stat.S_ISREG(status.st_mode) and os.lseek(_STDIN, 0, os.SEEK_CUR) == 0:
+            return path if os.path.samestat(status, os.stat(path)) else None  # noqa: PTH116
+    except OSError:
+        pass
+    return None
+
+
+def _spool(path: Path) -> None:
+    """Write what comes from standard input to a new file."""
+    with path.open("xb", buffering=0) as file:
+        while block := _next_block():
+            _check_space(path)
+            try:
+                file.write(block)
+            except OSError as error:
+                raise _no_space(path, f"{error.strerror}.") from error
+
+
+def _next_block() -> bytes:
+    try:
+        return os.read(_STDIN, _BLOCK)
+    except OSError as error:
+        why = "It is closed." if error.errno == errno.EBADF else f"{error.strerror}."
+        raise UnknownFormatError("Standard input cannot be read.", why, "Name the trace by its path.") from error
+
+
+def _check_space(path: Path) -> None:
+    system = os.statvfs(path)
+    if system.f_bavail * system.f_frsize < _RESERVE:
+        raise _no_space(path, f"Less than {_RESERVE >> 20} MiB are left.")
+
+
+def _no_space(path: Path, why: str) -> OutputError:
+    return OutputError(
+        "There is no space for standard input.",
+        why,
+        f"It is kept in {path.parent.parent} while it is read: make space, or name another folder in TMPDIR.",
+    )

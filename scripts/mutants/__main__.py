@@ -27,7 +27,7 @@ from places import Mutant, mutants
 
 HERE = Path(__file__).resolve().parent
 SEED = "traceviz"
-MARKS = "not process and not live and not oracle and not slow"
+MARKS = "not live and not oracle and not slow"
 TESTS = ("analyses", "compare", "doctor", "gates", "parsers", "render", "samples")
 NOTICED = ("killed", "timeout")
 MOST_SECONDS = 90.0

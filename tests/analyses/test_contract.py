@@ -410,9 +410,15 @@ def test_captured_time_is_2_seconds_in_the_section_as_in_the_head_though_nothing
 
 def test_run_facts_join_devices_of_one_name():
     two = [(0, 1, "k"), (0, 1, "k", {"device_id": 1})]
-    for kernels, words in ((two, "2 × A100"), (two[:1], "2 × A100 (1 used)")):
+    for kernels, words in ((two, "2 × A100"), (two[:1], "2 × A100 (1 used)"), ([], "2 × A100")):
         report = analyze(tables(kernels=kernels, devices=[(0, "A100"), (1, "A100")]))
         assert {fact.key: fact.value for fact in report.run}["devices"] == words
+
+
+def test_run_facts_name_1_device_without_a_number_and_2_kinds_apart():
+    for names, words in ((["A100"], "A100"), (["A100", "T4", "A100"], "2 × A100, T4"), ([None], None)):
+        report = analyze(tables(devices=list(enumerate(names))))
+        assert {fact.key: fact.value for fact in report.run}.get("devices") == words
 
 
 def test_arrow_and_parquet_give_the_same_report(tmp_path):

@@ -123,6 +123,13 @@ def test_a_grid_that_only_sometimes_occurs_is_no_other_size():
     assert other_sizes(*pair(after, base=(before,))) == pytest.approx(0.25)
 
 
+def test_sizes_that_only_the_base_has_weigh_by_their_time_as_well():
+    # a: two thirds of the base's 600 are of the grid of the new side, so a third is apart; b is the same: 200 of 1000
+    before = launched(("a", "32x1x1", "128x1x1", 400), ("a", "8x1x1", "128x1x1", 200), ("b", "1x1x1", "64x1x1", 400))
+    after = launched(("a", "32x1x1", "128x1x1", 600), ("b", "1x1x1", "64x1x1", 100))
+    assert other_sizes(*pair(after, base=(before,))) == pytest.approx(0.2)
+
+
 def test_a_kernel_with_another_block_was_tuned():
     before, after = launched(("a", "32x1x1", "128x1x1", 1000)), launched(("a", "16x1x1", "256x1x1", 900))
     assert other_sizes(*pair(after, base=(before,))) is None

@@ -281,7 +281,9 @@ class TestSettings:
     def test_more_threads_than_cores_are_fine_while_they_rest(self):
         assert "TV604" not in finding_codes(self.with_settings(busy=100, env__OMP_NUM_THREADS="64"))
 
-    @pytest.mark.parametrize(("value", "codes"), [("200", ["TV604"]), ("infinite", ["TV604"]), ("1", []), ("0", [])])
+    @pytest.mark.parametrize(
+        ("value", "codes"), [("200", ["TV604"]), ("infinite", ["TV604"]), ("Infinite", ["TV604"]), ("1", []), ("0", [])]
+    )
     def test_threads_that_spin_while_the_input_waits(self, value, codes):
         waits = [(number * SECOND, SECOND // 2, "DataLoader.__next__", "input") for number in range(10)]
         view = recorded(

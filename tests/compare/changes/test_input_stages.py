@@ -26,6 +26,18 @@ def test_stages_are_told_by_what_steps_waited_in_each():
     assert (compared.base_share, compared.new_share) == (0.6, 0.1)
 
 
+def test_a_side_without_steps_waits_for_nothing_per_step():
+    slow = input_section(0.6, ("one process", "DataLoader", 1200))
+    base, new = (
+        side(name, run(steps, slow, input_wait=[500] * steps, host_compute=[500] * steps))
+        for name, steps in (("base", 2), ("new", 0))
+    )
+    for pair, without in (((base, new), "new"), ((new, base), "new"), ((new, new), "new and new")):
+        compared = compare_stages(*pair)
+        assert compared.why_not == f"no steady steps in {without}, and so nothing per step"
+        assert compared.changes == ()
+
+
 @pytest.mark.parametrize(
     ("verdict", "classes"),
     [

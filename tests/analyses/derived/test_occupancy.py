@@ -49,7 +49,7 @@ GUIDE = """
     12.0 1536 24 100  65536  1024 128
 """
 """CUDA C++ Programming Guide, technical specifications per compute capability: resident threads and blocks of an SM,
-its shared memory in KiB and registers; and of the occupancy calculator, bytes reserved of a block, the unit of the rest."""
+its shared memory in KiB and registers; and of the occupancy calculator, bytes reserved of a block and its unit."""
 
 
 def test_limits_are_those_of_nvidias_table_for_20_compute_capabilities():

@@ -4,6 +4,7 @@ import pytest
 
 from tests.analyses.builders import trace
 from traceviz.analyses.device.memory import BEFORE, MemoryAnalysis
+from traceviz.analyses.device.pools import highest_use
 from traceviz.report import Facts, Grid, Prose, Skipped, Timeline
 
 KIB = 1024
@@ -242,3 +243,9 @@ def test_a_pool_names_its_process_only_where_2_processes_have_pools(second, labe
         processes=[(0, "python", {"pid": 5}), (1, "nsys", {"pid": 4})],
     )
     assert pools(view)[0].pool.label == label
+
+
+def test_a_pool_without_any_capacity_has_no_share_and_hides_none_of_the_other_pools():
+    nothing = alloc(0, 0, 0, capacity=0, pool="empty")
+    assert highest_use(trace(memory_events=[nothing])) is None
+    assert highest_use(trace(memory_events=[nothing, alloc(5, 9, 250), alloc(6, 9, 400, pool="other")])) == 0.4

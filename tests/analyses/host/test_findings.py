@@ -331,6 +331,14 @@ class TestGrowth:
     def test_that_ends_in_the_first_half_is_none(self):
         assert findings(self.grows([*range(500, 1000, 10), *[1000] * 50], span_ns=100 * SECOND)) == ()
 
+    @pytest.mark.parametrize(("early", "middle", "codes"), [(64, 16, ["TV605"]), (68, 12, [])])
+    def test_needs_a_third_of_it_from_the_fifth_of_ten_parts_on(self, early, middle, codes):
+        # A quarter is left out: parts begin at 25.75 s + 7.425 s each, with the samples of 26 s, ..., 56 s (the fifth),
+        # 63 s, ... and 93 s. Of 100 rises, ``early`` are before the fifth, ``middle`` in it and 20 after it.
+        rises = [0] * 26 + [early / 30] * 30 + [middle / 7] * 7 + [20 / 30] * 38
+        memory = [500 + 4 * sum(rises[: second + 1]) for second in range(1, 101)]
+        assert finding_codes(self.grows(memory, span_ns=100 * SECOND)) == codes
+
     @pytest.mark.parametrize(("step", "codes"), [(0.95, []), (0.96, ["TV605"])])
     def test_by_less_than_64_mebibytes_is_none(self, step, codes):
         memory = [500 + step * number for number in range(100)]

@@ -78,6 +78,18 @@ def test_the_parts_are_shown_with_their_share_and_the_stage_is_the_loader_as_a_w
     ]
 
 
+def test_an_operation_behind_which_the_device_worked_is_no_part_of_the_wait():
+    # the device works in the first 100 of 500 ns, in which all of cat runs
+    steps = loop([500] * 4, inside=[(0, 100, "aten::cat", "op"), (200, 50, "aten::stack", "op")])
+    steps["kernels"] += [(begin, 100, "sgemm") for begin, *_ in steps["steps"]]
+    result = ANALYSIS.run(trace(**steps))
+    grids = [block for block in ANALYSIS.describe(result).blocks if isinstance(block, Grid)]
+    assert [(row[0], row[2], row[3], row[4]) for row in grids[1].rows] == [
+        ("reading, decoding (not recorded)", 4, 1400, 0.875),
+        ("aten::stack", 4, 200, 0.125),
+    ]
+
+
 def test_loading_behind_a_busy_device_is_no_wait_and_nothing_is_said_of_the_loader():
     busy = loop([500] * 4) | {"kernels": [(0, 4000, "sgemm")]}
     (use,) = loader_uses(trace(**busy))

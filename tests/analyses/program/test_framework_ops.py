@@ -185,3 +185,22 @@ def test_columns_that_would_hold_nothing_but_0_are_for_machines(op, eager, shown
     for grid in grids:
         names = {column.name for column in grid.columns if column.importance < 9}
         assert names & {"device_ns", "share_of_device_op_time", "eager_share"} == shown
+
+
+def test_eager_calls_of_2_processes_are_counted_each_in_the_steps_of_its_own():
+    # process 1 has steps 1000 ns later: its first call is before them; a call inside one of its name is the same call
+    def calls(process):
+        own = {"thread_id": process, "process_id": process}
+        begins = range(0, 4000, 500)
+        inner = (102, 5, "PjitFunction(f)", "op", own)
+        outer = [(begin + 1, 20, "EagerLocalExecute: Mul", "runtime", own) for begin in begins]
+        return [*outer, (100, 10, "PjitFunction(f)", "op", own), inner]
+
+    steps = [
+        (1000 * (i + process), 1000, i, {"thread_id": process, "process_id": process})
+        for i in range(3)
+        for process in (0, 1)
+    ]
+    view = trace(steps=steps, host_ops=[*calls(0), *calls(1)])
+    eager = FrameworkOpsAnalysis().run(view).eager
+    assert (eager.calls, eager.eager_calls) == (6 + 1 + 6, 12)

@@ -57,13 +57,18 @@ def test_a_finding_without_a_known_cost_has_none_on_either_side():
     assert (change.seen, change.base_share, change.new_share) == (Seen.WENT_AWAY, None, None)
 
 
-@pytest.mark.parametrize(("collector", "seen"), [("torch 2.13", Seen.WENT_AWAY), ("nsys 2026.2, nvtx", Seen.ONLY_BASE)])
-def test_a_kind_of_loader_that_the_other_profiler_cannot_see_did_not_go_away(collector, seen):
+@pytest.mark.parametrize(
+    ("collector", "seen", "other_way"),
+    [("torch 2.13", Seen.WENT_AWAY, Seen.APPEARED), ("nsys 2026.2, nvtx", Seen.ONLY_BASE, Seen.ONLY_NEW)],
+)
+def test_a_kind_of_loader_that_the_other_profiler_cannot_see_did_not_go_away(collector, seen, other_way):
     quiet, other = (section("run", facts(recorded_by=words)) for words in ("torch 2.12", collector))
     pipeline = section("input_pipeline", facts(verdict="highly input-bound"))
     base = side("base", run(4, quiet, pipeline, findings=[finding("TV108", 800, 0.2, Severity.INFO)]))
-    (change,) = compare_findings(base, side("new", run(4, other, pipeline))).changes
-    assert change.seen == seen
+    new = side("new", run(4, other, pipeline))
+    for pair, expected in (((base, new), seen), ((new, base), other_way)):
+        (change,) = compare_findings(*pair).changes
+        assert change.seen == expected
 
 
 def test_a_cost_of_other_time_is_not_told_per_step():

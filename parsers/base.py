@@ -9,6 +9,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from traceviz.foreign_errors import foreign_errors_in_words
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -94,6 +96,17 @@ class Reader(ABC):
             MissingToolError: a program that decodes the format is missing or too old.
             DamagedTraceError: the file breaks the rules of its format.
         """
+
+    def tables(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """What :meth:`read` yields, for those who call it: what libraries raise over a file is an error of ours, too.
+
+        Raises:
+            TracevizError: as :meth:`read`.
+            UnreadableError: the system does not let it be read.
+            OutOfMemoryError: it needs more memory than there is.
+        """
+        with foreign_errors_in_words(f"{path} cannot be read."):
+            yield from self.read(path, options)
 
 
 def certain_reader(readers: Iterable[Reader], path: Path) -> Reader | None:

@@ -16,6 +16,7 @@ from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.run.layout import is_run_folder, whole_run
 from traceviz.regular_files import check_regular
 from traceviz.report import Fact
+from traceviz.visible import visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,18 +122,18 @@ def read_all(files: Sequence[Path], readers: Sequence[Reader], options: ReadOpti
     """Tables of the one trace, or of several as one, ``notes`` last.
 
     Raises:
-        TracevizError: as :meth:`traceviz.parsers.base.Reader.read` and :func:`traceviz.parsers.ranks.merge.combine`;
+        TracevizError: as :meth:`traceviz.parsers.base.Reader.tables` and :func:`traceviz.parsers.ranks.merge.combine`;
             where there are several traces, the error names the one that it is about.
     """
     if len(readers) == 1:
-        return readers[0].read(files[0], options)
+        return readers[0].tables(files[0], options)
     from traceviz.parsers.ranks.merge import merged  # noqa: PLC0415 (of one trace, nothing is merged)
 
     parts = []
     for number, (file, reader) in enumerate(zip(files, readers, strict=True), 1):
         progress = prefixed(options.progress, f"{file.name} ({number} of {len(readers)})")
         try:
-            parts.append(dict(reader.read(file, replace(options, progress=progress))))
+            parts.append(dict(reader.tables(file, replace(options, progress=progress))))
         except TracevizError as error:
             raise about(error, file) from error
     return merged(parts, trace_names(files))
@@ -140,9 +141,14 @@ def read_all(files: Sequence[Path], readers: Sequence[Reader], options: ReadOpti
 
 def about(error: TracevizError, source: Path, *, always: bool = False) -> TracevizError:
     """The same error with the path of its trace, unless it names the file already; ``always``: even then."""
-    if source.name in error.what and not always:
+    if visible(source.name) in error.what and not always:
         return error
     return type(error)(f"{source}: {error.what}", error.why, error.fix)
+
+
+def named(files: Sequence[Path]) -> str:
+    """The traces as the subject of a sentence."""
+    return str(files[0]) if len(files) == 1 else f"The trace of {len(files)} ranks"
 
 
 def trace_names(files: Sequence[Path]) -> list[str]:

@@ -23,8 +23,9 @@ from traceviz.analyses.options import AnalysisOptions
 from traceviz.compare.options import CompareOptions
 from traceviz.errors import UsageError
 from traceviz.files import check_folder_free, check_not_source, new_folder
+from traceviz.foreign_errors import foreign_errors_in_words
 from traceviz.parsers.base import Progress, Reader, ReadOptions, silent
-from traceviz.parsers.sources import read_all, readers_of, source_facts, trace_files
+from traceviz.parsers.sources import named, read_all, readers_of, source_facts, trace_files
 from traceviz.render.options import RenderOptions
 from traceviz.report import Report
 from traceviz.selection import Selection
@@ -78,6 +79,8 @@ def open_trace(
         UsageError: there is no such reader, or no such run; a trace is named twice, or two are of the same rank.
         MissingToolError: a program that decodes the format is missing or too old.
         DamagedTraceError: a file breaks the rules of its format.
+        UnreadableError: the system does not let a file be read.
+        OutOfMemoryError: it needs more memory than there is.
     """
     names = None if tables is None else frozenset(tables)
     options = ReadOptions(names, keep_private=keep_private, progress=progress, run=run, max_size=max_size)
@@ -85,7 +88,8 @@ def open_trace(
     readers = readers_of(files, reader)
     from traceviz.tables import TraceTables
 
-    return TraceTables(dict(read_all(files, readers, options)))
+    with foreign_errors_in_words(f"{named(files)} cannot be read."):
+        return TraceTables(dict(read_all(files, readers, options)))
 
 
 def convert(
@@ -118,7 +122,10 @@ def convert(
 
     options = ReadOptions(None, keep_private=keep_private, progress=progress, run=run, max_size=max_size)
     parts = read_all(sources, readers, options)
-    with new_folder(target, force=force, replaceable=is_trace_folder) as temporary:
+    with (
+        foreign_errors_in_words(f"{named(sources)} cannot be converted."),
+        new_folder(target, force=force, replaceable=is_trace_folder) as temporary,
+    ):
         write_tables(temporary, parts, _provenance(sources, readers, keep_private=keep_private))
     return target
 
@@ -140,11 +147,12 @@ def report_on(
     from traceviz.tables import TraceTables
 
     needs = ReadOptions(tables_for(sections), columns_for(sections), progress=progress, run=run, max_size=max_size)
-    tables = TraceTables(dict(read_all(sources, readers, needs)))
-    if selection and not selection.is_everything:
-        from traceviz.cutting import select
+    with foreign_errors_in_words(f"{named(sources)} cannot be read."):
+        tables = TraceTables(dict(read_all(sources, readers, needs)))
+        if selection and not selection.is_everything:
+            from traceviz.cutting import select
 
-        tables = select(tables, selection)
+            tables = select(tables, selection)
     report = analyze(tables, options, sections)
     return replace(report, run=(*source_facts(sources), *report.run))
 
@@ -213,7 +221,8 @@ def compare(
     if by and members:
         raise UsageError("Sides are either groups or values of tags.", fix="Leave out the groups, or the tags.")
     sides, left_out = tagged_sides(sources, by, base, read) if by else named_sides(sources, members, base, read)
-    return compare_sides(sides, options, by=by, left_out=left_out)
+    with foreign_errors_in_words("The sides cannot be compared."):
+        return compare_sides(sides, options, by=by, left_out=left_out)
 
 
 def _named_progress(name: str, progress: Progress) -> Progress:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -77,6 +78,16 @@ def _of_the_system(error: OSError, what: str) -> TracevizError:
         return OutputError(what, f"{reason}, in {where}.", "Make room there, or set TMPDIR to another folder.")
     named = f": {error.filename}" if error.filename is not None and str(error.filename) not in what else ""
     return UnreadableError(what, f"{reason}{named}.", "Check that it is there, whole, and may be read.")
+
+
+def defect(error: BaseException) -> str:
+    """What is known of an error that is a defect of traceviz without quoting its message, which may hold anything.
+
+    It is the type, with module and line of the innermost of our functions that it went through.
+    """
+    frames = ((str(frame.f_globals.get("__name__")), line) for frame, line in traceback.walk_tb(error.__traceback__))
+    ours = [f"{module}:{line}" for module, line in frames if module.partition(".")[0] == "traceviz"]
+    return f"{type(error).__name__} at {ours[-1] if ours else 'an unknown place'}"
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 from traceviz.analyses.run import analyze
 from traceviz.errors import TracevizError
 from traceviz.files import new_folder
+from traceviz.foreign_errors import defect, foreign_errors_in_words
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.folder import read_run
@@ -54,14 +55,18 @@ def main(arguments: list[str]) -> int:
     skip_pandas()
     folder = Path(arguments[0])
     try:
-        _answer(tables=write_run_tables(folder, keep_private="--keep-private" in arguments))
-        if "--verdict" in arguments:
-            report = analyze(load(folder / TABLES))
-            findings = (f"{finding.code} {finding.message}" for finding in report.findings[:_FINDINGS])
-            _answer(lines=[report.verdict.sentence, *findings], judged=report.verdict.code != "cannot-judge")
+        with foreign_errors_in_words(f"{folder} cannot be read."):
+            _answer(tables=write_run_tables(folder, keep_private="--keep-private" in arguments))
+            if "--verdict" in arguments:
+                report = analyze(load(folder / TABLES))
+                findings = (f"{finding.code} {finding.message}" for finding in report.findings[:_FINDINGS])
+                _answer(lines=[report.verdict.sentence, *findings], judged=report.verdict.code != "cannot-judge")
     except TracevizError as error:
         _answer(error={"message": " ".join(filter(None, (error.what, error.why))), "fix": error.fix})
         return error.exit_code
+    except Exception as error:
+        _answer(error={"message": f"This is a defect of traceviz: {defect(error)}.", "fix": ""})
+        raise
     return 0
 
 

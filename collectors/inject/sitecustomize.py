@@ -16,7 +16,7 @@ def _install() -> None:
 
         install()
     except Exception as error:  # noqa: BLE001 the program comes first, whatever is wrong with us
-        sys.stderr.write(f"traceviz: nothing is recorded in this process: {error!r}\n")
+        sys.stderr.write(f"traceviz: nothing is recorded in this process: {error!r:.2000}\n")
 
 
 def _run_the_shadowed_one() -> None:

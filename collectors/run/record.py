@@ -38,6 +38,7 @@ from traceviz.collectors.run.prepared import Prepared
 from traceviz.collectors.run.redact import command_text, settings
 from traceviz.errors import OutputError, TracevizError
 from traceviz.files import explained
+from traceviz.foreign_errors import foreign_errors_in_words
 from traceviz.units import format_value
 
 INTERRUPTED = 130
@@ -293,7 +294,8 @@ def _unused(run: Prepared, entries: Sequence[CollectorEntry]) -> tuple[Problem, 
 
 def _harvest(plan: Plan, collector: Collector, entry: CollectorEntry) -> CollectorEntry:
     try:
-        harvest = collector.harvest(plan)
+        with foreign_errors_in_words("A file cannot be read."):
+            harvest = collector.harvest(plan)
     except (OSError, ValueError, TracevizError) as error:
         harvest = Harvest(problems=(Problem("not-harvested", f"What {entry.name} left cannot be collected: {error}"),))
     return entry_after(entry, harvest, plan.folder)

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError
+from traceviz.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError, UnreadableError
 from traceviz.parsers.base import Reader, ReadOptions, certain_reader, prefixed
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.run.layout import MOST_BYTES, MOST_FILES, RAW, decoded
@@ -178,8 +178,8 @@ def read_source(recording: Recording, folder: Path, options: ReadOptions, notes:
         name = str(path.relative_to(folder))
         reading = replace(options, run=None, progress=prefixed(options.progress, recording.collector))
         try:
-            tables = dict(reader.read(path, reading))
-        except (DamagedTraceError, MissingToolError, UnknownFormatError) as error:
+            tables = dict(reader.tables(path, reading))
+        except (DamagedTraceError, MissingToolError, UnknownFormatError, UnreadableError) as error:
             first = first or error
             notes.add("source-unreadable", "warning", f"{name} could not be read: {without_paths(str(error))}")
         else:

@@ -11,6 +11,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import entries
 from traceviz.analyses.verdict import verdict
+from traceviz.foreign_errors import foreign_errors_in_words
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
 from traceviz.tables import TraceTables
 from traceviz.units import Unit
@@ -34,6 +35,7 @@ def columns_for(sections: Collection[str] | None) -> dict[str, frozenset[str]]:
     }
 
 
+@foreign_errors_in_words("The trace cannot be analysed.")
 def analyze(
     tables: TraceTables, options: AnalysisOptions | None = None, sections: Collection[str] | None = None
 ) -> Report:
@@ -49,6 +51,8 @@ def analyze(
 
     Raises:
         UsageError: a section does not exist.
+        DamagedTraceError: the trace holds values that cannot be computed with.
+        OutOfMemoryError: it needs more memory than there is.
     """
     trace = TraceView(tables, options)
     results: dict[str, Any] = {}

@@ -18,7 +18,7 @@ from traceviz import interrupts
 from traceviz.cli import standard_input
 from traceviz.cli.lazy import LazyGroup
 from traceviz.errors import TracevizError
-from traceviz.foreign_errors import in_our_words
+from traceviz.foreign_errors import defect, in_our_words
 from traceviz.version import __version__
 from traceviz.visible import Lines, bounded, one_line, sentence
 
@@ -76,7 +76,7 @@ def conclude(error: BaseException, command: click.Command, arguments: Sequence[s
         return ours.exit_code
     _say_error(
         "This is a defect of traceviz.",
-        f"{type(error).__name__} at {_place(error)}, in {' '.join((names, *options))}",
+        f"{defect(error)}, in {' '.join((names, *options))}",
         f"traceviz {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
         "Please report these lines to those who maintain your copy of traceviz: they hold no data of yours.",
         f"{DEBUG}=1 shows the traceback, which may quote paths and names.",
@@ -89,13 +89,6 @@ def _say_error(what: str, *lines: str) -> None:
     say(what)
     for line in lines:
         say(f"  {line}")
-
-
-def _place(error: BaseException) -> str:
-    """Module and line of our innermost function that the error went through."""
-    frames = ((str(frame.f_globals.get("__name__")), line) for frame, line in traceback.walk_tb(error.__traceback__))
-    ours = [f"{module}:{line}" for module, line in frames if module.partition(".")[0] == "traceviz"]
-    return ours[-1] if ours else "an unknown place"
 
 
 def _typed(command: click.Command, arguments: Sequence[str]) -> tuple[str, list[str]]:

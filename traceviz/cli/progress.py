@@ -8,12 +8,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from traceviz.parsers.base import Progress, silent
+from traceviz.visible import one_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 PATIENCE_S = 0.7
 """Shorter reads show nothing."""
+LONGEST_STAGE = 100
+"""Characters of what the bar is for, which may name a file."""
 
 
 @contextmanager
@@ -43,4 +46,7 @@ class _Bar:
         if not self._started and time.monotonic() - self._begin > PATIENCE_S:
             self._bar.start()
             self._started = True
-        self._bar.update(self._task, description=stage, completed=done, total=total)
+        from rich.markup import escape
+
+        name = escape(one_line(stage)[:LONGEST_STAGE])
+        self._bar.update(self._task, description=name, completed=done, total=total)

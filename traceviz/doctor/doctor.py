@@ -18,7 +18,9 @@ from traceviz.collectors.run.plan import AUTO
 from traceviz.doctor.checks import CONDITIONS, Check, Condition
 from traceviz.doctor.machine import COLLECTORS, machine_checks, program_python, read_python
 from traceviz.errors import MissingToolError, UsageError
+from traceviz.foreign_errors import foreign_errors_in_words
 from traceviz.nsys_program import find_nsys
+from traceviz.visible import bounded, sentence
 
 if TYPE_CHECKING:
     from traceviz.tables import TraceTables
@@ -79,6 +81,7 @@ def examine_machine(required: Iterable[str] = (), python: str | None = None) -> 
     return Diagnosis("this machine", tuple(machine_checks(states, nsys, program)), names)
 
 
+@foreign_errors_in_words("The trace cannot be examined.")
 def examine_trace(tables: TraceTables, name: str) -> Diagnosis:
     """What the trace called ``name`` can answer."""
     from traceviz.doctor.trace import trace_checks  # noqa: PLC0415 (polars takes 0.5 s to import)
@@ -89,7 +92,7 @@ def examine_trace(tables: TraceTables, name: str) -> Diagnosis:
 
 def to_text(diagnosis: Diagnosis, width: int = 100, *, color: bool = False) -> str:
     """One line per check, wrapped to ``width`` columns, and the command that mends it below."""
-    lines = [f"traceviz doctor: {diagnosis.title}"]
+    lines = [f"traceviz doctor: {_one_line(diagnosis.title)}"]
     for group, checks in groupby(diagnosis.checks, key=lambda check: check.group):
         lines += ["", _painted(group.capitalize(), "1", color=color)]
         for check in checks:
@@ -130,7 +133,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _one_line(text: str) -> str:
     """``text`` on one line without control characters: messages come from files."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return sentence(bounded(text))
 
 
 def _summary(diagnosis: Diagnosis) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from traceviz.errors import DamagedTraceError, UnknownFormatError
 from traceviz.files import check_file_free, check_folder_free, check_not_source, new_file, new_folder
+from traceviz.foreign_errors import foreign_errors_in_words
 from traceviz.parsers.nsys.readers import NsysParquetReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.regular_files import check_regular
@@ -50,9 +51,9 @@ def secrets_in(source: Path) -> tuple[Secret, ...]:
             Systems, the report beside it is read too, as it has the command line.
 
     Raises:
-        DamagedTraceError: it cannot be opened.
+        UnreadableError: it cannot be opened.
     """
-    try:
+    with foreign_errors_in_words(f"{source} cannot be read."):
         if not source.is_dir():
             secrets = {*secrets_of_file(source), *secrets_of_reports_beside(source)}
         elif is_trace_folder(source):
@@ -61,8 +62,6 @@ def secrets_in(source: Path) -> tuple[Secret, ...]:
             secrets = set(secrets_of_nsys_parquet(source))
         else:
             secrets = set(secrets_of_recordings(source))
-    except OSError as error:
-        raise DamagedTraceError(f"{source} cannot be read.", f"{error.strerror or error}.") from error
     return tuple(sorted(secrets, key=lambda secret: (secret.text, secret.certain)))
 
 
@@ -91,7 +90,8 @@ def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
     if not source.exists():
         raise DamagedTraceError(f"{source} does not exist.")
     check_not_source(source, output)
-    return (_scrub_folder if source.is_dir() else _scrub_file)(source, output, force=force)
+    with foreign_errors_in_words(f"{source} cannot be scrubbed."):
+        return (_scrub_folder if source.is_dir() else _scrub_file)(source, output, force=force)
 
 
 def _scrub_file(source: Path, output: Path, *, force: bool) -> ScrubReport:

@@ -22,11 +22,15 @@ STATUS = "status.json"
 PROBLEMS = "problems.jsonl"
 """File beside it: what went wrong."""
 
+MOST_CHARACTERS = 2000
+"""Characters of a message: frameworks quote whole graphs."""
+
 _complained: set[str] = set()
 
 
 def complain(message: str) -> None:
     """Say one line on stderr; the same line once only."""
+    message = harmless(message)
     if message in _complained or sys.stderr is None:
         return
     _complained.add(message)
@@ -34,6 +38,15 @@ def complain(message: str) -> None:
         sys.stderr.write(f"traceviz: {message}\n")
     except Exception:  # noqa: BLE001 closed, a full disk behind it, or whatever the program put in its place
         return
+
+
+def harmless(message: str) -> str:
+    """A message on one line, without its middle if it is long, and with nothing in it that steers a terminal."""
+    if len(message) > MOST_CHARACTERS:
+        message = f"{message[: MOST_CHARACTERS // 2]} ... {message[-MOST_CHARACTERS // 2 :]}"
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in message
+    )
 
 
 def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,6 +121,7 @@ class Status:
         """Note what went wrong and say it once."""
         import json  # noqa: PLC0415
 
+        message = harmless(message)
         complain(message)
         line = json.dumps({"code": code, "message": message, "fix": fix})
         _append(os.path.join(self._folder, PROBLEMS), f"{line}\n")  # noqa: PTH118

@@ -98,15 +98,22 @@ def test_a_folder_of_traceviz_keeps_the_format_of_its_trace(store, samples, tmp_
     assert ingested.rows["format"].to_pylist() == ["nsys"]
 
 
+MORE_MEMORY = "Free some memory, or use a machine that has more."
+CHECK = "Check that it is there, whole, and may be read."
+
+
 @pytest.mark.parametrize(
     ("error", "text"),
     [
         (UnknownFormatError("what", "why", "fix"), "unknown-format: what why fix"),
         (DamagedTraceError("what"), "damaged: what"),
         (MissingToolError("what"), "missing-tool: what"),
-        (MemoryError(), "out-of-memory: MemoryError: "),
-        (PermissionError(13, "Permission denied"), "unreadable: [Errno 13] Permission denied"),
-        (KeyError("ts"), "damaged: KeyError: 'ts'"),
+        (
+            MemoryError(),
+            f"out-of-memory: It cannot be read. It needs more memory than there is. {MORE_MEMORY}",
+        ),
+        (PermissionError(13, "Permission denied"), f"unreadable: It cannot be read. Permission denied. {CHECK}"),
+        (KeyError("ts"), "defect: KeyError at an unknown place: 'ts'"),
     ],
 )
 def test_an_error_is_a_code_and_what_happened(error, text):

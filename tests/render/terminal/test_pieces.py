@@ -63,21 +63,6 @@ def test_a_sparkline_has_8_heights_a_space_for_zero_and_a_dot_for_nothing():
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("a\nb\0c\x1bd\x7fe", "a␊b␀c␛d␡e"),
-        ("\u202ertl\u200b", "\ufffdrtl\ufffd"),
-        ("no\u00a0break", "no break"),
-        ("核 é ❤\ufe0f", "核 é ❤\ufffd"),
-        ("e\u0301\u0302\u0303\u0304", "e\u0301\u0302"),
-        ("\udcff", "\ufffd"),
-    ],
-)
-def test_invisible_characters_become_visible(name, shown):
-    assert visible(name) == shown
-
-
-@pytest.mark.parametrize(
     ("name", "short"),
     [
         ("void at::native::f<4, at::Add<float>>(int, at::D<char*>)", "f<4, Add<float>>"),

@@ -5,7 +5,6 @@ This runs in whatever process or machine the runner uses: it receives everything
 
 from __future__ import annotations
 
-import errno
 import gc
 import hashlib
 import json
@@ -39,11 +38,14 @@ from traceviz.archive.storage.store import LAST, Store
 from traceviz.errors import (
     DamagedTraceError,
     MissingToolError,
+    OutOfMemoryError,
     OutputError,
     TracevizError,
     UnknownFormatError,
+    UnreadableError,
     UsageError,
 )
+from traceviz.foreign_errors import NO_ROOM, defect, in_our_words
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.sources import source_facts
@@ -52,6 +54,7 @@ from traceviz.render import json as saved
 from traceviz.scrub.secrets.properties import is_private
 from traceviz.tables import TraceTables, load, write_tables
 from traceviz.version import __version__
+from traceviz.visible import one_line
 
 ID_DIGITS = 16
 """Hexadecimal digits of the SHA-256 of a source that are the id of its trace."""
@@ -62,8 +65,6 @@ LONGEST_ERROR = 1000
 
 Outcome = Literal["added", "known", "quarantined", "known-quarantined", "refused"]
 
-_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EMFILE, errno.ENFILE})
-"""Errors that end the add: no other trace could be written, either."""
 _UNREADABLE = (
     *(TracevizError, OSError, MemoryError, RecursionError, EOFError, pa.ArrowException, pl.exceptions.PolarsError),
     *(ValueError, TypeError, LookupError, ArithmeticError, AssertionError, AttributeError),
@@ -270,7 +271,7 @@ def _converted(local: Path, origin: Origin, folder: Path, work: Path, options: I
     raw = folder if options.keep_private else work / "raw"
     raw.mkdir(exist_ok=True)
     read_options = ReadOptions(None, keep_private=True, max_size=options.max_size)
-    write_tables(raw, reader.read(local, read_options), provenance)
+    write_tables(raw, reader.tables(local, read_options), provenance)
     tables = load(raw)
     stated = stated_tags(tables)
     if options.keep_private:
@@ -329,7 +330,7 @@ def sha256_of(path: Path) -> str:
 
 def _quarantined(item: Item, local: Path, origin: Origin, options: IngestOptions, error: str) -> pa.Table:
     """The row of a trace that cannot be read; the error without the folder of the copy."""
-    local_error = error.replace(str(local), local.name).replace(str(local.parent), "")
+    local_error = error.replace(one_line(str(local)), local.name).replace(one_line(str(local.parent)), "")
     message = with_report_advice(printable(" ".join(local_error.split())), item, LONGEST_ERROR)
     if options.keep_private:
         return quarantined_rows(origin, message)
@@ -341,22 +342,23 @@ def _quarantined(item: Item, local: Path, origin: Origin, options: IngestOptions
     return quarantined_rows(_cleaned(origin, redactor), _clean(message, redactor))
 
 
-_CODES: tuple[tuple[type[BaseException], str], ...] = (
+_CODES: tuple[tuple[type[TracevizError], str], ...] = (
     (NoRoomError, "too-large"),
     (UnknownFormatError, "unknown-format"),
     (MissingToolError, "missing-tool"),
     (DamagedTraceError, "damaged"),
     (UsageError, "ambiguous"),
-    (MemoryError, "out-of-memory"),
-    (OSError, "unreadable"),
+    (OutOfMemoryError, "out-of-memory"),
+    (UnreadableError, "unreadable"),
 )
 
 
 def error_text(error: BaseException) -> str:
     """An error as the catalogue keeps it: ``code: what happened``."""
-    code = next((code for kind, code in _CODES if isinstance(error, kind)), "damaged")
-    message = str(error) if isinstance(error, TracevizError | OSError) else f"{type(error).__name__}: {error}"
-    return f"{code}: {message or type(error).__name__}"
+    ours = error if isinstance(error, TracevizError) else in_our_words(error, "It cannot be read.")
+    if ours is None:
+        return one_line(f"defect: {defect(error)}: {error}")
+    return f"{next((code for kind, code in _CODES if isinstance(ours, kind)), 'damaged')}: {ours}"
 
 
 def _raise_if_full(error: BaseException, archive: str = "") -> None:
@@ -371,7 +373,7 @@ def _raise_if_full(error: BaseException, archive: str = "") -> None:
     """
     if isinstance(error, OutputError):
         raise error
-    if isinstance(error, OSError) and error.errno in _NO_SPACE:
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
         where = " or in ".join(filter(None, (archive, tempfile.gettempdir())))
         raise OutputError(
             "There is no room to write a trace.",

@@ -175,7 +175,7 @@ def report_on_job(store: Store, catalogue: pl.DataFrame, job: str, progress: Pro
     parts: list[dict[str, pa.Table]] = []
     for member in traces:
         with local_folder(store, member.format, member.trace_id) as folder:
-            parts.append(dict(TracevizFolderReader().read(folder, options)))
+            parts.append(dict(TracevizFolderReader().tables(folder, options)))
     report = analyze(TraceTables(dict(merged(parts, _names(traces)))))
     facts = (
         Fact("source", "job", f"job {job}: {counted(len(traces), 'trace')}"),

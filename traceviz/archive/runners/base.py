@@ -7,13 +7,13 @@ give the same results: the function writes what is large, and returns what is sm
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from traceviz.errors import TracevizError
+from traceviz.foreign_errors import defect, in_our_words
+from traceviz.visible import one_line
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -61,7 +61,7 @@ def attempt(function: Callable[[T], R], argument: T) -> R | RunnerError:
     except TracevizError as error:
         return RunnerError("failed", str(error), error)
     except Exception as error:  # noqa: BLE001 (whatever it is, it must reach the process that gave the work)
-        # Where it was raised: file and line, without the folders of this machine.
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(frame.filename).name}, line {frame.lineno}"
-        return RunnerError("failed", f"{type(error).__name__}: {error} ({where})")
+        ours = in_our_words(error, "It could not be done.")
+        if ours is not None:
+            return RunnerError("failed", str(ours), ours)
+        return RunnerError("failed", one_line(f"{defect(error)}: {error}"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceviz.errors import TracevizError, UnknownFormatError
+from traceviz.foreign_errors import foreign_errors_in_words
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.nvprof.readers import NvprofSqliteReader
@@ -92,6 +93,7 @@ def secrets_of_file(path: Path) -> Iterator[Secret]:
     """
     file = file_format(path)
     try:
-        yield from file.secrets(path) if file else secrets_of_bytes(path)
+        with foreign_errors_in_words(f"{path} cannot be read."):
+            yield from file.secrets(path) if file else secrets_of_bytes(path)
     except TracevizError:
         yield from secrets_of_bytes(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ from traceviz.collectors.base import NSYS, NVTX, Availability, Harvest, Plan, Pr
 from traceviz.collectors.frameworks.harvest import ProcessRecord, read_processes
 from traceviz.collectors.frameworks.injection import InjectedCollector
 from traceviz.collectors.nsys.collector import NsysCollector
+from traceviz.foreign_sqlite import foreign_database
 
 DOMAIN = "traceviz"
 """Domain of the ranges: the hooks inside the program use the same."""
@@ -97,14 +97,14 @@ def arrived_ranges(folder: Path) -> int | None:
 
 def _in_sqlite(path: Path) -> int | None:
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        with foreign_database(path) as database:
             named = [row[0] for row in database.execute(_DOMAINS, (DOMAIN,))]
             marks = ", ".join("?" * len(named))
             return int(database.execute(_RANGES.format(domains=marks), named).fetchone()[0])
     except sqlite3.OperationalError as error:
         # An export without the table has none; anything else is no export.
         return 0 if "no such table: NVTX_EVENTS" in str(error) else None
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, OSError):
         return None
 
 

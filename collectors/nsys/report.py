@@ -10,6 +10,7 @@ from pathlib import Path
 
 from traceviz.collectors.base import Problem
 from traceviz.collectors.program.wrapped import may_have_begun
+from traceviz.foreign_sqlite import foreign_database
 from traceviz.nsys_program import Nsys, find_importer, run_quietly
 from traceviz.private_paths import without_paths
 
@@ -103,9 +104,9 @@ def _is_complete(exported: Path) -> bool:
     if not exported.exists() or exported.with_name(f"{exported.name}-journal").exists():
         return False
     try:
-        with contextlib.closing(sqlite3.connect(f"{exported.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        with foreign_database(exported) as database:
             return bool(database.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'StringIds'").fetchone()[0])
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, OSError):
         return False
 
 

@@ -14,17 +14,23 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
+from traceviz.foreign_sqlite import read_only_uri
 from traceviz.parsers.shared.arrow import Array, nulls, pc
-from traceviz.parsers.shared.sqlite.file import quoted, sqlite_uri
+from traceviz.parsers.shared.sqlite.file import quoted
 from traceviz.parsers.shared.sqlite.pages import Column, NotPlainError, read_integers
 
 BATCH_ROWS = 1 << 16
 """Rows of one batch: 22 columns of 64 bits make 11 MB, enough to make per-batch work invisible."""
 FEW_ROWS = 1 << 13
 """Up to this number of rows pass through Python objects, which takes less time than loading a driver."""
+_ROWS_AT_ONCE = 1 << 6
+"""Rows between two looks at how much was read: one value may be as long as the file."""
+_LEAST_ROW = 6
+"""Bytes of a row of nothing: its pointer, two sizes, its number, and a type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +94,13 @@ def sql_batches(
 
     Raises:
         TypeError, pyarrow.ArrowException: a value does not fit the type of its column.
-        sqlite3.Error, OSError: SQLite refuses the query, finds the file damaged, or a value does not fit.
+        sqlite3.Error, OSError: SQLite refuses the query, finds the file damaged, or a value does not fit; or there is
+            more to read than the file has room for.
     """
+    room = _Room(path.stat().st_size)
     as_bytes = [f"CAST({quoted(name)} AS BLOB)" for name in texts]
     selected = ", ".join([*map(quoted, integers), *as_bytes])
-    rows = connection.execute(f"SELECT {selected} FROM {source}").fetchmany(FEW_ROWS + 1)  # noqa: S608 (quoted)
+    rows = _first_rows(connection.execute(f"SELECT {selected} FROM {source}"), room, len(integers))  # noqa: S608 (quoted)
     if len(rows) > FEW_ROWS:
         del rows
         yield from _driver_batches(path, source, integers, texts)
@@ -103,6 +111,45 @@ def sql_batches(
     yield pa.RecordBatch.from_arrays([*numbers, *words], names=[*integers, *texts])
 
 
+class _Room:
+    """What a file has room for. Pages that a damaged tree names many times would hold more.
+
+    Args:
+        size: Bytes of the file.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._rows = size // _LEAST_ROW
+        self._bytes = 4 * size  # numbers grow when they become texts, and UTF-16 when it becomes UTF-8
+
+    def take(self, rows: int, size: int) -> None:
+        """Count ``rows`` and ``size`` bytes of texts.
+
+        Raises:
+            OSError: that is more than there can be.
+        """
+        self._rows -= rows
+        self._bytes -= size
+        if self._rows < 0 or self._bytes < 0:
+            raise OSError("More rows or texts than the file has room for")
+
+
+def _length(texts: Array) -> int:
+    return pc.sum(pc.binary_length(texts)).as_py() or 0
+
+
+def _first_rows(cursor: sqlite3.Cursor, room: _Room, integers: int) -> list[tuple[Any, ...]]:
+    """The rows of ``cursor``, or so many that these are not few."""
+    rows: list[tuple[Any, ...]] = []
+    while len(rows) <= FEW_ROWS:
+        some = cursor.fetchmany(_ROWS_AT_ONCE)
+        room.take(len(some), sum(len(text) for row in some for text in row[integers:] if text))
+        rows += some
+        if len(some) < _ROWS_AT_ONCE:
+            break
+    return rows
+
+
 def _driver_batches(path: Path, source: str, integers: Sequence[str], texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The driver types a column by its first batch, and nulls have no type: texts travel beside a flag for null."""
     from adbc_driver_sqlite import dbapi  # noqa: PLC0415 (takes longer to load than most traces take to read)
@@ -111,11 +158,14 @@ def _driver_batches(path: Path, source: str, integers: Sequence[str], texts: Seq
     columns += [f"ifnull(CAST({quoted(name)} AS BLOB), x'')" for name in texts]
     columns += [f"{quoted(name)} IS NULL" for name in texts]
     query = f"SELECT {', '.join(columns)} FROM {source}"  # noqa: S608 (quoted)
+    room = _Room(path.stat().st_size)
+    texts_end = len(integers) + len(texts)
     try:
-        with dbapi.connect(sqlite_uri(path)) as connection, connection.cursor() as cursor:
+        with dbapi.connect(read_only_uri(path)) as connection, connection.cursor() as cursor:
             cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
             cursor.execute(query)
             for batch in cursor.fetch_record_batch():
+                room.take(batch.num_rows, sum(map(_length, batch.columns[len(integers) : texts_end])))
                 yield _checked(batch.columns, integers, texts)
     except dbapi.Error as error:
         raise OSError(str(error)) from error

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 from traceviz.errors import DamagedTraceError
+from traceviz.foreign_sqlite import foreign_database
 
 MAGIC = b"SQLite format 3\0"
-
-
-def sqlite_uri(path: Path) -> str:
-    """URI that opens ``path`` without locking it, without a journal, and without writing anything beside it."""
-    return f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
 
 
 def quoted(name: str) -> str:
@@ -22,19 +15,14 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def open_database(path: Path) -> sqlite3.Connection:
-    """Open ``path`` as :func:`sqlite_uri` says."""
-    return sqlite3.connect(sqlite_uri(path), uri=True)
-
-
 def table_names(path: Path) -> frozenset[str]:
-    """Names of the tables in the database ``path``.
+    """Names of the tables in the database ``path``, and of the views that stand in place of some.
 
     Raises:
         sqlite3.Error, OSError, ValueError: its catalogue cannot be read.
     """
-    with closing(open_database(path)) as connection:
-        query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    with foreign_database(path) as connection:
+        query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
         return frozenset(name for (name,) in connection.execute(query))
 
 

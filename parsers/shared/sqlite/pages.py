@@ -172,9 +172,9 @@ class Pages:
         for _ in range(_MAX_DEPTH):
             if self.read(level[:1])[0] == _LEAF:
                 return level
+            level = np.concatenate([self._children(page) for page in self.read(level).reshape(-1, self.page_size)])
             if level.size > self.count:
                 raise NotPlainError("a tree larger than its file")
-            level = np.concatenate([self._children(page) for page in self.read(level).reshape(-1, self.page_size)])
         raise NotPlainError("a tree too deep")
 
     def _children(self, page: Bytes) -> Integers:

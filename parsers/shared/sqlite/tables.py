@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from traceviz.foreign_sqlite import in_words, open_foreign, refusal, strange_tables
 from traceviz.parsers.shared.arrow import Array
 from traceviz.parsers.shared.raw import Keep, RawTables
 from traceviz.parsers.shared.sqlite.arrow import StoredTable, plain_batches, sql_batches
-from traceviz.parsers.shared.sqlite.file import check_complete, open_database, quoted
+from traceviz.parsers.shared.sqlite.file import check_complete, quoted
 from traceviz.parsers.shared.sqlite.pages import NotPlainError
 
 LOOKUPS_PER_QUERY = 500
@@ -26,17 +27,23 @@ class SqliteTables(RawTables):
 
     Raises:
         DamagedTraceError: the file is cut short, or its catalogue cannot be read.
+
+    Asking for the columns of what is no plain table, or for its rows, raises the same error.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         check_complete(path)
-        self._connection = open_database(path)
         try:
+            self._connection = open_foreign(path)
+        except sqlite3.Error as error:
+            raise self.damaged("sqlite_master", error) from error
+        try:
+            self._strange = strange_tables(self._connection)
             self._catalogue = _catalogue(self._connection)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             self._connection.close()
-            raise self.damaged("sqlite_master", error) from error
+            raise self.damaged("sqlite_master", in_words(error)) from error
 
     def close(self) -> None:
         """Close the database."""
@@ -44,12 +51,17 @@ class SqliteTables(RawTables):
 
     @property
     def names(self) -> frozenset[str]:
-        """Names of the tables present."""
-        return frozenset(self._catalogue)
+        """Names of the tables present, and of what stands in place of one."""
+        return frozenset(self._catalogue) | frozenset(self._strange)
 
     def columns(self, table: str) -> frozenset[str]:
         """Columns of ``table``."""
+        self._refuse_strange(table)
         return frozenset(self._catalogue[table].types) if table in self._catalogue else frozenset()
+
+    def _refuse_strange(self, table: str) -> None:
+        if table in self._strange:
+            raise refusal(f"Table {table} of {self.path.name}", self._strange[table])
 
     def stream(
         self, table: str, integers: Sequence[str], texts: Sequence[str] = (), keep: Keep | None = None
@@ -66,6 +78,7 @@ class SqliteTables(RawTables):
     def _integers(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows, decoded from the pages as long as these are plain, and by SQLite from there on."""
         done = 0
+        self._refuse_strange(table)
         try:
             for batch in plain_batches(self.path, self._catalogue[table], columns):
                 yield batch
@@ -85,11 +98,12 @@ class SqliteTables(RawTables):
     def _selected(
         self, table: str, integers: Sequence[str], texts: Sequence[str], condition: str
     ) -> Iterator[pa.RecordBatch]:
+        self._refuse_strange(table)
         source = f"{quoted(table)} {condition}"
         try:
             yield from sql_batches(self.path, self._connection, source, integers, texts)
         except (TypeError, OSError, pa.ArrowException, sqlite3.Error) as error:
-            raise self.damaged(table, error) from error
+            raise self.damaged(table, in_words(error)) from error
 
     def _string_batches(self, ids: Array) -> Iterator[pa.RecordBatch]:
         """Look up few ids by key; for many, one pass over the table is faster."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceviz.errors import DamagedTraceError, OutputError
+from traceviz.foreign_sqlite import TRIGGERS, in_words, refusal, restrain, strange_tables
 from traceviz.scrub.result import CLEANED, UNUSED_STRINGS
 from traceviz.scrub.secrets.secrets import SQL_WORDS
 
@@ -65,7 +66,7 @@ def explained(source: Path) -> Iterator[None]:
             ) from error
         raise DamagedTraceError(
             f"{source} is not a whole SQLite database.",
-            str(error),
+            in_words(error),
             "Export it again: nsys export --type sqlite REPORT.",
         ) from error
 
@@ -77,17 +78,27 @@ def attached(source: Path, target: Path | None) -> sqlite3.Connection:
     db.execute("PRAGMA journal_mode = OFF")  # the target is a temporary file: nothing beside it, nothing to roll back
     db.execute("PRAGMA synchronous = OFF")
     db.execute("PRAGMA secure_delete = ON")
+    restrain(db, source.stat().st_size)
     db.execute("ATTACH ? AS source", (source.resolve().as_uri() + "?mode=ro",))
     return db
 
 
 def tables_of(db: sqlite3.Connection) -> dict[str, tuple[Column, ...]]:
-    """Columns of every table of the source."""
+    """Columns of every table of the source.
+
+    Raises:
+        DamagedTraceError: the values of a table would be computed while they are read.
+    """
+    strange = strange_tables(db, "source")
     names = db.execute(
         "SELECT name FROM source.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
         "AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
     ).fetchall()
-    return {name.decode(): columns_of(db, name.decode()) for (name,) in names}
+    tables = [name.decode() for (name,) in names]
+    for name in tables:
+        if strange.get(name, TRIGGERS) != TRIGGERS:
+            raise refusal(f"Table {name}", strange[name])
+    return {name: columns_of(db, name) for name in tables}
 
 
 def columns_of(db: sqlite3.Connection, table: str) -> tuple[Column, ...]:

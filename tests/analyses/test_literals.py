@@ -19,8 +19,8 @@ LITERALS: list[Literal] = [
 LACKING = frozenset(
     {
         *("run", "capture", "input_pipeline", "steps", "totals", "cuda_api", "framework_ops", "operators"),
-        *("modules", "gpu_efficiency", "devices", "device_programs"),
-        *("memory", "host", "communication", "ranks", "ranges"),
+        *("modules", "gpu_efficiency", "device_programs"),
+        *("memory", "host", "ranks", "ranges"),
     }
 )
 """Sections that have none yet."""

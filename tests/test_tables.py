@@ -328,3 +328,64 @@ def test_a_trace_in_a_notebook_lists_its_tables_and_rows() -> None:
     assert repr(trace) == "TraceTables(run: 1, devices: 1, processes: 1, threads: 0, kernels: 1, cuda_api: 0, notes: 0)"
     assert list(trace.to_pandas("kernels")) == ["kernels"]
     assert set(trace.to_pandas()) == set(trace)
+
+
+def _rewritten(folder: Path, name: str, table: pa.Table) -> None:
+    pq.write_table(table, folder / f"{name}.parquet")
+
+
+def test_a_file_with_two_columns_of_one_name_is_refused(folder: Path) -> None:
+    table = pq.read_table(folder / "os_calls.parquet")
+    _rewritten(folder, "os_calls", table.append_column("name", table["name"]))
+    with pytest.raises(DamagedTraceError, match=r"os_calls\.parquet cannot be read") as raised:
+        load(folder)
+    assert raised.value.why == "Two columns are called 'name'."
+
+
+def test_a_damaged_page_is_an_error_that_names_the_file(folder: Path) -> None:
+    path = folder / "os_calls.parquet"
+    content = bytearray(path.read_bytes())
+    content[30:60] = bytes(30)
+    path.write_bytes(content)
+    with pytest.raises(DamagedTraceError, match=r"os_calls\.parquet cannot be read"):
+        load(folder).arrow("os_calls")
+
+
+def test_a_name_of_a_column_that_is_no_utf8_is_an_error_that_names_the_file(folder: Path) -> None:
+    path = folder / "os_calls.parquet"
+    path.write_bytes(path.read_bytes().replace(b"start_ns", b"start\xff\xfes"))
+    with pytest.raises(DamagedTraceError, match=r"os_calls\.parquet"):
+        load(folder).arrow("os_calls")
+
+
+def test_a_text_that_is_no_utf8_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    folder = tmp_path / "trace"
+    save(trace(), folder)
+    pq.write_table(os_calls(), folder / "os_calls.parquet", compression="none")
+    path = folder / "os_calls.parquet"
+    path.write_bytes(path.read_bytes().replace(b"poll", b"po\xff\xfe"))
+    with pytest.raises(DamagedTraceError, match=r"os_calls\.parquet cannot be read"):
+        load(folder).arrow("os_calls")
+
+
+@pytest.mark.parametrize("rows", [4, 2**31, 2**61])
+def test_a_footer_that_counts_other_rows_than_there_are_is_refused(folder: Path, rows: int) -> None:
+    path = folder / "os_calls.parquet"
+    content = path.read_bytes()
+    size = int.from_bytes(content[-8:-4], "little")
+    footer = content[-8 - size : -8]
+    count = footer.index(b"\x16\x06\x19")  # three rows, zigzag, behind the field's type; then the list of parts
+    forged = footer[: count + 1] + _zigzag(rows) + footer[count + 2 :]
+    path.write_bytes(content[: -8 - size] + forged + len(forged).to_bytes(4, "little") + b"PAR1")
+    manifest = json.loads((folder / MANIFEST).read_text())
+    (folder / MANIFEST).write_text(json.dumps({**manifest, "tables": {**manifest["tables"], "os_calls": rows}}))
+    with pytest.raises(DamagedTraceError, match=f"The footer says {rows} rows, and its parts have another number"):
+        load(folder)
+
+
+def _zigzag(number: int) -> bytes:
+    value, written = number * 2, bytearray()
+    while value > 127:
+        written.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*written, value])

@@ -99,7 +99,14 @@ def identify_all(raw: RawTables, survey: Survey, notes: Notes) -> Identity:
     place = {int(process): index for index, process in enumerate(processes)}
     process_of_thread = np.array([place[int(process)] for process in process_of(threads)], dtype=np.int64)
     devices = _devices(raw, survey.devices)
-    keys = sorted((place[pid] * _KEY + number, index) for index, d in enumerate(devices) for pid, number in d.users)
+    pairs = ((place[pid] * _KEY + number, index) for index, d in enumerate(devices) for pid, number in d.users)
+    keys = sorted(((key + 2**63) % 2**64 - 2**63, index) for key, index in pairs)  # numbers may be any, and wrap
+    tables = identity_tables(
+        _process_rows(raw, processes),
+        _thread_rows(raw, threads, process_of_thread),
+        (_device_row(device.ordinal, device.gpu) for device in devices),
+        notes,
+    )
     return Identity(
         pa.array(threads),
         pa.array(processes),
@@ -107,12 +114,7 @@ def identify_all(raw: RawTables, survey: Survey, notes: Notes) -> Identity:
         pa.array([key for key, _ in keys], pa.int64()),
         pa.array([index for _, index in keys], pa.int16()),
         {device.gpu["number"]: index for index, device in enumerate(devices) if device.gpu},
-        identity_tables(
-            _process_rows(raw, processes),
-            _thread_rows(raw, threads, process_of_thread),
-            (_device_row(device.ordinal, device.gpu) for device in devices),
-            notes,
-        ),
+        tables,
     )
 
 

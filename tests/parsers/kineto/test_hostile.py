@@ -121,3 +121,20 @@ def check(file: Path, events: list[dict[str, Any]], header: dict[str, Any]) -> N
         for row in trace.arrow(name).to_pylist() if name in trace else []:
             assert 0 <= row["start_ns"] <= row["start_ns"] + (row["dur_ns"] or 0) <= span
             assert row["process_id"] < trace.rows("processes")
+
+
+def test_half_of_a_surrogate_pair_in_the_facts_of_a_file_is_the_replacement_character(tmp_path: Path) -> None:
+    header = {
+        "schemaVersion": "1\udc80",
+        "trace_id": "\ud83d\ude00\ud800",
+        "deviceProperties": [k.gpu(0, "A\udfff")],
+        "note \ud800": ["\ud800"],
+    }
+    path = tmp_path / "a.pt.trace.json"
+    path.write_text(json.dumps({**header, "traceEvents": [k.kernel("k", 1, 2)]}))
+    tables = TraceTables(dict(KinetoReader().read(path, ReadOptions())))
+    assert tables.run_facts()["source_schema"] == "1\ufffd"
+    assert tables.arrow("devices")["name"].to_pylist() == ["A\ufffd"]
+    settings = dict(tables.settings.select("key", "value").collect().iter_rows())
+    assert settings["trace_id"] == "\U0001f600\ufffd"
+    assert settings["note \ufffd"] == '["\\ud800"]'

@@ -308,3 +308,39 @@ class TestSniff:
             except (DamagedTraceError, UnknownFormatError) as error:
                 assert "trace.csv" in error.what  # noqa: PT017 (either outcome is right)
         assert kernels == (text in {GPU, TEXT_TRACE})
+
+
+def test_a_bare_carriage_return_in_a_header_is_a_blank(tmp_path):
+    header = GPU_HEADER.replace('"Throughput"', "Through\rput")
+    tables = read(write(tmp_path, f"{header}\n{GPU_UNITS}\n{KERNEL}\n"))
+    assert tables.arrow("kernels")["dur_ns"].to_pylist() == [89_064]
+
+
+def test_a_bare_carriage_return_in_the_units_leaves_the_other_units(tmp_path):
+    units = GPU_UNITS.replace("GB/s", "G\rB/s")
+    with pytest.raises(DamagedTraceError, match="does not say in which units its times are"):
+        read(write(tmp_path, f"{GPU_HEADER}\n{units}\n{KERNEL}\n"))
+
+
+def test_a_cell_of_more_than_131072_characters_in_a_header_is_a_label_that_nobody_knows(tmp_path):
+    header = "==7== Profiling result:\n" + GPU_HEADER.replace("Throughput", "x" * 140_000)
+    tables = read(write(tmp_path, f"{header}\n{GPU_UNITS}\n{KERNEL}\n"))
+    assert tables.arrow("kernels")["grid_x"].to_pylist() == [8]
+
+
+def test_a_cell_of_more_than_131072_characters_in_the_units_is_no_unit(tmp_path):
+    with pytest.raises(DamagedTraceError, match="does not say in which units its times are"):
+        read(write(tmp_path, f"{GPU_HEADER}\n{GPU_UNITS}{'x' * 140_000}\n{KERNEL}\n"))
+
+
+def test_a_name_of_more_than_131072_characters_in_a_summary_keeps_its_row(tmp_path):
+    text = SUMMARY.replace("flux(int, float*)", 'a ""b"", ' + "f" * 140_000)
+    totals = read(write(tmp_path, text)).arrow("totals").to_pylist()
+    assert [row["calls"] for row in totals] == [6000, 2000, 3]
+    assert totals[0]["name"].startswith('a "b", fff')
+
+
+def test_of_two_columns_of_one_name_the_first_counts(tmp_path):
+    header = GPU_HEADER.replace("Block X", "Grid X")
+    tables = read(write(tmp_path, f"{header}\n{GPU_UNITS}\n{KERNEL}\n"))
+    assert tables.arrow("kernels").select(["grid_x", "block_x"]).to_pylist() == [{"grid_x": 8, "block_x": None}]

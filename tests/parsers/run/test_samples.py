@@ -177,3 +177,45 @@ def test_a_folder_of_samples_is_recognised_by_1_reader(tmp_path):
 )
 def test_a_strange_description_costs_no_sample(tmp_path, described):
     assert read(write(tmp_path, [CPU, POWER], **described)).rows("samples") == 2
+
+
+@pytest.mark.parametrize(
+    ("described", "settings"),
+    [
+        ({"rate_hz": "\0"}, {"resources.rate_hz": "0", "resources.cost": "0.00500"}),
+        ({"rate_hz": float("inf")}, {"resources.rate_hz": "0", "resources.cost": "0.00500"}),
+        ({"wall_ns": float("nan"), "missed": 10**19}, {"resources.rate_hz": "10"}),
+        ({"cpu_ns": 10**400}, {"resources.rate_hz": "10", "resources.cost": "0.00000"}),
+    ],
+)
+def test_numbers_of_the_description_that_are_none_count_as_zero(tmp_path, described, settings):
+    tables = read(write(tmp_path, [CPU], **described))
+    known = dict(tables.settings.select("key", "value").collect().iter_rows())
+    assert {key: known[key] for key in known if key.startswith("resources.")} == settings
+
+
+@pytest.mark.parametrize("gpu", [{"ordinal": 2**15}, {"ordinal": True}, {"ordinal": -1}, {"ordinal": "3"}, {}])
+def test_a_gpu_whose_number_is_none_is_no_device(tmp_path, gpu):
+    tables = read(write(tmp_path, [CPU, POWER], gpus=[gpu, {**GPU, "memory_bytes": 2**63}]))
+    assert tables.arrow("devices").select(["ordinal", "memory_bytes"]).to_pylist() == [
+        {"ordinal": 3, "memory_bytes": None}
+    ]
+    assert tables.arrow("samples")["device_id"].to_pylist() == [None, 0]
+
+
+def test_a_process_whose_number_is_a_list_has_no_name(tmp_path):
+    tables = read(write(tmp_path, [CPU], processes=[{"pid": [20], "name": "a"}]))
+    assert tables.arrow("processes").select(["pid", "name"]).to_pylist() == [{"pid": 20, "name": None}]
+
+
+def test_a_part_with_a_code_that_stands_for_no_word_is_left_out_and_noted(tmp_path):
+    write(tmp_path, [(number, None, None, metric, "%", 1.0) for number, metric in enumerate("abc")], [POWER])
+    part = tmp_path / "part-00001.parquet"
+    pq.write_table(pq.read_table(part), part, compression="none", data_page_version="1.0")
+    whole = part.read_bytes()
+    codes_of_metrics = bytes((2, 3, 0b100100))  # two bits each, one group of eight: 0, 1, 2
+    assert (whole.count(codes_of_metrics), read(tmp_path).rows("samples")) == (2, 4)  # of the times as well, before
+    before, _, after = whole.rpartition(codes_of_metrics)
+    part.write_bytes(before + bytes((2, 3, 0b110100)) + after)
+    tables = read(tmp_path)
+    assert (tables.rows("samples"), codes(tables)) == (1, ["samples-unreadable"])

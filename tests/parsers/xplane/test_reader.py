@@ -566,3 +566,9 @@ def test_the_process_id_is_not_that_of_a_subprocess(tmp_path):
     worker = plane("/host:CPU [77]", line(2, event("b", 0, US)), stats={"process_id": 77})
     own = host(line(1, event("a", 0, US)), stats={"process_id": 12})
     assert rows(tables_of(tmp_path, space(worker, own)), "processes", "pid") == [(12,)]
+
+
+def test_a_line_that_begins_after_2_to_the_62_nanoseconds_is_read(tmp_path):
+    lines = (line(1, event("a", 0, US), timestamp_ns=2**62), line(2, event("b", 0, US), timestamp_ns=5))
+    tables = tables_of(tmp_path, space(host(*lines)))
+    assert rows(tables, "host_ops", "name", "dur_ns") == [("b", 1000), ("a", 1000)]

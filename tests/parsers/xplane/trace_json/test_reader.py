@@ -471,3 +471,58 @@ def test_a_folder_of_traces_of_pytorch_is_none_of_ours(tmp_path):
     assert READER.sniff(b"", tmp_path) == Match.NO
     written(tmp_path, *HOST, event(701, 7, 0, 3, "a"))
     assert READER.sniff(b"", tmp_path) == Match.YES
+
+
+def raw_event(**members: str) -> str:
+    """An event as text, whose members are JSON."""
+    known = {"ph": '"X"', "pid": "701", "tid": "7", "ts": "1", "dur": "2", "name": '"a"', **members}
+    return "{" + ",".join(f'"{key}":{value}' for key, value in known.items()) + "}"
+
+
+def refused(folder: Path, content: bytes) -> DamagedTraceError:
+    path = folder / "host1.trace.json"
+    path.write_bytes(b'{"traceEvents":[' + content + b"]}")
+    with pytest.raises(DamagedTraceError) as raised:
+        read(path)
+    return raised.value
+
+
+def test_arguments_that_lie_a_million_deep_are_an_error(tmp_path):
+    deep = "[" * 10**6 + "]" * 10**6
+    error = refused(tmp_path, raw_event(args=f'{{"a":{deep}}}').encode())
+    assert error.what.endswith("holds JSON that lies too deep in itself.")
+
+
+@pytest.mark.parametrize("member", ["ts", "dur"])
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("true", "true"), ("1e", "1e"), ("1e999999999", "1e999999999"), ('"5"', '"5"'), ("1" * 10**6, "1" * 40)],
+)
+def test_a_time_that_is_no_number_of_microseconds_is_shown(tmp_path, member, value, shown):
+    if value == "1e":  # the decoder sees what is no JSON at all
+        assert "holds no event that can be read" in refused(tmp_path, raw_event(**{member: value}).encode()).what
+        return
+    error = refused(tmp_path, raw_event(**{member: value}).encode())
+    assert error.what == f"The trace holds a time that is no number of microseconds: {shown}."
+
+
+def test_a_time_whose_bytes_are_no_text_is_an_error(tmp_path):
+    error = refused(tmp_path, raw_event(ts='"?"').encode().replace(b"?", b"\x80"))
+    assert error.what == 'The trace holds a time that is no number of microseconds: "\ufffd".'
+
+
+@pytest.mark.parametrize("member", ["pid", "tid"])
+@pytest.mark.parametrize(("value", "is_read"), [(2**63 - 1, True), (2**63, False), (-(2**63), True), (2**64, False)])
+def test_numbers_of_processes_and_threads_have_64_bits(tmp_path, member, value, is_read):
+    content = raw_event(**{member: str(value)}).encode()
+    if not is_read:
+        assert refused(tmp_path, content).what.endswith("holds an event that no profiler writes.")
+        return
+    path = tmp_path / "host1.trace.json"
+    path.write_bytes(b'{"traceEvents":[' + content + b"]}")
+    assert read(path).rows("run") == 1
+
+
+def test_a_device_whose_number_has_5000_digits_is_read(tmp_path):
+    events = (process(1, "/device:GPU:" + "9" * 5000), process(2, f"/device:GPU:0/stream:{'9' * 5000}"))
+    assert read(written(tmp_path, *events, event(1, 1, 1.0, 1.0, "a"), event(2, 0, 1.0, 1.0, "b"))).rows("run") == 1

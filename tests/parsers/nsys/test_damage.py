@@ -1,0 +1,86 @@
+"""Exports that were damaged or written by nobody's profiler: the trace stays where the rest of it is sound."""
+
+import sqlite3
+from contextlib import closing
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.parsers.nsys.database import build, call, kernel, nvtx_range, process, to_parquet
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.registry import identify
+from traceviz.tables import TraceTables
+
+KERNELS, RUNTIME, NVTX = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"
+GPU = {"id": 0, "name": "A100", "smCount": 108, "maxWarpsPerSm": 64, "threadsPerWarp": 32, "totalMemory": 1 << 36}
+
+
+def read(path) -> TraceTables:
+    return TraceTables(dict(identify(path).read(path, ReadOptions())))
+
+
+def noted(tables: TraceTables) -> dict[str, str]:
+    return {row["code"]: row["message"] for row in tables.arrow("notes").to_pylist()}
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "ours"),
+    [
+        ("smCount", 108_000_000_756, "sm_count"),
+        ("maxWarpsPerSm", 2**40, "max_threads_per_sm"),
+        ("threadsPerWarp", 2**62, "max_threads_per_sm"),
+    ],
+)
+def test_a_fact_of_a_device_that_its_column_cannot_hold_is_null_and_the_rest_is_read(tmp_path, column, cell, ours):
+    tables = {KERNELS: [kernel(1, 2)], "TARGET_INFO_GPU": [{**GPU, column: cell}]}
+    trace = read(build(tmp_path / "x.sqlite", tables, names=["gemm"]))
+    (device,) = trace.arrow("devices").to_pylist()
+    assert (device[ours], device["name"], device["memory_bytes"]) == (None, "A100", 1 << 36)
+    assert trace.rows("kernels") == 1
+    assert noted(trace)["value-unfit"].startswith(f"devices.{ours}: values that the column cannot hold, left out, such")
+
+
+def test_a_device_number_of_63_bits_is_a_device_without_a_number(tmp_path):
+    rows = [{**kernel(1, 2), "deviceId": 2**63 - 1}, {**kernel(3, 4), "globalPid": process(9), "deviceId": 2**63 - 1}]
+    trace = read(build(tmp_path / "x.sqlite", {KERNELS: rows}, names=["gemm"]))
+    assert trace.arrow("devices")["ordinal"].to_pylist() == [None]
+    assert trace.arrow("kernels")["device_id"].to_pylist() == [0, 0]
+    assert "value-unfit" in noted(trace)
+
+
+def test_more_devices_than_device_ids_are_refused(tmp_path):
+    rows = [{**kernel(number, number + 1), "deviceId": number} for number in range(2**15 + 1)]
+    with pytest.raises(DamagedTraceError, match="Column device_id of table devices cannot hold 32768"):
+        read(build(tmp_path / "x.sqlite", {KERNELS: rows}, names=["gemm"]))
+
+
+def test_ranges_without_the_column_of_their_kind_are_read_and_noted(tmp_path):
+    path = build(tmp_path / "x.sqlite", {NVTX: [nvtx_range(1, 5, text="step")], RUNTIME: [call(1, 2)]}, names=["f"])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"ALTER TABLE {NVTX} DROP COLUMN eventType")
+    trace = read(path)
+    assert (trace.rows("nvtx"), trace.rows("cuda_api")) == (1, 1)
+    assert "no column eventType" in noted(trace)["nvtx-kinds-unknown"]
+
+
+def test_a_damaged_page_of_a_parquet_folder_is_an_error_that_names_the_table(tmp_path):
+    rows = [call(number, number + 1) for number in range(2000)]
+    folder = to_parquet(build(tmp_path / "x.sqlite", {RUNTIME: rows}, names=["f"]), tmp_path / "x_pqtdir")
+    file = folder / f"{RUNTIME}.parquet"
+    pq.write_table(pq.read_table(file), file, compression="zstd", use_dictionary=False)
+    content = bytearray(file.read_bytes())
+    content[40:140] = bytes(100)
+    file.write_bytes(content)
+    with pytest.raises(DamagedTraceError, match=f"Table {RUNTIME} of x_pqtdir is damaged"):
+        read(folder)
+
+
+def test_a_parquet_file_with_two_columns_of_one_name_is_an_error_that_names_both(tmp_path):
+    folder = to_parquet(build(tmp_path / "x.sqlite", {RUNTIME: [call(1, 2)]}, names=["f"]), tmp_path / "x_pqtdir")
+    file = folder / f"{RUNTIME}.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.append_column("start", table["start"]), file)
+    with pytest.raises(DamagedTraceError, match="damaged") as raised:
+        read(folder)
+    assert raised.value.why == "Two columns are called 'start'."

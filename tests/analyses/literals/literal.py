@@ -51,7 +51,8 @@ class Literal:
         slug: Slug of the section.
         tables: The trace, see :func:`tests.analyses.builders.tables`.
         expected: Every fact and every column of every grid, by title of the grid; what people see of it in comments.
-        of_one_row: Numbers that no second row can have a part in, with the reason: ``"title/column": "why"``.
+        of_one_row: Numbers that no second row can have a part in, with the reason: ``"title/column": "why"``, or of all
+            columns of a grid ``"title": "why"``.
         name: What tells it from others of its section.
     """
 
@@ -79,6 +80,11 @@ class Literal:
         return {
             f"{title}/{key}" for title, found in self.expected.items() for key, value in found.items() if _says(value)
         }
+
+    def stands_on_one_row(self) -> set[str]:
+        """The numbers of :meth:`rows_behind` with fewer than two rows, as :attr:`of_one_row` names them."""
+        names = (name for name, rows in self.rows_behind().items() if rows < 2)
+        return {title if (title := name.rpartition("/")[0]) in self.of_one_row else name for name in names}
 
     def rows_behind(self) -> dict[str, int]:
         """By ``title/key`` of every number, how many rows of the trace change it when each is left out.

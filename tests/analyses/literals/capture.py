@@ -1,0 +1,42 @@
+"""Two of four ranks on two devices: events of nine tables, and what the profiler took while it recorded."""
+
+from tests.analyses.builders import tables
+from tests.analyses.literals.literal import Literal
+
+ONE = {"process_id": 1, "thread_id": 1}
+ON_ONE = {"process_id": 1, "device_id": 1}
+
+LITERALS = (
+    Literal(
+        "capture",
+        tables(
+            span_ns=1_000,
+            nvtx=[(0, 100, "step 0"), (100, 100, "step 1"), (200, 100, "step 2"), (0, 300, "step 0", ONE)],
+            cuda_api=[(0, 5, "cudaLaunchKernel"), (50, 5, "cudaLaunchKernel", ONE)],
+            os_calls=[(0, 5, "poll"), (9, 5, "poll")],
+            kernels=[(0, 50, "k"), (60, 20, "k"), (100, 200, "k", ON_ONE)],
+            memcpy=[(70, 20, "h2d", "pinned", "device", 8), (400, 20, "h2d", "pinned", "device", 8, ON_ONE)],
+            memset=[(600, 10, 8), (620, 10, 8)],
+            overhead=[(10, 30, "flush"), (30, 20, "flush"), (500, 7, "flush")],
+            processes=[(0, "a", {"rank": 0}), (1, "b", {"rank": 2})],
+            settings=[("world_size", "4"), ("world_size", "4", {"process_id": 1})],
+        ),
+        {
+            "facts": {
+                "span_ns": 1_000,
+                "devices": 2,
+                "processes": 2,
+                "ranks": "2 of 4 (0, 2)",
+                "steps_source": "NVTX ranges",
+                "events": 4 + 2 + 2 + 3 + 2 + 2,
+                "device_events": 3 + 2 + 2,
+                "overhead_ns": (50 - 10) + 7,  # two overlap
+            }
+        },
+        {
+            "facts/span_ns": "what the capture says of itself",
+            "facts/devices": "a device goes with the last of its work, and each has several",
+            "facts/processes": "a process goes with the last of its events, and each has several",
+        },
+    ),
+)

@@ -67,7 +67,8 @@ def _examine(path: Path, depth: Depth) -> str:
         return _examine_sources(path, depth)
     outcomes = {_outcome(path, task) for task in (_listed, _asked, _reported)}
     if depth.reports or depth.whole:
-        outcomes |= {_outcome(path, task) for task in (_verified, _exported)}
+        for task in (_verified, _exported):
+            _outcome(path, task)
     if depth.whole:
         for words in _COMMANDS:
             check_command(["archive", words[0], str(path), *words[1:]])

@@ -11,14 +11,11 @@ from tests.fuzz.cases import Format
 from tests.fuzz.mutations import wire
 from tests.fuzz.mutations.gzip_file import inside, repack
 from tests.fuzz.mutations.octets import SPOIL, in_file
+from tests.fuzz.mutations.xspace import SPACE
 from tests.fuzz.oracle import examine
 from tests.parsers.xplane.files import Name, Ref, Unsigned, event, line, plane, space
 from tests.parsers.xplane.traces import US, environment, gpu, host, training
 
-_STAT: wire.Shape = {}
-_ENTRY: wire.Shape = {2: {5: _STAT}}
-SPACE: wire.Shape = {1: {3: {4: {4: _STAT}}, 4: _ENTRY, 5: {2: {}}, 6: _STAT}}
-"""XSpace: planes of lines of events, which have stats; entries of names."""
 _TPU = REPOSITORY / "sample_traces" / "synthetic" / "tpu_infeed_wait.xplane.pb"
 
 

@@ -1,0 +1,429 @@
+"""Feeds spoilt inputs to the C code alone, built with AddressSanitizer and UndefinedBehaviorSanitizer.
+
+    python -m tests.fuzz.native --minutes 60       build, and run on all cores
+    python -m tests.fuzz.native --case 4711        one case again
+
+The extensions are built into a folder of their own. What runs them loads nothing but them and the standard library, so
+that there are thousands of cases a second; arguments are bytes from files, mutated or made up. An exception is what
+spoilt input may end in; a report of a sanitizer, a crash or a hang is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import itertools
+import json
+import mmap
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from types import ModuleType
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "sample_traces")]
+
+from tests.fuzz.mutations import json_text, nasty, octets, wire  # noqa: E402 (found through the line above)
+from tests.fuzz.mutations.xspace import SPACE  # noqa: E402
+
+FLAGS = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all"
+OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1:abort_on_error=1:allocator_may_return_null=1:"
+    "max_allocation_size_mb=512",
+    "UBSAN_OPTIONS": "halt_on_error=1:abort_on_error=1:print_stacktrace=1",
+    "PYTHONMALLOC": "malloc",  # else small objects lie side by side in blocks that the sanitizer takes for one
+}
+CASE_S = 20
+GROUP = 64
+"""Cases that begin with the same input: to spoil one with regard to its structure takes longer than to read it."""
+EXPECTED = (ValueError, OverflowError, MemoryError, RuntimeError)
+_PROGRESS_S = 10.0
+
+
+# --- the parent -------------------------------------------------------------------------------------------------------
+
+
+def build(folder: Path) -> None:
+    """Build the extensions with sanitizers, by the project's own CMake file."""
+    options = ["-DSKBUILD_PROJECT_NAME=traceviz", "-DCMAKE_BUILD_TYPE=None", f"-DPython_EXECUTABLE={sys.executable}"]
+    command = ["cmake", "-S", str(REPOSITORY), "-B", str(folder), *options, f"-DCMAKE_C_FLAGS={FLAGS}"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", str(folder)], check=True, stdout=subprocess.DEVNULL)
+
+
+def write_samples(folder: Path) -> None:
+    """Write what cases begin with, and what the scanner of events is told about the arguments."""
+    from tests.fuzz.formats import kineto, tf_trace, xplane
+    from traceviz.parsers.kineto.raw import ARGUMENTS, PHASES, Kind
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in xplane.contents().items():
+        (folder / f"{name}.xplane").write_bytes(content)
+    for name, content in (*kineto.contents().items(), ("tf", tf_trace.training())):
+        (folder / f"{name}.events").write_bytes(content)
+    keys: list[tuple[str, int, int]] = []
+    for column, argument in enumerate(ARGUMENTS):
+        for place, key in enumerate(argument.keys):
+            keys.append((key, column, len(keys) - 1 if place else -1))
+    integers = [argument.kind is Kind.INTEGER for argument in ARGUMENTS]
+    (folder / "arguments.json").write_text(json.dumps({"phases": PHASES, "integers": integers, "keys": keys}))
+
+
+def environment() -> dict[str, str]:
+    """The environment of a process that runs the extensions."""
+    found = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True)
+    return {**os.environ, **OPTIONS, "LD_PRELOAD": found.stdout.strip()}
+
+
+class Worker:
+    """A process that runs groups of cases from a number on, every ``step``-th; and what it did."""
+
+    def __init__(self, folder: Path, first: int, step: int) -> None:
+        self.folder, self.step, self.next, self.last = folder, step, first, -1
+        self.place = folder / f"worker-{first % step}"
+        self.place.write_bytes(bytes(8 * len(_FIGURES)))
+        self.errors = folder / f"worker-{first % step}.stderr"
+        self.start()
+
+    def start(self) -> None:
+        """Start at the next group."""
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "tests.fuzz.native", "--work"),
+                *(str(self.folder), str(self.next), str(self.step), str(self.place)),
+            ],
+            cwd=REPOSITORY,
+            env=environment(),
+            stderr=self.errors.open("wb"),
+        )
+        self.began = time.monotonic()
+
+    def figures(self) -> dict[str, int]:
+        """How far it is."""
+        return dict(zip(_FIGURES, struct.unpack(f"<{len(_FIGURES)}q", self.place.read_bytes()), strict=True))
+
+
+_FIGURES = ("current", "xplane", "events", "columns", "refused")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Build, run, and print what came of it; gives the exit code."""
+    folder = options.build.resolve()
+    build(folder)
+    write_samples(folder / "samples")
+    count = options.workers or len(os.sched_getaffinity(0))
+    workers = [Worker(folder, options.first + place, count) for place in range(count)]
+    began = told = time.monotonic()
+    crashes: list[dict[str, Any]] = []
+    total = Counter[str]()
+    while time.monotonic() - began < options.minutes * 60:
+        time.sleep(1)
+        for worker in workers:
+            now = worker.figures()
+            if worker.process.poll() is None:
+                if now["current"] != worker.last:
+                    worker.last, worker.began = now["current"], time.monotonic()
+                elif time.monotonic() - worker.began > 10 * CASE_S:
+                    worker.process.kill()
+                continue
+            report = worker.errors.read_text(errors="replace")
+            title = next((line for line in report.splitlines() if "ERROR" in line or "runtime error" in line), "died")
+            crashes.append(
+                {"case": now["current"], "title": title, "status": worker.process.returncode, "report": report}
+            )
+            print(f"case {now['current']}: {title}\n{report[-3000:]}", flush=True)
+            worker.next = now["current"] // GROUP + worker.step
+            if len(crashes) < 50:
+                worker.start()
+        if time.monotonic() - told > _PROGRESS_S:
+            told = time.monotonic()
+            total = _summed(workers)
+            cases = total["xplane"] + total["events"] + total["columns"]
+            print(f"{cases:,} cases, {cases / (told - began):,.0f} a second, {len(crashes)} crashes", flush=True)
+    for worker in workers:
+        worker.process.kill()
+        worker.process.wait()
+    total = _summed(workers)
+    result = {"seconds": round(time.monotonic() - began, 1), "counts": total, "crashes": crashes}
+    if options.output:
+        options.output.mkdir(parents=True, exist_ok=True)
+        name = options.name or f"native-{time.strftime('%Y%m%dT%H%M%S')}"
+        (options.output / f"{name}.json").write_text(json.dumps(result, indent=1))
+    print(f"{dict(total)} in {result['seconds']:,} s, {len(crashes)} crashes")
+    return 1 if crashes else 0
+
+
+def _summed(workers: list[Worker]) -> Counter[str]:
+    total = Counter[str]()
+    for worker in workers:
+        total.update({name: value for name, value in worker.figures().items() if name != "current"})
+    return total
+
+
+# --- the process that runs the extensions -----------------------------------------------------------------------------
+
+
+def load(folder: Path, name: str) -> ModuleType:
+    """An extension from a folder."""
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.abi3.so")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Cases:
+    """The cases: what a number stands for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.xplane, self.kineto = load(folder, "_xplane"), load(folder, "_kineto")
+        samples = folder / "samples"
+        self.spaces = [path.read_bytes() for path in sorted(samples.glob("*.xplane"))]
+        self.events = [path.read_bytes() for path in sorted(samples.glob("*.events"))]
+        told = json.loads((samples / "arguments.json").read_text())
+        keys = tuple((key.encode(), column, before) for key, column, before in told["keys"])
+        self.told = told["phases"].encode(), bytes(told["integers"]), keys
+        self.columns = len(told["integers"])
+        self.group, self.kind, self.data = -1, "", b""
+
+    def run(self, number: int) -> str:
+        """Run a case; gives its kind, or that it ended in an exception that says so."""
+        group, place = divmod(number, GROUP)
+        if group != self.group:
+            random = Random(f"native/{group}")
+            self.group, self.kind = group, random.choice(("xplane", "events", "columns"))
+            self.data = self._input(random)
+        random = Random(f"native/{group}/{place}")
+        data = self.data
+        for _ in range(random.choice((1, 1, 2, 4)) if place else 0):
+            data = octets.spoil(random, data)
+        try:
+            {"xplane": self._space, "events": self._events, "columns": self._columns}[self.kind](random, data)
+        except EXPECTED:
+            return f"refused {self.kind}"
+        return self.kind
+
+    def _input(self, random: Random) -> bytes:
+        """A file that was changed a few times."""
+        if self.kind == "columns":
+            return b""
+        change = (
+            (lambda data: wire.change(random, data, SPACE))
+            if self.kind == "xplane"
+            else (lambda data: json_text.change(random, data))
+        )
+        data = random.choice(self.spaces if self.kind == "xplane" else self.events)
+        for _ in range(random.choice((0, 1, 1, 2, 4))):
+            data = change(data)
+        return data
+
+    def _space(self, random: Random, data: bytes) -> None:
+        begin = random.randrange(len(data) + 1) if random.random() < 0.2 else 0
+        spans = [(begin, len(data) if random.random() < 0.8 else random.randrange(begin, len(data) + 1))]
+        with suppress(ValueError):
+            spans += _parts(data)
+        for first, last in spans:
+            try:
+                plane = self.xplane.scan_plane(data, first, last, bytearray)
+            except EXPECTED:
+                continue
+            self._plane(random, plane)
+
+    def _plane(self, random: Random, plane: dict[str, Any]) -> None:
+        """What the reader does with the columns of a plane."""
+        rows = len(plane["event_line"]) // 4
+        starts, durations = bytearray(8 * rows), bytearray(8 * rows)
+        bases = struct.pack(f"<{len(plane['lines'])}q", *(line[2] for line in plane["lines"]))
+        given = plane["event_offset"], plane["event_duration"], plane["event_line"], bases, starts, durations
+        self._try(self.xplane.nanoseconds, *given)
+        self._try(self.xplane.order, starts, bytes(random.choice((0, 1, 1)) for _ in range(rows)), bytearray(4 * rows))
+        self._try(self.xplane.mark, plane["event_name"], bytearray(len(plane["names"])))
+        place = bytearray(4 * rows)
+        self._try(self.xplane.invert, plane["stat_event"], place)
+        stats = len(plane["stat_key"]) // 4
+        self._try(self.xplane.take, plane["stat_value"], 8, place, nasty.integer(random), bytearray(8 * rows))
+        self._try(self.xplane.sort, plane["stat_key"], bytearray(8 * (len(plane["texts"]) + 1)), bytearray(4 * stats))
+        events = plane["event_line"], starts, durations, 0, bytearray(4 * rows)
+        regions = b"", b"", b"", rows, bytearray()
+        self._try(self.xplane.nest, events, regions, b"" if random.random() < 0.5 else bytes(rows))
+
+    @staticmethod
+    def _try(function: Any, *arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except EXPECTED:
+            return None
+
+    def _events(self, random: Random, data: bytes) -> None:
+        scanner = self.kineto.Scanner(*self.told)
+        begin = max(data.find(b"[") + 1, 0) if random.random() < 0.9 else random.randrange(len(data) + 1)
+        size = random.choice((1, 7, 64, 1000, 1 << 20))
+        size = max(size, len(data) // 60)  # each block is looked at again with the next
+        text, place = b"", 0
+        for at in itertools.chain(range(begin, len(data), size)):
+            text, place = text[place:] + data[at : at + size], 0
+            for _ in range(20):
+                stop, place, broken = scanner.feed(text, place)
+                if stop != 2 or broken <= place:  # it wants more, or is at the end
+                    break
+                place = broken
+            if stop == 1:
+                break
+        takes = [scanner.phases, scanner.counts, scanner.texts]
+        takes += [lambda number=number: scanner.member(number) for number in range(-1, 7)]
+        takes += [lambda which=which: scanner.times(which) for which in range(-1, 3)]
+        takes += [lambda column=column: scanner.column(column) for column in range(-1, self.columns + 1)]
+        random.shuffle(takes)
+        for take in takes[: random.choice((3, len(takes), len(takes)))]:
+            self._try(take)
+        if random.random() < 0.1:  # once more after all was taken
+            self._try(scanner.feed, data, random.randrange(len(data) + 1))
+            self._try(scanner.texts)
+
+    def _columns(self, random: Random, _: bytes) -> None:
+        """The functions over columns, with columns that fit each other most of the time."""
+        rows = random.choice((0, 1, 2, 3, 8, 60))
+        code = self._codes(random, rows)
+        x = self.xplane
+        match random.randrange(10):
+            case 0:
+                width = random.choice((1, 4, 8, 8, 2, 0))
+                x.take(
+                    random.randbytes(width * rows), width, code, nasty.integer(random), self._room(random, width * rows)
+                )
+            case 1:
+                x.mark(code, self._room(random, rows))
+            case 2:
+                x.invert(code, self._room(random, 4 * rows))
+            case 3:
+                given = self._longs(random, rows), self._longs(random, rows), code, self._longs(random, rows)
+                x.nanoseconds(*given, self._room(random, 8 * rows), self._room(random, 8 * rows))
+            case 4:
+                kept = bytes(random.choice((0, 1, 2)) for _ in range(rows))
+                x.order(self._longs(random, rows), kept, self._room(random, 4 * sum(map(bool, kept))))
+            case 5:
+                x.sort(code, self._room(random, 8 * (rows + 1)), self._room(random, 4 * rows))
+            case 6:
+                x.join(self._longs(random, rows), self._longs(random, rows), random.choice((-1, 0, 1, 3, 2**31 - 1)))
+            case 7:
+                x.nest(
+                    self._spans(random, rows, 0),
+                    self._spans(random, rows, rows),
+                    random.choice((b"", bytes(rows), b"\1" * rows)),
+                )
+            case 8:
+                random.choice((x.depths, lambda parent, found: x.nearest(parent, random.randbytes(rows), found)))(
+                    code, self._room(random, 4 * rows)
+                )
+            case _:
+                links = [self._links(random, rows) for _ in range(2)]
+                levels = self._codes(random, rows)
+                x.spread(*links[0], *links[1], code, levels, random.random() < 0.5, self._room(random, 4 * rows))
+
+    @staticmethod
+    def _codes(random: Random, rows: int) -> bytes:
+        """Numbers of rows, a few of them wrong."""
+        wrong = random.choice((0.0, 0.0, 0.02, 0.5))
+        numbers = (
+            random.choice((-1, -2, rows, rows + 1, 2**31 - 1, -(2**31)))
+            if random.random() < wrong
+            else random.randrange(rows)
+            for _ in range(rows)
+        )
+        return struct.pack(f"<{rows}i", *numbers)
+
+    @staticmethod
+    def _longs(random: Random, rows: int) -> bytes:
+        if random.random() < 0.5:
+            return struct.pack(f"<{rows}q", *(nasty.integer(random) for _ in range(rows)))
+        return struct.pack(f"<{rows}q", *sorted(random.randrange(-5, 50) for _ in range(rows)))
+
+    @staticmethod
+    def _room(random: Random, size: int) -> bytearray:
+        return bytearray(max(size + (random.choice((-8, -4, -1, 1, 4)) if random.random() < 0.05 else 0), 0))
+
+    def _spans(self, random: Random, rows: int, base: int) -> tuple[Any, ...]:
+        lines = struct.pack(f"<{rows}i", *sorted(random.choice((0, 0, 1, -7)) for _ in range(rows)))
+        base += random.choice((0, 0, 0, 0, -1, 5, 2**31 - 1 - base))
+        return lines, self._longs(random, rows), self._longs(random, rows), base, self._room(random, 4 * rows)
+
+    def _links(self, random: Random, nodes: int) -> tuple[bytes, bytes]:
+        links = random.randrange(3 * nodes + 1) if nodes else 0
+        first = [0, *sorted(random.randrange(links + 1) for _ in range(nodes))]
+        first[-1] = links if nodes else 0
+        if random.random() < 0.05:
+            first[random.randrange(len(first))] = nasty.integer(random)
+        other = b"".join(self._codes(random, nodes) for _ in range(3))[: 4 * links]
+        return struct.pack(f"<{len(first)}q", *first), other
+
+
+def _parts(data: bytes) -> list[tuple[int, int]]:
+    """Where the planes of a file are."""
+    spans, at = [], 0
+    for tag, kind, value in wire.decoded(data, {}):
+        if kind != 2:
+            raise ValueError(kind)
+        end = data.index(value, at) + len(value)
+        if tag == 1:
+            spans.append((end - len(value), end))
+        at = end
+    return spans[:5]
+
+
+def work(folder: Path, first: int, step: int, place: Path) -> None:
+    """Run cases until the process is ended."""
+    cases = Cases(folder)
+    with place.open("r+b") as file, mmap.mmap(file.fileno(), 0) as figures:
+        groups = itertools.count(first, step)
+        for number in (group * GROUP + place for group in groups for place in range(GROUP)):
+            struct.pack_into("<q", figures, 0, number)
+            signal.alarm(CASE_S)
+            kind = cases.run(number)
+            is_refused = kind.startswith("refused")
+            for name in ("refused", kind.split()[1]) if is_refused else (kind,):
+                at = 8 * _FIGURES.index(name)
+                struct.pack_into("<q", figures, at, struct.unpack_from("<q", figures, at)[0] + 1)
+
+
+def main() -> int:
+    """Run the command line; gives the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz.native", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long")
+    parser.add_argument("--workers", type=int, help="processes (one per core)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first group of cases")
+    parser.add_argument("--output", type=Path, help="folder for counts and crashes")
+    parser.add_argument("--name", help="name of the file of counts")
+    parser.add_argument(
+        "--build", type=Path, default=REPOSITORY / "build" / "asan", help="folder of the built extensions"
+    )
+    parser.add_argument("--case", type=int, help="run one case again")
+    parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        work(Path(options.work[0]), int(options.work[1]), int(options.work[2]), Path(options.work[3]))
+        return 0
+    if options.case is not None and "LD_PRELOAD" not in os.environ:
+        folder = options.build.resolve()
+        build(folder)
+        write_samples(folder / "samples")
+        command = [sys.executable, "-m", "tests.fuzz.native", "--case", str(options.case), "--build", str(folder)]
+        return subprocess.run(command, cwd=REPOSITORY, env=environment(), check=False).returncode
+    if options.case is not None:
+        print(Cases(options.build).run(options.case))
+        return 0
+    return run(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

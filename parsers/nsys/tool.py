@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import mmap
 import re
 from pathlib import Path
 
 from traceviz.errors import DamagedTraceError, MissingToolError
 from traceviz.nsys_program import OVERRIDE, Nsys, Outcome
+from traceviz.windows import windows
 
-_BUILD = re.compile(rb"20\d\d\.\d+\.\d+\.\d+-[0-9a-f]{7,}")
-_HEADER_VERSION = re.compile(rb"(?:Profiler Report|System Stream) (20\d\d[@.]\d+[@.]\d+[@.]\d+)")
+_BUILD = re.compile(rb"20\d\d\.\d{1,4}\.\d{1,4}\.\d{1,9}-[0-9a-f]{7}")
+_LONGEST_BUILD = 64
+_HEADER_VERSION = re.compile(rb"(?:Profiler Report|System Stream) (20\d\d[@.]\d{1,4}[@.]\d{1,4}[@.]\d{1,9})")
 
 
 def recorded_version(path: Path) -> str | None:
@@ -20,11 +21,12 @@ def recorded_version(path: Path) -> str | None:
     """
     with path.open("rb") as file:
         header = _HEADER_VERSION.search(file.read(256))
-        if header:
-            return header[1].decode().replace("@", ".")
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            build = _BUILD.search(content)
-            return build[0].split(b"-")[0].decode() if build else None
+    if header:
+        return header[1].decode().replace("@", ".")
+    for content, _ in windows(path, _LONGEST_BUILD):
+        if build := _BUILD.search(content):
+            return build[0].split(b"-")[0].decode()
+    return None
 
 
 def elsewhere(report: Path) -> str:

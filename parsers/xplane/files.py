@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
+import os
 import re
 import zlib
 from collections.abc import Iterator
@@ -102,17 +102,34 @@ def _read(file: Path) -> Space:
             if not opened.read(1):
                 raise DamagedTraceError(f"{file.name} is empty.", _EMPTY, _SHORTER)
             opened.seek(0)
-            if opened.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
-                space = _read_compressed(file)
-            else:
-                # Not closed by hand: a sampler that looks at the frames of other threads may keep views of it alive.
-                space = read_space(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+            is_compressed = opened.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        space = _read_compressed(file) if is_compressed else read_space(_content(file))
     except OSError as error:
         raise DamagedTraceError(f"{file.name} cannot be read.", str(error), _AGAIN) from error
     if not (space.planes or space.errors or space.warnings):
         why = space.damage[0].what if space.damage else "It holds no plane."
         raise DamagedTraceError(f"{file.name} is not a profile that can be read.", why, _AGAIN)
     return space
+
+
+def _content(file: Path) -> bytes:
+    """All of ``file``, read and not mapped: of a mapped file that is cut meanwhile, the system tells with SIGBUS.
+
+    Raises:
+        DamagedTraceError: it became another file meanwhile.
+        OSError: it cannot be read.
+    """
+    with file.open("rb", buffering=0) as opened:
+        before = os.fstat(opened.fileno())
+        data = opened.readall()
+        after = os.fstat(opened.fileno())
+    if len(data) != before.st_size or (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise DamagedTraceError(
+            f"{file.name} was changed while it was read.",
+            f"It held {before.st_size:,} bytes, and {len(data):,} could be read.",
+            "Wait until whatever writes or copies it has ended.",
+        )
+    return data
 
 
 def _read_compressed(file: Path) -> Space:

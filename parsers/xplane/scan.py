@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
-from mmap import mmap
 
 from traceviz.parsers.shared.native import native
 from traceviz.parsers.xplane import compiled as xplane_compiled
@@ -27,7 +26,7 @@ _PLANE, _ERROR, _WARNING, _HOSTNAME = 1, 2, 3, 4
 PlaneScanner = Callable[[Data, int, int], tuple[Plane, tuple[Damage, ...]]]
 
 
-def read_space(data: bytes | memoryview | mmap, scanner: str | None = None) -> Space:
+def read_space(data: bytes | memoryview, scanner: str | None = None) -> Space:
     """The columns of the XPlane file ``data``, up to any damage, which is in :attr:`Space.damage`.
 
     Never refuses a file: where nothing can be read, there are no planes.

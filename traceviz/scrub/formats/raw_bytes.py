@@ -8,18 +8,20 @@ and the command line as one field of a message per argument::
 
 from __future__ import annotations
 
-import mmap
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from traceviz.scrub.secrets.secrets import Secret, secrets_of_arguments, secrets_of_text, secrets_of_variable
+from traceviz.windows import windows
 
 _VARIABLE = re.compile(rb"(?<=[\0\n])([A-Za-z_][A-Za-z0-9_]{1,127})=([^\0]{1,65536})(?=\0)")
 _TEXT = re.compile(rb"[\x20-\x7e]{6,4096}")
 _OPTION = re.compile(rb"Z[\x02-\xff][\x01-\x7f]?--?[A-Za-z]")
 _TAG = b"Z"
 _MOST_ARGUMENTS = 10_000
+_LONGEST = 1 << 20
+"""Bytes of the longest variable or command line that is found whole."""
 _MOST_TEXT = 64 << 20
 """Bytes whose texts are looked at for home folders, tokens and addresses: beyond, only for variables."""
 
@@ -30,18 +32,20 @@ def secrets_of_bytes(path: Path) -> Iterator[Secret]:
     Raises:
         OSError: it cannot be read.
     """
-    if not path.stat().st_size:
-        return
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+    looked_at = 0
+    for content, is_last in windows(path, _LONGEST):
+        whole = len(content) if is_last else len(content) - _LONGEST
         for name, value in _VARIABLE.findall(content):
             yield from secrets_of_variable(name, value)
-        for option in _OPTION.finditer(content):
+        for option in _OPTION.finditer(content, 0, whole):
             yield from secrets_of_arguments(_arguments(content, option.start()))
-        for text in set(_TEXT.findall(content, 0, _MOST_TEXT)):
-            yield from secrets_of_text(text)
+        if looked_at < _MOST_TEXT:
+            for text in {match[0] for match in _TEXT.finditer(content) if is_last or match.end() < len(content)}:
+                yield from secrets_of_text(text)
+        looked_at += len(content)
 
 
-def _arguments(content: mmap.mmap, place: int) -> list[bytes]:
+def _arguments(content: bytes, place: int) -> list[bytes]:
     """The option whose field begins at ``place``, and what follows it up to the next option."""
     arguments: list[bytes] = []
     while content[place : place + 1] == _TAG and len(arguments) < _MOST_ARGUMENTS:

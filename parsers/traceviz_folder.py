@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Match, Reader, ReadOptions
 from traceviz.trace_folder import is_trace_folder
 
@@ -35,6 +36,40 @@ class TracevizFolderReader(Reader):
 
         tables = load(path)
         names = [name for name in tables if name in schema.REQUIRED or options.wants(name)]
+        known: Known = {}
         for done, name in enumerate(names):
             options.progress("read", done, len(names))
-            yield name, tables.arrow(name)
+            table = tables.arrow(name)
+            _check_owners(path, name, table, known)
+            yield name, table
+            del table
+
+
+Known = dict[str, tuple[int, int]]
+"""The smallest and the greatest id of each table that others refer to."""
+
+_OWNERS = {"processes.process_id", "threads.thread_id", "devices.device_id"}
+_MOST_OWNERS = 1 << 24
+"""Ids are positions: no trace has as many processes, threads or devices."""
+
+
+def _check_owners(folder: Path, name: str, table: pa.Table, known: Known) -> None:
+    """Refuse ids of processes, threads and devices that do not exist: later code looks things up by them."""
+    from traceviz import schema  # noqa: PLC0415 (as above)
+    from traceviz.parsers.shared.arrow import pc  # noqa: PLC0415
+
+    for column in schema.table(name).columns:
+        own = f"{name}.{column.name}"
+        refers_to = column.joins if column.joins in _OWNERS else own if own in _OWNERS else ""
+        bounds = pc.min_max(table[column.name]).as_py() if refers_to else {"min": None}
+        if refers_to == own:
+            known[own] = (0, -1) if bounds["min"] is None else (bounds["min"], bounds["max"])
+        if bounds["min"] is None:
+            continue
+        first, last = (0, _MOST_OWNERS) if refers_to == own else known[refers_to]
+        if bounds["min"] < first or bounds["max"] > last:
+            wrong = bounds["min"] if bounds["min"] < first else bounds["max"]
+            raise DamagedTraceError(
+                f"Column {column.name} of {folder / name}.parquet holds {wrong}, which is the id of nothing.",
+                fix="Convert the source again: traceviz convert TRACE -o DIR.",
+            )

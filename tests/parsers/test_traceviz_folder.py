@@ -1,0 +1,53 @@
+"""Traceviz folders that somebody else wrote: ids that others refer to are those of rows."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.analyses.builders import tables
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.traceviz_folder import TracevizFolderReader
+from traceviz.tables import save
+
+
+def written(folder: Path) -> Path:
+    save(tables(kernels=[(0, 10, "k"), (20, 10, "k")]), folder)
+    return folder
+
+
+def change(folder: Path, name: str, column: str, values: list[int]) -> None:
+    path = folder / f"{name}.parquet"
+    table = pq.read_table(path)
+    at = table.column_names.index(column)
+    pq.write_table(table.set_column(at, column, pa.array(values, table.field(at).type)), path)
+
+
+def read(folder: Path) -> dict[str, int]:
+    return {name: table.num_rows for name, table in TracevizFolderReader().read(folder, ReadOptions())}
+
+
+def test_a_folder_as_it_was_written_is_read(tmp_path: Path) -> None:
+    assert read(written(tmp_path / "t"))["kernels"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "values", "wrong"),
+    [
+        ("kernels", "device_id", [0, 1], 1),
+        ("kernels", "device_id", [-1, 0], -1),
+        ("kernels", "process_id", [2**31 - 1, 0], 2**31 - 1),
+        ("processes", "process_id", [2**24 + 1], 2**24 + 1),
+    ],
+)
+def test_an_id_of_nothing_is_refused_with_table_and_column(
+    tmp_path: Path, name: str, column: str, values: list[int], wrong: int
+) -> None:
+    folder = written(tmp_path / "t")
+    change(folder, name, column, values)
+    with pytest.raises(
+        DamagedTraceError, match=rf"Column {column} of .*{name}\.parquet holds {wrong}, which is the id"
+    ):
+        read(folder)

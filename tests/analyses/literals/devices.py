@@ -1,4 +1,4 @@
-"""Two GPUs at work and one that is not; grids of fewer blocks than a device has multiprocessors are small."""
+"""Two GPUs at work and two that are not; grids of fewer blocks than a device has multiprocessors are small."""
 
 from tests.analyses.builders import tables
 from tests.analyses.literals.literal import Literal
@@ -24,7 +24,8 @@ LITERALS = (
         tables(
             devices=[
                 *(device(0, "A", 80, 4 * GIB), device(1, "B", 40, 2 * GIB), device(2, "C", 60, 3 * GIB)),
-                (3, "CPU", {"kind": "cpu"}),
+                device(3, "D", 50, GIB),
+                (4, "CPU", {"kind": "cpu"}),
             ],
             kernels=[
                 *(kernel(0, 100, 0, 20, 2), kernel(50, 150, 0, 40, 2), kernel(300, 60, 0, 79)),
@@ -35,18 +36,18 @@ LITERALS = (
         ),
         {
             "facts": {
-                "visible": 3,
+                "visible": 4,
                 "computing": 2,
                 "small_grid_share": (100 + 60 + 200 + 40) / (310 + 540),  # of the sum of durations
                 "memory_used_share": 600 / 1_200,  # the second of the events of device 0, of what the first shows
             },
             "": {
-                "device": ["GPU 0 A", "GPU 1 B", "GPU 2 C"],
-                "kernels": [3, 3, 0],
-                "kernel_ns": [260, 540, 0],  # 50 ns of the first two are common
-                "small_grid_share": [160 / 310, 240 / 540, None],
-                "sm_count": [80, 40, 60],
-                "memory_bytes": [4 * GIB, 2 * GIB, 3 * GIB],
+                "device": ["GPU 0 A", "GPU 1 B", "GPU 2 C", "GPU 3 D"],
+                "kernels": [3, 3, 0, 0],
+                "kernel_ns": [260, 540, 0, 0],  # 50 ns of the first two are common
+                "small_grid_share": [160 / 310, 240 / 540, None, None],
+                "sm_count": [80, 40, 60, 50],
+                "memory_bytes": [4 * GIB, 2 * GIB, 3 * GIB, GIB],
             },
         },
         {"/sm_count": "a device states it once", "/memory_bytes": "a device states it once"},

@@ -53,7 +53,7 @@ def _end_early(stopped: Stopped) -> int:
     try:
         with interrupts.uninterrupted():
             _tidy()
-            print("Interrupted; nothing half-written was left behind.", file=sys.stderr)  # noqa: T201
+            print(stopped.message, file=sys.stderr)  # noqa: T201
             interrupts.ignore()
     except Stopped:
         pass

@@ -33,10 +33,14 @@ class Stopped(BaseException):
 
     Args:
         number: The signal.
+
+    Attributes:
+        message: What is said when it has ended.
     """
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.message = "Interrupted; nothing half-written was left behind."
         super().__init__(number)
 
     @property

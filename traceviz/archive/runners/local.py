@@ -17,18 +17,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from traceviz import interrupts
 from traceviz.archive.runners.base import Results, RunnerError, attempt
 from traceviz.errors import WorkerError
+from traceviz.interrupts import ENDING, Stopped
+from traceviz.temporary import drop_all
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 GRACE_S = 1.0
 """A worker that must end has this long to remove what it was writing."""
-_TO_LEAVE = (signal.SIGINT, signal.SIGTERM)
-"""Signals that end a worker."""
 _THREAD_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS")
 """Polars and Arrow take their number of threads from these."""
 
@@ -165,6 +166,8 @@ class _Pool(Generic[T, R]):
         process = context.Process(
             target=_work, args=(theirs, max(usable_cores() // self.size, 1)), daemon=True, name="traceviz worker"
         )
+        # It inherits what is held back, and takes signals once it has said what is to become of them.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:
             process.start()
         except OSError as error:
@@ -172,6 +175,7 @@ class _Pool(Generic[T, R]):
             raise WorkerError("A worker process cannot be started.", str(error)) from error
         finally:
             theirs.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         worker = _Worker(process, ours, argument)
         self.workers[ours] = worker
         return worker
@@ -216,17 +220,26 @@ def _ending(code: int) -> str:
 
 
 def _work(connection: Connection, threads: int) -> None:
-    """Receive functions and arguments, and send results, until the connection is closed."""
-    for number in _TO_LEAVE:
-        signal.signal(number, _leave)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
-    for name in _THREAD_POOLS:  # before the libraries that read them are imported
-        os.environ.setdefault(name, str(threads))
-    with contextlib.suppress(EOFError, OSError):  # the process that gave the work is gone
-        connection.send(None)
-        while True:
-            function, argument = connection.recv()
-            connection.send((attempt(function, argument),))
+    """Receive functions and arguments, and send results, until the connection is closed.
+
+    A signal ends it in an orderly way: what was being written is removed, and programs that were started are ended.
+    """
+    interrupts.install(drop_all)
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        threading.Thread(target=_leave_with_parent, daemon=True).start()
+        for name in _THREAD_POOLS:  # before the libraries that read them are imported
+            os.environ.setdefault(name, str(threads))
+        with contextlib.suppress(EOFError, OSError):  # the process that gave the work is gone
+            connection.send(None)
+            while True:
+                function, argument = connection.recv()
+                result = attempt(function, argument)
+                interrupts.check()  # it may be the reason for the result
+                connection.send((result,))
+    except Stopped as stopped:
+        interrupts.ignore()
+        sys.exit(stopped.exit_code)
 
 
 def _leave_with_parent() -> None:
@@ -235,14 +248,3 @@ def _leave_with_parent() -> None:
     assert parent is not None
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _leave(*_: Any) -> None:
-    """End in an orderly way: remove what was being written, and end programs that were started."""
-    for number in _TO_LEAVE:  # Ctrl-C comes twice, from the terminal and from the parent: not into the tidying up
-        signal.signal(number, _ignore)
-    sys.exit(1)
-
-
-def _ignore(*_: Any) -> None:
-    """Ignore a signal. With ``SIG_IGN``, Python complains of a signal that had arrived before."""

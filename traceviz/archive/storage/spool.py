@@ -29,6 +29,7 @@ from pathlib import Path
 from threading import RLock, Timer
 
 from traceviz.errors import DamagedTraceError, OutputError
+from traceviz.temporary import drop, note
 from traceviz.units import format_value
 
 IDLE_S = 60.0
@@ -39,6 +40,8 @@ RESERVE = 64 << 20
 """Bytes of disk space that are left free."""
 SPACE_CHECKED = 64 << 20
 """Bytes that are written between two checks of the disk space."""
+_ATTEMPTS = 100
+"""To make the folder, which another process may remove at the same time."""
 _WHOLE = 0o400
 """Mode of a copy that is complete."""
 
@@ -98,6 +101,8 @@ class Spool:
                 self._watch = None
             for path in list(self._held):
                 self._let_go(path)
+            self._sweep(_path_of_folder())
+        _leave_folder()
 
     @contextmanager
     def room(self) -> Iterator[Path]:
@@ -119,11 +124,12 @@ class Spool:
         try:
             yield path
         finally:
-            shutil.rmtree(path, ignore_errors=True)
+            drop(path)
             os.close(handle)
             with self._guard:
                 self._open_rooms -= 1
                 self._last_use_s = time.monotonic()
+            _leave_folder()
 
     def _start_watch(self) -> None:
         """Check later whether the copies are still used."""
@@ -144,6 +150,9 @@ class Spool:
         """Try once to hold a copy; it is not held afterwards where another process removed it meanwhile."""
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except FileNotFoundError:  # another process has just left the folder
+            _folder()
+            return
         except PermissionError:  # it is complete, and this user is not one who may write everything
             try:
                 handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
@@ -169,7 +178,7 @@ class Spool:
 
     def _sweep(self, folder: Path) -> None:
         """Remove what nobody holds."""
-        for path in folder.iterdir():
+        for path in _inside(folder):
             with suppress(OSError):
                 handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
                 try:
@@ -214,15 +223,37 @@ def _folder() -> Path:
     Raises:
         OutputError: it cannot be made, or belongs to somebody else.
     """
-    folder = Path(tempfile.gettempdir()) / f"traceviz-spool-{os.getuid()}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-    except OSError as error:
-        raise OutputError(f"{folder} cannot be created.", f"{error.strerror}.", "Set TMPDIR.") from error
+    folder = _path_of_folder()
+    for attempts_left in reversed(range(_ATTEMPTS)):
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            status = folder.lstat()
+            break
+        except OSError as error:
+            if attempts_left and isinstance(error, FileNotFoundError | FileExistsError) and folder.parent.is_dir():
+                continue  # another process left it in between
+            raise OutputError(f"{folder} cannot be created.", f"{error.strerror}.", "Set TMPDIR.") from error
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise OutputError(f"{folder} is not yours alone.", "Unpacked traces are private.", "Set TMPDIR.")
     return folder
+
+
+def _inside(folder: Path) -> list[Path]:
+    """What the folder holds; nothing where another process has just left it."""
+    try:
+        return list(folder.iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def _leave_folder() -> None:
+    """Remove the folder of this user where nothing is in it any more."""
+    with suppress(OSError):
+        _path_of_folder().rmdir()
+
+
+def _path_of_folder() -> Path:
+    return Path(tempfile.gettempdir()) / f"traceviz-spool-{os.getuid()}"
 
 
 def _fill(handle: int, path: Path, make: Callable[[], Iterable[bytes]]) -> None:
@@ -264,8 +295,12 @@ def write_block(handle: int, block: bytes, folder: Path) -> None:
 def _new_room(folder: Path) -> tuple[Path, int]:
     """A new folder, and the open file that holds it."""
     while True:
-        path = folder / f"room-{uuid.uuid4().hex}"
-        path.mkdir(mode=0o700)
+        path = note(folder, "room-")
+        try:
+            path.mkdir(mode=0o700)
+        except FileNotFoundError:  # another process has just left the folder
+            _folder()
+            continue
         try:
             handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except FileNotFoundError:  # it was swept before it was held

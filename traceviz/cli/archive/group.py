@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from traceviz.cli.archive.report import report, trend
 from traceviz.cli.boundary import say
 from traceviz.cli.options import Size, SourceName, in_lean_process, print_lines, progress_bar_on_stderr
 from traceviz.errors import GateFailedError, UnknownFormatError, UsageError
+from traceviz.interrupts import Stopped
 from traceviz.visible import bounded, sentence
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from traceviz.report import Report
 
 _FORMATS = ("terminal", "csv", "json", "markdown")
-_INTERRUPTED = 130
+_INTERRUPTED = "Interrupted. Traces added so far stay; run the same command to go on."
 _LISTED = 20
 """Traces of a kind that are named at the end of an add; further ones are only counted."""
 
@@ -101,9 +103,12 @@ def add(
     try:
         with progress_bar_on_stderr() as progress:
             done = add_traces(store, sources, options, runner, retry=retry, progress=progress)
+    except Stopped as stopped:
+        stopped.message = _INTERRUPTED
+        raise
     except KeyboardInterrupt:
-        say("Interrupted. Traces added so far stay; run the same command to go on.")
-        click.get_current_context().exit(_INTERRUPTED)
+        say(_INTERRUPTED)
+        click.get_current_context().exit(Stopped(signal.SIGINT).exit_code)
     print_lines(_summary(location, done))
     if not done.has_traces:
         why = "All files were refused." if done.refused else "They hold other files, or nothing."

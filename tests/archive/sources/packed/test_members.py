@@ -442,6 +442,8 @@ def test_what_a_killed_process_left_in_the_spool_is_removed_or_made_anew(tmp_pat
     (folder,) = own_spool.iterdir()
     (copy,) = folder.iterdir()
     SPOOL.release()
+    assert not folder.exists()
+    folder.mkdir(mode=0o700)
     copy.write_bytes(b"half")  # as one that was killed while it wrote
     (folder / "other").write_bytes(b"left")
     taken, _ = find_items(made)
@@ -451,8 +453,9 @@ def test_what_a_killed_process_left_in_the_spool_is_removed_or_made_anew(tmp_pat
 
 def test_a_spool_that_others_may_read_is_not_used(tmp_path, own_spool):
     taken, _ = find_items(tar_of(tmp_path / "t.tar.zst", [("a.sqlite", b"1")]))
-    SPOOL.release()
     (folder,) = own_spool.iterdir()
+    SPOOL.release()
+    folder.mkdir()
     folder.chmod(0o755)
     with pytest.raises(OutputError, match="yours alone"):
         fetched(taken["t.tar.zst/a.sqlite"], _room(tmp_path))

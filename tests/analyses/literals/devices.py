@@ -50,6 +50,10 @@ LITERALS = (
                 "memory_bytes": [4 * GIB, 2 * GIB, 3 * GIB, GIB],
             },
         },
-        {"/sm_count": "a device states it once", "/memory_bytes": "a device states it once"},
+        {
+            "facts/computing": "a device computes until its last kernel is left out",
+            "/sm_count": "a device states it once",
+            "/memory_bytes": "a device states it once",
+        },
     ),
 )

@@ -10,15 +10,18 @@ import json
 import sys
 from pathlib import Path
 
+from traceviz import interrupts
 from traceviz.analyses.run import analyze
 from traceviz.errors import TracevizError
 from traceviz.files import new_folder
 from traceviz.foreign_errors import defect, foreign_errors_in_words
+from traceviz.interrupts import Stopped
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.layout import TABLES
 from traceviz.tables import load, read_manifest, write_tables
+from traceviz.temporary import drop_all
 from traceviz.trace_folder import is_trace_folder
 from traceviz.without_pandas import skip_pandas
 
@@ -75,4 +78,10 @@ def _answer(**values: object) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    interrupts.install(drop_all)
+    try:
+        code = main(sys.argv[1:])
+    except Stopped as stopped:
+        code = stopped.exit_code
+    interrupts.ignore()
+    sys.exit(code)

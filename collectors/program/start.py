@@ -78,11 +78,11 @@ def start(
     Raises:
         CommandNotFoundError, NotExecutableError: it cannot be run.
         OutputError: the machine has no room for another process.
-        KeyboardInterrupt: a signal has asked for the end already.
+        KeyboardInterrupt: a signal, its argument, has asked for the end already.
     """
     program = find_program(command[0], environment)
-    if signal.sigpending() & ENDING:  # before the program is there to take it
-        raise KeyboardInterrupt
+    if asked := signal.sigpending() & ENDING:  # before the program is there to take it
+        raise KeyboardInterrupt(min(asked))
     # Python ignores SIGPIPE and SIGXFSZ for itself; a program must not inherit that.
     defaults = [signal.SIGPIPE, signal.SIGXFSZ]
     unix_ns, monotonic_ns = time.time_ns(), time.monotonic_ns()

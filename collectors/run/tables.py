@@ -15,6 +15,8 @@ from traceviz.collectors.program.signals import Watch, ending_by_request
 from traceviz.collectors.run.folder import RAW
 from traceviz.collectors.run.plan import CollectOptions
 
+_GRACE_S = 5.0
+"""How long the process may take to remove what it was writing."""
 _LAST_WORDS = 500
 """How much of a failure's last line is shown."""
 
@@ -43,12 +45,28 @@ def make_tables(folder: Path, options: CollectOptions, watch: Watch, *, verdict:
     command = [sys.executable, "-P", "-m", "traceviz.run_tables", str(folder), *flags]
     try:
         with ending_by_request(watch):
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            status, output, errors = _run(command)
     except KeyboardInterrupt:
         return Tables(problems=(_unread("It was ended before it was complete."),))
     except OSError as error:
         return Tables(problems=(_unread(f"{error.strerror}."),))
-    return parse_answer(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
+    return parse_answer(status, output, errors.decode("utf-8", "replace"))
+
+
+def _run(command: list[str]) -> tuple[int, bytes, bytes]:
+    """Exit code, stdout and stderr of a process, which may tidy up where we are asked to end."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe) as process:
+        try:
+            output, errors = process.communicate()
+        except BaseException:
+            process.terminate()
+            try:
+                process.communicate(timeout=_GRACE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+    return process.returncode, output, errors
 
 
 def parse_answer(status: int, output: bytes, errors: str) -> Tables:

@@ -1,6 +1,6 @@
 """Samples a program and the machine under it, as a process of its own: ``python -m traceviz.collectors.sampler``.
 
-It ends upon SIGTERM, or when nothing of the program is left; not when the process that started it is killed. Times are
+It ends upon SIGTERM, when nothing of the program is left, or when the process that started it was killed. Times are
 those of the wall clock at the start plus the monotonic clock since: a clock that is set meanwhile moves no sample.
 """
 
@@ -23,6 +23,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="existing folder for the samples")
     parser.add_argument("--rate", type=float, default=10.0, help="samples per second")
     parser.add_argument("--wrapped", type=Path, help="file in which the pid of the program that --pid wraps will stand")
+    parser.add_argument("--parent", type=int, help="process id of the recording, with which the sampler ends")
     options = parser.parse_args()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program
@@ -31,7 +32,7 @@ def main() -> None:
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     gc.freeze()  # what is loaded stays: without this, every full collection looks at all of Arrow and NumPy
-    Sampler(options.pid, options.out, options.rate, options.wrapped).run()
+    Sampler(options.pid, options.out, options.rate, options.wrapped, options.parent).run()
 
 
 if __name__ == "__main__":

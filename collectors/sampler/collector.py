@@ -65,6 +65,7 @@ class ResourcesCollector(Collector):
         command = (
             *(sys.executable, "-P", "-m", "traceviz.collectors.sampler"),
             *("--pid", str(pid), "--out", str(folder.resolve()), "--rate", str(plan.rate_hz)),
+            *("--parent", str(os.getpid())),
             *(("--wrapped", str(pid_file(plan.raw(NSYS)).resolve())) if NSYS in plan.collectors else ()),
         )
         try:
@@ -108,7 +109,7 @@ class Sampling(Companion):
         self.process = process
 
     def stop(self) -> None:
-        """Ask it to write what it has and end; it also ends by itself once nothing of the program runs."""
+        """Ask it to write what it has and end; without us, or anything of the program, it ends by itself."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:

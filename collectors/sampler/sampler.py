@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import time
@@ -44,9 +45,13 @@ class Sampler:
         folder: Where samples go.
         rate_hz: Samples per second.
         wrapped: File in which the program's own process id will stand, where ``pid`` is that of what wraps it.
+        parent: Process id of the recording, with which it ends; ``None`` for a sampler that is on its own.
     """
 
-    def __init__(self, pid: int, folder: Path, rate_hz: float, wrapped: Path | None = None) -> None:
+    def __init__(
+        self, pid: int, folder: Path, rate_hz: float, wrapped: Path | None = None, parent: int | None = None
+    ) -> None:
+        self._parent = parent
         self._period_ns = round(SECOND_NS / min(rate_hz, MAX_RATE_HZ))
         self._tree = ProcessTree(pid, wrapped=wrapped)
         self._tree.discover()
@@ -75,13 +80,13 @@ class Sampler:
         return (*every, *gpus) if self._gpus.devices else every
 
     def run(self) -> None:
-        """Sample until SIGTERM, or until nothing of the program is left."""
+        """Sample until SIGTERM, until nothing of the program is left, or until the recording was killed."""
         flushed_ns, took_ns = self._began_ns, 0
         self._writer.describe(self._description("recording"))
         next_ns = self._began_ns
         while True:
             self._sample()
-            if self._tree.has_ended:
+            if self._tree.has_ended or self._is_orphan():
                 break
             now_ns = time.monotonic_ns()
             if now_ns - flushed_ns >= flush_pause(now_ns - self._began_ns, took_ns):
@@ -99,6 +104,9 @@ class Sampler:
         self._clocks.close()
         self._tree.close()
         self._gpus.close()
+
+    def _is_orphan(self) -> bool:
+        return self._parent is not None and os.getppid() != self._parent
 
     def _sample(self) -> None:
         now_ns = time.monotonic_ns()

@@ -5,6 +5,7 @@ Nothing heavy is imported before a command runs: ``traceviz --help`` must answer
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +16,6 @@ from traceviz.cli.boundary import OWN_FAILURE, complain_of_usage, conclude, say
 from traceviz.cli.lazy import CommandEntry, LazyGroup
 from traceviz.interrupts import Stopped
 from traceviz.version import __version__
-
-INTERRUPTED = 130
 
 _COMMANDS = (
     CommandEntry(
@@ -86,9 +85,9 @@ class _Commands(LazyGroup):
         """Run the command; errors end it without a traceback."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             say("Interrupted; nothing was left behind.")
-            ctx.exit(INTERRUPTED)
+            ctx.exit(128 + int(interrupt.args[0] if interrupt.args else signal.SIGINT))
         except click.ClickException as error:
             complain_of_usage(error)
             ctx.exit(error.exit_code)

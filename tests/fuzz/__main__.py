@@ -52,11 +52,10 @@ def main() -> int:
         None if options.minutes is None else options.minutes * 60,
         options.workers or len(os.sched_getaffinity(0)),
         options.output / "faults" if options.output else None,
+        options.output / f"{options.name or time.strftime('%Y%m%dT%H%M%S')}.json" if options.output else None,
         options.quiet,
     )
     tally = runner.run()
-    if options.output:
-        tally.save(options.output / f"{options.name or time.strftime('%Y%m%dT%H%M%S')}.json")
     print(tallies.table(tally))
     return 1 if tally.found else 0
 

@@ -119,7 +119,7 @@ def run_case(case: Case, samples: Sequence[Path], folder: Path, depth: Depth) ->
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             outcome, fault = case.format.examine(made, depth), None
-            if case.number < len(samples) and outcome.endswith("Error"):
+            if case.number < len(samples) and "Error" in outcome:
                 fault = oracle.Fault("rule", "a sample is refused", detail=outcome)
     except _TimeoutError as error:
         inner = oracle.fault_of(error)
@@ -193,6 +193,7 @@ class Runner:
         seconds: Time after which no case is begun.
         workers: Children at a time.
         folder: Where faults are written.
+        counts: File of the counts, which is kept up to date.
         quiet: Print nothing while it runs.
     """
 
@@ -202,6 +203,7 @@ class Runner:
     seconds: float | None = None
     workers: int = 1
     folder: Path | None = None
+    counts: Path | None = None
     quiet: bool = False
     tally: Tally = field(default_factory=Tally)
     _seen: dict[str, set[int]] = field(default_factory=dict)
@@ -229,9 +231,10 @@ class Runner:
                     break
                 self._listen(children, samples, stop=is_late)
                 self.tally.seconds = time.monotonic() - began
-                if not self.quiet and time.monotonic() - told > _PROGRESS_S:
+                if time.monotonic() - told > _PROGRESS_S:
                     told = time.monotonic()
                     self._tell()
+        self._save()
         return self.tally
 
     def _batches(self) -> Iterator[tuple[Format, list[int]]]:
@@ -330,7 +333,14 @@ class Runner:
                 _in_child(lambda: case.make(samples.of(case.format), made) and None)
             keep(found, next(iter(sorted(made.iterdir())), None), self.folder)
 
+    def _save(self) -> None:
+        if self.counts is not None:
+            self.tally.save(self.counts)
+
     def _tell(self) -> None:
+        self._save()
+        if self.quiet:
+            return
         rate = self.tally.cases / self.tally.seconds if self.tally.seconds else 0
         left = "" if self.seconds is None else f", {max(self.seconds - self.tally.seconds, 0) / 60:.0f} min left"
         print(f"{self.tally.cases:,} cases, {rate:.1f} a second, {len(self.tally.found)} faults{left}", flush=True)

@@ -83,7 +83,10 @@ class Tally:
     def save(self, path: Path) -> None:
         """Write it as JSON."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(self.as_json(), indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
+        text = json.dumps(self.as_json(), indent=1, ensure_ascii=True)
+        new = path.with_suffix(".new")
+        new.write_text(f"{text}\n", encoding="utf-8")
+        new.replace(path)
 
 
 def added_up(documents: Iterable[dict[str, Any]]) -> Tally:

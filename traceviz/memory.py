@@ -7,6 +7,7 @@ with what there is: a trace that cannot fit is refused with both figures.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -77,6 +78,24 @@ def _refused(name: str, needed: int, allowed: str) -> OutOfMemoryError:
         allowed[0].upper() + allowed[1:] if not allowed.startswith("-") else allowed,
         f"Read it on a larger machine, record fewer steps, or give {OPTION} with the size to take.",
     )
+
+
+def give_back() -> None:
+    """Return to the system what this process has freed and its allocators keep, as they do with large columns."""
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Callable[[int], object] | None:
+    """The function of the C library, where it has one."""
+    import ctypes  # noqa: PLC0415 (only large traces need it)
+
+    with suppress(OSError, AttributeError):
+        function: Callable[[int], object] = ctypes.CDLL(None).malloc_trim
+        return function
+    return None
 
 
 # What there is --------------------------------------------------------------------------------------------------------

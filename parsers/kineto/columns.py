@@ -10,10 +10,12 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from traceviz.parsers.shared.arrays import NONE, Array, take
+from traceviz.parsers.shared.arrays import NONE, Array, at, looked_up
 from traceviz.parsers.shared.arrow import Array as Arrow
 from traceviz.parsers.shared.arrow import DictionaryArray
 from traceviz.parsers.shared.columns import Numbers, encoded, masked
+
+_FEW = 127
 
 Columns = dict[str, Any]
 """Columns of a table by name: NumPy or Arrow arrays."""
@@ -24,7 +26,8 @@ class Words:
     """A column of texts.
 
     Args:
-        codes: Per row the position of its text in ``words`` (int32), :data:`NONE` where it has none.
+        codes: Per row the position of its text in ``words`` (int32, or int8 where that was asked for), :data:`NONE`
+            where it has none.
         words: The different texts.
     """
 
@@ -32,20 +35,21 @@ class Words:
     words: Sequence[str]
 
     @classmethod
-    def of(cls, column: pl.Series) -> Words:
-        """The texts of a categorical column."""
+    def of(cls, column: pl.Series, *, narrow: bool = False) -> Words:
+        """The texts of a categorical column; ``narrow``: as int8 if these are few."""
         coded: Any = column.rechunk().to_arrow()
-        codes = coded.indices.cast(pa.int32()).fill_null(NONE).to_numpy(zero_copy_only=False)
-        return cls(codes, coded.dictionary.to_pylist())
+        words = coded.dictionary.to_pylist()
+        kind = pa.int8() if narrow and len(words) <= _FEW else pa.int32()
+        return cls(coded.indices.cast(kind).fill_null(NONE).to_numpy(zero_copy_only=False), words)
 
     def at(self, rows: Array) -> Words:
         """The texts of ``rows``."""
-        return Words(take(self.codes, rows), self.words)
+        return Words(at(self.codes, rows), self.words)
 
     def each(self, function: Callable[[str], Any], otherwise: Any, kind: Any) -> Array:
         """``function`` of the text of each row, called once per text; ``otherwise`` where there is none."""
         answers = np.array([function(word) for word in self.words] + [otherwise], dtype=kind)
-        return answers[self.codes]
+        return looked_up(answers, self.codes)
 
     def mapped(self, function: Callable[[str], str | None]) -> DictionaryArray:
         """``function`` of each text as a dictionary column, null where it gives ``None`` or there is no text."""

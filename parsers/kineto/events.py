@@ -19,7 +19,7 @@ from traceviz.parsers.kineto.categories import (
 )
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.raw import RawTrace
-from traceviz.parsers.shared.arrays import NONE, Array
+from traceviz.parsers.shared.arrays import NONE, Array, looked_up, positions, stretches, take
 
 _COMPLETE, _BEGIN, _END, _COUNTER = "X", "B", "E", "C"
 _INSTANTS = frozenset("iI")
@@ -33,7 +33,7 @@ class Events:
     """The events of a file, in its order.
 
     Args:
-        frame: Their columns, see :mod:`traceviz.parsers.kineto.raw`.
+        frame: Their arguments, see :mod:`traceviz.parsers.kineto.raw`.
         role: What each is (int8), a :class:`~traceviz.parsers.kineto.categories.Role`.
         category: Code of the host category of those on threads (int8).
         name: Their names.
@@ -42,7 +42,7 @@ class Events:
         tid: What it gives as their thread.
         start: Start in ns after the first event (int64).
         dur: Duration in ns (int64), :data:`NONE` where it is not known.
-        extent: Duration for nesting (int64): an event that was begun and never ended lasts to the end of the capture.
+        never_ended: Positions of events that were begun and never ended (int32), which last to the end of the capture.
         zero_ns: The clock of the file at the first event, in ns.
         span_ns: From the first event to the end of the last, in ns.
         set_aside: What became no row, by code of the note.
@@ -57,22 +57,36 @@ class Events:
     tid: Words
     start: Array
     dur: Array
-    extent: Array
+    never_ended: Array
     zero_ns: int
     span_ns: int
     set_aside: Counter[str]
 
     def rows(self, *roles: Role) -> Array:
         """Positions (int32) of the events with one of ``roles``."""
-        if len(roles) == 1:
-            return np.flatnonzero(self.role == roles[0]).astype(np.int32)
-        return np.flatnonzero(np.isin(self.role, roles)).astype(np.int32)
+        return positions(self.has(*roles))
+
+    def has(self, *roles: Role) -> Array:
+        """Whether each event has one of ``roles`` (bool)."""
+        wanted = np.zeros(len(Role), dtype=bool)
+        wanted[list(roles)] = True
+        return looked_up(wanted, self.role)
+
+    def extent(self, rows: Array) -> Array:
+        """How long the events ``rows`` last where they are nested (int64): instants no time at all."""
+        length = take(self.dur, rows)
+        unknown = positions(length < 0)
+        if unknown.size:
+            open_ended = np.isin(rows[unknown], self.never_ended)
+            length[unknown] = np.where(open_ended, self.span_ns - self.start[rows[unknown]], 0)
+        return length
 
 
 def sort_out(raw: RawTrace) -> Events:
     """What each event of ``raw`` is, and when it was."""
     frame = raw.events
-    phase, label, name, pid, tid = (Words.of(frame[key]) for key in ("phase", "category", "name", "pid", "tid"))
+    phase, label, pid, tid = (Words.of(frame[key], narrow=True) for key in ("phase", "category", "pid", "tid"))
+    name = Words.of(frame["name"])
     set_aside: Counter[str] = Counter()
     role, category = _roles(phase, label, name)
     start = frame["start_ns"].fill_null(0).to_numpy()
@@ -83,19 +97,29 @@ def sort_out(raw: RawTrace) -> Events:
         marks = pl.DataFrame({"begun": begun, "ended": ended, "pid": pid.codes, "tid": tid.codes, "start": start})
         set_aside["ends-without-begin"] = pair(marks, dur)
         role[ended] = Role.IGNORED
-    set_aside["events-never-ended"] = int((begun & (dur < 0)).sum())
+    never_ended = positions(begun & (dur < 0))
+    set_aside["events-never-ended"] = never_ended.size
     set_aside["counters-unread"] = int(phase.each(_COUNTER.__eq__, False, np.bool_).sum())
     set_aside["times-out-of-range"] = _leave_out_strays(role, start, dur)
-    kept = role != Role.IGNORED
-    zero = int(start[kept].min()) if kept.any() else 0
-    last = int((start + np.maximum(dur, 0))[kept].max()) if kept.any() else 0
+    zero, last = _span(role != Role.IGNORED, start, dur)
     start = start - zero
-    extent = np.where(dur >= 0, dur, np.where(begun, last - zero - start, 0))
     instant = phase.each(_INSTANTS.__contains__, False, np.bool_)
     set_aside["out-of-memory"] = int((instant & name.each(OUT_OF_MEMORY_NAME.__eq__, False, np.bool_)).sum())
+    arguments = frame.drop("phase", "category", "name", "pid", "tid", "start_ns", "dur_ns")
     return Events(
-        frame, role, category, name, label, pid, tid, start, dur, extent, zero, last - zero, +set_aside
+        arguments, role, category, name, label, pid, tid, start, dur, never_ended, zero, last - zero, +set_aside
     )  # fmt: skip
+
+
+def _span(kept: Array, start: Array, dur: Array) -> tuple[int, int]:
+    """When the first of the ``kept`` events (bool) begins, and the last ends; zeros without any."""
+    first, last = [], []
+    for part in stretches(kept.size):
+        starts = start[part][kept[part]]
+        if starts.size:
+            first.append(int(starts.min()))
+            last.append(int((starts + np.maximum(dur[part][kept[part]], 0)).max()))
+    return min(first, default=0), max(last, default=0)
 
 
 def _leave_out_strays(role: Array, start: Array, dur: Array) -> int:
@@ -106,11 +130,19 @@ def _leave_out_strays(role: Array, start: Array, dur: Array) -> int:
     kept = role != Role.IGNORED
     if not kept.any():
         return 0
-    clipped = np.clip(start, -(2**61), 2**62)
-    distance = np.abs(clipped - int(np.median(clipped[kept])))
-    stray = kept & ((distance > LONGEST_CAPTURE_NS) | (dur > LONGEST_CAPTURE_NS))
-    role[stray] = Role.IGNORED
-    return int(stray.sum())
+    usual = int(np.median(_clipped(start[kept]), overwrite_input=True))
+    strays = 0
+    for part in stretches(kept.size):
+        distance = np.abs(_clipped(start[part]) - usual)
+        stray = kept[part] & ((distance > LONGEST_CAPTURE_NS) | (dur[part] > LONGEST_CAPTURE_NS))
+        role[part][stray] = Role.IGNORED
+        strays += int(stray.sum())
+    return strays
+
+
+def _clipped(start: Array) -> Array:
+    """Times of which two can be subtracted."""
+    return np.clip(start, -(2**61), 2**62)
 
 
 def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
@@ -130,7 +162,7 @@ def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
 
 
 def _per_label(label: Words, answers: list[int], otherwise: int) -> Array:
-    return np.array([*answers, otherwise], dtype=np.int8)[label.codes]
+    return looked_up(np.array([*answers, otherwise], dtype=np.int8), label.codes)
 
 
 def pair(marks: pl.DataFrame, dur: Array) -> int:

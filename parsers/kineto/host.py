@@ -18,7 +18,7 @@ from traceviz.parsers.kineto.identity import Identity
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.nesting import Forest
 from traceviz.parsers.kineto.raw import ARGUMENTS, Kind
-from traceviz.parsers.shared.arrays import Array, take
+from traceviz.parsers.shared.arrays import Array, at, looked_up, take
 from traceviz.parsers.shared.columns import absent, constant, encoded, nullable, table
 from traceviz.parsers.shared.mapping import VERSION_SUFFIX
 from traceviz.parsers.shared.nesting import depths
@@ -47,13 +47,13 @@ MARKER = "ProfilerStep"
 
 def times(events: Events, rows: Array) -> Columns:
     """Columns ``start_ns`` and ``dur_ns``."""
-    return {"start_ns": take(events.start, rows), "dur_ns": nullable(take(events.dur, rows), pa.int64())}
+    return {"start_ns": at(events.start, rows), "dur_ns": nullable(at(events.dur, rows), pa.int64())}
 
 
 def placed(events: Events, identity: Identity, rows: Array) -> Columns:
     """Columns that say when and where the events ``rows`` ran."""
-    thread = take(identity.thread_id, rows)
-    return {**times(events, rows), "process_id": identity.process_of[thread], "thread_id": thread}
+    thread = at(identity.thread_id, rows)
+    return {**times(events, rows), "process_id": looked_up(identity.process_of, thread), "thread_id": thread}
 
 
 def operations(forest: Forest, identity: Identity, needed: frozenset[str] | None) -> pa.Table:
@@ -69,7 +69,7 @@ def operations(forest: Forest, identity: Identity, needed: frozenset[str] | None
         **placed(events, identity, rows),
         "op_id": np.arange(rows.size),
         "name": events.name.at(rows).arrow(),
-        "category": encoded(take(events.category, rows).astype(np.int32), HOST_CATEGORIES),
+        "category": encoded(at(events.category, rows), HOST_CATEGORIES),
     }
     if needed is None or needed & {"depth", "parent_id"}:
         columns["depth"] = depths(forest.op_parent)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from traceviz.parsers.kineto.categories import CODES, ON_DEVICES, ON_THREADS, Role
 from traceviz.parsers.kineto.columns import Words, numbers
 from traceviz.parsers.kineto.events import Events
-from traceviz.parsers.shared.arrays import NONE, Array, used
+from traceviz.parsers.shared.arrays import NONE, Array, counted, looked_up, take, used
 from traceviz.parsers.shared.columns import Numbers
 from traceviz.parsers.shared.identity import compute_capability, identity_tables, numbered
 from traceviz.parsers.shared.notes import Notes
@@ -31,6 +31,7 @@ _AMD = re.compile(r"\b(AMD|Radeon|Instinct|MI\d{2,3}\w?|gfx\d+)\b")
 
 _MARKERS = frozenset({CODES["step"], CODES["annotation"], CODES["python"]})
 """Categories of events that only comment on what a program does."""
+_IS_MARKER = np.array([code in _MARKERS for code in (*range(len(CODES)), NONE)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def identify_all(
     program = _busiest(pairs, home)
     return Identity(
         identity_tables(process_rows, thread_rows, device_rows, notes),
-        by_pair[codes],
+        looked_up(by_pair, codes),
         np.array([row["process_id"] for row in thread_rows], dtype=np.int32),
         process_ids[program] if program is not None else 0,
         device_of,
@@ -115,20 +116,27 @@ def _pairs(events: Events) -> tuple[Array, list[_Pair]]:
     codes[rows] = place
     overhead = events.rows(Role.OVERHEAD)
     codes[overhead] = _positions(_key(events, overhead, width), distinct)
-    works = (events.role[rows] == Role.API) | ~np.isin(events.category[rows], list(_MARKERS))
-    works &= events.role[rows] != Role.MEMORY
-    counted = np.bincount(place, minlength=distinct.size)
-    working = np.bincount(place, weights=works, minlength=distinct.size) > 0
+    role = take(events.role, rows)
+    works = (role == Role.API) | ~looked_up(_IS_MARKER, take(events.category, rows))
+    works &= role != Role.MEMORY
+    counts, working = counted(place, distinct.size), counted(place, distinct.size, works) > 0
     words = zip((distinct // width - 1).tolist(), (distinct % width - 1).tolist(), strict=True)
     named = [(_word(events.pid, pid), _word(events.tid, tid)) for pid, tid in words]
     return codes, [
         _Pair(pid, tid, count, active)
-        for (pid, tid), count, active in zip(named, counted.tolist(), working.tolist(), strict=True)
+        for (pid, tid), count, active in zip(named, counts.tolist(), working.tolist(), strict=True)
     ]
 
 
 def _key(events: Events, rows: Array, width: int) -> Array:
-    return (events.pid.codes[rows].astype(np.int64) + 1) * width + events.tid.codes[rows] + 1
+    """A number for the process and thread of each of ``rows``; ``width`` of them share a process."""
+    narrow = (len(events.pid.words) + 1) * width < 2**31
+    key = take(events.pid.codes, rows).astype(np.int32 if narrow else np.int64)
+    key += 1
+    key *= width
+    key += take(events.tid.codes, rows)
+    key += 1
+    return key
 
 
 def _positions(key: Array, among: Array) -> Array:
@@ -148,8 +156,8 @@ def _distinct(key: Array, size: int) -> tuple[Array, Array]:
     if size > MOST_PAIRS:
         distinct, place = np.unique(key, return_inverse=True)
         return distinct, place.astype(np.int32)
-    occurs = used(key.astype(np.int32), size)
-    return np.flatnonzero(occurs), (np.cumsum(occurs, dtype=np.int32) - np.int32(1))[key]
+    occurs = used(key, size)
+    return np.flatnonzero(occurs), looked_up(np.cumsum(occurs, dtype=np.int32) - np.int32(1), key)
 
 
 def _labels(events: Events) -> Labels:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from traceviz import schema
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.columns import narrow, numbers
 from traceviz.parsers.kineto.launches import Launches
@@ -20,6 +21,8 @@ def memory_events(launches: Launches) -> pa.Table:
     """Table ``memory_events``: what the allocators of the framework gave and took back."""
     events, identity = launches.events, launches.identity
     rows = events.rows(Role.MEMORY)
+    if not rows.size:
+        return schema.table("memory_events").empty()
     size = numbers(events.frame, "memory_bytes", rows)
     kind, number = numbers(events.frame, "device_type", rows), numbers(events.frame, "device_id", rows)
     on_device = kind.known & (kind.value != _CPU) & (number.value >= 0)

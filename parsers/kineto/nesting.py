@@ -9,12 +9,24 @@ import numpy as np
 
 from traceviz.parsers.kineto.categories import CODES, ON_THREADS, Role
 from traceviz.parsers.kineto.events import Events
-from traceviz.parsers.shared.arrays import NONE, Array, by_key, by_start, inverted, take
+from traceviz.parsers.shared.arrays import (
+    NONE,
+    Array,
+    at,
+    by_key,
+    by_start,
+    inverted,
+    looked_up,
+    positions,
+    stretches,
+    take,
+)
 from traceviz.parsers.shared.nesting import enclosing, nearest
 
 _OP = CODES["op"]
 _STAND_INS = (CODES["annotation"], CODES["input"], CODES["compile"])
 """Categories that say on whose behalf something was done where there is no operation around it."""
+_STANDS_IN = np.array([code in _STAND_INS for code in (*range(len(CODES)), NONE)])
 
 
 @dataclass(frozen=True)
@@ -40,12 +52,15 @@ class Forest:
         order = _by_start_and_length(events)
         _, grouped = by_key(take(thread_id, order), max(threads, 1))
         rows = take(order, grouped)
-        line, start, extent = thread_id[rows], events.start[rows], events.extent[rows]
-        above = enclosing(line, start, extent)
-        parent = np.empty(order.size, np.int32)
-        parent[grouped] = take(grouped, above)
-        is_frame = events.category[rows] == CODES["python"]
-        return cls(events, order, parent, _overlaps(line, start, start + extent, above, is_frame))
+        line, start, end = take(thread_id, rows), take(events.start, rows), events.extent(rows)
+        above = enclosing(line, start, end)
+        end += start
+        is_frame = take(events.category, rows) == CODES["python"]
+        del rows
+        overlapping = _overlaps(line, start, end, above, is_frame)
+        del line, start, end
+        parent = take(take(grouped, above), inverted(grouped, grouped.size))
+        return cls(events, order, parent, overlapping)
 
     @cached_property
     def role(self) -> Array:
@@ -60,18 +75,18 @@ class Forest:
     @cached_property
     def op_node(self) -> Array:
         """Nodes that are rows of table ``host_ops`` (int32), by ``op_id``."""
-        return np.flatnonzero(self.role == Role.HOST).astype(np.int32)
+        return positions(self.role == Role.HOST)
 
     @cached_property
     def op_rows(self) -> Array:
         """Events that are rows of table ``host_ops`` (int32), by ``op_id``."""
-        return take(self.order, self.op_node)
+        return at(self.order, self.op_node)
 
     @cached_property
     def op_parent(self) -> Array:
         """``op_id`` of the innermost operation around each operation (int32), :data:`NONE` at the top."""
         around = nearest(self.parent, self.role == Role.HOST)
-        return take(around, take(self.parent, self.op_node))
+        return take(around, at(self.parent, self.op_node))
 
     @cached_property
     def behalf(self) -> Array:
@@ -80,7 +95,7 @@ class Forest:
         That is the innermost ``op`` around it, else the innermost annotation, input or compilation.
         """
         is_op = self.category == _OP
-        stands_in = np.isin(self.category, _STAND_INS)
+        stands_in = looked_up(_STANDS_IN, self.category)
         operation = self._nearest(is_op)
         otherwise = self._nearest(stands_in)
         return self._events_of(np.where(operation >= 0, operation, otherwise))
@@ -100,7 +115,7 @@ class Forest:
 
     def _nearest(self, selected: Array) -> Array:
         """Node itself where it is wanted, else its nearest wanted ancestor."""
-        return take(np.flatnonzero(selected).astype(np.int32), nearest(self.parent, selected))
+        return take(positions(selected), nearest(self.parent, selected))
 
     @cached_property
     def op_id(self) -> Array:
@@ -110,13 +125,13 @@ class Forest:
 
 def _by_start_and_length(events: Events) -> Array:
     """Positions of the events on threads, by start, falling end, role and place in the file."""
-    order = by_start(events.start, np.isin(events.role, ON_THREADS))
-    start = events.start[order]
+    order = by_start(events.start, events.has(*ON_THREADS))
+    start = take(events.start, order)
     same = start[1:] == start[:-1]
     if same.any():
-        tied = np.flatnonzero(np.r_[same, False] | np.r_[False, same])
-        rows = order[tied]
-        order[tied] = rows[np.lexsort((rows, events.role[rows], -events.extent[rows], start[tied]))]
+        tied = positions(np.r_[same, False] | np.r_[False, same])
+        rows, start = take(order, tied), take(start, tied)
+        order[tied] = rows[np.lexsort((rows, take(events.role, rows), -events.extent(rows), start))]
     return order
 
 
@@ -129,6 +144,9 @@ def _overlaps(line: Array, start: Array, end: Array, parent: Array, is_frame: Ar
                                                  |--------- range --------|
     """
     _, siblings = by_key(parent + np.int32(1), parent.size + 1)
-    left, right = siblings[:-1], siblings[1:]
-    alike = (line[left] == line[right]) & (parent[left] == parent[right]) & (is_frame[left] == is_frame[right])
-    return int((alike & (start[right] < end[left])).sum())
+    overlaps = 0
+    for part in stretches(siblings.size - 1):
+        left, right = siblings[:-1][part], siblings[1:][part]
+        alike = (line[left] == line[right]) & (parent[left] == parent[right]) & (is_frame[left] == is_frame[right])
+        overlaps += int((alike & (start[right] < end[left])).sum())
+    return overlaps

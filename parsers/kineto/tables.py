@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.memory import give_back
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.kineto import capture as facts
 from traceviz.parsers.kineto import device as device_tables
@@ -78,12 +80,15 @@ def tables_of(
     facts.note_source(raw, notes)
     pytorch = facts.is_pytorch(raw)
     events = sort_out(raw)
+    raw = replace(raw, events=raw.events.clear())  # what `events` does not hold is not needed any more
+    give_back()
     if not (events.role != Role.IGNORED).any():
         raise _nothing_in(path, raw)
     yield "run", facts.run(raw, events, notes, pytorch=pytorch)
     identity = identify_all(events, raw.header, notes, rank=rank, one_program=pytorch)
     yield from identity.tables.items()
     forest = Forest.of(events, identity.thread_id, identity.tables["threads"].num_rows)
+    give_back()
     launches = Launches(events, forest, identity)
     device = facts.has_device(raw, events, identity)
     facts.note_events(events, notes, pytorch=pytorch)

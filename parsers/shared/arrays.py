@@ -5,6 +5,7 @@ The compiled ones give the same results without copies on the way; positions are
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,51 @@ Array = npt.NDArray[Any]
 
 NONE = -1
 """Stands for no position."""
+STRETCH = 1 << 20
+"""Rows that are worked on at once, where NumPy needs more memory meanwhile than the result takes."""
+
+
+def stretches(rows: int) -> Iterator[slice]:
+    """All rows, :data:`STRETCH` at a time."""
+    return (slice(begin, begin + STRETCH) for begin in range(0, rows, STRETCH))
+
+
+def looked_up(answers: Array, codes: Array) -> Array:
+    """``answers[codes]``: negative codes count from the end. NumPy widens all codes to 64 bits, these but a few."""
+    result = np.empty(codes.size, answers.dtype)
+    for part in stretches(codes.size):
+        result[part] = answers[codes[part]]
+    return result
+
+
+def at(values: Array, rows: Array) -> Array:
+    """As :func:`take`; where ``rows`` (int32) are all of them in order, ``values`` themselves and no copy."""
+    return values if rows.size == values.size and _is_whole(rows) else take(values, rows)
+
+
+def _is_whole(rows: Array) -> bool:
+    return all(
+        np.array_equal(rows[part], np.arange(part.start, min(part.stop, rows.size), dtype=np.int32))
+        for part in stretches(rows.size)
+    )
+
+
+def positions(selected: Array) -> Array:
+    """Where ``selected`` (bool) is true (int32)."""
+    result, done = np.empty(int(np.count_nonzero(selected)), np.int32), 0
+    for part in stretches(selected.size):
+        found = np.flatnonzero(selected[part])
+        result[done : done + found.size] = found + part.start
+        done += found.size
+    return result
+
+
+def counted(codes: Array, size: int, selected: Array | None = None) -> Array:
+    """How many of ``codes`` (0 to ``size``) are each (int64), of those that are ``selected`` (bool, ``None``: all)."""
+    counts = np.zeros(size, np.int64)
+    for part in stretches(codes.size):
+        counts += np.bincount(codes[part] if selected is None else codes[part][selected[part]], minlength=size)
+    return counts
 
 
 def take(values: Array, index: Array, missing: int = NONE) -> Array:

@@ -60,16 +60,17 @@ def _check_owners(folder: Path, name: str, table: pa.Table, known: Known) -> Non
 
     for column in schema.table(name).columns:
         own = f"{name}.{column.name}"
-        refers_to = column.joins if column.joins in _OWNERS else own if own in _OWNERS else ""
-        bounds = pc.min_max(table[column.name]).as_py() if refers_to else {"min": None}
-        if refers_to == own:
-            known[own] = (0, -1) if bounds["min"] is None else (bounds["min"], bounds["max"])
-        if bounds["min"] is None:
+        refers_to = own if own in _OWNERS else column.joins
+        if refers_to not in _OWNERS:
             continue
+        found = pc.min_max(table[column.name]).as_py()
+        smallest, greatest = (0, -1) if found["min"] is None else (int(found["min"]), int(found["max"]))
         first, last = (0, _MOST_OWNERS) if refers_to == own else known[refers_to]
-        if bounds["min"] < first or bounds["max"] > last:
-            wrong = bounds["min"] if bounds["min"] < first else bounds["max"]
+        if smallest <= greatest and (smallest < first or greatest > last):
+            wrong = smallest if smallest < first else greatest
             raise DamagedTraceError(
                 f"Column {column.name} of {folder / name}.parquet holds {wrong}, which is the id of nothing.",
                 fix="Convert the source again: traceviz convert TRACE -o DIR.",
             )
+        if refers_to == own:
+            known[own] = (smallest, greatest)

@@ -28,11 +28,11 @@ def figures_of(section: Section) -> Figures:
             found["facts"] |= {fact.key: fact.value for fact in block.facts}
         elif isinstance(block, Grid):
             names = [column.name for column in block.columns]
-            found[block.title] = dict(zip(names, map(list, zip(*block.rows, strict=True)), strict=False)) or {
-                name: [] for name in names
-            }
+            columns = dict(zip(names, map(list, zip(*block.rows, strict=True)), strict=False))
+            found[block.title] = {**found.get(block.title, {}), **(columns or {name: [] for name in names})}
         elif isinstance(block, Bars):
-            found[block.title] = {"key": [bar.key for bar in block.bars], "value": [bar.value for bar in block.bars]}
+            bars = {"key": [bar.key for bar in block.bars], "value": [bar.value for bar in block.bars]}
+            found[block.title] = {**found.get(block.title, {}), **bars}
     return found
 
 

@@ -63,6 +63,8 @@ def named_sides(
         UsageError: no side is called ``base``; a path is a folder of several runs.
         TracevizError: a side cannot be read; the message names it.
     """
+    for path in (*paths, *(run for runs in groups.values() for run in runs)):
+        check_regular(path)  # of all, before the first is read
     reports = [_read_one(path, read) for path in paths]
     names = [_run_name(report) for report in reports]
     alone = [Side("", (report,)) for report in reports]
@@ -115,7 +117,6 @@ def _read_one(path: Path, read: Read) -> Report:
     Raises:
         UsageError: it is a folder of several runs.
     """
-    check_regular(path)
     runs = (path,) if is_trace_folder(path) else runs_in(path)
     if len(runs) > 1:
         raise UsageError(

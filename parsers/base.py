@@ -100,13 +100,17 @@ class Reader(ABC):
     def tables(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """What :meth:`read` yields, for those who call it: what libraries raise over a file is an error of ours, too.
 
+        What no capture can hold is left out, see :mod:`traceviz.plausible`.
+
         Raises:
             TracevizError: as :meth:`read`.
             UnreadableError: the system does not let it be read.
             OutOfMemoryError: it needs more memory than there is.
         """
+        from traceviz.plausible import checked  # noqa: PLC0415 (recognising a file loads no pyarrow)
+
         with foreign_errors_in_words(f"{path} cannot be read."):
-            yield from self.read(path, options)
+            yield from checked(self.read(path, options))
 
 
 def certain_reader(readers: Iterable[Reader], path: Path) -> Reader | None:

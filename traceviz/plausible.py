@@ -1,0 +1,283 @@
+"""What a capture can hold: times, durations, amounts and counts beyond it are left out, and a note says so.
+
+A single damaged cell must not move a whole trace. So readers ask :func:`window_of` which starts are plausible before
+they take time zero, and every table that leaves a reader passes :func:`checked`, which knows by the declaration of a
+column what its values can be. Both look at the smallest and the greatest value first: a healthy trace costs no more.
+
+The limits are far beyond what any profiler records, and fixed, so that the same file always reads the same.
+``docs/definitions.md`` gives the reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute
+
+from traceviz import schema
+from traceviz.rows import NoteTaker, rows_to_table
+
+pc: Any = pyarrow.compute
+"""The stubs of pyarrow refuse Python numbers as arguments of compute functions."""
+
+TIMES_NOTE, DURATIONS_NOTE, VALUES_NOTE = "times-out-of-range", "durations-out-of-range", "values-out-of-range"
+"""Codes of the notes on rows left out for their start, on durations, and on other values left out."""
+
+LONGEST_NS = 30 * 24 * 3600 * 10**9
+"""A month: whatever lasts longer, or lies further from most other events, was not recorded with them."""
+FARTHEST_NS = 2**62 - 1
+"""146 years: times of day lie below it until 2116, and two of them subtract without leaving 64 bits."""
+MOST = 2**50
+"""A pebibyte, a thousand times what the largest machine holds in one memory, or moves in a second."""
+MOST_UNITS = 2**16
+"""More processors, threads of one, or devices than there are anywhere."""
+LARGEST_SUM = 2**62
+"""What all durations or amounts of a table may add up to: sums are taken in 64 bits."""
+LARGEST_READING = 2.0**64
+"""Readings are numbers of any kind; counters have 64 bits."""
+
+Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Column = Any
+"""A column of a table."""
+
+_OWN_NUMBERS = {"nvtx": "range_id", "host_ops": "op_id"}
+_UNITS = {"bytes": MOST, "bytes/s": MOST, "Hz": MOST}
+_COLUMNS = {
+    "dur_ns": LONGEST_NS,
+    "t0_unix_ns": FARTHEST_NS,
+    "total_ns": LARGEST_SUM,
+    "mean_ns": LONGEST_NS,
+    "min_ns": LONGEST_NS,
+    "max_ns": LONGEST_NS,
+    "calls": MOST,
+    "in_elements": MOST,
+    "out_elements": MOST,
+    "sm_count": MOST_UNITS,
+    "max_threads_per_sm": MOST_UNITS,
+    "ordinal": MOST_UNITS,
+    **dict.fromkeys(("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"), 2**31),
+    **dict.fromkeys(("registers_per_thread", "group_size"), 2**31),
+}
+"""The greatest plausible value of columns that hold no negative ones; of columns with a unit, see :data:`_UNITS`."""
+_SUMMED = frozenset({"dur_ns", "total_ns", "bytes"})
+
+# Starts, before time zero is known ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The starts that are plausible in one file, on its own clock: from ``first`` to ``last``, both included."""
+
+    first: int
+    last: int
+
+    def has(self, times: Numbers) -> Flags:
+        """Which of ``times`` lie in it."""
+        inside: Flags = (times >= self.first) & (times <= self.last)
+        return inside
+
+
+def is_strange(smallest: int, greatest: int) -> bool:
+    """Whether times from ``smallest`` to ``greatest`` are more than one capture can hold."""
+    return greatest - smallest > LONGEST_NS or smallest < -FARTHEST_NS or greatest > FARTHEST_NS
+
+
+def window_of(starts: Numbers) -> Window | None:
+    """The plausible ones of all ``starts`` of a file; ``None`` where all of them are.
+
+    Those that lie more than :data:`LONGEST_NS` from the median are not: less than half of the events, whatever they
+    say, move it no further than the others lie apart.
+    """
+    if not starts.size or not is_strange(int(starts.min()), int(starts.max())):
+        return None
+    return around(starts)
+
+
+def around(starts: Numbers) -> Window:
+    """The window around the median of ``starts``, of which there are some."""
+    middle = (starts.size - 1) // 2
+    median = int(np.partition(np.clip(starts, -FARTHEST_NS, FARTHEST_NS), middle)[middle])
+    return Window(max(median - LONGEST_NS, -FARTHEST_NS), min(median + LONGEST_NS, FARTHEST_NS))
+
+
+def elapsed(starts: Numbers, ends: Numbers) -> Numbers:
+    """``ends - starts``; times more than 146 years from zero count as that far, so that nothing leaves 64 bits."""
+    return np.clip(ends, -FARTHEST_NS, FARTHEST_NS) - np.clip(starts, -FARTHEST_NS, FARTHEST_NS)
+
+
+def note_times(notes: NoteTaker, table: str, wrong: Numbers) -> None:
+    """Note the starts for which rows of ``table`` were left out."""
+    if wrong.size:
+        message = f"{table}: rows at times that no capture holds together, left out, such as {int(wrong[0])} ns."
+        notes.add(TIMES_NOTE, "warning", message, int(wrong.size))
+
+
+def note_durations(notes: NoteTaker, table: str, wrong: Numbers) -> None:
+    """Note the durations that were left out of ``table``."""
+    if wrong.size:
+        shown = f"kept without a duration, such as {int(wrong[0])} ns."
+        message = f"{table}: rows that last longer than any capture, or less than nothing, {shown}"
+        notes.add(DURATIONS_NOTE, "warning", message, int(wrong.size))
+
+
+# Tables, as they leave a reader ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """Collects rows of table ``notes``."""
+
+    rows: list[dict[str, Any]]
+
+    def add(self, code: str, severity: str, message: str, count: int | None = None) -> None:
+        """Note something."""
+        self.rows.append({"code": code, "severity": severity, "message": message, "count": count})
+
+
+def checked(tables: Iterator[tuple[str, pa.Table]]) -> Iterator[tuple[str, pa.Table]]:
+    """The same tables of one trace, ``notes`` last, with what no capture can hold left out.
+
+    A value is null then, or its row is gone where the column must state one. Ranges and operations that follow such a
+    row are numbered anew, and so are those who refer to them.
+    """
+    notes = _Notes([])
+    numbers: dict[str, Column] = {}
+    for name, table in tables:
+        if name == "notes":
+            yield name, pa.concat_tables([table, rows_to_table("notes", notes.rows)]) if notes.rows else table
+            continue
+        kept = _without_rows(name, table, notes, numbers)
+        del table
+        yield name, _without_values(name, kept, notes)
+        del kept
+
+
+def _with_column(table: pa.Table, name: str, values: Column) -> pa.Table:
+    at = table.column_names.index(name)
+    return table.set_column(at, table.schema.field(at), values)
+
+
+def _without_rows(name: str, table: pa.Table, notes: NoteTaker, numbers: dict[str, Column]) -> pa.Table:
+    """``table`` without rows that have no plausible start, or no finite reading."""
+    if "start_ns" in table.column_names and schema.table(name).is_events:
+        table = _at_plausible_times(name, table, notes, numbers)
+    if name == "samples":
+        table = _with_finite_readings(table, notes)
+    if name == "op_args" and "host_ops" in numbers:
+        table = _with_column(table, "op_id", pc.take(numbers["host_ops"], table["op_id"]))
+        table = table.filter(table["op_id"].is_valid())
+    return table
+
+
+def _at_plausible_times(name: str, table: pa.Table, notes: NoteTaker, numbers: dict[str, Column]) -> pa.Table:
+    bounds = _bounds(table["start_ns"])
+    if bounds is None or (bounds[0] >= -2 * LONGEST_NS and bounds[1] <= 2 * LONGEST_NS):
+        return table
+    starts = table["start_ns"].to_numpy()
+    kept = (starts >= -2 * LONGEST_NS) & (starts <= 2 * LONGEST_NS)
+    note_times(notes, name, starts[~kept])
+    table = table.filter(pa.array(kept))
+    return _numbered_anew(name, table, numbers) if name in _OWN_NUMBERS else table
+
+
+def _numbered_anew(name: str, table: pa.Table, numbers: dict[str, Column]) -> pa.Table:
+    """The rows left with their positions as numbers; a parent that is gone is none."""
+    own = table[_OWN_NUMBERS[name]].to_numpy()
+    place = np.full(int(own.max(initial=-1)) + 1, -1, np.int64)
+    place[own] = np.arange(own.size)
+    numbers[name] = pa.array(place, mask=place < 0)
+    parents = table["parent_id"].to_numpy()
+    known = (parents >= 0) & (parents < place.size)  # null is not a number here, which is less than nothing
+    moved = np.where(known, place[np.where(known, parents, 0).astype(np.int64)] if place.size else -1, -1)
+    table = _with_column(table, "parent_id", pa.array(moved, mask=moved < 0))
+    return _with_column(table, _OWN_NUMBERS[name], pa.array(np.arange(own.size)))
+
+
+def _with_finite_readings(table: pa.Table, notes: NoteTaker) -> pa.Table:
+    kept = _finite(table["value"])
+    if kept is None:
+        return table
+    wrong = table["value"].filter(pc.invert(kept))
+    message = f"samples.value: readings that are no finite number, left out, such as {wrong[0].as_py()}."
+    notes.add(VALUES_NOTE, "warning", message, len(wrong))
+    return table.filter(kept)
+
+
+def _without_values(name: str, table: pa.Table, notes: NoteTaker) -> pa.Table:
+    """``table`` with nulls for values that are not plausible."""
+    for column in schema.table(name).columns:
+        if column.nullable and column.name in table.column_names and name != "op_args":
+            most = _COLUMNS.get(column.name, _UNITS.get(column.unit))
+            values = table[column.name]
+            if pa.types.is_floating(column.type):
+                kept = _finite(values)
+            else:
+                kept = None if most is None else _within(values, most, summed=column.name in _SUMMED)
+            if kept is not None:
+                table = _with_column(table, column.name, pc.if_else(kept, values, pa.scalar(None, values.type)))
+                _note_values(name, column.name, values.filter(pc.invert(kept)), notes)
+    return table
+
+
+def _note_values(table: str, column: str, wrong: Column, notes: NoteTaker) -> None:
+    if column == "dur_ns":
+        note_durations(notes, table, wrong.to_numpy())
+    else:
+        message = f"{table}.{column}: values that no capture can hold, left out, such as {wrong[0].as_py()}."
+        notes.add(VALUES_NOTE, "warning", message, len(wrong))
+
+
+def _bounds(values: Column) -> tuple[Any, Any] | None:
+    found = pc.min_max(values).as_py()
+    return None if found["min"] is None else (found["min"], found["max"])
+
+
+def _within(values: Column, most: int, *, summed: bool) -> Column | None:
+    """Which of ``values`` are from 0 to ``most``, and few or small enough to be summed; ``None`` where all are.
+
+    Where they add up to more than 64 bits can be trusted with, those above an equal share of it are not.
+    """
+    bounds = _bounds(values)
+    if bounds is None:
+        return None
+    smallest, greatest = bounds
+    kept = None
+    if smallest < 0 or greatest > most:
+        kept = pc.fill_null(pc.and_(pc.greater_equal(values, 0), pc.less_equal(values, most)), fill_value=True)
+        values = values.filter(kept)
+    if summed and min(greatest, most) * len(values) > LARGEST_SUM and _sum(values) > LARGEST_SUM:
+        share = LARGEST_SUM // len(values)
+        fits = pc.fill_null(pc.less_equal(values, share), fill_value=True)
+        kept = fits if kept is None else _inside(kept, fits)
+    return kept
+
+
+def _inside(kept: Column, fits: Column) -> Column:
+    """``kept`` where, of the kept ones, also ``fits`` says so."""
+    flags = kept.to_numpy().copy()
+    flags[flags] = fits.to_numpy()
+    return pa.chunked_array([pa.array(flags)])
+
+
+def _sum(values: Column) -> float:
+    return pc.sum(pc.cast(values, pa.float64())).as_py() or 0.0
+
+
+def _finite(values: Column) -> Column | None:
+    """Which readings are numbers; ``None`` where all are."""
+    bounds = _bounds(values)
+    if bounds is None and not len(values) > values.null_count:
+        return None
+    # The greatest and the smallest pass over what is not a number, and a sum does not.
+    total = pc.sum(values).as_py()
+    if bounds is not None and np.isfinite(total) and -LARGEST_READING <= bounds[0] <= bounds[1] <= LARGEST_READING:
+        return None
+    within = pc.less_equal(pc.abs(values), LARGEST_READING)  # not for what is not a number
+    kept = pc.fill_null(within, fill_value=True)
+    return None if pc.all(kept).as_py() else kept

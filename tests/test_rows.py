@@ -42,9 +42,28 @@ def test_a_column_that_may_not_be_null_refuses_what_does_not_fit():
         rows_to_table("threads", [{"thread_id": 0, "process_id": 0, "tid": 2**1000}], Notes())
 
 
-def test_a_column_that_may_not_be_null_refuses_a_row_without_it():
+def test_a_column_that_may_not_be_null_refuses_a_row_without_it_where_nobody_takes_notes():
     with pytest.raises(DamagedTraceError, match="Column value of table settings must state a value"):
-        rows_to_table("settings", [{"key": "rate"}], Notes())
+        rows_to_table("settings", [{"key": "rate"}])
+
+
+def test_rows_that_nothing_refers_to_are_left_out_and_noted_where_they_lack_what_they_must_state():
+    notes = Notes()
+    rows = [
+        {"key": "a", "value": "1"},
+        {"key": "b"},
+        {"value": "3"},
+        {"key": 4, "value": "4"},
+        {"key": "e", "value": ""},
+    ]
+    assert rows_to_table("settings", rows, notes).select(["key", "value"]).to_pylist() == [
+        {"key": "a", "value": "1"},
+        {"key": "e", "value": ""},
+    ]
+    assert notes.rows == [
+        ("value-unfit", "warning", 1, "settings.key: values that the column cannot hold, left out, such as 4."),
+        ("rows-incomplete", "warning", 3, "settings: rows without key or value, left out."),
+    ]
 
 
 def test_a_long_value_is_cut_in_the_message():

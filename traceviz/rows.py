@@ -2,7 +2,8 @@
 
 What a file says may be anything: a device with 10**30 processors, a name that is no text, half of a surrogate pair. A
 value that its column cannot hold is not known, so that its cell is null, and a note says so. Where the column may not
-hold a null, or nobody takes notes, there is an error that names table and column.
+hold a null, the row is left out; where other tables refer to the rows by their numbers, or nobody takes notes, there is
+an error that names table and column.
 """
 
 from __future__ import annotations
@@ -46,17 +47,25 @@ def rows_to_table(
     Args:
         name: Table of :mod:`traceviz.schema`, or a name for messages where ``declared`` is given.
         rows: Values by column.
-        notes: Told of values that their columns cannot hold, whose cells are null; ``None`` where none may be.
+        notes: Told of values that their columns cannot hold, whose cells are null, and of rows that are left out
+            therefore; ``None`` where every value must fit.
         declared: Columns and types of a table that is not one of the contract.
 
     Raises:
         DamagedTraceError: a value does not fit its column, and there are no ``notes``, or the column may not hold a
-            null.
+            null in a table that every trace has.
     """
     columns = declared or schema.table(name).arrow
     listed = list(rows)
-    arrays = [_column(name, field, [row.get(field.name) for row in listed], notes) for field in columns]
-    return pa.Table.from_arrays(arrays, schema=columns)
+    may_lose_rows = notes is not None and name not in schema.REQUIRED
+    arrays = [
+        _column(
+            name, field, [row.get(field.name) for row in listed], notes, may_be_null=field.nullable or may_lose_rows
+        )
+        for field in columns
+    ]
+    table = pa.Table.from_arrays(arrays, schema=columns)
+    return _whole_rows(name, table, notes) if notes is not None and may_lose_rows else table
 
 
 def without_surrogates(text: str) -> str:
@@ -69,12 +78,29 @@ def stated_integer(text: str | None) -> int | None:
     return int(text) if text and _INTEGER.fullmatch(text) else None
 
 
-def _column(table: str, field: Any, values: Sequence[Any], notes: NoteTaker | None) -> Any:
+def _whole_rows(name: str, table: pa.Table, notes: NoteTaker) -> pa.Table:
+    """``table`` without the rows that lack a value which they must have."""
+    lacking = [field.name for field in table.schema if not field.nullable and table[field.name].null_count]
+    if not lacking:
+        return table
+    whole = table.select(lacking).drop_null().num_rows
+    notes.add(
+        "rows-incomplete",
+        "warning",
+        f"{name}: rows without {' or '.join(lacking)}, left out.",
+        table.num_rows - whole,
+    )
+    for column in lacking:
+        table = table.filter(table[column].is_valid())
+    return table
+
+
+def _column(table: str, field: Any, values: Sequence[Any], notes: NoteTaker | None, *, may_be_null: bool) -> Any:
     try:
         array = pa.array(values, field.type)
     except _UNFIT:
-        array = _mended(table, field, values, notes)
-    if array.null_count and not field.nullable:
+        array = _mended(table, field, values, notes if may_be_null else None)
+    if array.null_count and not may_be_null:
         raise DamagedTraceError(
             f"Column {field.name} of table {table} must state a value, and a row of the file has none.",
             fix="Copy the file again, or record again.",
@@ -92,13 +118,14 @@ def _mended(table: str, field: Any, values: Sequence[Any], notes: NoteTaker | No
         else:
             fitting.append(None)
             unfit.append(value)
-    if unfit and (notes is None or not field.nullable):
+    if unfit and notes is None:
         raise DamagedTraceError(
             f"Column {field.name} of table {table} cannot hold {_shown(unfit[0])}.",
             f"It holds values of the type {_in_words(field.type)}.",
             "Copy the file again, or record again.",
         )
-    if unfit and notes is not None:
+    if unfit:
+        assert notes is not None
         message = f"{table}.{field.name}: values that the column cannot hold, left out, such as {_shown(unfit[0])}."
         notes.add(UNFIT_NOTE, "warning", message, len(unfit))
     return pa.array(fitting, field.type)

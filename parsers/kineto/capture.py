@@ -87,14 +87,14 @@ def unix_time(first_ns: int, base_ns: Any) -> int | None:
     return next((time for time in candidates if _FIRST_PLAUSIBLE_NS <= time < _LAST_PLAUSIBLE_NS), None)
 
 
-def settings(header: Header, *, keep_private: bool) -> pa.Table | None:
+def settings(header: Header, notes: Notes, *, keep_private: bool) -> pa.Table | None:
     """Table ``settings``: what the file says beside the events, but for what names people and machines."""
     rows = [
         {"process_id": None, "key": key, "value": value if keep_private else without_paths(value)}
         for key, value in _flat(header)
         if keep_private or not _SECRET.search(key)
     ]
-    return rows_to_table("settings", rows) if rows else None
+    return rows_to_table("settings", rows, notes) if rows else None
 
 
 def _flat(members: Header, prefix: str = "") -> Iterator[tuple[str, str]]:

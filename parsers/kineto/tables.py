@@ -95,12 +95,19 @@ def tables_of(
     facts.note_threads(identity, events, notes)
     facts.note_links(launches, notes)
     facts.note_device(events, notes, device=device, pytorch=pytorch)
-    yield from build_tables(_builders(raw, events, identity, launches, options, device=device), options)
+    yield from build_tables(_builders(raw, events, identity, launches, options, notes=notes, device=device), options)
     yield "notes", notes.table()
 
 
 def _builders(
-    raw: RawTrace, events: Events, identity: Identity, launches: Launches, options: ReadOptions, *, device: bool
+    raw: RawTrace,
+    events: Events,
+    identity: Identity,
+    launches: Launches,
+    options: ReadOptions,
+    *,
+    notes: Notes,
+    device: bool,
 ) -> dict[str, Builder]:
     """How to build each table; a builder returns ``None`` where the capture could not contain the table."""
     forest = launches.forest
@@ -116,7 +123,7 @@ def _builders(
         "collectives": lambda: collectives(launches) if device else None,
         "memory_events": lambda: unless_empty(memory_events(launches)),
         "steps": lambda: host_tables.steps(events, identity),
-        "settings": lambda: facts.settings(raw.header, keep_private=options.keep_private),
+        "settings": lambda: facts.settings(raw.header, notes, keep_private=options.keep_private),
         "host_ops": lambda: host_tables.operations(forest, identity, op_columns),
         "op_args": lambda: host_tables.properties(forest),
     }

@@ -11,6 +11,7 @@ import pyarrow as pa
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.identity import Identity
 from traceviz.parsers.nvprof.raw import NvprofTables
+from traceviz.parsers.shared.notes import Notes
 from traceviz.rows import rows_to_table
 
 _TABLE = constants.PREFIX + "ENVIRONMENT"
@@ -40,7 +41,7 @@ def has_samples(raw: NvprofTables) -> bool:
     return bool(_rows(raw))
 
 
-def read_samples(raw: NvprofTables, identity: Identity, zero_ns: int) -> pa.Table:
+def read_samples(raw: NvprofTables, identity: Identity, zero_ns: int, notes: Notes) -> pa.Table:
     """Table ``samples``; a few per second and device, whatever the size of the trace."""
     devices = {number: index for index, number in enumerate(identity.devices.to_pylist())}
     samples = (
@@ -54,7 +55,7 @@ def read_samples(raw: NvprofTables, identity: Identity, zero_ns: int) -> pa.Tabl
         for row in _rows(raw)
         for reading, value in _values(row)
     )
-    return rows_to_table("samples", samples)
+    return rows_to_table("samples", samples, notes)
 
 
 def _rows(raw: NvprofTables) -> list[dict[str, Any]]:

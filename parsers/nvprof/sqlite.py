@@ -68,7 +68,7 @@ def _tables(raw: NvprofTables, options: ReadOptions) -> Iterator[tuple[str, pa.T
     if options.wants("nvtx") and "timestamp" in raw.columns(MARKERS.table):
         yield "nvtx", read_markers(raw, survey, identity, notes)
     if options.wants("samples") and has_samples(raw):
-        yield "samples", read_samples(raw, identity, survey.zero_ns)
+        yield "samples", read_samples(raw, identity, survey.zero_ns, notes)
     _note_faults(raw, notes)
     demangler.note(notes)
     yield "notes", notes.table()

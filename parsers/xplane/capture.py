@@ -115,7 +115,7 @@ def _versions(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
                     yield match["program"].replace("tf", "tensorflow"), value
 
 
-def settings(hosts: Sequence[Host], *, keep_private: bool) -> pa.Table:
+def settings(hosts: Sequence[Host], notes: Notes, *, keep_private: bool) -> pa.Table:
     """Table ``settings``: properties of the planes, and the options of the profiler."""
     rows = [
         {"process_id": host.process_id, "key": key, "value": value}
@@ -124,7 +124,7 @@ def settings(hosts: Sequence[Host], *, keep_private: bool) -> pa.Table:
         for key, value in _settings(plane)
         if keep_private or not _SECRET.search(key)
     ]
-    return rows_to_table("settings", rows)
+    return rows_to_table("settings", rows, notes)
 
 
 def _settings(plane: Plane) -> Iterator[tuple[str, str]]:

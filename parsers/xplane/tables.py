@@ -120,7 +120,7 @@ def _small_tables(
         "steps": lambda: steps(hosts, threads, devices, notes),
         "memory_events": lambda: _memory_events(threads, devices),
         "samples": lambda: unless_empty(concatenated("samples", map(device_tables.samples, devices))),
-        "settings": lambda: facts.settings(hosts, keep_private=options.keep_private),
+        "settings": lambda: facts.settings(hosts, notes, keep_private=options.keep_private),
     }
     return build_tables(builders, options, more=2)
 

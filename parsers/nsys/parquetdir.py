@@ -58,6 +58,9 @@ class ParquetTables(RawTables):
         """Batches of columns; see :meth:`RawTables.stream`."""
         kept = [keep.column] if keep and keep.column in self.columns(table) else []
         columns = list(dict.fromkeys([*integers, *texts, *kept]))
+        missing = sorted(set(columns) - self.columns(table))
+        if missing:  # which PyArrow leaves out in silence
+            raise self.damaged(table, f"It has no column {', '.join(missing)}")
         types: dict[str, pa.DataType] = {**dict.fromkeys(columns, pa.int64()), **dict.fromkeys(texts, pa.binary())}
         try:
             with open_parquet(self.path / (table + SUFFIX)) as file:

@@ -84,3 +84,11 @@ def test_a_parquet_file_with_two_columns_of_one_name_is_an_error_that_names_both
     with pytest.raises(DamagedTraceError, match="damaged") as raised:
         read(folder)
     assert raised.value.why == "Two columns are called 'start'."
+
+
+def test_a_table_of_texts_without_its_texts_is_an_error_that_names_the_column(tmp_path):
+    folder = to_parquet(build(tmp_path / "x.sqlite", {KERNELS: [kernel(1, 2)]}, names=["k"]), tmp_path / "d")
+    texts = pq.read_table(folder / "StringIds.parquet")
+    pq.write_table(texts.rename_columns(["id", "other"]), folder / "StringIds.parquet")
+    with pytest.raises(DamagedTraceError, match=r"Table StringIds of d is damaged. It has no column value."):
+        read(folder)

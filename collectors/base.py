@@ -5,12 +5,13 @@ Standard library only: this is imported before a run starts, and must not slow i
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
+
+from traceviz.json_documents import read_object
 
 NSYS, NVTX, RESOURCES = "nsys", "nvtx", "resources"
 """Names of collectors that others have to know of: one records what another one makes, or waits for."""
@@ -199,8 +200,4 @@ class Collector(ABC):
 
 def read_facts(path: Path) -> dict[str, Any]:
     """The facts in a file of JSON; none where it is missing or damaged."""
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return facts if isinstance(facts, dict) else {}
+    return read_object(path)

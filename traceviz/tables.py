@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingTableError, SchemaError
 from traceviz.files import new_folder
+from traceviz.json_documents import read_document
 from traceviz.parquet import DAMAGE, open_parquet, read_parquet
 from traceviz.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
 
@@ -301,7 +302,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         DamagedTraceError: there is none, it cannot be parsed, or a newer traceviz wrote it.
     """
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = read_document(folder / MANIFEST)
     except (OSError, ValueError) as error:
         raise DamagedTraceError(
             f"{folder} has no readable {MANIFEST}.",

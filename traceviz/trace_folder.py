@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+
+from traceviz.json_documents import read_object
 
 MANIFEST = "manifest.json"
 MANIFEST_KIND = "traceviz.trace"
@@ -11,8 +12,4 @@ MANIFEST_KIND = "traceviz.trace"
 
 def is_trace_folder(folder: Path) -> bool:
     """Whether ``folder`` holds a traceviz manifest."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("kind") == MANIFEST_KIND
+    return read_object(folder / MANIFEST).get("kind") == MANIFEST_KIND

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from traceviz.collectors.base import Harvest, Plan, Problem, Window, read_facts
+from traceviz.json_documents import document_of
 
 STATUS, PROBLEMS, PROCESSES = "status.json", "problems.jsonl", "processes.jsonl"
 XPLANE = "*.xplane.pb"
@@ -54,7 +54,7 @@ def read_problems(path: Path) -> tuple[Problem, ...]:
 
 def _problem(line: str) -> Problem | None:
     try:
-        document = json.loads(line)
+        document = document_of(line)
         return Problem(str(document["code"]), str(document["message"]), str(document.get("fix", "")))
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

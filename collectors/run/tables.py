@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from traceviz.collectors.base import Problem
 from traceviz.collectors.program.signals import Watch, ending_by_request
 from traceviz.collectors.run.folder import RAW
 from traceviz.collectors.run.plan import CollectOptions
+from traceviz.json_documents import object_of
 
 _GRACE_S = 5.0
 """How long the process may take to remove what it was writing."""
@@ -73,7 +73,7 @@ def parse_answer(status: int, output: bytes, errors: str) -> Tables:
     """What became of the tables, by the exit code and the output of the process that made them."""
     answers: dict[str, Any] = {}
     for line in output.splitlines():
-        answers |= json.loads(line)
+        answers |= object_of(line)
     rows, lines = answers.get("tables", {}), tuple(answers.get("lines", ()))
     if status == 0:
         return Tables(rows, lines, judged=answers.get("judged", True))

@@ -9,9 +9,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
+
+from traceviz.json_documents import read_object
 
 MANIFEST = "manifest.json"
 KIND = "traceviz.run"
@@ -23,8 +24,6 @@ SAMPLES_FORMAT = "resources"
 SAMPLES_KIND = "traceviz.resources"
 SAMPLES_DESCRIPTION = "resources.json"
 """The description of a folder of samples, which is of the kind :data:`SAMPLES_KIND`."""
-MOST_BYTES = 16 << 20
-"""A longer file is no manifest: a run of thousands of processes has a manifest of a tenth of this."""
 MOST_FILES = 10_000
 """The search for files of a run ends after so many: a run has few."""
 
@@ -41,22 +40,4 @@ def whole_run(path: Path) -> Path:
 
 def manifest_document(folder: Path) -> dict[str, Any]:
     """The manifest in a folder as JSON; empty where there is none that can be read."""
-    path = folder / MANIFEST
-    try:
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
-            return {}
-        document = decoded(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
-def decoded(text: bytes) -> Any:
-    """JSON with texts that can be encoded again, and ``None`` for NaN and infinities.
-
-    Raises:
-        ValueError: it is no JSON.
-        RecursionError: it is nested too deeply.
-    """
-    document = json.loads(text, parse_constant=lambda _: None)
-    return json.loads(json.dumps(document, ensure_ascii=False).encode(errors="replace"))  # no half surrogate pairs
+    return read_object(folder / MANIFEST)

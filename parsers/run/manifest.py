@@ -15,7 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.run.layout import KIND, MANIFEST, MOST_BYTES, MOST_FILES, RAW, decoded, manifest_document
+from traceviz.json_documents import MOST_BYTES, document_of
+from traceviz.parsers.run.layout import KIND, MANIFEST, MOST_FILES, RAW, manifest_document
 from traceviz.parsers.run.lenient import convert_struct
 from traceviz.parsers.shared.notes import Notes
 from traceviz.units import format_ns, format_signal
@@ -218,8 +219,8 @@ def _noted(folder: Path) -> tuple[Problem, ...]:
         except OSError:
             continue
         for line in lines:
-            with suppress(ValueError, RecursionError):  # msgspec's errors are ValueErrors
-                problems[convert_struct(decoded(line), Problem)] = None
+            with suppress(ValueError):  # msgspec's errors are ValueErrors
+                problems[convert_struct(document_of(line), Problem)] = None
     return tuple(problems)
 
 

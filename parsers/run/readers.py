@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.errors import UsageError
+from traceviz.json_documents import read_object
 from traceviz.parsers.base import Match, Reader, ReadOptions
 from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND, TABLES, is_run_folder
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
@@ -24,11 +24,8 @@ class ResourceSamplesReader(Reader):
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
         """Certain of a folder whose description says so."""
-        try:
-            described = json.loads((path / SAMPLES_DESCRIPTION).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return Match.NO
-        return Match.YES if isinstance(described, dict) and described.get("kind") == SAMPLES_KIND else Match.NO
+        described = read_object(path / SAMPLES_DESCRIPTION)
+        return Match.YES if described.get("kind") == SAMPLES_KIND else Match.NO
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. The clock is the wall clock of the machine, zero at the first sample."""

@@ -5,7 +5,6 @@ Each part is complete, so what a sampler that was killed has left reads like any
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
+from traceviz.json_documents import read_document
 from traceviz.parquet import DAMAGE, read_parquet
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND
@@ -118,8 +118,8 @@ def read_sampling(path: Path) -> Sampling:
 
 def _description(path: Path) -> dict[str, Any]:
     try:
-        described = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        described = read_document(path)
+    except (OSError, ValueError) as error:
         raise DamagedTraceError(f"{path} cannot be read.", str(error), "Record again.") from error
     if not isinstance(described, dict) or described.get("kind") != SAMPLES_KIND:
         raise DamagedTraceError(f"{path} does not describe samples of resources.")

@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError, UnreadableError
+from traceviz.json_documents import read_object
 from traceviz.parsers.base import Reader, ReadOptions, certain_reader, prefixed
 from traceviz.parsers.ranks.names import rank_in_name
-from traceviz.parsers.run.layout import MOST_BYTES, MOST_FILES, RAW, decoded
+from traceviz.parsers.run.layout import MOST_FILES, RAW
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.shared.notes import Notes
 from traceviz.private_paths import without_paths
@@ -152,11 +153,7 @@ def _stated_pid(place: Path, own: Path) -> int | None:
 
 def stated_in(path: Path) -> dict[str, Any]:
     """What a ``status.json`` of a collector says; nothing where it cannot be read."""
-    try:
-        stated = decoded(path.read_bytes()) if path.is_file() and path.stat().st_size <= MOST_BYTES else None
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return stated if isinstance(stated, dict) else {}
+    return read_object(path)
 
 
 def as_number(stated: Any) -> int | None:

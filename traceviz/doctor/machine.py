@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -20,6 +19,7 @@ from traceviz.collectors.run.folder import room
 from traceviz.collectors.run.machine import Machine, read_machine, read_text
 from traceviz.doctor.checks import Check
 from traceviz.errors import UsageError
+from traceviz.json_documents import document_of
 from traceviz.nsys_program import Nsys, output_of, version_in
 from traceviz.units import format_value
 
@@ -242,7 +242,7 @@ def read_python(path: str) -> ProgramPython:
         completed = subprocess.run(
             [path, "-c", _LIST_VERSIONS, *PACKAGES], capture_output=True, check=True, timeout=_PATIENCE_S, text=True
         )
-        version, versions = json.loads(completed.stdout)
+        version, versions = document_of(completed.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return ProgramPython(path, None, {})
     installed = {

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from traceviz.errors import DamagedTraceError
+from traceviz.json_documents import MOST_REPORT_BYTES, document_of
 from traceviz.render.options import RenderOptions, select
 from traceviz.report import (
     COMPARISON,
@@ -79,11 +80,9 @@ def loads(text: str) -> Report:
         DamagedTraceError: the text is not JSON, is of another schema, or lacks what the schema demands.
     """
     try:
-        document = json.loads(text, parse_constant=_refuse_constant)
+        document = document_of(text, most_bytes=MOST_REPORT_BYTES, constant=_refuse_constant, keep_halves=True)
     except ValueError as error:
         raise DamagedTraceError("This is not a JSON report.", f"The JSON parser says: {error}.", _AGAIN) from None
-    except RecursionError:
-        raise DamagedTraceError("This is not a JSON report.", "It is nested too deeply to be one.") from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise _not_a_report(document.get("schema") if isinstance(document, dict) else None)
     try:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from traceviz.json_documents import read_object
+
 MANIFEST = "scrubbed.json"
 """File that lists what was removed: in a folder under this name, beside a file under its name with this ending."""
 KIND = "traceviz.scrubbed"
@@ -68,8 +70,4 @@ def listed(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 
 def is_scrubbed_folder(folder: Path) -> bool:
     """Whether scrub wrote ``folder``."""
-    try:
-        stated = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(stated, dict) and stated.get("kind") == KIND
+    return read_object(folder / MANIFEST).get("kind") == KIND

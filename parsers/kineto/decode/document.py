@@ -91,7 +91,7 @@ def _read(walk: TraceWalk) -> tuple[dict[str, Any], dict[str, int]]:
         room -= segment.end - segment.begin
         try:
             header[segment.key] = header_value(segment.text)
-        except (ValueError, RecursionError):
+        except ValueError:
             walk.damage.append(f"What the file says as {segment.key!r} is no JSON; it is left out.")
     return header, left_out
 

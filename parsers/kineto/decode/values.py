@@ -6,12 +6,12 @@ distinct text, not once per event.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from typing import Any
 
+from traceviz.json_documents import value_of
 from traceviz.parsers.shared.json.texts import text_value
 
 INT64 = 2**63
@@ -125,9 +125,8 @@ def header_value(raw: bytes) -> Any:
     """The value of a member of the file.
 
     Raises:
-        ValueError: what it holds is no JSON, not even of a careless kind.
-        RecursionError: it is nested too deep.
+        ValueError: what it holds is no JSON, not even of a careless kind, or is nested too deep.
     """
     if raw.startswith(b'"'):
         return text_value(raw)
-    return json.loads(raw.decode("utf-8", "replace"), strict=False)
+    return value_of(raw.decode("utf-8", "replace"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
+
+from traceviz.json_documents import value_of
 
 WRONG_ESCAPE = "texts with a backslash that JSON does not know"
 CONTROL_CHARACTER = "texts with control characters as they are"
@@ -40,7 +41,7 @@ def _unescaped(raw: bytes, repaired: Counter[str]) -> str:
     if _has_bad_escape(raw):
         repaired[WRONG_ESCAPE] += 1
         return text.replace('\\"', '"')
-    value: str = json.loads(f'"{text}"', strict=False)
+    value: str = value_of(f'"{text}"')
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -46,6 +46,7 @@ from traceviz.errors import (
     UsageError,
 )
 from traceviz.foreign_errors import NO_ROOM, defect, in_our_words
+from traceviz.json_documents import read_document
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.sources import source_facts
@@ -282,7 +283,7 @@ def _converted(local: Path, origin: Origin, folder: Path, work: Path, options: I
     except OutputError as error:  # of this trace alone: the others are added
         raise DamagedTraceError(error.what, error.why, "Add it with --keep-private, where that is no harm.") from error
     redactor = scrub.Redactor.of(secrets)
-    source = json.loads((folder / LAST).read_text(encoding="utf-8"))["source"]
+    source = read_document(folder / LAST)["source"]
     tags = {key: value for key, value in stated.items() if not is_private(key)}
     tags = {_clean(key, redactor): _clean(value, redactor) for key, value in tags.items()}
     return _Converted(_cleaned(replace(origin, source=source), redactor), tags, +removed)
@@ -307,7 +308,7 @@ def _write_summary(folder: Path, format_name: str, converted: _Converted) -> Non
     rows = ready_rows(converted.origin, tables, report, format_name, converted.tags)
     pq.write_table(rows, folder / ROWS, compression="zstd")
     origin = converted.origin
-    manifest: dict[str, Any] = json.loads((folder / LAST).read_text(encoding="utf-8"))
+    manifest: dict[str, Any] = read_document(folder / LAST)
     files = sorted(path for path in folder.iterdir() if path.name != LAST)
     sums = {path.name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files}
     manifest |= {"trace_id": origin.trace_id, "source": origin.source, "source_sha256": origin.sha256, "files": sums}

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from traceviz.archive.storage.addresses import printable
 from traceviz.errors import UnknownFormatError
-from traceviz.parsers.run.layout import MANIFEST, RAW, TABLES, decoded, is_run_folder
+from traceviz.json_documents import read_document
+from traceviz.parsers.run.layout import MANIFEST, RAW, TABLES, is_run_folder
 from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
 
 DERIVED = frozenset({"tables", "overhead", "problems"})
@@ -77,7 +78,7 @@ def _recorded_facts(folder: Path) -> bytes | None:
     """The part of a run's manifest that counts; ``None`` if the folder is no run."""
     if not is_run_folder(folder):
         return None
-    stated = decoded((folder / MANIFEST).read_bytes())
+    stated = read_document(folder / MANIFEST)
     kept = {key: value for key, value in stated.items() if key not in DERIVED}
     return json.dumps(kept, sort_keys=True, separators=(",", ":")).encode()
 

@@ -8,7 +8,6 @@ readers would choose the newest.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import defaultdict
@@ -16,12 +15,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from traceviz.archive.sources.packed.index import parents
+from traceviz.json_documents import MOST_BYTES, object_of
 from traceviz.parsers.base import HEAD_BYTES, Match
 from traceviz.parsers.nsys.sniff import EXPORTED_FILES
 from traceviz.parsers.ranks.names import RANK_IN_NAME
 from traceviz.parsers.registry import READERS
 from traceviz.parsers.run.layout import KIND as RUN
-from traceviz.parsers.run.layout import MANIFEST, MOST_BYTES, SAMPLES_DESCRIPTION, SAMPLES_KIND
+from traceviz.parsers.run.layout import MANIFEST, SAMPLES_DESCRIPTION, SAMPLES_KIND
 from traceviz.parsers.shared.json.stream import HEAD_TEXT_BYTES
 from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
 from traceviz.parsers.xplane.sniff import TRACE_JSON_SUFFIXES as TRACE_JSON
@@ -140,11 +140,7 @@ def _kind(folder: str, files: set[str], read: Read, path: str) -> str:
 
 
 def _stated_kind(text: bytes) -> str:
-    try:
-        stated = json.loads(text)
-    except (ValueError, RecursionError):
-        return ""
-    kind = stated.get("kind") if isinstance(stated, dict) else None
+    kind = object_of(text).get("kind")
     return kind if isinstance(kind, str) else ""
 
 

@@ -22,6 +22,7 @@ import polars as pl
 from traceviz.archive.storage.store import LAST, WORK, Store
 from traceviz.archive.storage.writers import is_of_dead
 from traceviz.errors import UsageError
+from traceviz.json_documents import document_of, object_of
 
 MARKER = "archive.json"
 TRACES = "traces"
@@ -75,10 +76,10 @@ def check(store: Store) -> None:
     """
     _check_folder(store)
     try:
-        marker = json.loads(store.read(MARKER))
-    except (FileNotFoundError, ValueError):
-        marker = None
-    if not isinstance(marker, dict) or marker.get("kind") != KIND:
+        marker = object_of(store.read(MARKER))
+    except FileNotFoundError:
+        marker = {}
+    if marker.get("kind") != KIND:
         location = store.called()
         if store.names():
             raise UsageError(
@@ -120,7 +121,7 @@ def traces_in(store: Store) -> Iterator[tuple[str, str]]:
 def manifest_of(store: Store, format_name: str, trace_id: str) -> dict[str, object] | None:
     """The manifest of a trace; ``None`` if it cannot be read: then the trace does not exist."""
     try:
-        manifest = json.loads(store.read(*trace_parts(format_name, trace_id), LAST))
+        manifest = document_of(store.read(*trace_parts(format_name, trace_id), LAST))
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     return manifest if isinstance(manifest, dict) else None

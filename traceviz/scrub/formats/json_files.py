@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from traceviz.errors import DamagedTraceError
+from traceviz.json_documents import document_of
 from traceviz.scrub.formats.documents import clean_document, encoded, secrets_of_document
 from traceviz.scrub.result import Outcome
 from traceviz.scrub.secrets.search import leak, position_of_secret
@@ -68,9 +68,9 @@ def _documents(source: Path) -> list[Any]:
             raise DamagedTraceError(f"{source} is too long for a description.")
         text = source.read_bytes().decode("utf-8", "replace")
         if not source.name.endswith(".jsonl"):
-            return [json.loads(text)]
+            return [document_of(text, most_bytes=MOST_BYTES)]
         lines = [line for line in text.splitlines() if line.strip()]
         whole = lines if text.endswith("\n") else lines[:-1]
-        return [json.loads(line) for line in whole]
-    except (OSError, ValueError, RecursionError) as error:
+        return [document_of(line) for line in whole]
+    except (OSError, ValueError) as error:
         raise DamagedTraceError(f"{source} is no JSON that can be written again.", str(error)) from error

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from traceviz.errors import DamagedTraceError
+from traceviz.json_documents import value_of
 from traceviz.parsers.shared.json.grammar import BrokenError, CutError, skip_value
 from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.json.walk import (
@@ -108,7 +109,7 @@ def text_of(quoted: bytes) -> bytes:
     """
     if b"\\" not in quoted:
         return quoted
-    text: Any = json.loads(b'"' + quoted.decode("utf-8", "replace").encode() + b'"', strict=False)
+    text: Any = value_of(f'"{quoted.decode("utf-8", "replace")}"')
     return str(text).encode("utf-8", "replace")
 
 

@@ -8,7 +8,6 @@ person, a machine, a place or a command, and others are cleaned.
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from traceviz.errors import DamagedTraceError
+from traceviz.json_documents import value_of
 from traceviz.parsers.shared.json.grammar import BrokenError, CutError
 from traceviz.parsers.shared.json.stream import GZIP_MAGIC, TextStream
 from traceviz.parsers.shared.json.walk import BLOCK_BYTES, Segment, SegmentKind
@@ -172,8 +172,8 @@ def _decoded(quoted: bytes) -> bytes:
 def _value(text: bytes) -> Any:
     """A value of the file; its text where it is no JSON by the standard."""
     try:
-        return json.loads(text.decode("utf-8", "replace"), strict=False)
-    except (ValueError, RecursionError):
+        return value_of(text.decode("utf-8", "replace"))
+    except ValueError:
         return text.decode("utf-8", "replace")
 
 

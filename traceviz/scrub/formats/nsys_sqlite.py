@@ -18,6 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from traceviz.errors import UnknownFormatError
+from traceviz.json_documents import document_of
 from traceviz.scrub.formats import nsys_policy as policy
 from traceviz.scrub.formats.nsys_policy import Treatment
 from traceviz.scrub.formats.sqlite_copy import (
@@ -214,7 +215,7 @@ def _define_functions(db: sqlite3.Connection, redactor: Redactor) -> None:
 def _numeric_members(data: bytes) -> bytes:
     """A JSON object without the members that are no numbers; an empty one for anything else."""
     try:
-        members = json.loads(data)
+        members = document_of(data)
     except ValueError:
         return b"{}"
     if not isinstance(members, dict):

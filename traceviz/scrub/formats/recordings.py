@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError
+from traceviz.json_documents import read_document
 from traceviz.parquet import DAMAGE, read_parquet
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import TRACE_READERS
@@ -263,8 +264,8 @@ def _remove(folder: Path) -> None:
 
 def _manifest(path: Path) -> dict[str, Any]:
     try:
-        stated = json.loads(path.read_bytes().decode("utf-8", "replace"))
-    except (OSError, ValueError, RecursionError) as error:
+        stated = read_document(path)
+    except (OSError, ValueError) as error:
         raise DamagedTraceError(f"{path} cannot be read.", str(error)) from error
     return stated if isinstance(stated, dict) else {}
 

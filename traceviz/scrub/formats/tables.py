@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from traceviz import schema
 from traceviz.errors import OutputError
+from traceviz.json_documents import read_document
 from traceviz.scrub.result import CLEANED, HARDWARE_IDS, HOSTS, PROPERTIES, Outcome, listed
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.properties import (
@@ -90,7 +91,7 @@ def scrub_folder(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
     provenance = {key: _clean_json(value, of_manifest) for key, value in manifest.items() if key not in _OWN_KEYS}
     write_tables(target, _scrubbed(tables, redactor, removed), provenance)
     path = target / MANIFEST
-    written = {**json.loads(path.read_text(encoding="utf-8")), "redacted": dict(listed(removed))}
+    written = {**read_document(path), "redacted": dict(listed(removed))}
     path.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
     return removed, len(redactor.secrets), _check(target, redactor)
 

@@ -1,0 +1,155 @@
+"""JSON from files that anybody may have written: the one place where text becomes a document, within bounds.
+
+Manifests, markers, status files, descriptions and saved reports are small and flat. What is larger or deeper than any
+of them is none: Python's parser would take a hundred times its size, and whoever walks through it exhaust the stack.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+MOST_BYTES = 16 << 20
+"""A longer file is no manifest: a run of thousands of processes has a manifest of a tenth of this."""
+MOST_REPORT_BYTES = 64 << 20
+"""A longer file is no saved report."""
+MOST_DEPTH = 500
+"""Objects and lists inside each other: half of what Python's stack holds. What traceviz writes has ten."""
+MOST_VALUES = 2_000_000
+
+_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+class JsonError(ValueError):
+    """The text is no document; the message says why."""
+
+
+def read_document(path: Path, *, most_bytes: int = MOST_BYTES) -> Any:
+    """The document in a file; see :func:`document_of`.
+
+    Raises:
+        JsonError: it is none, or too large to be one.
+        OSError: it cannot be read.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise JsonError("it is no regular file")
+    with path.open("rb") as file:
+        return document_of(file.read(most_bytes + 1), most_bytes=most_bytes)
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The object in a file; an empty one where there is none that can be read. Never raises."""
+    try:
+        document = read_document(path)
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def object_of(text: str | bytes) -> dict[str, Any]:
+    """The object that ``text`` is; an empty one where it is none. Never raises."""
+    try:
+        document = document_of(text)
+    except JsonError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def document_of(
+    text: str | bytes,
+    *,
+    most_bytes: int = MOST_BYTES,
+    constant: Callable[[str], Any] = lambda _: None,
+    keep_halves: bool = False,
+) -> Any:
+    """The document that ``text`` is.
+
+    Args:
+        text: JSON; as bytes, in UTF-8.
+        most_bytes: A longer one is refused.
+        constant: What stands for ``NaN`` and infinities, which JSON does not have, by their name; may raise a
+            ``ValueError``. ``None`` otherwise.
+        keep_halves: Keep halves of surrogate pairs, which cannot be encoded; else they become U+FFFD.
+
+    Raises:
+        JsonError: it is no JSON, is too long, too deep, has too many values, a number of more digits than
+            Python takes (4,300), or a key twice.
+    """
+    if len(text) > most_bytes:
+        raise JsonError(f"it is longer than {most_bytes >> 20} MiB")
+    words = _decoded(text) if isinstance(text, bytes) else text
+    if sum(map(words.count, ",[{")) > MOST_VALUES:
+        raise JsonError(f"it has more than {MOST_VALUES:,} values")
+    document = _parsed(
+        words,
+        parse_float=lambda number: _finite(number, constant),
+        parse_constant=constant,
+        object_pairs_hook=_object,
+    )
+    if keep_halves or not (_HALF_PAIR.search(words) or _LONE.search(words)):
+        return document
+    again = json.dumps(document, ensure_ascii=False)
+    return json.loads(again.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def value_of(text: str) -> Any:
+    """A value out of a trace, which may be of a careless kind: control characters, keys that stand there twice.
+
+    Raises:
+        JsonError: it is no JSON, too deep, or has a number of thousands of digits.
+    """
+    return _parsed(text, strict=False)
+
+
+def _parsed(text: str, **options: Any) -> Any:
+    try:
+        document = json.loads(text, **options)
+    except JsonError:
+        raise
+    except RecursionError:
+        raise JsonError("it is nested too deeply") from None
+    except ValueError as error:
+        raise JsonError(str(error)) from error
+    _check_depth(document)
+    return document
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise JsonError(f"it is not UTF-8: {error.reason} at byte {error.start}") from error
+
+
+def _finite(number: str, constant: Callable[[str], Any]) -> Any:
+    value = float(number)
+    return value if math.isfinite(value) else constant(number)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise JsonError(f"an object has the key {twice[:100]!r} twice")
+    return members
+
+
+def _check_depth(document: Any) -> None:
+    """No recursion: this is what makes recursion safe for whoever comes after."""
+    level = [document] if isinstance(document, (dict, list)) else []
+    for _ in range(MOST_DEPTH):
+        if not level:
+            return
+        level = [inside for one in level for inside in _members(one) if isinstance(inside, (dict, list))]
+    raise JsonError("it is nested too deeply")
+
+
+def _members(container: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return container.values() if isinstance(container, dict) else container

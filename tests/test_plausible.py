@@ -178,3 +178,12 @@ def test_properties_follow_their_operations_where_1_is_left_out():
     properties = [{"op_id": 0, "key": "a", "integer": 2**63 - 1}, {"op_id": 1, "key": "b", "integer": -(2**63)}]
     tables, _ = passed(host_ops=operations, op_args=pa.Table.from_pylist(properties, schema.table("op_args").arrow))
     assert tables["op_args"].to_pylist() == [{"op_id": 0, "key": "b", "integer": -(2**63), "real": None, "text": None}]
+
+
+def test_properties_of_the_last_operation_go_with_it_and_operations_may_have_any_number():
+    rest = {"process_id": 0, "thread_id": 0, "name": "a", "category": "op", "dur_ns": 1}
+    rows = [{**rest, "start_ns": 3, "op_id": 2**62}, {**rest, "start_ns": 2**62, "op_id": 2**62 + 1}]
+    operations = pa.Table.from_pylist(rows, schema.table("host_ops").arrow)
+    properties = [{"op_id": 2**62, "key": "a", "integer": 5}, {"op_id": 2**62 + 1, "key": "b", "integer": 6}]
+    tables, _ = passed(host_ops=operations, op_args=pa.Table.from_pylist(properties, schema.table("op_args").arrow))
+    assert tables["op_args"].select(["op_id", "key"]).to_pylist() == [{"op_id": 0, "key": "a"}]

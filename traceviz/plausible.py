@@ -170,7 +170,7 @@ def _without_rows(name: str, table: pa.Table, notes: NoteTaker, numbers: dict[st
     if name == "samples":
         table = _with_finite_readings(table, notes)
     if name == "op_args" and "host_ops" in numbers:
-        table = _with_column(table, "op_id", pc.take(numbers["host_ops"], table["op_id"]))
+        table = _with_column(table, "op_id", _position(table["op_id"], numbers["host_ops"]))
         table = table.filter(table["op_id"].is_valid())
     return table
 
@@ -188,15 +188,14 @@ def _at_plausible_times(name: str, table: pa.Table, notes: NoteTaker, numbers: d
 
 def _numbered_anew(name: str, table: pa.Table, numbers: dict[str, Column]) -> pa.Table:
     """The rows left with their positions as numbers; a parent that is gone is none."""
-    own = table[_OWN_NUMBERS[name]].to_numpy()
-    place = np.full(int(own.max(initial=-1)) + 1, -1, np.int64)
-    place[own] = np.arange(own.size)
-    numbers[name] = pa.array(place, mask=place < 0)
-    parents = table["parent_id"].to_numpy()
-    known = (parents >= 0) & (parents < place.size)  # null is not a number here, which is less than nothing
-    moved = np.where(known, place[np.where(known, parents, 0).astype(np.int64)] if place.size else -1, -1)
-    table = _with_column(table, "parent_id", pa.array(moved, mask=moved < 0))
-    return _with_column(table, _OWN_NUMBERS[name], pa.array(np.arange(own.size)))
+    numbers[name] = table[_OWN_NUMBERS[name]].combine_chunks()
+    table = _with_column(table, "parent_id", _position(table["parent_id"], numbers[name]))
+    return _with_column(table, _OWN_NUMBERS[name], pa.array(np.arange(table.num_rows)))
+
+
+def _position(values: Column, among: Column) -> Column:
+    """Where each of ``values`` stands ``among`` others, which may be any numbers; null where it is not one of them."""
+    return pc.index_in(values, value_set=among, skip_nulls=True).cast(pa.int64())
 
 
 def _with_finite_readings(table: pa.Table, notes: NoteTaker) -> pa.Table:

@@ -61,6 +61,30 @@ def test_a_report_on_a_pipe_has_no_colour_and_fits_100_columns(trace):
     assert "Highly input-bound" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "columns", "longest"),
+    [
+        (["--width", "1000"], "", 1000),
+        ([], "99999999999", 1000),
+        ([], "nonsense", 100),
+        ([], "-5", 100),
+        ([], "1", 40),
+        (["--top", "99999999999999999999"], "60", 60),
+    ],
+)
+def test_a_page_is_forty_to_a_thousand_columns_wide(trace, words, columns, longest):
+    done = run("report", trace, *words, env={"COLUMNS": columns})
+    assert done.returncode == 0
+    assert max(map(len, done.stdout.splitlines())) == longest
+
+
+@pytest.mark.parametrize("command", [["report"], ["compare"], ["doctor"], ["archive", "list"], ["archive", "query"]])
+def test_a_wider_page_is_refused_before_anything_is_read(command):
+    for width in ("39", "1001", "100000000"):
+        done = run(*command, "nothing", "--width", width)
+        assert (done.returncode, "not in the range 40<=x<=1000" in done.stderr) == (2, True)
+
+
 def test_width_is_kept(trace):
     done = run("report", trace, "--width", 80)
     assert 70 < max(map(len, done.stdout.splitlines())) <= 80

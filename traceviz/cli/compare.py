@@ -131,8 +131,8 @@ def compare(
 ) -> None:
     """Say whether NEW is faster than BASE, by how much, how certainly, and where the difference lies.
 
-    BASE and NEW are traces that `traceviz report` reads, in any format, or reports saved with `--format json`. With
-    several NEW, each is compared with BASE and with the NEW before it.
+    BASE and NEW are traces that `traceviz report` reads, in any format, or reports saved with `--format json`; one of
+    them may be -, standard input. With several NEW, each is compared with BASE and with the NEW before it.
 
     Several runs per side show how much its runs differ: --group base=run1,run2 --group new=run3,run4. --by groups runs
     recorded with `traceviz collect --tag KEY=VALUE` into sides: traceviz compare runs/ --by model,batch.

@@ -57,7 +57,8 @@ def report(
 
     TRACE is a torch.profiler trace (.pt.trace.json, .json.gz); a TensorBoard log folder, an .xplane.pb or
     trace.json.gz file (TensorFlow, JAX); a .nsys-rep, .qdrep or .qdstrm file, an nsys SQLite or Parquet export; an
-    nvprof file (.nvvp, .nvprof, .sql, CSV); or a folder made by `traceviz collect` or `traceviz convert`.
+    nvprof file (.nvvp, .nvprof, .sql, CSV); a folder made by `traceviz collect` or `traceviz convert`; or - for a file
+    on standard input.
 
     Exits with 1 if a gate fails (--fail-on, --budget, --budgets), and with 4 if a gate cannot be judged.
     """

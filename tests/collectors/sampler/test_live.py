@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from traceviz.collectors.base import Harvest, Plan
+from traceviz.collectors.program.processes import begin
 from traceviz.collectors.sampler.collector import ResourcesCollector
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="sampling needs /proc")
@@ -161,6 +162,31 @@ def test_a_sampler_that_is_killed_leaves_its_parts_and_a_problem(tmp_path):
     harvest = collector.harvest(plan)
     assert [problem.code for problem in harvest.problems] == ["sampler-not-ended"]
     assert values(samples(plan.raw("resources")), "program processes").max() == 1
+
+
+def test_a_sampler_ends_in_order_with_the_recording_that_started_it(tmp_path):
+    collector, plan = ResourcesCollector(), Plan(tmp_path, (), ("resources",))
+    plan.raw("resources").mkdir(parents=True)
+    program = subprocess.Popen(["sleep", "60"])
+    recording = (
+        "import sys, time\nfrom pathlib import Path\nfrom traceviz.collectors.base import Plan\n"
+        "from traceviz.collectors.sampler.collector import ResourcesCollector\n"
+        "plan = Plan(Path(sys.argv[1]), (), ('resources',))\n"
+        "print(ResourcesCollector().start(plan, int(sys.argv[2])).process.pid, flush=True)\ntime.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", recording, str(tmp_path), str(program.pid)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        sampler = int(parent.stdout.readline())
+        wait_for(plan.raw("resources"), "resources.json")
+        parent.kill()
+    deadline = time.monotonic() + 30
+    while begin(sampler) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert begin(sampler) == 0
+    assert program.poll() is None  # it goes on
+    program.kill()
+    program.wait()
+    assert collector.harvest(plan).problems == ()
 
 
 def test_a_sampler_that_is_stopped_and_continued_goes_on(tmp_path):

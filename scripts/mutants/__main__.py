@@ -16,7 +16,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class Map:
     by_file: dict[str, list[str]] = field(default_factory=dict)
 
     def stages(self, mutant: Mutant, importers: Iterable[str]) -> list[tuple[str, ...]]:
-        """Tests of a mutant: those of the file's own, then all that run the line, then what shares files with these.
+        """Tests of a mutant: those of the file's own, near it, all that run the line, what shares files with these.
 
         The last are for what a file of tests computes once and keeps: only the first test that asks runs the line.
         """
@@ -68,14 +68,12 @@ class Map:
             for name in importers:
                 found |= set().union(*self.lines.get(str(self.root / name), {}).values())
         own = {test for test in found if _mirrors(test, mutant.path)}
+        near = {test for test in found - own if test.startswith(_folder(mutant.path))}
         files = {test.partition("::")[0] for test in found}
         beside = {test for file in files for test in self.by_file[file]} - found
-        chosen = (
-            self._cheapest(own, MOST_SECONDS),
-            self._cheapest(found - own, MOST_SECONDS),
-            self._cheapest(beside, 30),
-        )
-        return [stage for stage in chosen if stage]
+        parts = (own, near, found - own - near)
+        chosen = [stage for part in parts for stage in _by_files(self._cheapest(part, MOST_SECONDS))]
+        return [stage for stage in (*chosen, self._cheapest(beside, 30)) if stage]
 
     def _cheapest(self, tests: set[str], most: float) -> tuple[str, ...]:
         """Quick ones first, file by file, as many as take ``most`` seconds."""
@@ -90,10 +88,24 @@ class Map:
         return tuple(test for tests in order for test in tests)
 
 
+def _by_files(tests: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Tests of a few files each, of more and more: to import a file of tests takes longer than most of its tests."""
+    files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
+    begin, most = 0, 2
+    while begin < len(files):
+        now = set(files[begin : begin + most])
+        yield tuple(test for test in tests if test.partition("::")[0] in now)
+        begin, most = begin + most, most * 3
+
+
+def _folder(path: str) -> str:
+    """The folder of tests that mirrors that of ``path``."""
+    return f"{Path('tests') / Path(path.removeprefix('traceviz/')).parent}/"
+
+
 def _mirrors(test: str, path: str) -> bool:
     """Whether ``test`` is in the file of tests that mirrors ``path``."""
-    place = Path(path.removeprefix("traceviz/"))
-    return test.partition("::")[0] == str(Path("tests") / place.parent / f"test_{place.name}")
+    return test.partition("::")[0] == f"{_folder(path)}test_{Path(path).name}"
 
 
 def measure(root: Path, folder: Path, jobs: int) -> Map:

@@ -100,8 +100,8 @@ def _of_file(path: Path, name: str) -> Iterator[Mutant]:
         for node in nodes:
             for start, end in operator.mutation_positions(node):
                 occurrence += 1
-                if structure.is_idle(start, end):
-                    continue
+                if structure.is_idle(start, end) or (key.endswith("Pow_Mul") and node.parent.type != "power"):
+                    continue  # ``**`` of arguments is no power
                 line, column = start
                 text = lines[line - 1]
                 function, is_run = structure.function(line)

@@ -32,6 +32,8 @@ class SqliteSample(Sample):
 
     def write(self, place: Place, value: Any, folder: Path) -> Path | None:
         table, column = place
+        if self._rows != "first" and isinstance(value, str) and len(value) > 1000:
+            return None  # a megabyte in each row is another test's business
         path = folder / self._path.name
         shutil.copy(self._path, path)
         path.chmod(0o644)

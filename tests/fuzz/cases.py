@@ -20,6 +20,7 @@ Examine = Callable[[Path, "Depth"], str]
 
 _STEPS = (1, 1, 1, 1, 2, 2, 3, 5, 12)
 """How many steps a case has, one of these."""
+_NEW_SHARE = 0.3
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Depth:
     Args:
         whole: Report, comparison, copy without secrets, and the command line, whatever the input looks like.
         reports: Whether there is a report on it in any case.
-        seen: What inputs looked like so far; a report is made of every one that looks new.
+        seen: What inputs looked like so far; a report is made of some of those that look new.
         random: Chooses among what is done to a share of the inputs.
     """
 
@@ -58,8 +59,8 @@ class Depth:
     random: Random = field(default_factory=Random)
 
     def is_new(self, looks: int) -> bool:
-        """Whether nothing looked like this before."""
-        if looks in self.seen:
+        """Whether nothing looked like this before, and it is its turn: one that is not now may be the next time."""
+        if looks in self.seen or self.random.random() > _NEW_SHARE:
             return False
         self.seen.add(looks)
         return True

@@ -109,7 +109,6 @@ def run_case(case: Case, samples: Sequence[Path], folder: Path, depth: Depth) ->
     """Make an input and examine it: what came of it, and the fault if there is one."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    made = case.make(samples, folder)
     unraisable: list[Any] = []
     hook, sys.unraisablehook = sys.unraisablehook, unraisable.append
     before = _status("VmRSS")
@@ -118,7 +117,7 @@ def run_case(case: Case, samples: Sequence[Path], folder: Path, depth: Depth) ->
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            outcome, fault = case.format.examine(made, depth), None
+            outcome, fault = case.format.examine(case.make(samples, folder), depth), None
             if case.number < len(samples) and "Error" in outcome:
                 fault = oracle.Fault("rule", "a sample is refused", detail=outcome)
     except _TimeoutError as error:

@@ -13,7 +13,7 @@ from random import Random
 from tests.fuzz.mutations import nasty
 from tests.fuzz.mutations.octets import spoil
 
-_TOKEN = re.compile(rb'\s*("(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+)', re.DOTALL)
+_TOKEN = re.compile(rb'("(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+)', re.DOTALL)
 _NUMBERS = tuple(
     text.encode()
     for text in (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, unique
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,7 @@ from traceviz.parsers.xplane.stats import Facts, as_reals, mapped, per_word, tak
 Columns = dict[str, Any]
 
 
+@unique
 class EventKind(IntEnum):
     """What an event of a device plane is."""
 

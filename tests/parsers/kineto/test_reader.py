@@ -148,6 +148,13 @@ def test_steps_come_from_the_host_only(tmp_path: Path) -> None:
     assert "device_ops" not in trace
 
 
+def test_a_begin_and_an_end_at_1_time_are_an_event_of_0_ns_that_ended(tmp_path: Path) -> None:
+    mark = {"name": "a", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 5}
+    trace = read(tmp_path, [{**mark, "ph": "B"}, {**mark, "ph": "E"}, {**mark, "ph": "B", "ts": 9}])
+    assert rows(trace, "host_ops", "start_ns", "dur_ns") == [(0, 0), (4_000, None)]
+    assert notes(trace)["events-never-ended"] == 1
+
+
 def test_begins_and_ends_are_paired_per_thread_by_depth(tmp_path: Path) -> None:
     def mark(phase: str, name: str, at: int, tid: int = 1) -> k.Event:
         return {"ph": phase, "name": name, "cat": "cpu_op", "pid": 1, "tid": tid, "ts": at}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from traceviz.foreign_errors import foreign_errors_in_words
+from traceviz.memory import Allowance, Watch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +43,17 @@ def prefixed(progress: Progress, prefix: str) -> Progress:
     return lambda stage, done, total: progress(f"{prefix}: {stage}", done, total)
 
 
+def watched(options: ReadOptions, name: str) -> Progress:
+    """The progress of ``options``, at whose steps the memory that the trace ``name`` takes is compared with theirs."""
+    watch, told = Watch(options.allowance, name), options.progress
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        watch.see(stage, done, total)
+        told(stage, done, total)
+
+    return progress
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
     """What the caller asks a reader for.
@@ -54,6 +66,7 @@ class ReadOptions:
         progress: Receives progress.
         run: Name of the run to read, where the source is a folder of several; ``None`` for the newest.
         max_size: The longest text to read, in bytes, where the format is text; ``None`` for what is plausible.
+        max_memory: Most memory that the process may take while it reads, in bytes; ``None`` for what there is.
     """
 
     tables: frozenset[str] | None = None
@@ -62,10 +75,16 @@ class ReadOptions:
     progress: Progress = silent
     run: str | None = None
     max_size: int | None = None
+    max_memory: int | None = None
 
     def wants(self, name: str) -> bool:
         """Whether table ``name`` is asked for."""
         return self.tables is None or name in self.tables
+
+    @property
+    def allowance(self) -> Allowance:
+        """What a reader may take."""
+        return Allowance(self.max_memory)
 
 
 class Reader(ABC):
@@ -105,12 +124,17 @@ class Reader(ABC):
         Raises:
             TracevizError: as :meth:`read`.
             UnreadableError: the system does not let it be read.
-            OutOfMemoryError: it needs more memory than there is.
+            OutOfMemoryError: it needs more memory than there is, or than ``options.max_memory`` allows.
         """
         from traceviz.plausible import checked  # noqa: PLC0415 (recognising a file loads no pyarrow)
 
         with foreign_errors_in_words(f"{path} cannot be read."):
-            yield from checked(self.read(path, options))
+            options.allowance.check(0, path.name)
+            tables = self.read(path, replace(options, progress=watched(options, path.name)))
+            for named in checked(tables):
+                options.allowance.check(0, path.name)
+                yield named
+                del named  # before the next one is made
 
 
 def certain_reader(readers: Iterable[Reader], path: Path) -> Reader | None:

@@ -32,6 +32,7 @@ class TracevizFolderReader(Reader):
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. Host and command line are there if they were kept when the folder was written."""
         from traceviz import schema  # noqa: PLC0415 (reading loads what recognising does not need)
+        from traceviz.parquet import least_bytes  # noqa: PLC0415
         from traceviz.tables import load  # noqa: PLC0415
 
         tables = load(path)
@@ -39,6 +40,9 @@ class TracevizFolderReader(Reader):
         known: Known = {}
         for done, name in enumerate(names):
             options.progress("read", done, len(names))
+            source = tables.sources[name]
+            if isinstance(source, Path):
+                options.allowance.check(least_bytes(source), f"Table {name} of {path.name}")
             table = tables.arrow(name)
             _check_owners(path, name, table, known)
             yield name, table

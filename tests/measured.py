@@ -39,9 +39,19 @@ def _measured(command, address_space, env):
     if address_space is not None:
         command = ["sh", "-c", f'ulimit -v {address_space // 1024}; exec "$@"', "sh", *command]
     with tempfile.TemporaryDirectory() as folder:
-        out, err = Path(folder, "out"), Path(folder, "err")
+        out, err, end = (Path(folder, name) for name in ("out", "err", "end"))
         with out.open("wb") as stdout, err.open("wb") as stderr:
-            process = subprocess.Popen(command, stdout=stdout, stderr=stderr, env={**os.environ, **(env or {})})
-            _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = code = os.waitstatus_to_exitcode(status)
-        return Measured(code, out.read_text(errors="replace"), err.read_text(errors="replace"), usage.ru_maxrss * 1024)
+            watched = [sys.executable, "-S", "-c", _WATCHER, str(end), *command]
+            subprocess.run(watched, check=True, stdout=stdout, stderr=stderr, env={**os.environ, **(env or {})})
+        code, peak = map(int, end.read_text().split())
+        return Measured(code, out.read_text(errors="replace"), err.read_text(errors="replace"), peak * 1024)
+
+
+_WATCHER = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[2:])
+_, status, usage = os.wait4(process.pid, 0)
+process.returncode = os.waitstatus_to_exitcode(status)
+open(sys.argv[1], "w").write(f"{process.returncode} {usage.ru_maxrss}")
+"""
+"""A small process in between: what a process took before it became another program counts as the peak of that."""

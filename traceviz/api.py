@@ -60,6 +60,7 @@ def open_trace(
     keep_private: bool = False,
     run: str | None = None,
     max_size: int | None = None,
+    max_memory: int | None = None,
     progress: Progress = silent,
 ) -> TraceTables:
     """Read a trace of any known format, or the traces of several ranks of one job as one.
@@ -72,6 +73,7 @@ def open_trace(
         keep_private: Keep command line and host name.
         run: Run to read, where a path is a folder of several; ``None`` for the newest.
         max_size: The longest JSON to read, unpacked, in bytes; ``None`` for what is plausible.
+        max_memory: Most memory that this process may take while it reads, in bytes; ``None`` for what there is.
         progress: Receives progress.
 
     Raises:
@@ -83,7 +85,9 @@ def open_trace(
         OutOfMemoryError: it needs more memory than there is.
     """
     names = None if tables is None else frozenset(tables)
-    options = ReadOptions(names, keep_private=keep_private, progress=progress, run=run, max_size=max_size)
+    options = ReadOptions(
+        names, keep_private=keep_private, progress=progress, run=run, max_size=max_size, max_memory=max_memory
+    )
     files = trace_files(paths)
     readers = readers_of(files, reader)
     from traceviz.tables import TraceTables
@@ -101,6 +105,7 @@ def convert(
     force: bool = False,
     run: str | None = None,
     max_size: int | None = None,
+    max_memory: int | None = None,
     progress: Progress = silent,
 ) -> Path:
     """Write a trace, or those of several ranks, as one traceviz folder of Parquet tables.
@@ -120,7 +125,9 @@ def convert(
     readers = readers_of(sources, reader)
     from traceviz.tables import write_tables
 
-    options = ReadOptions(None, keep_private=keep_private, progress=progress, run=run, max_size=max_size)
+    options = ReadOptions(
+        None, keep_private=keep_private, progress=progress, run=run, max_size=max_size, max_memory=max_memory
+    )
     parts = read_all(sources, readers, options)
     with (
         foreign_errors_in_words(f"{named(sources)} cannot be converted."),
@@ -138,6 +145,7 @@ def report_on(
     reader: str | None = None,
     run: str | None = None,
     max_size: int | None = None,
+    max_memory: int | None = None,
     progress: Progress = silent,
 ) -> Report:
     """Read traces and analyse them: :func:`open_trace`, a :class:`Selection`, :func:`analyze`."""
@@ -146,7 +154,14 @@ def report_on(
     from traceviz.analyses.run import analyze, columns_for, tables_for
     from traceviz.tables import TraceTables
 
-    needs = ReadOptions(tables_for(sections), columns_for(sections), progress=progress, run=run, max_size=max_size)
+    needs = ReadOptions(
+        tables_for(sections),
+        columns_for(sections),
+        progress=progress,
+        run=run,
+        max_size=max_size,
+        max_memory=max_memory,
+    )
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):
         tables = TraceTables(dict(read_all(sources, readers, needs)))
         if selection and not selection.is_everything:
@@ -168,6 +183,7 @@ def compare(
     reader: str | None = None,
     run: str | None = None,
     max_size: int | None = None,
+    max_memory: int | None = None,
     progress: Progress = silent,
 ) -> Comparison:
     """Compare traces, run folders and saved JSON reports of any formats: each goes through :func:`report_on` in turn.
@@ -188,6 +204,7 @@ def compare(
         reader: As for :func:`open_trace`.
         run: As for :func:`open_trace`.
         max_size: As for :func:`open_trace`.
+        max_memory: As for :func:`open_trace`.
         progress: Receives progress.
 
     Raises:
@@ -209,6 +226,7 @@ def compare(
             reader=reader,
             run=run,
             max_size=max_size,
+            max_memory=max_memory,
             progress=_named_progress(path.name, progress),
         )
 

@@ -72,6 +72,43 @@ class Allowance:
             raise _refused(name, has + needed, f"{room.words}.")
 
 
+@dataclass(slots=True, eq=False)
+class Watch:
+    """Sees how memory grows while work proceeds, and refuses what cannot end well as soon as that shows.
+
+    Args:
+        allowance: What may be taken.
+        name: What needs it, for messages.
+    """
+
+    allowance: Allowance
+    name: str
+    _stage: str = ""
+    _first: int = 0
+    _began: int = 0
+
+    def see(self, stage: str, done: int, total: int | None) -> None:
+        """``done`` of ``total`` units of ``stage`` are finished: what they took, the rest will take as well.
+
+        Raises:
+            OutOfMemoryError: there is not so much.
+        """
+        has = resident()
+        if stage != self._stage:
+            self._stage, self._first, self._began = stage, done, has
+        grown, steps = has - self._began - _NO_COLUMNS, done - self._first
+        needed = 0
+        if total and grown > 0 and steps * _EARLY >= total:
+            needed = int(grown * max(total - done, 0) / steps)
+        self.allowance.check(needed, self.name)
+
+
+_EARLY = 20
+"""From this part of a stage on, what it takes in all can be told."""
+_NO_COLUMNS = 64 * 10**6
+"""What a stage takes that does not grow with the trace: blocks of text, tables of an allocator."""
+
+
 def _refused(name: str, needed: int, allowed: str) -> OutOfMemoryError:
     return OutOfMemoryError(
         f"{name} needs about {format_value(needed, 'bytes')} of memory.",

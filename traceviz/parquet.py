@@ -60,3 +60,18 @@ def _check_footer(file: pq.ParquetFile) -> None:
     for group in groups:
         if any(group.column(number).num_values != group.num_rows for number in range(group.num_columns)):
             raise pa.ArrowInvalid("The columns of a part have different numbers of rows.")
+
+
+def least_bytes(path: Path) -> int:
+    """Memory that all rows of a file take at the least, by its footer: a page of a few bytes may hold billions.
+
+    Raises:
+        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`open_parquet`.
+    """
+    with open_parquet(path) as file:
+        columns = map(file.schema.column, range(file.metadata.num_columns))
+        return int(file.metadata.num_rows * sum(_BYTES.get(column.physical_type, 4) for column in columns))
+
+
+_BYTES = {"BOOLEAN": 0.125, "INT64": 8, "DOUBLE": 8, "INT96": 8}
+"""Width of values; all others are four bytes wide, or codes of texts."""

@@ -29,6 +29,9 @@ from traceviz.parsers.shared.contract import Builder, build_tables, unless_empty
 from traceviz.parsers.shared.log_folders import note_choice
 from traceviz.parsers.shared.notes import Notes
 
+_BYTES_PER_EVENT = 40
+"""What tables take at the least, beside the columns of the decoder."""
+
 
 def read_traces(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a trace, or of the traces of one run in a folder, one at a time; ``notes`` last."""
@@ -42,6 +45,7 @@ def read_traces(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tabl
 
 def _read_file(path: Path, options: ReadOptions, rank: int | None = None) -> Iterator[tuple[str, pa.Table]]:
     raw = decode(path, needed_arguments(options), max_size=options.max_size, progress=options.progress)
+    options.allowance.check(raw.events.height * _BYTES_PER_EVENT, path.name)
     return tables_of(raw, path, options, rank)
 
 

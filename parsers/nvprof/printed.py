@@ -42,6 +42,7 @@ _ROUNDED = "Columns of text have five digits, so that short gaps between events 
 
 def read_printed(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
     """The tables of what nvprof printed, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
+    options.allowance.check(2 * path.stat().st_size, path.name)
     content = path.read_bytes()
     empty = frozenset(name for line, names in _NOTHING.items() if line in content for name in names)
     yield from Printed(path, sections(content), processes(content), empty).tables(options)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.memory import Allowance
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared.log_folders import Run, choose_run, note_choice
 from traceviz.parsers.xplane.hosts import ENVIRONMENT
@@ -19,19 +20,26 @@ from traceviz.parsers.xplane.scan import read_space
 from traceviz.parsers.xplane.sniff import GZIP_MAGIC
 from traceviz.parsers.xplane.tables import Provenance, Source, read_spaces
 from traceviz.parsers.xplane.wire import Damage
+from traceviz.units import format_value
 
 _AGAIN = "Copy the file again, or record again."
 _EMPTY = (
     "The profiler writes an empty file where the capture grows over 2 GiB, and leaves one behind where it is ended "
     "before it finished."
 )
+_BLOCK = 16 * 2**20
+_FREE_BYTES = 200 * 10**6
+"""A file inside a gzip file may be so long; beyond, it may be some times as long as that."""
+_MOST_TIMES = 100
+_TIMES_ITS_SIZE = 2
+"""What is read of a file takes at the least as much memory again as the file."""
 _SHORTER = "Record fewer steps, without the Python tracer (python_tracer_level=0), and let the program end the profile."
 
 
 def read_captures(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a capture, or of one run of a log folder, one at a time; ``notes`` last."""
     run, notes = _choose(path, options)
-    sources, dropped = _sources(run)
+    sources, dropped = _sources(run, options.allowance)
     scanner = sources[0].space.scanner
     route = "xplane, compiled scanner" if scanner == "compiled" else "xplane, protobuf fallback (slower)"
     tables = read_spaces(sources, options, Provenance("xplane", route, (*notes, *dropped)))
@@ -51,7 +59,7 @@ def _choose(path: Path, options: ReadOptions) -> tuple[Run, tuple[tuple[str, str
     return run, (("run-chosen", "info", note_choice(run, others, options.run)),)
 
 
-def _sources(run: Run) -> tuple[list[Source], tuple[tuple[str, str, str], ...]]:
+def _sources(run: Run, allowance: Allowance) -> tuple[list[Source], tuple[tuple[str, str, str], ...]]:
     """What the files of a run hold, and notes on those that hold nothing.
 
     Raises:
@@ -61,7 +69,7 @@ def _sources(run: Run) -> tuple[list[Source], tuple[tuple[str, str, str], ...]]:
     sources, failures = [], []
     for file in run.files:
         try:
-            sources.append(Source(re.sub(r"\.xplane\.pb(\.gz)?$", "", file.name), _read(file)))
+            sources.append(Source(re.sub(r"\.xplane\.pb(\.gz)?$", "", file.name), _read(file, allowance)))
         except DamagedTraceError as error:
             failures.append(error)
     if not sources:
@@ -91,11 +99,12 @@ def _window(space: Space) -> tuple[int, int] | None:
     return None
 
 
-def _read(file: Path) -> Space:
+def _read(file: Path, allowance: Allowance) -> Space:
     """What ``file`` holds, up to any damage.
 
     Raises:
         DamagedTraceError: it is empty, or nothing of it can be read.
+        OutOfMemoryError: it does not fit into what is allowed.
     """
     try:
         with file.open("rb") as opened:
@@ -103,7 +112,11 @@ def _read(file: Path) -> Space:
                 raise DamagedTraceError(f"{file.name} is empty.", _EMPTY, _SHORTER)
             opened.seek(0)
             is_compressed = opened.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-        space = _read_compressed(file) if is_compressed else read_space(_content(file))
+        if is_compressed:
+            space = _read_compressed(file, allowance)
+        else:
+            allowance.check(file.stat().st_size * _TIMES_ITS_SIZE, file.name)
+            space = read_space(_content(file))
     except OSError as error:
         raise DamagedTraceError(f"{file.name} cannot be read.", str(error), _AGAIN) from error
     if not (space.planes or space.errors or space.warnings):
@@ -132,13 +145,23 @@ def _content(file: Path) -> bytes:
     return data
 
 
-def _read_compressed(file: Path) -> Space:
+def _read_compressed(file: Path, allowance: Allowance) -> Space:
     """The file inside a gzip file; the beginning of a file that is cut short."""
-    rest, data = file.read_bytes(), b""
+    rest, data = file.read_bytes(), bytearray()
+    most = max(_FREE_BYTES, _MOST_TIMES * len(rest))
     try:
         while rest.startswith(GZIP_MAGIC):  # a gzip file may consist of several one after the other
             inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            data += inflate.decompress(rest)
+            while not inflate.eof and (block := inflate.decompress(rest, _BLOCK)):
+                data += block
+                rest = inflate.unconsumed_tail
+                if len(data) > most:
+                    raise DamagedTraceError(
+                        f"{file.name} holds more than {format_value(most, 'bytes')}, which no profile does.",
+                        "Files that are made to exhaust the memory do this.",
+                        _AGAIN,
+                    )
+                allowance.check(len(data) * (_TIMES_ITS_SIZE - 1), file.name)
             rest = inflate.unused_data
     except zlib.error as error:
         raise DamagedTraceError(f"{file.name} cannot be decompressed.", f"{error}.", _AGAIN) from error

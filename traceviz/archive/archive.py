@@ -84,6 +84,7 @@ class Archive:
         runner: Runner | None = None,
         retry: bool = False,
         max_size: int | None = None,
+        max_memory: int | None = None,
         progress: Progress = silent,
     ) -> Added:
         """Add traces: files, folders, patterns, zip and tar files, URLs. Traces that are there are not added again.
@@ -99,6 +100,7 @@ class Archive:
             runner: Where the work is done, instead of either.
             retry: Try traces again that could not be read before.
             max_size: The longest JSON to read, unpacked, in bytes; ``None`` for what is plausible.
+            max_memory: Most memory that a worker may take while it reads, in bytes; ``None`` for what there is.
             progress: Receives progress.
 
         Raises:
@@ -107,7 +109,7 @@ class Archive:
         """
         named = [str(source) for source in sources]
         chosen_runner = runner or runner_for(workers, scheduler, self.store, named)
-        options = IngestOptions(keep_private, dict(tags or {}), job, max_size=max_size)
+        options = IngestOptions(keep_private, dict(tags or {}), job, max_size=max_size, max_memory=max_memory)
         return add(self.store, named, options, chosen_runner, retry=retry, progress=progress)
 
     def query(self, sql: str, parameters: Parameters | None = None) -> pl.DataFrame:

@@ -119,11 +119,13 @@ class ReadingOptions:
         reader: Identifier of the format, instead of recognising it.
         run: Run to read, of a log folder of several.
         max_size: The longest JSON to read, unpacked, in bytes.
+        max_memory: Most memory to take while reading, in bytes.
     """
 
     reader: str | None
     run: str | None
     max_size: int | None
+    max_memory: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +278,7 @@ _reading_options = option_group(
     ),
     click.option("--run", metavar="NAME", help="Run to read if TRACE is a log folder of several (newest)."),
     click.option("--max-size", type=Size(), help="Largest JSON to read, by its unpacked size, e.g. 200GB."),
+    click.option("--max-memory", type=Size(), help="Most memory to take for reading, e.g. 8GB (what is free)."),
 )
 
 

@@ -16,10 +16,14 @@ from typing import Annotated, Any
 import msgspec
 
 from traceviz.errors import DamagedTraceError
+from traceviz.memory import Allowance
 from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.json.window import check_length
 
 _BLOCK_BYTES = 8 * 2**20
+
+_BYTES_PER_OBJECT = 100
+"""What an event, or its arguments, takes as a Python object at the least."""
 
 _NUMBER = msgspec.Raw(b"0")
 _EVENTS_OPEN = b'"traceEvents"'
@@ -64,19 +68,21 @@ class Decoded:
     cut: bool = False
 
 
-def decode(path: Path, max_size: int | None = None) -> Decoded:
+def decode(path: Path, max_size: int | None = None, allowance: Allowance | None = None) -> Decoded:
     """The events of the file ``path``, gzip or not.
 
     Args:
         path: The file.
         max_size: The longest text to read, in bytes; ``None`` for the limits of
             :mod:`~traceviz.parsers.shared.json.stream`.
+        allowance: What may be taken; ``None`` for what there is.
 
     Raises:
         DamagedTraceError: the file cannot be opened, no event of it can be read, or its text is too long.
+        OutOfMemoryError: its events do not fit into what is allowed.
     """
     stream = TextStream(path, max_size)
-    text = b"".join(_with_events(stream.blocks(_BLOCK_BYTES), path))
+    text = b"".join(_with_events(stream.blocks(_BLOCK_BYTES), path, allowance or Allowance()))
     try:
         return Decoded(_events(text), cut=bool(stream.damage))
     except msgspec.ValidationError as error:
@@ -90,13 +96,15 @@ def decode(path: Path, max_size: int | None = None) -> Decoded:
         return decoded
 
 
-def _with_events(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
-    """The same blocks, as long as objects end in them: a text of gigabytes is refused before it is all in memory."""
-    without = 0
+def _with_events(blocks: Iterable[bytes], path: Path, allowance: Allowance) -> Iterator[bytes]:
+    """The same blocks, as long as objects end in them and all fit: others are refused before they are in memory."""
+    without = needed = 0
     for block in blocks:
         last = block.rfind(b"}")
         without = without + len(block) if last < 0 else len(block) - last
         check_length(without, path)
+        needed += len(block) + _BYTES_PER_OBJECT * block.count(b"{")
+        allowance.check(needed, path.name)
         yield block
 
 

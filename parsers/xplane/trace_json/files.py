@@ -24,7 +24,7 @@ def read_trace_json(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.
     sources = []
     for done, file in enumerate(run.files):
         options.progress("decode", done, len(run.files))
-        decoded = decode(file, options.max_size)
+        decoded = decode(file, options.max_size, options.allowance)
         notes += _notes(decoded)
         sources += _sources(file, decoded)
         del decoded

@@ -87,6 +87,7 @@ class IngestOptions:
         anew: Convert and replace a trace that is there, too.
         limits: Bounds on what archive files may hold.
         max_size: The longest JSON to read, unpacked, in bytes; ``None`` for what is plausible.
+        max_memory: Most memory that a worker may take while it reads, in bytes; ``None`` for what there is.
     """
 
     keep_private: bool = False
@@ -97,6 +98,7 @@ class IngestOptions:
     anew: bool = False
     limits: Limits = field(default_factory=Limits)
     max_size: int | None = None
+    max_memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +273,7 @@ def _converted(local: Path, origin: Origin, folder: Path, work: Path, options: I
     provenance = {"source": source, "format": reader.format, "source_sha256": origin.sha256}
     raw = folder if options.keep_private else work / "raw"
     raw.mkdir(exist_ok=True)
-    read_options = ReadOptions(None, keep_private=True, max_size=options.max_size)
+    read_options = ReadOptions(None, keep_private=True, max_size=options.max_size, max_memory=options.max_memory)
     write_tables(raw, reader.tables(local, read_options), provenance)
     tables = load(raw)
     stated = stated_tags(tables)

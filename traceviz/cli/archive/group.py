@@ -72,6 +72,7 @@ _page = page_options("terminal, csv, json or markdown.")
 @click.option("--job", metavar="NAME", help="Job whose ranks these traces are.")
 @click.option("--retry", is_flag=True, help="Try again to read quarantined traces.")
 @click.option("--max-size", type=Size(), help="Largest JSON to read, by its unpacked size, e.g. 200GB.")
+@click.option("--max-memory", type=Size(), help="Most memory that a worker takes to read, e.g. 8GB (what is free).")
 @click.option("--strict", is_flag=True, help="Exit with 1 where a trace could not be added.")
 def add(
     location: str,
@@ -84,6 +85,7 @@ def add(
     job: str | None,
     retry: bool,
     max_size: int | None,
+    max_memory: int | None,
     strict: bool,
 ) -> None:
     """Add traces: files, folders, patterns, .zip, .tar, .tar.gz and .tar.zst files, URLs; whatever is in them.
@@ -98,7 +100,7 @@ def add(
     from traceviz.collectors.run.plan import parse_tags
 
     store = Store.at(location)
-    options = IngestOptions(keep_private, parse_tags(tags), job, max_size=max_size)
+    options = IngestOptions(keep_private, parse_tags(tags), job, max_size=max_size, max_memory=max_memory)
     runner = runner_for(workers, scheduler, store, sources)
     try:
         with progress_bar_on_stderr() as progress:

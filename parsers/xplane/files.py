@@ -27,6 +27,7 @@ _EMPTY = (
     "The profiler writes an empty file where the capture grows over 2 GiB, and leaves one behind where it is ended "
     "before it finished."
 )
+_UNLIMITED = Allowance()
 _BLOCK = 16 * 2**20
 _FREE_BYTES = 200 * 10**6
 """A file inside a gzip file may be so long; beyond, it may be some times as long as that."""
@@ -99,7 +100,7 @@ def _window(space: Space) -> tuple[int, int] | None:
     return None
 
 
-def _read(file: Path, allowance: Allowance) -> Space:
+def _read(file: Path, allowance: Allowance = _UNLIMITED) -> Space:
     """What ``file`` holds, up to any damage.
 
     Raises:

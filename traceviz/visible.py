@@ -5,6 +5,7 @@ Every line of a page passes :func:`visible`, and every line of a message :func:`
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from typing import Self
@@ -12,6 +13,8 @@ from typing import Self
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 MOST_CHARACTERS = 2000
 """Characters of the longest line of a message: enough for a path, a query and its position."""
+_HEAD, _TAIL = 1300, 650
+"""Characters that stay of a longer one; the rest is for what says how many do not."""
 _MARKS_PER_CHARACTER = 2
 _CONTROL_PICTURES = 0x2400
 _LOOK_BACK = 100
@@ -55,14 +58,22 @@ def sentence(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
-def bounded(text: str, most: int = MOST_CHARACTERS) -> str:
-    """``text`` of about ``most`` characters at most: the middle of a longer one is left out, and says so."""
-    if len(text) <= most:
+def bounded(text: str) -> str:
+    """``text`` of :data:`MOST_CHARACTERS` at most: the middle of a longer one is left out, and says so."""
+    if len(text) <= MOST_CHARACTERS:
         return text
-    head, tail = text[: most * 2 // 3], text[-(most // 3) :]
-    end, start = head.rfind(" ", max(len(head) - _LOOK_BACK, 0)), tail.find(" ", 0, _LOOK_BACK)
+    head, tail = text[:_HEAD], text[-_TAIL:]
+    end, start = head.rfind(" ", _HEAD - _LOOK_BACK), tail.find(" ", 0, _LOOK_BACK)
     head, tail = head[:end] if end >= 0 else head, tail[start + 1 :]
     return f"{head} … {len(text) - len(head) - len(tail):,} characters left out … {tail}"
+
+
+def visible_json(text: str) -> str:
+    """The same JSON, with an escape in place of every character that a terminal would obey and not show."""
+    if text.isprintable():
+        return text
+    hidden = (character for character in set(text) if not character.isprintable() and character != "\n")
+    return text.translate({ord(character): json.dumps(character)[1:-1] for character in hidden})
 
 
 class Lines(str):

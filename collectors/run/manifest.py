@@ -17,6 +17,7 @@ from typing import Any, Literal
 from traceviz.collectors.base import Availability, Harvest, Problem, Window, read_facts
 from traceviz.collectors.run.redact import without_folders
 from traceviz.temporary import drop, note
+from traceviz.visible import visible_json
 
 KIND = "traceviz.run"
 VERSION = 1
@@ -167,7 +168,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     Raises:
         OSError: it cannot be written; the old one stays.
     """
-    text = json.dumps(manifest.document(), indent=2, ensure_ascii=False, default=str) + "\n"
+    text = visible_json(json.dumps(manifest.document(), indent=2, ensure_ascii=False, default=str)) + "\n"
     temporary = note(folder, f".{MANIFEST}.")
     try:
         with temporary.open("x", encoding="utf-8", errors="backslashreplace") as file:

@@ -240,7 +240,7 @@ def test_a_hostile_message_cannot_steer_the_terminal():
     check = Check("machine", "x", "limited", "a\033[2Jb\nc", "d\re")
     text = doctor.to_text(doctor.Diagnosis("t", (check,)))
     assert "\033" not in text
-    assert "a [2Jb c" in text
+    assert "a␛[2Jb c" in text
 
 
 def of_trace(trace):

@@ -20,7 +20,7 @@ from traceviz.doctor.machine import COLLECTORS, machine_checks, program_python, 
 from traceviz.errors import MissingToolError, UsageError
 from traceviz.foreign_errors import foreign_errors_in_words
 from traceviz.nsys_program import find_nsys
-from traceviz.visible import bounded, sentence
+from traceviz.visible import bounded, sentence, visible_json
 
 if TYPE_CHECKING:
     from traceviz.tables import TraceTables
@@ -110,7 +110,7 @@ def to_json(diagnosis: Diagnosis) -> str:
         "asked": list(diagnosis.required),
         "not_ready": list(diagnosis.not_ready),
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return visible_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
 
 
 def _lines(check: Check, width: int, *, color: bool) -> list[str]:

@@ -288,3 +288,20 @@ def test_the_command_line_ends_with_the_code_of_the_error(store, tmp_path) -> No
         assert ended(store.url, "FROM memcpy").exit_code == 3
     finally:
         file.unlink()
+
+
+@pytest.mark.parametrize(
+    ("value", "printed_value"),
+    [
+        ("TIME_NS '12:00:00.000000001'", "12:00:00.000000001"),
+        ("TIMESTAMP_NS '2026-05-10 00:00:00.100000002'", "2026-05-10 00:00:00.100000002"),
+        ("[TIMESTAMP_NS '2026-05-10 00:00:00.000000001', NULL]", ["2026-05-10 00:00:00.000000001", None]),
+        ("{'a': TIMESTAMP_NS '2026-05-10 00:00:00.000000001'}", {"a": "2026-05-10 00:00:00.000000001"}),
+        ("MAP {'a': TIMESTAMP_NS '2026-05-10 00:00:00.000000001'}", {"a": "2026-05-10 00:00:00.000000001"}),
+        ("'infinity'::DATE", "<value out of range: 2147483647>"),
+        ("TIMESTAMP_S '99999-01-01'", "<value out of range: 3093496444800>"),
+    ],
+)
+def test_times_that_python_has_no_type_for_are_texts(store, value, printed_value):
+    rows = json.loads(printed(store.url, f"SELECT {value} AS t, 2 AS two", "--format", "json"))["rows"]
+    assert rows == [{"t": printed_value, "two": 2}]

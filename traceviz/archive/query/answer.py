@@ -22,6 +22,7 @@ from traceviz.render.terminal.renderer import TerminalRenderer
 from traceviz.report import Column, Grid, Prose, Report, Section, Verdict
 from traceviz.schema import TABLES
 from traceviz.units import Unit, Value, counted, format_value
+from traceviz.visible import visible_json
 
 SCHEMA = "traceviz.query/1"
 """Schema of an answer as JSON."""
@@ -161,14 +162,18 @@ def csv(batches: pa.RecordBatchReader) -> Iterator[str]:
 def as_json(batches: pa.RecordBatchReader) -> Iterator[str]:
     """The answer as a JSON document: ``schema``, ``columns`` (name, unit), ``rows`` (an object for each)."""
     columns = [{"name": field.name, "unit": unit_of(field)} for field in batches.schema]
-    yield f'{{"schema": {json.dumps(SCHEMA)},\n "columns": {json.dumps(columns, ensure_ascii=False)},\n "rows": ['
+    yield f'{{"schema": {json.dumps(SCHEMA)},\n "columns": {_json(columns)},\n "rows": ['
     separator = "\n"
     for batch in batches:
         for row in zip(*_columns(pa.Table.from_batches([batch])), strict=True):
             named = {name: _finite(value) for name, value in zip(batches.schema.names, row, strict=True)}
-            yield f"{separator}  {json.dumps(named, ensure_ascii=False, allow_nan=False)}"
+            yield f"{separator}  {_json(named)}"
             separator = ",\n"
     yield "\n ]}\n"
+
+
+def _json(value: Any) -> str:
+    return visible_json(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def parquet(batches: pa.RecordBatchReader, path: Path, *, narrow: bool = True) -> None:
@@ -229,7 +234,30 @@ def _dates(values: pa.ChunkedArray[Any]) -> list[Value]:
 
 
 def _columns(table: pa.Table) -> list[list[Any]]:
-    return [[_plain(value, column.type) for value in column.to_pylist()] for column in table.columns]
+    return [[_plain(value, column.type) for value in _values(column)] for column in table.columns]
+
+
+def _values(column: pa.ChunkedArray[Any]) -> list[Any]:
+    """The values of a column as Python has them; times as texts where one of them is finer or later than Python's."""
+    try:
+        return column.to_pylist()
+    except (ValueError, OverflowError):
+        return [_value(scalar) for scalar in column]
+
+
+def _value(scalar: pa.Scalar[Any]) -> Any:
+    if not scalar.is_valid:
+        return None
+    if isinstance(scalar, pa.MapScalar):
+        return [(_value(item["key"]), _value(item["value"])) for item in scalar.values]
+    if isinstance(scalar, pa.ListScalar):
+        return [_value(item) for item in scalar.values]
+    if isinstance(scalar, pa.StructScalar):
+        return {name: _value(item) for name, item in scalar.items()}
+    if not pa.types.is_temporal(scalar.type) or pa.types.is_interval(scalar.type):
+        return scalar.as_py()
+    text = scalar.cast(pa.string()).as_py()
+    return text.rstrip("0").removesuffix(".") if "." in text else text
 
 
 def _plain(value: Any, kind: pa.DataType) -> Any:

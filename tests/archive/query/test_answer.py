@@ -293,7 +293,6 @@ def test_the_command_line_ends_with_the_code_of_the_error(store, tmp_path) -> No
 @pytest.mark.parametrize(
     ("value", "printed_value"),
     [
-        ("TIME_NS '12:00:00.000000001'", "12:00:00.000000001"),
         ("TIMESTAMP_NS '2026-05-10 00:00:00.100000002'", "2026-05-10 00:00:00.100000002"),
         ("[TIMESTAMP_NS '2026-05-10 00:00:00.000000001', NULL]", ["2026-05-10 00:00:00.000000001", None]),
         ("{'a': TIMESTAMP_NS '2026-05-10 00:00:00.000000001'}", {"a": "2026-05-10 00:00:00.000000001"}),

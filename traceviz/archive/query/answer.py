@@ -249,9 +249,9 @@ def _value(scalar: pa.Scalar[Any]) -> Any:
     if not scalar.is_valid:
         return None
     if isinstance(scalar, pa.MapScalar):
-        return [(_value(item["key"]), _value(item["value"])) for item in scalar.values]
+        return [tuple(_value(item).values()) for item in scalar.values or ()]
     if isinstance(scalar, pa.ListScalar):
-        return [_value(item) for item in scalar.values]
+        return [_value(item) for item in scalar.values or ()]
     if isinstance(scalar, pa.StructScalar):
         return {name: _value(item) for name, item in scalar.items()}
     if not pa.types.is_temporal(scalar.type) or pa.types.is_interval(scalar.type):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import errno
 import io
 import os
+import select
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 from traceviz.errors import OutputError
 
@@ -54,12 +55,21 @@ def _text(raw: io.RawIOBase, like: TextIO | None, errors: str = "strict") -> Tex
     )
 
 
-class _Stdout(io.FileIO):
+class _Stream(io.FileIO):
+    """A stream that waits where nothing can be taken at once, as from a terminal that another program made so."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        while (written := cast("int | None", super().write(data))) is None:
+            select.select((), (self,), ())
+        return written
+
+
+class _Stdout(_Stream):
     has_failed = False
 
-    def write(self, data: ReadableBuffer, /) -> int | None:
+    def write(self, data: ReadableBuffer, /) -> int:
         if self.has_failed:
-            return len(memoryview(data).cast("B"))
+            return _length(data)
         try:
             return super().write(data)
         except OSError as error:
@@ -72,9 +82,13 @@ class _Stdout(io.FileIO):
             ) from error
 
 
-class _Stderr(io.FileIO):
-    def write(self, data: ReadableBuffer, /) -> int | None:
+class _Stderr(_Stream):
+    def write(self, data: ReadableBuffer, /) -> int:
         try:
             return super().write(data)
         except OSError:
-            return len(memoryview(data).cast("B"))
+            return _length(data)
+
+
+def _length(data: ReadableBuffer) -> int:
+    return len(memoryview(data).cast("B"))

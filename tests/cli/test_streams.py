@@ -100,6 +100,17 @@ def test_a_reader_that_has_enough_ends_the_command_quietly():
     assert (len(done.stdout.splitlines()), done.stderr) == (1, "")
 
 
+def test_a_stdout_that_takes_a_little_at_a_time_gets_all_of_it():
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    program = "from traceviz import streams; streams.guard(); print('x' * 1_000_000)"
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=theirs)
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as reading:
+        assert len(reading.read()) == 1_000_001
+    assert child.wait() == 0
+
+
 def test_a_trace_on_standard_input_is_read_and_called_so(tmp_path):
     with SAMPLE.open("rb") as file:
         from_file = traceviz("report", "-", stdin=file, env={**os.environ, "TMPDIR": str(tmp_path)})

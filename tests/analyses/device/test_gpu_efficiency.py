@@ -6,7 +6,7 @@ from tests.analyses.builders import tables, trace
 from traceviz import api
 from traceviz.analyses.device.gpu_efficiency import GpuEfficiencyAnalysis
 from traceviz.analyses.run import analyze
-from traceviz.report import Severity, Skipped
+from traceviz.report import Prose, Severity, Skipped
 
 A100 = {"ordinal": 0, "sm_count": 108, "compute_capability": "8.0", "max_threads_per_sm": 2048}
 V100 = {"ordinal": 0, "sm_count": 80, "compute_capability": "7.0", "max_threads_per_sm": 2048}
@@ -146,6 +146,20 @@ class TestKernels:
         unknown = dict.fromkeys(("grid_x", "grid_y", "grid_z"), None)
         kernels = [kernel(0, 30, blocks=5), kernel(50, 10, name="graph", **unknown)]
         assert run(kernels=kernels).kernels.select("name", "sm_efficiency").rows() == [("sgemm", 0.5), ("graph", None)]
+
+
+class TestWhatIsNotKnown:
+    def test_is_told_with_its_share_of_kernel_time_and_nothing_where_all_is_known(self):
+        known = {"blocks_per_sm": 2.0, "achieved_occupancy": 0.5}
+        texts = []
+        for second in (known, {"blocks_per_sm": 2.0}):
+            view = trace(kernels=[(0, 300, "a", known), (400, 100, "b", second)])
+            analysis = GpuEfficiencyAnalysis()
+            blocks = analysis.describe(analysis.run(view)).blocks
+            texts += [block.text for block in blocks if isinstance(block, Prose)]
+        assert len(texts) == 2
+        assert "Not known" not in texts[0]
+        assert texts[1].endswith("Not known: occupancy of 25.0 % of kernel time.")
 
 
 class TestSmallGrids:

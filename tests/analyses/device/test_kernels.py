@@ -84,6 +84,8 @@ def test_short_kernels_with_idle_behind_each_are_launch_bound():
     assert finding.cost_ns == 999 * 6_000
     assert finding.share == pytest.approx(0.6, rel=1e-3)
     assert "4.00 µs on average" in finding.message
+    facts = {fact.key: fact.value for fact in finding.evidence}
+    assert facts == {"calls": 1_000, "mean_ns": 4_000.0, "starved_share": 0.999, "idle_ns": 999 * 6_000}
 
 
 @pytest.mark.parametrize(("dur", "raised"), [(9_999, True), (10_000, False)])

@@ -143,6 +143,7 @@ class TestFigures:
         [
             (1234.0, "bytes/s", "1.23 kB/s"),
             (12.34, "%", "12.3 %"),
+            (2.5e9, "bytes", "2.50 GB"),
             (90.0, "%", "90.0 %"),
             (1500.4, "MHz", "1,500 MHz"),
             (3.0, "count", "3"),
@@ -151,6 +152,12 @@ class TestFigures:
     )
     def test_an_amount_has_its_unit(self, value, unit, text):
         assert amount(value, unit) == text
+
+    @pytest.mark.parametrize(
+        ("value", "text"), [(100.0, "1 core"), (125.0, "1.25 cores"), (0.0, "0 cores"), (104.6, "1.05 cores")]
+    )
+    def test_percent_of_a_core_are_hundredths_of_it(self, value, text):
+        assert amount(value, "%", "core") == text
 
 
 class TestPictures:

@@ -105,6 +105,19 @@ def test_slow_workers_are_told_apart_from_a_loader_without_any():
     assert "6 calls, 300 ns each in the median" in tv109.message
 
 
+def test_workers_that_start_anew_are_advice_where_there_are_workers_only():
+    waits = [900, 5, 5, 5, 5, 5]
+    ((multi,), (single,)) = (loader_uses(trace(**loop(waits, name))) for name in (MULTI, SINGLE))
+    assert (multi.starts_late, single.starts_late) == (True, True)
+    assert ["persistent_workers" in use.advice[0] for use in (multi, single)] == [True, False]
+
+
+def test_an_operation_that_is_filed_as_input_and_is_no_loader_keeps_its_name():
+    result = ANALYSIS.run(trace(**loop([500] * 4, inside=[(0, 400, "read image", "input", {"thread_id": 0})])))
+    grids = [block for block in ANALYSIS.describe(result).blocks if isinstance(block, Grid)]
+    assert "read image" in {row[0] for grid in grids for row in grid.rows}
+
+
 def test_workers_that_keep_up_are_no_finding():
     assert codes(**loop([5] * 6, MULTI)) == []
 

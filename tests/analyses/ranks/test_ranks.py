@@ -332,6 +332,11 @@ class TestSection:
         assert report.fact("capture", "ranks") == "2 of 128 (0, 1)"
         assert "2 of 128 ranks were captured" in str(report.section("ranks").blocks)
 
+    def test_2_of_2_ranks_are_all_of_them(self):
+        report = analyze(job([100, 100], settings=[("distributedInfo.world_size", "2", {"process_id": None})]))
+        assert report.fact("ranks", "world_size") == 2
+        assert "ranks were captured" not in str(report.section("ranks").blocks)
+
     def test_traces_of_different_jobs_are_not_taken_for_one(self):
         sizes = [("distributedInfo.world_size", str(2 + 6 * rank), {"process_id": rank}) for rank in (0, 1)]
         report = analyze(job([100, 100], settings=sizes))

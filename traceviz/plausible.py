@@ -111,6 +111,33 @@ def elapsed(starts: Numbers, ends: Numbers) -> Numbers:
     return np.clip(ends, -FARTHEST_NS, FARTHEST_NS) - np.clip(starts, -FARTHEST_NS, FARTHEST_NS)
 
 
+def since(zero_ns: int, times: Column) -> Column:
+    """``times - zero_ns`` as a column; see :func:`elapsed`."""
+    bounds = _bounds(times)
+    if bounds is None or -FARTHEST_NS <= bounds[0] <= bounds[1] <= FARTHEST_NS:
+        return pc.subtract(times, zero_ns)
+    return pc.subtract(_near(times), zero_ns)
+
+
+def since_each(starts: Column, ends: Column) -> Column:
+    """``ends - starts``, each of which may be null, as a column; see :func:`elapsed`. All ``starts`` are plausible."""
+    bounds = _bounds(ends)
+    if bounds is None or -FARTHEST_NS <= bounds[0] <= bounds[1] <= FARTHEST_NS:
+        return pc.subtract(ends, starts)
+    return pc.subtract(_near(ends), starts)
+
+
+def plausible_durations(durations: Column) -> Column:
+    """``durations``, null where they are longer than :data:`LONGEST_NS`."""
+    return pc.if_else(pc.less_equal(durations, LONGEST_NS), durations, pa.scalar(None, pa.int64()))
+
+
+def _near(times: Column) -> Column:
+    """``times``, those more than 146 years from zero as if they lay there."""
+    not_after = pc.min_element_wise(times, FARTHEST_NS, skip_nulls=False)
+    return pc.max_element_wise(not_after, -FARTHEST_NS, skip_nulls=False)
+
+
 def note_times(notes: NoteTaker, table: str, wrong: Numbers) -> None:
     """Note the starts for which rows of ``table`` were left out."""
     if wrong.size:

@@ -22,7 +22,7 @@ from traceviz.parsers.shared.raw import RawTables
 def event_reader(raw: RawTables, survey: Survey, identity: Identity, notes: Notes, options: ReadOptions) -> EventReader:
     """What reads the event tables of an export."""
     owners, names = partial(_owners, identity), partial(_names, raw, notes)
-    return EventReader(raw, survey.zero_ns, survey.rows, owners, names, notes, options)
+    return EventReader(raw, survey.clock, survey.rows, owners, names, notes, options)
 
 
 def _owners(

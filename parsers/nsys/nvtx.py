@@ -49,7 +49,7 @@ def read_nvtx(events: EventReader, survey: Survey, identity: Identity) -> pa.Tab
         "domain": _named([owner, domain], domain_name),
         "category": _named([owner, domain, category], lambda *key: _category(categories, *key)),
     }
-    return nvtx_table(rows, survey.last_ns - survey.zero_ns, named)
+    return nvtx_table(rows, survey.clock.last_ns - survey.clock.zero_ns, named)
 
 
 def _named(columns: Sequence[Array], name_of: Callable[..., str | None]) -> DictionaryArray:

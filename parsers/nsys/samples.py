@@ -19,6 +19,7 @@ from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
 from traceviz.parsers.shared.columns import recoded
 from traceviz.parsers.shared.names import UNKNOWN
 from traceviz.parsers.shared.raw import Keep, RawTables
+from traceviz.plausible import since
 
 _GPU_NUMBER = 0xFF
 _WITH_UNIT = re.compile(r"^(?P<metric>.*\S)\s*\[(?P<unit>[^\]]*)\]$", re.DOTALL)
@@ -114,7 +115,7 @@ def _table(part: Part, zero_ns: int, gpu_devices: Mapping[int, int]) -> pa.Table
     units = ["%" if unit.endswith("%") else unit for unit in stated]
     gpus = pc.index_in(pc.bit_wise_and(types, _GPU_NUMBER), value_set=pa.array(list(gpu_devices), pa.int64()))
     columns = [
-        pc.subtract(times, zero_ns),
+        since(zero_ns, times),
         pa.array(list(gpu_devices.values()), pa.int16()).take(gpus),
         pa.nulls(len(times), pa.int32()),
         recoded(metrics, label.indices),

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from traceviz.parsers.nsys.constants import LOCAL_ID, UNSET
 from traceviz.parsers.nsys.mapping import EVENT_TABLES, THREAD
-from traceviz.parsers.shared.mapping import OFF_CLOCK
+from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
-from traceviz.parsers.shared.survey import Extent, extent, present
+from traceviz.parsers.shared.survey import Clock, Extent, clock_of, extent, present
 
 Ids = npt.NDArray[np.int64]
 
@@ -23,24 +23,26 @@ class Survey:
     """What the event tables hold.
 
     Args:
-        zero_ns: Raw time of the first event.
-        last_ns: Raw time at which the last event ends.
+        clock: When the events were.
         rows: Rows that count, by table of the contract.
         threads: Distinct ``globalTid``, sorted.
         processes: Distinct ``globalPid`` of device work, sorted.
         devices: Pairs of ``globalPid`` and the device number that the process uses.
     """
 
-    zero_ns: int
-    last_ns: int
+    clock: Clock
     rows: Mapping[str, int]
     threads: Ids
     processes: Ids
     devices: frozenset[tuple[int, int]]
 
 
-def take_survey(raw: RawTables) -> Survey:
-    """Survey all event tables of ``raw``."""
+def take_survey(raw: RawTables, notes: Notes) -> Survey:
+    """Survey all event tables of ``raw``.
+
+    Raises:
+        DamagedTraceError: a table cannot be decoded, or no event has a plausible time.
+    """
     extents = [
         extent(raw, table, source, [*source.owner, source.device])
         for table, sources in EVENT_TABLES.items()
@@ -49,11 +51,9 @@ def take_survey(raw: RawTables) -> Survey:
     rows: Counter[str] = Counter()
     for part in extents:
         rows[part.table] += part.rows
-    times = [time for part in extents if part.table not in OFF_CLOCK for time in (*part.starts, *part.ends)]
     used = {pair for part in extents if part.source.device for pair in _owners(part)}
     return Survey(
-        min(times, default=0),
-        max(times, default=0),
+        clock_of(raw, extents, notes),
         rows,
         _sorted(owner for part in extents if part.source.owner == THREAD for owner, _ in _owners(part)),
         _sorted(process for process, _ in used),

@@ -58,7 +58,7 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
     for code, severity, message in provenance.notes:
         notes.add(code, severity, message)
     capture = read_capture(raw)
-    survey = take_survey(raw)
+    survey = take_survey(raw, notes)
     yield "run", _run(capture, survey, provenance, notes, keep_private=options.keep_private)
     identity = identify_all(raw, survey, notes)
     yield from identity.tables.items()
@@ -75,7 +75,7 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
         elif capture.shows(EVIDENCE[name], raw.names):
             yield name, schema.table(name).empty()
     if options.wants("samples") and has_samples(raw):
-        yield "samples", read_samples(raw, survey.zero_ns, identity.gpu_devices)
+        yield "samples", read_samples(raw, survey.clock.zero_ns, identity.gpu_devices)
     _note_graph_traces(raw, notes)
     _note_diagnostics(raw, notes)
     yield "notes", notes.table()
@@ -91,8 +91,8 @@ def _run(capture: Capture, survey: Survey, provenance: Provenance, notes: Notes,
         "cuda_version": capture.cuda_version,
         "host": capture.host if keep_private else None,
         "command": capture.command if keep_private else None,
-        "t0_unix_ns": capture.zero_unix_ns(survey.zero_ns),
-        "span_ns": survey.last_ns - survey.zero_ns,
+        "t0_unix_ns": capture.zero_unix_ns(survey.clock.zero_ns),
+        "span_ns": survey.clock.last_ns - survey.clock.zero_ns,
         "reader": provenance.route,
     }
     return rows_to_table("run", [row], notes)

@@ -26,7 +26,7 @@ def event_reader(
 ) -> EventReader:
     """What reads the event tables of a database."""
     owners, names = partial(_owners, identity), partial(_names, raw, notes, demangler)
-    return EventReader(raw, survey.zero_ns, survey.rows, owners, names, notes, options)
+    return EventReader(raw, survey.clock, survey.rows, owners, names, notes, options)
 
 
 def _owners(identity: Identity, batch: pa.RecordBatch, source: Source, repairs: Repairs) -> dict[str, Array]:

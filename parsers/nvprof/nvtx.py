@@ -28,6 +28,7 @@ from traceviz.parsers.shared.columns import recoded
 from traceviz.parsers.shared.names import UNKNOWN, look_up
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.nvtx import nvtx_table, ordered
+from traceviz.plausible import Window
 
 _DATA = constants.PREFIX + "MARKER_DATA"
 _COLUMNS = ("flags", "timestamp", "id", "objectKind", "processId", "threadId", "name", "domain")
@@ -53,26 +54,27 @@ class _Records:
 
 def read_markers(raw: NvprofTables, survey: Survey, identity: Identity, notes: Notes) -> pa.Table:
     """Table ``nvtx``, sorted by start (where equal, the longer range first), with the nesting of push/pop ranges."""
-    records = _records(raw)
+    records = _records(raw, survey.clock.window)
     flags = records["flags"]
     begins = records.where((flags & constants.MARKER_START) != 0)
     ends = records.where((flags & constants.MARKER_END) != 0)
     marks = records.where((flags & constants.MARKER_INSTANT) != 0)
     partner = _partners(begins, ends)
     _note_strays(notes, ends, begins, partner)
-    rows = _rows(raw, identity, begins, ends, partner, marks, survey.zero_ns)
-    return nvtx_table(rows, survey.last_ns - survey.zero_ns)
+    rows = _rows(raw, identity, begins, ends, partner, marks, survey.clock.zero_ns)
+    return nvtx_table(rows, survey.clock.last_ns - survey.clock.zero_ns)
 
 
-def _records(raw: NvprofTables) -> _Records:
+def _records(raw: NvprofTables, window: Window | None) -> _Records:
     present = [name for name in _COLUMNS if name in raw.columns(MARKERS.table)]
     batches = list(raw.stream(MARKERS.table, present))
     table = pa.Table.from_batches(batches, pa.schema([(name, pa.int64()) for name in present]))
     table = table.filter(table["timestamp"].is_valid())
     nothing = np.zeros(table.num_rows, np.int64)
-    return _Records(
+    records = _Records(
         {name: pc.fill_null(table[name], 0).to_numpy() if name in present else nothing for name in _COLUMNS}
     )
+    return records if window is None else records.where(window.has(records["timestamp"]))
 
 
 def _partners(begins: _Records, ends: _Records) -> Numbers:

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.identity import Identity
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.shared.notes import Notes
+from traceviz.plausible import LONGEST_NS, elapsed, note_times
 from traceviz.rows import rows_to_table
 
 _TABLE = constants.PREFIX + "ENVIRONMENT"
@@ -52,10 +54,18 @@ def read_samples(raw: NvprofTables, identity: Identity, zero_ns: int, notes: Not
             "unit": reading.unit,
             "value": value * reading.factor,
         }
-        for row in _rows(raw)
+        for row in _plausible(_rows(raw), zero_ns, notes)
         for reading, value in _values(row)
     )
     return rows_to_table("samples", samples, notes)
+
+
+def _plausible(rows: list[dict[str, Any]], zero_ns: int, notes: Notes) -> list[dict[str, Any]]:
+    """The readings that were taken when the events were; the file may state any time."""
+    times = np.array([row["timestamp"] for row in rows], np.int64)
+    inside = np.abs(elapsed(np.full(times.size, zero_ns), times)) <= LONGEST_NS
+    note_times(notes, "samples", times[~inside])
+    return [row for row, is_inside in zip(rows, inside.tolist(), strict=True) if is_inside]
 
 
 def _rows(raw: NvprofTables) -> list[dict[str, Any]]:

@@ -56,7 +56,7 @@ def _tables(raw: NvprofTables, options: ReadOptions) -> Iterator[tuple[str, pa.T
     for code, severity, message in unread_log(raw.path):
         notes.add(code, severity, message)
     version = _version(raw, notes)
-    survey = take_survey(raw)
+    survey = take_survey(raw, notes)
     identity = identify_all(raw, survey, notes)
     run = _run(raw, survey, identity, version, demangler=demangler, keep_private=options.keep_private)
     yield "run", rows_to_table("run", [run], notes)
@@ -68,7 +68,7 @@ def _tables(raw: NvprofTables, options: ReadOptions) -> Iterator[tuple[str, pa.T
     if options.wants("nvtx") and "timestamp" in raw.columns(MARKERS.table):
         yield "nvtx", read_markers(raw, survey, identity, notes)
     if options.wants("samples") and has_samples(raw):
-        yield "samples", read_samples(raw, identity, survey.zero_ns, notes)
+        yield "samples", read_samples(raw, identity, survey.clock.zero_ns, notes)
     _note_faults(raw, notes)
     demangler.note(notes)
     yield "notes", notes.table()
@@ -106,15 +106,15 @@ def _run(
     keep_private: bool,
 ) -> dict[str, Any]:
     kernels = look_up(raw, survey.kernels).to_pylist()
-    is_unix = constants.FIRST_UNIX_NS <= survey.zero_ns < constants.LAST_UNIX_NS
+    is_unix = constants.FIRST_UNIX_NS <= survey.clock.zero_ns < constants.LAST_UNIX_NS
     return {
         "format": "nvprof",
         "producer": PRODUCER,
         "source_schema": None if version is None else str(version),
         "framework": framework(demangler.demangled(name for name in kernels if name)),
         "command": identity.command if keep_private else None,
-        "t0_unix_ns": survey.zero_ns if is_unix else None,
-        "span_ns": survey.last_ns - survey.zero_ns,
+        "t0_unix_ns": survey.clock.zero_ns if is_unix else None,
+        "span_ns": survey.clock.last_ns - survey.clock.zero_ns,
         "reader": "nvprof sqlite",
     }
 

@@ -9,15 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz.errors import DamagedTraceError
 from traceviz.parsers.nvprof.mapping import EVENT_TABLES, LAUNCH, MARKERS, OF_PROCESSES_TOO, THREAD
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.shared.arrow import Array
-from traceviz.parsers.shared.mapping import OFF_CLOCK, Source
-from traceviz.parsers.shared.survey import Extent, extent, present
-
-_LONGEST_NS = 1 << 62
-"""146 years: what seems to last longer is no time."""
+from traceviz.parsers.shared.mapping import Source
+from traceviz.parsers.shared.notes import Notes
+from traceviz.parsers.shared.survey import Clock, Extent, clock_of, extent, present
 
 Thread = tuple[int, int]
 """Process id and thread id; 0 where the record states none."""
@@ -28,8 +25,7 @@ class Survey:
     """What the event tables hold.
 
     Args:
-        zero_ns: Raw time of the first event.
-        last_ns: Raw time at which the last event ends.
+        clock: When the events were.
         rows: Rows that have a time and count, by table of the contract.
         threads: Threads that own an event.
         processes: Processes that own an event.
@@ -37,8 +33,7 @@ class Survey:
         kernels: Ids of the names of kernels.
     """
 
-    zero_ns: int
-    last_ns: int
+    clock: Clock
     rows: Mapping[str, int]
     threads: frozenset[Thread]
     processes: frozenset[int]
@@ -46,11 +41,11 @@ class Survey:
     kernels: Array
 
 
-def take_survey(raw: NvprofTables) -> Survey:
+def take_survey(raw: NvprofTables, notes: Notes) -> Survey:
     """Survey all event tables of ``raw``.
 
     Raises:
-        DamagedTraceError: a table cannot be decoded, or its times are none.
+        DamagedTraceError: a table cannot be decoded, or no event has a plausible time.
     """
     extents = [
         extent(raw, table, source, _keys(table, source))
@@ -60,15 +55,6 @@ def take_survey(raw: NvprofTables) -> Survey:
     rows: Counter[str] = Counter()
     for part in extents:
         rows[part.table] += part.rows
-    timed = [part for part in extents if part.table not in OFF_CLOCK]
-    zero = min((time for part in timed for time in part.starts), default=0)
-    last = max((time for part in timed for time in (*part.starts, *part.ends)), default=0)
-    if not 0 <= last - zero < _LONGEST_NS or abs(zero) >= _LONGEST_NS:
-        raise DamagedTraceError(
-            f"The times of {raw.path.name} are impossible.",
-            f"Its events lie between {zero} and {last} ns.",
-            "Copy the file again.",
-        )
     owned = [part for part in extents if part.source.owner != LAUNCH]
     threads = frozenset(thread for part in owned if part.source.owner == THREAD for thread in _threads(part))
     processes = frozenset(row.get("processId") or 0 for part in owned for row in _rows(part))
@@ -76,7 +62,9 @@ def take_survey(raw: NvprofTables) -> Survey:
         row.get(part.source.device) or 0 for part in extents if part.source.device for row in _rows(part)
     )
     kernels = {row.get("name") for part in extents if part.table == "kernels" for row in _rows(part)}
-    return Survey(zero, last, rows, threads, processes, devices, pa.array(list(kernels - {None}), pa.int64()))
+    return Survey(
+        clock_of(raw, extents, notes), rows, threads, processes, devices, pa.array(list(kernels - {None}), pa.int64())
+    )
 
 
 def _keys(table: str, source: Source) -> list[str | None]:

@@ -16,7 +16,8 @@ from traceviz.parsers.shared.event_table import Repairs, converted, durations, f
 from traceviz.parsers.shared.mapping import Name, Source
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
-from traceviz.parsers.shared.survey import counted, present, start_of
+from traceviz.parsers.shared.survey import Clock, counted, present, start_of
+from traceviz.plausible import plausible_durations
 
 IDS = "name ids"
 TEXTS = "name texts"
@@ -34,7 +35,7 @@ class EventReader:
 
     Args:
         raw: The raw tables.
-        zero_ns: Raw time that is zero on the trace's clock.
+        clock: When the events of the file were.
         rows: Rows by table of the contract.
         owners: Reads the owners of events, as the format stores them.
         names: Reads the names of events, as the format stores them.
@@ -44,7 +45,7 @@ class EventReader:
     """
 
     raw: RawTables
-    zero_ns: int
+    clock: Clock
     rows: Mapping[str, int]
     owners: Owners
     names: Names
@@ -111,9 +112,13 @@ class EventReader:
         missing = batch[start].null_count
         repairs.without_start += missing
         batch = batch.filter(batch[start].is_valid()) if missing else batch
-        columns = {"start_ns": pc.subtract(batch[start], self.zero_ns)}
+        if self.clock.window is not None:
+            batch = batch.filter(pa.array(self.clock.window.has(batch[start].to_numpy())))
+        columns = {"start_ns": pc.subtract(batch[start], self.clock.zero_ns)}
         if "dur_ns" in streamed.names:
             columns["dur_ns"] = durations(batch[start], batch[end] if end else None, repairs)
+            if self.clock.window is not None:
+                columns["dur_ns"] = plausible_durations(columns["dur_ns"])
         columns |= self.owners(batch, source, repairs)
         for column in source.columns:
             values = raw_column(batch, first(column.raw, known))

@@ -13,6 +13,7 @@ import pyarrow as pa
 from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
 from traceviz.parsers.shared.mapping import Whole, Word
 from traceviz.parsers.shared.notes import Notes
+from traceviz.plausible import since_each
 
 
 @dataclass(slots=True)
@@ -80,7 +81,7 @@ def durations(starts: Array, ends: Array | None, repairs: Repairs) -> Array:
     """``ends - starts``. Negative durations become null and are counted; without recorded ends, all are null."""
     if ends is None:
         return pa.nulls(len(starts), pa.int64())
-    lasting = pc.subtract(ends, starts)
+    lasting = since_each(starts, ends)
     negative = pc.sum(pc.less(lasting, 0)).as_py() or 0
     repairs.negative += negative
     return pc.if_else(pc.less(lasting, 0), pa.scalar(None, pa.int64()), lasting) if negative else lasting

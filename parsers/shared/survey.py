@@ -12,10 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from traceviz.errors import DamagedTraceError
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.event_table import combination_codes, first
-from traceviz.parsers.shared.mapping import Source
+from traceviz.parsers.shared.mapping import OFF_CLOCK, Source
+from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import Keep, RawTables
+from traceviz.plausible import LONGEST_NS, Numbers, Window, around, elapsed, is_strange, note_durations, note_times
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +82,83 @@ def extent(raw: RawTables, table: str, source: Source, keys: Sequence[str | None
         ends += _bounds(batch[end]) if end else []
         combinations.append(_distinct(pa.Table.from_batches([batch]).select(known_keys)))
     return Extent(table, source, rows, starts, ends, _distinct(pa.concat_tables(combinations)))
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """When the events of a file were.
+
+    Args:
+        zero_ns: Raw time of the first event.
+        last_ns: Raw time at which the last event ends.
+        window: The plausible starts; ``None`` where all are.
+    """
+
+    zero_ns: int
+    last_ns: int
+    window: Window | None
+
+
+def clock_of(raw: RawTables, extents: Sequence[Extent], notes: Notes) -> Clock:
+    """The clock of all event tables. Ends count only as ends: that of a damaged event may lie before all starts.
+
+    Notes are taken of all tables, whichever of them are read.
+
+    Raises:
+        DamagedTraceError: no event has a plausible time.
+    """
+    times = [time for part in extents for time in (*part.starts, *part.ends)]
+    if times and is_strange(min(times), max(times)):
+        return _clock_without_strays(raw, extents, notes, (min(times), max(times)))
+    timed = [part for part in extents if part.table not in OFF_CLOCK]
+    zero = min((time for part in timed for time in part.starts), default=0)
+    return Clock(zero, max((time for part in timed for time in (*part.starts, *part.ends)), default=0), None)
+
+
+def _clock_without_strays(raw: RawTables, extents: Sequence[Extent], notes: Notes, bounds: tuple[int, int]) -> Clock:
+    """The clock by the events that lie together, with another pass over the tables."""
+    spans: dict[str, list[tuple[Numbers, Numbers]]] = {}
+    for part in extents:
+        spans.setdefault(part.table, []).append(_spans(raw, part.source))
+    by_table = {name: (_joined(parts, 0), _joined(parts, 1)) for name, parts in spans.items()}
+    timed = [starts for name, (starts, _) in by_table.items() if name not in OFF_CLOCK]
+    window = around(np.concatenate([starts for starts in timed if starts.size] or [np.zeros(1, np.int64)]))
+    plausible = [_note_strays(name, *span, window, notes) for name, span in by_table.items()]
+    found = [bounds for name, bounds in zip(by_table, plausible, strict=True) if bounds and name not in OFF_CLOCK]
+    if not found and any(starts.size for starts in timed):
+        raise DamagedTraceError(
+            f"The times of {raw.path.name} are impossible.",
+            f"Its events lie between {bounds[0]} and {bounds[1]} ns.",
+            "Copy the file again.",
+        )
+    return Clock(min((first for first, _ in found), default=0), max((last for _, last in found), default=0), window)
+
+
+def _note_strays(name: str, starts: Numbers, ends: Numbers, window: Window, notes: Notes) -> tuple[int, int] | None:
+    """Note which rows of a table are not plausible; gives the first start and the last end of the others."""
+    inside = window.has(starts)
+    lasting = elapsed(starts[inside], ends[inside])
+    note_times(notes, name, starts[~inside])
+    note_durations(notes, name, lasting[lasting > LONGEST_NS])
+    if not lasting.size:
+        return None
+    lasting[(lasting < 0) | (lasting > LONGEST_NS)] = 0
+    return int(starts[inside].min()), int((starts[inside] + lasting).max())
+
+
+def _joined(parts: Sequence[tuple[Numbers, Numbers]], side: int) -> Numbers:
+    return np.concatenate([part[side] for part in parts])
+
+
+def _spans(raw: RawTables, source: Source) -> tuple[Numbers, Numbers]:
+    """Starts and ends of the rows of a raw table that have a start; an end that is not known is the start."""
+    start, end = start_of(raw, source), first(source.end, raw.columns(source.table))
+    batches = [pa.Table.from_batches([batch]) for batch, _ in counted(raw, source, [end] if end else [])]
+    if not batches:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    rows = pa.concat_tables(batches)
+    rows = rows.filter(rows[start].is_valid())
+    return rows[start].to_numpy(), pc.coalesce(rows[end or start], rows[start]).to_numpy()
 
 
 def _bounds(times: Array) -> list[int]:

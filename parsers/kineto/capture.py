@@ -18,6 +18,7 @@ from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.raw import RawTrace
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.notes import Notes
+from traceviz.plausible import note_durations, note_times
 from traceviz.private_paths import without_paths
 from traceviz.rows import rows_to_table
 
@@ -127,7 +128,6 @@ def note_source(raw: RawTrace, notes: Notes) -> None:
 _SET_ASIDE = {
     "events-never-ended": ("warning", "Events begin and never end: their durations are not known."),
     "ends-without-begin": ("warning", "Events end that never began; they were left out."),
-    "times-out-of-range": ("warning", "Events with impossible times were left out."),
     "out-of-memory": ("warning", "An allocator of the framework had no memory left."),
     "counters-unread": ("info", "Counters are not read."),
 }
@@ -138,6 +138,8 @@ def note_events(events: Events, notes: Notes, *, pytorch: bool) -> None:
     for code, count in events.set_aside.items():
         severity, message = _SET_ASIDE[code]
         notes.add(code, severity, message, count)
+    note_times(notes, "events", events.strays)
+    note_durations(notes, "events", events.too_long)
     if pytorch:
         _note_categories(events, notes)
     else:

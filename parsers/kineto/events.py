@@ -20,12 +20,10 @@ from traceviz.parsers.kineto.categories import (
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.raw import RawTrace
 from traceviz.parsers.shared.arrays import NONE, Array, looked_up, positions, stretches, take
+from traceviz.plausible import LONGEST_NS, elapsed, window_of
 
 _COMPLETE, _BEGIN, _END, _COUNTER = "X", "B", "E", "C"
 _INSTANTS = frozenset("iI")
-
-LONGEST_CAPTURE_NS = 30 * 24 * 3600 * 10**9
-"""A month: whatever is further away from most other events was not recorded with them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +44,8 @@ class Events:
         zero_ns: The clock of the file at the first event, in ns.
         span_ns: From the first event to the end of the last, in ns.
         set_aside: What became no row, by code of the note.
+        strays: Starts of the events left out because no capture holds them together with the others, in the file's ns.
+        too_long: Durations that were left out, in ns.
     """
 
     frame: pl.DataFrame
@@ -61,6 +61,8 @@ class Events:
     zero_ns: int
     span_ns: int
     set_aside: Counter[str]
+    strays: Array
+    too_long: Array
 
     def rows(self, *roles: Role) -> Array:
         """Positions (int32) of the events with one of ``roles``."""
@@ -100,14 +102,15 @@ def sort_out(raw: RawTrace) -> Events:
     never_ended = positions(begun & (dur < 0))
     set_aside["events-never-ended"] = never_ended.size
     set_aside["counters-unread"] = int(phase.each(_COUNTER.__eq__, False, np.bool_).sum())
-    set_aside["times-out-of-range"] = _leave_out_strays(role, start, dur)
+    strays, too_long = _leave_out_strays(role, start, dur)
     zero, last = _span(role != Role.IGNORED, start, dur)
     start = start - zero
     instant = phase.each(_INSTANTS.__contains__, False, np.bool_)
     set_aside["out-of-memory"] = int((instant & name.each(OUT_OF_MEMORY_NAME.__eq__, False, np.bool_)).sum())
     arguments = frame.drop("phase", "category", "name", "pid", "tid", "start_ns", "dur_ns")
     return Events(
-        arguments, role, category, name, label, pid, tid, start, dur, never_ended, zero, last - zero, +set_aside
+        arguments, role, category, name, label, pid, tid, start, dur, never_ended, zero, last - zero, +set_aside,
+        strays, too_long,
     )  # fmt: skip
 
 
@@ -122,27 +125,22 @@ def _span(kept: Array, start: Array, dur: Array) -> tuple[int, int]:
     return min(first, default=0), max(last, default=0)
 
 
-def _leave_out_strays(role: Array, start: Array, dur: Array) -> int:
-    """Set aside the events that no capture can hold together with the others, and return their number.
+def _leave_out_strays(role: Array, start: Array, dur: Array) -> tuple[Array, Array]:
+    """Set aside the events that no capture can hold together with the others, and forget impossible durations.
 
     Their times count from another moment, or are zero.
+
+    Returns:
+        The starts of the events that are set aside, and the durations that are forgotten.
     """
     kept = role != Role.IGNORED
-    if not kept.any():
-        return 0
-    usual = int(np.median(_clipped(start[kept]), overwrite_input=True))
-    strays = 0
-    for part in stretches(kept.size):
-        distance = np.abs(_clipped(start[part]) - usual)
-        stray = kept[part] & ((distance > LONGEST_CAPTURE_NS) | (dur[part] > LONGEST_CAPTURE_NS))
-        role[part][stray] = Role.IGNORED
-        strays += int(stray.sum())
-    return strays
-
-
-def _clipped(start: Array) -> Array:
-    """Times of which two can be subtracted."""
-    return np.clip(start, -(2**61), 2**62)
+    window = window_of(start[kept])
+    stray = kept & ~window.has(start) if window is not None else np.zeros(start.size, np.bool_)
+    role[stray] = Role.IGNORED
+    wrong = (dur > LONGEST_NS) | (dur < NONE)
+    too_long = dur[wrong & kept & ~stray]
+    dur[wrong] = NONE
+    return start[stray], too_long
 
 
 def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
@@ -195,5 +193,5 @@ def pair(marks: pl.DataFrame, dur: Array) -> int:
         pl.col("start").shift(-1).over([*thread, "level"]).alias("end")
     )
     pairs = closed.filter(pl.col("begun") & pl.col("end").is_not_null())
-    dur[pairs["index"].to_numpy()] = (pairs["end"] - pairs["start"]).to_numpy()
+    dur[pairs["index"].to_numpy()] = elapsed(pairs["start"].to_numpy(), pairs["end"].to_numpy())
     return int(levelled["stray"].to_numpy().sum())

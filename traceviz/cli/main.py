@@ -86,7 +86,7 @@ class _Commands(LazyGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
-            say("Interrupted; nothing was left behind.")
+            say("Interrupted; nothing half-written was left behind.")
             ctx.exit(128 + int(interrupt.args[0] if interrupt.args else signal.SIGINT))
         except click.ClickException as error:
             complain_of_usage(error)

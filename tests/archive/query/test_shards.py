@@ -294,7 +294,7 @@ def test_ctrl_c_ends_the_workers_queries_and_leaves_nothing(store, tmp_path):
         _, errors = program.communicate(timeout=60)
     finally:
         program.kill()
-    assert (program.returncode, errors) == (130, "Interrupted; nothing was left behind.\n")
+    assert (program.returncode, errors) == (130, "Interrupted; nothing half-written was left behind.\n")
     assert store.names("work") == []
     assert list(tmp_path.iterdir()) == []
 

@@ -65,7 +65,7 @@ def test_every_command_of_archive_says_that_stdout_takes_nothing(tmp_path):
         "show": [trace_id],
         "query": ["SELECT 1"],
         "report": [],
-        "trend": [],
+        "trend": ["input_share"],
         "verify": [],
         "export": [trace_id, "-o", out],
         "remove": [trace_id],

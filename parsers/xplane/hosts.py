@@ -18,6 +18,7 @@ import numpy as np
 from traceviz.parsers.shared.arrays import nanoseconds
 from traceviz.parsers.xplane.groups.groups import Groups
 from traceviz.parsers.xplane.raw import Array, Line, Plane, Space, wrapped
+from traceviz.plausible import LONGEST_NS
 
 ENVIRONMENT = "Task Environment"
 METADATA = "/host:metadata"
@@ -143,15 +144,22 @@ def common_clock(spaces: Sequence[Space]) -> Clock:
     offsets = [_to_unix(space) for space in spaces]
     timed = [place for place, space in enumerate(spaces) if any(len(plane.events) for plane in space.planes)] or [0]
     known = {place: offset for place in timed if (offset := offsets[place]) is not None}
-    if len(known) == len(timed):
-        first = min(extents[place][0] + offset for place, offset in known.items())
+    begins = [extents[place][0] + offset for place, offset in known.items()]
+    aligned = len(known) == len(timed) and not _lie_apart(begins)
+    if aligned:
+        first = min(begins)
         zeros = tuple(first - (offset or 0) for offset in offsets)
     else:
         zeros = tuple(start for start, _ in extents)
     last = max(extents[place][1] - zeros[place] for place in timed)
     began = offsets[timed[0]]
     t0 = None if began is None else wrapped(zeros[timed[0]] + began)
-    return Clock(zeros, wrapped(last), t0, len(known) == len(timed) or len(timed) == 1)
+    return Clock(zeros, wrapped(last), t0, aligned or len(timed) == 1)
+
+
+def _lie_apart(begins: Sequence[int]) -> bool:
+    """Whether times of day at which hosts began are not those of one run."""
+    return max(begins) - min(begins) > LONGEST_NS
 
 
 def _extent(space: Space) -> tuple[int, int]:

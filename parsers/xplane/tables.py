@@ -22,6 +22,7 @@ from traceviz.parsers.xplane.hosts import Clock, Host, common_clock, ordinal
 from traceviz.parsers.xplane.identity import identify_all
 from traceviz.parsers.xplane.raw import Space
 from traceviz.parsers.xplane.steps import steps
+from traceviz.parsers.xplane.strays import without_strays
 
 _UNGROUPED = frozenset({*schema.REQUIRED, "samples", "settings", "overhead"})
 """Tables without groups and nesting."""
@@ -69,6 +70,7 @@ def read_spaces(
     notes = Notes()
     for code, severity, message in provenance.notes:
         notes.add(code, severity, message)
+    sources = [Source(source.name, without_strays(source.space, notes)) for source in sources]
     clock = common_clock([source.space for source in sources])
     if not clock.aligned:
         notes.add("clocks-not-aligned", "warning", _CLOCKS)

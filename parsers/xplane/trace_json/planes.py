@@ -27,6 +27,7 @@ from traceviz.parsers.xplane.raw import Array, Events, Kind, Line, Plane, Space,
 from traceviz.parsers.xplane.trace_json.decode import Decoded, TraceEvent, text_of
 from traceviz.parsers.xplane.trace_json.tf1 import Stream, is_aggregated, own_event, stream_event, stream_of
 from traceviz.parsers.xplane.wire import Damage
+from traceviz.plausible import FARTHEST_NS, window_of
 
 CAPS = (1_000_000, 5_000_000)
 """Most events that the profiler writes: always until 2024, by default since then."""
@@ -145,7 +146,7 @@ def _plane(name: str, lines: Mapping[_LineKey, Sequence[TraceEvent]], threads: M
     counts = np.array([len(of_line) for of_line in kept.values()], dtype=np.int64)
     ends = np.cumsum(counts).tolist()
     starts = _Decimals.of([event.ts for event in events])
-    base = int(starts.whole.min()) if events else 0  # picoseconds since 1970 would not fit 64 bits
+    base = starts.first()  # picoseconds since 1970 would not fit 64 bits
     names = list(columns.names)
     ordinal = _ORDINAL.search(name)
     return Plane(
@@ -288,10 +289,22 @@ class _Decimals:
         return cls(sign * whole, sign * digits.cast(pa.int64()).to_numpy())
 
     def after(self, base: int) -> Array:
-        """Picoseconds after ``base`` microseconds (int64)."""
-        return (self.whole - base) * 1_000_000 + self.part
+        """Picoseconds after ``base`` microseconds (int64); what does not fit is more than any capture holds."""
+        return np.clip(self.whole - base, -_MOST_US, _MOST_US) * 1_000_000 + self.part
+
+    def first(self) -> int:
+        """The first plausible number; 0 where there is none."""
+        if not self.whole.size:
+            return 0
+        nanoseconds = np.clip(self.whole, -_FARTHEST_US, _FARTHEST_US) * 1000
+        window = window_of(nanoseconds)
+        plausible = self.whole if window is None else self.whole[window.has(nanoseconds)]
+        return int(plausible.min()) if plausible.size else 0
 
 
+_MOST_US = 9_000_000_000_000
+"""104 days: the most microseconds of which the picoseconds fit 64 bits."""
+_FARTHEST_US = FARTHEST_NS // 1000 + 1
 _WITH_EXPONENT = r"^-?\d{1,400}(?:\.\d{1,400})?[eE][+-]?\d{1,3}$"
 """Others are no numbers of microseconds: a time of 10**1000 would take as many digits."""
 

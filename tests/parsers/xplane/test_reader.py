@@ -568,7 +568,26 @@ def test_the_process_id_is_not_that_of_a_subprocess(tmp_path):
     assert rows(tables_of(tmp_path, space(worker, own)), "processes", "pid") == [(12,)]
 
 
-def test_a_line_that_begins_after_2_to_the_62_nanoseconds_is_read(tmp_path):
-    lines = (line(1, event("a", 0, US), timestamp_ns=2**62), line(2, event("b", 0, US), timestamp_ns=5))
+@pytest.mark.parametrize("wrong", [2**63 - 1, 2**62, -(2**63), 31 * 86_400 * 10**9])
+def test_1_line_that_begins_more_than_30_days_from_3_events_is_left_out_and_moves_nothing(tmp_path, wrong):
+    good = line(2, event("b", 0, US), event("c", 2 * US, US), event("d", 4 * US, US), timestamp_ns=5)
+    tables = tables_of(tmp_path, space(host(line(1, event("a", 0, US), timestamp_ns=wrong), good)))
+    assert rows(tables, "host_ops", "name", "start_ns") == [("b", 0), ("c", 2000), ("d", 4000)]
+    assert rows(tables, "run", "span_ns") == [(5000,)]
+    left_out = [(code, count) for code, count in rows(tables, "notes", "code", "count") if "range" in code]
+    assert left_out == [("times-out-of-range", 1)]
+
+
+def test_an_event_that_lasts_31_days_is_an_instant_and_the_span_is_that_of_the_others(tmp_path):
+    events = (event("a", 0, 31 * 86_400 * 10**12), event("b", 2 * US, US))
+    tables = tables_of(tmp_path, space(host(line(1, *events))))
+    assert rows(tables, "host_ops", "name", "dur_ns") == [("a", 0), ("b", 1000)]
+    assert rows(tables, "run", "span_ns") == [(3000,)]
+    left_out = [(code, count) for code, count in rows(tables, "notes", "code", "count") if "range" in code]
+    assert left_out == [("durations-out-of-range", 1)]
+
+
+def test_a_line_that_begins_30_days_after_another_is_read(tmp_path):
+    lines = (line(1, event("a", 0, 0), timestamp_ns=30 * 86_400 * 10**9), line(2, event("b", 0, US), timestamp_ns=0))
     tables = tables_of(tmp_path, space(host(*lines)))
-    assert rows(tables, "host_ops", "name", "dur_ns") == [("b", 1000), ("a", 1000)]
+    assert rows(tables, "host_ops", "name", "start_ns") == [("b", 0), ("a", 2_592_000 * 10**9)]

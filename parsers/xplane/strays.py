@@ -1,0 +1,87 @@
+"""Events of an XPlane file that no capture can hold together with the others: they are left out, and a note says so.
+
+The base of a line and the offsets of its events are any numbers of 64 bits in a damaged file. What is left can be added
+and subtracted in 64 bits, in picoseconds too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from traceviz.parsers.shared.notes import Notes
+from traceviz.parsers.xplane.raw import Array, Events, Line, Plane, Space, Stats
+from traceviz.plausible import FARTHEST_NS, LONGEST_NS, Window, around, is_strange, note_durations, note_times
+
+_LONGEST_PS = LONGEST_NS * 1000
+
+
+def without_strays(space: Space, notes: Notes) -> Space:
+    """``space`` without events at times that are not plausible; durations that are not are zero."""
+    if not _has_strays(space):
+        return space
+    starts = [_starts(plane) for plane in space.planes]
+    window = around(np.concatenate(starts))
+    flags = [_kept(plane, start, window) for plane, start in zip(space.planes, starts, strict=True)]
+    note_times(notes, "events", np.concatenate([start[~kept] for start, kept in zip(starts, flags, strict=True)]))
+    planes = tuple(_at(plane, kept) for plane, kept in zip(space.planes, flags, strict=True))
+    too_long = [plane.events.dur_ps[plane.events.dur_ps > _LONGEST_PS] // 1000 for plane in planes]
+    note_durations(notes, "events", np.concatenate(too_long))
+    return replace(space, planes=tuple(map(_without_durations, planes)))
+
+
+def _has_strays(space: Space) -> bool:
+    """From the first and the last time of each line."""
+    bounds = [bound for plane in space.planes for line in plane.lines for bound in _bounds(plane, line)]
+    return bool(bounds) and is_strange(min(bounds), max(bounds))
+
+
+def _bounds(plane: Plane, line: Line) -> tuple[int, ...]:
+    """First start, last start, and the longest duration after it, in ns; nothing of a line without events."""
+    offsets = plane.events.offset_ps[line.events]
+    if not offsets.size:
+        return ()
+    first, last, longest = int(offsets.min()), int(offsets.max()), int(plane.events.dur_ps[line.events].max())
+    return line.timestamp_ns + first // 1000, line.timestamp_ns + (last + max(longest, 0)) // 1000
+
+
+def _starts(plane: Plane) -> Array:
+    """Starts in ns (int64); a base that is further than 146 years away counts as that."""
+    bases = [max(-FARTHEST_NS, min(line.timestamp_ns, FARTHEST_NS)) for line in plane.lines] or [0]
+    return np.array(bases, np.int64)[plane.events.line] + plane.events.offset_ps // 1000
+
+
+def _kept(plane: Plane, starts: Array, window: Window) -> Array:
+    """Which events are plausible (bool): also their offsets, so that they can be added to in picoseconds."""
+    near = (plane.events.offset_ps >= -2 * _LONGEST_PS) & (plane.events.offset_ps <= 2 * _LONGEST_PS)
+    kept: Array = near & window.has(starts)
+    return kept
+
+
+def _at(plane: Plane, kept: Array) -> Plane:
+    """``plane`` with the ``kept`` events and their stats."""
+    if kept.all():
+        return plane
+    place = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+    before = np.append(np.int32(0), place + np.int32(1))
+    events, stats = plane.events, plane.stats.of(kept[plane.stats.event])
+    lines = (replace(line, events=_moved(line.events, before)) for line in plane.lines)
+    return replace(
+        plane,
+        lines=tuple(lines),
+        events=Events(events.line[kept], events.name[kept], events.offset_ps[kept], events.dur_ps[kept]),
+        stats=Stats(place[stats.event], stats.key, stats.kind, stats.value),
+    )
+
+
+def _moved(rows: slice, before: Array) -> slice:
+    return slice(int(before[rows.start]), int(before[rows.stop]))
+
+
+def _without_durations(plane: Plane) -> Plane:
+    """``plane`` with zero for durations that are too long, like those that are negative."""
+    too_long = plane.events.dur_ps > _LONGEST_PS
+    if not too_long.any():
+        return plane
+    return replace(plane, events=replace(plane.events, dur_ps=np.where(too_long, 0, plane.events.dur_ps)))

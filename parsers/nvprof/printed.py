@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from traceviz import schema
@@ -20,6 +21,7 @@ from traceviz.parsers.nvprof.printed_totals import Totals, totals
 from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, sort_rows
 from traceviz.parsers.shared.identity import identity_tables
 from traceviz.parsers.shared.notes import Notes
+from traceviz.plausible import window_of
 from traceviz.rows import rows_to_table
 
 _NOTHING = {
@@ -123,6 +125,8 @@ class Printed:
         self, traces: Sequence[TraceRows], devices: dict[str, int], demangler: Demangler, notes: Notes
     ) -> tuple[Tables, int]:
         """All event tables, and the span from the first event to the last."""
+        window = window_of(np.concatenate([np.zeros(0, np.int64), *(rows.starts.to_numpy() for rows in traces)]))
+        traces = [rows.plausible(window, notes) for rows in traces]
         bounds = [span for rows in traces if (span := rows.bounds())]
         zero = min((begin for begin, _ in bounds), default=0)
         tables = Tables()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
@@ -25,6 +25,7 @@ from traceviz.parsers.nvprof.quantities import whole
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.columns import recoded, table
 from traceviz.parsers.shared.notes import Notes
+from traceviz.plausible import LONGEST_NS, Window, note_durations, note_times, plausible_durations
 
 _DEVICE = re.compile(r"^(?P<name>.*\S)\s*\((?P<ordinal>\d{1,4})\)$")
 _TRIPLE = r"^\((?P<x>\d+) (?P<y>\d+) (?P<z>\d+)\)$"
@@ -91,6 +92,19 @@ class TraceRows:
         kept = table.filter(timed)
         durations = whole(_column(kept, "Duration"), TIMES, section.unit("Duration"))
         return cls(section, kept, starts.filter(timed), durations, damaged + table.num_rows - kept.num_rows)
+
+    def plausible(self, window: Window | None, notes: Notes) -> TraceRows:
+        """The rows at plausible times, the durations of which are not known where they are impossible."""
+        longest = pc.max(self.durations).as_py()
+        if window is None and (longest is None or longest <= LONGEST_NS):
+            return self
+        starts = self.starts.to_numpy()
+        inside = window.has(starts) if window is not None else np.ones(starts.size, np.bool_)
+        kept = _rows_at(self, inside)
+        too_long = kept.durations.filter(pc.greater(kept.durations, LONGEST_NS))
+        note_times(notes, "events", starts[~inside])
+        note_durations(notes, "events", too_long.to_numpy())
+        return replace(kept, durations=plausible_durations(kept.durations), damaged=self.damaged)
 
     @property
     def has_devices(self) -> bool:

@@ -20,6 +20,7 @@ from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.notes import Notes
+from traceviz.plausible import note_times, window_of
 from traceviz.rows import rows_to_table
 
 VERSION = 1
@@ -58,11 +59,13 @@ class Sampling:
         description: What the sampler said of itself.
         samples: All parts, in order of time.
         unreadable: Names of parts that could not be read.
+        strays: Times of samples that were left out, since no capture holds them together with the others.
     """
 
     description: dict[str, Any]
     samples: pa.Table
     unreadable: tuple[str, ...]
+    strays: Array
 
     @property
     def t0_unix_ns(self) -> int:
@@ -113,7 +116,13 @@ def read_sampling(path: Path) -> Sampling:
     if unreadable and not parts:
         raise DamagedTraceError(f"{path / unreadable[0]} cannot be read, nor can another part.", fix="Record again.")
     samples = pa.concat_tables([PART_SCHEMA.empty_table(), *parts]).unify_dictionaries()
-    return Sampling(description, samples.combine_chunks(), tuple(unreadable))
+    samples = samples.combine_chunks()
+    times = samples["unix_ns"].to_numpy()
+    window = window_of(times)
+    if window is None:
+        return Sampling(description, samples, tuple(unreadable), times[:0])
+    inside = window.has(times)
+    return Sampling(description, samples.filter(pa.array(inside)), tuple(unreadable), times[~inside])
 
 
 def _description(path: Path) -> dict[str, Any]:
@@ -223,6 +232,7 @@ def _notes(sampling: Sampling) -> Notes:
         f"Parts of the samples of resources cannot be read and were left out: {', '.join(sampling.unreadable[:3])}."
     )
     notes.add("samples-unreadable", "warning", message, len(sampling.unreadable))
+    note_times(notes, "samples", sampling.strays)
     missed = _number(described, "missed")
     turns = _number(described, "wall_ns") / 1e9 * _rate(described)  # as planned
     if turns and missed / turns >= MISSED_SHARE:

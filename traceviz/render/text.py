@@ -6,7 +6,9 @@ import re
 
 ELLIPSIS = "…"
 _DEEPEST_NESTING = 8
-_SIGNATURE = re.compile(r"^void |<|\w\(.*\)$")
+_LONGEST = 16_000
+"""Characters of a name that is shortened; what is longer is no signature, and shortening would take long."""
+_CALLED = re.compile(r"\w\(")
 _NAMESPACES = re.compile(r"(?<!\w)(?:(?:(?!const::)[A-Za-z_]\w*|\(anonymous namespace\)|<unnamed>)::)+")
 _INNERMOST_PARENTHESES = re.compile(r"\([^()]*\)")
 _NUMBERED_LAMBDA = re.compile(r"\[lambda\([^()]*\) \(instance (\d+)\)\]")
@@ -19,7 +21,7 @@ def simplify_signature(name: str) -> str:
     ``void at::native::f<(int)4, at::Add<float>>(int, char*)`` becomes ``f<4, Add<float>>``. Template arguments stay,
     and so do the numbers of lambdas after the first (``::λ2``): they tell the instances of one kernel apart.
     """
-    if not _SIGNATURE.search(name):
+    if len(name) > _LONGEST or not _is_signature(name):
         return name
     short = _NAMESPACES.sub("", _NUMBERED_LAMBDA.sub(r"λ\1", name))
     for _ in range(_DEEPEST_NESTING):
@@ -28,3 +30,8 @@ def simplify_signature(name: str) -> str:
             break
     short = _LAMBDA_NOISE.sub("", short).replace("void ", "").strip()
     return short or name
+
+
+def _is_signature(name: str) -> bool:
+    """In parts: as one pattern, each opening bracket of ``a(a(a(`` would be followed to the end."""
+    return name.startswith("void ") or "<" in name or (name.endswith(")") and _CALLED.search(name) is not None)

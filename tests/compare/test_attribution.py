@@ -5,6 +5,7 @@ import pytest
 
 from tests.compare.sides_of import report
 from traceviz.compare.attribution import attribute
+from traceviz.compare.report.document import CLASS_COLUMNS
 from traceviz.compare.sides.sides import Side
 
 
@@ -55,3 +56,9 @@ def test_3_steps_are_too_few_for_intervals():
     found = attribute(base, new)
     assert [(change.low_ns, change.high_ns, change.is_certain) for change in found.classes] == [(None, None, None)] * 2
     assert (found.difference_ns, found.is_change) == (400, False)
+
+
+def test_amounts_that_may_fall_carry_their_sign_and_what_is_a_gain():
+    signed = {column.name: column.better for column in CLASS_COLUMNS if column.signed}
+    assert signed == {"difference_ns": "lower", "low_ns": "lower", "high_ns": "lower"}
+    assert len(CLASS_COLUMNS) == 10

@@ -173,6 +173,7 @@ def test_calls_are_per_step_whatever_work_a_step_does():
 def test_a_side_without_steps_says_why():
     empty = replace(run(0), skipped=(Skipped("steps", "no ranges were recorded."),))
     remark = by_code(side("base", run(12)), side("new", empty))["no-steps"]
+    assert "step-count" not in by_code(side("base", run(12)), side("new", empty))
     assert (remark.text, remark.forbids) == ("new has no steady steps: no ranges were recorded", "verdict")
 
 

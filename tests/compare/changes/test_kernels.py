@@ -103,6 +103,22 @@ def test_names_of_two_formats_that_do_not_meet_are_not_compared(format_name, is_
     assert compared.why_not == ("" if is_compared else why)
 
 
+@pytest.mark.parametrize(("shared", "is_compared"), [(100, True), (98, False)])
+def test_a_tenth_of_kernel_time_in_common_is_enough_to_compare_two_formats(shared, is_compared):
+    # a on both sides; other families, calls and times, so that nothing else is taken for the same
+    base = side(
+        "base", run(1, kernels(("a", "gemm", 1, shared), ("x", "fusion", 1, 1000 - shared)), about={"format": "nsys"})
+    )
+    rest = [(name, "reduction", 90, 10) for name in "defghijkl"]
+    new = side(
+        "new",
+        run(1, kernels(("a", "gemm", 1, shared), ("y", "copy", 7, 910 - shared), *rest), about={"format": "xplane"}),
+    )
+    compared = compare_kernels(base, new)
+    assert compared.common == pytest.approx(shared / 1000)
+    assert (compared.why_not == "") is is_compared
+
+
 def test_names_of_two_formats_that_meet_are_compared():
     base = side("base", run(1, kernels(("k<(int)4>(T1)", "gemm", 1, 10)), about={"format": "nsys"}))
     new = side("new", run(1, kernels(("k<4>(int)", "gemm", 1, 20)), about={"format": "kineto"}))

@@ -35,6 +35,7 @@ def job(rows, names="step process dur_ns wait compute", *sections):
         ([0, 0, 0, 1, 1], [4, 5, 6, 5, 6], [0, 1, 2, 1, 2]),  # a rank begins later
         ([0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 0, 1] * 2, [0, 1, 2, 3] * 2),  # a second epoch counts from 0 again
         ([0, 1, 0, 1], [100, 0, 101, 1], [0, 0, 1, 1]),  # numbers that never meet: the n-th of each
+        ([70, 100, 70, 100], [100, 0, 101, 1], [0, 0, 1, 1]),  # whatever numbers the processes have
     ],
 )
 def test_rows_of_the_same_number_are_one_step(process, step, expected):

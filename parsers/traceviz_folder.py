@@ -45,8 +45,22 @@ class TracevizFolderReader(Reader):
                 options.allowance.check(least_bytes(source), f"Table {name} of {path.name}")
             table = tables.arrow(name)
             _check_owners(path, name, table, known)
+            if name == "run":
+                _check_span(path, table)
             yield name, table
             del table
+
+
+def _check_span(folder: Path, run: pa.Table) -> None:
+    """Refuse a span that no capture has: all other times are relative to it."""
+    from traceviz.plausible import LONGEST_NS  # noqa: PLC0415 (as above)
+
+    for span in run["span_ns"].to_pylist():
+        if not 0 <= span <= 2 * LONGEST_NS:
+            raise DamagedTraceError(
+                f"{folder / 'run.parquet'} says that the capture took {span} ns, which no capture takes.",
+                fix="Convert the source again: traceviz convert TRACE -o DIR.",
+            )
 
 
 Known = dict[str, tuple[int, int]]

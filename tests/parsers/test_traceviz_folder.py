@@ -51,3 +51,11 @@ def test_an_id_of_nothing_is_refused_with_table_and_column(
         DamagedTraceError, match=rf"Column {column} of .*{name}\.parquet holds {wrong}, which is the id"
     ):
         read(folder)
+
+
+@pytest.mark.parametrize("span", [-1, 2**63 - 1, 60 * 86_400 * 10**9 + 1])
+def test_a_span_below_0_or_above_60_days_is_refused(tmp_path: Path, span: int) -> None:
+    folder = written(tmp_path / "t")
+    change(folder, "run", "span_ns", [span])
+    with pytest.raises(DamagedTraceError, match=f"took {span} ns, which no capture takes"):
+        read(folder)

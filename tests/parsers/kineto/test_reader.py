@@ -329,6 +329,13 @@ def test_event_far_away_from_all_others_is_left_out(tmp_path: Path) -> None:
     assert notes(trace)["times-out-of-range"] == 1
 
 
+def test_event_of_31_days_is_kept_without_a_duration(tmp_path: Path) -> None:
+    trace = read(tmp_path, [k.op("a", 0, 5), k.op("long", 10, 31 * 86_400 * 10**6), k.op("b", 20, 5)])
+    assert rows(trace, "host_ops", "name", "dur_ns") == [("a", 5_000), ("long", None), ("b", 5_000)]
+    assert trace.run_facts()["span_ns"] == 25_000
+    assert notes(trace) == {**notes(read(tmp_path, [k.op("a", 0, 5)])), "durations-out-of-range": 1}
+
+
 def test_values_that_do_not_fit_are_not_known(tmp_path: Path) -> None:
     event = k.kernel("k", 0, 1, registers=2**40, shared_memory=-1, occupancy=-5, stream=2**63 - 1)
     columns = ("registers_per_thread", "static_shared_bytes", "achieved_occupancy", "stream")

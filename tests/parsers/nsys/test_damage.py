@@ -92,3 +92,36 @@ def test_a_table_of_texts_without_its_texts_is_an_error_that_names_the_column(tm
     pq.write_table(texts.rename_columns(["id", "other"]), folder / "StringIds.parquet")
     with pytest.raises(DamagedTraceError, match=r"Table StringIds of d is damaged. It has no column value."):
         read(folder)
+
+
+@pytest.mark.parametrize("as_parquet", [False, True])
+@pytest.mark.parametrize(
+    ("wrong", "code", "left"),
+    [
+        (kernel(-(2**63), 5), "times-out-of-range", [(0, 10), (50, 10)]),
+        (kernel(2**63 - 1, 2**63 - 1), "times-out-of-range", [(0, 10), (50, 10)]),
+        (kernel(130, 2**63 - 1), "durations-out-of-range", [(0, 10), (30, None), (50, 10)]),
+        (kernel(130, -(2**63)), "negative-duration", [(0, 10), (30, None), (50, 10)]),
+        (kernel(130, -1), "negative-duration", [(0, 10), (30, None), (50, 10)]),
+    ],
+)
+def test_1_corrupt_time_leaves_time_zero_and_the_span_of_60_ns_as_they_are(tmp_path, wrong, code, left, as_parquet):
+    tables = {KERNELS: [kernel(100, 110), wrong, kernel(150, 160)], RUNTIME: [call(101, 102)]}
+    path = build(tmp_path / "x.sqlite", tables, names=["f"])
+    trace = read(to_parquet(path, tmp_path / "x_pqtdir") if as_parquet else path)
+    kernels = trace.arrow("kernels").select(["start_ns", "dur_ns"]).to_pylist()
+    assert [(row["start_ns"], row["dur_ns"]) for row in kernels] == left
+    assert trace.run_facts()["span_ns"] == 60
+    assert [(row["code"], row["count"]) for row in trace.arrow("notes").to_pylist()] == [(code, 1)]
+
+
+def test_a_recording_of_29_days_has_no_note(tmp_path):
+    month = 29 * 86_400 * 10**9
+    trace = read(build(tmp_path / "x.sqlite", {KERNELS: [kernel(5, 10), kernel(month, month + 5)]}, names=["f"]))
+    assert (trace.run_facts()["span_ns"], trace.rows("notes")) == (month, 0)
+
+
+def test_an_export_without_a_plausible_time_is_refused(tmp_path):
+    path = build(tmp_path / "x.sqlite", {KERNELS: [kernel(2**63 - 1, 2**63 - 1)] * 3}, names=["f"])
+    with pytest.raises(DamagedTraceError, match=r"The times of x\.sqlite are impossible"):
+        read(path)

@@ -344,3 +344,22 @@ def test_of_two_columns_of_one_name_the_first_counts(tmp_path):
     header = GPU_HEADER.replace("Block X", "Grid X")
     tables = read(write(tmp_path, f"{header}\n{GPU_UNITS}\n{KERNEL}\n"))
     assert tables.arrow("kernels").select(["grid_x", "block_x"]).to_pylist() == [{"grid_x": 8, "block_x": None}]
+
+
+@pytest.mark.parametrize("wrong", ["900000000", "4000000000.5"])
+def test_1_printed_start_of_years_is_left_out_and_3_rows_stay_where_they_are(tmp_path, wrong):
+    path = tmp_path / "t.csv"
+    path.write_text(GPU + KERNEL.replace("10.594882", wrong) + "\n")
+    tables = TraceTables(dict(NvprofCsvReader().read(path, ReadOptions())))
+    assert [tables.rows(name) for name in ("kernels", "memcpy", "memset")] == [1, 1, 1]
+    assert tables.run_facts()["span_ns"] == 10_594_882_000 + 89_064 - 10_466_675_000
+    assert ("times-out-of-range", 1) in [(row["code"], row["count"]) for row in tables.arrow("notes").to_pylist()]
+
+
+def test_1_printed_duration_of_31_days_is_not_known(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(GPU.replace("0.089064", "2678400000"))
+    tables = TraceTables(dict(NvprofCsvReader().read(path, ReadOptions())))
+    assert tables.arrow("kernels")["dur_ns"].to_pylist() == [None]
+    assert tables.run_facts()["span_ns"] == 10_594_882_000 - 10_466_675_000
+    assert ("durations-out-of-range", 1) in [(row["code"], row["count"]) for row in tables.arrow("notes").to_pylist()]

@@ -219,3 +219,11 @@ def test_a_part_with_a_code_that_stands_for_no_word_is_left_out_and_noted(tmp_pa
     part.write_bytes(before + bytes((2, 3, 0b110100)) + after)
     tables = read(tmp_path)
     assert (tables.rows("samples"), codes(tables)) == (1, ["samples-unreadable"])
+
+
+@pytest.mark.parametrize("wrong", [-START, 2**62 - START, 31 * 86_400 * 10**9])
+def test_1_sample_at_another_time_moves_no_other_and_is_noted(tmp_path, wrong):
+    tables = read(write(tmp_path, [(wrong, *CPU[1:]), CPU, CORE, POWER]))
+    assert tables.arrow("samples")["start_ns"].to_pylist() == [0, 2000, 4000]
+    assert tables.run_facts()["span_ns"] == 4000
+    assert codes(tables) == ["times-out-of-range"]

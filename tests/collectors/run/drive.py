@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from traceviz.cli.main import main
+from traceviz.__main__ import run
 from traceviz.collectors import collect as recording
 from traceviz.collectors import registry
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Problem
@@ -169,4 +169,4 @@ if __name__ == "__main__":
         supervise.STALLED_S = 1.0
         if "TRACEVIZ_TEST_READ" not in os.environ:
             recording.make_tables = lambda *_, **options: Tables()
-    main(sys.argv[1:])
+    run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,6 +13,8 @@ from traceviz.trace_folder import is_trace_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from traceviz.parsers.shared.arrow import Array, ChunkedArray
 
 
 class TracevizFolderReader(Reader):
@@ -63,8 +66,38 @@ def _check_span(folder: Path, run: pa.Table) -> None:
             )
 
 
-Known = dict[str, tuple[int, int]]
-"""The smallest and the greatest id of each table that others refer to."""
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Ids that rows may refer to.
+
+    Args:
+        first: The smallest.
+        last: The greatest.
+        all: All of them; ``None`` where these are all numbers in between, as in every folder that is whole.
+    """
+
+    first: int
+    last: int
+    all: Array | None
+
+    def stranger(self, values: ChunkedArray) -> int | None:
+        """One of ``values`` that is no id; ``None`` where all are, or are null."""
+        from traceviz.parsers.shared.arrow import pc  # noqa: PLC0415 (reading loads what recognising does not need)
+
+        found = pc.min_max(values).as_py()
+        if found["min"] is None:
+            return None
+        for value in (int(found["min"]), int(found["max"])):
+            if not self.first <= value <= self.last:
+                return value
+        if self.all is None:
+            return None
+        unknown = values.filter(pc.invert(pc.is_in(values, value_set=self.all))).drop_null()
+        return int(unknown[0].as_py()) if len(unknown) else None
+
+
+Known = dict[str, Ids]
+"""The ids of each table that others refer to."""
 
 _OWNERS = {"processes.process_id", "threads.thread_id", "devices.device_id"}
 _MOST_OWNERS = 1 << 24
@@ -74,21 +107,34 @@ _MOST_OWNERS = 1 << 24
 def _check_owners(folder: Path, name: str, table: pa.Table, known: Known) -> None:
     """Refuse ids of processes, threads and devices that do not exist: later code looks things up by them."""
     from traceviz import schema  # noqa: PLC0415 (as above)
-    from traceviz.parsers.shared.arrow import pc  # noqa: PLC0415
 
     for column in schema.table(name).columns:
         own = f"{name}.{column.name}"
-        refers_to = own if own in _OWNERS else column.joins
-        if refers_to not in _OWNERS:
+        if own in _OWNERS:
+            wrong = _any_id().stranger(table[column.name])
+            if wrong is None:
+                known[own] = _ids_of(table[column.name])
+                continue
+        elif column.joins in _OWNERS:
+            wrong = known[column.joins].stranger(table[column.name])
+        else:
             continue
-        found = pc.min_max(table[column.name]).as_py()
-        smallest, greatest = (0, -1) if found["min"] is None else (int(found["min"]), int(found["max"]))
-        first, last = (0, _MOST_OWNERS) if refers_to == own else known[refers_to]
-        if smallest <= greatest and (smallest < first or greatest > last):
-            wrong = smallest if smallest < first else greatest
+        if wrong is not None:
             raise DamagedTraceError(
                 f"Column {column.name} of {folder / name}.parquet holds {wrong}, which is the id of nothing.",
                 fix="Convert the source again: traceviz convert TRACE -o DIR.",
             )
-        if refers_to == own:
-            known[own] = (smallest, greatest)
+
+
+def _any_id() -> Ids:
+    return Ids(0, _MOST_OWNERS, None)
+
+
+def _ids_of(values: ChunkedArray) -> Ids:
+    """The ids that a table gives to its rows."""
+    ids = values.unique()
+    if not len(ids):
+        return Ids(0, -1, None)
+    numbers = ids.to_pylist()
+    first, last = min(numbers), max(numbers)
+    return Ids(first, last, None if last - first + 1 == len(ids) else ids)

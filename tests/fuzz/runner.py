@@ -38,8 +38,8 @@ MORE_MEMORY = 400 << 20
 """What a case may take on top of what the process holds, in bytes."""
 ADDRESS_SPACE = 3 << 30
 """What a child may map on top of what its parent does, in bytes."""
-_FIRST_REPORTS = 3
 _PROGRESS_S = 10.0
+_TASK_S = 300
 
 
 class _TimeoutError(BaseException):
@@ -74,6 +74,7 @@ def _in_child(task: Any) -> None:
     if not child:
         status = 1
         try:
+            signal.alarm(_TASK_S)
             task()
             status = 0
         finally:

@@ -58,7 +58,8 @@ def _check_span(folder: Path, run: pa.Table) -> None:
     """Refuse a span that no capture has: all other times are relative to it."""
     from traceviz.plausible import LONGEST_NS  # noqa: PLC0415 (as above)
 
-    for span in run["span_ns"].to_pylist():
+    for stated in run["span_ns"].to_pylist():
+        span = stated or 0
         if not 0 <= span <= 2 * LONGEST_NS:
             raise DamagedTraceError(
                 f"{folder / 'run.parquet'} says that the capture took {span} ns, which no capture takes.",

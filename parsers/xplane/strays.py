@@ -49,7 +49,8 @@ def _bounds(plane: Plane, line: Line) -> tuple[int, ...]:
 def _starts(plane: Plane) -> Array:
     """Starts in ns (int64); a base that is further than 146 years away counts as that."""
     bases = [max(-FARTHEST_NS, min(line.timestamp_ns, FARTHEST_NS)) for line in plane.lines] or [0]
-    return np.array(bases, np.int64)[plane.events.line] + plane.events.offset_ps // 1000
+    starts: Array = np.array(bases, np.int64)[plane.events.line] + plane.events.offset_ps // 1000
+    return starts
 
 
 def _kept(plane: Plane, starts: Array, window: Window) -> Array:

@@ -290,7 +290,8 @@ class _Decimals:
 
     def after(self, base: int) -> Array:
         """Picoseconds after ``base`` microseconds (int64); what does not fit is more than any capture holds."""
-        return np.clip(self.whole - base, -_MOST_US, _MOST_US) * 1_000_000 + self.part
+        whole: Array = np.clip(self.whole - base, -_MOST_US, _MOST_US)
+        return whole * 1_000_000 + self.part
 
     def first(self) -> int:
         """The first plausible number; 0 where there is none."""

@@ -526,3 +526,13 @@ def test_numbers_of_processes_and_threads_have_64_bits(tmp_path, member, value, 
 def test_a_device_whose_number_has_5000_digits_is_read(tmp_path):
     events = (process(1, "/device:GPU:" + "9" * 5000), process(2, f"/device:GPU:0/stream:{'9' * 5000}"))
     assert read(written(tmp_path, *events, event(1, 1, 1.0, 1.0, "a"), event(2, 0, 1.0, 1.0, "b"))).rows("run") == 1
+
+
+@pytest.mark.parametrize("wrong", [1e17, -1e17, 31 * 86_400 * 1e6])
+def test_1_event_of_another_month_is_left_out_and_3_stay_where_they_are(tmp_path: Path, wrong: float) -> None:
+    lane = [process(1, "/host:CPU"), thread(1, 2, "main")]
+    good = [event(1, 2, at, 5, name) for at, name in ((100, "a"), (110, "b"), (120, "c"))]
+    tables = read(written(tmp_path, *lane, event(1, 2, wrong, 5, "far"), *good))
+    assert rows(tables, "host_ops", "name", "start_ns") == [("a", 0), ("b", 10_000), ("c", 20_000)]
+    assert rows(tables, "run", "span_ns") == [(25_000,)]
+    assert "times-out-of-range" in notes(tables)

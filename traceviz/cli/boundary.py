@@ -10,6 +10,7 @@ import os
 import platform
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from io import StringIO
 
 import click
@@ -31,8 +32,9 @@ DEBUG = "TRACEVIZ_DEBUG"
 
 
 def say(line: str) -> None:
-    """Print a line on stderr, or :class:`traceviz.visible.Lines`."""
-    click.echo(one_line(line), err=True)
+    """Print a line on stderr, or :class:`traceviz.visible.Lines`; that nobody can read it is no error."""
+    with suppress(OSError):
+        click.echo(one_line(line), err=True)
 
 
 def complain(error: TracevizError) -> None:
@@ -85,7 +87,8 @@ def conclude(error: BaseException, command: click.Command, arguments: Sequence[s
 
 
 def _say_error(what: str, *lines: str) -> None:
-    click.secho("error: ", fg="red", bold=True, nl=False, err=True)
+    with suppress(OSError):
+        click.secho("error: ", fg="red", bold=True, nl=False, err=True)
     say(what)
     for line in lines:
         say(f"  {line}")

@@ -34,7 +34,13 @@ def without_strays(space: Space, notes: Notes) -> Space:
 def _has_strays(space: Space) -> bool:
     """From the first and the last time of each line."""
     bounds = [bound for plane in space.planes for line in plane.lines for bound in _bounds(plane, line)]
-    return bool(bounds) and is_strange(min(bounds), max(bounds))
+    return bool(bounds) and (is_strange(min(bounds), max(bounds)) or not all(map(_are_near, space.planes)))
+
+
+def _are_near(plane: Plane) -> bool:
+    """Whether all offsets can be added to in picoseconds, however close together they are."""
+    offsets = plane.events.offset_ps
+    return not offsets.size or bool(offsets.min() >= -2 * _LONGEST_PS and offsets.max() <= 2 * _LONGEST_PS)
 
 
 def _bounds(plane: Plane, line: Line) -> tuple[int, ...]:

@@ -591,3 +591,12 @@ def test_a_line_that_begins_30_days_after_another_is_read(tmp_path):
     lines = (line(1, event("a", 0, 0), timestamp_ns=30 * 86_400 * 10**9), line(2, event("b", 0, US), timestamp_ns=0))
     tables = tables_of(tmp_path, space(host(*lines)))
     assert rows(tables, "host_ops", "name", "start_ns") == [("b", 0), ("a", 2_592_000 * 10**9)]
+
+
+def test_offsets_near_the_end_of_64_bits_are_left_out_even_where_all_events_have_them(tmp_path):
+    late = 2**63 - 2
+    content = space(host(line(1, event("a", late, US), event("b", late, 2 * US), name="python3")), environment())
+    trace = tables_of(tmp_path, content)
+    assert trace.run_facts()["span_ns"] == 0
+    assert trace.rows("host_ops") == 0
+    assert notes(trace)["times-out-of-range"][:2] == ("warning", 2)

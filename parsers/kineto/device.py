@@ -18,6 +18,8 @@ from traceviz.parsers.shared.arrow import Array as Arrow
 from traceviz.parsers.shared.columns import Numbers, constant, encoded, masked, table
 
 _DIMENSIONS = ("x", "y", "z")
+_LONGEST = 1_000
+"""Characters of the name of a copy that are looked at: a bound on time."""
 _SIDES = re.compile(r"\((?P<source>[^()]+?) *-> *(?P<target>[^()]+?)\)")
 _SIDE = re.compile(r"\((?P<memory>[^()]+)\)")
 _ARRAY_COPY = re.compile(r"(memcpy[_ ]?)(?P<source>[ahdp])to(?P<target>[ahdp])\b", re.IGNORECASE)
@@ -135,7 +137,7 @@ def _end(letter: str) -> str:
 
 def memory_kinds(name: str, kind: str) -> tuple[str, str]:
     """Kinds of source and target memory from the name of a copy; what it does not say follows from its direction."""
-    match = _SIDES.search(name)
+    match = _SIDES.search(name[:_LONGEST])
     stated = {"kind_src": _memory(match["source"]), "kind_dst": _memory(match["target"])} if match else {}
     return details.memory_kinds(kind, stated)
 
@@ -158,7 +160,7 @@ def fills(launches: Launches) -> pa.Table:
 
 
 def _filled_memory(name: str) -> str:
-    match = _SIDE.search(name)
+    match = _SIDE.search(name[:_LONGEST])
     return details.memory_kind(_memory(match["memory"]), "unknown") if match else "device"
 
 

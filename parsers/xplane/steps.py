@@ -19,6 +19,8 @@ from traceviz.rows import rows_to_table
 
 Row = dict[str, Any]
 
+_LONGEST = 4_000
+"""Characters of a name that may end in the number of a step: a bound on time."""
 _NUMBER = re.compile(r"(?P<marker>.*?)[\s_#]*(?P<step>\d{1,18})$", re.DOTALL)
 _WORK = (EventKind.KERNEL, EventKind.COPY, EventKind.FILL)
 
@@ -118,7 +120,7 @@ def _row(host: Host, group: Group, start: int, duration: int) -> Row:
 
 def _split(name: str) -> tuple[str, int | None]:
     """``train 3`` is step 3 of the marker ``train``."""
-    match = _NUMBER.match(name)
+    match = _NUMBER.match(name) if len(name) <= _LONGEST else None
     return (match["marker"], int(match["step"])) if match else (name, None)
 
 

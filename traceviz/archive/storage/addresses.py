@@ -8,8 +8,8 @@ import unicodedata
 LONGEST = 1024
 """Characters of the longest name that is shown in full."""
 _WEB = ("http://", "https://")
-_ADDRESS = re.compile(r"\b[A-Za-z][\w+.-]*://[^\s'\"]*")
-_USER = re.compile(r"[^\s'\"/:@()=,]+:[^\s'\"/@]*@(?=[\w\[])")
+_ADDRESS = re.compile(r"\b[A-Za-z][\w+.-]{0,63}://[^\s'\"]*")
+_USER = re.compile(r"[^\s'\"/:@()=,]{1,256}:[^\s'\"/@]{0,2048}@(?=[\w\[])")
 """User and password before the name of a host, without a scheme."""
 _CONTAINER_BEFORE_HOST = frozenset({"abfs", "abfss", "github", "wasb", "wasbs"})
 """Schemes with a container or repository, not a user, before the ``@``."""

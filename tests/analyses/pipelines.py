@@ -7,7 +7,7 @@ class Pipeline:
     def __init__(self):
         self._ops = []
 
-    def add(self, start, dur, name, category="pipeline", *, thread=0, group=None, **properties):
+    def add(self, start, dur, name, category="pipeline", /, *, thread=0, group=None, **properties):
         """One operation; properties are integers or texts."""
         self._ops.append((start, dur, name, category, {"thread_id": thread, "group_id": group}, properties))
         return self

@@ -135,7 +135,8 @@ def copy_stage(trace: TraceView, copy_ns: int) -> list[Stage]:
     pageable = 2 * _pageable_ns(trace) >= copy_ns
     name = "copy to device from pageable memory" if pageable else "copy to device"
     advice = _PAGEABLE if pageable else _PINNED
-    return [Stage(name, "exposed copy", None, copy_ns, None, copy_ns, copy_ns, "", advice)]
+    capture_ns = sum(host_classes(trace)[rank].sets["copy_h2d"].total for rank in steady_time(trace))
+    return [Stage(name, "exposed copy", None, copy_ns, None, capture_ns, copy_ns, "", advice)]
 
 
 def _pageable_ns(trace: TraceView) -> int:
@@ -173,16 +174,18 @@ def infeed_stage(trace: TraceView) -> list[Stage]:
 def suspects(trace: TraceView) -> list[Stage]:
     """Activities of the host while the device was idle, where no data-loading range was recorded."""
     blocked: dict[str, list[Stage]] = {}
-    compute = 0
+    compute, in_capture = 0, 0
     for rank, steady in steady_time(trace).items():
         classes = host_classes(trace)[rank]
-        compute += classes.sets["host_compute"].intersect(steady).subtract(dispatching(trace, rank)).total
+        computing = classes.sets["host_compute"].subtract(dispatching(trace, rank))
+        compute, in_capture = compute + computing.intersect(steady).total, in_capture + computing.total
         waiting = classes.sets["host_blocked"].intersect(steady)
         for part in classes.blocking_calls.partition_by("name", maintain_order=True):
             stage = _blocked_stage(part, waiting, steady)
             blocked.setdefault(stage.name, []).append(stage)
     stages = [summed(parts) for parts in blocked.values()]
-    stages.append(Stage("host compute", "no call recorded", None, compute, None, compute, compute, "", _RECORD_RANGES))
+    kind, counts = "no call recorded", (None, compute, None, in_capture, compute)
+    stages.append(Stage("host compute", kind, *counts, "", _RECORD_RANGES))
     return [stage for stage in stages if stage.self_ns]
 
 

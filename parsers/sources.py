@@ -35,7 +35,7 @@ def trace_files(paths: Sequence[str | Path]) -> tuple[Path, ...]:
         UnknownFormatError: one is neither a file nor a folder.
     """
     for path in paths:
-        check_regular(Path(path))
+        check_regular(Path(path), inside=not is_run_folder(Path(path)))
     files = tuple(file for named in paths for file in _inside(whole_run(Path(named))))
     if not files:
         raise UsageError("There is no trace to read.", fix="Name at least one.")

@@ -22,8 +22,12 @@ _KINDS = {
 _HOW = "Pipe its content (... | traceviz report -), or write that to a file first."
 
 
-def check_regular(path: Path) -> None:
+def check_regular(path: Path, *, inside: bool = True) -> None:
     """Refuse what is neither a regular file nor a folder of such; what is not there is left to whoever opens it.
+
+    Args:
+        path: A file or folder.
+        inside: Whether files in a folder are looked at, too; not where its reader leaves out what is no regular file.
 
     Raises:
         UnknownFormatError: it is a named pipe, a socket or a device; a link that leads to itself; or no possible path.
@@ -39,9 +43,9 @@ def check_regular(path: Path) -> None:
     kind = _KINDS.get(stat.S_IFMT(mode))
     if kind:
         raise UnknownFormatError(f"{path} is {kind}.", "Traces are read from files, in several passes.", _HOW)
-    if stat.S_ISDIR(mode):
-        for inside, what in _special_files(path):
-            raise UnknownFormatError(f"{inside} is {what}.", f"No other file in {path} is read with it there.", _HOW)
+    if inside and stat.S_ISDIR(mode):
+        for file, what in _special_files(path):
+            raise UnknownFormatError(f"{file} is {what}.", f"No other file in {path} is read with it there.", _HOW)
 
 
 def _special_files(folder: Path) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import CODES, ON_DEVICES, ON_THREADS, Role
@@ -131,11 +132,11 @@ def _pairs(events: Events) -> tuple[Array, list[_Pair]]:
 def _key(events: Events, rows: Array, width: int) -> Array:
     """A number for the process and thread of each of ``rows``; ``width`` of them share a process."""
     narrow = (len(events.pid.words) + 1) * width < 2**31
-    key = take(events.pid.codes, rows).astype(np.int32 if narrow else np.int64)
-    key += 1
-    key *= width
-    key += take(events.tid.codes, rows)
-    key += 1
+    key: npt.NDArray[Any] = take(events.pid.codes, rows).astype(np.int32 if narrow else np.int64)
+    np.add(key, 1, out=key)  # in place: there is a number for every event
+    np.multiply(key, width, out=key)
+    np.add(key, take(events.tid.codes, rows), out=key)
+    np.add(key, 1, out=key)
     return key
 
 

@@ -65,7 +65,7 @@ def _names(  # noqa: PLR0917 (the first three are bound above)
         strange = pa.array([number not in known for number in distinct.to_pylist()], pa.bool_())
         message = f"{table}: calls of {name.calls} functions that are not in the list of CUDA 12.9, named by number."
         notes.add("function-unknown", "info", message, count_rows(ids, strange))
-        words = [function(name.calls, number) for number in distinct.to_pylist()]
+        words: list[str | None] = [function(name.calls, number) for number in distinct.to_pylist()]
     else:
         stated = look_up(raw, distinct).to_pylist()
         shown = iter(demangler.demangled(word for word in stated if word is not None))

@@ -168,7 +168,7 @@ def _read_compressed(file: Path, allowance: Allowance) -> Space:
         raise DamagedTraceError(f"{file.name} cannot be decompressed.", f"{error}.", _AGAIN) from error
     if not data and inflate.eof:
         raise DamagedTraceError(f"{file.name} is empty.", _EMPTY, _SHORTER)
-    space = read_space(data)
+    space = read_space(memoryview(data))
     if inflate.eof:
         return space
     cut = Damage("file", "The gzip file is cut short: what follows is lost.")

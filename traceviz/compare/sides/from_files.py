@@ -64,7 +64,7 @@ def named_sides(
         TracevizError: a side cannot be read; the message names it.
     """
     for path in (*paths, *(run for runs in groups.values() for run in runs)):
-        check_regular(path)  # of all, before the first is read
+        check_regular(path, inside=not is_run_folder(path))  # of all, before the first is read
     reports = [_read_one(path, read) for path in paths]
     names = [_run_name(report) for report in reports]
     alone = [Side("", (report,)) for report in reports]
@@ -98,7 +98,7 @@ def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read
 
 def runs_in(path: Path) -> tuple[Path, ...]:
     """The runs and saved reports in a folder, by name; ``path`` itself where it is no folder of runs."""
-    check_regular(path)
+    check_regular(path, inside=False)
     with openable(path):
         if not path.is_dir() or is_run_folder(path):
             return (path,)

@@ -7,9 +7,10 @@ class Pipeline:
     def __init__(self):
         self._ops = []
 
-    def add(self, start, dur, name, category="pipeline", /, *, thread=0, group=None, **properties):
+    def add(self, start, dur, name, category="pipeline", /, *, thread=0, process=0, group=None, **properties):
         """One operation; properties are integers or texts."""
-        self._ops.append((start, dur, name, category, {"thread_id": thread, "group_id": group}, properties))
+        columns = {"thread_id": thread, "process_id": process, "group_id": group}
+        self._ops.append((start, dur, name, category, columns, properties))
         return self
 
     @property

@@ -103,6 +103,38 @@ def batches():
     return pipeline.tables
 
 
+def zipped():
+    """Calls of two ranks, two each: a stage has the parts that those below it leave over.
+
+    ::
+
+        ns               0   10   20   30         a-10  a      d-20 d-10 d     (d, a): 200, 120 and 100, 70
+        IteratorGetNext  |-                                            -|      rank 1: 150, 90 and 300, 100
+        Zip                  |-                                   -|
+        Zip[0]::Prefetch          |-              -----|
+        ParallelMap                    |--------------|
+        Zip[1]::Prefetch                               |----------|
+    """
+    pipeline = Pipeline()
+    root = "Iterator::Root::Zip"
+    calls = [  # rank, start, d, a; cores, memory, used; first and second prefetch: elements found, buffer; map
+        (0, 0, 200, 120, 8, 3_000, "750 out of 3000", (0, 6), (3, 9), {"parallelism": 4}),
+        (0, 1_000, 100, 70, 12, 5_000, "2500 out of 5000", (2, 4), (4, 5), {"parallelism": 2, "autotune": "true"}),
+        (1, 0, 150, 90, 10, 4_000, "1600 out of 4000", (5, 3), (1, 9), {"parallelism": 1, "autotune": "true"}),
+        (1, 1_000, 300, 100, 6, 2_000, "200 out of 2000", (6, 7), (2, 9), {"parallelism": 3, "autotune": "false"}),
+    ]
+    for rank, start, d, a, cores, memory, used, first, second, settings in calls:
+        of = {"thread": rank, "process": rank}
+        budget = {"cpu_budget": cores, "ram_budget_megabytes": memory, "ram_usage_megabytes": used}
+        pipeline.add(start, d, "IteratorGetNext", "input", **of)
+        pipeline.add(start + 10, d - 20, root, **of, **budget)
+        for place, (begin, end), (elements, limit) in ((0, (20, a), first), (1, (a, d - 20), second)):
+            found = {"buffered_elements": elements, "buffer_limit": limit}
+            pipeline.add(start + begin, end - begin, f"{root}[{place}]::Prefetch", **of, **found)
+        pipeline.add(start + 30, a - 40, f"{root}[0]::Prefetch::ParallelMapV2", **of, **settings)
+    return pipeline.tables
+
+
 def of_rank(rank, rows):
     return [(*row, {"process_id": rank, "thread_id": rank}) for row in rows]
 
@@ -451,5 +483,115 @@ LITERALS = (
         },
         OF_NOBODY,
         name="infeed",
+    ),
+    # rank 0   data loading 0-31, 1000-1040, 2000-2020; read file 5, decode image 20 + 30 + 18; augment 1040-1055
+    # rank 1   data loading 0-50, 1000-1060 (10 behind a gemm, 5 of read file), 1900-1930; read file 45 + 45 + 25;
+    #          augment 50-70
+    Literal(
+        "input_pipeline",
+        tables(
+            steps=[
+                *of_rank(0, [(0, 1_000, 0), (1_000, 1_000, 1), (2_000, 1_000, 2)]),
+                *of_rank(1, [(0, 1_000, 0), (1_000, 900, 1), (1_900, 1_000, 2)]),
+            ],
+            nvtx=[
+                *of_rank(0, [(at, dur, "data loading") for at, dur in ((0, 31), (1_000, 40), (2_000, 20))]),
+                *of_rank(0, [(at, dur, "decode image") for at, dur in ((5, 20), (1_005, 30), (2_000, 18))]),
+                *of_rank(0, [(0, 5, "read file"), (1_040, 15, "augment")]),
+                *of_rank(
+                    1, [(at, dur, "data loading") for at, dur in ((0, 50), (1_000, 60), (1_900, 30), (2_900, 40))]
+                ),
+                *of_rank(1, [(at, dur, "read file") for at, dur in ((0, 45), (1_005, 50), (1_900, 25))]),
+                *of_rank(1, [(50, 20, "augment"), (2_940, 10, "augment")]),
+            ],
+            kernels=[
+                *((at, end - at, "gemm") for at, end in ((31, 1_000), (1_055, 2_000), (2_020, 3_000))),
+                *(
+                    (at, end - at, "gemm", {"process_id": 1, "device_id": 1})
+                    for at, end in ((70, 1_000), (1_000, 1_010), (1_060, 1_900), (1_930, 2_900))
+                ),
+            ],
+        ),
+        {
+            "facts": {
+                "verdict": "not input-bound",
+                "input_share": (221 + 35) / 5_900,
+                "best_case_speedup": 5_900 / (5_900 - 256),
+                "best_case_step_ns": 957,  # between 945 and 969: 969, 945, 980 and 930, 850, 970
+                "stage": "data loading",
+                **LIMITS,
+            },
+            "": {
+                "stage": ["data loading", "augment"],
+                "kind": ["NVTX range", "NVTX range"],
+                "calls": [3 + 3, 1 + 1],
+                "total_ns": [91 + 140, 15 + 20],
+                "self_ns": [91 + 130, 15 + 20],
+                "share_of_input": [221 / 256, 35 / 256],
+                "inside": ["read file", None],  # 5 + 115; decode image 68
+                "path": [None, None],
+                "advice": [AHEAD, AHEAD],
+                "capture_calls": [3 + 4, 1 + 2],
+                "capture_ns": [231 + 40, 35 + 10],
+            },
+        },
+        OF_NOBODY,
+        name="ranges of two ranks",
+    ),
+    # On the host alone; of what the ranks and the two prefetches have set up, the strictest; see zipped()
+    Literal(
+        "input_pipeline",
+        tables(
+            steps=[
+                *of_rank(0, [(0, 1_000, 0), (1_000, 1_000, 1)]),
+                *of_rank(1, [(0, 1_000, 0), (1_000, 1_000, 1)]),
+            ],
+            span_ns=2_000,
+            **zipped(),
+        ),
+        {
+            "facts": {
+                "verdict": "moderately input-bound",
+                "input_share": 750 / 4_000,
+                "best_case_speedup": 4_000 / 3_250,
+                "best_case_step_ns": 825,  # 800, 900 and 850, 700
+                "stage": "Prefetch",
+                **LIMITS,
+                "cpu_budget": 10,  # the least of 12 and 10
+                "memory_budget": 4_000 * 10**6,  # of 5000 and 4000
+                "memory_used": 0.5,  # the most of 0.5 and 0.4
+                "prefetches": False,
+            },
+            "": {
+                "stage": ["Prefetch", "ParallelMap", "IteratorGetNext", "Zip"],
+                "kind": ["tf.data", "tf.data", "taking a batch", "tf.data"],
+                "calls": [8, 4, 4, 4],
+                "total_ns": [
+                    (100 + 60) + (50 + 10) + (70 + 40) + (80 + 180),
+                    80 + 30 + 50 + 60,
+                    200 + 100 + 150 + 300,
+                    180 + 80 + 130 + 280,
+                ],
+                "self_ns": [590 - 220, 220, 4 * 20, 4 * 20],
+                "share_of_input": [370 / 750, 220 / 750, 80 / 750, 80 / 750],
+                "inside": [None] * 4,
+                "path": ["Prefetch > Zip", "ParallelMap > Prefetch > Zip", None, "Zip"],
+                "advice": [FIRST_ADVICE["Prefetch"], FIRST_ADVICE["MapAndBatch"], PREFETCH, PREFETCH],
+                "capture_calls": [8, 4, 4, 4],
+                "capture_ns": [590, 220, 750, 670],
+            },
+            SETTINGS: {
+                "stage": ["Prefetch", "ParallelMap"],
+                "parallelism": [None, 2],
+                "autotune": [None, False],
+                "buffer_limit": [4, None],
+                "empty_share": [0.5, None],
+                "batch_size": [None, None],
+                "fused": [None, None],
+                "path": ["Prefetch > Zip", "ParallelMap > Prefetch > Zip"],
+            },
+        },
+        {**OF_NOBODY, "facts/prefetches": "no call is next to the program"},
+        name="tf.data of two ranks",
     ),
 )

@@ -56,6 +56,7 @@ class Stage:
 def range_stages(trace: TraceView) -> list[Stage]:
     """Outermost data-loading ranges by name, and the time that the device waited in each."""
     by_name: dict[str, list[Stage]] = {}
+    inside: dict[str, list[pl.DataFrame]] = {}
     for rank, steady in steady_time(trace).items():
         classes = host_classes(trace)[rank]
         waits = classes.sets["input_wait"].intersect(steady)
@@ -72,11 +73,15 @@ def range_stages(trace: TraceView) -> list[Stage]:
                 capture_calls=part.height,
                 capture_ns=int((ends - starts).sum()),
                 self_ns=int(waits.overlap(starts, ends).sum()),
-                inside=_largest_inside(trace, part, waits),
+                inside="",
                 advice="",
             )
             by_name.setdefault(stage.name, []).append(stage)
-    return [_with_advice(summed(parts)) for parts in by_name.values()]
+            inside.setdefault(stage.name, []).append(_waited_inside(trace, part, waits))
+    return [
+        _with_advice(replace(summed(parts), inside=_largest(pl.concat(inside[name]))))
+        for name, parts in by_name.items()
+    ]
 
 
 def summed(parts: list[Stage]) -> Stage:
@@ -96,15 +101,16 @@ def largest_first(stages: Iterable[Stage]) -> tuple[Stage, ...]:
     return tuple(sorted((s for s in stages if s.total_ns), key=lambda stage: (-stage.self_ns, stage.name)))
 
 
-def _largest_inside(trace: TraceView, outer: pl.DataFrame, waits: IntervalSet) -> str:
-    """The direct child of the ranges ``outer`` in which most of the wait was spent."""
+def _waited_inside(trace: TraceView, outer: pl.DataFrame, waits: IntervalSet) -> pl.DataFrame:
+    """The direct children of the ranges ``outer``, and the wait in each: ``name, waited``."""
     children = trace.ranges.filter(pl.col("parent_id").is_in(outer["range_id"].implode()))
-    if not children.height:
-        return ""
-    starts, ends = bounds(children)
-    spent = children.select("name").with_columns(pl.Series("waited", waits.overlap(starts, ends)))
-    totals = spent.group_by("name").agg(pl.col("waited").sum()).sort("waited", "name", descending=[True, False])
-    return str(totals["name"][0]) if totals["waited"][0] else ""
+    return children.select("name").with_columns(pl.Series("waited", waits.overlap(*bounds(children)), pl.Int64))
+
+
+def _largest(inside: pl.DataFrame) -> str:
+    """The nested range in which most of the wait was spent, over all ranks; empty where there is none."""
+    totals = inside.group_by("name").agg(pl.col("waited").sum()).sort("waited", "name", descending=[True, False])
+    return str(totals["name"][0]) if totals.height and totals["waited"][0] else ""
 
 
 _TF_DATA_NAME = r"(?i)iterator::|iteratorgetnext"

@@ -105,7 +105,7 @@ class PipelineSettings:
 
 
 def pipeline_settings(trace: TraceView) -> PipelineSettings:
-    """Settings of all processes with steps; where they differ, the most restrictive."""
+    """Settings of all processes with steps; where they, or stages of one path, differ, the most restrictive."""
     pipelines = [settings for rank in steady_time(trace) if (settings := _settings_of(trace, rank)).stages]
     if not pipelines:
         return PipelineSettings()
@@ -122,11 +122,12 @@ def pipeline_settings(trace: TraceView) -> PipelineSettings:
 
 
 def _strictest(parts: list[StageSettings]) -> StageSettings:
-    """One stage from those of several processes."""
+    """One stage from those of several processes, or of several places in a pipeline (``Zip[0]``, ``Zip[1]``)."""
     return replace(
         parts[0],
         calls=sum(part.calls for part in parts),
         parallelism=min((p.parallelism for p in parts if p.parallelism is not None), default=None),
+        autotune=min((p.autotune for p in parts if p.autotune is not None), default=None),
         buffer_limit=min((p.buffer_limit for p in parts if p.buffer_limit is not None), default=None),
         empty_share=max((p.empty_share for p in parts if p.empty_share is not None), default=None),
     )
@@ -145,14 +146,14 @@ def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
     judged = calls.group_by("name").agg(pl.col("steady").sum())
     buffered = args.filter((pl.col("key") == "buffered_elements") & pl.col("steady") & pl.col("integer").is_not_null())
     empty_shares = dict(buffered.group_by("name").agg((pl.col("integer") == 0).mean().alias("share")).iter_rows())
-    stages = {
-        stage_path(name): _stage(stage_path(name), name, count, values, empty_shares.get(name))
+    stages = tuple(
+        _stage(stage_path(name), name, count, values, empty_shares.get(name))
         for name, count in judged.sort("name").iter_rows()
         if stage_path(name)
-    }
+    )
     used = _memory(args)
     budget = _largest(args, "ram_budget_megabytes")
-    return PipelineSettings(tuple(stages.values()), _largest(args, "cpu_budget"), budget and budget * 10**6, used)
+    return PipelineSettings(stages, _largest(args, "cpu_budget"), budget and budget * 10**6, used)
 
 
 def _stage(

@@ -37,6 +37,7 @@ _SPARING = {
     "_RJEM_MALLOC_CONF": "background_thread:false,narenas:1",  # the allocator of Polars
 }
 _ARENAS = -8  # glibc's number for: how many arenas, each of which reserves 64 MB of addresses
+_SET_PARENT_DEATH_SIGNAL = 1
 _CRASHES = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP})
 _PASSED_ON = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
 _SHORTAGE = re.compile(
@@ -73,6 +74,7 @@ def within_address_space(work: Callable[[], Any], least: int = LEAST) -> Any:
         child = os.fork()
         if child == 0:
             os.dup2(errors.fileno(), 2)
+            _end_with_parent()
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             return _in_words(work, limit)
         code = _end_of(child, waited)
@@ -97,6 +99,14 @@ def _spare() -> None:
         os.environ.setdefault(name, value)
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_ARENAS, 1)
+
+
+def _end_with_parent() -> None:
+    """Have the system end this process when its parent is killed: nobody would wait for what it does."""
+    import ctypes
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGTERM))
 
 
 def _flush() -> None:

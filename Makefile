@@ -24,7 +24,7 @@ export TRACEVIZ_ORACLE ?= $(if $(wildcard $(ORACLE)/installed),$(abspath $(ORACL
 export TRACEVIZ_TORCH ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
 export TRACEVIZ_HTA ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
 
-.PHONY: demo quick test test-all test-long lint types bench docs samples oracle wheel nsys mutants fuzz fuzz-asan clean
+.PHONY: demo quick test test-all test-long lint types bench docs samples oracle wheel nsys mutants fuzz fuzz-asan extremes clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -51,6 +51,10 @@ test-long: $(VENV)/dev nsys
 # A fixed sample of small changes of what computes a report, each of which some test should notice: about 15 minutes.
 mutants: $(VENV)/dev
 	$(BIN)/python scripts/mutants --at-least 0.9 $(MUTANTS_OPTIONS)
+
+# Every column of every format with every extreme value: most of an hour.
+extremes: $(VENV)/dev
+	TRACEVIZ_EXTREMES=all $(PYTEST) tests/extremes $(PYTEST_OPTIONS)
 
 # Counts go to build/fuzz, inputs that broke something to build/fuzz/faults.
 MINUTES ?= 10

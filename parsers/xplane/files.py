@@ -29,7 +29,7 @@ _EMPTY = (
 )
 _UNLIMITED = Allowance()
 _BLOCK = 16 * 2**20
-_FREE_BYTES = 200 * 10**6
+_FREE_BYTES = 64 * 10**6
 """A file inside a gzip file may be so long; beyond, it may be some times as long as that."""
 _MOST_TIMES = 100
 _TIMES_ITS_SIZE = 2

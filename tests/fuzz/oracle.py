@@ -34,6 +34,7 @@ from traceviz.errors import TracevizError
 from traceviz.parsers.registry import identify
 from traceviz.parsers.shared.native import SCANNER_VARIABLE
 from traceviz.parsers.sources import source_facts
+from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.render.options import RenderOptions
 from traceviz.report import Report
 from traceviz.scrub import scrub
@@ -88,7 +89,7 @@ def examine(path: Path, depth: Depth) -> str:
         tables = open_trace(path)
     except TracevizError as error:
         return _refused(path, error, depth)
-    _hold(rules.broken_tables(tables))
+    _hold(rules.broken_tables(tables, stated=isinstance(identify(path), TracevizFolderReader)))
     _check_twin(path, tables)
     outcome = "tables"
     if depth.is_new(_looks(tables)) or depth.reports or depth.whole:

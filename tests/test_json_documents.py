@@ -146,10 +146,10 @@ def test_a_folder_with_a_deep_manifest_is_refused_in_words(tmp_path, monkeypatch
 
 
 @pytest.mark.process
-def test_an_archive_with_a_deep_marker_is_none(tmp_path):
+def test_an_archive_with_a_deep_marker_is_damaged(tmp_path):
     (tmp_path / "archive.json").write_bytes(DEEP)
     done = run("archive", "list", tmp_path)
-    assert (done.returncode, "is not an archive" in done.stderr) == (2, True)
+    assert (done.returncode, "cannot be read.\n  it is nested too deeply." in done.stderr) == (3, True)
 
 
 ELSEWHERE = {

@@ -21,8 +21,8 @@ import polars as pl
 
 from traceviz.archive.storage.store import LAST, WORK, Store
 from traceviz.archive.storage.writers import is_of_dead
-from traceviz.errors import UsageError
-from traceviz.json_documents import document_of, object_of
+from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.json_documents import JsonError, document_of
 
 MARKER = "archive.json"
 TRACES = "traces"
@@ -73,13 +73,18 @@ def check(store: Store) -> None:
 
     Raises:
         UsageError: there is none, or a newer traceviz made it.
+        DamagedTraceError: its marker cannot be read.
     """
     _check_folder(store)
     try:
-        marker = object_of(store.read(MARKER))
+        marker = document_of(store.read(MARKER))
     except FileNotFoundError:
         marker = {}
-    if marker.get("kind") != KIND:
+    except JsonError as error:
+        raise DamagedTraceError(
+            f"{MARKER} of {store.called()} cannot be read.", f"{error}.", "Copy it from a backup of the archive."
+        ) from error
+    if not isinstance(marker, dict) or marker.get("kind") != KIND:
         location = store.called()
         if store.names():
             raise UsageError(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from traceviz.json_documents import read_object
+from traceviz.foreign.json_documents import read_object
 
 NSYS, NVTX, RESOURCES = "nsys", "nvtx", "resources"
 """Names of collectors that others have to know of: one records what another one makes, or waits for."""

@@ -9,8 +9,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from traceviz.foreign_errors import foreign_errors_in_words
-from traceviz.memory import Allowance, Watch
+from traceviz.foreign.errors import foreign_errors_in_words
+from traceviz.process.memory import Allowance, Watch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -119,14 +119,14 @@ class Reader(ABC):
     def tables(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """What :meth:`read` yields, for those who call it: what libraries raise over a file is an error of ours, too.
 
-        What no capture can hold is left out, see :mod:`traceviz.plausible`.
+        What no capture can hold is left out, see :mod:`traceviz.foreign.plausible`.
 
         Raises:
             TracevizError: as :meth:`read`.
             UnreadableError: the system does not let it be read.
             OutOfMemoryError: it needs more memory than there is, or than ``options.max_memory`` allows.
         """
-        from traceviz.plausible import checked  # noqa: PLC0415 (recognising a file loads no pyarrow)
+        from traceviz.foreign.plausible import checked  # noqa: PLC0415 (recognising a file loads no pyarrow)
 
         with foreign_errors_in_words(f"{path} cannot be read."):
             options.allowance.check(0, path.name)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traceviz.errors import TracevizError, UnknownFormatError, UsageError
+from traceviz.foreign.regular_files import check_regular
 from traceviz.parsers.base import Match, Reader, ReadOptions, certain_reader, prefixed
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.run.layout import is_run_folder, whole_run
-from traceviz.regular_files import check_regular
 from traceviz.report import Fact
 from traceviz.visible import visible
 

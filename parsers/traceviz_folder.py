@@ -35,7 +35,7 @@ class TracevizFolderReader(Reader):
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. Host and command line are there if they were kept when the folder was written."""
         from traceviz import schema  # noqa: PLC0415 (reading loads what recognising does not need)
-        from traceviz.parquet import least_bytes  # noqa: PLC0415
+        from traceviz.foreign.parquet import least_bytes  # noqa: PLC0415
         from traceviz.tables import load  # noqa: PLC0415
 
         tables = load(path)
@@ -56,7 +56,7 @@ class TracevizFolderReader(Reader):
 
 def _check_span(folder: Path, run: pa.Table) -> None:
     """Refuse a span that no capture has: all other times are relative to it."""
-    from traceviz.plausible import LONGEST_NS  # noqa: PLC0415 (as above)
+    from traceviz.foreign.plausible import LONGEST_NS  # noqa: PLC0415 (as above)
 
     for stated in run["span_ns"].to_pylist():
         span = stated or 0

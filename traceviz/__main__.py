@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from traceviz import interrupts, streams
-from traceviz.interrupts import Stopped
+from traceviz.process import interrupts, streams
+from traceviz.process.interrupts import Stopped
 
 
 def run() -> NoReturn:
@@ -62,7 +62,7 @@ def _end_early(stopped: Stopped) -> int:
 
 def _tidy() -> None:
     """Remove temporary files, if any were made."""
-    temporary = sys.modules.get("traceviz.temporary")
+    temporary = sys.modules.get("traceviz.process.temporary")
     if temporary is not None:
         temporary.drop_all()
 

@@ -23,7 +23,7 @@ from traceviz.analyses.options import AnalysisOptions
 from traceviz.compare.options import CompareOptions
 from traceviz.errors import UsageError
 from traceviz.files import check_folder_free, check_not_source, new_folder
-from traceviz.foreign_errors import foreign_errors_in_words
+from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.parsers.base import Progress, Reader, ReadOptions, silent
 from traceviz.parsers.sources import named, read_all, readers_of, source_facts, trace_files
 from traceviz.render.options import RenderOptions

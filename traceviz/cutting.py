@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import UsageError
-from traceviz.rows import rows_to_table
+from traceviz.foreign.rows import rows_to_table
 from traceviz.selection import Selection
 from traceviz.tables import WINDOW_NOTE, TraceTables
 

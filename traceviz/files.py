@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from traceviz.errors import OutputError, OutputExistsError, UsageError
-from traceviz.interrupts import uninterrupted
-from traceviz.temporary import drop, note
+from traceviz.process.interrupts import uninterrupted
+from traceviz.process.temporary import drop, note
 
 _MOST_NAME = 60
 """Characters of a name that its temporary name repeats."""

@@ -10,18 +10,18 @@ import json
 import sys
 from pathlib import Path
 
-from traceviz import interrupts
 from traceviz.analyses.run import analyze
 from traceviz.errors import TracevizError
 from traceviz.files import new_folder
-from traceviz.foreign_errors import defect, foreign_errors_in_words
-from traceviz.interrupts import Stopped
+from traceviz.foreign.errors import defect, foreign_errors_in_words
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.layout import TABLES
+from traceviz.process import interrupts
+from traceviz.process.interrupts import Stopped
+from traceviz.process.temporary import drop_all
 from traceviz.tables import load, read_manifest, write_tables
-from traceviz.temporary import drop_all
 from traceviz.trace_folder import is_trace_folder
 from traceviz.without_pandas import skip_pandas
 

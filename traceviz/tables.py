@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingTableError, SchemaError
 from traceviz.files import new_folder
-from traceviz.json_documents import read_document
-from traceviz.parquet import DAMAGE, open_parquet, read_parquet
+from traceviz.foreign.json_documents import read_document
+from traceviz.foreign.parquet import DAMAGE, open_parquet, read_parquet
 from traceviz.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from traceviz.collectors.base import Harvest, Plan, Problem, Window, read_facts
-from traceviz.json_documents import document_of
+from traceviz.foreign.json_documents import document_of
 
 STATUS, PROBLEMS, PROCESSES = "status.json", "problems.jsonl", "processes.jsonl"
 XPLANE = "*.xplane.pb"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from traceviz.collectors.base import Problem
 from traceviz.collectors.program.wrapped import may_have_begun
-from traceviz.foreign_sqlite import foreign_database
+from traceviz.foreign.sqlite import foreign_database
 from traceviz.nsys_program import Nsys, find_importer, run_quietly
 from traceviz.private_paths import without_paths
 

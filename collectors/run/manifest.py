@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from traceviz.collectors.base import Availability, Harvest, Problem, Window, read_facts
 from traceviz.collectors.run.redact import without_folders
-from traceviz.temporary import drop, note
+from traceviz.process.temporary import drop, note
 from traceviz.visible import visible_json
 
 KIND = "traceviz.run"

@@ -38,7 +38,7 @@ from traceviz.collectors.run.prepared import Prepared
 from traceviz.collectors.run.redact import command_text, settings
 from traceviz.errors import OutputError, TracevizError
 from traceviz.files import explained
-from traceviz.foreign_errors import foreign_errors_in_words
+from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.units import format_value
 
 INTERRUPTED = 130

@@ -13,7 +13,7 @@ from traceviz.collectors.base import Problem
 from traceviz.collectors.program.signals import Watch, ending_by_request
 from traceviz.collectors.run.folder import RAW
 from traceviz.collectors.run.plan import CollectOptions
-from traceviz.json_documents import object_of
+from traceviz.foreign.json_documents import object_of
 
 _GRACE_S = 5.0
 """How long the process may take to remove what it was writing."""

@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from traceviz.foreign.plausible import note_durations, note_times
+from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.kineto.categories import CATEGORIES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.device import on_a_device
@@ -18,9 +20,7 @@ from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.raw import RawTrace
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.notes import Notes
-from traceviz.plausible import note_durations, note_times
 from traceviz.private_paths import without_paths
-from traceviz.rows import rows_to_table
 
 _SIGNS = frozenset({"schemaVersion", "deviceProperties", "distributedInfo", "trace_id", "baseTimeNanoseconds"})
 """Members that only PyTorch's profiler writes."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from traceviz.foreign.plausible import LONGEST_NS, elapsed, window_of
 from traceviz.parsers.kineto.categories import (
     CATEGORIES,
     CODES,
@@ -20,7 +21,6 @@ from traceviz.parsers.kineto.categories import (
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.raw import RawTrace
 from traceviz.parsers.shared.arrays import NONE, Array, looked_up, positions, stretches, take
-from traceviz.plausible import LONGEST_NS, elapsed, window_of
 
 _COMPLETE, _BEGIN, _END, _COUNTER = "X", "B", "E", "C"
 _INSTANTS = frozenset("iI")

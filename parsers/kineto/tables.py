@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError, UsageError
-from traceviz.memory import give_back
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.kineto import capture as facts
 from traceviz.parsers.kineto import device as device_tables
@@ -28,6 +27,7 @@ from traceviz.parsers.ranks.merge import merged
 from traceviz.parsers.shared.contract import Builder, build_tables, unless_empty
 from traceviz.parsers.shared.log_folders import note_choice
 from traceviz.parsers.shared.notes import Notes
+from traceviz.process.memory import give_back
 
 _BYTES_PER_EVENT = 40
 """What tables take at the least, beside the columns of the decoder."""

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from traceviz.foreign.rows import stated_integer
 from traceviz.parsers.nsys.mapping import Evidence
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.raw import RawTables
-from traceviz.rows import stated_integer
 
 _PROCESS_OPTION = re.compile(r"^PROCESS_\d+:")
 _DRIVER_DIGITS = re.compile(r"^(\d{3})(\d{2,3})(\d{2})$")

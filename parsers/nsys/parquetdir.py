@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from traceviz.parquet import DAMAGE, open_parquet
+from traceviz.foreign.parquet import DAMAGE, open_parquet
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.tables import Provenance, read_tables

@@ -17,7 +17,7 @@ from traceviz.parsers.nsys.sniff import is_sqlite_export
 from traceviz.parsers.nsys.sqlite import NsysSqliteTables
 from traceviz.parsers.nsys.tables import Provenance, read_tables
 from traceviz.parsers.shared.raw import RawTables
-from traceviz.temporary import temporary_folder
+from traceviz.process.temporary import temporary_folder
 
 STAGE = "nsys export"
 

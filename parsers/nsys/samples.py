@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.json as pj
 
 from traceviz import schema
+from traceviz.foreign.plausible import since
 from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
 from traceviz.parsers.shared.columns import recoded
 from traceviz.parsers.shared.names import UNKNOWN
 from traceviz.parsers.shared.raw import Keep, RawTables
-from traceviz.plausible import since
 
 _GPU_NUMBER = 0xFF
 _WITH_UNIT = re.compile(r"^(?P<metric>.*\S)\s*\[(?P<unit>[^\]]*)\]$", re.DOTALL)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from traceviz import schema
+from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.capture import Capture, read_capture
 from traceviz.parsers.nsys.constants import SEVERITY
@@ -28,7 +29,6 @@ from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
 from traceviz.parsers.shared.survey import present
 from traceviz.private_paths import without_paths
-from traceviz.rows import rows_to_table
 
 PRODUCER = "Nsight Systems"
 

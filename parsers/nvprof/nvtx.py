@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from traceviz.foreign.plausible import Window
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.identity import Identity
 from traceviz.parsers.nvprof.mapping import MARKERS
@@ -28,7 +29,6 @@ from traceviz.parsers.shared.columns import recoded
 from traceviz.parsers.shared.names import UNKNOWN, look_up
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.nvtx import nvtx_table, ordered
-from traceviz.plausible import Window
 
 _DATA = constants.PREFIX + "MARKER_DATA"
 _COLUMNS = ("flags", "timestamp", "id", "objectKind", "processId", "threadId", "name", "domain")

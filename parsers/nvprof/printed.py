@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
+from traceviz.foreign.plausible import window_of
+from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.identity import program
@@ -21,8 +23,6 @@ from traceviz.parsers.nvprof.printed_totals import Totals, totals
 from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, sort_rows
 from traceviz.parsers.shared.identity import identity_tables
 from traceviz.parsers.shared.notes import Notes
-from traceviz.plausible import window_of
-from traceviz.rows import rows_to_table
 
 _NOTHING = {
     b"No kernels were profiled.": schema.DEVICE_WORK,

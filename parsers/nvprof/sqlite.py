@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
+from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.demangle import Demangler
@@ -27,7 +28,6 @@ from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.sqlite.file import unread_log
 from traceviz.parsers.shared.survey import present
-from traceviz.rows import rows_to_table
 
 PRODUCER = "nvprof"
 

@@ -20,10 +20,10 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import UsageError
+from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.ranks.identity import Identity, Member, Rows, identify, merged_notes, merged_settings, run_row
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, pc
 from traceviz.parsers.shared.columns import with_column
-from traceviz.rows import rows_to_table
 
 OWN_NUMBERS = {"nvtx": "range_id", "host_ops": "op_id"}
 """Tables whose rows carry their own row number, and its column; ``parent_id`` refers to it."""

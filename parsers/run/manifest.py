@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from traceviz.errors import DamagedTraceError
-from traceviz.json_documents import MOST_BYTES, document_of
+from traceviz.foreign.json_documents import MOST_BYTES, document_of
 from traceviz.parsers.run.layout import KIND, MANIFEST, MOST_FILES, RAW, manifest_document
 from traceviz.parsers.run.lenient import convert_struct
 from traceviz.parsers.shared.notes import Notes

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import UsageError
+from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.ranks.identity import Identity, Rows, run_row
 from traceviz.parsers.ranks.merge import Clock, events
 from traceviz.parsers.run.clock import Extent, RunClock, common_clock
@@ -23,7 +24,6 @@ from traceviz.parsers.run.owners import DEVICE_TABLES, Owners, choose_owners, in
 from traceviz.parsers.run.sources import Source, is_tracing
 from traceviz.parsers.shared.columns import with_column
 from traceviz.parsers.shared.notes import Notes
-from traceviz.rows import rows_to_table
 from traceviz.units import format_ns
 
 _NOTICEABLE = 0.9

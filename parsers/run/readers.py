@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.errors import UsageError
-from traceviz.json_documents import read_object
+from traceviz.foreign.json_documents import read_object
 from traceviz.parsers.base import Match, Reader, ReadOptions
 from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND, TABLES, is_run_folder
 from traceviz.parsers.traceviz_folder import TracevizFolderReader

@@ -14,14 +14,14 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
-from traceviz.json_documents import read_document
-from traceviz.parquet import DAMAGE, read_parquet
+from traceviz.foreign.json_documents import read_document
+from traceviz.foreign.parquet import DAMAGE, read_parquet
+from traceviz.foreign.plausible import note_times, window_of
+from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.notes import Notes
-from traceviz.plausible import note_times, window_of
-from traceviz.rows import rows_to_table
 
 VERSION = 1
 PARTS = "part-*.parquet"

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError, UnreadableError
-from traceviz.json_documents import read_object
+from traceviz.foreign.json_documents import read_object
 from traceviz.parsers.base import Reader, ReadOptions, certain_reader, prefixed
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.run.layout import MOST_FILES, RAW

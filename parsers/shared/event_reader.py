@@ -10,6 +10,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from traceviz import schema
+from traceviz.foreign.plausible import plausible_durations
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, chunked_array, nulls, pc
 from traceviz.parsers.shared.event_table import Repairs, converted, durations, first, note_repairs, raw_column
@@ -17,7 +18,6 @@ from traceviz.parsers.shared.mapping import Name, Source
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
 from traceviz.parsers.shared.survey import Clock, counted, present, start_of
-from traceviz.plausible import plausible_durations
 
 IDS = "name ids"
 TEXTS = "name texts"

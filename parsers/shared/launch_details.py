@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from traceviz.foreign.rows import stated_integer
 from traceviz.parsers.shared.mapping import LAUNCH_SHAPE
-from traceviz.rows import stated_integer
 from traceviz.schema import MEMORY_KINDS
 
 MOST_REGISTERS = 65_536

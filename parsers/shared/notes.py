@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.rows import rows_to_table
+from traceviz.foreign.rows import rows_to_table
 
 
 @dataclass(slots=True)

@@ -13,12 +13,21 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError
+from traceviz.foreign.plausible import (
+    LONGEST_NS,
+    Numbers,
+    Window,
+    around,
+    elapsed,
+    is_strange,
+    note_durations,
+    note_times,
+)
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.event_table import combination_codes, first
 from traceviz.parsers.shared.mapping import OFF_CLOCK, Source
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import Keep, RawTables
-from traceviz.plausible import LONGEST_NS, Numbers, Window, around, elapsed, is_strange, note_durations, note_times
 
 
 @dataclass(frozen=True, slots=True, eq=False)

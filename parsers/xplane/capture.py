@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from traceviz.foreign.rows import rows_to_table, stated_integer
 from traceviz.parsers.shared import launch_details as details
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.notes import Notes
@@ -17,7 +18,6 @@ from traceviz.parsers.xplane.device import GRAPH, Device, EventKind, unread_line
 from traceviz.parsers.xplane.hosts import ENVIRONMENT, METADATA, Host, Role
 from traceviz.parsers.xplane.raw import Plane
 from traceviz.private_paths import without_paths
-from traceviz.rows import rows_to_table, stated_integer
 
 TENSORFLOW, JAX = "TensorFlow", "JAX"
 _SIGNS = (

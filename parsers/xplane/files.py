@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError, UsageError
-from traceviz.memory import Allowance
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared.log_folders import Run, choose_run, note_choice
 from traceviz.parsers.xplane.hosts import ENVIRONMENT
@@ -20,6 +19,7 @@ from traceviz.parsers.xplane.scan import read_space
 from traceviz.parsers.xplane.sniff import GZIP_MAGIC
 from traceviz.parsers.xplane.tables import Provenance, Source, read_spaces
 from traceviz.parsers.xplane.wire import Damage
+from traceviz.process.memory import Allowance
 from traceviz.units import format_value
 
 _AGAIN = "Copy the file again, or record again."

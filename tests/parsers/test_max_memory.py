@@ -8,9 +8,10 @@ import pytest
 
 from tests.command import run
 from tests.measured import measured
-from traceviz import api, memory
+from traceviz import api
 from traceviz.errors import DamagedTraceError, OutOfMemoryError
-from traceviz.memory import Allowance, Room, Watch
+from traceviz.process import memory
+from traceviz.process.memory import Allowance, Room, Watch
 
 GIGABYTE = 10**9
 

@@ -11,7 +11,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import entries
 from traceviz.analyses.verdict import verdict
-from traceviz.foreign_errors import foreign_errors_in_words
+from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
 from traceviz.tables import TraceTables
 from traceviz.units import Unit

@@ -15,11 +15,11 @@ from io import StringIO
 
 import click
 
-from traceviz import interrupts
 from traceviz.cli import standard_input
 from traceviz.cli.lazy import LazyGroup
 from traceviz.errors import TracevizError
-from traceviz.foreign_errors import defect, in_our_words
+from traceviz.foreign.errors import defect, in_our_words
+from traceviz.process import interrupts
 from traceviz.version import __version__
 from traceviz.visible import Lines, bounded, one_line, sentence
 

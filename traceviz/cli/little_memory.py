@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import click
 
 from traceviz.errors import OutOfMemoryError, TracevizError
-from traceviz.memory import address_limit
+from traceviz.process.memory import address_limit
 from traceviz.units import format_value
 
 LEAST = 600 * 10**6

@@ -18,7 +18,7 @@ from traceviz.collectors.run.plan import AUTO
 from traceviz.doctor.checks import CONDITIONS, Check, Condition
 from traceviz.doctor.machine import COLLECTORS, machine_checks, program_python, read_python
 from traceviz.errors import MissingToolError, UsageError
-from traceviz.foreign_errors import foreign_errors_in_words
+from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.nsys_program import find_nsys
 from traceviz.visible import bounded, sentence, visible_json
 

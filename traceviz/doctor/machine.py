@@ -19,7 +19,7 @@ from traceviz.collectors.run.folder import room
 from traceviz.collectors.run.machine import Machine, read_machine, read_text
 from traceviz.doctor.checks import Check
 from traceviz.errors import UsageError
-from traceviz.json_documents import document_of
+from traceviz.foreign.json_documents import document_of
 from traceviz.nsys_program import Nsys, output_of, version_in
 from traceviz.units import format_value
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from traceviz.errors import DamagedTraceError
-from traceviz.json_documents import MOST_REPORT_BYTES, document_of
+from traceviz.foreign.json_documents import MOST_REPORT_BYTES, document_of
 from traceviz.render.options import RenderOptions, select
 from traceviz.report import (
     COMPARISON,

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from traceviz.errors import DamagedTraceError, UnknownFormatError
 from traceviz.files import check_file_free, check_folder_free, check_not_source, new_file, new_folder
-from traceviz.foreign_errors import foreign_errors_in_words
+from traceviz.foreign.errors import foreign_errors_in_words
+from traceviz.foreign.regular_files import check_regular
 from traceviz.parsers.nsys.readers import NsysParquetReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
-from traceviz.regular_files import check_regular
 from traceviz.scrub.formats.nsys_parquet import scrub_nsys_parquet, secrets_of_nsys_parquet
 from traceviz.scrub.formats.nsys_sqlite import scrub_database
 from traceviz.scrub.formats.recordings import scrub_recordings, secrets_of_recordings

@@ -11,7 +11,7 @@ import re
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from typing import Any
 
-from traceviz.json_documents import value_of
+from traceviz.foreign.json_documents import value_of
 from traceviz.parsers.shared.json.texts import text_value
 
 INT64 = 2**63

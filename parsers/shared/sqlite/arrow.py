@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz.foreign_sqlite import read_only_uri
+from traceviz.foreign.sqlite import read_only_uri
 from traceviz.parsers.shared.arrow import Array, nulls, pc
 from traceviz.parsers.shared.sqlite.file import quoted
 from traceviz.parsers.shared.sqlite.pages import Column, NotPlainError, read_integers

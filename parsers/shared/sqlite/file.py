@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from traceviz.errors import DamagedTraceError
-from traceviz.foreign_sqlite import foreign_database
+from traceviz.foreign.sqlite import foreign_database
 
 MAGIC = b"SQLite format 3\0"
 

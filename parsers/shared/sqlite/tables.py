@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from traceviz.foreign_sqlite import in_words, open_foreign, refusal, strange_tables
+from traceviz.foreign.sqlite import in_words, open_foreign, refusal, strange_tables
 from traceviz.parsers.shared.arrow import Array
 from traceviz.parsers.shared.raw import Keep, RawTables
 from traceviz.parsers.shared.sqlite.arrow import StoredTable, plain_batches, sql_batches

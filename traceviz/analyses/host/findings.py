@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from traceviz.analyses.base import finding, known
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.host.load import HostLoad
+from traceviz.foreign.rows import stated_integer
 from traceviz.report import Fact, Finding
-from traceviz.rows import stated_integer
 from traceviz.rules import rule
 from traceviz.units import counted, format_number, format_ratio, format_value
 

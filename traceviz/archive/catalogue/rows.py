@@ -18,10 +18,10 @@ from traceviz.analyses.run import analyze
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.cutting import select
 from traceviz.errors import UsageError
+from traceviz.foreign.rows import rows_to_table, stated_integer
 from traceviz.gates.metrics import METRICS, Candidate, Metric
 from traceviz.parsers.ranks.names import RANK_IN_NAME, rank_in_name
 from traceviz.report import Finding, Report
-from traceviz.rows import rows_to_table, stated_integer
 from traceviz.selection import Selection
 from traceviz.tables import TraceTables
 

@@ -45,8 +45,8 @@ from traceviz.errors import (
     UnreadableError,
     UsageError,
 )
-from traceviz.foreign_errors import NO_ROOM, defect, in_our_words
-from traceviz.json_documents import read_document
+from traceviz.foreign.errors import NO_ROOM, defect, in_our_words
+from traceviz.foreign.json_documents import read_document
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.sources import source_facts

@@ -27,8 +27,8 @@ from traceviz.archive.query.views import CATALOGUE_VIEWS, catalogue_table, files
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.errors import DamagedTraceError, TracevizError, UsageError
+from traceviz.process.temporary import drop, note
 from traceviz.schema import TABLES
-from traceviz.temporary import drop, note
 from traceviz.visible import Lines, sentence
 
 Parameters = Sequence[object] | Mapping[str, object]

@@ -11,7 +11,7 @@ from traceviz.archive.query.engine import WRONG, connect, explained, fill
 from traceviz.archive.query.guard import tables_read
 from traceviz.archive.query.views import TIMES
 from traceviz.errors import UsageError
-from traceviz.temporary import temporary_folder
+from traceviz.process.temporary import temporary_folder
 from traceviz.visible import Lines
 
 SHORTEST = 4

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from traceviz.errors import TracevizError
-from traceviz.foreign_errors import defect, in_our_words
+from traceviz.foreign.errors import defect, in_our_words
 from traceviz.visible import one_line
 
 T = TypeVar("T")

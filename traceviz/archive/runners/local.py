@@ -19,11 +19,11 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
-from traceviz import interrupts
 from traceviz.archive.runners.base import Results, RunnerError, attempt
 from traceviz.errors import WorkerError
-from traceviz.interrupts import ENDING, Stopped
-from traceviz.temporary import drop_all
+from traceviz.process import interrupts
+from traceviz.process.interrupts import ENDING, Stopped
+from traceviz.process.temporary import drop_all
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from traceviz.archive.storage.addresses import printable
 from traceviz.errors import UnknownFormatError
-from traceviz.json_documents import read_document
+from traceviz.foreign.json_documents import read_document
 from traceviz.parsers.run.layout import MANIFEST, RAW, TABLES, is_run_folder
 from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
 

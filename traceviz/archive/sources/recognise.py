@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from traceviz.archive.sources.packed.index import parents
-from traceviz.json_documents import MOST_BYTES, object_of
+from traceviz.foreign.json_documents import MOST_BYTES, object_of
 from traceviz.parsers.base import HEAD_BYTES, Match
 from traceviz.parsers.nsys.sniff import EXPORTED_FILES
 from traceviz.parsers.ranks.names import RANK_IN_NAME

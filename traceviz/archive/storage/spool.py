@@ -29,7 +29,7 @@ from pathlib import Path
 from threading import RLock, Timer
 
 from traceviz.errors import DamagedTraceError, OutputError
-from traceviz.temporary import drop, note
+from traceviz.process.temporary import drop, note
 from traceviz.units import format_value
 
 IDLE_S = 60.0

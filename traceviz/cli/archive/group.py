@@ -14,7 +14,7 @@ from traceviz.cli.archive.report import report, trend
 from traceviz.cli.boundary import say
 from traceviz.cli.options import Size, SourceName, in_lean_process, print_lines, progress_bar_on_stderr
 from traceviz.errors import GateFailedError, UnknownFormatError, UsageError
-from traceviz.interrupts import Stopped
+from traceviz.process.interrupts import Stopped
 from traceviz.visible import bounded, sentence
 
 if TYPE_CHECKING:

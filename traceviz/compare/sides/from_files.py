@@ -10,9 +10,9 @@ from traceviz.compare.sides.by_tags import sides_by, with_base
 from traceviz.compare.sides.labels import labels, numbered
 from traceviz.compare.sides.sides import Side, fact
 from traceviz.errors import DamagedTraceError, TracevizError, UsageError
+from traceviz.foreign.regular_files import check_regular
 from traceviz.parsers.run.layout import is_run_folder
 from traceviz.parsers.sources import about, is_trace_folder, openable
-from traceviz.regular_files import check_regular
 from traceviz.render import json as saved
 from traceviz.report import Report
 

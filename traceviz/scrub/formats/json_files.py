@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from traceviz.errors import DamagedTraceError
-from traceviz.json_documents import document_of
+from traceviz.foreign.json_documents import document_of
 from traceviz.scrub.formats.documents import clean_document, encoded, secrets_of_document
 from traceviz.scrub.result import Outcome
 from traceviz.scrub.secrets.search import leak, position_of_secret

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from traceviz.errors import DamagedTraceError
-from traceviz.json_documents import value_of
+from traceviz.foreign.json_documents import value_of
 from traceviz.parsers.shared.json.grammar import BrokenError, CutError, skip_value
 from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.json.walk import (

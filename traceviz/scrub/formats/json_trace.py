@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from traceviz.errors import DamagedTraceError
-from traceviz.json_documents import value_of
+from traceviz.foreign.json_documents import value_of
 from traceviz.parsers.shared.json.grammar import BrokenError, CutError
 from traceviz.parsers.shared.json.stream import GZIP_MAGIC, TextStream
 from traceviz.parsers.shared.json.walk import BLOCK_BYTES, Segment, SegmentKind

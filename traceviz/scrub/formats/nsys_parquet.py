@@ -22,17 +22,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from traceviz.errors import DamagedTraceError, OutputError
-from traceviz.parquet import DAMAGE, open_parquet
+from traceviz.foreign.parquet import DAMAGE, open_parquet
 from traceviz.parsers.nsys.parquetdir import SUFFIX
 from traceviz.parsers.shared.arrow import nulls
 from traceviz.parsers.shared.sqlite.arrow import BATCH_ROWS
+from traceviz.process.temporary import temporary_folder
 from traceviz.scrub.formats import nsys_policy as policy
 from traceviz.scrub.formats.nsys_sqlite import scrubbed_database, secrets_of_database
 from traceviz.scrub.formats.sqlite_copy import explained, quoted
 from traceviz.scrub.result import Outcome
 from traceviz.scrub.secrets.search import check_file, leak
 from traceviz.scrub.secrets.secrets import Redactor, Secret
-from traceviz.temporary import temporary_folder
 
 _STRINGS = "StringIds"
 _TELLING = frozenset({_STRINGS, *policy.KEY_VALUE_TABLES, "TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE"})

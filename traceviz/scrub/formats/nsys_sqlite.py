@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from traceviz.errors import UnknownFormatError
-from traceviz.json_documents import document_of
+from traceviz.foreign.json_documents import document_of
 from traceviz.scrub.formats import nsys_policy as policy
 from traceviz.scrub.formats.nsys_policy import Treatment
 from traceviz.scrub.formats.sqlite_copy import (

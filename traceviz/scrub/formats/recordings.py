@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError
-from traceviz.json_documents import read_document
-from traceviz.parquet import DAMAGE, read_parquet
+from traceviz.foreign.json_documents import read_document
+from traceviz.foreign.parquet import DAMAGE, read_parquet
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.folder import read_run

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceviz.errors import TracevizError, UnknownFormatError
-from traceviz.foreign_errors import foreign_errors_in_words
+from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.nvprof.readers import NvprofSqliteReader

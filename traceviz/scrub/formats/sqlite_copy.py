@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceviz.errors import DamagedTraceError, OutputError
-from traceviz.foreign_sqlite import TRIGGERS, in_words, refusal, restrain, strange_tables
+from traceviz.foreign.sqlite import TRIGGERS, in_words, refusal, restrain, strange_tables
 from traceviz.scrub.result import CLEANED, UNUSED_STRINGS
 from traceviz.scrub.secrets.secrets import SQL_WORDS
 

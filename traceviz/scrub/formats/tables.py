@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from traceviz import schema
 from traceviz.errors import OutputError
-from traceviz.json_documents import read_document
+from traceviz.foreign.json_documents import read_document
 from traceviz.scrub.result import CLEANED, HARDWARE_IDS, HOSTS, PROPERTIES, Outcome, listed
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.properties import (

@@ -9,9 +9,9 @@ import pytest
 import traceviz
 from tests.command import run
 from tests.conftest import REPOSITORY
-from traceviz import foreign_sqlite
 from traceviz.errors import DamagedTraceError
-from traceviz.foreign_sqlite import foreign_database, in_words, strange_tables
+from traceviz.foreign import sqlite as foreign_sqlite
+from traceviz.foreign.sqlite import foreign_database, in_words, strange_tables
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
 
 _LONG = "x" * 100_000

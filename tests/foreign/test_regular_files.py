@@ -7,7 +7,7 @@ import pytest
 
 from tests.command import run
 from traceviz.errors import UnknownFormatError
-from traceviz.regular_files import check_regular
+from traceviz.foreign.regular_files import check_regular
 from traceviz.scrub import scrub
 
 COMMANDS = (["report"], ["doctor"], ["convert", "-o", "out"], ["compare", "x"], ["scrub", "-o", "out"])

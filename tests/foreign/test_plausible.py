@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traceviz import schema
-from traceviz.plausible import FARTHEST_NS, LARGEST_SUM, LONGEST_NS, MOST, checked, elapsed, window_of
+from traceviz.foreign.plausible import FARTHEST_NS, LARGEST_SUM, LONGEST_NS, MOST, checked, elapsed, window_of
 
 DAY_NS = 86_400 * 10**9
 NOW_NS = 1_790_000_000 * 10**9

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from traceviz.interrupts import uninterrupted
+from traceviz.process.interrupts import uninterrupted
 
 PREFIX = "traceviz-"
 _ATTEMPTS = 3

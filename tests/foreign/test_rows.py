@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from traceviz.errors import DamagedTraceError
+from traceviz.foreign.rows import rows_to_table, without_surrogates
 from traceviz.parsers.shared.notes import Notes
-from traceviz.rows import rows_to_table, without_surrogates
 
 
 def test_a_value_beyond_32_bits_is_null_and_noted_with_table_and_column():

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from traceviz import schema
-from traceviz.rows import NoteTaker, rows_to_table
+from traceviz.foreign.rows import NoteTaker, rows_to_table
 
 pc: Any = pyarrow.compute
 """The stubs of pyarrow refuse Python numbers as arguments of compute functions."""

@@ -21,7 +21,7 @@ import zstandard
 from google.protobuf.message import DecodeError
 
 from traceviz.errors import DamagedTraceError, OutOfMemoryError, OutputError, UnreadableError, UsageError
-from traceviz.foreign_errors import defect, foreign_errors_in_words, in_our_words
+from traceviz.foreign.errors import defect, foreign_errors_in_words, in_our_words
 
 WHAT = "t.sqlite cannot be read."
 ADBC = adbc_driver_manager.OperationalError("disk", status_code=adbc_driver_manager.AdbcStatusCode.IO)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.command import run
 from tests.conftest import REPOSITORY
-from traceviz.json_documents import (
+from traceviz.foreign.json_documents import (
     MOST_BYTES,
     MOST_DEPTH,
     JsonError,
@@ -155,7 +155,7 @@ def test_an_archive_with_a_deep_marker_is_damaged(tmp_path):
 ELSEWHERE = {
     "collectors/inject/traceviz_inject/config.py": 1,  # rides in the program, and reads what we wrote for it
     "traceviz/archive/query/guard.py": 1,  # what DuckDB makes of a query
-    "traceviz/json_documents.py": 2,
+    "traceviz/foreign/json_documents.py": 2,
 }
 """Files that parse JSON themselves, and in how many places."""
 

@@ -1,0 +1,1 @@
+"""What strangers wrote, within bounds: errors of libraries in words, JSON, SQLite, Parquet, rows, plausible values."""

@@ -106,7 +106,7 @@ _OF_RESULTS = ("traceviz/analyses/", "traceviz/archive/", "traceviz/compare/")
 
 
 def test_no_other_place_converts_rows():
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     used = [
         f"{path.relative_to(root)}:{node.lineno}"
         for top in ("traceviz", "parsers", "collectors")

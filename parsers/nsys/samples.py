@@ -22,7 +22,7 @@ from traceviz.parsers.shared.names import UNKNOWN
 from traceviz.parsers.shared.raw import Keep, RawTables
 
 _GPU_NUMBER = 0xFF
-_WITH_UNIT = re.compile(r"^(?P<metric>.*\S)\s*\[(?P<unit>[^\]]*)\]$", re.DOTALL)
+_WITH_UNIT = re.compile(r"^(?P<metric>.*\S)\s*\[(?P<unit>[^\[\]]*)\]$", re.DOTALL)
 _NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
 _METRIC_COLUMNS = ("timestamp", "typeId", "metricId", "value")
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import csv
 import re
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
@@ -42,10 +43,10 @@ _LABELS: tuple[tuple[Kind, frozenset[str]], ...] = (
 _HEADER = re.compile(rb'^[ \t"]*(?:Start|Type|Time\(%\)|Device|Count)[" \t].*$', re.MULTILINE)
 _COLUMNS = re.compile(r"\s{2,}")
 _CELL = re.compile(r'(?:^|(?<=,))(?:"(?P<quoted>(?:[^"]|"")*)"[^,]*|(?P<plain>[^,]*))(?:,|$)')
-_TITLE = re.compile(rb"^={2,}(?P<pid>\d{0,10})={2,}\s+(?P<title>[^\n]*?):?\s*$", re.MULTILINE)
+_TITLE = re.compile(rb"^(?:={2,}+(?P<pid>\d{1,10})={2,}+|={4,}+)\s++(?P<title>[^\n]*+)", re.MULTILINE)
 _DEVICE = re.compile(rb'^Device "(?P<device>[^"\n]*)"\s*$', re.MULTILINE)
 _START = re.compile(
-    rb"^={2,}\d+={2,} NVPROF is profiling process (?P<process>\d{1,10}), command: (?P<command>[^\n]*?)\s*$",
+    rb"^={2,}\d+={2,} NVPROF is profiling process (?P<process>\d{1,10}), command: (?P<command>[^\n]*+)",
     re.MULTILINE,
 )
 ROW = {
@@ -104,18 +105,37 @@ def sections(content: bytes) -> list[Section]:
         if (labels := _labels(match))
         for kind in _kinds(labels)
     ]
+    stated = [(match.start(), int(match["pid"])) for match in _TITLE.finditer(content) if match["pid"]]
     cut = []
     for index, (match, kind, labels) in enumerate(headers):
         stop = headers[index + 1][0].start() if index + 1 < len(headers) else len(content)
         begin = headers[index - 1][0].end() if index else 0
-        cut.append(_section(content, (begin, match.start()), (match.end(), stop), kind, labels))
+        cut.append(
+            _section(
+                content,
+                (begin, match.start()),
+                (match.end(), stop),
+                kind,
+                labels,
+                pid=_pid_before(match.start(), stated),
+            )
+        )
     return cut
+
+
+def _pid_before(place: int, stated: list[tuple[int, int]]) -> int | None:
+    index = bisect_left(stated, (place, 0))
+    return stated[index - 1][1] if index else None
+
+
+def _title(match: re.Match[bytes]) -> bytes:
+    return match["title"].rstrip().removesuffix(b":")
 
 
 def processes(content: bytes) -> list[Process]:
     """The processes that nvprof says it profiles, in their order."""
     return [
-        Process(int(match["process"]), match["command"].decode("utf-8", "replace"))
+        Process(int(match["process"]), match["command"].rstrip().decode("utf-8", "replace"))
         for match in _START.finditer(content)
     ]
 
@@ -124,7 +144,7 @@ def looks_printed(head: bytes) -> bool:
     """Whether ``head`` begins as something that nvprof printed."""
     if b"\0" in head:
         return False
-    if _START.search(head) or any(match["title"] == b"Profiling result" for match in _TITLE.finditer(head)):
+    if _START.search(head) or any(_title(match) == b"Profiling result" for match in _TITLE.finditer(head)):
         return True
     return any(_kinds(_labels(match)) for match in _HEADER.finditer(head))
 
@@ -158,11 +178,16 @@ def _kinds(labels: tuple[str, ...]) -> list[Kind]:
 
 
 def _section(
-    content: bytes, before: tuple[int, int], body: tuple[int, int], kind: Kind, labels: tuple[str, ...]
+    content: bytes,
+    before: tuple[int, int],
+    body: tuple[int, int],
+    kind: Kind,
+    labels: tuple[str, ...],
+    *,
+    pid: int | None,
 ) -> Section:
     above = content[slice(*before)]
     titles, devices = list(_TITLE.finditer(above)), list(_DEVICE.finditer(above))
-    earlier = [match["pid"] for match in _TITLE.finditer(content[: before[1]]) if match["pid"]]
     is_csv = b"," in content[before[1] : body[0]]
     text = content[slice(*body)].lstrip(b"\r\n")
     first, _, below = text.partition(b"\n")
@@ -170,8 +195,8 @@ def _section(
     stated = len(units) == len(labels) and any(units) and set(units) <= UNITS | {""}
     return Section(
         kind,
-        titles[-1]["title"].decode("utf-8", "replace") if titles else "",
-        int(earlier[-1]) if earlier else None,
+        _title(titles[-1]).decode("utf-8", "replace") if titles else "",
+        pid,
         devices[-1]["device"].decode("utf-8", "replace") if devices else None,
         labels,
         tuple(units) if stated else (),

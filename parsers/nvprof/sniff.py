@@ -9,7 +9,10 @@ from pathlib import Path
 from traceviz.parsers.nvprof.constants import PREFIX, STRINGS
 from traceviz.parsers.shared.sqlite.file import MAGIC, table_names
 
-_SESSION = re.compile(rb"<session\b[^>]*\.nvvp|<session\b.*<(?:timelineoptions|executable)\b", re.DOTALL)
+_SESSION = re.compile(
+    rb"<session\b(?:(?:(?!<session\b)[^>])*?\.nvvp|(?:(?!<session\b).)*?<(?:timelineoptions|executable)\b)", re.DOTALL
+)
+"""Each beginning is looked through to the next one only, so that many of them take no longer than one."""
 
 
 def is_database(head: bytes, path: Path) -> bool:

@@ -19,9 +19,8 @@ from traceviz.parsers.xplane.hosts import Host, Role, role
 
 Row = dict[str, Any]
 
-_LONGEST = 4_000
-"""Characters of a name that may end in the number of a step: a bound on time."""
-_NUMBER = re.compile(r"(?P<marker>.*?)[\s_#]*(?P<step>\d{1,18})$", re.DOTALL)
+_NUMBER = re.compile(r"(?<![\s_#])[\s_#]*+(?P<step>\d{1,18})$")
+"""The number of a step at the end of a name, and what parts it from the marker."""
 _WORK = (EventKind.KERNEL, EventKind.COPY, EventKind.FILL)
 
 
@@ -120,8 +119,8 @@ def _row(host: Host, group: Group, start: int, duration: int) -> Row:
 
 def _split(name: str) -> tuple[str, int | None]:
     """``train 3`` is step 3 of the marker ``train``."""
-    match = _NUMBER.match(name) if len(name) <= _LONGEST else None
-    return (match["marker"], int(match["step"])) if match else (name, None)
+    match = _NUMBER.search(name)
+    return (name[: match.start()], int(match["step"])) if match else (name, None)
 
 
 def _recorded(device: Device) -> Iterator[Row]:

@@ -26,7 +26,7 @@ from traceviz.units import counted, format_ns, format_ratio
 
 RECORDED, MARKERS, COMPLETE = "recorded", "markers", "completeness"
 
-_NONE_OF_A_KIND = re.compile(r"\bNo .+ events collected")
+_NONE_OF_A_KIND = re.compile(r"^(?>.*?\bNo ).+ events collected", re.MULTILINE)
 """nsys reports this for each process without events of a kind; whether there are any has a check of its own."""
 
 _DECLARED = ("trace", "nvtx", "annotation")

@@ -20,7 +20,9 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {
 }
 RELATIONS = (*_RELATIONS, "≤", "≥")
 """Beginnings of a limit."""
-_EXPRESSION = re.compile(r"(?P<name>[^<>=≤≥]*?)\s*(?P<relation><=|>=|≤|≥|<|>)\s*(?P<amount>[^<>=≤≥]*)")
+_EXPRESSION = re.compile(
+    r"(?P<name>[^<>=≤≥\s]*+(?:\s++[^<>=≤≥\s]++)*+)\s*+(?P<relation><=|>=|≤|≥|<|>)\s*+(?P<amount>[^<>=≤≥]*+)"
+)
 _AMOUNT = re.compile(r"(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(?P<unit>[^\s\d.,+-]*)")
 _TYPOGRAPHY = {"≤": "<=", "≥": ">="}
 

@@ -34,7 +34,7 @@ _UNNAMED = frozenset(("FunctionRun", "SessionRun", "RunGraph", EXECUTOR))
 _FRAMEWORK = _UNNAMED | {"EagerKernelExecute", "EagerExecute"}
 """Roots that the framework sets; any other was set by the program."""
 
-_STEP = re.compile(r"[0-9]+$")
+_STEP = re.compile(r"(?<![0-9])[0-9]{1,18}+$")
 
 _MOST_GROUPS = 1 << 48
 """No capture has so many: higher ids are damage, and those of several hosts, numbered on, would not fit 64 bits."""

@@ -65,6 +65,24 @@ def test_what_libraries_say_is_told_without_passwords():
     assert public(message) == "Cannot connect to 'sftp://host/x' (host:22), https://host/x at 10:30"
 
 
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (f"no sftp://user:{'p' * 10_000}@host/x", "no sftp://host/x"),
+        (f"no sftp://{'u' * 10_000}:hunter2@host/x", "no sftp://host/x"),
+        (f"no {'u' * 10_000}:{'p' * 10_000}@host", "no host"),
+        (f"no (user:{'p:' * 10_000}@host:22)", "no (host:22)"),
+        ("no +.1sftp://user:hunter2@host/x and f(a:b@c, d:e@[::1])", "no +.1sftp://host/x and f(c, [::1])"),
+    ],
+)
+def test_passwords_are_left_out_however_long_they_are(message, told):
+    assert public(message) == told
+
+
+def test_a_scheme_of_any_length_is_one():
+    assert public(f"{'s' * 100}://user:hunter2@host/x") == f"{'s' * 100}://host/x"
+
+
 class Refusing(fsspec.AbstractFileSystem):
     """A file system that connects when it is made, as those of ftp and sftp do."""
 

@@ -223,15 +223,13 @@ def _finding(finding: Finding, ranks: int) -> Row:
     }
 
 
-_LONGEST = 4_000
-"""Characters of what states the frameworks that are looked at: a bound on time."""
-_VERSION = re.compile(r"\s+v?(\d+\.\S*)$")
+_VERSION = re.compile(r"(?<!\s)\s++v?(\d++\.\S*+)$")
 """A version behind the name of a framework."""
 
 
 def _framework(stated: str | None) -> Row:
     """The framework and its version apart, so that ``JAX 0.10.2`` and ``JAX`` are the same framework."""
-    parts = stated[:_LONGEST].split(" + ") if stated else []
+    parts = stated.split(" + ") if stated else []
     names = dict.fromkeys(_VERSION.sub("", part) for part in parts)
     versions = dict.fromkeys(match[1] for part in parts if (match := _VERSION.search(part)))
     return {"framework": " + ".join(names) or None, "framework_version": " + ".join(versions) or None}

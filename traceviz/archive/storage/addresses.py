@@ -8,8 +8,12 @@ import unicodedata
 LONGEST = 1024
 """Characters of the longest name that is shown in full."""
 _WEB = ("http://", "https://")
-_ADDRESS = re.compile(r"\b[A-Za-z][\w+.-]{0,63}://[^\s'\"]*")
-_USER = re.compile(r"[^\s'\"/:@()=,]{1,256}:[^\s'\"/@]{0,2048}@(?=[\w\[])")
+_ADDRESS = re.compile(r"(?<![\w+.-])(?=[\w+.-]++://)(?P<before>[\w+.-]*?)(?P<address>\b[A-Za-z][\w+.-]*+://[^\s'\"]*+)")
+"""Addresses with a scheme. What may be one is looked through once and as a whole, however long it is."""
+_USER = re.compile(
+    r"(?<![^\s'\"/@])(?=[^\s'\"/@]++@[\w\[])"  # a word that ends before a host: looked through once and as a whole
+    r"(?P<before>[^\s'\"/@]*?)(?<![^\s'\"/:@()=,])[^\s'\"/:@()=,]++:[^\s'\"/@]*+@"
+)
 """User and password before the name of a host, without a scheme."""
 _CONTAINER_BEFORE_HOST = frozenset({"abfs", "abfss", "github", "wasb", "wasbs"})
 """Schemes with a container or repository, not a user, before the ``@``."""
@@ -53,7 +57,8 @@ def shown(url: str) -> str:
 
 def public(text: str) -> str:
     """The message of a library, without the users, passwords and signatures of the addresses in it."""
-    return printable(_USER.sub("", _ADDRESS.sub(lambda match: without_secrets(match[0]), text)))
+    without_addresses = _ADDRESS.sub(lambda match: match["before"] + without_secrets(match["address"]), text)
+    return printable(_USER.sub(r"\g<before>", without_addresses))
 
 
 def without_secrets(url: str) -> str:

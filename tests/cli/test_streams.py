@@ -84,7 +84,10 @@ def test_a_stderr_that_takes_nothing_changes_no_exit_code(shell, tmp_path):
 
 
 def test_a_file_that_is_written_does_not_get_what_is_meant_for_a_closed_stderr(tmp_path):
-    program = "from traceviz import streams; streams.guard(); import os; print(os.open('file', os.O_CREAT | os.O_RDWR))"
+    program = (
+        "from traceviz.process import streams; streams.guard(); import os; "
+        "print(os.open('file', os.O_CREAT | os.O_RDWR))"
+    )
     done = subprocess.run(
         ["bash", "-c", 'exec "$@" 2>&- <&-', "bash", sys.executable, "-c", program],
         check=True,
@@ -103,7 +106,7 @@ def test_a_reader_that_has_enough_ends_the_command_quietly():
 def test_a_stdout_that_takes_a_little_at_a_time_gets_all_of_it():
     ours, theirs = os.pipe()
     os.set_blocking(theirs, False)
-    program = "from traceviz import streams; streams.guard(); print('x' * 1_000_000)"
+    program = "from traceviz.process import streams; streams.guard(); print('x' * 1_000_000)"
     child = subprocess.Popen([sys.executable, "-c", program], stdout=theirs)
     os.close(theirs)
     with os.fdopen(ours, "rb") as reading:

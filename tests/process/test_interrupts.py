@@ -6,7 +6,10 @@ import sys
 import pytest
 
 pytestmark = pytest.mark.process
-HEAD = "import gc, os, signal, sys, time\nfrom traceviz import interrupts\ninterrupts.install()\nme = os.getpid()\n"
+HEAD = (
+    "import gc, os, signal, sys, time\nfrom traceviz.process import interrupts\ninterrupts.install()\n"
+    "me = os.getpid()\n"
+)
 TAIL = "\n    time.sleep(20)\nexcept interrupts.Stopped as stopped:\n    print('stopped by', stopped.number)"
 
 

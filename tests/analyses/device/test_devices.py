@@ -108,6 +108,12 @@ def test_small_grids_matter_where_half_of_the_memory_was_never_in_use(view, expe
     assert codes(DevicesAnalysis(), view) == expected
 
 
+def test_small_grids_are_told_with_what_they_take_and_what_is_free():
+    (finding,) = DevicesAnalysis().judge(DevicesAnalysis().run(filled(300, 400)))
+    facts = {fact.key: fact.value for fact in finding.evidence}
+    assert (facts["small_busy_ns"], facts["free_share"]) == (300, 0.6)
+
+
 def test_a_small_grid_beside_a_large_one_leaves_nothing_idle():
     kernels = [(0, 1000, "large", {"grid_x": 64}), (0, 1000, "small", {"stream": 8})]
     memory = [(0, "alloc", 1, {"in_use_bytes": 1, "available_bytes": 999})]

@@ -55,6 +55,12 @@ def test_modules_nest_by_the_time_of_their_calls_and_python_frames_between_are_l
     assert exact["Net_0 / Linear_1"]["share_of_device_time"] == 0.75
 
 
+def test_a_module_that_does_nothing_but_call_another_has_no_time_of_its_own():
+    view = trace(host_ops=[frame(0, 50, "Net_0"), frame(0, 50, "Linear_0")], run=PYTORCH)
+    exact = {row["path"]: row["host_self_ns"] for row in grids(view)[0]}
+    assert exact == {"Net_0": 0, "Net_0 / Linear_0": 50}
+
+
 def test_modules_of_one_class_side_by_side_are_one_row_for_people():
     rows = grids(trace(**two_layers()))[1]
     assert [(row["name"], row["instances"], row["calls"], row["device_ns"]) for row in rows] == [

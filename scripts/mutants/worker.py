@@ -89,7 +89,7 @@ def _run(job: Job) -> int:
     os.setpgid(0, 0)
     limit = max(1, int(time.process_time() + job.seconds))
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
-    resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
+    resource.setrlimit(resource.RLIMIT_DATA, (_BYTES, _BYTES))  # with RLIMIT_AS, commands work in a child of theirs
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.alarm(int(job.seconds * 8) + 30)
     output = os.open(job.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import sys
 import termios
@@ -31,10 +32,12 @@ def seen(*arguments: object, columns: int = 80) -> tuple[int, str]:
     received = bytearray()
     reading = threading.Thread(target=_read, args=(master, received))
     reading.start()
+    handler = signal.getsignal(signal.SIGINT)
     try:
         with _standard_streams(slave):
             code = _run([*map(str, arguments)])
     finally:
+        signal.signal(signal.SIGINT, handler)  # collect ignores it before it ends its process
         os.close(slave)
         reading.join()
         os.close(master)

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
@@ -166,6 +167,7 @@ class _Pool(Generic[T, R]):
         process = context.Process(
             target=_work, args=(theirs, max(usable_cores() // self.size, 1)), daemon=True, name="traceviz worker"
         )
+        resource_tracker.ensure_running()  # its first start lets signals through again, whoever holds them back
         # It inherits what is held back, and takes signals once it has said what is to become of them.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:

@@ -96,6 +96,8 @@ class Reader(ABC):
     """Name for people."""
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Usual file-name suffixes, for help texts only: identification is by content."""
+    states_span: ClassVar[bool] = False
+    """Whether the length of the capture is read from what is stated, and not taken from the events."""
 
     @abstractmethod
     def sniff(self, head: bytes, path: Path) -> Match:
@@ -131,7 +133,7 @@ class Reader(ABC):
         with foreign_errors_in_words(f"{path} cannot be read."):
             options.allowance.check(0, path.name)
             tables = self.read(path, replace(options, progress=watched(options, path.name)))
-            for named in checked(tables):
+            for named in checked(tables, states_span=self.states_span):
                 options.allowance.check(0, path.name)
                 yield named
                 del named  # before the next one is made

@@ -22,6 +22,7 @@ class TracevizFolderReader(Reader):
 
     format: ClassVar[str] = "traceviz"
     title: ClassVar[str] = "traceviz folder"
+    states_span: ClassVar[bool] = True
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
         """Certain of a folder whose manifest says so."""

@@ -113,14 +113,14 @@ def has_device(raw: RawTrace, events: Events, identity: Identity) -> bool:
 
 
 def note_source(raw: RawTrace, notes: Notes) -> None:
-    """What the decoder found wrong with the file."""
+    """What the decoder found wrong with the file, in an order that does not depend on which decoder it was."""
     if raw.damage:
         notes.add("damaged", "warning", raw.damage)
-    for reason, count in raw.unusable.items():
+    for reason, count in sorted(raw.unusable.items()):
         notes.add("unusable-events", "warning", f"Events {reason} were left out.", count)
-    for repair, count in raw.repaired.items():
+    for repair, count in sorted(raw.repaired.items()):
         notes.add("values-repaired", "info", f"Left out or mended, while their events are kept: {repair}.", count)
-    for phase, count in raw.passed_over.items():
+    for phase, count in sorted(raw.passed_over.items()):
         if phase not in _FLOWS:
             notes.add("unread-events", "info", f"Events of phase {phase} are not read.", count)
 

@@ -22,6 +22,8 @@ from traceviz.parsers.xplane.wire import (
 )
 
 _PLANE, _ERROR, _WARNING, _HOSTNAME = 1, 2, 3, 4
+_MOST_FIELDS = 1 << 14
+"""Planes and messages of one file that are read: captures have tens of them, and each takes time of its own."""
 
 PlaneScanner = Callable[[Data, int, int], tuple[Plane, tuple[Damage, ...]]]
 
@@ -40,9 +42,13 @@ def read_space(data: bytes | memoryview, scanner: str | None = None) -> Space:
     whole = view(data)
     planes: list[tuple[Plane, tuple[Damage, ...]]] = []
     texts: dict[int, list[str]] = {_ERROR: [], _WARNING: [], _HOSTNAME: []}
-    broken = Broken()
+    broken, begin = Broken(), 0
     try:
-        for number, wire, value, stop in read_fields(whole, 0, len(whole)):
+        for count, (number, wire, value, stop) in enumerate(read_fields(whole, 0, len(whole)), 1):
+            if count > _MOST_FIELDS:
+                broken.unread = len(whole) - begin
+                break
+            begin = stop
             if number == _PLANE and wire == BYTES:
                 planes.append(scan(whole, value, stop))
             elif number in texts and wire == BYTES:

@@ -49,6 +49,15 @@ def test_work_is_refused_where_it_needs_more_than_is_allowed_or_clearly_more_tha
         Allowance(most).check(needed, "x.json")
 
 
+def test_who_needs_nothing_more_does_not_ask_the_system(monkeypatch):
+    asked = []
+    monkeypatch.setattr("traceviz.process.memory.free", lambda: asked.append(1))
+    Allowance().check(0, "x.json")
+    assert asked == []
+    Allowance().check(1, "x.json")
+    assert asked == [1]
+
+
 def test_what_the_rest_of_a_stage_takes_is_told_from_what_its_beginning_took(has):
     watch = Watch(Allowance(6 * GIGABYTE), "x.json")
     has(GIGABYTE, 0)

@@ -71,3 +71,36 @@ def test_an_id_between_those_of_the_rows_is_refused_as_well(tmp_path: Path) -> N
     change(folder, "kernels", "process_id", [0, 3])
     with pytest.raises(DamagedTraceError, match=r"Column process_id of .*kernels\.parquet holds 3, which is the id"):
         read(folder)
+
+
+def kept(folder: Path) -> tuple[list[tuple[int, int | None]], list[tuple[str, int]]]:
+    """Starts and durations of the kernels that those get who ask for tables, and the notes."""
+    read_tables = dict(TracevizFolderReader().tables(folder, ReadOptions()))
+    rows = [(row["start_ns"], row["dur_ns"]) for row in read_tables["kernels"].to_pylist()]
+    return rows, [(row["code"], row["count"]) for row in read_tables["notes"].to_pylist()]
+
+
+def test_what_ends_with_the_capture_stays_and_what_ends_1_nanosecond_later_has_no_duration(tmp_path: Path) -> None:
+    folder = written(tmp_path / "t")
+    change(folder, "run", "span_ns", [30])
+    assert kept(folder) == ([(0, 10), (20, 10)], [])
+    change(folder, "kernels", "dur_ns", [31, 11])
+    assert kept(folder) == ([(0, None), (20, None)], [("durations-out-of-range", 2)])
+    change(folder, "kernels", "dur_ns", [2**62, 11])  # a duration of no capture does not hide the other
+    assert kept(folder)[0] == [(0, None), (20, None)]
+
+
+def test_what_begins_after_the_capture_is_left_out(tmp_path: Path) -> None:
+    folder = written(tmp_path / "t")
+    change(folder, "run", "span_ns", [40])
+    change(folder, "kernels", "start_ns", [30, 41])
+    assert kept(folder) == ([(30, 10)], [("times-out-of-range", 1)])
+
+
+def test_samples_and_windows_may_lie_beside_the_events(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    save(tables(kernels=[(0, 10, "k")], windows=[(5, 90, "all")], samples=[(95, "cpu", 1.0)]), folder)
+    change(folder, "run", "span_ns", [10])
+    read_tables = dict(TracevizFolderReader().tables(folder, ReadOptions()))
+    assert [read_tables[name].num_rows for name in ("windows", "samples", "notes")] == [1, 1, 0]
+    assert read_tables["windows"]["dur_ns"].to_pylist() == [90]

@@ -66,6 +66,8 @@ _COLUMNS = {
 }
 """The greatest plausible value of columns that hold no negative ones; of columns with a unit, see :data:`_UNITS`."""
 _SUMMED = frozenset({"dur_ns", "total_ns", "bytes"})
+_BESIDE_EVENTS = frozenset({"samples", "windows"})
+"""Tables whose times may lie before the first event and after the last."""
 
 # Starts, before time zero is known ------------------------------------------------------------------------------------
 
@@ -167,21 +169,30 @@ class _Notes:
         self.rows.append({"code": code, "severity": severity, "message": message, "count": count})
 
 
-def checked(tables: Iterator[tuple[str, pa.Table]]) -> Iterator[tuple[str, pa.Table]]:
+def checked(tables: Iterator[tuple[str, pa.Table]], *, states_span: bool = False) -> Iterator[tuple[str, pa.Table]]:
     """The same tables of one trace, ``notes`` last, with what no capture can hold left out.
 
     A value is null then, or its row is gone where the column must state one. Ranges and operations that follow such a
     row are numbered anew, and so are those who refer to them.
+
+    Args:
+        tables: Names and tables.
+        states_span: How long the capture took is stated, in table ``run``, and no result of the events: what begins or
+            ends after it is left out as well.
     """
     notes = _Notes([])
     numbers: dict[str, Column] = {}
+    span = None
     for name, table in tables:
         if name == "notes":
             yield name, pa.concat_tables([table, rows_to_table("notes", notes.rows)]) if notes.rows else table
             continue
-        kept = _without_rows(name, table, notes, numbers)
+        if name == "run" and states_span:
+            span = max(table["span_ns"].drop_null().to_pylist(), default=None)
+        last = None if name in _BESIDE_EVENTS else span
+        kept = _without_rows(name, table, notes, numbers, last)
         del table
-        yield name, _without_values(name, kept, notes)
+        yield name, _without_values(name, kept, notes, last)
         del kept
 
 
@@ -190,10 +201,12 @@ def _with_column(table: pa.Table, name: str, values: Column) -> pa.Table:
     return table.set_column(at, table.schema.field(at), values)
 
 
-def _without_rows(name: str, table: pa.Table, notes: NoteTaker, numbers: dict[str, Column]) -> pa.Table:
-    """``table`` without rows that have no plausible start, or no finite reading."""
+def _without_rows(
+    name: str, table: pa.Table, notes: NoteTaker, numbers: dict[str, Column], last: int | None
+) -> pa.Table:
+    """``table`` without rows that have no plausible start, none up to ``last``, or no finite reading."""
     if "start_ns" in table.column_names and schema.table(name).is_events:
-        table = _at_plausible_times(name, table, notes, numbers)
+        table = _at_plausible_times(name, table, notes, numbers, 2 * LONGEST_NS if last is None else last)
     if name == "samples":
         table = _with_finite_readings(table, notes)
     if name == "op_args" and "host_ops" in numbers:
@@ -202,12 +215,14 @@ def _without_rows(name: str, table: pa.Table, notes: NoteTaker, numbers: dict[st
     return table
 
 
-def _at_plausible_times(name: str, table: pa.Table, notes: NoteTaker, numbers: dict[str, Column]) -> pa.Table:
+def _at_plausible_times(
+    name: str, table: pa.Table, notes: NoteTaker, numbers: dict[str, Column], last: int
+) -> pa.Table:
     bounds = _bounds(table["start_ns"])
-    if bounds is None or (bounds[0] >= -2 * LONGEST_NS and bounds[1] <= 2 * LONGEST_NS):
+    if bounds is None or (bounds[0] >= -2 * LONGEST_NS and bounds[1] <= last):
         return table
     starts = table["start_ns"].to_numpy()
-    kept = (starts >= -2 * LONGEST_NS) & (starts <= 2 * LONGEST_NS)
+    kept = (starts >= -2 * LONGEST_NS) & (starts <= last)
     note_times(notes, name, starts[~kept])
     table = table.filter(pa.array(kept))
     return _numbered_anew(name, table, numbers) if name in _OWN_NUMBERS else table
@@ -235,8 +250,8 @@ def _with_finite_readings(table: pa.Table, notes: NoteTaker) -> pa.Table:
     return table.filter(kept)
 
 
-def _without_values(name: str, table: pa.Table, notes: NoteTaker) -> pa.Table:
-    """``table`` with nulls for values that are not plausible."""
+def _without_values(name: str, table: pa.Table, notes: NoteTaker, last: int | None) -> pa.Table:
+    """``table`` with nulls for values that are not plausible, and for durations of what ends after ``last``."""
     for column in schema.table(name).columns:
         if column.nullable and column.name in table.column_names and name != "op_args":
             most = _COLUMNS.get(column.name, _UNITS.get(column.unit))
@@ -245,10 +260,19 @@ def _without_values(name: str, table: pa.Table, notes: NoteTaker) -> pa.Table:
                 kept = _finite(values)
             else:
                 kept = None if most is None else _within(values, most, summed=column.name in _SUMMED)
-            if kept is not None:
-                table = _with_column(table, column.name, pc.if_else(kept, values, pa.scalar(None, values.type)))
-                _note_values(name, column.name, values.filter(pc.invert(kept)), notes)
+            table = _only(kept, name, table, column.name, notes)
+            if column.name == "dur_ns" and last is not None:
+                table = _only(_ending_by(last, table), name, table, column.name, notes)
     return table
+
+
+def _only(kept: Column | None, name: str, table: pa.Table, column: str, notes: NoteTaker) -> pa.Table:
+    """``table`` with nulls for those values of a column that are not ``kept``; ``None`` keeps all."""
+    if kept is None:
+        return table
+    values = table[column]
+    _note_values(name, column, values.filter(pc.invert(kept)), notes)
+    return _with_column(table, column, pc.if_else(kept, values, pa.scalar(None, values.type)))
 
 
 def _note_values(table: str, column: str, wrong: Column, notes: NoteTaker) -> None:
@@ -282,6 +306,12 @@ def _within(values: Column, most: int, *, summed: bool) -> Column | None:
         fits = pc.fill_null(pc.less_equal(values, share), fill_value=True)
         kept = fits if kept is None else _inside(kept, fits)
     return kept
+
+
+def _ending_by(last: int, table: pa.Table) -> Column | None:
+    """Which rows, all with a plausible start, end by ``last``; ``None`` where all do."""
+    kept = pc.fill_null(pc.less_equal(pc.add(table["start_ns"], table["dur_ns"]), last), fill_value=True)
+    return kept if pc.any(pc.invert(kept)).as_py() else None
 
 
 def _inside(kept: Column, fits: Column) -> Column:

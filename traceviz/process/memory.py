@@ -67,6 +67,8 @@ class Allowance:
             if has + needed > self.most:
                 raise _refused(name, has + needed, f"{OPTION} allows {format_value(self.most, 'bytes')}.")
             return
+        if needed <= 0:  # always fits, and to ask the system takes longer than to read a small table
+            return
         room = free()
         if room is not None and needed > room.more * _CLEARLY:
             raise _refused(name, has + needed, f"{room.words}.")

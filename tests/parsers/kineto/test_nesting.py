@@ -173,3 +173,18 @@ def test_hundreds_of_thousands_of_events_nest_in_a_chain_and_in_a_row(tmp_path: 
     made = dict(tables_of(type(raw)(raw.header, frame), file, ReadOptions(frozenset({"host_ops"}))))
     depth = made["host_ops"]["depth"].to_numpy()
     assert (depth[rows - 1], depth[rows], made["host_ops"].num_rows) == (rows - 1, 0, 2 * rows)
+
+
+@pytest.mark.usefixtures("route")
+def test_what_was_not_read_is_noted_in_alphabetical_order_by_every_decoder(tmp_path: Path) -> None:
+    odd = [{**k.op("a", 0, 1), "ph": phase} for phase in ("later", "early", "middle")]
+    streams = [k.kernel("k", 2, 1, stream="no number"), k.kernel("k", 3, 1, stream=1.5)]
+    notes = tables(tmp_path, k.trace([k.op("a", 0, 9), *odd, *streams])).arrow("notes").to_pylist()
+    messages = [note["message"] for note in notes if note["code"] in {"values-repaired", "unread-events"}]
+    assert [message.rpartition(": ")[2] if ":" in message else message[:-14] for message in messages] == [
+        "values of stream that are no number.",
+        "values of stream that are no whole number.",
+        "Events of phase early",
+        "Events of phase later",
+        "Events of phase middle",
+    ]

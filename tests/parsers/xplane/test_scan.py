@@ -204,6 +204,15 @@ def test_damage_to_line_plane_and_file_is_told_apart(scanner: str) -> None:
 
 
 @pytest.mark.parametrize("scanner", SCANNERS)
+def test_of_more_fields_than_any_capture_has_the_first_16_384_are_read(scanner: str) -> None:
+    data = space(plane("p")) + chunk(2, "e") * 16_383
+    assert (len(read_space(data, scanner).errors), words(read_space(data, scanner))) == (16_383, [])
+    more = read_space(data + chunk(2, "e") * 2, scanner)
+    assert len(more.errors) == 16_383
+    assert words(more) == ["file: 6 bytes at its end break the format and were not read"]
+
+
+@pytest.mark.parametrize("scanner", SCANNERS)
 def test_of_a_file_that_is_cut_short_whole_events_are_kept(scanner: str) -> None:
     head = space(plane("first", line(1, event("a", 0, 1))))
     events = [event("b", offset, 100) for offset in range(1_000, 1_010)]

@@ -106,19 +106,27 @@ def _limit() -> None:
     signal.signal(signal.SIGPROF, too_long)
 
 
-def run_case(case: Case, samples: Sequence[Path], folder: Path, depth: Depth) -> tuple[str, oracle.Fault | None]:
-    """Make an input and examine it: what came of it, and the fault if there is one."""
+def run_case(
+    case: Case, samples: Sequence[Path], folder: Path, depth: Depth, *, limited: bool = False
+) -> tuple[str, oracle.Fault | None]:
+    """Make an input and examine it: what came of it, and the fault if there is one.
+
+    What it takes to make it does not count, neither time, which ``limited`` bounds, nor memory.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     unraisable: list[Any] = []
     hook, sys.unraisablehook = sys.unraisablehook, unraisable.append
-    before = _status("VmRSS")
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the highest use begins anew
+    before = 0
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            outcome, fault = case.format.examine(case.make(samples, folder), depth), None
+            made = case.make(samples, folder)
+            before = _status("VmRSS")
+            with suppress(OSError):
+                Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the highest use begins anew
+            signal.setitimer(signal.ITIMER_PROF, CPU_S if limited else 0)
+            outcome, fault = case.format.examine(made, depth), None
             if case.number < len(samples) and "Error" in outcome:
                 fault = oracle.Fault("rule", "a sample is refused", detail=outcome)
     except _TimeoutError as error:
@@ -129,6 +137,7 @@ def run_case(case: Case, samples: Sequence[Path], folder: Path, depth: Depth) ->
     except BaseException as error:  # noqa: BLE001 (whatever it is, it is what is looked for; panics are no Exception)
         outcome, fault = "fault", oracle.fault_of(error)
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         sys.unraisablehook = hook
     if fault is None and unraisable:
         fault = oracle.fault_of(unraisable[0].exc_value)
@@ -149,12 +158,10 @@ def _work(
         _say(out, {"begin": number})
         used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
         resource.setrlimit(
-            resource.RLIMIT_CPU, (int(used) + 3 * CPU_S, resource.RLIM_INFINITY)
+            resource.RLIMIT_CPU, (int(used) + 6 * CPU_S, resource.RLIM_INFINITY)
         )  # ends what no alarm can
-        signal.setitimer(signal.ITIMER_PROF, CPU_S)
         known = set(seen)
-        outcome, fault = run_case(case, samples, folder, case.depth(seen))
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        outcome, fault = run_case(case, samples, folder, case.depth(seen), limited=True)
         said: dict[str, Any] = {"end": number, "outcome": outcome, "seen": list(seen - known)}
         if fault is not None:
             said["fault"] = {"kind": fault.kind, "what": fault.what, "place": fault.place, "detail": fault.detail}

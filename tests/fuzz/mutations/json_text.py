@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.fuzz.mutations import nasty
-from tests.fuzz.mutations.octets import spoil
+from tests.fuzz.mutations.octets import LARGE, spoil
 
 _TOKEN = re.compile(rb'("(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+)', re.DOTALL)
 _NUMBERS = tuple(
@@ -143,7 +143,7 @@ def _near(random: Random, text: bytes) -> bytes:
 
 def change(random: Random, text: bytes) -> bytes:
     """``text`` with one value replaced, removed, repeated or exchanged; or with one member of all objects."""
-    every = values(text)
+    every = [] if len(text) > LARGE else values(text)
     if not every:
         return spoil(random, text)
     deep = random.random() < 0.7

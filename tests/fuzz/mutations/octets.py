@@ -10,6 +10,9 @@ from tests.fuzz.cases import Step
 
 Change = Callable[[Random, bytes], bytes]
 
+LARGE = 1 << 18
+"""From this many bytes on, which an earlier step made of a small sample, changes do not look at the structure: to take
+it apart in Python takes longer than everything that is done with the input."""
 _LENGTHS = (1, 1, 2, 4, 8, 16, 64, 512, 4096)
 
 

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from tests.fuzz.mutations import nasty
-from tests.fuzz.mutations.octets import spoil
+from tests.fuzz.mutations.octets import LARGE, spoil
 
 Message = list[list[Any]]
 Shape = Mapping[int, "Shape"]
@@ -103,6 +103,8 @@ def change(random: Random, data: bytes, shape: Shape) -> bytes:
 
     Every depth has the same chance, as most messages are at the innermost.
     """
+    if len(data) > LARGE:
+        return spoil(random, data)
     try:
         whole = decoded(data, shape)
     except ValueError:

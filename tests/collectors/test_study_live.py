@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from tests.conftest import REPOSITORY
@@ -56,9 +55,17 @@ def sides(comparison: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def medians(runs: Path, batch: int) -> list[float]:
-    """Median step of each run, from its tables, ns."""
-    tables = [run / "tables" / "steps.parquet" for run in runs.glob(f"*+batch={batch}+*")]
-    return [statistics.median(pl.read_parquet(table)["dur_ns"]) for table in tables]
+    """Median step of each run, warm-up left out, from a report of its own, ns."""
+    return [statistics.median(steady_steps(run)) for run in runs.glob(f"*+batch={batch}+*")]
+
+
+def steady_steps(run: Path) -> list[int]:
+    """Durations of the steps of one run that are no warm-up, ns."""
+    words = [sys.executable, "-m", "traceviz", "report", str(run), "--section", "steps", "--format", "json"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    blocks = json.loads(done.stdout)["sections"][0]["blocks"]
+    steps = next(block["rows"] for block in blocks if block.get("title") == "Every step")
+    return [step["dur_ns"] for step in steps if not step["warmup"]]
 
 
 def test_runs_of_the_recipe_are_compared_by_their_tags(runs):

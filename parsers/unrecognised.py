@@ -27,13 +27,13 @@ def _folder(path: Path) -> _Answer:
         return "It is an empty folder.", "Name the folder that the trace was written to."
     if looks_like_logs(path):
         return no_capture(path)
-    if any(name.endswith(".parquet") for name in entries):
-        return (
-            "It is a folder of Parquet files without a manifest.json, and not an export of nsys either.",
-            "Convert the source again: traceviz convert TRACE -o DIR.",
-        )
+    is_tables = any(name.endswith(".parquet") for name in entries)
+    again = "Convert the source again: traceviz convert TRACE -o DIR."
     if "manifest.json" in entries:
-        return "Its manifest.json is damaged, or not one of traceviz.", "Name a trace inside the folder."
+        what = "Its manifest.json is damaged, or not one of traceviz."
+        return what, again if is_tables else "Name a trace inside the folder."
+    if is_tables:
+        return "It is a folder of Parquet files without a manifest.json, and not an export of nsys either.", again
     shown = ", ".join(entries[:5]) + (", ..." if len(entries) > 5 else "")
     return f"It is a folder without a manifest.json; it holds {shown}.", "Name a trace inside the folder."
 

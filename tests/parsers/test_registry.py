@@ -86,6 +86,13 @@ def test_folder_without_a_manifest_is_described(tmp_path):
     assert "it holds notes.txt" in refusal(tmp_path)
 
 
+def test_a_folder_of_tables_whose_manifest_names_its_kind_twice_has_a_damaged_manifest(tmp_path):
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "kernels.parquet")
+    (tmp_path / "manifest.json").write_text('{"kind": 1, "kind": "traceviz.trace"}')
+    assert "manifest.json is damaged" in refusal(tmp_path)
+    assert "traceviz convert TRACE" in refusal(tmp_path)
+
+
 def test_missing_path_is_said_to_be_missing(tmp_path):
     assert "No such file" in refusal(tmp_path / "gone.nsys-rep")
 

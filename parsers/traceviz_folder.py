@@ -40,6 +40,7 @@ class TracevizFolderReader(Reader):
         from traceviz.tables import load  # noqa: PLC0415
 
         tables = load(path)
+        _check_span(path, tables.arrow("run"))
         names = [name for name in tables if name in schema.REQUIRED or options.wants(name)]
         known: Known = {}
         for done, name in enumerate(names):
@@ -49,23 +50,22 @@ class TracevizFolderReader(Reader):
                 options.allowance.check(least_bytes(source), f"Table {name} of {path.name}")
             table = tables.arrow(name)
             _check_owners(path, name, table, known)
-            if name == "run":
-                _check_span(path, table)
             yield name, table
             del table
 
 
 def _check_span(folder: Path, run: pa.Table) -> None:
-    """Refuse a span that no capture has: all other times are relative to it."""
+    """Refuse a span that is missing, or that no capture has: all other times are relative to it."""
     from traceviz.foreign.plausible import LONGEST_NS  # noqa: PLC0415 (as above)
 
-    for stated in run["span_ns"].to_pylist():
-        span = stated or 0
-        if not 0 <= span <= 2 * LONGEST_NS:
-            raise DamagedTraceError(
-                f"{folder / 'run.parquet'} says that the capture took {span} ns, which no capture takes.",
-                fix="Convert the source again: traceviz convert TRACE -o DIR.",
-            )
+    again = "Convert the source again: traceviz convert TRACE -o DIR."
+    if run.num_rows != 1:
+        why = f"It has {run.num_rows} rows; a trace has one, which says how long the capture took."
+        raise DamagedTraceError(f"{folder / 'run.parquet'} does not describe a trace.", why, fix=again)
+    span = run["span_ns"][0].as_py() or 0
+    if not 0 <= span <= 2 * LONGEST_NS:
+        what = f"{folder / 'run.parquet'} says that the capture took {span} ns, which no capture takes."
+        raise DamagedTraceError(what, fix=again)
 
 
 @dataclass(frozen=True, slots=True)

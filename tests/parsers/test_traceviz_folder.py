@@ -1,5 +1,6 @@
 """Traceviz folders that somebody else wrote: ids that others refer to are those of rows."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -104,3 +105,14 @@ def test_samples_and_windows_may_lie_beside_the_events(tmp_path: Path) -> None:
     read_tables = dict(TracevizFolderReader().tables(folder, ReadOptions()))
     assert [read_tables[name].num_rows for name in ("windows", "samples", "notes")] == [1, 1, 0]
     assert read_tables["windows"]["dur_ns"].to_pylist() == [90]
+
+
+def test_a_folder_without_a_description_of_the_run_is_refused(tmp_path: Path) -> None:
+    folder = written(tmp_path / "t")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    without = {name: rows for name, rows in manifest["tables"].items() if name != "run"}
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "tables": without}))
+    with pytest.raises(DamagedTraceError) as raised:
+        read(folder)
+    assert "run.parquet does not describe a trace" in raised.value.what
+    assert "It has 0 rows" in raised.value.why

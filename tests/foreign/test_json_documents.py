@@ -41,7 +41,6 @@ def test_a_document_is_what_the_text_says():
         (b'{"a":' * 200_000, "nested too deeply"),
         (nested(MOST_DEPTH), "nested too deeply"),
         (b'{"a": 1, "b": 2, "a": 3}', "has the key 'a' twice"),
-        (b"-" + b"9" * 10_000, "digits"),
         (b'"\xff"', "not UTF-8: invalid start byte at byte 1"),
         (b'{"a": ', "Expecting value"),
         (b'"a\nb"', "control character"),
@@ -59,11 +58,13 @@ def test_what_is_no_document_says_why(text, why):
 
 def test_the_deepest_and_longest_that_is_let_through():
     assert document_of(nested(MOST_DEPTH - 1))
-    assert document_of("9" * 401) == 10**401 - 1
+    assert document_of("9" * 308) == 10**308 - 1
     assert document_of(f'"{"x" * (MOST_BYTES - 2)}"') == "x" * (MOST_BYTES - 2)
 
 
-@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+@pytest.mark.parametrize(
+    "text", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "9" * 309, "-" + "9" * 10_000], ids=len
+)
 def test_numbers_that_json_does_not_have_are_nothing_or_refused(text):
     def refuse(name):
         raise ValueError(f"{name} is no number")

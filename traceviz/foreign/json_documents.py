@@ -61,6 +61,10 @@ def object_of(text: str | bytes) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
+_INFINITE_DIGITS = 309
+"""Whole numbers of so many characters may be beyond all floats."""
+
+
 def document_of(
     text: str | bytes,
     *,
@@ -73,13 +77,12 @@ def document_of(
     Args:
         text: JSON; as bytes, in UTF-8.
         most_bytes: A longer one is refused.
-        constant: What stands for ``NaN`` and infinities, which JSON does not have, by their name; may raise a
-            ``ValueError``. ``None`` otherwise.
+        constant: What stands for ``NaN`` and infinities, which JSON does not have, by their name, and for numbers that
+            are infinite as a float, by their digits; may raise a ``ValueError``. ``None`` otherwise.
         keep_halves: Keep halves of surrogate pairs, which cannot be encoded; else they become U+FFFD.
 
     Raises:
-        JsonError: it is no JSON, is too long, too deep, has too many values, a number of more digits than
-            Python takes (4,300), or a key twice.
+        JsonError: it is no JSON, is too long, too deep, has too many values, or a key twice.
     """
     if len(text) > most_bytes:
         raise JsonError(f"it is longer than {most_bytes >> 20} MiB")
@@ -88,6 +91,7 @@ def document_of(
         raise JsonError(f"it has more than {MOST_VALUES:,} values")
     document = _parsed(
         words,
+        parse_int=lambda number: int(number) if len(number) < _INFINITE_DIGITS else constant(number),
         parse_float=lambda number: _finite(number, constant),
         parse_constant=constant,
         object_pairs_hook=_object,

@@ -91,7 +91,7 @@ def document_of(
         raise JsonError(f"it has more than {MOST_VALUES:,} values")
     document = _parsed(
         words,
-        parse_int=lambda number: int(number) if len(number) < _INFINITE_DIGITS else constant(number),
+        parse_int=lambda number: int(number) if len(number) < _INFINITE_DIGITS else constant(f"{number[:20]}…"),
         parse_float=lambda number: _finite(number, constant),
         parse_constant=constant,
         object_pairs_hook=_object,

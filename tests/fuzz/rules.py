@@ -118,7 +118,8 @@ def _broken_value(named: Fact | Column, value: Any) -> Iterator[str]:
     if isinstance(value, float) and not math.isfinite(value):
         yield f"{name} is {value}"
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        is_signed = isinstance(named, Column) and named.signed
+        # Folders may state events before time zero, as samples and windows are.
+        is_signed = (isinstance(named, Column) and named.signed) or name == "start_ns" or name.endswith("_at_ns")
         if named.unit in {"ns", "bytes", "count"} and value < 0 and not is_signed:
             yield f"{name} is {value} {named.unit}"
         may_exceed = name == "share_of_wall"  # damaged calls may overlap on one thread

@@ -188,7 +188,8 @@ def checked(tables: Iterator[tuple[str, pa.Table]], *, states_span: bool = False
             yield name, pa.concat_tables([table, rows_to_table("notes", notes.rows)]) if notes.rows else table
             continue
         if name == "run" and states_span:
-            span = max(table["span_ns"].drop_null().to_pylist(), default=None)
+            bounds = _bounds(table["span_ns"])
+            span = None if bounds is None else bounds[1]
         last = None if name in _BESIDE_EVENTS else span
         kept = _without_rows(name, table, notes, numbers, last)
         del table

@@ -53,6 +53,12 @@ def _samples(folder: Path) -> None:
     for source in sources.iterdir():
         os.utime(source, (1_700_000_000, 1_700_000_000))  # packed files hold it
     Archive(folder / "added").add(sources, runner=SerialRunner())
+    in_turn = Archive(folder / "added-in-turn")  # two segments of the catalogue
+    for source in sorted(sources.iterdir()):
+        in_turn.add(source, runner=SerialRunner())
+    shutil.copytree(folder / "added", folder / "removed")
+    removed = Archive(folder / "removed")
+    removed.remove(removed.rows()["trace_id"][0])
     packed = folder / "packed"
     packed.mkdir()
     with zipfile.ZipFile(packed / "traces.zip", "w", zipfile.ZIP_DEFLATED) as file:

@@ -40,7 +40,6 @@ class TracevizFolderReader(Reader):
         from traceviz.tables import load  # noqa: PLC0415
 
         tables = load(path)
-        _check_span(path, tables.arrow("run"))
         names = [name for name in tables if name in schema.REQUIRED or options.wants(name)]
         known: Known = {}
         for done, name in enumerate(names):
@@ -50,6 +49,8 @@ class TracevizFolderReader(Reader):
                 options.allowance.check(least_bytes(source), f"Table {name} of {path.name}")
             table = tables.arrow(name)
             _check_owners(path, name, table, known)
+            if name == "run":
+                _check_span(path, table)
             yield name, table
             del table
 

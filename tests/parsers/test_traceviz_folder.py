@@ -15,7 +15,8 @@ from traceviz.tables import save
 
 
 def written(folder: Path) -> Path:
-    save(tables(kernels=[(0, 10, "k"), (20, 10, "k")]), folder)
+    copies = [(start, 5, "h2d", "pinned", "device", 8) for start in (5, 15)]
+    save(tables(kernels=[(0, 10, "k"), (20, 10, "k")], memcpy=copies), folder)
     return folder
 
 
@@ -96,6 +97,20 @@ def test_what_begins_after_the_capture_is_left_out(tmp_path: Path) -> None:
     change(folder, "run", "span_ns", [40])
     change(folder, "kernels", "start_ns", [30, 41])
     assert kept(folder) == ([(30, 10)], [("times-out-of-range", 1)])
+
+
+def test_what_lies_after_the_capture_is_told_from_what_no_capture_holds(tmp_path: Path) -> None:
+    folder = written(tmp_path / "t")
+    change(folder, "run", "span_ns", [40])
+    change(folder, "kernels", "start_ns", [41, 2**62])
+    change(folder, "memcpy", "dur_ns", [36, -1])
+    read_notes = dict(TracevizFolderReader().tables(folder, ReadOptions()))["notes"].to_pylist()
+    assert sorted(note["message"] for note in read_notes) == [
+        "kernels: rows at times that no capture holds together, left out, such as 4611686018427387904 ns.",
+        "kernels: rows that begin after the capture, left out, such as 41 ns.",
+        "memcpy: rows that end after the capture, kept without a duration, such as 36 ns.",
+        "memcpy: rows that last longer than any capture, or less than nothing, kept without a duration, such as -1 ns.",
+    ]
 
 
 def test_samples_and_windows_may_lie_beside_the_events(tmp_path: Path) -> None:

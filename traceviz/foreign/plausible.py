@@ -223,8 +223,10 @@ def _at_plausible_times(
     if bounds is None or (bounds[0] >= -2 * LONGEST_NS and bounds[1] <= last):
         return table
     starts = table["start_ns"].to_numpy()
-    kept = (starts >= -2 * LONGEST_NS) & (starts <= last)
-    note_times(notes, name, starts[~kept])
+    plausible = (starts >= -2 * LONGEST_NS) & (starts <= 2 * LONGEST_NS)
+    kept = plausible & (starts <= last)
+    note_times(notes, name, starts[~plausible])
+    _note_after(TIMES_NOTE, f"{name}: rows that begin after the capture, left out", starts[plausible & ~kept], notes)
     table = table.filter(pa.array(kept))
     return _numbered_anew(name, table, numbers) if name in _OWN_NUMBERS else table
 
@@ -261,19 +263,26 @@ def _without_values(name: str, table: pa.Table, notes: NoteTaker, last: int | No
                 kept = _finite(values)
             else:
                 kept = None if most is None else _within(values, most, summed=column.name in _SUMMED)
-            table = _only(kept, name, table, column.name, notes)
-            if column.name == "dur_ns" and last is not None:
-                table = _only(_ending_by(last, table), name, table, column.name, notes)
+            if kept is not None:
+                _note_values(name, column.name, values.filter(pc.invert(kept)), notes)
+                table = _only(kept, table, column.name)
+    in_time = None if last is None or "dur_ns" not in table.column_names else _ending_by(last, table)
+    if in_time is not None:
+        wrong = table["dur_ns"].filter(pc.invert(in_time)).to_numpy()
+        _note_after(DURATIONS_NOTE, f"{name}: rows that end after the capture, kept without a duration", wrong, notes)
+        table = _only(in_time, table, "dur_ns")
     return table
 
 
-def _only(kept: Column | None, name: str, table: pa.Table, column: str, notes: NoteTaker) -> pa.Table:
-    """``table`` with nulls for those values of a column that are not ``kept``; ``None`` keeps all."""
-    if kept is None:
-        return table
+def _only(kept: Column, table: pa.Table, column: str) -> pa.Table:
+    """``table`` with nulls for those values of a column that are not ``kept``."""
     values = table[column]
-    _note_values(name, column, values.filter(pc.invert(kept)), notes)
     return _with_column(table, column, pc.if_else(kept, values, pa.scalar(None, values.type)))
+
+
+def _note_after(code: str, what: str, wrong: Numbers, notes: NoteTaker) -> None:
+    if wrong.size:
+        notes.add(code, "warning", f"{what}, such as {int(wrong[0])} ns.", int(wrong.size))
 
 
 def _note_values(table: str, column: str, wrong: Column, notes: NoteTaker) -> None:

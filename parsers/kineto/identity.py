@@ -55,8 +55,10 @@ class Identity:
 
     def device_id(self, ordinals: Numbers) -> Array:
         """Device of each ordinal (int32), :data:`NONE` where it is not known."""
-        place = _positions(ordinals.value, np.array(sorted(self.device_of), dtype=np.int64))
-        return np.where(ordinals.known, place, np.int32(NONE))
+        numbers = sorted(self.device_of)
+        place = _positions(ordinals.value, np.array(numbers, dtype=np.int64))
+        ids = looked_up(np.array([*(self.device_of[number] for number in numbers), NONE], dtype=np.int32), place)
+        return np.where(ordinals.known, ids, np.int32(NONE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def identify_all(
     home = _homes(pairs, notes) if one_program else {pair.pid: pair.pid for pair in pairs}
     process_rows, process_ids = _processes(pairs, home, labels, _rank(header, rank))
     thread_rows, thread_ids = _threads(pairs, home, process_ids, labels)
-    device_rows, device_of = _devices(events, header)
+    device_rows, device_of = _devices(events, header, notes)
     by_pair = np.array([*(thread_ids[pair.pid, pair.tid] for pair in pairs), NONE], dtype=np.int32)
     program = _busiest(pairs, home)
     return Identity(
@@ -283,12 +285,37 @@ def ordinals(events: Events, rows: Array) -> Numbers:
     return Numbers(value, (value >= 0) & (value < 2**31))
 
 
-def _devices(events: Events, header: Mapping[str, Any]) -> tuple[list[dict[str, Any]], dict[int, int]]:
+def _devices(events: Events, header: Mapping[str, Any], notes: Notes) -> tuple[list[dict[str, Any]], dict[int, int]]:
     """Rows of table ``devices``, from what the header lists and from what worked, and their ids by ordinal."""
     worked = ordinals(events, events.rows(*ON_DEVICES))
+    working = np.unique(worked.value[worked.known]).tolist()
     listed = {entry["id"]: entry for entry in device_properties(header)}
-    device_of = numbered(sorted({*np.unique(worked.value[worked.known]).tolist(), *listed})[:_MOST_DEVICES])
-    return [_device_row(ordinal, listed.get(ordinal, {})) for ordinal in device_of], device_of
+    meant = _meant(working, listed, notes)
+    device_of = numbered(sorted({*listed, *working}.difference(meant))[:_MOST_DEVICES])
+    rows = [_device_row(ordinal, listed.get(ordinal, {})) for ordinal in device_of]
+    return rows, device_of | {number: device_of[ordinal] for number, ordinal in meant.items() if ordinal in device_of}
+
+
+def _meant(working: Sequence[int], listed: Mapping[int, object], notes: Notes) -> dict[int, int]:
+    """The ``listed`` devices that those mean which work under a number that the list does not know.
+
+    ROCm lists devices as the program counts them, from 0, and its work carries numbers of agents, processors among
+    them. So such a number is no further device, but one of those listed that seem to do nothing, in order::
+
+        listed     0  1              0
+        working          2  3                9
+        devices    0  1              0
+    """
+    unknown = [number for number in working if number not in listed]
+    idle = [number for number in sorted(listed) if number not in working]
+    meant = dict(zip(unknown, idle, strict=False))
+    if meant:
+        pairs = ", ".join(f"{number} is device {ordinal}" for number, ordinal in meant.items())
+        notes.add("devices-matched", "info", MATCHED.format(pairs), len(meant))
+    return meant
+
+
+MATCHED = "Device work carries numbers that the list of devices does not know, as on ROCm: {}."
 
 
 def device_properties(header: Mapping[str, Any]) -> list[dict[str, Any]]:

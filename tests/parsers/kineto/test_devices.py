@@ -215,14 +215,15 @@ def test_out_of_memory_is_noted(tmp_path: Path) -> None:
 
 
 def test_devices_are_those_listed_and_those_that_worked(tmp_path: Path) -> None:
-    trace = read(tmp_path, [k.kernel("k", 0, 1, device=5)], {"deviceProperties": [k.gpu(0), k.gpu(1, numSms=108)]})
+    header = {"deviceProperties": [k.gpu(0), k.gpu(1, numSms=108)]}
+    trace = read(tmp_path, [k.kernel("k", place, 1, device=ordinal) for place, ordinal in enumerate((0, 1, 6))], header)
     columns = ("device_id", "ordinal", "name", "sm_count", "compute_capability", "memory_bytes", "max_threads_per_sm")
     assert rows(trace, "devices", *columns) == [
         (0, 0, "NVIDIA A100-SXM4-40GB", 108, "8.0", 42_505_273_344, 2_048),
         (1, 1, "NVIDIA A100-SXM4-40GB", 108, "8.0", 42_505_273_344, 2_048),
-        (2, 5, None, None, None, None, None),
+        (2, 6, None, None, None, None, None),
     ]
-    assert rows(trace, "kernels", "device_id") == [(2,)]
+    assert rows(trace, "kernels", "device_id") == [(0,), (1,), (2,)]
 
 
 def test_capture_of_the_cpu_alone_has_no_tables_of_devices(tmp_path: Path) -> None:
@@ -245,3 +246,30 @@ def test_blocks_per_sm_that_no_launch_can_have_are_not_known(
 ) -> None:
     trace = read(tmp_path, [k.kernel("k", 0, 1, args={"blocks per SM": stated})])
     assert rows(trace, "kernels", "blocks_per_sm") == [(known,)]
+
+
+@pytest.mark.parametrize(
+    ("listed", "working", "names", "of_work"),
+    [
+        ([0], [9], {0: "GPU 0"}, [0]),
+        ([0, 1, 2], [2], {0: "GPU 0", 1: "GPU 1", 2: "GPU 2"}, [2]),
+        ([0, 1], [2, 3], {0: "GPU 0", 1: "GPU 1"}, [0, 1]),
+        ([0, 1], [5, 1], {0: "GPU 0", 1: "GPU 1"}, [0, 1]),
+        ([0], [5, 4], {0: "GPU 0", 5: None}, [5, 0]),
+        ([], [4], {4: None}, [4]),
+    ],
+)
+def test_work_under_a_number_that_the_list_does_not_know_is_that_of_a_listed_device(
+    tmp_path: Path,
+    listed: list[int],
+    working: list[int],
+    names: dict[int, str | None],
+    of_work: list[int],
+) -> None:
+    header = {"deviceProperties": [k.gpu(number, f"GPU {number}") for number in listed]}
+    events = [k.kernel("k", 10 * place, 5, device=number) for place, number in enumerate(working)]
+    trace = read(tmp_path, events, header)
+    assert dict(rows(trace, "devices", "ordinal", "name")) == names
+    ordinal = dict(rows(trace, "devices", "device_id", "ordinal"))
+    assert [ordinal[device] for (device,) in rows(trace, "kernels", "device_id")] == of_work
+    assert notes(trace).get("devices-matched", 0) == sum(a != b for a, b in zip(working, of_work, strict=True))

@@ -406,7 +406,8 @@ RULES: tuple[Rule, ...] = (
         "TV408",
         "devices-unused",
         "The program can use several devices and computes on one of them, in at least 75 % of the judged time.",
-        "Frameworks reserve every device that they see, but place all work on the first unless told otherwise.",
+        "Frameworks reserve every device that they see, but place all work on the first unless told otherwise. It is "
+        "for information only, unless an operation shows that the program means to use several.",
         (
             "TensorFlow: tf.distribute.MirroredStrategy; PyTorch: DistributedDataParallel; JAX: jit over shards.",
             "Where one device is enough, hide the others (CUDA_VISIBLE_DEVICES), so that others can use them.",

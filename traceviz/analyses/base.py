@@ -77,6 +77,7 @@ def finding(  # noqa: PLR0917 (a finding consists of these six)
     share_of: str,
     *,
     advice: tuple[str, ...] | None = None,
+    is_hint: bool = False,
 ) -> Finding:
     """A finding of rule ``code`` whose severity follows ``cost_ns / of_ns``.
 
@@ -88,8 +89,10 @@ def finding(  # noqa: PLR0917 (a finding consists of these six)
         of_ns: The time that it is a share of.
         share_of: ``of_ns`` in words.
         advice: Replaces the rule's own advice where the evidence says which part of it applies.
+        is_hint: What was seen may well be meant: the finding is for information, whatever its share.
     """
     rule = rules.rule(code)
     share = min(cost_ns / of_ns, 1.0) if of_ns > 0 else 0.0
     steps = advice if advice is not None else rule.advice
-    return Finding(code, rule.slug, severity_of(share), message, evidence, steps, cost_ns, share, share_of)
+    severity = Severity.INFO if is_hint else severity_of(share)
+    return Finding(code, rule.slug, severity, message, evidence, steps, cost_ns, share, share_of)

@@ -44,6 +44,22 @@ def test_more_devices_are_advised_where_the_one_in_use_computes_three_quarters_o
     assert codes(DevicesAnalysis(), view) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "severity"),
+    [
+        ("aten::mm", "info"),
+        ("DataParallel.forward", "error"),
+        ("PmapFunction(step)", "error"),
+        ("tf.distribute.MirroredStrategy", "error"),
+    ],
+)
+def test_an_unused_device_is_a_hint_unless_the_program_means_to_use_several(name, severity):
+    view = trace(kernels=[work()], devices=gpus(2), host_ops=[(0, 5, name)])
+    analysis = DevicesAnalysis()
+    (finding,) = analysis.judge(analysis.run(view))
+    assert (finding.share, finding.severity.value) == (0.5, severity)
+
+
 def test_the_gain_of_more_devices_is_bounded_by_the_kernel_time():
     kernels = [(0, 799, "k"), (999, 1, "k")]
     analysis = DevicesAnalysis()

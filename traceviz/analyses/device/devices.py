@@ -51,6 +51,7 @@ class Devices:
         framework: Whether a framework recorded them: then the program could use each of them, and the machine may
             have more.
         one_of_many: Whether the program is one rank of several: then other ranks use the other devices.
+        means_several: Whether the program does something that only makes sense on several devices.
         whole: Whether the trace is the whole capture; outside a time window, other devices may compute.
         busy_ns: Kernel time within the judged time, over the devices.
         small_busy_ns: The part of it in which nothing but small grids runs.
@@ -62,6 +63,7 @@ class Devices:
     devices: tuple[Device, ...]
     framework: bool
     one_of_many: bool
+    means_several: bool
     whole: bool
     busy_ns: int
     small_busy_ns: int
@@ -113,6 +115,7 @@ class DevicesAnalysis(Analysis[Devices]):
             devices=_per_device(trace, table, kernels),
             framework="host_ops" in trace.tables,
             one_of_many=_has_other_ranks(trace),
+            means_several=bool(trace.host_names["name"].str.contains(FOR_SEVERAL).any()),
             whole=not trace.is_window,
             busy_ns=sum(own.total for own in inside.values()),
             small_busy_ns=small,
@@ -143,7 +146,8 @@ class DevicesAnalysis(Analysis[Devices]):
             Fact("computing", "devices that compute", used, "count"),
             Fact("busy_ns", "kernel time", result.busy_ns, "ns"),
         )
-        return (finding("TV408", message, evidence, saved, result.judged_ns, result.judged_words),)
+        is_hint = not result.means_several  # serving or trying something out on one of eight devices is no mistake
+        return (finding("TV408", message, evidence, saved, result.judged_ns, result.judged_words, is_hint=is_hint),)
 
     def _small(self, result: Devices) -> tuple[Finding, ...]:
         if result.used_share is None or 1 - result.used_share < self.free_share or not result.judged_ns:
@@ -209,6 +213,12 @@ def _folded(devices: tuple[Device, ...]) -> tuple[Device, ...] | None:
         return None
     return (*used, replace(unused[0], name=f"{len(unused)} others"))
 
+
+FOR_SEVERAL = (
+    r"DataParallel|parallel_apply|ReplicateBackward|BroadcastBackward|comm::broadcast_coalesced"
+    r"|MirroredStrategy|CollectiveReduce|CollectiveGather|NcclAllReduce|CrossReplica|xla_pmap|PmapFunction|shard_map"
+)
+"""Names of operations, annotations and Python frames of programs that mean to use several devices."""
 
 WORLD_SIZE = "distributedInfo.world_size"
 """Setting by which a PyTorch trace states how many ranks its job has."""

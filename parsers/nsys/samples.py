@@ -1,7 +1,8 @@
 """GPU metrics that nsys sampled, as time series.
 
 Since schema 3.4 they are rows of GPU_METRICS, named by TARGET_INFO_GPU_METRICS; in 2021 and 2022 they were JSON
-objects in GENERIC_EVENTS, one per sampling time, with a value per metric. The lowest byte of ``typeId`` is the number
+objects in GENERIC_EVENTS, one per sampling time, with a value per metric. Their type says so, or the source of the
+type; where their time on the session's clock is missing, it is the raw one. The lowest byte of ``typeId`` is the number
 of the GPU. Metric names carry their unit in brackets: ``SMs Active [Throughput %]``.
 """
 
@@ -23,6 +24,8 @@ from traceviz.parsers.shared.raw import Keep, RawTables
 
 _GPU_NUMBER = 0xFF
 _WITH_UNIT = re.compile(r"^(?P<metric>.*\S)\s*\[(?P<unit>[^\[\]]*)\]$", re.DOTALL)
+_OF_GPU_METRICS = re.compile(r"gpu ?metrics", re.IGNORECASE)
+_TIMES = ("timestamp", "rawTimestamp")
 _NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
 _METRIC_COLUMNS = ("timestamp", "typeId", "metricId", "value")
 
@@ -70,22 +73,35 @@ def _key(kind: Array | int, metric: Array | int) -> Array:
 
 
 def _json_types(raw: RawTables) -> list[int]:
-    """Types of GENERIC_EVENTS that are GPU metrics."""
-    if not raw.columns("GENERIC_EVENTS") >= {"timestamp", "typeId", "data"}:
+    """Types of GENERIC_EVENTS that are GPU metrics, as they say themselves or their source does."""
+    columns = raw.columns("GENERIC_EVENTS")
+    if not columns >= {"typeId", "data"} or columns.isdisjoint(_TIMES):
         return []
-    rows = raw.small("GENERIC_EVENT_TYPES", ("typeId",), ("data",))
-    return [row["typeId"] for row in rows if "GPU Metrics" in (row["data"] or "") and row["typeId"] is not None]
+    sources = {
+        row["sourceId"]
+        for row in raw.small("GENERIC_EVENT_SOURCES", ("sourceId",), ("data",))
+        if row["sourceId"] is not None and _OF_GPU_METRICS.search(row["data"] or "")
+    }
+    rows = raw.small("GENERIC_EVENT_TYPES", ("typeId", "sourceId"), ("data",))
+    return [
+        row["typeId"]
+        for row in rows
+        if row["typeId"] is not None and (row["sourceId"] in sources or _OF_GPU_METRICS.search(row["data"] or ""))
+    ]
 
 
 def _from_json(raw: RawTables) -> Iterator[Part]:
     """Times, types, values and labels of one metric after the other, from the JSON objects of GENERIC_EVENTS."""
     keep = Keep("typeId", tuple(_json_types(raw)))
-    for batch in raw.stream("GENERIC_EVENTS", ("timestamp", "typeId"), ("data",), keep):
-        timed = batch.filter(pc.and_(batch["timestamp"].is_valid(), batch["data"].is_valid()))
-        for name, values in _json_columns(raw, timed["data"]):
+    clocks = [name for name in _TIMES if name in raw.columns("GENERIC_EVENTS")]
+    for batch in raw.stream("GENERIC_EVENTS", (*clocks, "typeId"), ("data",), keep):
+        time = pc.coalesce(*(batch[name] for name in clocks))
+        counts = pc.and_(time.is_valid(), batch["data"].is_valid())
+        times, kinds = time.filter(counts), batch["typeId"].filter(counts)
+        for name, values in _json_columns(raw, batch["data"].filter(counts)):
             there = values.is_valid()
             label = pa.array([name]).take(pa.array([0] * pc.sum(there).as_py(), pa.int32())).dictionary_encode()
-            yield timed["timestamp"].filter(there), timed["typeId"].filter(there), values.filter(there), label
+            yield times.filter(there), kinds.filter(there), values.filter(there), label
 
 
 def _json_columns(raw: RawTables, objects: Array) -> Iterator[tuple[str, Array]]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from traceviz import schema
 from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.nsys.calls import CALLS, once, with_ids
 from traceviz.parsers.nsys.capture import Capture, read_capture
 from traceviz.parsers.nsys.constants import SEVERITY
 from traceviz.parsers.nsys.events import event_reader
@@ -62,13 +63,14 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
     yield "run", _run(capture, survey, provenance, notes, keep_private=options.keep_private)
     identity = identify_all(raw, survey, notes)
     yield from identity.tables.items()
-    events = event_reader(raw, survey, identity, notes, options)
+    events = event_reader(raw, survey, identity, notes, with_ids(options))
     for name, sources in EVENT_TABLES.items():
         if not options.wants(name):
             continue
         if any(present(raw, sources)):
             table = read_nvtx(events, survey, identity) if name == "nvtx" else events.read(name, sources)
-            if name == "cuda_api":
+            if name == CALLS:
+                table = once(table, notes)
                 _note_hidden_graphs(raw, capture, table, notes)
             yield name, table
             del table  # the caller may have let go of it, and so must we

@@ -37,6 +37,7 @@ COLUMNS = {
     "TARGET_INFO_GPU_METRICS": "typeId sourceId typeName metricId metricName",
     "GENERIC_EVENTS": "rawTimestamp timestamp typeId data",
     "GENERIC_EVENT_TYPES": "typeId sourceId data",
+    "GENERIC_EVENT_SOURCES": "sourceId data",
     "TARGET_INFO_GPU": "id name totalMemory smCount uuid cuDevice computeMajor computeMinor maxWarpsPerSm"
     " threadsPerWarp",
     "TARGET_INFO_CUDA_DEVICE": "gpuId cudaId pid",

@@ -268,6 +268,30 @@ def test_memory_events_are_read_where_recorded(tmp_path):
     assert column(trace, "memory_events", "memory") == ["device", "device"]
 
 
+@pytest.mark.parametrize(
+    ("second", "kept"),
+    [
+        ({"start": 11, "end": 19}, [(0, 10)]),
+        ({"start": 10, "end": 20}, [(0, 10)]),
+        ({"start": 11, "end": 21}, [(0, 10), (1, 10)]),  # not inside
+        ({"start": 11, "end": 19, "correlationId": 6}, [(0, 10), (1, 8)]),
+        ({"start": 11, "end": 19, "globalTid": thread(10, 2)}, [(0, 10), (1, 8)]),
+        ({"start": 11, "end": 19, "nameId": 3}, [(0, 10), (1, 8)]),
+    ],
+)
+def test_a_call_inside_the_same_call_counts_once(tmp_path, second, kept):
+    outer = {**call(10, 20), "correlationId": 5, "globalTid": thread(10, 1), "eventClass": 67}
+    inner = {**outer, "nameId": 2, "eventClass": 0, **second}
+    other = {**outer, "start": 30, "end": 40, "correlationId": 7}
+    names = ["cudaMalloc", "cudaMalloc_v3020", "cuMemAlloc_v2"]
+    path = build(tmp_path / "x.sqlite", {RUNTIME: [outer, inner, other]}, NEW, names)
+    for columns in ({}, {"cuda_api": frozenset({"status"})}):
+        trace = read(path, columns=columns)
+        spans = zip(column(trace, "cuda_api", "start_ns"), column(trace, "cuda_api", "dur_ns"), strict=True)
+        assert list(spans) == [*kept, (20, 10)]
+        assert notes(trace).get("calls-recorded-twice", 0) == 2 - len(kept)
+
+
 def test_gpu_metrics_become_samples_with_units(tmp_path):
     tables = {
         KERNELS: [kernel(100, 200)],
@@ -299,6 +323,27 @@ def test_gpu_metrics_of_2022_are_read_from_json(tmp_path):
     }
     samples = read(build(tmp_path / "x.sqlite", tables, MIDDLE, ["k"])).arrow("samples").to_pylist()
     assert [(s["start_ns"], s["metric"], s["value"]) for s in samples] == [(10, "SM Active", 42.0)]
+
+
+def test_gpu_metrics_without_a_name_are_known_by_their_source_and_have_the_raw_time(tmp_path):
+    tables = {
+        KERNELS: [kernel(100, 200)],
+        "GENERIC_EVENT_SOURCES": [{"sourceId": 5, "data": '{"Name": "GpuMetrics"}'}, {"sourceId": 6, "data": "{}"}],
+        "GENERIC_EVENT_TYPES": [
+            {"typeId": 7, "sourceId": 5, "data": '{"Name": ""}'},
+            {"typeId": 8, "sourceId": 6, "data": '{"Name": ""}'},
+        ],
+        "GENERIC_EVENTS": [
+            {"rawTimestamp": 110, "typeId": 7, "data": '{"Tensor Active": "42"}'},
+            {"rawTimestamp": 1, "timestamp": 120, "typeId": 7, "data": '{"Tensor Active": "43"}'},
+            {"rawTimestamp": 130, "typeId": 8, "data": '{"Tensor Active": "44"}'},
+        ],
+    }
+    samples = read(build(tmp_path / "x.sqlite", tables, MIDDLE, ["k"])).arrow("samples").to_pylist()
+    assert [(s["start_ns"], s["metric"], s["value"]) for s in samples] == [
+        (10, "Tensor Active", 42.0),
+        (20, "Tensor Active", 43.0),
+    ]
 
 
 def test_graphs_recorded_as_a_whole_are_said_to_hide_kernels(tmp_path):

@@ -11,6 +11,7 @@ from traceviz.parsers.shared.sqlite.file import table_names
 EXPORTED_TABLES = frozenset(
     {"TARGET_INFO_SESSION_START_TIME", "TARGET_INFO_SYSTEM_ENV", "ANALYSIS_DETAILS", "ANALYSIS_FILE"}
     | {"META_DATA_EXPORT", "EXPORT_META_DATA", "NVTX_EVENTS", "OSRT_API", "CUPTI_ACTIVITY_KIND_RUNTIME"}
+    | {"ProcessStreams"}  # exports of 2020 that hold nothing have only this
 )
 """Every export has at least one of these tables, beside its strings."""
 EXPORTED_FILES = frozenset(

@@ -25,6 +25,8 @@ class Survey:
     Args:
         clock: When the events were.
         rows: Rows that count, by table of the contract.
+        telling: Raw tables whose presence shows that something was traced. An export that writes tables without rows
+            writes those of things that were not traced as well: only tables with rows tell anything then.
         threads: Distinct ``globalTid``, sorted.
         processes: Distinct ``globalPid`` of device work, sorted.
         devices: Pairs of ``globalPid`` and the device number that the process uses.
@@ -32,6 +34,7 @@ class Survey:
 
     clock: Clock
     rows: Mapping[str, int]
+    telling: frozenset[str]
     threads: Ids
     processes: Ids
     devices: frozenset[tuple[int, int]]
@@ -52,9 +55,11 @@ def take_survey(raw: RawTables, notes: Notes) -> Survey:
     for part in extents:
         rows[part.table] += part.rows
     used = {pair for part in extents if part.source.device for pair in _owners(part)}
+    filled = frozenset(part.source.table for part in extents if part.rows)
     return Survey(
         clock_of(raw, extents, notes),
         rows,
+        raw.names if all(part.rows for part in extents) else filled,
         _sorted(owner for part in extents if part.source.owner == THREAD for owner, _ in _owners(part)),
         _sorted(process for process, _ in used),
         frozenset((process, device) for process, device in used if device != UNSET),

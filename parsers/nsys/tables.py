@@ -28,7 +28,6 @@ from traceviz.parsers.shared.arrow import ChunkedArray, pc
 from traceviz.parsers.shared.names import count_rows
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
-from traceviz.parsers.shared.survey import present
 from traceviz.private_paths import without_paths
 
 PRODUCER = "Nsight Systems"
@@ -67,14 +66,14 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
     for name, sources in EVENT_TABLES.items():
         if not options.wants(name):
             continue
-        if any(present(raw, sources)):
+        if survey.rows.get(name):
             table = read_nvtx(events, survey, identity) if name == "nvtx" else events.read(name, sources)
             if name == CALLS:
                 table = once(table, notes)
                 _note_hidden_graphs(raw, capture, table, notes)
             yield name, table
             del table  # the caller may have let go of it, and so must we
-        elif capture.shows(EVIDENCE[name], raw.names):
+        elif capture.shows(EVIDENCE[name], survey.telling):
             yield name, schema.table(name).empty()
     if options.wants("samples") and has_samples(raw):
         yield "samples", read_samples(raw, survey.clock.zero_ns, identity.gpu_devices)

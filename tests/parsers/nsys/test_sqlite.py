@@ -507,3 +507,29 @@ def test_mapping_names_only_columns_of_the_contract():
 
 def test_readers_of_exports_say_their_names():
     assert (NsysSqliteReader.format, NsysParquetReader.format) == ("nsys-sqlite", "nsys-parquet")
+
+
+def test_a_table_without_rows_shows_nothing_where_all_tables_were_written(tmp_path):
+    """An export of schema 2.9.1 writes the tables of everything that nsys can trace."""
+    tables = {KERNELS: [kernel(100, 200)], RUNTIME: [], "OSRT_API": [], "NVTX_EVENTS": []}
+    trace = read(build(tmp_path / "x.sqlite", tables, MIDDLE, ["k"]))
+    recorded = {name: trace.rows(name) for name in trace if name in {"kernels", "cuda_api", "os_calls", "nvtx"}}
+    assert recorded == {"kernels": 1, "cuda_api": 0}  # kernels show that CUDA was traced
+
+
+def test_a_table_without_rows_was_traced_where_the_capture_says_so(tmp_path):
+    said = [{"name": "CAPTURE_EVENT_TYPE", "value": "OSRuntime"}]
+    tables = {KERNELS: [kernel(100, 200)], "OSRT_API": [], "NVTX_EVENTS": [], "META_DATA_CAPTURE": said}
+    trace = read(build(tmp_path / "x.sqlite", tables, NEW, ["k"]))
+    assert {name: trace.rows(name) for name in trace if name in {"os_calls", "nvtx"}} == {"os_calls": 0}
+
+
+def test_an_export_of_2020_without_any_event_is_read(tmp_path):
+    path = tmp_path / "x.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
+        connection.execute("CREATE TABLE ProcessStreams (globalPid INTEGER, filenameId INTEGER, contentId INTEGER)")
+        connection.commit()
+    trace = read(path)
+    assert (trace.run_facts()["span_ns"], trace.rows("processes")) == (0, 0)
+    assert not {"kernels", "cuda_api", "os_calls", "nvtx"} & set(trace)

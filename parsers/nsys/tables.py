@@ -25,6 +25,7 @@ from traceviz.parsers.nsys.nvtx import read_nvtx
 from traceviz.parsers.nsys.samples import has_samples, read_samples
 from traceviz.parsers.nsys.survey import Survey, take_survey
 from traceviz.parsers.shared.arrow import ChunkedArray, pc
+from traceviz.parsers.shared.event_table import first
 from traceviz.parsers.shared.names import count_rows
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
@@ -78,6 +79,7 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
     if options.wants("samples") and has_samples(raw):
         yield "samples", read_samples(raw, survey.clock.zero_ns, identity.gpu_devices)
     _note_graph_traces(raw, notes)
+    _note_unread(raw, notes)
     _note_diagnostics(raw, notes)
     yield "notes", notes.table()
 
@@ -123,6 +125,32 @@ def _note_hidden_graphs(raw: RawTables, capture: Capture, calls: pa.Table, notes
         names: ChunkedArray = calls["name"]
         launches = pc.match_substring_regex(names.chunk(0).dictionary, "^(cuda|cu)GraphLaunch")
         notes.add("graph-kernels-hidden", "warning", HIDDEN, count_rows(names, launches))
+
+
+_READ = frozenset(source.table for sources in EVENT_TABLES.values() for source in sources) | {
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+    "DIAGNOSTIC_EVENT",
+    "GPU_METRICS",
+}
+_TIMES = ("start", "timestamp", "rawTimestamp")
+_MOST_NAMED = 12
+
+
+def _note_unread(raw: RawTables, notes: Notes) -> None:
+    """Tables of events that nothing here reads."""
+    read = _READ | {"GENERIC_EVENTS"} if has_samples(raw) else _READ
+    unread = sorted(name for name in raw.names - read if _has_events(raw, name))
+    if unread:
+        shown = ", ".join(unread[:_MOST_NAMED]) + (", ..." if len(unread) > _MOST_NAMED else "")
+        notes.add("unread-tables", "info", f"Tables of events that traceviz does not read: {shown}.")
+
+
+def _has_events(raw: RawTables, table: str) -> bool:
+    """Whether a table has rows, and a time for them; what describes a capture has none."""
+    time = first(_TIMES, raw.columns(table))
+    if time is None or raw.is_text(table, time):
+        return False
+    return any(batch.num_rows for batch in raw.stream(table, [time]))
 
 
 def _note_diagnostics(raw: RawTables, notes: Notes) -> None:

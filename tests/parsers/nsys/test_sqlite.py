@@ -533,3 +533,16 @@ def test_an_export_of_2020_without_any_event_is_read(tmp_path):
     trace = read(path)
     assert (trace.run_facts()["span_ns"], trace.rows("processes")) == (0, 0)
     assert not {"kernels", "cuda_api", "os_calls", "nvtx"} & set(trace)
+
+
+def test_tables_of_events_that_are_not_read_are_noted_where_they_have_rows(tmp_path):
+    tables = {
+        KERNELS: [kernel(100, 200)],
+        "SCHED_EVENTS": [{"start": 5, "cpu": 1}],
+        "CUDA_UM_CPU_PAGE_FAULT_EVENTS": [],
+        "GENERIC_EVENT_TYPES": [{"typeId": 7, "data": '{"Name": "of something else"}'}],
+        "GENERIC_EVENTS": [{"timestamp": 110, "typeId": 7, "data": "{}"}],
+    }
+    trace = read(build(tmp_path / "x.sqlite", tables, MIDDLE, ["k"]))
+    (note,) = [row for row in trace.arrow("notes").to_pylist() if row["code"] == "unread-tables"]
+    assert note["message"].endswith("does not read: GENERIC_EVENTS, SCHED_EVENTS.")

@@ -18,17 +18,20 @@ from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.identity import program
 from traceviz.parsers.nvprof.names import framework
-from traceviz.parsers.nvprof.printed_text import Process, Section, processes, sections
+from traceviz.parsers.nvprof.printed_text import Process, Section, Severity, processes, sections, warnings
 from traceviz.parsers.nvprof.printed_totals import Totals, totals
 from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, sort_rows
 from traceviz.parsers.shared.identity import identity_tables
+from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.notes import Notes
+from traceviz.private_paths import without_paths
 
 _NOTHING = {
     b"No kernels were profiled.": schema.DEVICE_WORK,
     b"No API activities were profiled.": ("cuda_api",),
 }
 """Lines that say that tables are empty."""
+_BLOCK = 1 << 20
 _EVENTS = (*schema.DEVICE_WORK, "cuda_api")
 _SUMMARY = (
     "The file is a summary: it has totals and no events, so nothing can be said of when they happened. Print the "
@@ -45,9 +48,15 @@ _ROUNDED = "Columns of text have five digits, so that short gaps between events 
 def read_printed(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
     """The tables of what nvprof printed, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
     options.allowance.check(2 * path.stat().st_size, path.name)
-    content = path.read_bytes()
-    empty = frozenset(name for line, names in _NOTHING.items() if line in content for name in names)
-    yield from Printed(path, sections(content), processes(content), empty).tables(options)
+    stream, content = TextStream(path, options.max_size), bytearray()
+    for block in stream.blocks(_BLOCK):
+        content += block
+        options.allowance.check(len(content), path.name)
+    text = bytes(content)
+    del content
+    empty = frozenset(name for line, names in _NOTHING.items() if line in text for name in names)
+    printed = Printed(path, sections(text), processes(text), empty, warnings(text), stream.damage)
+    yield from printed.tables(options)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,12 +68,16 @@ class Printed:
         sections: Its tables.
         processes: The processes that it says it profiles.
         empty: Tables of the contract that are empty, as it says.
+        warnings: What nvprof warned of, such as records that it lost.
+        damage: Why the text ends early, as a sentence; empty where it does not.
     """
 
     path: Path
     sections: Sequence[Section]
     processes: Sequence[Process]
     empty: frozenset[str]
+    warnings: Sequence[tuple[Severity, str]] = ()
+    damage: str = ""
 
     def tables(self, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """Yield the tables of the contract, ``notes`` last.
@@ -186,13 +199,17 @@ class Printed:
         ]
 
     def _note_limits(self, traces: Sequence[TraceRows], events: Tables, notes: Notes) -> None:
-        """What a printed trace cannot say."""
+        """What a printed trace cannot say, and what nvprof says of it."""
+        if self.damage:
+            notes.add("damaged", "warning", self.damage)
+        for severity, text in self.warnings:
+            notes.add("profiler-diagnostic", severity, f"nvprof: {without_paths(text)}")
         if self.sections and not traces:
             notes.add("summary-only", "warning", _SUMMARY)
         for name, events_missing in (("kernels", "no kernels"), ("cuda_api", "no API calls")):
             if name in self.empty:
                 notes.add("nothing-profiled", "warning", f"nvprof says that it saw {events_missing}. {_UNSEEN}")
-        if self.sections and self.sections[-1].body.rpartition(b"\n")[2]:
+        if self.sections and not self.damage and self.sections[-1].body.rpartition(b"\n")[2]:
             notes.add("file-cut", "info", _NO_LINE_END)
         if "cuda_api" in events.parts:
             notes.add("threads-unknown", "info", "The file names no threads: API calls are shown on one per process.")

@@ -32,6 +32,7 @@ UNITS = frozenset({*TIMES, *SIZES, *(f"{size}/s" for size in SIZES), "%", "W", "
 """What a row of units can hold."""
 
 Kind = Literal["trace", "summary", "unified_memory"]
+Severity = Literal["warning", "error"]
 
 _LABELS: tuple[tuple[Kind, frozenset[str]], ...] = (
     ("trace", frozenset({"Start", "Duration", "Name"})),
@@ -49,6 +50,11 @@ _START = re.compile(
     rb"^={2,}\d+={2,} NVPROF is profiling process (?P<process>\d{1,10}), command: (?P<command>[^\n]*+)",
     re.MULTILINE,
 )
+_WARNING = re.compile(rb"^={2,}+(?:\d{1,10}={2,}+)?\s++(?P<severity>Warning|Error): (?P<text>[^\n]*+)", re.MULTILINE)
+_SEVERITIES: dict[bytes, Severity] = {b"Warning": "warning", b"Error": "error"}
+_LONGEST_WARNING = 500
+"""Bytes of a warning that are kept."""
+_MOST_WARNINGS = 20
 ROW = {
     # Numbers, perhaps quoted; a row of a summary begins with its type.
     ("trace", True): r'^"?[0-9]',
@@ -130,6 +136,15 @@ def _pid_before(place: int, stated: list[tuple[int, int]]) -> int | None:
 
 def _title(match: re.Match[bytes]) -> bytes:
     return match["title"].rstrip().removesuffix(b":")
+
+
+def warnings(content: bytes) -> list[tuple[Severity, str]]:
+    """What nvprof warns of in its log lines, each once, in their order."""
+    said = [
+        (_SEVERITIES[match["severity"]], match["text"].strip()[:_LONGEST_WARNING].decode("utf-8", "replace"))
+        for match in _WARNING.finditer(content)
+    ]
+    return list(dict.fromkeys(said))[:_MOST_WARNINGS]
 
 
 def processes(content: bytes) -> list[Process]:

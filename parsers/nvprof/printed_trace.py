@@ -43,6 +43,8 @@ _KINDS = {
 }
 _COPY = r"^\[CUDA memcpy (?P<kind>\w+)\]"
 _MIGRATION = r"^\[Unified Memory Memcpy (?P<kind>\w+)\]"
+_BETWEEN = r"^\[Unified Memory (?:page|remote)"
+"""Names of rows on pages of unified memory that several processors want."""
 _CORRELATION = r"\[(?P<id>\d{1,18})\]\)?$"
 _LAUNCHED = r" \(.*$"  # cudaLaunchKernel (kernel(float*) [128])
 _NUMBERED = r" \[\d+\]$"
@@ -112,8 +114,9 @@ class TraceRows:
         return "Device" in self.section.labels
 
     def devices(self) -> list[str]:
-        """Devices as they are printed."""
-        return sorted({name for name in pc.unique(_column(self.table, "Device")).to_pylist() if name})
+        """Devices as they are printed. Rows on pages that move between processors name several: ``CPU, TITAN Xp (``."""
+        printed = _column(self.table, "Device").filter(pa.array(~_matches(_column(self.table, "Name"), _BETWEEN)))
+        return sorted({name for name in pc.unique(printed).to_pylist() if name})
 
     def bounds(self) -> tuple[int, int] | None:
         """First start and last end; ``None`` without rows."""

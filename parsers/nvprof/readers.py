@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 from traceviz.parsers.base import Match, Reader, ReadOptions
 from traceviz.parsers.nvprof.printed_text import looks_printed
 from traceviz.parsers.nvprof.sniff import is_database, is_session
+from traceviz.parsers.shared.json.stream import head_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 class NvprofCsvReader(Reader):
-    """What ``nvprof`` prints, with or without ``--csv``, ``--print-gpu-trace`` and ``--print-api-trace``."""
+    """What ``nvprof`` prints, with or without ``--csv``, ``--print-gpu-trace`` and ``--print-api-trace``; also gzip."""
 
     format: ClassVar[str] = "nvprof-csv"
     title: ClassVar[str] = "nvprof CSV or text"
@@ -23,7 +24,7 @@ class NvprofCsvReader(Reader):
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the content tells)
         """Certain where nvprof says what it does, or where one of its headers stands."""
-        return Match.YES if looks_printed(head) else Match.NO
+        return Match.YES if looks_printed(head_text(head)) else Match.NO
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`."""

@@ -12,6 +12,8 @@ from traceviz.analyses.derived.losses import is_damaged, losses
         ("damaged", "cut off", True),
         ("profiler-diagnostic", "12 events were dropped", True),
         ("profiler-diagnostic", "CUDA profiling was not requested", False),
+        ("profiler-diagnostic", "Nsight Systems: Failed to load symbols for VMA 0x7f from [path]", False),
+        ("profiler-diagnostic", "nvprof: 2 records have invalid timestamps due to insufficient buffer space", True),
         ("events-left-out", "12 events were dropped", False),
     ],
 )

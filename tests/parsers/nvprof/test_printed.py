@@ -1,5 +1,7 @@
 """What nvprof prints: traces and summaries, as CSV and as columns of text, with log lines anywhere."""
 
+import gzip
+
 import pytest
 
 from traceviz.errors import DamagedTraceError, UnknownFormatError
@@ -187,7 +189,7 @@ class TestTextTrace:
         assert (kernel["grid_x"], kernel["grid_y"], kernel["block_x"]) == (64, 2, 1024)
         assert (kernel["dynamic_shared_bytes"], kernel["correlation_id"]) == (1024, 128)
         assert rows(tables, "memcpy", "kind", "src_memory", "bytes") == [("h2d", "pageable", 4096)]
-        assert codes(tables) == ["times-rounded"]
+        assert codes(tables) == ["profiler-diagnostic", "times-rounded"]  # the file warns of something
 
     def test_migrations_of_unified_memory_are_copies(self, tmp_path):
         text = (
@@ -199,6 +201,29 @@ class TestTextTrace:
         tables = read(write(tmp_path, text))
         copies = rows(tables, "memcpy", "dur_ns", "kind", "src_memory", "dst_memory", "bytes")
         assert copies == [(25_952, "h2d", "managed", "managed", 262_144)]
+
+    def test_a_row_on_a_page_between_processors_names_no_device(self, tmp_path):
+        text = (
+            "==7== Warning: 2 records have invalid timestamps due to a small /tmp/buffer.\n"
+            "======== Profiling result:\n"
+            "   Start  Duration  Grid Size       Device  Unified Memory  Virtual Address  Name\n"
+            "491.48ms  25.952us          -       T4 (0)    256.000000KB  0x761d2000000  [Unified Memory Memcpy HtoD]\n"
+            "491.49ms         -          -  CPU, T4 (0           4.0KB  0x761d2000000  [Unified Memory page thrash]\n"
+        )
+        tables = read(write(tmp_path, text))
+        assert rows(tables, "devices", "ordinal", "name") == [(0, "T4")]
+        noted = [row for row in tables.arrow("notes").to_pylist() if row["code"] == "profiler-diagnostic"]
+        assert [(row["severity"], row["message"]) for row in noted] == [
+            ("warning", "nvprof: 2 records have invalid timestamps due to a small [path]")
+        ]
+
+    def test_a_gzip_file_is_read_as_its_text_and_up_to_where_it_is_cut(self, tmp_path):
+        path = tmp_path / "x.txt.gz"
+        path.write_bytes(gzip.compress(GPU.encode()))
+        plain = read(write(tmp_path, GPU))
+        assert {name: read(path).rows(name) for name in plain} == {name: plain.rows(name) for name in plain}
+        path.write_bytes(gzip.compress(GPU.encode(), 0)[:-40])
+        assert "damaged" in codes(read(path))
 
     def test_the_command_line_is_private(self, tmp_path):
         path = write(tmp_path, TEXT_TRACE)

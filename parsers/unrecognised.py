@@ -18,6 +18,8 @@ def what_it_is(head: bytes, path: Path) -> tuple[str, str]:
         return _folder(path)
     if head and path.name.endswith(SUFFIXES):
         return _NO_XPLANE
+    if head and path.name.endswith(_PERFETTO_SUFFIXES):
+        return _PERFETTO
     return next(answer for applies, answer in _SIGNS if applies(head))
 
 
@@ -58,6 +60,34 @@ _TAKES = (
 )
 
 
+_ROCM = (
+    "traceviz reads AMD devices through the frameworks: record with torch.profiler or jax.profiler.trace, which write "
+    "the kernels and HIP calls of ROCm as well."
+)
+_PERFETTO_SUFFIXES = (".pftrace", ".perfetto-trace")
+_PERFETTO = ("It is a trace of Perfetto, as rocprofv3 and system tracers write.", _ROCM)
+_ROCPROF_COLUMNS = (
+    (b"Kernel_Name", b"Start_Timestamp"),
+    (b"KernelName", b"BeginNs"),
+    (b"Function", b"Start_Timestamp"),
+    (b"Name", b"TotalDurationNs"),
+)
+
+
+def _is_rocprof_csv(head: bytes) -> bool:
+    header = head[:4096].partition(b"\n")[0]
+    return b"," in header and any(all(label in header for label in labels) for labels in _ROCPROF_COLUMNS)
+
+
+def _is_pickle(head: bytes) -> bool:
+    return head[:1] == b"\x80" and 2 <= head[1:2][0] <= 5 if len(head) > 1 else False
+
+
+def _is_memory_snapshot(head: bytes) -> bool:
+    """What torch.cuda.memory._dump_snapshot writes: a pickled dictionary of segments and histories."""
+    return _is_pickle(head) and (b"segments" in head[:65536] or b"device_traces" in head[:65536])
+
+
 def _is_json(head: bytes) -> bool:
     return re.match(rb"\{|\[\s*[\[{\"\]\d-]", head_text(head)) is not None  # [gates] begins a TOML file
 
@@ -75,6 +105,10 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
         ("This is a git-lfs pointer, not the trace.", "Run `git lfs pull` in its repository."),
     ),
     (
+        lambda head: head.startswith(b"SQLite format 3\0") and b"rocpd_" in head,
+        ("It is a database of rocpd, which rocprofv3 writes.", _ROCM),
+    ),
+    (
         lambda head: head.startswith(b"SQLite format 3\0"),
         (
             "It is an SQLite database, but not one that nsys exported or nvprof wrote: no strings beside events.",
@@ -87,6 +121,10 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
         ("It is an execution trace of PyTorch: it tells which operations ran, and no times.", _EXPORT),
     ),
     (
+        lambda head: head_text(head).startswith(b"{") and b'"rocprofiler-sdk-' in head_text(head)[:2000],
+        ("It is JSON of rocprofv3.", _ROCM),
+    ),
+    (
         lambda head: head_text(head).lstrip().startswith(b"{") and b'"traceviz.' in head_text(head)[:200],
         ("It is a report that traceviz saved.", "`traceviz compare` takes it; for a report, name the trace."),
     ),
@@ -97,6 +135,29 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
     ),
     (lambda head: head.startswith(GZIP_MAGIC), ("It is a gzip file of something else.", "Unpack it first.")),
     (lambda head: head.startswith(b"PAR1"), ("It is a Parquet file.", "Name the folder that it lies in.")),
+    (
+        _is_memory_snapshot,
+        (
+            "It is a memory snapshot of PyTorch: which blocks its allocator holds, and no times of kernels.",
+            f"Look at it with https://pytorch.org/memory_viz. {_EXPORT} profile_memory=True records allocations there.",
+        ),
+    ),
+    (_is_pickle, ("It is a Python pickle, which is not opened: that would run what is in it.", _TAKES)),
+    (
+        lambda head: head.startswith((b"PERFILE2", b"PERFFILE")),
+        (
+            "It is a recording of Linux perf: samples of processors, and nothing of devices.",
+            "Look at it with perf report; for devices, record with nsys or the profiler of the framework.",
+        ),
+    ),
+    (_is_rocprof_csv, ("It is a CSV file of rocprof.", _ROCM)),
+    (
+        lambda head: b"== Device Timing " in head or b"== Host Timing " in head,
+        (
+            "It is what Intel's unitrace prints: totals, and no events.",
+            "Record the events: unitrace --chrome-kernel-logging --chrome-call-logging, and name the JSON file.",
+        ),
+    ),
     (_is_text, ("It is a text file.", _TAKES)),
     (lambda _: True, ("Its first bytes are those of no format that traceviz knows.", _TAKES)),
 )

@@ -1,5 +1,6 @@
 """Which reader a file gets, and what is said of files that get none."""
 
+import pickle
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -63,6 +64,17 @@ def test_folders_are_told_apart(tmp_path):
         (b"PK\x03\x04rest", "zip archive"),
         (b"\x1f\x8b\x08\x00", "gzip"),
         (b"PAR1....PAR1", "Parquet file"),
+        (b"SQLite format 3\x00..CREATE TABLE rocpd_string", "database of rocpd"),
+        (b'{"rocprofiler-sdk-tool": [{}]}', "JSON of rocprofv3"),
+        (b'"Kind","Agent_Id","Kernel_Name","Start_Timestamp","End_Timestamp"\n', "CSV file of rocprof"),
+        (b'"Index","KernelName","gpu-id","BeginNs","EndNs"\n', "CSV file of rocprof"),
+        (b"a,Kernel Name\nb,Start_Timestamp", "text file"),
+        (pickle.dumps({"segments": [], "device_traces": []}), "memory snapshot of PyTorch"),
+        (pickle.dumps({"loss": [1.5]}), "Python pickle"),
+        (b"\x80\x81abc\x00\xff", "no format"),
+        (b"PERFILE2\x68\x00", "Linux perf"),
+        (b"=== Device Timing Summary ===\n\n", "unitrace"),
+        (b'{"schema": "1.1.0-chakra.0.0.4", "pid": 5, "nodes": []}', "execution trace of PyTorch"),
     ],
 )
 def test_unknown_files_are_described(tmp_path, content, message):
@@ -76,6 +88,11 @@ def test_database_of_something_else_is_described(tmp_path):
         connection.execute("CREATE TABLE StringTable (_id_ INTEGER, value TEXT)")
         connection.commit()
     assert "SQLite database, but not one that nsys exported" in refusal(tmp_path / "x.sqlite")
+
+
+def test_a_trace_of_perfetto_is_known_by_its_name(tmp_path):
+    (tmp_path / "x.pftrace").write_bytes(b"\x0a\x05\x08\x01\x10\x02\x18")
+    assert "trace of Perfetto" in refusal(tmp_path / "x.pftrace")
 
 
 def test_folder_without_a_manifest_is_described(tmp_path):

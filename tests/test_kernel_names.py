@@ -35,6 +35,39 @@ CASES = {
     "Cijk_Ailk_Bljk_BBS_BH_MT256x128x64_MI16x16x16x1_SN_1LDSB0": ("gemm", "bf16", True),
     "Cijk_Alik_Bljk_SB_Bias_AS_SAV_UserArgs_MT64x16x32_MI16x16x1_SN": ("gemm", "f32", True),
     "void splitKreduce_kernel<float, float, float>(cublasSplitKParams<float>, float const*)": ("gemm", "f32", False),
+    # narrow types: FP8, FP6, FP4 and the block-scaled (MX, NV) forms of them
+    "cutlass3x_sm100_bstensorop_s128x128x64gemm_block_scaled_ue8m0xe4m3_ue8m0xe4m3_f32_bf16_bf16": (
+        "gemm",
+        "fp8_e4m3",
+        True,
+    ),
+    "cutlass3x_sm100_bstensorop_s256x128x64gemm_block_scaled_ue4m3xe2m1_ue4m3xe2m1_f32_f16": ("gemm", "fp4", True),
+    "cutlass3x_sm100_bstensorop_s128x128x32gemm_block_scaled_ue8m0xe3m2_ue8m0xe3m2_f32_f16": ("gemm", "fp6", True),
+    "void cutlass::device_kernel<at::cuda::detail::enable_3x_kernel_for_sm9x<cutlass::gemm::kernel::GemmUniversal<"
+    "cute::tuple<int, int, int>, cutlass::gemm::collective::CollectiveMma<cutlass::gemm::"
+    "MainloopSm90TmaGmmaWarpSpecialized<4>, cutlass::float_e4m3_t, cutlass::bfloat16_t> > > >(P)": (
+        "gemm",
+        "fp8_e4m3",
+        True,
+    ),
+    "void deep_gemm::sm90_fp8_gemm_1d2d_impl<0u, 4096u, 7168u, 1u, 128u>(float*)": ("gemm", "fp8", True),
+    "_ZN5aiter28f4gemm_bf16_per1x32Fp4_BpreShuffle_128x512E": ("gemm", "fp4", None),
+    "void ck::kernel_gemm_xdl_cshuffle_v3<ck::GridwiseGemm_xdl_cshuffle_v3<ck::f8_fnuz_t, ck::bhalf_t> >(P)": (
+        "gemm",
+        "fp8",
+        True,
+    ),
+    "void ck::kernel_gemm_xdl_cshuffle_v3<ck::GridwiseGemm_xdl_cshuffle_v3<_Float16, _Float16, float> >(P)": (
+        "gemm",
+        "f16",
+        True,
+    ),
+    "void ck::kernel_gemm_xdl_cshuffle_v3<ck::GridwiseGemm_xdl_cshuffle_v3<ushort, ushort, float> >(P)": (
+        "gemm",
+        "bf16",
+        True,
+    ),
+    "nvjet_sm100_oohsh_128x256_256x4_2x1_2cta_v_bz_TNT": ("gemm", "fp4", True),
     "triton_tem_fused_mm_12": ("gemm", UNKNOWN, None),
     "gemm_fusion_dot_7": ("gemm", UNKNOWN, None),
     # host transfers of XLA
@@ -66,6 +99,25 @@ CASES = {
         True,
     ),
     "fmha_cutlassF_f16_aligned_64x64_rf_sm80(PyTorchMemEffAttention::Params)": ("attention", "f16", True),
+    "fmhaSm100aKernel_QkvE4m3OBfloat16H128PagedKvCausalP64VarSeqQ128Kv128PersistentContext": (
+        "attention",
+        "fp8_e4m3",
+        True,
+    ),
+    "fmha_v2_flash_attention_bf16_64_128_S_q_paged_kv_128_causal_sm90_kernel": ("attention", "bf16", True),
+    "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<"
+    "2, cute::tuple<>, 128, cutlass::bfloat16_t, float> > > >(P)": ("attention", "bf16", True),
+    "void flash_fwd_splitkv_combine_kernel<Flash_fwd_kernel_traits<128, 64, 128, 4, cutlass::half_t> >(P)": (
+        "attention",
+        "f16",
+        False,
+    ),
+    "void ck_tile::kentry<ck_tile::gfx950_t, 2, ck_tile::FmhaFwdKernel<ck_tile::BlockFmhaPipelineQRKSVSAsync<"
+    "ck_tile::BlockFmhaPipelineProblem<std::bfloat16_t, float> > > >(P) [clone .kd]": ("attention", "bf16", True),
+    "void ck_tile::kentry<256, 2, ck_tile::FmhaFwdKernel<ck_tile::BlockFmhaPipelineProblem<unsigned short, "
+    "unsigned short, float> > >(P)": ("attention", "bf16", True),
+    "void ck_tile::kentry<ck_tile::gfx950_t, 2, ck_tile::FmhaBwdOGradDotOKernel<ck_tile::BlockFmhaBwdOGradDotO<"
+    "std::bfloat16_t> > >(P)": ("attention", "bf16", False),
     "void flash_bwd_dot_do_o_kernel<true, Flash_bwd_kernel_traits<64, cutlass::half_t>>(P)": (
         "attention",
         "f16",

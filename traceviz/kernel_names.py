@@ -33,7 +33,7 @@ class KernelClass:
     Args:
         family: Kind of work, for example ``gemm``; :data:`UNKNOWN` where the name does not say.
         precision: Type of the data or of the multiplication's inputs (``bf16``, ``f16``, ``tf32``, ``f32``, ``f64``,
-            ``i8``, ``fp8``, ``fp8_e4m3``, ``fp8_e5m2``, ``fp4``); :data:`UNKNOWN` where the name does not say.
+            ``i8``, ``fp8``, ``fp8_e4m3``, ``fp8_e5m2``, ``fp6``, ``fp4``); :data:`UNKNOWN` where the name does not say.
         tensor_core: Whether it computes on tensor cores (matrix cores); ``None`` where the name does not say.
     """
 

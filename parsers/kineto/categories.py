@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 
+from traceviz.parsers.shared.launch_details import ROCM_COPY, ROCM_FILL
 from traceviz.schema import HOST_CATEGORIES
 
 
@@ -104,6 +105,15 @@ CATEGORIES: dict[str, Meaning] = {
 
 UNKNOWN = Meaning(Role.HOST)
 """Meaning of all other categories, for events on threads."""
+
+
+DEVICE_NAMES: tuple[tuple[Role, str, str], ...] = (
+    (Role.COPY, "", ROCM_COPY),
+    (Role.FILL, "", ROCM_FILL),
+    (Role.COPY, "mtia_ccp_events", "dma_"),
+    (Role.SYNC, "mtia_ccp_events", "event_wait"),  # a unit of the device waits for another one
+)
+"""What kernels are that compute nothing: the role, the category (empty for any), and how the name begins."""
 
 
 _STEP = re.compile(r"ProfilerStep#(?P<number>\d{1,18})")

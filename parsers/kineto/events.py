@@ -12,6 +12,7 @@ from traceviz.foreign.plausible import LONGEST_NS, elapsed, window_of
 from traceviz.parsers.kineto.categories import (
     CATEGORIES,
     CODES,
+    DEVICE_NAMES,
     MEMORY_NAME,
     OUT_OF_MEMORY_NAME,
     UNKNOWN,
@@ -151,6 +152,9 @@ def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
     shown = name.each(lambda word: CODES.get(host_category(word) or "", NONE), NONE, np.int8)
     renamed = (shown >= 0) & (role == Role.HOST) & (category != CODES["python"])
     category[renamed] = shown[renamed]
+    for meant, of, begin in DEVICE_NAMES:
+        named = (role == Role.KERNEL) & name.each(lambda word, begin=begin: word.startswith(begin), False, np.bool_)
+        role[named & label.each(lambda word, of=of: of in ("", word.lower()), False, np.bool_)] = meant
     lasts = phase.each(lambda word: word in (_COMPLETE, _BEGIN), False, np.bool_)
     instant = phase.each(_INSTANTS.__contains__, False, np.bool_)
     memory = instant & name.each(MEMORY_NAME.__eq__, False, np.bool_)

@@ -62,6 +62,10 @@ def occupancy(text: str) -> float | None:
     return percent / 100 if 0 < percent <= 100 else None
 
 
+ROCM_COPY, ROCM_FILL = "__amd_rocclr_copy", "__amd_rocclr_fill"
+"""Begin of the names of kernels by which ROCm's runtime copies and fills memory: no work of the program's own."""
+
+
 def copy_kind(name: str, details: Mapping[str, str], ordinal: int | None) -> str:
     """Value of ``memcpy.kind`` from the name of the event, ``MemcpyH2D`` or ``CopyDeviceToDevice``.
 

@@ -74,7 +74,9 @@ _NO_METRICS = frozenset({"group_id", "flow", "correlation_id", "is_eager"})
 """Stats that link events; files that were saved after grouping give samples some as well."""
 
 _NAMES = re.compile(
-    r"(?P<COPY>memcpy|copy(?:device|host)to)|(?P<FILL>memset)|(?P<ALLOCATION>mem(?:alloc|free|ory))", re.IGNORECASE
+    rf"(?P<COPY>memcpy|copy(?:device|host)to|{details.ROCM_COPY})|(?P<FILL>memset|{details.ROCM_FILL})"
+    r"|(?P<ALLOCATION>mem(?:alloc|free|ory))",
+    re.IGNORECASE,
 )
 _COPY_STATS = ("memcpy_details",)
 _FILL_STATS = ("Memset_details", "memset_details")

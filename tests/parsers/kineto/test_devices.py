@@ -273,3 +273,24 @@ def test_work_under_a_number_that_the_list_does_not_know_is_that_of_a_listed_dev
     ordinal = dict(rows(trace, "devices", "device_id", "ordinal"))
     assert [ordinal[device] for (device,) in rows(trace, "kernels", "device_id")] == of_work
     assert notes(trace).get("devices-matched", 0) == sum(a != b for a, b in zip(working, of_work, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "table"),
+    [
+        ("__amd_rocclr_copyBuffer.kd", "kernel", "memcpy"),
+        ("__amd_rocclr_fillBufferAligned.kd", "kernel", "memset"),
+        ("event_wait", "mtia_ccp_events", "sync"),
+        ("dma_request", "mtia_ccp_events", "memcpy"),
+        ("pe_exe", "mtia_ccp_events", "kernels"),
+        ("event_wait", "kernel", "kernels"),
+        ("my__amd_rocclr_copyBuffer", "kernel", "kernels"),
+    ],
+)
+def test_kernels_that_copy_fill_or_wait_for_the_runtime_are_no_kernels_of_the_program(
+    tmp_path: Path, name: str, category: str, table: str
+) -> None:
+    trace = read(tmp_path, [k.op("aten::mm", 0, 1), {**k.kernel(name, 10, 5), "cat": category}])
+    assert {each: trace.rows(each) for each in ("kernels", "memcpy", "memset", "sync") if trace.rows(each)} == {
+        table: 1
+    }

@@ -61,3 +61,11 @@ def test_steps_that_xprof_does_not_take_for_steps_are_noted(tmp_path):
 def test_an_own_gpu_keeps_the_calls_of_cuda(tmp_path):
     launch = event("some_kernel", 0, US, {"correlation_id": 1})
     assert rows(tables_of(tmp_path, space(host(line(1, launch)), gpu())), "cuda_api", "name") == [("cuLaunchKernel",)]
+
+
+def test_kernels_by_which_rocm_copies_and_fills_are_copies_and_fills(tmp_path):
+    names = ("__amd_rocclr_copyBuffer.kd", "__amd_rocclr_fillBufferAligned.kd", "gemm_fusion_dot.kd")
+    work = [event(name, place * US, US, {"correlation_id": place + 1}) for place, name in enumerate(names)]
+    tables = tables_of(tmp_path, space(host(), gpu(line(1, *work))))
+    assert [tables.rows(name) for name in ("memcpy", "memset", "kernels")] == [1, 1, 1]
+    assert rows(tables, "kernels", "name") == [("gemm_fusion_dot.kd",)]

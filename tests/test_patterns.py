@@ -15,6 +15,7 @@ from traceviz.analyses.derived.input_fetches import is_input
 
 _NAME_BYTES = 255
 BOUNDS = {
+    "traceviz.analyses.derived.serving._": ("traceviz.analyses.derived.serving", "_LONGEST", 400),
     "traceviz.kernel_names.catalogue()": ("traceviz.kernel_names", "_LONGEST", 2_000),
     "traceviz.parsers.kineto.device._SIDES": ("traceviz.parsers.kineto.device", "_LONGEST", 1_000),
     "traceviz.scrub.secrets.addresses._VERSION_BEFORE": ("traceviz.scrub.secrets.addresses", "_REACH", 64),

@@ -7,6 +7,7 @@ from typing import Any
 
 from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
+from traceviz.analyses.derived.clocks import aligned
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import entries
@@ -54,6 +55,7 @@ def analyze(
         DamagedTraceError: the trace holds values that cannot be computed with.
         OutOfMemoryError: it needs more memory than there is.
     """
+    tables = aligned(tables)
     trace = TraceView(tables, options)
     results: dict[str, Any] = {}
     skipped: list[Skipped] = []

@@ -1,0 +1,135 @@
+"""Clocks of devices that are off the clock of the host, and tables in which they are not.
+
+Profilers bring the times of devices to the clock of the host. Where that fails, work seems to run before the call that
+launched it, or long after every one of them::
+
+    host     |launch|        |launch|        |launch|
+    device   ..........................|work|............|work|            by its own clock
+    device        |work|          |work|          |work|                   moved: the quickest launch takes 5 µs
+
+All launches of a healthy trace together show it: some of them find the device idle, and take microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute
+
+from traceviz import schema
+from traceviz.analyses.derived.frames import parts_by
+from traceviz.foreign.rows import rows_to_table
+from traceviz.tables import TraceTables, conform
+from traceviz.units import format_ns
+
+pc: Any = pyarrow.compute
+"""The stubs of pyarrow refuse Python numbers as arguments of compute functions."""
+
+QUICK_NS = 5_000
+"""What a launch takes on a device that is idle, about: what the quickest one takes once a clock is moved."""
+EARLIEST_NS = -1_000
+"""Work may seem to begin so much before its call, by the precision of clocks."""
+LATEST_NS = 100_000_000
+"""From here on it is the clock: no device has so much work waiting at every single launch."""
+MIN_LAUNCHES = 20
+"""Fewer may all wait behind one long piece of work."""
+NOTE = "device-clock-moved"
+"""Code of the note on a device whose times were moved."""
+
+_SHIFTED = (*schema.DEVICE_WORK, "sync", "device_ops", "steps", "collectives")
+"""Tables with times of devices; of rows without a device, the times are those of the host."""
+_KEY = ("process_id", "correlation_id")
+_SAMPLE = 4_096
+"""Launches of each device that are looked at first: one that is quick shows that the clock is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockError:
+    """A device whose clock is off.
+
+    Args:
+        device_id: Which.
+        launches: Calls whose work on it is known.
+        smallest_ns: The shortest time from the start of a call to the start of its first work.
+    """
+
+    device_id: int
+    launches: int
+    smallest_ns: int
+
+    @property
+    def shift_ns(self) -> int:
+        """What its times are moved by."""
+        return QUICK_NS - self.smallest_ns
+
+
+def clock_errors(tables: TraceTables) -> tuple[ClockError, ...]:
+    """Devices whose clock is off, as far as the launches are there to show it."""
+    if "kernels" not in tables or "cuda_api" not in tables:
+        return ()
+    work = tables.scan("kernels").select(*_KEY, "device_id", "start_ns").drop_nulls().collect()
+    calls = tables.scan("cuda_api").select(*_KEY, pl.col("start_ns").alias("call_ns")).drop_nulls()
+    parts = parts_by(work, "device_id").values()
+    sample = [part.gather_every(max(1, part.height // _SAMPLE)) for part in parts]
+    suspects = [error.device_id for error in _errors(pl.concat(sample), calls, at_least=1)] if sample else []
+    if not suspects:
+        return ()
+    return _errors(work.filter(pl.col("device_id").is_in(suspects)), calls, MIN_LAUNCHES)
+
+
+def _errors(work: pl.DataFrame, calls: pl.LazyFrame, at_least: int) -> tuple[ClockError, ...]:
+    keys = work.lazy().select(_KEY).unique()
+    known = calls.join(keys, on=_KEY, how="semi").group_by(_KEY).agg(pl.col("call_ns").min())
+    pairs = work.lazy().join(known, on=_KEY).group_by(*_KEY, "device_id").agg(pl.col("start_ns", "call_ns").min())
+    delays = pairs.select("device_id", (pl.col("start_ns") - pl.col("call_ns")).alias("delay"))
+    found = delays.group_by("device_id").agg(pl.len().alias("launches"), pl.col("delay").min()).sort("device_id")
+    is_off = (pl.col("delay") < EARLIEST_NS) | (pl.col("delay") >= LATEST_NS)
+    rows = found.filter(is_off & (pl.col("launches") >= at_least)).collect()
+    return tuple(ClockError(int(device), int(launches), int(delay)) for device, launches, delay in rows.iter_rows())
+
+
+def aligned(tables: TraceTables) -> TraceTables:
+    """``tables`` with the times of those devices moved whose clock is off, and a note on each."""
+    errors = clock_errors(tables)
+    if not errors:
+        return tables
+    shift = {error.device_id: error.shift_ns for error in errors}
+    moved = {name: _moved(tables, name, shift) for name in _SHIFTED if name in tables}
+    span = max([int(tables.run_facts().get("span_ns") or 0), *(_end(moved[name]) for name in moved)])
+    run = tables.scan("run").with_columns(pl.lit(span, pl.Int64).alias("span_ns")).collect().to_arrow()
+    notes = rows_to_table(
+        "notes", [_note(error, name) for error, name in zip(errors, _names(tables, errors), strict=True)]
+    )
+    both = pa.concat_tables([tables.arrow("notes"), notes]).unify_dictionaries()
+    return tables.replace({**moved, "run": run, "notes": both})
+
+
+def _moved(tables: TraceTables, name: str, shift: dict[int, int]) -> pa.Table:
+    by = pl.col("device_id").replace_strict(shift, default=0, return_dtype=pl.Int64).fill_null(0)
+    frame = tables.scan(name).with_columns(pl.col("start_ns") + by)
+    return conform(name, frame.sort("start_ns", maintain_order=True).collect().to_arrow())
+
+
+def _end(table: pa.Table) -> int:
+    ends = pc.add(table["start_ns"], pc.fill_null(table["dur_ns"], 0))
+    return int(pc.max(ends).as_py() or 0)
+
+
+def _names(tables: TraceTables, errors: tuple[ClockError, ...]) -> list[str]:
+    """Names of the devices for people."""
+    known = {row["device_id"]: row for row in tables.arrow("devices").to_pylist()}
+    rows = [known.get(error.device_id, {}) for error in errors]
+    return [f"{str(row.get('kind') or 'device').upper()} {row.get('ordinal') or 0}" for row in rows]
+
+
+def _note(error: ClockError, name: str) -> dict[str, object]:
+    how = "before its launches" if error.smallest_ns < 0 else "after each of its launches, at the least"
+    message = (
+        f"The clock of {name} is off: its work seems to begin {format_ns(abs(error.smallest_ns))} {how}. Its times "
+        f"were moved so that the quickest of {error.launches:,} launches takes {format_ns(QUICK_NS)}: how long it was "
+        "idle is as uncertain."
+    )
+    return {"code": NOTE, "severity": "warning", "message": message, "count": None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -153,14 +154,22 @@ def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
     renamed = (shown >= 0) & (role == Role.HOST) & (category != CODES["python"])
     category[renamed] = shown[renamed]
     for meant, of, begin in DEVICE_NAMES:
-        named = (role == Role.KERNEL) & name.each(lambda word, begin=begin: word.startswith(begin), False, np.bool_)
-        role[named & label.each(lambda word, of=of: of in ("", word.lower()), False, np.bool_)] = meant
+        named = (role == Role.KERNEL) & name.each(partial(_begins, begin), False, np.bool_)
+        role[named & label.each(partial(_is_of, of), False, np.bool_)] = meant
     lasts = phase.each(lambda word: word in (_COMPLETE, _BEGIN), False, np.bool_)
     instant = phase.each(_INSTANTS.__contains__, False, np.bool_)
     memory = instant & name.each(MEMORY_NAME.__eq__, False, np.bool_)
     role[~lasts] = Role.IGNORED
     role[memory] = Role.MEMORY
     return role, category
+
+
+def _begins(begin: str, word: str) -> bool:
+    return word.startswith(begin)
+
+
+def _is_of(category: str, word: str) -> bool:
+    return category in ("", word.lower())
 
 
 def _per_label(label: Words, answers: list[int], otherwise: int) -> Array:

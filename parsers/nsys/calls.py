@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pyarrow as pa
 
 from traceviz.parsers.base import ReadOptions
@@ -30,7 +31,7 @@ def with_ids(options: ReadOptions) -> ReadOptions:
 
 def once(calls: pa.Table, notes: Notes) -> pa.Table:
     """Table ``cuda_api`` without calls that lie inside one of the same name, thread and correlation id."""
-    ids = calls[_ID].fill_null(0).to_numpy()
+    ids = _numbers(calls, _ID)
     if not _has_neighbours(ids):
         return calls
     again = _repeated(calls, ids)
@@ -50,10 +51,17 @@ def _repeated(calls: pa.Table, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int
     names = calls["name"].cast(pa.string()).combine_chunks().dictionary_encode().indices
     keys = [ids, calls["thread_id"].to_numpy(), names.to_numpy()]
     starts = calls["start_ns"].to_numpy()
-    ends = starts + calls["dur_ns"].fill_null(0).to_numpy()
+    ends = starts + _numbers(calls, "dur_ns")
     order = np.lexsort((-ends, starts, *keys))
     same = np.concatenate([[False], np.all([key[order][1:] == key[order][:-1] for key in keys], axis=0)])
     same &= ids[order] > 0
     group = np.cumsum(~same) - 1
     first_end = ends[order][~same][group]
-    return order[same & (ends[order] <= first_end)]
+    again: npt.NDArray[np.intp] = order[same & (ends[order] <= first_end)]
+    return again
+
+
+def _numbers(calls: pa.Table, name: str) -> npt.NDArray[np.int64]:
+    """A column of integers, with 0 where there is none."""
+    column = calls[name]
+    return column.to_numpy() if not column.null_count else pl.Series(column).fill_null(0).to_numpy()

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 DEVICE_WORK = ("kernels", "memcpy", "memset")
 """As :data:`traceviz.schema.DEVICE_WORK`, without loading what the schema is made of."""
-STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", *DEVICE_WORK, "windows")
+STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", "cuda_api", *DEVICE_WORK, "windows")
 """Tables in which steps, ranks and the time that is judged are found: what every analysis of steps may read."""
-CLASS_TABLES = (*STEP_TABLES, "cuda_api", "os_calls")
+CLASS_TABLES = (*STEP_TABLES, "os_calls")
 """Tables from which the classes of a step are made."""
 
 
@@ -79,8 +79,8 @@ def _loaded(home: str) -> Analysis[Any]:
 
 
 _CUDA_API_COLUMNS = {
-    **dict.fromkeys(DEVICE_WORK, frozenset({"dur_ns"})),
-    **dict.fromkeys(("cuda_api", "memcpy"), frozenset({"dur_ns", "correlation_id"})),
+    **dict.fromkeys(DEVICE_WORK, frozenset({"dur_ns", "correlation_id", "stream"})),
+    "cuda_api": frozenset({"dur_ns", "correlation_id"}),
 }
 
 ENTRIES: tuple[Entry, ...] = (
@@ -104,7 +104,7 @@ ENTRIES: tuple[Entry, ...] = (
         "operators",
         "program.operators:OperatorsAnalysis",
         needs=("host_ops",),
-        uses=(*STEP_TABLES, "op_args", "cuda_api"),
+        uses=(*STEP_TABLES, "op_args"),
         frameworks=frozenset({"pytorch"}),
     ),
     Entry(
@@ -116,7 +116,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry("kernels", "device.kernels:KernelsAnalysis", needs=("kernels",), uses=STEP_TABLES),
     Entry("precision", "device.precision:PrecisionAnalysis", needs=("kernels",), uses=STEP_TABLES),
-    Entry("copies", "device.copies:CopiesAnalysis", needs=("memcpy",), uses=(*STEP_TABLES, "cuda_api")),
+    Entry("copies", "device.copies:CopiesAnalysis", needs=("memcpy",), uses=STEP_TABLES),
     Entry("device_use", "device.use:DeviceUseAnalysis", needs=("kernels",), uses=CLASS_TABLES),
     Entry("gpu_efficiency", "device.gpu_efficiency:GpuEfficiencyAnalysis", needs=("kernels",), uses=STEP_TABLES),
     Entry(
@@ -145,7 +145,7 @@ ENTRIES: tuple[Entry, ...] = (
         "compilation",
         "program.compilation:CompilationAnalysis",
         needs=("host_ops",),
-        uses=(*STEP_TABLES, "op_args", "cuda_api"),
+        uses=(*STEP_TABLES, "op_args"),
     ),
     Entry("memory", "device.memory:MemoryAnalysis", needs=("memory_events",), uses=STEP_TABLES),
     Entry(

@@ -19,11 +19,17 @@ NAMES = {
     ),
     "step[DECODE bs=32]": EngineStep("SGLang", "decode", 0, 32, 0, 32),
     "step[EXTEND bs=2 toks=512]": EngineStep("SGLang", "prefill", 2, 0, 512, 0),
+    "execute_new_1_cached_2": EngineStep("vLLM", "mixed", 1, 2, None, None),
+    "execute_new_0_cached_7": EngineStep("vLLM", "decode", 0, 7, 0, None),
+    "execute_new_4_cached_0": EngineStep("vLLM", "prefill", 4, 0, None, 0),
+    "step[TARGET_VERIFY bs=4]": EngineStep("SGLang", "decode", 0, 4, 0, None),
+    "step[DRAFT_EXTEND_V2 bs=4]": EngineStep("SGLang", "decode", 0, 4, 0, None),
     "step[MIXED bs=3]": EngineStep("SGLang", "mixed", None, None, None, None),
     "[Executor] _forward_step 7: 1 ctx reqs, 888 ctx tokens, 2 gen reqs": EngineStep(
         "TensorRT-LLM", "mixed", 1, 2, 888, 2
     ),
     "[Executor] _forward_step 12: 0 ctx reqs, 64 gen reqs": EngineStep("TensorRT-LLM", "decode", 0, 64, None, 64),
+    "[Executor] _forward_step: 2 ctx reqs, 5 gen reqs": EngineStep("TensorRT-LLM", "mixed", 2, 5, None, 5),
     "executeStep: 3 ctx reqs, 0 gen reqs": EngineStep("TensorRT-LLM", "prefill", 3, 0, None, 0),
 }
 
@@ -33,6 +39,7 @@ OTHERS = (
     "step[0]",
     "step[TRAIN bs=3]",
     "execute_context_menu(5)",
+    "execute_new_password_request",
     "Optimizer.step#Adam.step",
     "forward",
     "my execute_context_1(8)_generation_0(0)",

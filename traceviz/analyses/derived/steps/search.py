@@ -13,6 +13,7 @@ import polars as pl
 from traceviz.analyses.derived.frames import end_ns, outermost, unions_by
 from traceviz.analyses.derived.host_calls import annotated_calls
 from traceviz.analyses.derived.losses import is_damaged, losses
+from traceviz.analyses.derived.steps.engine import serving_steps
 from traceviz.analyses.derived.steps.framework import host_cycle_steps, module_cycle_steps, without_compilation
 from traceviz.analyses.derived.steps.steps import (
     NO_STEPS,
@@ -157,6 +158,7 @@ def _kernel_cycle(trace: TraceView) -> Steps:
 
 _SEARCHES_BY_NAME: tuple[Callable[[TraceView], Steps], ...] = (_named_ranges, _named_annotations)
 _SEARCHES: tuple[Callable[[TraceView], Steps], ...] = (
+    serving_steps,
     _declared,
     *_SEARCHES_BY_NAME,
     _range_cycle,

@@ -1,8 +1,9 @@
 """Training steps of a trace: declared where it says so, else inferred from what repeats.
 
-In order of trust: steps that the trace declares; NVTX ranges with a step-like name (or the user's); annotations
-of the framework with such a name; the cycle of NVTX ranges on the training thread; the cycle of compiled modules on a
-device; the cycle of the training thread's calls; the cycle of kernels. Steps carry their source and its confidence.
+In order of trust: the steps of a serving engine; steps that the trace declares; NVTX ranges with a step-like name (or
+the user's); annotations of the framework with such a name; the cycle of NVTX ranges on the training thread; the cycle
+of compiled modules on a device; the cycle of the training thread's calls; the cycle of kernels. Steps carry their
+source and its confidence.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from traceviz.analyses.derived.frames import end_ns, parts_by
 from traceviz.analyses.derived.steps.cycles import find_cycle
 from traceviz.intervals import Array
 
-StepSource = Literal["trace", "nvtx", "annotation", "nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle", "none"]
+StepSource = Literal[
+    "serving", "trace", "nvtx", "annotation", "nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle", "none"
+]
 
 INFERRED: frozenset[StepSource] = frozenset({"nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle"})
 """Sources that are a guess, which reports say."""

@@ -8,6 +8,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.units import counted
 
 SOURCE_WORDS = {
+    "serving": "steps of a serving engine",
     "trace": "declared by the trace",
     "nvtx": "NVTX ranges",
     "annotation": "annotations of the program",

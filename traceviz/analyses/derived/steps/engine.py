@@ -1,0 +1,132 @@
+"""Steps of an engine that serves a language model: what its annotations surround, or the device work that they launch.
+
+An engine waits for requests between its steps: a step ends with its annotation, and with the last work that it
+launched, and not where the next step begins. Where the host runs ahead of the device, the annotation ends before the
+device has begun, and the step is what the device did for it::
+
+    host      |-step 0-| |-step 1-|                    annotations
+    device                  |---- step 0 ----|---- step 1 ----|
+    stream 0                   |--|   work that waits for nothing
+
+Such a step lasts from the first to the last work that it launched on the stream with most work: others copy and
+prepare.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz import schema
+from traceviz.analyses.derived.frames import end_ns, parts_by
+from traceviz.analyses.derived.launches import LAUNCH_KEY
+from traceviz.analyses.derived.serving import engine_calls
+from traceviz.analyses.derived.steps.steps import NO_STEPS, STEP_SCHEMA, Steps
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.intervals import Array
+
+AHEAD_SHARE = 0.5
+"""Where at least this share of the device work of the median step runs after its annotation, the host runs ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSteps:
+    """The steps of an engine.
+
+    Args:
+        engine: ``vLLM``, ``SGLang`` or ``TensorRT-LLM``.
+        frame: One row per step, sorted by process and start: the columns of
+            :data:`traceviz.analyses.derived.serving.ENGINE_CALLS`, of which ``start_ns`` and ``end_ns`` are those of
+            the step; ``step`` (its number), ``call_ns`` and ``call_end_ns`` of the annotation, ``work_ns`` (begin of
+            the first device work that it launched, null where it launched none), ``ahead`` (whether the step is that
+            work).
+    """
+
+    engine: str
+    frame: pl.DataFrame
+
+
+@once_per_trace
+def engine_steps(trace: TraceView) -> EngineSteps | None:
+    """The steps of a serving engine; ``None`` where the trace has none."""
+    calls = engine_calls(trace)
+    if not calls.height:
+        return None
+    work = _launched(trace)
+    parts = [
+        _steps_of(part, work.filter(pl.col("process_id") == process))
+        for process, part in parts_by(calls, "process_id").items()
+    ]
+    engine = calls.group_by("engine").len().sort("len", "engine", descending=[True, False])["engine"][0]
+    return EngineSteps(engine, pl.concat(parts))
+
+
+def serving_steps(trace: TraceView) -> Steps:
+    """The steps of a serving engine as steps of the trace. None is warm-up: prefill takes longer than decode."""
+    found = engine_steps(trace)
+    if found is None:
+        return NO_STEPS
+    frame = found.frame.with_columns(pl.lit(value=False).alias("warmup"))
+    threads = dict(frame.select("process_id", "thread_id").unique().iter_rows())
+    columns = (pl.col(name).cast(kind) for name, kind in STEP_SCHEMA.items())
+    return Steps("serving", found.engine, 1.0, frame.select(columns), threads)
+
+
+def _launched(trace: TraceView) -> pl.DataFrame:
+    """Device work with a known call: ``process_id, call_ns, begin_ns, end_ns, device_id, stream``, by call."""
+    calls = trace.frame("cuda_api", *LAUNCH_KEY, "start_ns").drop_nulls("correlation_id")
+    once = calls.sort("start_ns").unique(LAUNCH_KEY, keep="first", maintain_order=True)
+    columns = (*LAUNCH_KEY, "start_ns", "dur_ns", "device_id", "stream")
+    work = pl.concat([trace.frame(name, *columns) for name in schema.DEVICE_WORK])
+    begin = pl.col("start_ns").alias("begin_ns")
+    work = work.select(*LAUNCH_KEY, begin, end_ns("end_ns"), "device_id", "stream")
+    return work.join(once.rename({"start_ns": "call_ns"}), on=LAUNCH_KEY).sort("call_ns", "begin_ns", "end_ns")
+
+
+def _steps_of(calls: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
+    """The steps of one process, whose annotations follow one another."""
+    calls = calls.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("step"))
+    calls = calls.rename({"start_ns": "call_ns", "end_ns": "call_end_ns"})
+    extents = _extents(calls["call_ns"].to_numpy(), calls["call_end_ns"].to_numpy(), work)
+    both = calls.join(extents, on="step", how="left", maintain_order="left")
+    late = (extents["late_ns"] / extents["busy_ns"]).median()
+    ahead = isinstance(late, float) and late >= AHEAD_SHARE
+    timed = both.filter(pl.col("begin_ns").is_not_null()) if ahead else both
+    if ahead:
+        bounds = (pl.col("begin_ns").alias("start_ns"), pl.col("finish_ns").alias("end_ns"))
+    else:
+        following = pl.col("call_ns").shift(-1)
+        last = pl.max_horizontal("call_end_ns", "finish_ns")
+        bounds = (pl.col("call_ns").alias("start_ns"), pl.min_horizontal(last, following).alias("end_ns"))
+    timed = timed.with_columns(*bounds, pl.lit(ahead).alias("ahead")).sort("start_ns")
+    free = pl.col("end_ns").cum_max().shift(1)
+    apart = timed.with_columns(pl.max_horizontal("start_ns", free).alias("start_ns"))
+    return apart.filter(pl.col("end_ns") > pl.col("start_ns")).drop("late_ns", "busy_ns", "begin_ns", "finish_ns")
+
+
+def _extents(starts: Array, ends: Array, work: pl.DataFrame) -> pl.DataFrame:
+    """What each annotation launched.
+
+    Returns:
+        ``step``; ``busy_ns`` of all its device work, ``late_ns`` of that after its end; ``work_ns``, the begin of the
+        first; ``begin_ns`` and ``finish_ns`` of that on the stream with most work.
+    """
+    called = work["call_ns"].to_numpy()
+    step = np.searchsorted(starts, called, side="right") - 1
+    inside = (step >= 0) & (called < ends[step]) if starts.size else np.zeros(called.size, bool)
+    own = work.with_columns(pl.Series("step", step), pl.Series("call_end_ns", ends[step])).filter(
+        pl.Series(inside, dtype=pl.Boolean)
+    )
+    lasted = pl.col("end_ns") - pl.col("begin_ns")
+    late = pl.col("end_ns") - pl.max_horizontal("begin_ns", pl.min_horizontal("call_end_ns", "end_ns"))
+    by_stream = own.group_by("device_id", "stream").agg(lasted.sum().alias("busy_ns"))
+    order = ("busy_ns", "device_id", "stream")
+    most = by_stream.sort(order, descending=[True, False, False]).head(1).select("device_id", "stream")
+    of_all = own.group_by("step").agg(
+        lasted.sum().alias("busy_ns"), late.sum().alias("late_ns"), pl.col("begin_ns").min().alias("work_ns")
+    )
+    main = own.join(most, on=["device_id", "stream"], nulls_equal=True).group_by("step")
+    extents = main.agg(pl.col("begin_ns").min(), pl.col("end_ns").max().alias("finish_ns"))
+    return of_all.join(extents, on="step", how="left")

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import UsageError
+from traceviz.parsers.ranks.devices import ASSUMED, Listed, same_devices
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.identity import by_trace, numbered, numbered_rows
@@ -90,10 +91,19 @@ def identify(parts: Sequence[Tables], names: Sequence[str]) -> Identity:
     order = sorted(range(len(parts)), key=lambda index: (*_first_rank(processes[index]), index))
     process_rows, process_ids = _numbered_processes(processes, order)
     thread_rows, thread_ids = _numbered_threads(parts, order, process_ids)
-    device_rows, device_ids = _numbered_devices(parts, order)
-    numbers = (process_ids, thread_ids, device_ids)
+    devices = same_devices(
+        [
+            Listed.of(part, rows_of(part, "devices"), rows, run_row(part).get("host"))
+            for part, rows in zip(parts, processes, strict=True)
+        ],
+        order,
+    )
+    numbers = (process_ids, thread_ids, devices.ids)
     members = tuple(Member.of(index, names[index], _label(processes[index], names[index]), numbers) for index in order)
-    return Identity(members, process_rows, thread_rows, device_rows, _rank_notes(named, placed))
+    notes = _rank_notes(named, placed)
+    if devices.assumed:
+        notes.append(_note("devices-assumed", ASSUMED.format(len(devices.rows))))
+    return Identity(members, process_rows, thread_rows, devices.rows, notes)
 
 
 def rows_of(part: Tables, name: str) -> Rows:
@@ -233,46 +243,6 @@ def _numbered_threads(
     }
     numbers = numbered(rows, lambda key: rows[key]["process_id"])
     return numbered_rows("threads", (rows[key] for key in numbers)), by_trace(numbers, len(parts))
-
-
-def _numbered_devices(parts: Sequence[Tables], order: Iterable[int]) -> tuple[Rows, list[dict[int, int]]]:
-    """Devices in the order of the traces, those that did no work last, and for each trace the new number of each.
-
-    Devices that share a unique id are one. Without unique ids, those that work in different traces are different ones.
-    A device that a trace only names (each process of a node sees all of the node's devices) is taken for the one with
-    the same number and product of another trace.
-    """
-    ids: list[dict[int, int]] = [{} for _ in parts]
-    rows: Rows = []
-    by_uuid: dict[str, int] = {}
-    by_number: dict[tuple[Any, ...], int] = {}
-    everyone = [(index, row) for index in order for row in rows_of(parts[index], "devices")]
-    used = {index: _used_devices(parts[index]) for index in {index for index, _ in everyone}}
-    for works in (True, False):
-        for index, row in everyone:
-            if (row["device_id"] in used[index]) != works:
-                continue
-            key = (row["kind"], row["ordinal"], row["name"])
-            known = by_uuid.get(row["uuid"]) if row["uuid"] or works else by_number.get(key)
-            if known is None:
-                known = len(rows)
-                rows.append({**row, "device_id": known})
-                by_number.setdefault(key, known)
-                if row["uuid"]:
-                    by_uuid[row["uuid"]] = known
-            ids[index][row["device_id"]] = known
-    return rows, ids
-
-
-def _used_devices(part: Tables) -> set[int]:
-    """Devices that any event of the trace names."""
-    return {
-        device
-        for name, table in part.items()
-        if name != "devices" and "device_id" in table.column_names
-        for device in pc.unique(table["device_id"]).to_pylist()
-        if device is not None
-    }
 
 
 # Settings and notes

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from traceviz import schema
+from traceviz.parsers.ranks.devices import identifier, main_devices
 from traceviz.parsers.ranks.identity import Identity, Member, Numbers, Rows, rows_of, run_row
 from traceviz.parsers.run.sources import Source, is_tracing
 from traceviz.parsers.shared.arrow import pc
@@ -140,54 +140,62 @@ def _named_alike(
 
 
 def _devices(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
-    """Devices in order of kind and number, and the number of each in each source."""
+    """Devices in order of kind and number, and the number of each in each source.
+
+    Sources that state unique ids come first: they know the machine. Two ranks that do most of their work on the device
+    of one number each see their own under it (``CUDA_VISIBLE_DEVICES``), and so use two.
+    """
     devices: list[dict[str, Any]] = []
-    workers: list[set[str]] = []  # collectors that recorded work on the device
+    workers: list[set[str]] = []  # collectors that saw a rank do most of its work on the device
     keys: dict[tuple[int, int], int] = {}
-    for place, source in enumerate(sources):
-        used = _used_devices(source)
+    listed = [rows_of(source.tables, "devices") for source in sources]
+    for place in sorted(range(len(sources)), key=lambda place: not any(map(identifier, listed[place]))):
+        collector, mains = sources[place].collector, set(main_devices(sources[place].tables).values())
         taken: set[int] = set()
-        for row in rows_of(source.tables, "devices"):
-            works = row["device_id"] in used
-            free = [
-                number
-                for number, known in enumerate(devices)
-                if number not in taken
-                and _may_be(known, row)
-                and (_identifier(row) or not (works and source.collector in workers[number]))
-            ]
-            identifier = _identifier(row)
-            certain = [number for number in free if identifier and _identifier(devices[number]) == identifier]
-            number = certain[0] if certain else free[0] if len(free) == 1 else len(devices)
-            if number == len(devices):
+        for row in listed[place]:
+            own = row["device_id"] in mains and not identifier(row)
+            others = [number for number, known in enumerate(devices) if number not in taken and _may_be(known, row)]
+            free = [number for number in others if not (own and collector in workers[number])]
+            certain = [number for number in free if identifier(row) and identifier(devices[number]) == identifier(row)]
+            number = certain[0] if certain else free[0] if len(free) == 1 else None
+            if number is None and own and not free:
+                number = _spare(devices, workers, taken, row)
+            if number is None:
+                number = len(devices)
                 devices.append({})
                 workers.append(set())
             _completed(devices[number], row)
-            workers[number] |= {source.collector} if works else set()
+            workers[number] |= {collector} if row["device_id"] in mains else set()
             taken.add(number)
             keys[place, row["device_id"]] = number
     described = dict(enumerate(devices))
     return _numbered("devices", described, keys, len(sources), lambda number: _device_place(described[number]))
 
 
+def _spare(
+    devices: Sequence[Mapping[str, Any]], workers: Sequence[set[str]], taken: set[int], row: Mapping[str, Any]
+) -> int | None:
+    """The first device of that product on which no rank was seen to work: the machine has no more than it lists."""
+    return next(
+        (
+            number
+            for number, known in enumerate(devices)
+            if number not in taken and not workers[number] and identifier(known) and _is_like(known, row)
+        ),
+        None,
+    )
+
+
+def _is_like(known: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    return known["kind"] == row["kind"] and len({known["name"], row["name"]} - {None}) <= 1
+
+
 def _may_be(known: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
     """Whether two descriptions can be of one device: the same unique id, else the same number and no other name."""
-    if _identifier(known) and _identifier(row):
-        return _identifier(known) == _identifier(row)
-    names = {known["name"], row["name"]} - {None}
-    return (known["kind"], known["ordinal"]) == (row["kind"], row["ordinal"]) and len(names) <= 1
-
-
-def _identifier(row: Mapping[str, Any]) -> str:
-    """Unique id, as some tools write it with a prefix and others without."""
-    return (row.get("uuid") or "").lower().removeprefix("gpu-").replace("-", "")
+    if identifier(known) and identifier(row):
+        return identifier(known) == identifier(row)
+    return known["ordinal"] == row["ordinal"] and _is_like(known, row)
 
 
 def _device_place(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return str(row["kind"]), row["ordinal"] is None, row["ordinal"] or 0, row["uuid"] or ""
-
-
-def _used_devices(source: Source) -> set[int]:
-    """Devices on which a source recorded work."""
-    tables = (source.tables[name] for name in (*schema.DEVICE_WORK, "device_ops") if name in source.tables)
-    return {device for table in tables for device in pc.unique(table["device_id"]).to_pylist()}

@@ -66,7 +66,7 @@ def test_two_ranks_are_put_on_one_clock():
     assert (run["t0_unix_ns"], run["span_ns"]) == (1_000, 57)
     assert both["kernels"]["start_ns"].to_pylist() == [10, 17, 40, 47]
     assert both["kernels"]["process_id"].to_pylist() == [0, 1, 0, 1]
-    assert both["notes"].num_rows == 0
+    assert set(notes(both)) == {"devices-assumed"}  # both compute on a GPU 0 without an id
 
 
 def test_ranks_order_processes_threads_and_devices_whatever_order_the_traces_have():
@@ -203,6 +203,61 @@ def test_the_first_device_of_two_ranks_is_two_devices_unless_they_state_the_same
         assert (both["devices"].num_rows, len(set(both["kernels"]["device_id"].to_pylist()))) == (count, count)
 
 
+def on_node(rank, *work, size=8, uuid=None):
+    """A rank whose trace lists all devices of its node; ``work`` are those it runs kernels on, most on the first."""
+    devices = [(number, "H100", {"ordinal": number, "uuid": uuid and f"GPU-{uuid}-{number}"}) for number in range(size)]
+    kernels = [(at, 1, "k", {"device_id": device}) for at, device in enumerate((*work, *work[:1]))]
+    return part(rank, kernels=kernels, devices=devices)
+
+
+def counted_devices(*parts):
+    """Devices named and used of several traces combined, and whether it is said that this is assumed."""
+    trace = combine(parts, [f"t{number}" for number in range(len(parts))])
+    used = set(trace["kernels"]["device_id"].to_pylist())
+    return trace["devices"].num_rows, len(used), "devices-assumed" in notes(trace)
+
+
+def test_8_ranks_that_each_list_the_8_devices_of_their_node_have_8_devices():
+    assert counted_devices(*(on_node(rank, rank) for rank in range(8))) == (8, 8, False)
+
+
+@pytest.mark.parametrize("second", [8, 9, 15])
+def test_devices_of_another_node_are_others_and_that_is_said(second):
+    assert counted_devices(on_node(0, 0), on_node(second, second % 8)) == (16, 2, True)
+
+
+def test_16_ranks_of_2_nodes_have_16_devices_whatever_order_their_traces_are_in():
+    assert counted_devices(*(on_node(rank, rank % 8) for rank in reversed(range(16)))) == (16, 16, True)
+
+
+def test_a_little_work_on_the_device_of_another_rank_makes_no_further_device():
+    assert counted_devices(on_node(0, 0), on_node(1, 1, 0), on_node(2, 2, 0)) == (8, 3, True)
+
+
+def test_ranks_that_each_see_one_device_as_their_first_have_as_many_devices():
+    assert counted_devices(*(on_node(rank, 0, size=1) for rank in range(3))) == (3, 3, True)
+
+
+def test_ids_settle_which_devices_are_the_same_also_where_one_is_written_without_its_prefix():
+    first, second = on_node(0, 0, uuid="a"), on_node(8, 0, uuid="a")
+    devices = second["devices"].to_pylist()
+    bare = pa.Table.from_pylist(
+        [{**row, "uuid": row["uuid"].removeprefix("GPU-")} for row in devices], second["devices"].schema
+    )
+    assert counted_devices(first, {**second, "devices": bare}) == (8, 1, False)
+    assert counted_devices(first, on_node(8, 0, uuid="b")) == (16, 2, False)
+
+
+def test_traces_that_keep_the_name_of_their_machine_tell_nodes_apart():
+    def named(rank, host):
+        trace = on_node(rank, rank)
+        place = trace["run"].schema.get_field_index("host")
+        return {**trace, "run": trace["run"].set_column(place, trace["run"].schema.field(place), pa.array([host]))}
+
+    assert counted_devices(named(0, "a"), named(1, "a")) == (8, 2, False)
+    assert counted_devices(named(0, "a"), named(1, "b")) == (16, 2, False)
+
+
 def test_settings_that_all_state_are_of_the_capture_and_others_of_their_process():
     both = combine([training(0), training(1)], ["a", "b"])["settings"].to_pylist()
     assert [(row["process_id"], row["key"], row["value"]) for row in both] == [
@@ -221,7 +276,7 @@ def test_notes_are_said_once_and_with_their_rank_where_they_differ():
     both = combine(
         [noted(0, "All.", "12 rows lost."), noted(1, "All.", "7 rows lost."), noted(2, "All.", "Odd.")], "abc"
     )
-    found = [(row["message"], row["count"]) for row in both["notes"].to_pylist()]
+    found = [(row["message"], row["count"]) for row in both["notes"].to_pylist() if row["code"] == "code"]
     assert found == [("All.", 2), ("Rank 0: 12 rows lost. (1 more rank says the like)", 4), ("Rank 2: Odd.", 2)]
 
 

@@ -252,6 +252,26 @@ class TestIdentity:
         assert trace.rows("devices") == 2
         assert column(trace, "kernels", "device_id") == [0, 1]
 
+    def test_devices_of_ranks_that_see_one_each_are_those_of_the_machine(self):
+        gpus = [(number, "H", {**GPU, "ordinal": number, "uuid": f"GPU-{number}"}) for number in range(3)]
+        ranks = [
+            torch(
+                pid=30 + rank, rank=rank, name=f"raw/torch/rank{rank}", kernels=[(0, 5, "k")], devices=[(0, "H", GPU)]
+            )
+            for rank in (0, 1)
+        ]
+        trace = merged(*ranks, sampler(devices=gpus))
+        assert [row["uuid"] for row in content(trace)["devices"]] == ["GPU-0", "GPU-1", "GPU-2"]
+        assert column(trace, "kernels", "device_id") == [0, 1]
+
+    def test_a_little_work_on_the_device_of_another_rank_makes_no_further_device(self):
+        gpus = [(number, "H", {**GPU, "ordinal": number}) for number in range(2)]
+        first = torch(pid=30, rank=0, name="raw/torch/rank0", kernels=[(0, 5, "k")] * 2, devices=gpus)
+        work = [(0, 5, "k"), (6, 1, "k", {"device_id": 1}), (8, 1, "k", {"device_id": 1})]
+        trace = merged(first, torch(pid=31, rank=1, name="raw/torch/rank1", kernels=work, devices=gpus))
+        assert trace.rows("devices") == 2
+        assert sorted(column(trace, "kernels", "device_id")) == [0, 0, 0, 1, 1]
+
 
 class TestFacts:
     STATED = RunManifest(

@@ -14,7 +14,7 @@ from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.kineto.categories import CATEGORIES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.device import on_a_device
-from traceviz.parsers.kineto.events import Events
+from traceviz.parsers.kineto.events import MEASURED_WITH_COUNTERS, Events
 from traceviz.parsers.kineto.identity import Identity
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.raw import RawTrace
@@ -125,10 +125,17 @@ def note_source(raw: RawTrace, notes: Notes) -> None:
             notes.add("unread-events", "info", f"Events of phase {phase} are not read.", count)
 
 
+COUNTERS_ONLY = (
+    "Counters of kernels were measured (CUPTI range profiler), which leaves out the kernels themselves: the ranges in "
+    "the trace share its time evenly, and calls that launch take longer by far. Record again without profiler_metrics "
+    "to see kernels and their times."
+)
+
 _SET_ASIDE = {
     "events-never-ended": ("warning", "Events begin and never end: their durations are not known."),
     "ends-without-begin": ("warning", "Events end that never began; they were left out."),
     "out-of-memory": ("warning", "An allocator of the framework had no memory left."),
+    MEASURED_WITH_COUNTERS: ("warning", COUNTERS_ONLY),
     "counters-unread": ("info", "Counters are not read."),
 }
 
@@ -193,7 +200,7 @@ def note_links(launches: Launches, notes: Notes) -> None:
 
 def note_device(events: Events, notes: Notes, *, device: bool, pytorch: bool) -> None:
     """Say that no device was recorded, or that one was there and did nothing."""
-    if not pytorch or events.rows(*DEVICE_ROLES).size:
+    if not pytorch or events.rows(*DEVICE_ROLES).size or events.counted_only:
         return
     if device:
         notes.add("device-idle", "warning", NOTHING_RAN)

@@ -58,6 +58,10 @@ class Meaning:
 
 _DRIVER = Meaning(Role.API, domain="driver")
 
+COUNTED = "cuda_profiler_range"
+"""Category of what CUPTI's range profiler measured with counters. Its events have no times of their own: Kineto divides
+the time of the capture evenly among them."""
+
 CATEGORIES: dict[str, Meaning] = {
     # The host. Before 2022 the names were capitalised.
     "operator": Meaning(Role.HOST, "op"),
@@ -94,7 +98,7 @@ CATEGORIES: dict[str, Meaning] = {
     "trace": Meaning(Role.IGNORED),
     "cuda_event": Meaning(Role.IGNORED),
     "external_correlation": Meaning(Role.IGNORED),
-    "cuda_profiler_range": Meaning(Role.IGNORED),
+    COUNTED: Meaning(Role.IGNORED),
     "fwdbwd": Meaning(Role.IGNORED),
     "ac2g": Meaning(Role.IGNORED),
     # Other programs.

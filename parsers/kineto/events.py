@@ -13,7 +13,9 @@ from traceviz.foreign.plausible import LONGEST_NS, elapsed, window_of
 from traceviz.parsers.kineto.categories import (
     CATEGORIES,
     CODES,
+    COUNTED,
     DEVICE_NAMES,
+    DEVICE_ROLES,
     MEMORY_NAME,
     OUT_OF_MEMORY_NAME,
     UNKNOWN,
@@ -26,6 +28,9 @@ from traceviz.parsers.shared.arrays import NONE, Array, looked_up, positions, st
 
 _COMPLETE, _BEGIN, _END, _COUNTER = "X", "B", "E", "C"
 _INSTANTS = frozenset("iI")
+
+MEASURED_WITH_COUNTERS = "kernels-measured-with-counters"
+"""Code of the note on ranges of CUPTI's range profiler."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +81,11 @@ class Events:
         wanted[list(roles)] = True
         return looked_up(wanted, self.role)
 
+    @property
+    def counted_only(self) -> bool:
+        """Whether device work was measured with counters, for which the profiler does not record it."""
+        return self.set_aside[MEASURED_WITH_COUNTERS] > 0 and not self.rows(*DEVICE_ROLES).size
+
     def extent(self, rows: Array) -> Array:
         """How long the events ``rows`` last where they are nested (int64): instants no time at all."""
         length = take(self.dur, rows)
@@ -103,6 +113,7 @@ def sort_out(raw: RawTrace) -> Events:
         role[ended] = Role.IGNORED
     never_ended = positions(begun & (dur < 0))
     set_aside["events-never-ended"] = never_ended.size
+    set_aside[MEASURED_WITH_COUNTERS] = int(label.each(partial(_is_of, COUNTED), False, np.bool_).sum())
     set_aside["counters-unread"] = int(phase.each(_COUNTER.__eq__, False, np.bool_).sum())
     strays, too_long = _leave_out_strays(role, start, dur)
     zero, last = _span(role != Role.IGNORED, start, dur)

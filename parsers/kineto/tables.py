@@ -116,15 +116,16 @@ def _builders(
     """How to build each table; a builder returns ``None`` where the capture could not contain the table."""
     forest = launches.forest
     op_columns = options.columns.get("host_ops")
+    works = device and not events.counted_only
     return {
-        "kernels": lambda: device_tables.kernels(launches) if device else None,
-        "memcpy": lambda: device_tables.copies(launches) if device else None,
-        "memset": lambda: device_tables.fills(launches) if device else None,
+        "kernels": lambda: device_tables.kernels(launches) if works else None,
+        "memcpy": lambda: device_tables.copies(launches) if works else None,
+        "memset": lambda: device_tables.fills(launches) if works else None,
         "cuda_api": lambda: host_tables.calls(launches) if device else None,
         "sync": lambda: unless_empty(device_tables.synchronisations(launches)),
         "overhead": lambda: unless_empty(host_tables.overhead(events, identity)),
         "device_ops": lambda: unless_empty(device_tables.scopes(launches)),
-        "collectives": lambda: collectives(launches) if device else None,
+        "collectives": lambda: collectives(launches) if works else None,
         "memory_events": lambda: unless_empty(memory_events(launches)),
         "steps": lambda: host_tables.steps(events, identity),
         "settings": lambda: facts.settings(raw.header, notes, keep_private=options.keep_private),

@@ -44,6 +44,13 @@ def test_exposed_is_the_part_of_a_call_in_which_no_device_of_the_process_works()
     assert row(view, "cudaFree")["exposed_ns"] == 30
 
 
+def test_exposure_is_unknown_rather_than_zero_where_no_device_work_was_recorded():
+    calls_alone = ANALYSIS.run(trace(cuda_api=[(0, 60, "cudaLaunchKernel")]))
+    assert (calls_alone.exposed_ns, calls_alone.by_name["exposed_ns"].to_list()) == (None, [None])
+    nothing_ran = ANALYSIS.run(trace(kernels=[], cuda_api=[(0, 60, "cudaLaunchKernel")]))
+    assert nothing_ran.exposed_ns == 0
+
+
 def test_exposure_looks_only_at_the_devices_of_the_calling_process():
     view = trace(
         kernels=[(0, 100, "k", {"process_id": 1, "device_id": 1}), (90, 10, "k")],

@@ -240,6 +240,22 @@ def test_device_that_did_nothing_leaves_empty_tables_and_a_warning(tmp_path: Pat
     assert "device-idle" in notes(trace)
 
 
+def test_ranges_of_counters_are_no_device_work_and_no_sign_of_an_idle_device(tmp_path: Path) -> None:
+    ranges = [k.complete(name, start, 50, "cuda_profiler_range") for name, start in (("gemm", 0), ("relu", 50))]
+    calls = [k.op("aten::mm", 1, 80), k.runtime("cudaLaunchKernel", 5, 40, correlation=1)]
+    trace = read(tmp_path, [*calls, *ranges], {"deviceProperties": [k.gpu(0)]})
+    assert not {"kernels", "memcpy", "memset", "collectives"} & set(trace)  # not recorded, which is not "none ran"
+    assert (trace.rows("cuda_api"), trace.rows("host_ops"), trace.rows("devices")) == (1, 1, 1)
+    assert notes(trace)["kernels-measured-with-counters"] == 2
+    assert "device-idle" not in notes(trace)
+
+
+def test_kernels_beside_ranges_of_counters_are_kept(tmp_path: Path) -> None:
+    ranges = [k.complete("gemm", 0, 50, "cuda_profiler_range")]
+    trace = read(tmp_path, [k.runtime("cudaLaunchKernel", 5, 4, correlation=1), k.kernel("gemm", 10, 5), *ranges])
+    assert (trace.rows("kernels"), notes(trace)["kernels-measured-with-counters"]) == (1, 1)
+
+
 @pytest.mark.parametrize(("stated", "known"), [(0.5, 0.5), (1e308, None), (-1, None), ("nan", None), ("inf", None)])
 def test_blocks_per_sm_that_no_launch_can_have_are_not_known(
     tmp_path: Path, stated: float | str, known: float | None

@@ -53,6 +53,12 @@ class ApiShares:
     steps: int
     waits: HostWaits
 
+    @property
+    def exposed_ns(self) -> int | None:
+        """Time of calls in which no device works; ``None`` where no device work was recorded."""
+        known = self.by_name["exposed_ns"].drop_nulls()
+        return int(known.sum()) if len(known) or not self.by_name.height else None
+
 
 @dataclass(frozen=True, slots=True)
 class CudaApiAnalysis(Analysis[ApiShares]):
@@ -145,7 +151,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         facts = [
             Fact("api_total_ns", "time, all threads", total, "ns"),
             Fact("calls", "calls", int(result.by_name["calls"].sum()), "count"),
-            Fact("exposed_ns", "with the device idle", int(result.by_name["exposed_ns"].sum()), "ns"),
+            Fact("exposed_ns", "with the device idle", result.exposed_ns, "ns"),
         ]
         if result.nested_ns:
             facts.append(Fact("nested_ns", "driver calls inside runtime calls", result.nested_ns, "ns"))
@@ -190,7 +196,7 @@ def _with_parts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
     return calls.with_columns(
         (pl.Series(startup) if known else nothing).alias("startup_ns"),
         (pl.Series(ends - starts - startup) if known else nothing).alias("steady_ns"),
-        pl.Series("exposed_ns", exposed),
+        pl.Series("exposed_ns", exposed) if trace.has_device_tables else nothing.alias("exposed_ns"),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from traceviz.analyses.derived.input_fetches import is_input
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.words import FEW_STEPS, why_no_steps
+from traceviz.analyses.derived.training import IF_IT_TRAINS, NOTHING_TRAINS, trains
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input import dataloader
 from traceviz.analyses.input.dataloader import LABELS, LoaderUse, inside_grid, loader_findings, loader_kind, loader_uses
@@ -128,6 +129,8 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         if not steady_time(trace):
             why, remedy = why_no_steps(trace)
             return _cannot_judge(f"{why}, so there is no step time to compare the input with", remedy)
+        if not trains(trace):
+            return replace(_cannot_judge(NOTHING_TRAINS, ""), unranged=IF_IT_TRAINS)
         times = class_times(trace, steady_time(trace))
         step_ns = sum(times.values())
         has_input = sees_input(trace)

@@ -175,8 +175,12 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             Fact("names", "distinct kernels", result.by_name.height, "count"),
             Fact("classified_share", "of a known family", result.share_where(pl.col("family") != UNKNOWN), "ratio"),
         )
-        of_gpus = tuple(
-            Fact(key, label, result.share_where(condition), "ratio") for key, label, condition in _SHARES_OF_NAMES
+        tensor, precision, unknown = pl.col("tensor_core"), pl.col("precision"), pl.lit(UNKNOWN)
+        of_gpus = (  # each with the part of which names say nothing beside it
+            Fact("tensor_core_share", "on tensor cores", result.share_where(tensor), "ratio"),
+            Fact("tensor_core_unknown_share", "the name does not say", result.share_where(tensor.is_null()), "ratio"),
+            Fact("precision_known_share", "of a known precision", result.share_where(precision != unknown), "ratio"),
+            Fact("precision_unknown_share", "the name does not say", result.share_where(precision == unknown), "ratio"),
         )
         version = Facts((Fact("catalogue", "name patterns, version", catalogue().version, "id"),), audience="machine")
         # Names of XLA operations on a TPU say nothing about precision and tensor cores.
@@ -196,14 +200,6 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         )
         return Section(self.slug, self.title, blocks)
 
-
-_SHARES_OF_NAMES = (
-    ("tensor_core_share", "on tensor cores", pl.col("tensor_core")),
-    ("tensor_core_unknown_share", "the name does not say", pl.col("tensor_core").is_null()),
-    ("precision_known_share", "of a known precision", pl.col("precision") != UNKNOWN),
-    ("precision_unknown_share", "the name does not say", pl.col("precision") == UNKNOWN),
-)
-"""Shares of kernel time by what names say, each with the part of which they say nothing beside it."""
 
 COMPILE = (
     "Compile the step: its ops run one by one, and a compiler fuses them. TensorFlow: XLA by "

@@ -467,7 +467,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV502",
         "step-time-imbalance",
-        "The median step of the slowest rank is at least 5 % longer than that of the median rank.",
+        "The slowest rank needs at least 5 % more time per step for its own work (without waiting in collectives) than "
+        "the median rank; medians over its steps.",
         "Ranks that do not wait for one another in every step finish at different times; where they meet at last, all "
         "wait for the slowest.",
         (
@@ -477,7 +478,7 @@ RULES: tuple[Rule, ...] = (
         "Pipeline stages and experts are unequal by design. Captures that do not cover the same steps, or begin with "
         "compilation, differ without any fault.",
         ("https://pytorch.org/docs/stable/distributed.html",),
-        part_of=("TV501",),
+        part_of=("TV501", "TV503"),
     ),
     Rule(
         "TV503",
@@ -486,7 +487,7 @@ RULES: tuple[Rule, ...] = (
         "meanwhile.",
         "A collective transfers nothing before the last rank has come; the time before that is not the network's.",
         (
-            "Look at the rank that arrives last most often: what it does before, the others do not.",
+            "Look at the rank that needs most time for its own work: what it does before, the others do not.",
             "Balance the work between collectives: lengths of sequences, sizes of shards, work on one rank only.",
             "Input wait on one rank delays all: give each as many loader workers and cores, and data as near.",
             "Where every rank is late in turn, chance is the cause: fewer synchronisations even it out.",

@@ -232,7 +232,7 @@ class TestArrivals:
 class TestStragglers:
     def test_the_rank_that_waits_least_is_the_straggler_and_its_compute_the_cause(self):
         findings_by_code = raised(job([100, 100, 100, 150]))
-        assert set(findings_by_code) == {"TV501", "TV503"}
+        assert set(findings_by_code) == {"TV501", "TV502", "TV503"}
         finding = findings_by_code["TV501"]
         facts = evidence(finding)
         assert (facts["rank"], facts["own_ns"], facts["others_ns"]) == (3, 200 * US, 150 * US)
@@ -242,7 +242,7 @@ class TestStragglers:
     def test_a_report_names_the_straggler_and_not_the_waiting_that_it_causes(self):
         codes = [finding.code for finding in analyze(job([100, 100, 100, 150])).findings]
         assert "TV501" in codes
-        assert "TV503" not in codes
+        assert not {"TV502", "TV503"} & set(codes)
 
     def test_equal_ranks_raise_nothing(self):
         assert raised(job([100, 101, 100, 99])) == {}
@@ -250,24 +250,29 @@ class TestStragglers:
     @pytest.mark.parametrize(("slow", "codes"), [(109, []), (110, ["TV501"])])
     def test_a_score_counts_above_3_5(self, slow, codes):
         # Own times 191, 191, 191, 200: 0.6745 * 9 / 1.91 = 3.2. Own times 190, 190, 190, 200: 0.6745 * 10 / 1.9 = 3.55.
-        assert list(raised(job([100, 100, 100, slow]))) == codes
+        assert [code for code in raised(job([100, 100, 100, slow])) if code == "TV501"] == codes
 
     @pytest.mark.parametrize(("share", "codes"), [(0.2, ["TV501"]), (0.21, [])])
     def test_a_straggler_costs_as_much_as_the_others_wait(self, share, codes):
-        analysis = RanksAnalysis(straggler_share=share, late_share=1.0)
+        analysis = RanksAnalysis(straggler_share=share, late_share=1.0, imbalance_share=1.0)
         view = result(job([100, 100, 100, 140]))  # 40 of 200 µs
         assert [finding.code for finding in analysis.judge(view)] == codes
 
     def test_of_two_ranks_there_is_no_straggler_but_lateness(self):
-        findings_by_code = raised(job([100, 150]))
-        assert set(findings_by_code) == {"TV503"}
-        finding = findings_by_code["TV503"]
+        (finding,) = (finding for finding in analyze(job([100, 150])).findings if finding.code.startswith("TV50"))
+        assert (finding.code, evidence(finding)["own_ns"], evidence(finding)["others_ns"]) == (
+            "TV503",
+            200_000,
+            150_000,
+        )
         assert (finding.cost_ns, evidence(finding)["rank"], evidence(finding)["last"]) == (3 * 50 * US, 1, 6)
         assert finding.share == 0.125  # 25 % of one rank, mean of two
 
     @pytest.mark.parametrize(("slow", "codes"), [(119, []), (120, ["TV503"])])
     def test_lateness_counts_from_5_percent_on(self, slow, codes):
-        assert list(raised(job([100, slow]))) == codes  # 20 of 200 µs on one of two ranks: 5 % in the mean
+        assert [
+            code for code in raised(job([100, slow])) if code == "TV503"
+        ] == codes  # 20 of 200 µs on one of two ranks: 5 % in the mean
 
     def test_without_collectives_the_step_itself_is_the_own_time(self):
         view = unequal([[100] * 4, [100] * 4, [130] * 4])
@@ -280,6 +285,107 @@ class TestStragglers:
         assert modified_scores([10, 12, 14, 16, 40], 0.0) == pytest.approx([-1.349, -0.6745, 0, 0.6745, 8.7685])
         assert modified_scores([10, 20], 0.01) == (0.0, 0.0)
         assert modified_scores([0, 0, 0], 0.01) == (0.0, 0.0, 0.0)
+
+
+class TestBlame:
+    """Small jobs in which somebody waits for somebody else, and looks slow, or late, for that."""
+
+    SEND = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+
+    @staticmethod
+    def of_steps(*ranks, dur, steps=5, **more):
+        """Ranks by what they do in each step of ``dur`` µs: start and end in it, and the name of a kernel."""
+        kernels, marks = [], []
+        for rank, does in enumerate(ranks):
+            at, on = {"process_id": rank, "thread_id": rank}, {"process_id": rank, "device_id": rank}
+            length = dur[rank] if isinstance(dur, list) else dur
+            marks += [(length * US * step, length * US, step, at) for step in range(steps)]
+            kernels += [
+                ((length * step + start) * US, (end - start) * US, name, on)
+                for step in range(steps)
+                for start, end, name in does
+            ]
+        processes = [(rank, "python", {"rank": rank}) for rank in range(len(ranks))]
+        threads = [(rank, rank, "python") for rank in range(len(ranks))]
+        return tables(kernels=kernels, steps=marks, processes=processes, threads=threads, **more)
+
+    def test_a_step_that_is_long_because_it_waits_for_a_transfer_is_no_ones_fault(self):
+        # rank 0 has the longest steps, of which 45 µs are a wait for data; rank 2 computes longest
+        view = self.of_steps(
+            [(0, 85, "gemm"), (85, 130, self.SEND)], [(0, 100, "gemm")], [(0, 110, "gemm")], dur=[130, 100, 110]
+        )
+        finding = raised(view)["TV502"]
+        assert (evidence(finding)["rank"], evidence(finding)["slowest_factor"]) == (2, pytest.approx(1.1))
+        assert evidence(finding)["cause"] == "device compute"
+        assert "Rank 2 needs 110 µs per step for its own work (median), 10.0 % more" in finding.message
+
+    @pytest.mark.parametrize("wait", ["transfer", "gloo", "MPI"])
+    def test_who_waits_where_nothing_can_be_compared_is_no_straggler(self, wait):
+        # all reduce together at 190, but ranks 1 to 3 compute until 180, and rank 0 until 60 and then waits until 180
+        reduce = (180, 190, NCCL)
+        first = [(0, 60, "gemm"), reduce, *([(60, 180, self.SEND)] if wait == "transfer" else [])]
+        times = [((200 * step + 60) * US, 120 * US) for step in range(5)]
+        on_host = {"process_id": 0, "thread_id": 0}
+        gloo = {"host_ops": [(*at, "gloo:barrier", "annotation", on_host) for at in times]}
+        mpi = {"nvtx": [(*at, "MPI_Wait", on_host) for at in times]}
+        others = [[(0, 100, "gemm"), (100, 180, self.SEND), reduce]] * 3
+        view = self.of_steps(first, *others, dur=200, **{"gloo": gloo, "MPI": mpi}.get(wait, {}))
+        outcome = result(view)
+        assert outcome.compared
+        assert outcome.own_ns == (80 * US, 120 * US, 120 * US, 120 * US)
+        assert "TV501" not in raised(view)
+
+    def test_a_little_late_often_is_less_than_very_late_once(self):
+        # in every step rank 1 is 1 µs late at four collectives, and rank 0 is 60 µs late at the fifth
+        ends = (20, 40, 60, 80, 190)
+        rank0 = [work for end in ends for work in ((end - 20, end - 11, "gemm"), (end - 11, end, NCCL))][:-2]
+        rank1 = [work for end in ends for work in ((end - 20, end - 10, "gemm"), (end - 10, end, NCCL))][:-2]
+        view = self.of_steps(
+            [*rank0, (80, 180, "gemm"), (180, 190, NCCL)], [*rank1, (80, 120, "gemm"), (120, 190, NCCL)], dur=200
+        )
+        assert [rank.last for rank in result(view).ranks] == [5, 20]
+        facts = evidence(raised(view)["TV503"])
+        assert (facts["rank"], facts["last"]) == (0, 5)
+
+    def test_who_is_late_because_it_waited_in_another_group_is_not_to_blame(self):
+        def of(rank, group, start, end):
+            at = {"process_id": rank, "device_id": rank, "group": group, "group_size": 2}
+            return [((200 * step + start) * US, (end - start) * US, "allreduce", at) for step in range(5)]
+
+        # Rank 0 computes until 100 and keeps rank 1 waiting, which then keeps rank 2 waiting.
+        computes = [[(0, 100, "gemm")], [(0, 40, "gemm"), (110, 150, "gemm")], [(0, 60, "gemm")]]
+        waits = [
+            (0, "a", 100, 110),
+            (1, "a", 40, 110),
+            (1, "b", 150, 160),
+            (2, "b", 60, 160),
+            (1, "b", 165, 170),
+            (2, "b", 160, 170),
+        ]
+        groups = [row for wait in waits for row in of(*wait)]
+        kernels = [
+            [*does, *((start, end, NCCL) for rank, _, start, end in waits if rank == own)]
+            for own, does in enumerate(computes)
+        ]
+        view = self.of_steps(*kernels, dur=200, collectives=groups)
+        assert [rank.last for rank in result(view).ranks] == [5, 10, 0]
+        assert result(view).own_ns == (200 * US, 140 * US, 105 * US)
+        assert evidence(raised(view)["TV503"])["rank"] == 0
+
+    def test_ranks_that_are_late_in_turn_are_not_blamed(self):
+        kernels, marks = [], []
+        for rank in (0, 1):
+            at, on = {"process_id": rank, "thread_id": rank}, {"process_id": rank, "device_id": rank}
+            for step in range(6):
+                start, busy = 200 * US * step, (150 if step % 2 == rank else 100) * US
+                marks.append((start, 200 * US, step, at))
+                kernels += [(start, busy, "gemm", on), (start + busy, 160 * US - busy, NCCL, on)]
+        view = tables(kernels=kernels, steps=marks, threads=[(rank, rank, "python") for rank in (0, 1)])
+        finding = raised(view)["TV503"]
+        assert "rank" not in evidence(finding)
+        assert finding.message.endswith(
+            "no rank needs more time for its own work than the others: they are late in turn."
+        )
 
 
 class TestSteps:
@@ -314,8 +420,8 @@ class TestSteps:
         ]
         view = trace(kernels=kernels)
         assert training_steps(view).source == "kernel_cycle"
-        assert step_imbalance(training_steps(view)).steps.height == 0
-        assert step_imbalance(training_steps(view)).share is not None
+        assert step_imbalance(training_steps(view), {}).steps.height == 0
+        assert step_imbalance(training_steps(view), {}).share is not None
 
 
 class TestSection:
@@ -380,7 +486,7 @@ def test_steps_of_epochs_are_compared_with_their_like_where_only_one_rank_warms_
     epochs, numbers = [*[10] * 12, *[20] * 12], [*range(12)] * 2
     view = TraceView(unequal([[900, *epochs[1:]], epochs], {0: numbers, 1: numbers}))
     assert training_steps(view).frame.filter("warmup").height == 1
-    imbalance = step_imbalance(training_steps(view))
+    imbalance = step_imbalance(training_steps(view), {})
     assert (imbalance.steps.height, imbalance.lost_ns) == (23, 0)
 
 

@@ -6,6 +6,7 @@ import pytest
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.ranks.stragglers import LEAST_RANKS, modified_scores, step_imbalance
+from traceviz.intervals import IntervalSet
 
 
 def test_scores_are_distances_from_the_median_of_0_6745_deviations_also_where_these_are_small():
@@ -19,15 +20,15 @@ def test_scores_are_distances_from_the_median_of_0_6745_deviations_also_where_th
     assert modified_scores((1.0,) * (LEAST_RANKS - 1), 0.1) == (0.0,) * (LEAST_RANKS - 1)
 
 
-def ranks_of(*durations):
-    """Steps of ranks by their durations, one after another."""
+def ranks_of(*durations, away=None):
+    """Steps of ranks by their durations, one after another; ``away`` is when each waits for others."""
     rows = []
     for process, own in enumerate(durations):
         start = 0
         for step, dur in enumerate(own):
             rows.append((start, dur, step, {"process_id": process, "thread_id": process}))
             start += dur
-    return step_imbalance(training_steps(trace(steps=rows)))
+    return step_imbalance(training_steps(trace(steps=rows)), away or {})
 
 
 def test_steps_of_3_ranks_are_compared_by_their_numbers():
@@ -36,6 +37,16 @@ def test_steps_of_3_ranks_are_compared_by_their_numbers():
     assert found.lost_ns == round(140 - 340 / 3 + 110 - 310 / 3 + 20)
     assert [found.slowest(rank) for rank in range(3)] == [1, 1, 1]
     assert found.share == 0.0
+
+
+def test_a_step_counts_without_the_time_in_which_its_rank_waits_for_others():
+    # the long steps of rank 0 wait for others: 60 of 160 in step 0, 70 of 150 in step 1
+    away = {0: IntervalSet.of([100, 240], [160, 310])}
+    found = ranks_of((160, 150), (110, 110), (100, 100), away=away)
+    assert found.medians == {0: 90.0, 1: 110.0, 2: 100.0}
+    assert found.share == pytest.approx(0.1)
+    assert found.steps.sort("step").rows() == [(0, 1, 110, 310 / 3), (1, 1, 110, 290 / 3)]
+    assert ranks_of((160, 150), (110, 110), (100, 100)).slowest(0) == 2
 
 
 def test_the_share_is_of_the_median_rank_also_where_that_takes_1_ns():

@@ -19,7 +19,7 @@ import polars as pl
 
 from traceviz.analyses.derived.device_work import communication_names
 from traceviz.analyses.derived.frames import intervals
-from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import IntervalSet
 
 POINT_TO_POINT = r"(?i)(^|:)i?(send|recv)(any_?source)?$|send_?recv"
@@ -27,6 +27,12 @@ POINT_TO_POINT = r"(?i)(^|:)i?(send|recv)(any_?source)?$|send_?recv"
 
 ON_HOST = r"^(gloo|mpi|ucc):"
 """Annotations in which PyTorch carries out a collective on the host; those of NCCL only launch it."""
+
+BY_MPI = (
+    r"^P?MPI_(Barrier|Bcast|All(gather|reduce|toall)|Reduce|Gather|Scatter|Scan|Exscan|Wait|Recv|Sendrecv"
+    r"|[BRS]?[Ss]end|M?[Pp]robe)"
+)
+"""Ranges of calls in which MPI waits for other ranks or exchanges data with them."""
 
 LEAST_TOLERANCE_NS = 100_000
 """Ends that differ by less line up, however often collectives follow each other."""
@@ -124,19 +130,29 @@ def collective_calls(trace: TraceView) -> pl.DataFrame:
 
 def host_collectives(trace: TraceView) -> pl.DataFrame:
     """Collectives that the host carries out: rows of :meth:`TraceView.host_ops`, none where there are devices."""
+    calls = _on_host(trace)
+    return calls.clear() if trace.rank_busy else calls
+
+
+@once_per_trace
+def _on_host(trace: TraceView) -> pl.DataFrame:
     known = trace.host_names.filter((pl.col("category") == "annotation") & pl.col("name").str.contains(ON_HOST))
-    calls = trace.host_ops(*(("annotation",) if known.height and not trace.rank_busy else ()))
+    calls = trace.host_ops(*(("annotation",) if known.height else ()))
     return calls.filter(pl.col("name").cast(pl.String).is_in(known["name"].to_list()))
 
 
 def host_communication(trace: TraceView, process_id: int) -> IntervalSet:
-    """Time in which a rank is in a collective of the host, and no operation of the framework runs meanwhile."""
+    """Time in which the host of a rank exchanges data with other ranks, or waits for them.
+
+    In a collective that PyTorch carries out on the host while no operation of the framework runs, or in a call of MPI.
+    """
     own = pl.col("process_id") == process_id
-    calls = host_collectives(trace).filter(own)
+    calls = _on_host(trace).filter(own)
+    by_mpi = intervals(trace.ranges.filter(own & pl.col("name").str.contains(BY_MPI)))
     if not calls.height:
-        return IntervalSet.empty()
+        return by_mpi
     computing = trace.host_ops("op").filter(own & ~pl.col("name").cast(pl.String).str.starts_with(_STARTS_COLLECTIVE))
-    return intervals(calls).subtract(intervals(computing))
+    return intervals(calls).subtract(intervals(computing)).union(by_mpi)
 
 
 def _matched(calls: pl.DataFrame, tolerance: float) -> tuple[pl.DataFrame, dict[int, int], tuple[int, ...]]:

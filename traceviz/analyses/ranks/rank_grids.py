@@ -90,7 +90,7 @@ def collectives_grid(result: RanksResult) -> Grid:
 
 
 def steps_grid(result: RanksResult) -> Grid:
-    """One row per step that all ranks have, for machines."""
+    """One row per step that all ranks have, without waiting for others, for machines."""
     numbers = {rank.process_id: rank.rank for rank in result.ranks}
     columns = (
         Column("step", "Step", "id", 0),
@@ -100,7 +100,7 @@ def steps_grid(result: RanksResult) -> Grid:
     )
     steps = result.imbalance.steps.select("step", "slowest", "max_ns", "mean_ns").iter_rows()
     rows = tuple((step, numbers[slowest], longest, mean) for step, slowest, longest, mean in steps)
-    return Grid(columns, rows, "Steps that all ranks have", audience="machine")
+    return Grid(columns, rows, "Own times of the steps that all ranks have", audience="machine")
 
 
 def cautions(result: RanksResult) -> list[str]:

@@ -32,6 +32,7 @@ class RankTimes:
         busy_ns: Time in which a device works for it; ``None`` where the capture could record none.
         wait_ns: Time in which it waits in collectives for other ranks and computes nothing; ``None`` where its
             collectives could not be compared.
+        away_ns: Time that is not its own: it waits for others, or communicates where nothing tells waiting apart.
         arrivals: Collectives compared, in the whole capture.
         median_skew_ns: Median of its arrival after the first rank's.
         last: Collectives at which it arrived last.
@@ -48,6 +49,7 @@ class RankTimes:
     classes: Mapping[str, int]
     busy_ns: int | None
     wait_ns: int | None
+    away_ns: int
     arrivals: int
     median_skew_ns: float | None
     last: int
@@ -69,10 +71,10 @@ class RankTimes:
         """Time in which it communicates and computes nothing; ``None`` where none was recorded."""
         return self.classes["communication"] if self.busy_ns is not None or self.classes["communication"] else None
 
-    def own_ns(self, *, compared: bool) -> float | None:
-        """Judged time per step without waiting; if the waiting of a rank is unknown, without exposed communication."""
-        away = (self.wait_ns or 0) if compared else self.classes["communication"]
-        return (self.judged_ns - away) / self.rounds if self.judged_ns else None
+    @property
+    def own_ns(self) -> float | None:
+        """Judged time per step without :attr:`away_ns`; ``None`` where it is not judged."""
+        return (self.judged_ns - self.away_ns) / self.rounds if self.judged_ns else None
 
     def share(self, part: int | None) -> float | None:
         """``part`` as a share of its judged time."""
@@ -85,7 +87,7 @@ class RanksResult:
 
     Args:
         ranks: In the order of their numbers.
-        own_ns: Own time of each rank per step: judged time without waiting in collectives, or ``None``.
+        own_ns: Own time of each rank per step: judged time without waiting for others, or ``None``.
         scores: Modified z-score of each own time.
         worlds: Numbers of ranks of the job that the traces state.
         imbalance: The ranks' steps side by side.
@@ -117,10 +119,39 @@ class RanksResult:
         return mean([rank.wait_ns or 0 for rank in self.ranks if rank.judged_ns])
 
 
-def rank_times(trace: TraceView, process: int, number: int, skew: Skew) -> RankTimes:
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """When a rank waits for others.
+
+    Args:
+        classes: Its classes of step time, collectives of the host among communication.
+        compared: Time at the begin of the collectives that could be compared, as long as the wait in them, in which
+            communication runs and nothing computes.
+        away: That, and the communication that could not be compared: all of it where ``compared`` is not known of all
+            ranks; else transfers between two ranks, what the host communicates, and what only some ranks recorded.
+    """
+
+    classes: Mapping[str, IntervalSet]
+    compared: IntervalSet
+    away: IntervalSet
+
+
+def waiting(trace: TraceView, process: int, skew: Skew, *, compared: bool) -> Waiting:
+    """When the rank of ``process`` waits; ``compared``: whether the collectives of all ranks could be compared."""
+    classes = _classes(trace, process)
+    communication = classes["communication"]
+    arrivals = skew.arrivals.filter(pl.col("process_id") == process)
+    starts = arrivals["start_ns"].to_numpy()
+    waits = IntervalSet.of(starts, starts + arrivals["wait_ns"].to_numpy()).intersect(communication)
+    if not compared:
+        return Waiting(classes, waits, communication)
+    whole = IntervalSet.of(starts, starts + arrivals["dur_ns"].to_numpy())
+    return Waiting(classes, waits, waits.union(communication.subtract(whole)))
+
+
+def rank_times(trace: TraceView, process: int, number: int, skew: Skew, waits: Waiting) -> RankTimes:
     """The rank of that ``number``, whose process is ``process``."""
     judged = judged_time(trace, process)
-    sets = _classes(trace, process)
     steps = training_steps(trace).steady.filter(pl.col("process_id") == process)
     durations = steps["end_ns"] - steps["start_ns"]
     arrivals = skew.arrivals.filter(pl.col("process_id") == process)
@@ -133,9 +164,10 @@ def rank_times(trace: TraceView, process: int, number: int, skew: Skew) -> RankT
         median_step_ns=_number(durations.median()),
         mean_step_ns=_number(durations.mean()),
         judged_ns=judged.total,
-        classes={key: owned.intersect(judged).total for key, owned in sets.items()},
+        classes={key: owned.intersect(judged).total for key, owned in waits.classes.items()},
         busy_ns=trace.rank_busy[process].intersect(judged).total if process in trace.rank_busy else None,
-        wait_ns=_exposed_wait(arrivals, sets["communication"].intersect(judged)) if arrivals.height else None,
+        wait_ns=waits.compared.intersect(judged).total if arrivals.height else None,
+        away_ns=waits.away.intersect(judged).total,
         arrivals=arrivals.height,
         median_skew_ns=_number(arrivals["skew_ns"].median()),
         last=int(arrivals["last"].sum()),
@@ -145,12 +177,17 @@ def rank_times(trace: TraceView, process: int, number: int, skew: Skew) -> RankT
 
 
 def _classes(trace: TraceView, process: int) -> dict[str, IntervalSet]:
-    """Classes of step time; where no device works for the rank, collectives of the host count as communication."""
+    """Classes of step time; collectives of the host, while no device works for the rank, count as communication."""
     sets = host_classes(trace)[process].sets
-    alone = host_communication(trace, process).intersect(sets["host_compute"])
+    alone = host_communication(trace, process).intersect(sets["host_compute"].union(sets["host_blocked"]))
     if not len(alone):
         return sets
-    return {**sets, "communication": alone, "host_compute": sets["host_compute"].subtract(alone)}
+    return {
+        **sets,
+        "communication": sets["communication"].union(alone),
+        "host_compute": sets["host_compute"].subtract(alone),
+        "host_blocked": sets["host_blocked"].subtract(alone),
+    }
 
 
 def mean(values: Sequence[int]) -> int:
@@ -160,9 +197,3 @@ def mean(values: Sequence[int]) -> int:
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
-
-
-def _exposed_wait(arrivals: pl.DataFrame, alone: IntervalSet) -> int:
-    """Time at the begin of the collectives, as long as the wait, in which communication runs and nothing computes."""
-    starts = arrivals["start_ns"].to_numpy()
-    return IntervalSet.of(starts, starts + arrivals["wait_ns"].to_numpy()).intersect(alone).total

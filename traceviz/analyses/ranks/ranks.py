@@ -17,7 +17,7 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew, host_collectives
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid
-from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times
+from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waiting
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
 from traceviz.report import Fact, Finding, Prose, Section, Skipped
 from traceviz.units import counted, format_ns, format_ratio
@@ -32,7 +32,8 @@ class RanksAnalysis(Analysis[RanksResult]):
         straggler_share: provided that at least this share of the judged time could be saved.
         spread_floor: Spread of own times, as a share of their median, that is normal between equal ranks.
         imbalance_share: An excess of the slowest rank's median step over the median rank's is a finding from here on.
-        late_share: Waiting in collectives from this share of the judged time on is a finding.
+        late_share: Waiting in collectives from this share of the judged time on is a finding;
+        blame_share: it names the rank whose own time exceeds the median of the others by more than this share.
         tolerance: Collectives whose ends differ by more than this share of the time between them are not compared.
     """
 
@@ -45,6 +46,7 @@ class RanksAnalysis(Analysis[RanksResult]):
     spread_floor: float = 0.01
     imbalance_share: float = WARNING_SHARE
     late_share: float = WARNING_SHARE
+    blame_share: float = 0.02
     tolerance: float = 0.1
 
     def run(self, trace: TraceView) -> RanksResult | Skipped:
@@ -56,16 +58,17 @@ class RanksAnalysis(Analysis[RanksResult]):
             return self.skipped("the processes use no devices, and nothing says that they are ranks of one job")
         skew = collective_skew(trace, self.tolerance)
         ordered = sorted(numbers.items(), key=lambda item: (item[1], item[0]))
-        ranks = tuple(rank_times(trace, process, number, skew) for process, number in ordered)
-        compared = all(rank.wait_ns is not None for rank in ranks)
-        own = tuple(rank.own_ns(compared=compared) for rank in ranks)
-        known = iter(modified_scores([time for time in own if time is not None], self.spread_floor))
+        compared = set(numbers) <= set(skew.arrivals["process_id"])
+        waits = {process: waiting(trace, process, skew, compared=compared) for process in numbers}
+        ranks = tuple(rank_times(trace, process, number, skew, waits[process]) for process, number in ordered)
+        own_ns = tuple(rank.own_ns for rank in ranks)
+        known = iter(modified_scores([time for time in own_ns if time is not None], self.spread_floor))
         return RanksResult(
             ranks=ranks,
-            own_ns=own,
-            scores=tuple(0.0 if time is None else next(known) for time in own),
+            own_ns=own_ns,
+            scores=tuple(0.0 if time is None else next(known) for time in own_ns),
             worlds=world_sizes(trace),
-            imbalance=step_imbalance(training_steps(trace)),
+            imbalance=step_imbalance(training_steps(trace), {process: own.away for process, own in waits.items()}),
             skew=skew,
             compared=compared,
             judged_words=judged_words(trace),
@@ -105,41 +108,71 @@ class RanksAnalysis(Analysis[RanksResult]):
         return (finding("TV501", message, evidence, cost, result.judged_ns, f"{result.judged_words} of a rank"),)
 
     def _imbalance(self, result: RanksResult) -> tuple[Finding, ...]:
-        share = result.imbalance.share
-        if share is None or share < self.imbalance_share:
+        imbalance = result.imbalance
+        if imbalance.share is None or imbalance.share < self.imbalance_share:
             return ()
-        timed = [rank for rank in result.ranks if rank.median_step_ns is not None]
-        slowest = max(timed, key=lambda rank: rank.median_step_ns or 0)
-        middle = median(rank.median_step_ns or 0 for rank in timed)
+        timed = [rank for rank in result.ranks if rank.process_id in imbalance.medians]
+        slowest = max(timed, key=lambda rank: imbalance.medians[rank.process_id])
+        key, excess = _excess(result, slowest)
         message = (
-            f"The median step of rank {slowest.rank} takes {format_ns(round(slowest.median_step_ns or 0))}, "
-            f"{format_ratio(share)} longer than that of the median rank ({format_ns(round(middle))})."
+            f"Rank {slowest.rank} needs {format_ns(round(imbalance.medians[slowest.process_id]))} per step for its own "
+            f"work (median), {format_ratio(imbalance.share)} more than the median rank "
+            f"({format_ns(round(imbalance.middle_ns))}). Most of the difference is {LABELS[key]} "
+            f"({format_ns(excess)} per step)."
         )
         evidence = (
-            Fact("rank", "slowest rank", slowest.rank, "id"),
-            Fact("slowest_factor", "its median step, of the median rank's", 1 + share, "factor"),
-            Fact("lost_ns", "slowest rank less the mean, summed over steps", result.imbalance.lost_ns, "ns"),
+            Fact("rank", "rank with the most work of its own", slowest.rank, "id"),
+            Fact("slowest_factor", "its median own time, of the median rank's", 1 + imbalance.share, "factor"),
+            Fact("lost_ns", "slowest rank less the mean, summed over steps", imbalance.lost_ns, "ns"),
+            Fact("cause", "most of the difference", LABELS[key]),
         )
-        cost = result.imbalance.lost_ns
+        cost = imbalance.lost_ns
         return (finding("TV502", message, evidence, cost, result.judged_ns, f"{result.judged_words} of a rank"),)
 
     def _late(self, result: RanksResult) -> tuple[Finding, ...]:
         cost = result.wait_ns
         if not cost or cost < self.late_share * result.judged_ns:
             return ()
-        last = max(result.ranks, key=lambda rank: rank.last)
-        message = (
+        blamed = self._blamed(result)
+        waited = (
             f"Ranks wait for one another in collectives for {format_ratio(cost / result.judged_ns)} of the "
-            f"{result.judged_words}, and compute nothing meanwhile; rank {last.rank} arrives last at {last.last:,} of "
-            f"{counted(last.arrivals, 'collective')}."
+            f"{result.judged_words}, and compute nothing meanwhile"
         )
-        evidence = (
+        evidence: tuple[Fact, ...] = (
             Fact("wait_ns", "waiting, mean over ranks", cost, "ns"),
-            Fact("rank", "rank that arrives last most often", last.rank, "id"),
-            Fact("last", "collectives at which it is last", last.last, "count"),
             Fact("collectives", "collectives compared", result.skew.collectives, "count"),
         )
+        if blamed is None:
+            message = f"{waited}; no rank needs more time for its own work than the others: they are late in turn."
+        else:
+            rank, own, others = blamed
+            unit = "per step" if rank.steps else "in all"
+            message = (
+                f"{waited}; rank {rank.rank} needs most time for its own work ({format_ns(round(own))} {unit}, the "
+                f"others {format_ns(round(others))}), and arrives last at {rank.last:,} of "
+                f"{counted(rank.arrivals, 'collective')}."
+            )
+            evidence = (
+                Fact("rank", "rank with the most work of its own", rank.rank, "id"),
+                Fact("own_ns", f"its own time {unit}", round(own), "ns"),
+                Fact("others_ns", f"median of the others' {unit}", round(others), "ns"),
+                Fact("last", "collectives at which it is last", rank.last, "count"),
+                *evidence,
+            )
         return (finding("TV503", message, evidence, cost, result.judged_ns, f"{result.judged_words} of a rank"),)
+
+    def _blamed(self, result: RanksResult) -> tuple[RankTimes, float, float] | None:
+        """The rank with the most work of its own, its own time and that of the others, if it stands out at all.
+
+        Who arrives last most often need not be at fault: it may have waited for another one elsewhere, or be late by
+        little each time.
+        """
+        known = [(own, place) for place, own in enumerate(result.own_ns) if own is not None]
+        if len(known) < 2:
+            return None
+        own, place = max(known, key=lambda pair: pair[0])
+        others = median(time for time, other in known if other != place)
+        return (result.ranks[place], own, others) if own - others > self.blame_share * others else None
 
     def describe(self, result: RanksResult) -> Section:
         """How many ranks there are, one row per rank, and what could be compared."""
@@ -149,7 +182,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         facts = (
             Fact("count", "ranks captured", len(result.ranks), "count"),
             Fact("world_size", "ranks of the job", result.worlds[0] if len(result.worlds) == 1 else None, "count"),
-            Fact("slowest_factor", "slowest rank's step / median", slowest, "factor"),
+            Fact("slowest_factor", "slowest rank's own step / median", slowest, "factor"),
             Fact("lost_ns", "lost to unequal steps", lost, "ns"),
             Fact("collectives", "collectives compared", result.skew.collectives, "count"),
             Fact("wait_ns", "waiting in them, mean", result.wait_ns if result.compared else None, "ns"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 import polars as pl
 
+from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.derived.steps.steps import INFERRED, Steps
+from traceviz.intervals import IntervalSet
 
 LEAST_RANKS = 3
 """Of two ranks, neither is the exception."""
@@ -28,22 +31,35 @@ def modified_scores(values: Sequence[float], spread_floor: float) -> tuple[float
     samples = np.asarray(values, dtype=np.float64)
     if samples.size < LEAST_RANKS:
         return (0.0,) * samples.size
-    median = float(np.median(samples))
-    spread = max(float(np.median(np.abs(samples - median))), spread_floor * abs(median))
-    return tuple((0.6745 * (samples - median) / spread).tolist()) if spread > 0 else (0.0,) * samples.size
+    middle = float(np.median(samples))
+    spread = max(float(np.median(np.abs(samples - middle))), spread_floor * abs(middle))
+    return tuple((0.6745 * (samples - middle) / spread).tolist()) if spread > 0 else (0.0,) * samples.size
 
 
 @dataclass(frozen=True, slots=True)
 class StepImbalance:
-    """Steady steps that all ranks have, side by side.
+    """Own times of the steady steps side by side: a step without the time in which its rank waits for others.
 
     Args:
-        steps: One row per step: ``step``, ``slowest`` (a ``process_id``), ``max_ns`` and ``mean_ns`` over the ranks.
-        share: ``(max - median) / median`` of the ranks' median steps; ``None`` where fewer than two have steps.
+        steps: One row per step that all ranks have: ``step``, ``slowest`` (a ``process_id``), ``max_ns`` and
+            ``mean_ns`` over the ranks.
+        medians: Median own time of the steps of each rank, by ``process_id``.
     """
 
     steps: pl.DataFrame
-    share: float | None
+    medians: Mapping[int, float]
+
+    @property
+    def middle_ns(self) -> float:
+        """The median rank's median."""
+        return median(self.medians.values()) if self.medians else 0.0
+
+    @property
+    def share(self) -> float | None:
+        """``(max - median) / median`` of the ranks' medians; ``None`` where fewer than two have steps."""
+        if len(self.medians) < 2 or self.middle_ns <= 0:
+            return None
+        return (max(self.medians.values()) - self.middle_ns) / self.middle_ns
 
     @property
     def lost_ns(self) -> int:
@@ -55,20 +71,23 @@ class StepImbalance:
         return int((self.steps["slowest"] == process_id).sum())
 
 
-def step_imbalance(steps: Steps) -> StepImbalance:
-    """Compare the steady steps of the ranks by their numbers.
+def step_imbalance(steps: Steps, away: Mapping[int, IntervalSet]) -> StepImbalance:
+    """Compare the own times of the ranks' steady steps by the steps' numbers.
 
     Steps that were inferred have no numbers of their own: they are compared where all ranks have as many.
+
+    Args:
+        steps: The steps of all ranks.
+        away: Time in which each rank waits for others, by ``process_id``.
     """
-    columns = ("process_id", "step", (pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns"))
+    columns = ("process_id", "step", "dur_ns", "occurrence")
     # A program may count from 0 again (epochs): the first, second ... step of a number are distinguished.
     # Warm-up is left out afterwards: it may differ from rank to rank.
     occurrence = pl.int_range(pl.len()).over("process_id", "step").alias("occurrence")
-    times = steps.frame.with_columns(occurrence).filter(~pl.col("warmup")).select(*columns, "occurrence")
+    steady = steps.frame.with_columns(occurrence).filter(~pl.col("warmup"))
+    times = _without(steady, away).select(columns)
     ranks = times["process_id"].n_unique()
-    medians = times.group_by("process_id").agg(pl.col("dur_ns").median())["dur_ns"]
-    middle = float(medians.median() or 0)  # type: ignore[arg-type]
-    share = (float(medians.max()) - middle) / middle if ranks > 1 and middle > 0 else None  # type: ignore[arg-type]
+    medians = times.group_by("process_id").agg(pl.col("dur_ns").median()).sort("process_id")
     comparable = steps.source not in INFERRED or times.group_by("process_id").len()["len"].n_unique() == 1
     common = times.filter(pl.len().over("step", "occurrence") == ranks) if ranks > 1 and comparable else times.clear()
     rows = common.group_by("step", "occurrence").agg(
@@ -76,4 +95,14 @@ def step_imbalance(steps: Steps) -> StepImbalance:
         pl.col("dur_ns").max().alias("max_ns"),
         pl.col("dur_ns").mean().alias("mean_ns"),
     )
-    return StepImbalance(rows.sort("occurrence", "step").drop("occurrence"), share)
+    return StepImbalance(rows.sort("occurrence", "step").drop("occurrence"), dict(medians.iter_rows()))
+
+
+def _without(steps: pl.DataFrame, away: Mapping[int, IntervalSet]) -> pl.DataFrame:
+    """Steps with ``dur_ns``, from which the time ``away`` of their rank is taken."""
+    parts = []
+    for (process, *_), part in steps.partition_by("process_id", as_dict=True, maintain_order=True).items():
+        starts, ends = bounds(part)
+        waits = away.get(process, IntervalSet.empty()).overlap(starts, ends)
+        parts.append(part.with_columns(pl.Series("dur_ns", ends - starts - waits)))
+    return pl.concat(parts) if parts else steps.with_columns(pl.lit(0, pl.Int64).alias("dur_ns"))

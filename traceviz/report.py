@@ -27,6 +27,8 @@ TREND = "traceviz.trend/1"
 
 BY_STEP, EVERY_STEP, IN_STEPS, BY_SHAPE = "By step", "Every step", "In steady steps", "By launch shape"
 """Titles of the grids for machines that comparisons, also of saved reports, are made from."""
+NO_INPUT_VERDICT = frozenset({"cannot judge", "not judged"})
+"""Verdicts on the input that are none: it cannot be judged, or the program trains on nothing."""
 TAG = "tag."
 """Prefix of the keys of facts that are tags of a run."""
 

@@ -65,6 +65,13 @@ STABLE = {
         {"verdict", "input_share", "best_case_speedup", "stage"},
         {"stage", "kind", "self_ns", "share_of_input", "advice"},
     ),
+    "serving": (
+        {"engine", "steps", "step_ns", "covered_share", "busy_share"},
+        {
+            *("phase", "steps", "requests", "tokens", "total_ns", "median_ns", "tokens_per_s", "busy_share"),
+            *("idle_ns", "host_gap_ns", "host_ns"),
+        },
+    ),
     "ranges": (set(), {"domain", "name", "calls", "total_ns", "self_ns", "device_span_ns", "device_busy_ns"}),
     "os_calls": (set(), {"name", "calls", "total_ns", "median_ns", "max_ns"}),
     "launch": ({"launches", "api_ns", "queue_median_ns"}, set()),
@@ -198,18 +205,27 @@ def collected():
     return busy_trace().replace({"settings": settings.arrow("settings")})
 
 
+def served():
+    """The busy trace as an engine's: prefill, then decode."""
+    names = ["execute_context_1(100)_generation_0(0)", *["execute_context_0(0)_generation_2(2)"] * 5]
+    ranges = tables(nvtx=[(100_000 * i, 80_000, name) for i, name in enumerate(names)])
+    return busy_trace().replace({"nvtx": ranges.arrow("nvtx")})
+
+
 def trace_for(analysis):
     """A trace of which the analysis has something to say."""
     if analysis.slug == "run":
         return collected()
     if analysis.slug == "host":
         return sampled()
+    if analysis.slug == "serving":
+        return served()
     return two_ranks() if analysis.slug == "ranks" else busy_trace()
 
 
 def test_the_registry_knows_each_analysis_by_its_own_slug():
     assert tuple(analysis.slug for analysis in analyses()) == SLUGS
-    assert len(SLUGS) == 27
+    assert len(SLUGS) == 28
     assert [entry.slug for entry in entries(["kernels", "run"])] == ["run", "kernels"]
     with pytest.raises(UsageError, match="kernel"):
         entries(["kernel"])

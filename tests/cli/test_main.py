@@ -216,6 +216,15 @@ def test_no_steps_and_a_required_verdict_is_exit_4(tmp_path):
     assert "no steps were found" in done.stderr
 
 
+def test_serving_is_a_verdict(tmp_path):
+    save(tables(nvtx=[(0, 80, "step[DECODE bs=32]")]), tmp_path / "t")
+    done = run("report", tmp_path / "t", "--require-verdict")
+    assert done.returncode == 0
+    assert "Serving with SGLang: 1 decode step of 32 requests, 80 ns." in done.stdout
+    gated = run("report", tmp_path / "t", "--budget", "input_share<=5%")
+    assert gated.returncode == 4
+
+
 def test_a_missing_file_is_exit_3(tmp_path):
     done = run_process("report", tmp_path / "none.nsys-rep")
     assert (done.returncode, done.stdout) == (3, "")

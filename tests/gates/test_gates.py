@@ -172,7 +172,7 @@ def test_classes_by_other_rules_are_said_to_be_so():
     )
 
 
-@pytest.mark.parametrize("verdict", ["possibly input-bound", "cannot judge"])
+@pytest.mark.parametrize("verdict", ["possibly input-bound", "cannot judge", "not judged"])
 def test_an_input_share_that_nobody_saw_is_unknown(verdict):
     facts = Facts((Fact("verdict", "", verdict), Fact("input_share", "", 0.0, "ratio")))
     result = gate("input_share<=5%", sample(sections=(Section("input_pipeline", "", (facts,)),)))

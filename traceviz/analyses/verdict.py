@@ -12,6 +12,7 @@ from traceviz.analyses.derived.steps.words import SOURCE_WORDS, few_steps
 from traceviz.analyses.device.use import DeviceUse
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
+from traceviz.analyses.serving.serving import ServingResult
 from traceviz.analyses.steps.breakdown import Breakdown
 from traceviz.analyses.steps.steps import StepTimes
 from traceviz.report import Finding, Severity, Verdict
@@ -32,6 +33,8 @@ def verdict(results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
     printed, capture = results.get("totals"), results.get("capture")
     if isinstance(printed, PrintedTotals) and isinstance(capture, CaptureFacts) and not capture.events:
         return Verdict("cannot-judge", _summary_sentence(printed))
+    if pipeline.verdict == "not judged":
+        return Verdict("serving", " ".join(filter(None, (_serving_sentence(results, pipeline), _largest(findings)))))
     code = pipeline.verdict.replace(" ", "-")
     sentences = (_input_sentence(pipeline), _device_sentence(results, pipeline, findings), _caution(results))
     return Verdict(code, " ".join(filter(None, sentences)))
@@ -48,6 +51,11 @@ def _summary_sentence(printed: PrintedTotals) -> str:
             largest.append(f"{short} has {format_ratio(part['share'][0])} {of}.")
     no_events = "Cannot judge the input pipeline: the file is a summary without events."
     return " ".join([no_events, *largest])
+
+
+def _serving_sentence(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
+    serving = results.get("serving")
+    return serving.sentence() if isinstance(serving, ServingResult) else f"Not judged: {pipeline.reason}."
 
 
 def _input_sentence(pipeline: InputPipelineResult) -> str:

@@ -37,7 +37,11 @@ if TYPE_CHECKING:
     "--basis", default="traceviz", metavar="NAME", help="Classes of step time: traceviz, xprof, tensorboard, kineto."
 )
 @page_options
-@click.option("--require-verdict", is_flag=True, help="Exit with 4 if the input pipeline cannot be judged.")
+@click.option(
+    "--require-verdict",
+    is_flag=True,
+    help="Exit with 4 if the input pipeline cannot be judged; a serving engine has none.",
+)
 @gate_options()
 def report(
     *,

@@ -13,7 +13,7 @@ from traceviz.compare.classes import CLASS_KEYS
 from traceviz.compare.judge import Judgement, Outcome
 from traceviz.compare.sides.sides import steady_steps
 from traceviz.errors import UsageError
-from traceviz.report import Fact, Finding, Report, Severity
+from traceviz.report import NO_INPUT_VERDICT, Fact, Finding, Report, Severity
 from traceviz.units import Unit, Value, format_value
 
 
@@ -217,7 +217,7 @@ def _device_idle(report: Report) -> Reading:
 def _input_share(report: Report) -> Reading:
     """The share behind the verdict, where a wait for input would be seen: copies alone are not all of it."""
     verdict = _facts_of(report, "input_pipeline").get("verdict")
-    if verdict is not None and verdict.value in {"possibly input-bound", "cannot judge"}:
+    if verdict is not None and verdict.value in {"possibly input-bound", *NO_INPUT_VERDICT}:
         return _absent(report, "input_pipeline", "ratio", f"the verdict on the input is: {verdict.value}")
     wait = _class(("input_wait",), report)
     return wait if wait.value is None else _fact("input_pipeline", "input_share", report)

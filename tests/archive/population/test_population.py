@@ -115,6 +115,11 @@ def test_verdicts_count_every_trace_once_by_its_worst_rank():
     assert sum(bar.share for bar in bars.bars) == pytest.approx(1.0)
 
 
+def test_traces_of_serving_are_neither_bound_nor_unknown():
+    report = population(catalogue_of(run(), *[run(verdict="serving")] * 2))
+    assert report.verdict.sentence.startswith("0 of 3 traces wait for input, 2 serve a model.")
+
+
 def test_the_worst_are_first_and_no_more_than_asked():
     rows = (run(input_share=share) for share in (0.1, 0.9, None, 0.5))
     (by_input, *_) = grids(population(catalogue_of(*rows), top=2), "worst")

@@ -32,7 +32,7 @@ def test_findings_appear_stay_and_go_with_their_cost_per_step():
     assert [(change.seen, change.base_ns, change.new_ns) for change in same] == [(Seen.STAYED, 200, 200)]
 
 
-@pytest.mark.parametrize("verdict", [None, "cannot judge"])
+@pytest.mark.parametrize("verdict", [None, "cannot judge", "not judged"])
 def test_a_finding_that_nobody_looked_for_neither_appears_nor_goes(verdict):
     sections = [section("input_pipeline", facts(verdict=verdict))] if verdict else []
     without = side("without", run(4, *sections))

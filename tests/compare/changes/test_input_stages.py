@@ -42,6 +42,7 @@ def test_a_side_without_steps_waits_for_nothing_per_step():
     ("verdict", "classes"),
     [
         ("cannot judge", ("input_wait", "host_compute")),
+        ("not judged", ("input_wait", "host_compute")),
         ("possibly input-bound", ("input_wait", "host_compute")),
         ("not input-bound", ("host_blocked", "host_compute")),  # its time is in these: nobody saw it
     ],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.host_classes import sees_input
+from traceviz.analyses.derived.serving import engine_calls
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -35,8 +36,11 @@ IF_IT_TRAINS = "If it trains, mark its steps, or name what it waits in for a bat
 def trains(trace: TraceView) -> bool:
     """Whether the program trains, as far as the trace shows: its steps are marked, or it takes input or learns.
 
+    A serving engine does not: :mod:`traceviz.analyses.derived.serving`.
     The user's own patterns for steps and input say that there are some.
     """
+    if engine_calls(trace).height:
+        return False
     options = trace.options
     if options.step_marker or options.input_range or training_steps(trace).source not in INFERRED:
         return True

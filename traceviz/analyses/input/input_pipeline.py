@@ -13,6 +13,7 @@ from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.host_classes import class_times, host_classes, sees_input
 from traceviz.analyses.derived.input_fetches import is_input
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.serving import engine_calls
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.words import FEW_STEPS, why_no_steps
 from traceviz.analyses.derived.training import IF_IT_TRAINS, NOTHING_TRAINS, trains
@@ -32,13 +33,19 @@ from traceviz.analyses.input.stages import (
 from traceviz.analyses.input.tfdata import READY_ADVICE
 from traceviz.analyses.input.tfdata_findings import CODES, settings_findings
 from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, describe_settings, pipeline_settings
-from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.report import NO_INPUT_VERDICT, Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.rules import rule
 from traceviz.units import counted, format_ns, format_ratio
 
 InputVerdict = Literal[
-    "not input-bound", "moderately input-bound", "highly input-bound", "possibly input-bound", "cannot judge"
+    "not input-bound",
+    "moderately input-bound",
+    "highly input-bound",
+    "possibly input-bound",
+    "cannot judge",
+    "not judged",
 ]
+"""*Not judged* is the input of a program that trains on nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +133,15 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
 
     def run(self, trace: TraceView) -> InputPipelineResult:
         """Judge the steady steps."""
+        if engine_calls(trace).height:
+            return _without_verdict("not judged", _SERVES)
         if not steady_time(trace):
             why, remedy = why_no_steps(trace)
-            return _cannot_judge(f"{why}, so there is no step time to compare the input with", remedy)
+            return _without_verdict(
+                "cannot judge", f"{why}, so there is no step time to compare the input with", remedy
+            )
         if not trains(trace):
-            return replace(_cannot_judge(NOTHING_TRAINS, ""), unranged=IF_IT_TRAINS)
+            return replace(_without_verdict("cannot judge", NOTHING_TRAINS), unranged=IF_IT_TRAINS)
         times = class_times(trace, steady_time(trace))
         step_ns = sum(times.values())
         has_input = sees_input(trace)
@@ -139,9 +150,9 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, has_input=has_input)
         guess = verdict == "possibly input-bound"
         if guess and not trace.rank_busy:
-            return _cannot_judge("neither data-loading ranges nor device work were recorded", _how_to_annotate(trace))
+            return _without_verdict("cannot judge", _NEITHER, _how_to_annotate(trace))
         if guess and training_steps(trace).steady.height < FEW_STEPS:
-            return _cannot_judge(_TOO_FEW, _how_to_annotate(trace))
+            return _without_verdict("cannot judge", _TOO_FEW, _how_to_annotate(trace))
         stages = (
             *range_stages(trace),
             *pipeline_stages(trace),
@@ -176,7 +187,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
 
         Where it was seen, the settings of the pipeline may explain it: TV103 to TV109, for information.
         """
-        if result.verdict in {"not input-bound", "cannot judge"}:
+        if result.verdict == "not input-bound" or result.verdict in NO_INPUT_VERDICT:
             return ()
         stage = result.stages[0] if result.stages else None
         share = result.at_stake_ns / result.step_ns
@@ -222,12 +233,12 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             Fact("moderate", "moderately from", self.moderate, "ratio"),
             Fact("high", "highly from", self.high, "ratio"),
         )
-        thresholds = {"moderate", "high"} if result.verdict == "cannot judge" else set()
+        thresholds = {"moderate", "high"} if result.verdict in NO_INPUT_VERDICT else set()
         shown = tuple(fact for fact in known(facts) if fact.key not in thresholds)
         rest = tuple(fact for fact in facts if fact not in shown)
         blocks: list[Block] = [Facts(shown), *((Facts(rest, audience="machine"),) if rest else ())]
         if result.reason:
-            blocks.append(Prose(f"Cannot judge: {result.reason.rstrip('.')}."))
+            blocks.append(Prose(f"{result.verdict.capitalize()}: {result.reason.rstrip('.')}."))
         remarks = [remark for remark in (result.caveat, result.unranged) if remark]
         blocks.extend(Prose(f"{remark[0].upper()}{remark[1:].rstrip('.')}.") for remark in remarks)
         if result.stages:
@@ -238,9 +249,14 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         return Section(self.slug, self.title, tuple(blocks))
 
 
-def _cannot_judge(reason: str, remedy: str) -> InputPipelineResult:
-    return InputPipelineResult("cannot judge", 0, 0, 0, (), reason, remedy=remedy)
+def _without_verdict(verdict: InputVerdict, reason: str, remedy: str = "") -> InputPipelineResult:
+    return InputPipelineResult(verdict, 0, 0, 0, (), reason, remedy=remedy)
 
+
+_SERVES = (
+    "the program serves a language model and trains on nothing; it waits for requests, and no input keeps it waiting"
+)
+_NEITHER = "neither data-loading ranges nor device work were recorded"
 
 _TOO_FEW = "no data-loading ranges were recorded, and so few steps are not enough to suspect the input without them"
 """Why nothing is suspected: while the device is idle, a single step may do anything."""

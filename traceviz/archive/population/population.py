@@ -30,7 +30,7 @@ from traceviz.units import counted, format_ns, format_ratio, format_value
 
 VERDICTS = (
     *("highly input-bound", "moderately input-bound", "possibly input-bound", "not input-bound"),
-    *("cannot judge", "partial"),
+    *("serving", "cannot judge", "partial"),
 )
 """Verdicts of reports, the worst first."""
 _WORST_BY = ("input_share", "launch_bound", "exposed_api_ns")
@@ -110,9 +110,11 @@ def _sentence(rows: pl.DataFrame, refused: pl.DataFrame, stakes: pl.DataFrame) -
     verdicts = _verdict_counts(rows)
     traces, bound = sum(verdicts.values()), sum(verdicts.get(name, 0) for name in _BOUND)
     possibly, unknown = verdicts.get("possibly input-bound", 0), sum(verdicts.get(name, 0) for name in _UNKNOWN)
+    serving = verdicts.get("serving", 0)
     parts = [f"{bound:,} of {counted(traces, 'trace')} {'waits' if bound == 1 else 'wait'} for input"]
     parts += [f"{possibly:,} more may"] if possibly else []
     parts += [f"{unknown:,} cannot be judged"] if unknown else []
+    parts += [f"{serving:,} {'serves' if serving == 1 else 'serve'} a model"] if serving else []
     others = f"{counted(left_out, 'other')} could not be read." if left_out else ""
     return " ".join(filter(None, (f"{', '.join(parts)}.", others, _largest(rows, stakes))))
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from traceviz.compare.sides.sides import Side
-from traceviz.report import Finding, Report, Severity
+from traceviz.report import NO_INPUT_VERDICT, Finding, Report, Severity
 
 FOUND_IN: Mapping[str, str] = {
     **dict.fromkeys(("TV901", "TV902"), "capture"),
@@ -179,7 +179,7 @@ def was_looked_for(code: str, report: Report) -> bool:
     if all(section.slug != slug for section in report.sections):
         return False
     try:
-        return report.fact(slug or "", "verdict") != "cannot judge"
+        return report.fact(slug or "", "verdict") not in NO_INPUT_VERDICT
     except KeyError:
         return True
 

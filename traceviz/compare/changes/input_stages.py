@@ -9,6 +9,7 @@ from traceviz.compare.changes.events import EventChange, changes_by_name
 from traceviz.compare.changes.recorded import no_steps, why_not
 from traceviz.compare.kernel_pairs import Events, PerStep
 from traceviz.compare.sides.sides import Side, rows, whole
+from traceviz.report import NO_INPUT_VERDICT
 
 _STAGE_COLUMNS = frozenset({"stage", "kind", "self_ns", "path"})
 """Columns of the grid of stages; grids of what happens inside one have no path."""
@@ -52,7 +53,7 @@ def sees_input(side: Side) -> bool:
     which input could be waited for.
     """
     verdicts = side.facts("input_pipeline", "verdict")
-    judged = len(verdicts) == len(side.reports) and not {"cannot judge", "possibly input-bound"} & set(verdicts)
+    judged = len(verdicts) == len(side.reports) and not {"possibly input-bound", *NO_INPUT_VERDICT} & set(verdicts)
     return judged and (not side.classes or "input_wait" in side.measured)
 
 

@@ -40,8 +40,8 @@ class EngineSteps:
         frame: One row per step, sorted by process and start: the columns of
             :data:`traceviz.analyses.derived.serving.ENGINE_CALLS`, of which ``start_ns`` and ``end_ns`` are those of
             the step; ``step`` (its number), ``call_ns`` and ``call_end_ns`` of the annotation, ``work_ns`` (begin of
-            the first device work that it launched, null where it launched none), ``ahead`` (whether the step is that
-            work).
+            the first device work that it launched on the stream with most work, null where there is none), ``ahead``
+            (whether the step is that work).
     """
 
     engine: str
@@ -93,9 +93,9 @@ def _steps_of(calls: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     both = calls.join(extents, on="step", how="left", maintain_order="left")
     late = (extents["late_ns"] / extents["busy_ns"]).median()
     ahead = isinstance(late, float) and late >= AHEAD_SHARE
-    timed = both.filter(pl.col("begin_ns").is_not_null()) if ahead else both
+    timed = both.filter(pl.col("work_ns").is_not_null()) if ahead else both
     if ahead:
-        bounds = (pl.col("begin_ns").alias("start_ns"), pl.col("finish_ns").alias("end_ns"))
+        bounds = (pl.col("work_ns").alias("start_ns"), pl.col("finish_ns").alias("end_ns"))
     else:
         following = pl.col("call_ns").shift(-1)
         last = pl.max_horizontal("call_end_ns", "finish_ns")
@@ -103,15 +103,15 @@ def _steps_of(calls: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     timed = timed.with_columns(*bounds, pl.lit(ahead).alias("ahead")).sort("start_ns")
     free = pl.col("end_ns").cum_max().shift(1)
     apart = timed.with_columns(pl.max_horizontal("start_ns", free).alias("start_ns"))
-    return apart.filter(pl.col("end_ns") > pl.col("start_ns")).drop("late_ns", "busy_ns", "begin_ns", "finish_ns")
+    return apart.filter(pl.col("end_ns") > pl.col("start_ns")).drop("late_ns", "busy_ns", "finish_ns")
 
 
 def _extents(starts: Array, ends: Array, work: pl.DataFrame) -> pl.DataFrame:
     """What each annotation launched.
 
     Returns:
-        ``step``; ``busy_ns`` of all its device work, ``late_ns`` of that after its end; ``work_ns``, the begin of the
-        first; ``begin_ns`` and ``finish_ns`` of that on the stream with most work.
+        ``step``; ``busy_ns`` of all its device work, ``late_ns`` of that after its end; ``work_ns`` and
+        ``finish_ns``, begin and end of that on the stream with most work.
     """
     called = work["call_ns"].to_numpy()
     step = np.searchsorted(starts, called, side="right") - 1
@@ -124,9 +124,7 @@ def _extents(starts: Array, ends: Array, work: pl.DataFrame) -> pl.DataFrame:
     by_stream = own.group_by("device_id", "stream").agg(lasted.sum().alias("busy_ns"))
     order = ("busy_ns", "device_id", "stream")
     most = by_stream.sort(order, descending=[True, False, False]).head(1).select("device_id", "stream")
-    of_all = own.group_by("step").agg(
-        lasted.sum().alias("busy_ns"), late.sum().alias("late_ns"), pl.col("begin_ns").min().alias("work_ns")
-    )
+    of_all = own.group_by("step").agg(lasted.sum().alias("busy_ns"), late.sum().alias("late_ns"))
     main = own.join(most, on=["device_id", "stream"], nulls_equal=True).group_by("step")
-    extents = main.agg(pl.col("begin_ns").min(), pl.col("end_ns").max().alias("finish_ns"))
+    extents = main.agg(pl.col("begin_ns").min().alias("work_ns"), pl.col("end_ns").max().alias("finish_ns"))
     return of_all.join(extents, on="step", how="left")

@@ -1,0 +1,103 @@
+"""Serving: what the report says of an engine's steps, and what it does not say of its input."""
+
+import pytest
+
+from tests.analyses.builders import tables, trace
+from traceviz.analyses.options import AnalysisOptions
+from traceviz.analyses.run import analyze
+from traceviz.analyses.serving.serving import NO_ENGINE, ServingAnalysis
+from traceviz.gates.gates import Candidate
+from traceviz.gates.metrics import METRICS
+from traceviz.report import Skipped
+
+DECODE = "execute_context_0(0)_generation_4(4)"
+
+
+def annotated(*names, every=100, lasts=80, **more):
+    calls = [(every * i, lasts, name, "annotation") for i, name in enumerate(names)]
+    return tables(host_ops=calls, **more)
+
+
+def launch(at, correlation):
+    return (at, 5, "cudaLaunchKernel", {"correlation_id": correlation})
+
+
+def phases_of(report):
+    return {row["phase"]: row for row in report.rows("serving")}
+
+
+def test_the_first_sentence_says_engine_phases_tokens_and_how_busy_the_device_is():
+    view = annotated(
+        "execute_context_1(888)_generation_0(0)",
+        *[DECODE] * 3,
+        cuda_api=[launch(10, 1), launch(110, 2)],
+        kernels=[(20, 40, "gemm", {"correlation_id": 1}), (120, 40, "gemm", {"correlation_id": 2})],
+    )
+    verdict = analyze(view).verdict
+    assert verdict.code == "serving"
+    assert verdict.sentence.startswith(
+        "Serving with vLLM: 1 prefill step of 888 tokens (80 ns) and 3 decode steps of 4 requests (240 ns); "
+        "the device is busy in 25.0 % of that time."
+    )
+
+
+def test_one_step_of_one_phase_is_said_with_its_time():
+    view = annotated("step[EXTEND bs=2 toks=512]", span_ns=80)
+    assert analyze(view).verdict.sentence == "Serving with SGLang: 1 prefill step of 512 tokens, 80 ns."
+
+
+def test_steps_of_which_the_name_states_no_tokens_have_none():
+    report = analyze(annotated("step[MIXED bs=3]", "step[DECODE bs=3]"))
+    assert [(row["phase"], row["tokens"], row["tokens_per_s"]) for row in report.rows("serving")] == [
+        ("mixed", None, None),
+        ("decode", 3, pytest.approx(3 / 80 * 1e9)),
+    ]
+
+
+@pytest.mark.parametrize(("span", "said"), [(160, False), (161, True)])
+def test_where_steps_take_less_than_half_of_the_capture_the_rest_is_said(span, said):
+    sentence = analyze(annotated("step[DECODE bs=1]", span_ns=span)).verdict.sentence
+    assert ("Steps take 49.7 % of the captured time." in sentence) == said
+
+
+@pytest.mark.parametrize(("waits", "named"), [(159, False), (160, True)])
+def test_a_function_that_fills_half_of_the_time_outside_of_steps_is_named(waits, named):
+    view = annotated("step[DECODE bs=1]", span_ns=400, cuda_api=[(80, waits, "cudaStreamSynchronize")])
+    assert ("the host is mostly in cudaStreamSynchronize (160 ns)" in analyze(view).verdict.sentence) == named
+
+
+def test_the_input_of_a_serving_program_is_not_judged_and_nothing_is_found_of_it():
+    slow = [(100 * i, 50, "data loading") for i in range(8)]
+    calls = [(100 * i + 60, 30, DECODE, "annotation") for i in range(8)]
+    report = analyze(tables(nvtx=slow, host_ops=calls, os_calls=[(0, 800, "read")]))
+    assert report.fact("input_pipeline", "verdict") == "not judged"
+    assert report.fact("input_pipeline", "input_share") is None
+    assert {finding.code for finding in report.findings}.isdisjoint({"TV101", "TV102"})
+    assert report.verdict.code == "serving"
+
+
+def test_an_input_share_of_a_serving_program_is_unknown_to_gates():
+    metric = next(metric for metric in METRICS if metric.name == "input_share")
+    reading = metric.read(Candidate((analyze(annotated(*[DECODE] * 4)),)))
+    assert reading.value is None
+    assert "not judged" in reading.why
+
+
+def test_a_trace_without_an_engine_says_what_it_looked_for():
+    outcome = ServingAnalysis().run(trace(nvtx=[(100 * i, 90, f"step {i}") for i in range(4)]))
+    assert isinstance(outcome, Skipped)
+    assert outcome.reason == NO_ENGINE
+
+
+def test_steps_of_the_engine_stay_where_the_user_names_others():
+    ranges = [(100 * i, 80, f"tick {i}") for i in range(4)]
+    calls = [(100 * i + 10, 50, DECODE, "annotation") for i in range(4)]
+    report = analyze(tables(nvtx=ranges, host_ops=calls), AnalysisOptions(step_marker="^tick"))
+    assert report.fact("steps", "marker") == "^tick"
+    assert phases_of(report)["decode"]["steps"] == 4
+
+
+def test_ranks_are_counted_in_the_sentence():
+    own = {"process_id": 1, "thread_id": 1}
+    view = tables(nvtx=[(0, 100, "step[DECODE bs=2]"), (0, 90, "step[DECODE bs=2]", own)])
+    assert analyze(view).verdict.sentence == "Serving with SGLang on 2 ranks: 2 decode steps of 2 requests, 190 ns."

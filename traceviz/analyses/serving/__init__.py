@@ -1,0 +1,1 @@
+"""What an engine that serves a language model does: prefill and decode."""

@@ -9,15 +9,15 @@
 
     step 1                       all-reduce (ends at 350)
     rank 0   220-470  220-300    300: skew  0, waits 30
-    rank 1   220-460  220-310    310: skew 10, waits 20                                        input 400-425
-    rank 2   220-472  220-330    330: skew 30, waits  0, last
+    rank 1   200-460  220-310    310: skew 10, waits 20                                        input 400-425
+    rank 2   190-472  220-330    330: skew 30, waits  0, last
 
     step 2                       all-reduce (ends at 570)        all-gather (ends at 600)
     rank 0   470-660  470-540    540: skew 15, waits 10          580: skew  0, waits 10
-    rank 1   470-653  470-550    550: skew 25, waits  0, last    585: skew  5, waits  5        gemm 613-623
-    rank 2   475-655  475-525    525: skew  0, waits 25          590: skew 10, waits  0, last  input 610-630
+    rank 1   460-653  470-550    550: skew 25, waits  0, last    585: skew  5, waits  5        gemm 613-623
+    rank 2   472-655  475-525    525: skew  0, waits 25          590: skew 10, waits  0, last  input 610-630
 
-A gap before a step belongs to it: they take 220, 250, 190; 200, 260, 193; 190, 282, 183. Without the waits:
+A gap after a step belongs to it: they take 220, 250, 190; 200, 260, 193; 190, 282, 183. Without the waits:
 180, 220, 170; 200, 240, 188; 140, 282, 158.
 The transfer is the shortest of a collective: 20 of each all-reduce, 10 of each all-gather.
 """
@@ -31,7 +31,7 @@ ARRIVALS = "Arrivals at collectives (skew: after the first rank)"
 COMMON = "Own times of the steps that all ranks have"
 AHEAD = (0, 7, 0)
 REDUCE, GATHER = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclDevKernel_AllGather_RING_LL"
-STEPS = (((0, 220), (220, 250), (470, 190)), ((0, 200), (220, 240), (470, 183)), ((0, 190), (220, 252), (475, 180)))
+STEPS = (((0, 215), (220, 250), (470, 190)), ((0, 195), (200, 260), (460, 193)), ((0, 190), (190, 275), (472, 183)))
 WORK = (  # by rank: start and end of each kernel
     (
         ("gemm", (0, 80), (220, 300), (470, 540)),

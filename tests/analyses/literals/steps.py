@@ -1,9 +1,17 @@
-"""Eleven steps, of which the first takes long, on each of two ranks.
+"""Steps that follow one another, and steps with time between their marks.
+
+Eleven steps, of which the first takes long, on each of two ranks.
 
 ::
 
     rank 0   [ 0: 500 ][ 1: 100 ][ 2: 110 ] ... [ 10: 190 ]    begins at 0, each 10 longer than the last
     rank 1   the same, 5 later
+
+Five marks; most of the time from the third to the fourth is claimed by a checkpoint, from 280 on::
+
+    marks    [0-60] load [100-170] load [220-260] [save 280-400] [410-495] load [500-580]
+    steps    |   7      |    8         |   9     |               |    10       |   11, cut
+    last       100           120          60                          90           80
 """
 
 from tests.analyses.builders import tables
@@ -11,6 +19,7 @@ from tests.analyses.literals.literal import Literal
 
 DURATIONS = [500, *range(100, 200, 10)]
 STARTS = [sum(DURATIONS[:step]) for step in range(11)]
+MARKS = ((0, 60), (100, 70), (220, 40), (410, 85), (500, 80))
 
 
 def rank(process, late):
@@ -37,9 +46,44 @@ LITERALS = (
                 "start_ns": [late + start for late in (0, 5) for start in STARTS],
                 "dur_ns": DURATIONS * 2,
                 "warmup": [True, *[False] * 10] * 2,
+                "cut": [False] * 22,
                 "process": [0] * 11 + [1] * 11,
             },
         },
         {"Every step": "a step of the trace is a row", "facts/confidence": "steps are declared"},
+    ),
+    Literal(
+        "steps",
+        tables(
+            nvtx=[
+                *((start, dur, f"step {7 + number}") for number, (start, dur) in enumerate(MARKS)),
+                (280, 120, "save checkpoint"),
+            ],
+        ),
+        {
+            "facts": {
+                "count": 5,
+                "warmup": 0,
+                "median_ns": 95,  # of 60, 90, 100, 120; nobody knows what follows the last
+                "p95_ns": 120,
+                "source": "NVTX ranges",
+                "marker": "step #",
+                "confidence": 1.0,
+            },
+            "Every step": {
+                "step": [7, 8, 9, 10, 11],
+                "start_ns": [0, 100, 220, 410, 500],
+                "dur_ns": [100, 120, 60, 90, 80],
+                "warmup": [False] * 5,
+                "cut": [False, False, False, False, True],
+                "process": [0] * 5,
+            },
+        },
+        {
+            "Every step": "a mark is a row",
+            "facts/confidence": "steps are declared",
+            "facts/warmup": "no step is slow",
+        },
+        name="with time between the marks",
     ),
 )

@@ -87,7 +87,7 @@ class CompilationAnalysis(Analysis[CompileTimes]):
             total, warmup = total + busy.total, warmup + busy.intersect(intervals(marks.filter(pl.col("warmup")))).total
             recurring = busy.intersect(window)
             steady, exposed = steady + recurring.total, exposed + recurring.intersect(trace.idle_of(process)).total
-            per_step = busy.overlap(*bounds(marks.filter(~pl.col("warmup"))))
+            per_step = busy.overlap(*bounds(marks.filter(~pl.col("warmup") & ~pl.col("cut"))))
             compiling = int((per_step >= self.shortest_ns).sum())
             steps, steps_with, most = steps + per_step.size, steps_with + compiling, max(most, compiling)
             step_ns += window.total

@@ -84,7 +84,7 @@ def step_imbalance(steps: Steps, away: Mapping[int, IntervalSet]) -> StepImbalan
     # A program may count from 0 again (epochs): the first, second ... step of a number are distinguished.
     # Warm-up is left out afterwards: it may differ from rank to rank.
     occurrence = pl.int_range(pl.len()).over("process_id", "step").alias("occurrence")
-    steady = steps.frame.with_columns(occurrence).filter(~pl.col("warmup"))
+    steady = steps.frame.with_columns(occurrence).filter(~pl.col("warmup") & ~pl.col("cut"))
     times = _without(steady, away).select(columns)
     ranks = times["process_id"].n_unique()
     medians = times.group_by("process_id").agg(pl.col("dur_ns").median()).sort("process_id")

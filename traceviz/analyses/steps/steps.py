@@ -96,7 +96,8 @@ def _grid(frame: pl.DataFrame) -> Grid:
         Column("start_ns", "Start", "ns", 1),
         Column("dur_ns", "Duration", "ns", 0),
         Column("warmup", "Warm-up", "bool", 1),
+        Column("cut", "Cut", "bool", 2),
         Column("process", "Process", "id", 2),
     )
-    rows = frame.select("step", "start_ns", pl.col("end_ns") - pl.col("start_ns"), "warmup", "process_id")
+    rows = frame.select("step", "start_ns", pl.col("end_ns") - pl.col("start_ns"), "warmup", "cut", "process_id")
     return Grid(columns, tuple(rows.iter_rows()), EVERY_STEP, audience="machine")

@@ -200,7 +200,7 @@ class _RunSteps:
 def _run_steps(report: Report) -> _RunSteps:
     by_step = grid(report, "breakdown", BY_STEP)
     if by_step is None:
-        steady = [row for row in rows(grid(report, "steps", EVERY_STEP)) if not row["warmup"]]
+        steady = [row for row in rows(grid(report, "steps", EVERY_STEP)) if not row["warmup"] and not row.get("cut")]
         columns = {key: np.array([whole(row[key]) for row in steady], np.int64) for key in sorted(_OF_STEP)}
     else:
         columns = column_arrays(by_step)

@@ -39,7 +39,7 @@ def test_devices_of_one_process_give_one_set_of_steps():
     steps = [(i * 100 + d, 90, i, {"device_id": d, "marker": "Steps"}) for i in range(4) for d in (0, 1)]
     view = trace(steps=steps, kernels=[(i * 100, 90, "fusion") for i in range(4)])
     assert training_steps(view).frame.height == 4
-    assert bounds_of(view)[0] == (0, 90)
+    assert bounds_of(view)[0] == (0, 100)
 
 
 def test_a_device_knows_its_steps_better_than_the_host_that_runs_ahead():

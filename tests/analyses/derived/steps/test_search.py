@@ -6,6 +6,7 @@ import pytest
 
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.steps.bounds import cut_beside_whole
 from traceviz.analyses.derived.steps.search import count_lost_steps, training_steps
 from traceviz.analyses.derived.steps.steps import STEP_NAME, fold_numbers, warmup_steps
 from traceviz.analyses.options import AnalysisOptions
@@ -24,31 +25,82 @@ def test_ranges_with_a_running_number_are_steps_and_end_where_they_end():
     assert training_steps(view).frame["step"].to_list() == [0, 1, 2]
 
 
-def test_time_between_step_ranges_belongs_to_the_later_step():
-    view = trace(nvtx=[(90, 10, "batch 0"), (190, 10, "batch 1"), (290, 10, "batch 2"), (390, 10, "batch 3")])
-    assert bounds_of(view) == [(90, 100), (100, 200), (200, 300), (300, 400)]
+BATCHES = [(90, 10, "batch 0"), (190, 10, "batch 1"), (290, 10, "batch 2"), (390, 10, "batch 3")]
 
 
-def test_a_first_step_without_the_wait_that_the_others_include_is_warm_up():
-    view = trace(nvtx=[(90, 10, "batch 0"), (190, 10, "batch 1"), (290, 10, "batch 2"), (390, 10, "batch 3")])
-    assert training_steps(view).frame["warmup"].to_list() == [True, False, False, False]
+def test_a_step_owns_the_time_from_its_start_to_the_next_and_the_last_is_cut():
+    steps = training_steps(trace(nvtx=BATCHES))
+    assert bounds_of(trace(nvtx=BATCHES)) == [(90, 190), (190, 290), (290, 390), (390, 400)]
+    assert steps.frame["cut"].to_list() == [False, False, False, True]
+    assert steps.steady.height == 3
 
 
-def test_a_pause_far_longer_than_the_others_is_in_no_step():
+def test_where_marks_nearly_touch_the_last_step_is_no_worse_than_the_others():
+    view = trace(nvtx=[(i * 100, 95, f"step {i}") for i in range(5)])
+    assert bounds_of(view)[-2:] == [(300, 400), (400, 495)]
+    assert training_steps(view).steady.height == 5
+
+
+def test_a_cut_step_is_judged_where_it_is_all_there_is():
+    view = trace(nvtx=[(i * 100, 50, f"step {i}") for i in range(4)] + [(0, 400, "x")], span_ns=400)
+    kept = training_steps(view).frame.filter(pl.col("step") == 3)
+    assert kept["cut"].item()
+    assert not kept.with_columns(cut_beside_whole())["cut"].item()
+
+
+def test_a_pause_that_nothing_claims_is_the_loops_however_long():
     ranges = [(i * 100, 99, f"step {i}") for i in range(5)] + [
         (50_000 + i * 100, 99, f"step {5 + i}") for i in range(5)
     ]
-    view = trace(nvtx=ranges)
-    assert training_steps(view).frame["start_ns"].to_list()[5] == 50_000
-    assert sum(end - start for start, end in bounds_of(view)) == 2 * (99 + 4 * 100)
+    assert bounds_of(trace(nvtx=ranges))[4:6] == [(400, 50_000), (50_000, 50_100)]
 
 
-def test_steps_of_two_epochs_do_not_include_what_lies_between_the_epochs():
+@pytest.mark.parametrize(
+    ("name", "begin", "dur", "end"),
+    [
+        ("validation", 480, 300, 480),
+        ("save_checkpoint", 440, 330, 440),
+        ("runEvaluation", 500, 200, 500),
+        ("validation", 500, 150, 800),  # less than half of the 400 between the marks
+        ("data loading", 420, 370, 800),
+        ("latest results", 420, 370, 800),
+        ("invalidate cache", 420, 370, 800),
+    ],
+)
+def test_time_between_marks_that_an_evaluation_or_a_checkpoint_fills_by_half_is_not_the_loops(name, begin, dur, end):
+    marks = [(i * 100, 100, f"step {i}") for i in range(4)] + [(800 + i * 100, 100, f"step {4 + i}") for i in range(4)]
+    view = trace(nvtx=[*marks, (begin, dur, name)])
+    assert bounds_of(view)[3:5] == [(300, end), (800, 900)]
+
+
+def test_an_annotation_of_a_framework_claims_the_time_between_two_declared_steps():
+    steps = [(0, 100, 0), (100, 100, 1), (500, 100, 2)]
+    view = trace(steps=steps, host_ops=[(210, 280, "evaluate", "annotation")])
+    assert bounds_of(view) == [(0, 100), (100, 210), (500, 600)]
+
+
+def test_an_evaluation_on_another_thread_claims_nothing():
+    marks = [(i * 300, 100, f"step {i}") for i in range(4)]
+    view = trace(nvtx=[*marks, (100, 200, "validation", {"thread_id": 3})])
+    assert bounds_of(view)[0] == (0, 300)
+
+
+def test_the_last_step_of_each_of_two_epochs_is_cut_where_it_ends():
     epochs = [(0, 400, "epoch 1"), (450, 400, "epoch 2")]
     steps = [(base + i * 100, 80, "step") for base in (0, 450) for i in range(4)]
     view = trace(nvtx=epochs + steps)
-    assert bounds_of(view)[4] == (450, 530)
-    assert bounds_of(view)[5] == (530, 630)
+    assert bounds_of(view)[3:5] == [(300, 380), (450, 550)]
+    assert training_steps(view).frame["cut"].to_list() == [False, False, False, True] * 2
+
+
+def test_parents_around_single_steps_are_no_epochs():
+    ranges = [r for i in range(5) for r in ((i * 100, 90, f"round {i}"), (i * 100 + 20, 40, "step"))]
+    assert bounds_of(trace(nvtx=ranges))[:2] == [(20, 120), (120, 220)]
+
+
+def test_marks_that_overlap_or_nest_count_no_time_twice():
+    view = trace(nvtx=[(0, 120, "step"), (100, 120, "step"), (110, 10, "step"), (200, 100, "step")])
+    assert bounds_of(view) == [(0, 100), (100, 200), (200, 300)]
 
 
 def test_the_outer_of_two_step_like_families_is_used():
@@ -112,6 +164,11 @@ def test_kernels_without_a_cycle_give_no_steps():
 
 def test_slow_first_steps_are_warm_up():
     assert warmup_steps(np.array([900, 400] + [100] * 20)).tolist() == [True, True] + [False] * 20
+
+
+def test_of_two_kinds_of_steps_the_slower_ones_are_no_warm_up():
+    """Two workers load in turns: every other step waits. More than half are quick, so that the median is quick."""
+    assert not warmup_steps(np.array([8, *[8, 232] * 29])).any()
 
 
 def test_a_slow_step_in_the_middle_is_not_warm_up():

@@ -68,7 +68,7 @@ def serving_steps(trace: TraceView) -> Steps:
     found = engine_steps(trace)
     if found is None:
         return NO_STEPS
-    frame = found.frame.with_columns(pl.lit(value=False).alias("warmup"))
+    frame = found.frame.with_columns(pl.lit(value=False).alias(name) for name in ("warmup", "cut"))
     threads = dict(frame.select("process_id", "thread_id").unique().iter_rows())
     columns = (pl.col(name).cast(kind) for name, kind in STEP_SCHEMA.items())
     return Steps("serving", found.engine, 1.0, frame.select(columns), threads)

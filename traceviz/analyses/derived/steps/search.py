@@ -13,6 +13,7 @@ import polars as pl
 from traceviz.analyses.derived.frames import end_ns, outermost, unions_by
 from traceviz.analyses.derived.host_calls import annotated_calls
 from traceviz.analyses.derived.losses import is_damaged, losses
+from traceviz.analyses.derived.steps.bounds import OTHER_WORK, cut_beside_whole
 from traceviz.analyses.derived.steps.engine import serving_steps
 from traceviz.analyses.derived.steps.framework import host_cycle_steps, module_cycle_steps, without_compilation
 from traceviz.analyses.derived.steps.steps import (
@@ -48,7 +49,7 @@ def training_steps(trace: TraceView) -> Steps:
     if trace.rank_busy:
         begin, end = trace.device_window
         whole &= (pl.col("start_ns") >= begin) & (pl.col("end_ns") <= end)
-    frame = steps.frame.filter(whole)
+    frame = steps.frame.filter(whole).with_columns(cut_beside_whole())
     if not frame.height:
         return NO_STEPS
     compiling = unions_by(trace.host_ops("compile"), "process_id")
@@ -110,17 +111,29 @@ def _all_steps(trace: TraceView) -> Steps:
 
 
 def _declared(trace: TraceView) -> Steps:
-    return declared_steps(trace.tables.scan("steps").collect()) if trace.tables.rows("steps") else NO_STEPS
+    if not trace.tables.rows("steps"):
+        return NO_STEPS
+    return declared_steps(trace.tables.scan("steps").collect(), _other_work(trace))
 
 
 def _named_ranges(trace: TraceView) -> Steps:
-    return named_steps(trace.ranges, trace.options.step_marker) if trace.ranges.height else NO_STEPS
+    if not trace.ranges.height:
+        return NO_STEPS
+    return named_steps(trace.ranges, trace.options.step_marker, _other_work(trace))
 
 
 def _named_annotations(trace: TraceView) -> Steps:
     marker = trace.options.step_marker
     candidates = annotated_calls(trace, marker or STEP_ANNOTATION)
-    return named_steps(candidates, marker, "annotation") if candidates.height else NO_STEPS
+    return named_steps(candidates, marker, _other_work(trace), "annotation") if candidates.height else NO_STEPS
+
+
+@once_per_trace
+def _other_work(trace: TraceView) -> pl.DataFrame:
+    """Ranges and annotations that claim the time between two steps: ``process_id, thread_id, start_ns, end_ns``."""
+    columns = ("process_id", "thread_id", "start_ns", "end_ns")
+    ranges = trace.ranges.filter(pl.col("name").str.contains(OTHER_WORK)).select(columns)
+    return pl.concat([ranges, annotated_calls(trace, OTHER_WORK).select(columns)])
 
 
 def _range_cycle(trace: TraceView) -> Steps:

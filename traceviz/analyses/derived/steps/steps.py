@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import end_ns, parts_by
+from traceviz.analyses.derived.steps.bounds import start_to_start
 from traceviz.analyses.derived.steps.cycles import find_cycle
 from traceviz.intervals import Array
 
@@ -49,7 +50,9 @@ STEP_SCHEMA = {
     "start_ns": pl.Int64,
     "end_ns": pl.Int64,
     "warmup": pl.Boolean,
+    "cut": pl.Boolean,
 }
+"""Columns of steps; a ``cut`` step lacks the time after its mark, while others include it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,8 @@ class Steps:
 
     @property
     def steady(self) -> pl.DataFrame:
-        """Steps after the warm-up."""
-        return self.frame.filter(~pl.col("warmup"))
+        """Steps after the warm-up that are not cut."""
+        return self.frame.filter(~pl.col("warmup") & ~pl.col("cut"))
 
 
 NO_STEPS = Steps("none", "", 0.0, pl.DataFrame(schema=STEP_SCHEMA), {})
@@ -89,13 +92,19 @@ class ProcessSteps:
     thread_id: int | None
 
 
-def declared_steps(steps: pl.DataFrame) -> Steps:
-    """Steps from the ``steps`` table of a trace; a single one is enough, since the trace declares it."""
+def declared_steps(steps: pl.DataFrame, others: pl.DataFrame) -> Steps:
+    """Steps from the ``steps`` table of a trace; a single one is enough, since the trace declares it.
+
+    Args:
+        steps: The table.
+        others: As for :func:`named_steps`.
+    """
     frame = steps.with_columns(end_ns(), pl.col("name", "marker").cast(pl.String))
-    return join_processes("trace", [_declared(part) for part in parts_by(frame, "process_id").values()], at_least=1)
+    parts = parts_by(frame, "process_id").values()
+    return join_processes("trace", [_declared(part, others) for part in parts], at_least=1)
 
 
-def _declared(steps: pl.DataFrame) -> ProcessSteps:
+def _declared(steps: pl.DataFrame, others: pl.DataFrame) -> ProcessSteps:
     """The steps of one process by one marker, of one device.
 
     A device knows its own steps better than the host, which runs ahead of it. Of several devices (they run the same
@@ -111,10 +120,11 @@ def _declared(steps: pl.DataFrame) -> ProcessSteps:
     marked = steps.filter((pl.col("marker") == marker) & pl.col("device_id").eq_missing(pl.lit(device)))
     marked = marked.sort("start_ns", "end_ns").with_columns(pl.col("step").fill_null(pl.int_range(pl.len())))
     threads = marked["thread_id"].drop_nulls()
-    return ProcessSteps(marker, 1.0, mark_warmup(_tile(marked)), threads[0] if threads.len() else None)
+    thread = threads[0] if threads.len() else None
+    return ProcessSteps(marker, 1.0, _timed(marked, others, thread), thread)
 
 
-def named_steps(ranges: pl.DataFrame, marker: str | None, source: StepSource = "nvtx") -> Steps:
+def named_steps(ranges: pl.DataFrame, marker: str | None, others: pl.DataFrame, source: StepSource = "nvtx") -> Steps:
     """Steps from ranges with a step-like name.
 
     Of several step-like families (``step`` around ``batch``), the family that covers most time is used.
@@ -122,6 +132,8 @@ def named_steps(ranges: pl.DataFrame, marker: str | None, source: StepSource = "
     Args:
         ranges: ``process_id, thread_id, start_ns, end_ns, name, parent_id`` of closed ranges, ``name`` as text.
         marker: The user's regular expression instead of :data:`STEP_NAME`; it sees the names as they are.
+        others: ``process_id, thread_id, start_ns, end_ns`` of ranges and annotations that are not the loop's (names
+            match :data:`traceviz.analyses.derived.steps.bounds.OTHER_WORK`).
         source: What the ranges are.
     """
     folded = ranges.with_columns(fold_numbers("name").alias("family"))
@@ -138,8 +150,16 @@ def named_steps(ranges: pl.DataFrame, marker: str | None, source: StepSource = "
             family, thread = families["family"][0], families["thread_id"][0]
             marked = part.filter((pl.col("family") == family) & (pl.col("thread_id") == thread)).sort("start_ns")
             numbered = marked.with_columns(_step_numbers(marked["name"]))
-            parts.append(ProcessSteps(family, 1.0, mark_warmup(_tile(numbered)), thread))
+            parts.append(ProcessSteps(family, 1.0, _timed(numbered, others, thread), thread))
     return join_processes(source, parts)
+
+
+def _timed(markers: pl.DataFrame, others: pl.DataFrame, thread: int | None) -> pl.DataFrame:
+    """The markers of one process as steps from start to start, with their warm-up."""
+    own = others.filter(pl.col("process_id") == markers["process_id"][0])
+    if thread is not None:
+        own = own.filter(pl.col("thread_id") == thread)
+    return mark_warmup(start_to_start(markers, own))
 
 
 def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int]]) -> Steps:
@@ -207,43 +227,9 @@ def covers(steps: pl.DataFrame, first: int, last: int) -> bool:
     return min(end, last) - max(start, first) >= 0.5 * (last - first)
 
 
-def _tile(markers: pl.DataFrame) -> pl.DataFrame:
-    """Let each step begin where its predecessor ended: what happens between two markers belongs to the later one.
-
-    Loops often mark only the computation, and load the batch between the markers. A gap is left out where the
-    markers lie in different parent ranges (two epochs), or where it is far longer than the others (an evaluation)::
-
-        marked     |load| step 0 |load| step 1 |load| step 2 |
-        tiled           | step 0 |    step 1   |    step 2   |
-
-    Column ``cut`` marks a step that lacks the time before it, while other steps include theirs.
-    """
-    starts, ends = markers["start_ns"].to_numpy(), markers["end_ns"].to_numpy()
-    previous = np.concatenate([[np.iinfo(np.int64).min], np.maximum.accumulate(ends)[:-1]])
-    begins = np.maximum(starts, previous)  # markers that overlap are cut, so that no time counts twice
-    same = np.concatenate([[False], _same_parent(markers)])
-    gaps = np.where(same, starts - previous, 0)
-    inner = gaps[same & (gaps >= 0)]
-    typical = int(np.median(inner)) if inner.size else 0
-    limit = max(10 * typical, int(np.median(ends - starts)))
-    tiled = same & (gaps > 0) & (gaps <= limit)
-    begins = np.where(tiled, previous, begins)
-    cut = ~same & (typical > 0.1 * np.median(ends - starts))
-    return markers.with_columns(pl.Series("start_ns", begins), pl.Series("cut", cut)).filter(
-        pl.col("end_ns") > pl.col("start_ns")
-    )
-
-
-def _same_parent(markers: pl.DataFrame) -> Array:
-    if "parent_id" not in markers.columns:
-        return np.ones(max(markers.height - 1, 0), dtype=bool)
-    parents = markers["parent_id"].fill_null(-1).to_numpy()
-    return np.asarray(parents[1:] == parents[:-1])
-
-
 def mark_warmup(steps: pl.DataFrame) -> pl.DataFrame:
     """Mark the warm-up and select the columns of :data:`STEP_SCHEMA`."""
-    warmup = warmup_steps((steps["end_ns"] - steps["start_ns"]).to_numpy()) | steps["cut"].to_numpy()
+    warmup = warmup_steps((steps["end_ns"] - steps["start_ns"]).to_numpy())
     return steps.with_columns(pl.Series("warmup", warmup)).select(
         pl.col(name).cast(kind) for name, kind in STEP_SCHEMA.items()
     )
@@ -252,15 +238,18 @@ def mark_warmup(steps: pl.DataFrame) -> pl.DataFrame:
 def warmup_steps(durations: Array) -> Array:
     """Which of the first steps are outliers (compilation, caches, worker start-up), as booleans.
 
-    A step is an outlier when it exceeds the median by half of it and by five robust standard deviations. Steps up to
-    the last outlier among the first tenth to quarter (at most 10 steps) are warm-up; later outliers are real.
+    A step is an outlier when it exceeds the median by half of it and by five robust standard deviations, and nine in
+    ten of the later steps: where steps come in two kinds, one of them is no outlier. Steps up to the last outlier among
+    the first quarter (at most 10 steps) are warm-up; later outliers are real.
     """
     count = durations.size
     if count < MIN_STEPS:
         return np.zeros(count, dtype=bool)
     median = float(np.median(durations))
     spread = 1.4826 * float(np.median(np.abs(durations - median)))
-    early = durations[: min(10, max(1, count // 4))] > median + max(0.5 * median, 5 * spread)
+    first = min(10, max(1, count // 4))
+    usual = np.quantile(durations[first:], 0.9, method="higher")
+    early = durations[:first] > max(median + max(0.5 * median, 5 * spread), usual)
     last = int(np.flatnonzero(early)[-1]) + 1 if early.any() else 0
     return np.asarray(np.arange(count) < last)
 

@@ -36,7 +36,8 @@ def verdict(results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
     if pipeline.verdict == "not judged":
         return Verdict("serving", " ".join(filter(None, (_serving_sentence(results, pipeline), _largest(findings)))))
     code = pipeline.verdict.replace(" ", "-")
-    sentences = (_input_sentence(pipeline), _device_sentence(results, pipeline, findings), _caution(results))
+    seen = capture.unseen.sentence if isinstance(capture, CaptureFacts) and capture.unseen is not None else ""
+    sentences = (_input_sentence(pipeline), _device_sentence(results, pipeline, findings), _caution(results), seen)
     return Verdict(code, " ".join(filter(None, sentences)))
 
 

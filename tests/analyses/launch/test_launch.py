@@ -68,7 +68,8 @@ def test_kernels_without_a_launch_call_are_counted_and_said():
 def test_launches_per_step_count_those_of_steady_steps_only():
     steps = [(i * 1_000, 1_000, i) for i in range(10)]
     calls = [call(i * 1_000 + j * 100, 10, 10 * i + j) for i in range(10) for j in range(3)]
-    view = trace(steps=steps, cuda_api=calls, kernels=[kernel(0, 1, 0)])
+    kernels = [kernel(i * 1_000 + j * 100 + 20, 1, 10 * i + j) for i in range(10) for j in range(3)]
+    view = trace(steps=steps, cuda_api=calls, kernels=kernels)
     assert facts(view)["launches_per_step"] == 3.0
 
 

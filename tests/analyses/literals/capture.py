@@ -1,4 +1,7 @@
-"""Two of four ranks on two devices: events of nine tables, and what the profiler took while it recorded."""
+"""Two of four ranks on two devices: events of nine tables, and what the profiler took while it recorded.
+
+Then a capture that begins with two kernels launched before it, and ends with 20 launches whose kernels it lacks.
+"""
 
 from tests.analyses.builders import tables
 from tests.analyses.literals.literal import Literal
@@ -38,5 +41,42 @@ LITERALS = (
             "facts/devices": "a device goes with the last of its work, and each has several",
             "facts/processes": "a process goes with the last of its events, and each has several",
         },
+    ),
+    Literal(
+        "capture",
+        tables(
+            span_ns=1_000,
+            cuda_api=[
+                (100, 5, "cudaLaunchKernel", {"correlation_id": 1}),
+                (200, 5, "cudaLaunchKernel", {"correlation_id": 2}),
+                *((300 + 10 * n, 5, "cudaLaunchKernel", {"correlation_id": 100 + n}) for n in range(20)),
+            ],
+            kernels=[
+                (40, 10, "k"),
+                (60, 10, "k", {"correlation_id": 77}),
+                (110, 10, "k", {"correlation_id": 1}),
+                (210, 50, "k", {"correlation_id": 2}),
+            ],
+        ),
+        {
+            "facts": {
+                "span_ns": 1_000,
+                "devices": 1,
+                "processes": 1,
+                "steps_source": "none found",
+                "events": 22 + 4,
+                "device_events": 4,
+                "judged_from_ns": 40,  # the first kernel has no call
+                "judged_until_ns": 210 + 50,  # 20 launches later have no kernel
+                "launched_before": 2,
+                "launches_without_work": 20,
+            }
+        },
+        {
+            "facts/span_ns": "what the capture says of itself",
+            "facts/devices": "a device goes with the last of its work",
+            "facts/processes": "a process goes with the last of its events",
+        },
+        name="what was not recorded",
     ),
 )

@@ -14,9 +14,10 @@ from traceviz.analyses.derived.losses import losses
 from traceviz.analyses.derived.rank_names import in_words, stated_ranks, world_sizes
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.words import SOURCE_WORDS
+from traceviz.analyses.derived.unseen import Unseen, unseen
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
-from traceviz.report import Fact, Facts, Finding, Section, Severity
+from traceviz.report import Fact, Facts, Finding, Prose, Section, Severity
 from traceviz.units import format_ratio
 
 EVENTS = (*schema.DEVICE_WORK, "cuda_api", "nvtx", "host_ops", "device_ops", "os_calls")
@@ -28,9 +29,10 @@ synchronisations are among them already."""
 class CaptureFacts:
     """What the capture holds. Times in nanoseconds.
 
-    ``judged_overhead_ns`` is the profiler's part of ``judged_ns``, both summed over ranks. ``overhead_ns`` is ``None``
-    where the profiler does not record its own overhead. ``ranks`` are the captured ranks, ``world_sizes``
-    the sizes of the job that the traces state; both are empty where the trace knows of no ranks.
+    ``unseen`` is what was not recorded of the devices, ``None`` where all was. ``judged_overhead_ns`` is the profiler's
+    part of ``judged_ns``, both summed over ranks. ``overhead_ns`` is ``None`` where the profiler does not record its
+    own overhead. ``ranks`` are the captured ranks, ``world_sizes`` the sizes of the job that the traces state; both are
+    empty where the trace knows of no ranks.
     """
 
     span_ns: int
@@ -46,6 +48,7 @@ class CaptureFacts:
     losses: tuple[str, ...]
     ranks: tuple[int, ...] = ()
     world_sizes: tuple[int, ...] = ()
+    unseen: Unseen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class Capture(Analysis[CaptureFacts]):
 
     Args:
         overhead_share: Profiler overhead above this share of the judged time is a finding; at start-up it is none.
+        unseen_share: Where what the devices did is not known for this share of the captured time, the sentence says so.
     """
 
     slug = "capture"
@@ -61,6 +65,7 @@ class Capture(Analysis[CaptureFacts]):
     rules = ("TV901", "TV902")
 
     overhead_share: float = 0.05
+    unseen_share: float = 0.05
 
     def run(self, trace: TraceView) -> CaptureFacts:
         """Count what there is."""
@@ -84,6 +89,7 @@ class Capture(Analysis[CaptureFacts]):
             losses=losses(tables),
             ranks=stated_ranks(trace),
             world_sizes=world_sizes(trace),
+            unseen=unseen(trace.recorded_window, trace.device_windows, self.unseen_share),
         )
 
     def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
@@ -113,7 +119,15 @@ class Capture(Analysis[CaptureFacts]):
         )
         if result.overhead_ns is not None:
             facts += (Fact("overhead_ns", "profiler overhead while recording", result.overhead_ns, "ns"),)
-        return Section(self.slug, self.title, (Facts(facts),))
+        if result.unseen is None:
+            return Section(self.slug, self.title, (Facts(facts),))
+        facts += (
+            Fact("judged_from_ns", "devices judged from", result.unseen.begin_ns, "ns"),
+            Fact("judged_until_ns", "devices judged until", result.unseen.end_ns, "ns"),
+            Fact("launched_before", "device work launched before the capture", result.unseen.launched_before, "count"),
+            Fact("launches_without_work", "launches without device work", result.unseen.without_work, "count"),
+        )
+        return Section(self.slug, self.title, (Facts(facts), Prose(" ".join(result.unseen.reasons))))
 
 
 def _overhead_of(overhead: pl.DataFrame, process_id: int) -> IntervalSet:

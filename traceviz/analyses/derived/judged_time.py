@@ -17,11 +17,12 @@ def steady_time(trace: TraceView) -> dict[int, IntervalSet]:
 def judged_time(trace: TraceView, process_id: int) -> IntervalSet:
     """The time that findings are judged on: steady steps, else from the first to the last device work.
 
-    Where the trace has steady steps, a process without any is not judged: :func:`judged_words` holds for all.
+    The latter as far as the devices can be seen to idle (:attr:`TraceView.device_windows`). Where the trace has steady
+    steps, a process without any is not judged: :func:`judged_words` holds for all.
     """
     if steady := steady_time(trace):
         return steady.get(process_id, IntervalSet.empty())
-    return IntervalSet.span(*trace.rank_extents.get(process_id, (0, 0)))
+    return IntervalSet.span(*trace.rank_extents.get(process_id, (0, 0))).clip(*trace.window_of(process_id))
 
 
 def judged_words(trace: TraceView) -> str:

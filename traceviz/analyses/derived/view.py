@@ -14,6 +14,7 @@ from typing import TypeVar, TypeVarTuple, cast
 import polars as pl
 
 from traceviz import schema
+from traceviz.analyses.derived.device_window import DeviceWindow, Join, device_windows
 from traceviz.analyses.derived.frames import end_ns, unions_by
 from traceviz.analyses.derived.frameworks import frameworks_in
 from traceviz.analyses.derived.xla_ops import xla_roles
@@ -58,13 +59,13 @@ class TraceView:
         return frameworks_in(self.tables.run_facts().get("framework"))
 
     @cached_property
-    def device_window(self) -> tuple[int, int]:
-        """Begin and end of the time in which device work was recorded: only there can a device be seen to idle.
+    def recorded_window(self) -> tuple[int, int]:
+        """Begin and end of the time in which calls and device work were recorded.
 
         ::
 
             nsys: ranges, system calls  |--------------------------------|   the capture
-            torch: device work                   |======|                    the device's window
+            torch: device work                   |======|                    the devices' window
 
         All of the capture, unless the trace was merged from sources that recorded at different times.
         """
@@ -74,6 +75,39 @@ class TraceView:
             return 0, self.span_ns
         bounds = windows.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0)
         return max(0, int(bounds[0])), min(self.span_ns, int(bounds[1]))
+
+    @cached_property
+    def device_windows(self) -> dict[int, DeviceWindow]:
+        """The time in which the devices of each process that owns device work can be seen to idle, by process."""
+        own = ("process_id", "device_id")
+        owners = self.device_work.group_by(own).agg(pl.col("start_ns").min(), pl.col("end_ns").max()).sort(own)
+        if "cuda_api" not in self.tables:
+            return {int(process): DeviceWindow(*self.recorded_window) for process in owners["process_id"]}
+        columns = (*own, "stream", "correlation_id", "start_ns")
+        work = [self.tables.scan(name).select(columns) for name in schema.DEVICE_WORK if name in self.tables]
+        calls = self.tables.scan("cuda_api").select("process_id", "correlation_id", "start_ns", end_ns())
+        join = Join(pl.concat(work), calls, self.api_calls("launch")) if work else None
+        return device_windows(self.recorded_window, self.device_busy, owners, join) if join else {}
+
+    @cached_property
+    def device_window(self) -> tuple[int, int]:
+        """Begin and end of the time in which any device can be seen to idle: of all :attr:`device_windows`."""
+        return self._window_of(list(self.device_windows))
+
+    def window_of(self, process_id: int) -> tuple[int, int]:
+        """Begin and end of the time in which the devices of this process can be seen to idle."""
+        return self._window_of([process_id])
+
+    def window_of_device(self, device_id: int) -> tuple[int, int]:
+        """Begin and end of the time in which this device can be seen to idle."""
+        work = self.device_work.filter(pl.col("device_id") == device_id)
+        return self._window_of(work["process_id"].unique().to_list())
+
+    def _window_of(self, processes: list[int]) -> tuple[int, int]:
+        windows = [self.device_windows[process] for process in processes if process in self.device_windows]
+        if not windows:
+            return self.recorded_window
+        return min(window.begin_ns for window in windows), max(window.end_ns for window in windows)
 
     def frame(self, name: str, *columns: str | pl.Expr) -> pl.DataFrame:
         """Columns of table ``name``, collected; without rows where the trace does not have the table."""
@@ -147,8 +181,9 @@ class TraceView:
         return tuple(sorted(self.rank_busy)) or self.traced
 
     def idle_of(self, process_id: int) -> IntervalSet:
-        """Time of :attr:`device_window` in which no device works for the process, which may own no device work."""
-        return self.rank_busy.get(process_id, IntervalSet.empty()).complement(*self.device_window)
+        """Time in which no device is seen to work for the process, which may own no device work."""
+        busy = self.rank_busy.get(process_id, IntervalSet.empty())
+        return busy.complement(*self.window_of(process_id))
 
     @cached_property
     def ranges(self) -> pl.DataFrame:

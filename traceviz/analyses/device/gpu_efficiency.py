@@ -210,8 +210,10 @@ def shaped_kernels(trace: TraceView) -> pl.DataFrame:
 def _gpu(trace: TraceView, name: str, kernels: pl.DataFrame) -> GpuTime:
     window = union_all(judged_time(trace, int(process)) for process in kernels["process_id"].unique())
     communication = kernels["name"].is_in(communication_names(trace)).to_numpy()
-    begin, end = trace.device_window
-    return GpuTime(name, end - begin, intervals(kernels).total, efficiency(kernels, window, communication))
+    begin, end = trace.window_of_device(int(kernels["device_id"][0]))
+    return GpuTime(
+        name, end - begin, intervals(kernels).clip(begin, end).total, efficiency(kernels, window, communication)
+    )
 
 
 def _by_name(kernels: pl.DataFrame) -> pl.DataFrame:

@@ -92,7 +92,7 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
 
     def _gaps_of(self, trace: TraceView, device: int) -> pl.DataFrame:
         busy = trace.device_busy[device]
-        idle = busy.complement(*trace.device_window)
+        idle = busy.complement(*trace.window_of_device(device))
         keep = idle.durations > self.min_gap_ns
         starts, ends = idle.starts[keep], idle.ends[keep]
         work = trace.device_work.filter(pl.col("device_id") == device)

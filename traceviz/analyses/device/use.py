@@ -43,7 +43,7 @@ class DeviceTime:
     Args:
         device: Its name for people.
         extent_ns: From its first to its last work.
-        span_ns: Time in which device work was recorded.
+        span_ns: Time in which it can be seen to idle.
         judged_ns: Steady step time of the processes that use it, else from its first to its last work.
         judged_busy_ns: Busy part of that.
         concurrent_ns: Time with two or more kernels running.
@@ -70,7 +70,7 @@ class DeviceUse:
     """All devices that did work, and what the host did while they were idle in the judged time.
 
     ``idle_causes`` and ``judged_ns`` count a process once, however many devices it uses: while one of them works, the
-    host keeps none waiting. ``window`` is the time in which device work was recorded. ``host_seen`` is whether the
+    host keeps none waiting. ``window`` is the time in which devices can be seen to idle. ``host_seen`` is whether the
     capture holds any events of the host.
     """
 
@@ -119,14 +119,16 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         work = trace.device_work.filter(pl.col("device_id") == device)
         judged = IntervalSet.empty().union(*(judged_time(trace, int(p)) for p in work["process_id"].unique()))
         begin, end = trace.device_window
+        own_begin, own_end = trace.window_of_device(device)
+        seen = busy.clip(own_begin, own_end)
         edges = np.minimum(np.linspace(begin, end, self.slices + 1), _LAST_NS).astype(np.int64)
         shares = busy.overlap(edges[:-1], edges[1:]) / np.maximum(np.diff(edges), 1)
         kernels = trace.frame("kernels", "start_ns", "dur_ns", "device_id").filter(pl.col("device_id") == device)
         return DeviceTime(
             device=name,
-            span_ns=end - begin,
-            extent_ns=int(busy.ends[-1] - busy.starts[0]) if len(busy) else 0,
-            busy_ns=busy.total,
+            span_ns=own_end - own_begin,
+            extent_ns=int(seen.ends[-1] - seen.starts[0]) if len(seen) else 0,
+            busy_ns=seen.total,
             judged_ns=judged.total,
             judged_busy_ns=busy.intersect(judged).total,
             concurrent_ns=concurrency(*bounds(kernels), at_least=2).total,

@@ -80,7 +80,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         """Aggregate the calls."""
         calls = trace.tables.scan("cuda_api").select(_COLUMNS).collect()
         timed = _with_parts(trace, calls)
-        begin, end = trace.device_window  # devices and calls are recorded by one source, at the same time
+        begin, end = trace.recorded_window  # devices and calls are recorded by one source, at the same time
         return ApiShares(
             by_name=_by_name(timed, end - begin),
             by_thread=_by_thread(timed, end - begin),

@@ -8,7 +8,12 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.host_calls import annotated_calls
-from traceviz.analyses.derived.steps.search import count_cut_steps, count_lost_steps, training_steps
+from traceviz.analyses.derived.steps.search import (
+    count_cut_steps,
+    count_lost_steps,
+    count_unseen_steps,
+    training_steps,
+)
 from traceviz.analyses.derived.steps.steps import INFERRED, MIN_STEPS, Steps
 from traceviz.analyses.derived.steps.words import HOW_TO_MARK, SOURCE_WORDS, few_steps, how_to_mark, why_no_steps
 from traceviz.analyses.derived.view import TraceView
@@ -20,7 +25,8 @@ from traceviz.units import counted
 class StepTimes:
     """Steps, and the distribution of the steady ones' durations in nanoseconds; ``mark`` says how to mark steps.
 
-    ``lost`` steps are left out, since the profiler lost what the devices did in them.
+    ``lost`` steps are left out, since the profiler lost what the devices did in them; ``unseen`` ones, since most of
+    that lies outside of what it recorded.
     """
 
     steps: Steps
@@ -28,6 +34,7 @@ class StepTimes:
     p95_ns: float
     mark: str = HOW_TO_MARK
     lost: int = 0
+    unseen: int = 0
 
     @property
     def warmup(self) -> int:
@@ -49,14 +56,20 @@ class StepAnalysis(Analysis[StepTimes]):
         if not durations.len():
             return self.skipped(_why_none(trace))
         median, p95 = durations.median(), durations.quantile(0.95, "nearest")
-        return StepTimes(steps, float(median or 0), float(p95 or 0), how_to_mark(trace), count_lost_steps(trace))  # type: ignore[arg-type]
+        lost, unseen = count_lost_steps(trace), count_unseen_steps(trace)
+        return StepTimes(steps, float(median or 0), float(p95 or 0), how_to_mark(trace), lost, unseen)  # type: ignore[arg-type]
 
     def describe(self, result: StepTimes) -> Section:
         """Facts, a caution where steps are inferred, and every step."""
         steps = result.steps
         ranks = steps.frame["process_id"].n_unique()
         facts = (
-            Fact("count", "steps, all ranks" if ranks > 1 else "steps", steps.frame.height + result.lost, "count"),
+            Fact(
+                "count",
+                "steps, all ranks" if ranks > 1 else "steps",
+                steps.frame.height + result.lost + result.unseen,
+                "count",
+            ),
             Fact("warmup", "of which warm-up", result.warmup, "count"),
             Fact("median_ns", "median step", round(result.median_ns), "ns"),
             Fact("p95_ns", "95th percentile", round(result.p95_ns), "ns"),
@@ -74,6 +87,13 @@ class StepAnalysis(Analysis[StepTimes]):
                     "last recorded device work nobody knows what the devices did."
                 )
             )
+        if result.unseen:
+            blocks.append(
+                Prose(
+                    f"{counted(result.unseen, 'step')} left out of all figures: what the devices did in them was not "
+                    "recorded (see Capture)."
+                )
+            )
         if few := few_steps(steps):
             blocks.append(Prose(f"{few} Capture ten or more for figures that hold."))
         blocks.append(_grid(steps.frame))
@@ -82,7 +102,7 @@ class StepAnalysis(Analysis[StepTimes]):
 
 def _why_none(trace: TraceView) -> str:
     marker = trace.options.step_marker
-    if marker is None or count_cut_steps(trace) or count_lost_steps(trace):
+    if marker is None or count_cut_steps(trace) or count_lost_steps(trace) or count_unseen_steps(trace):
         reason, remedy = why_no_steps(trace)
         return f"{reason}. {remedy}" if remedy else reason
     matching = trace.ranges["name"].str.contains(marker).sum() + annotated_calls(trace, marker).height

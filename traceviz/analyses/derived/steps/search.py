@@ -39,15 +39,16 @@ def training_steps(trace: TraceView) -> Steps:
     """Training steps of the ranks: declared, else inferred, else none.
 
     Left out are steps of processes without device work (a loader, a launcher), whose time is not judged; steps at the
-    edges of a time window, which may be fragments; steps whose device work is missing (:func:`count_lost_steps`); and
-    steps that reach out of :attr:`TraceView.device_window`. First steps that compile are warm-up.
+    edges of a time window, which may be fragments; steps whose device work is missing (:func:`count_lost_steps`) or
+    for the most part unknown (:func:`count_unseen_steps`); and steps that reach out of
+    :attr:`TraceView.recorded_window`. First steps that compile are warm-up.
     """
     steps = _all_steps(trace)
-    whole = _is_of_rank(trace) & ~_is_lost(trace)
+    whole = _is_of_rank(trace) & ~_is_lost(trace) & ~_is_unseen(trace)
     if trace.is_window:
         whole &= _is_uncut(trace)
     if trace.rank_busy:
-        begin, end = trace.device_window
+        begin, end = trace.recorded_window
         whole &= (pl.col("start_ns") >= begin) & (pl.col("end_ns") <= end)
     frame = steps.frame.filter(whole).with_columns(cut_beside_whole())
     if not frame.height:
@@ -70,6 +71,11 @@ def count_lost_steps(trace: TraceView) -> int:
     Their devices look idle, and may not have been. The step of the last work counts as lost, too.
     """
     return _all_steps(trace).frame.filter(_is_of_rank(trace) & _is_lost(trace)).height
+
+
+def count_unseen_steps(trace: TraceView) -> int:
+    """Steps that reach out of :attr:`TraceView.device_windows`, where device work is missing or mostly unknown."""
+    return _all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_lost(trace) & _is_unseen(trace)).height
 
 
 def training_thread(trace: TraceView, process_id: int) -> int:
@@ -100,6 +106,21 @@ def _is_lost(trace: TraceView) -> pl.Expr:
     lost = (pl.col("end_ns") > until).fill_null(value=False)
     steps = _all_steps(trace).frame.filter(_is_of_rank(trace))
     return lost if steps.filter(~lost).height or is_damaged(trace.tables) else nothing
+
+
+def _is_unseen(trace: TraceView) -> pl.Expr:
+    """Whether a step belongs to :func:`count_unseen_steps`: its launches have no work, or most of it is unknown."""
+    unseen = pl.lit(value=False)
+    for process, window in trace.device_windows.items():
+        own = pl.col("process_id") == process
+        half = (pl.col("start_ns") + pl.col("end_ns")) // 2
+        out = half < window.begin_ns
+        if window.lacks_first:
+            out |= pl.col("start_ns") < window.begin_ns
+        if window.lacks_last:
+            out |= pl.col("end_ns") > window.end_ns
+        unseen |= own & out
+    return unseen
 
 
 @once_per_trace

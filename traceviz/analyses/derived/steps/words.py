@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from traceviz.analyses.derived.steps.search import count_cut_steps, count_lost_steps
+from traceviz.analyses.derived.steps.search import count_cut_steps, count_lost_steps, count_unseen_steps
 from traceviz.analyses.derived.steps.steps import Steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.units import counted
@@ -80,6 +80,12 @@ def why_no_steps(trace: TraceView) -> tuple[str, str]:
     if count_lost_steps(trace):
         steps = counted(count_lost_steps(trace), "step")
         return f"the file is cut off, and device work of its {steps} is missing", "Copy or write it whole."
+    if count_unseen_steps(trace):
+        steps = counted(count_unseen_steps(trace), "step")
+        return (
+            f"what the devices did in its {steps} was not recorded",
+            "Begin the capture with a wait for the devices, and end it with one.",
+        )
     if "totals" in trace.tables and not trace.span_ns:
         return "the file is a summary without events", ""
     return _why_not_recorded(trace) or ("no steps were found", how_to_mark(trace))

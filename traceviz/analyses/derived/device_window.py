@@ -1,0 +1,184 @@
+"""The time in which devices can be seen to idle: their work was recorded, and nothing unseen kept them busy.
+
+A capture cuts through work that is under way. The join of launches with the work that they caused shows it::
+
+    launched before      call              |launch|       |launch|
+    the capture          device    ??|#####|######| |work|   |work|       until the first work without a call: unknown
+
+    held up              call      |launch|                               nothing that was recorded ran meanwhile
+                         device    ????????????????????????|work|work|
+
+    not recorded         call      |launch|launch|launch|...|launch|      launches at an end of the capture without work
+                         device    |work|????????????????????????????
+
+Work of which calls were never recorded (of another library, of a graph) lies among the rest, and bounds nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.frames import parts_by
+from traceviz.intervals import IntervalSet
+
+MIN_LAUNCHES = 20
+"""Fewer launches without work at an end of the capture may have failed, or have had nothing to do."""
+MIN_SHARE = 0.01
+"""They are at least this share of the launches of their process."""
+MIN_HOLD_NS = 1_000_000
+"""A launch on a device that is idle takes microseconds: from here on, something unseen held its work up."""
+HELD_SHARE = 0.5
+"""And it did so for at least this share of the time since the capture began: what waits later has other reasons."""
+STRAY_SHARE = 0.01
+"""Of the work without a call, at most this share follows work with one in its stream, or it is not from before."""
+
+_KEY = ["process_id", "correlation_id"]
+_OWNER = ["process_id", "device_id"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceWindow:
+    """The time in which the devices of a process can be seen to idle, and why that is not all of the capture.
+
+    Args:
+        begin_ns: What the devices did before is not known.
+        end_ns: What they did after is not known.
+        launched_before: Pieces of device work that were launched before the capture began.
+        held_up_ns: How long the first work waited for work of before the capture, which was not recorded.
+        lacks_first: Launches at the beginning of the capture whose work was not recorded.
+        lacks_last: Such launches at its end.
+    """
+
+    begin_ns: int
+    end_ns: int
+    launched_before: int = 0
+    held_up_ns: int = 0
+    lacks_first: int = 0
+    lacks_last: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """What is joined on process and correlation id.
+
+    Args:
+        work: Device work: ``process_id, device_id, stream, correlation_id, start_ns``.
+        calls: Calls of the devices' API: ``process_id, correlation_id, start_ns, end_ns``.
+        launches: Those that launch kernels: ``process_id, correlation_id, start_ns, name``, in order of start.
+    """
+
+    work: pl.LazyFrame
+    calls: pl.LazyFrame
+    launches: pl.DataFrame
+
+
+def device_windows(
+    recorded: tuple[int, int], busy: dict[int, IntervalSet], owners: pl.DataFrame, join: Join
+) -> dict[int, DeviceWindow]:
+    """The window of every process that owns device work, by ``process_id``.
+
+    Args:
+        recorded: Begin and end of the time in which device work was recorded at all.
+        busy: Busy time of each device.
+        owners: ``process_id, device_id, start_ns, end_ns`` of the first and last work of each process on each device.
+        join: The calls and the work.
+    """
+    begun = _begins(recorded, busy, owners, join)
+    launches = parts_by(join.launches, "process_id") if join.launches.height else {}
+    windows = {}
+    for process, own in parts_by(owners, "process_id").items():
+        window = min((begun[process, device] for device in own["device_id"]), key=lambda known: known.begin_ns)
+        if process in launches:
+            extent = int(own["start_ns"].to_numpy().min()), int(own["end_ns"].to_numpy().max())
+            window = _without_missing(window, extent, launches[process], join.work)
+        windows[process] = window
+    return windows
+
+
+def _begins(
+    recorded: tuple[int, int], busy: dict[int, IntervalSet], owners: pl.DataFrame, join: Join
+) -> dict[tuple[int, int], DeviceWindow]:
+    """For each process and device, the window without the time in which work from before the capture may have run."""
+    late = {device: _after_long_gaps(own, recorded[0]) for device, own in busy.items()}
+    moments = sorted({*owners["start_ns"].to_list(), *(start for starts in late.values() for start in starts)})
+    shown = join.work.filter(pl.col("start_ns").is_in(moments)).collect()
+    spans = join.calls.join(shown.lazy().select(_KEY).unique(), on=_KEY, how="semi").group_by(_KEY)
+    called = shown.join(spans.agg(pl.col("end_ns").max().alias("called_ns")).collect(), on=_KEY, how="left")
+    windows = {}
+    for process, device, first in owners.select(*_OWNER, "start_ns").iter_rows():
+        window = DeviceWindow(*recorded)
+        own = called.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
+        if own.filter((pl.col("start_ns") == first) & pl.col("called_ns").is_null()).height:
+            before = _launched_before(process, device, join)
+            window = replace(window, begin_ns=max(first, recorded[0]), launched_before=before) if before else window
+        for start in late.get(device, ()):
+            wait = start - int(own.filter(pl.col("start_ns") == start)["called_ns"].fill_null(start).min() or start)  # type: ignore[arg-type]
+            if wait >= max(MIN_HOLD_NS, HELD_SHARE * (start - recorded[0])):
+                window = replace(window, begin_ns=start, held_up_ns=wait)
+        windows[int(process), int(device)] = window
+    return windows
+
+
+def _after_long_gaps(busy: IntervalSet, origin: int) -> tuple[int, ...]:
+    """Starts of work before which the device did nothing for long, compared with the time since ``origin``."""
+    starts = busy.starts[:_GAPS]
+    ends = np.concatenate([[origin], busy.ends[:_GAPS]])[: starts.size]
+    is_long = starts - ends >= np.maximum(MIN_HOLD_NS, HELD_SHARE * (starts - origin))
+    return tuple(int(start) for start in starts[is_long])
+
+
+_GAPS = 1_000
+"""Stretches of work that are looked at from the beginning of the capture on."""
+
+
+def _launched_before(process: int, device: int, join: Join) -> int:
+    """Pieces of work that were launched before the capture; 0 where calls are missing for other reasons.
+
+    Streams run in order: what was launched before comes before all that was launched in the capture.
+    """
+    own = join.work.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
+    known = join.calls.select(_KEY).unique().with_columns(pl.lit(value=True).alias("called"))
+    rows = own.join(known, on=_KEY, how="left").select("stream", "start_ns", pl.col("called").fill_null(value=False))
+    frame = rows.collect()
+    first = frame.filter("called").group_by("stream").agg(pl.col("start_ns").min().alias("first_ns"))
+    without = frame.filter(~pl.col("called")).join(first, on="stream", how="left", nulls_equal=True)
+    stray = without.filter(pl.col("start_ns") > pl.col("first_ns")).height
+    return without.height - stray if first.height and stray <= STRAY_SHARE * without.height else 0
+
+
+def _without_missing(
+    window: DeviceWindow, extent: tuple[int, int], launches: pl.DataFrame, work: pl.LazyFrame
+) -> DeviceWindow:
+    """``window`` without the ends of the capture at which ``launches`` of one process have no recorded work."""
+    launches = launches.drop_nulls("correlation_id")
+    if launches.height < MIN_LAUNCHES:
+        return window
+    process = launches["process_id"].first()
+    ends = pl.concat([launches.head(MIN_LAUNCHES), launches.tail(MIN_LAUNCHES)])["correlation_id"]
+    own = work.filter(pl.col("process_id") == process)
+    met = own.filter(pl.col("correlation_id").is_in(ends.implode())).select("correlation_id").collect()
+    if _begins_and_ends_with_work(launches, met["correlation_id"]):
+        return window
+    keys = own.select("correlation_id").unique().with_columns(pl.lit(value=True).alias("works"))
+    known = launches.lazy().join(keys, on="correlation_id", how="left", maintain_order="left").collect()
+    works = pl.col("works").fill_null(value=False)
+    recorded = known.select("start_ns", works, works.any().over("name").alias("ever")).filter("ever")
+    at = np.flatnonzero(recorded["works"].to_numpy())
+    if not at.size:
+        return window
+    starts, enough = recorded["start_ns"].to_numpy(), max(MIN_LAUNCHES, MIN_SHARE * recorded.height)
+    lacks_first, lacks_last = int(at[0]), int(recorded.height - 1 - at[-1])
+    if lacks_first >= enough and starts[lacks_first - 1] < extent[0]:
+        window = replace(window, begin_ns=max(window.begin_ns, extent[0]), lacks_first=lacks_first)
+    if lacks_last >= enough:
+        window = replace(window, end_ns=min(window.end_ns, extent[1]), lacks_last=lacks_last)
+    return window
+
+
+def _begins_and_ends_with_work(launches: pl.DataFrame, met: pl.Series) -> bool:
+    """Whether some of the first and some of the last launches have work: then neither end lacks enough of them."""
+    parts = (launches.head(MIN_LAUNCHES), launches.tail(MIN_LAUNCHES))
+    return all(part["correlation_id"].is_in(met.implode()).any() for part in parts)

@@ -84,7 +84,7 @@ def test_the_arrow_schema_has_the_declared_nullability(table: Table) -> None:
 
 def test_tables_that_every_trace_has_are_declared() -> None:
     assert set(schema.REQUIRED) <= set(TABLES)
-    assert set(schema.DEVICE_WORK) == {"kernels", "memcpy", "memset"}
+    assert set(schema.DEVICE_WORK) == {"kernels", "memcpy", "memset", "graphs"}
 
 
 def test_an_unknown_table_lists_those_that_exist() -> None:

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from traceviz.errors import UsageError
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version of this contract, written into every ``manifest.json``.
 
 Versions only add tables and nullable columns; what an older folder lacks is null, that is, not known.
@@ -110,7 +110,8 @@ GROUP = Column(
 OP = Column("op", NAME, "Framework op on whose behalf this ran, where the trace names it.", nullable=True)
 BYTES = Column("bytes", I64, "Amount of memory.", "bytes", nullable=True)
 
-_DEVICE_WORK = (START, DURATION, DEVICE, PROCESS, STREAM, CONTEXT, CORRELATION, GRAPH_NODE, GROUP, OP)
+_LAUNCHED = (START, DURATION, DEVICE, PROCESS, STREAM, CONTEXT, CORRELATION)
+_DEVICE_WORK = (*_LAUNCHED, GRAPH_NODE, GROUP, OP)
 
 MEMORY_KINDS = ("pageable", "pinned", "device", "array", "managed", "device_static", "managed_static", "unknown")
 """Values of the memory-kind columns."""
@@ -236,6 +237,36 @@ _DECLARED = (
         "memset",
         "one fill of device memory",
         (*_DEVICE_WORK, Column("memory", NAME, "Kind of the memory filled."), BYTES),
+    ),
+    Table(
+        "graphs",
+        "one execution of a CUDA graph that was recorded as a whole: what ran in it is not known",
+        (
+            *_LAUNCHED,
+            GROUP,
+            OP,
+            Column("graph_id", I64, "Number of the graph.", nullable=True),
+        ),
+    ),
+    Table(
+        "graph_nodes",
+        "what is known of a node of a CUDA graph: where it was made, or what the program calls its part of the graph",
+        (
+            Column("start_ns", I64, "When the node was made; where that was not recorded, when it first ran.", "ns"),
+            PROCESS,
+            Column(
+                "thread_id",
+                I32,
+                "Thread that made it; null where that was not recorded.",
+                nullable=True,
+                joins="threads.thread_id",
+            ),
+            Column("graph_node_id", I64, "Number of the node, as device work states it.", nullable=True),
+            Column("original_node_id", I64, "Node that this one is a copy of; null for none.", nullable=True),
+            Column("part", NAME, "What the program calls this part of the graph.", nullable=True),
+            Column("module", NAME, "Module that the part belongs to, by its path in the model.", nullable=True),
+            Column("phase", NAME, "Says backward of work of the backward pass, where that is known.", nullable=True),
+        ),
     ),
     Table(
         "cuda_api",
@@ -458,7 +489,7 @@ _DECLARED = (
 TABLES: dict[str, Table] = {table.name: table for table in _DECLARED}
 """Every table of the contract, by name, in the order of the documentation."""
 
-DEVICE_WORK = ("kernels", "memcpy", "memset")
+DEVICE_WORK = ("kernels", "memcpy", "memset", "graphs")
 """Tables whose rows keep a device busy."""
 
 REQUIRED = ("run", "devices", "processes", "threads", "notes")

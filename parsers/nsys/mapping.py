@@ -51,6 +51,16 @@ _WORK = (
 )
 _DEVICE_WORK = (*_WORK, Whole("graph_node_id", ("graphNodeId",), since="2.0"))
 
+GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+"""Graphs that were recorded as a whole (``--cuda-graph-trace=graph``), since schema 3.1."""
+
+
+def _graph_nodes(table: str) -> Source:
+    """Creations of nodes of graphs, and of their copies. The table had another name before graphs got one."""
+    columns = (Whole("graph_node_id", ("graphNodeId",)), Whole("original_node_id", ("originalGraphNodeId",)))
+    return Source(table, THREAD, None, columns, end=(), requires="graphNodeId")
+
+
 EVENT_TABLES: EventTables = {
     "kernels": (
         Source(
@@ -92,6 +102,17 @@ EVENT_TABLES: EventTables = {
             device="deviceId",
         ),
     ),
+    "graphs": (
+        Source(
+            GRAPHS,
+            PROCESS,
+            None,
+            (*_WORK, Whole("graph_id", ("graphId",))),
+            device="deviceId",
+            no_time=0,  # CUPTI could not take the times
+        ),
+    ),
+    "graph_nodes": (_graph_nodes("CUDA_GRAPH_NODE_EVENTS"), _graph_nodes("CUDA_GRAPH_EVENTS")),
     "cuda_api": (
         Source(
             "CUPTI_ACTIVITY_KIND_RUNTIME",
@@ -166,6 +187,8 @@ EVIDENCE = {
     "kernels": CUDA,
     "memcpy": CUDA,
     "memset": CUDA,
+    "graphs": Evidence(),  # captures of programs without any graph state the option as well
+    "graph_nodes": Evidence(),
     "cuda_api": CUDA,
     "sync": CUDA,
     "overhead": ANY,

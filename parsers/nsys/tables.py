@@ -20,7 +20,7 @@ from traceviz.parsers.nsys.capture import Capture, read_capture
 from traceviz.parsers.nsys.constants import SEVERITY
 from traceviz.parsers.nsys.events import event_reader
 from traceviz.parsers.nsys.identity import identify_all
-from traceviz.parsers.nsys.mapping import EVENT_TABLES, EVIDENCE
+from traceviz.parsers.nsys.mapping import EVENT_TABLES, EVIDENCE, GRAPHS
 from traceviz.parsers.nsys.nvtx import read_nvtx
 from traceviz.parsers.nsys.samples import has_samples, read_samples
 from traceviz.parsers.nsys.survey import Survey, take_survey
@@ -29,6 +29,7 @@ from traceviz.parsers.shared.event_table import first
 from traceviz.parsers.shared.names import count_rows
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
+from traceviz.parsers.shared.survey import present
 from traceviz.private_paths import without_paths
 
 PRODUCER = "Nsight Systems"
@@ -78,7 +79,7 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
             yield name, schema.table(name).empty()
     if options.wants("samples") and has_samples(raw):
         yield "samples", read_samples(raw, survey.clock.zero_ns, identity.gpu_devices)
-    _note_graph_traces(raw, notes)
+    notes.add("graph-kernels-hidden", "warning", HIDDEN, survey.rows.get("graphs", 0))
     _note_unread(raw, notes)
     _note_diagnostics(raw, notes)
     yield "notes", notes.table()
@@ -111,34 +112,24 @@ def _version(captured: str | None, exported: str | None) -> str | None:
 HIDDEN = "Graph-level tracing hides kernels: record with --cuda-graph-trace=node to see those that CUDA graphs launch."
 
 
-def _note_graph_traces(raw: RawTables, notes: Notes) -> None:
-    """Graphs recorded as a whole (since schema 3.1): their kernels are not known."""
-    if "start" in raw.columns("CUPTI_ACTIVITY_KIND_GRAPH_TRACE"):
-        rows = sum(batch.num_rows for batch in raw.stream("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", ["start"]))
-        notes.add("graph-kernels-hidden", "warning", HIDDEN, rows)
-
-
 def _note_hidden_graphs(raw: RawTables, capture: Capture, calls: pa.Table, notes: Notes) -> None:
     """Launches of graphs, in a capture whose options say that it records graphs as a whole."""
     as_a_whole = ("CUDA_GRAPH_TRACE_OPTIONS:MODE", "Graph") in capture.options
-    if as_a_whole and "CUPTI_ACTIVITY_KIND_GRAPH_TRACE" not in raw.names and calls.num_rows:
+    if as_a_whole and GRAPHS not in raw.names and calls.num_rows:
         names: ChunkedArray = calls["name"]
         launches = pc.match_substring_regex(names.chunk(0).dictionary, "^(cuda|cu)GraphLaunch")
         notes.add("graph-kernels-hidden", "warning", HIDDEN, count_rows(names, launches))
 
 
-_READ = frozenset(source.table for sources in EVENT_TABLES.values() for source in sources) | {
-    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-    "DIAGNOSTIC_EVENT",
-    "GPU_METRICS",
-}
+_READ_ELSEWHERE = frozenset({"DIAGNOSTIC_EVENT", "GPU_METRICS"})
 _TIMES = ("start", "timestamp", "rawTimestamp")
 _MOST_NAMED = 12
 
 
 def _note_unread(raw: RawTables, notes: Notes) -> None:
     """Tables of events that nothing here reads."""
-    read = _READ | {"GENERIC_EVENTS"} if has_samples(raw) else _READ
+    read = {source.table for sources in EVENT_TABLES.values() for source in present(raw, sources)} | _READ_ELSEWHERE
+    read |= {"GENERIC_EVENTS"} if has_samples(raw) else set()
     unread = sorted(name for name in raw.names - read if _has_events(raw, name))
     if unread:
         shown = ", ".join(unread[:_MOST_NAMED]) + (", ..." if len(unread) > _MOST_NAMED else "")

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.errors import DamagedTraceError
 from traceviz.foreign.plausible import window_of
 from traceviz.foreign.rows import rows_to_table
@@ -26,13 +25,15 @@ from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.notes import Notes
 from traceviz.private_paths import without_paths
 
+_WORK = ("kernels", "memcpy", "memset")
+"""Tables of device work that nvprof records."""
 _NOTHING = {
-    b"No kernels were profiled.": schema.DEVICE_WORK,
+    b"No kernels were profiled.": _WORK,
     b"No API activities were profiled.": ("cuda_api",),
 }
 """Lines that say that tables are empty."""
 _BLOCK = 1 << 20
-_EVENTS = (*schema.DEVICE_WORK, "cuda_api")
+_EVENTS = (*_WORK, "cuda_api")
 _SUMMARY = (
     "The file is a summary: it has totals and no events, so nothing can be said of when they happened. Print the "
     "events with nvprof --print-gpu-trace --print-api-trace --csv, or keep all with nvprof -o FILE."
@@ -180,7 +181,7 @@ class Printed:
         """Event tables that the file could hold."""
         held = {name for name in _EVENTS if name in events.parts} | self.empty
         if any(rows.has_devices for rows in traces):
-            held |= set(schema.DEVICE_WORK)
+            held |= set(_WORK)
         return tuple(name for name in _EVENTS if name in held)
 
     def _totals(self, summed: Sequence[tuple[Section, Totals]], devices: dict[str, int]) -> list[dict[str, Any]]:

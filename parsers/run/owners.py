@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from traceviz import schema
 from traceviz.parsers.run.sources import Source, count_rows
 
-DEVICE_TABLES = (*schema.DEVICE_WORK, "cuda_api", "sync", "device_ops", "collectives")
+DEVICE_TABLES = (*schema.DEVICE_WORK, "graph_nodes", "cuda_api", "sync", "device_ops", "collectives")
 """Tables about devices that refer to each other: all are taken from one source."""
 SHARED = ("host_ops", "op_args", "samples", "overhead", "totals")
 """Tables that are taken from every source: each has other rows."""

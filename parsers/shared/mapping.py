@@ -57,6 +57,7 @@ class Source:
         device: Raw column of the device number, where there is one.
         keep: Rows that count; ``None`` for all.
         no_time: The start that says that the profiler could not take the time: such rows do not count.
+        requires: A raw column without which a raw table of this name is another one; ``None`` where all are alike.
     """
 
     table: str
@@ -68,12 +69,13 @@ class Source:
     device: str | None = None
     keep: Keep | None = None
     no_time: int | None = None
+    requires: str | None = None
 
 
 EventTables = Mapping[str, tuple[Source, ...]]
 """The raw tables that feed each event table of the contract, in the order in which they are read."""
 
-OFF_CLOCK = frozenset({"memory_events"})
+OFF_CLOCK = frozenset({"memory_events", "graph_nodes"})
 """Event tables that do not count for the trace's time zero and span."""
 
 LAUNCH_SHAPE = (

@@ -52,8 +52,11 @@ class Extent:
 
 
 def present(raw: RawTables, sources: tuple[Source, ...]) -> Iterator[Source]:
-    """The ``sources`` whose raw table is present and has times."""
-    return (source for source in sources if first(source.start, raw.columns(source.table)))
+    """The ``sources`` whose raw table is present, has times, and is what the source takes it for."""
+    for source in sources:
+        available = raw.columns(source.table)
+        if first(source.start, available) and (source.requires is None or source.requires in available):
+            yield source
 
 
 def start_of(raw: RawTables, source: Source) -> str:

@@ -14,7 +14,7 @@ from traceviz.foreign.rows import rows_to_table, stated_integer
 from traceviz.parsers.shared import launch_details as details
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.xplane.device import GRAPH, Device, EventKind, unread_lines
+from traceviz.parsers.xplane.device import Device, EventKind, unread_lines
 from traceviz.parsers.xplane.hosts import ENVIRONMENT, METADATA, Host, Role
 from traceviz.parsers.xplane.raw import Plane
 from traceviz.private_paths import without_paths
@@ -46,7 +46,8 @@ _DEVICE_FACTS = frozenset(
 """Properties that are columns of table ``devices``."""
 
 _READ_STATS = frozenset(
-    {"correlation_id", "context_id", "cuda_graph_node_id", "tf_op", "hlo_op", "annotation", "hlo_module", "run_id"}
+    {"correlation_id", "context_id", "tf_op", "hlo_op", "annotation", "hlo_module", "run_id"}
+    | {"cuda_graph_id", "cuda_graph_exec_id", "cuda_graph_node_id"}
     | {"kernel_details", "memcpy_details", "Memset_details", "memset_details", "memalloc_details", "MemFree_details"}
     | {"MemAlloc_details", "MemoryResidency_details", "theoretical_occupancy_pct", "group_id", "step_name"}
     | {"occupancy_min_grid_size", "occupancy_suggested_block_size", "is_eager", "flow", "program_id"}
@@ -221,8 +222,8 @@ def note_devices(devices: Sequence[Device], notes: Notes) -> None:
     for device in devices:
         stats.update(_unread_stats(device))
     notes.add("unread-stats", "info", _not_read("stats", stats).replace("Events", "Values", 1), sum(stats.values()))
-    graphs = sum(_named(device, GRAPH) for device in devices)
-    hidden = "CUDA graphs were recorded as a whole: each counts as one kernel, and which kernels it ran is not known."
+    graphs = sum(device.rows(EventKind.GRAPH).size for device in devices)
+    hidden = "CUDA graphs were recorded as a whole: which kernels they ran is not known."
     notes.add("graph-kernels-hidden", "warning", hidden, graphs)
     notes.add("implausible-registers", "warning", IMPLAUSIBLE, sum(map(_implausible, devices)))
 
@@ -232,15 +233,10 @@ IMPLAUSIBLE = "Kernels with numbers of registers that no GPU has: registers and 
 
 def _unread_stats(device: Device) -> dict[str, int]:
     plane = device.plane
-    work = np.isin(device.kinds, (EventKind.KERNEL, EventKind.COPY, EventKind.FILL))
+    work = np.isin(device.kinds, (EventKind.KERNEL, EventKind.COPY, EventKind.FILL, EventKind.GRAPH))
     counts = np.bincount(plane.stats.key[work[plane.stats.event]], minlength=len(plane.texts))
     by_key = {plane.texts[key]: int(counts[key]) for key in np.flatnonzero(counts).tolist()}
     return {key: count for key, count in by_key.items() if key not in _READ_STATS}
-
-
-def _named(device: Device, beginning: str) -> int:
-    begins = np.array([name.startswith(beginning) for name in device.plane.names] or [False])
-    return int(begins[device.plane.events.name].sum())
 
 
 def _implausible(device: Device) -> int:

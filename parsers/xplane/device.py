@@ -42,6 +42,7 @@ class EventKind(IntEnum):
     ASYNC_OP = 11
     SCOPE = 12
     MARKER = 13
+    GRAPH = 14
 
 
 STRETCHES = {
@@ -74,7 +75,7 @@ _NO_METRICS = frozenset({"group_id", "flow", "correlation_id", "is_eager"})
 """Stats that link events; files that were saved after grouping give samples some as well."""
 
 _NAMES = re.compile(
-    rf"(?P<COPY>memcpy|copy(?:device|host)to|{details.ROCM_COPY})|(?P<FILL>memset|{details.ROCM_FILL})"
+    rf"(?P<GRAPH>CudaGraphExec\b)|(?P<COPY>memcpy|copy(?:device|host)to|{details.ROCM_COPY})|(?P<FILL>memset|{details.ROCM_FILL})"
     r"|(?P<ALLOCATION>mem(?:alloc|free|ory))",
     re.IGNORECASE,
 )
@@ -83,8 +84,8 @@ _FILL_STATS = ("Memset_details", "memset_details")
 _ALLOCATION_STATS = ("memalloc_details", "MemAlloc_details", "MemFree_details", "MemoryResidency_details")
 _OP_STATS = ("tf_op", "hlo_op", "annotation")
 
-GRAPH = "CudaGraphExec"
-"""Begin of the names of CUDA graphs that were recorded as a whole."""
+_GRAPH_NUMBER = re.compile(r"CudaGraphExec:(\d{1,18})$")
+"""Names of CUDA graphs that were recorded as a whole."""
 
 NOTHING: dict[str, str] = {}
 """Details of an event that has none."""
@@ -202,6 +203,11 @@ def _placed(device: Device, rows: Array) -> Columns:
 
 def _work(device: Device, rows: Array, facts: Facts) -> Columns:
     """Columns that kernels, copies and fills share."""
+    return {**_launched(device, rows, facts), "graph_node_id": facts.integers("cuda_graph_node_id").arrow(pa.int64())}
+
+
+def _launched(device: Device, rows: Array, facts: Facts) -> Columns:
+    """Columns that all work has."""
     plane = device.plane
     streams = np.array([line.id for line in plane.lines], dtype=np.int64)
     return {
@@ -209,7 +215,6 @@ def _work(device: Device, rows: Array, facts: Facts) -> Columns:
         "stream": streams[plane.events.line[rows]],
         "context_id": _context(facts),
         "correlation_id": facts.integers("correlation_id").arrow(pa.int64()),
-        "graph_node_id": facts.integers("cuda_graph_node_id").arrow(pa.int64()),
         "group_id": group_column(device.host.group_id(device.place, rows)),
         "op": _op(plane, rows, facts),
     }
@@ -321,6 +326,16 @@ def fills(device: Device) -> Columns:
         **_work(device, rows, facts),
         "memory": encoded(texts, [details.memory_kind(fact.get("kind"), "device") for fact in fields]),
         "bytes": taken([details.size(fact) for fact in fields], pa.int64(), texts),
+    }
+
+
+def graphs(device: Device) -> Columns:
+    """Rows of table ``graphs``: those that were recorded as a whole."""
+    plane, rows = device.plane, device.rows(EventKind.GRAPH)
+    numbers = [int(match[1]) if (match := _GRAPH_NUMBER.match(name)) else None for name in plane.names]
+    return {
+        **_launched(device, rows, Facts.of(plane, rows)),
+        "graph_id": taken(numbers, pa.int64(), plane.events.name[rows]),
     }
 
 

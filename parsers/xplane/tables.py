@@ -115,6 +115,7 @@ def _small_tables(
         "kernels": lambda: concatenated("kernels", map(device_tables.kernels, devices)) if devices else None,
         "memcpy": lambda: concatenated("memcpy", map(device_tables.copies, devices)) if has_gpu else None,
         "memset": lambda: concatenated("memset", map(device_tables.fills, devices)) if has_gpu else None,
+        "graphs": lambda: unless_empty(concatenated("graphs", map(device_tables.graphs, devices))),
         "cuda_api": lambda: concatenated("cuda_api", map(host_tables.driver_calls, threads)) if has_gpu else None,
         "overhead": lambda: unless_empty(concatenated("overhead", map(device_tables.overheads, devices))),
         "nvtx": lambda: unless_empty(host_tables.ranges(threads)),

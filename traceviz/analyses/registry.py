@@ -17,7 +17,7 @@ from traceviz.errors import UsageError
 if TYPE_CHECKING:
     from traceviz.analyses.base import Analysis
 
-DEVICE_WORK = ("kernels", "memcpy", "memset")
+DEVICE_WORK = ("kernels", "memcpy", "memset", "graphs")
 """As :data:`traceviz.schema.DEVICE_WORK`, without loading what the schema is made of."""
 STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", "cuda_api", *DEVICE_WORK, "windows")
 """Tables in which steps, ranks and the time that is judged are found: what every analysis of steps may read."""
@@ -105,14 +105,14 @@ ENTRIES: tuple[Entry, ...] = (
         "operators",
         "program.operators:OperatorsAnalysis",
         needs=("host_ops",),
-        uses=(*STEP_TABLES, "op_args"),
+        uses=(*STEP_TABLES, "op_args", "graph_nodes"),
         frameworks=frozenset({"pytorch"}),
     ),
     Entry(
         "modules",
         "program.modules:ModulesAnalysis",
         needs=("host_ops",),
-        uses=("op_args", "cuda_api", "kernels", "memcpy", "memset"),
+        uses=("op_args", "cuda_api", *DEVICE_WORK, "graph_nodes"),
         frameworks=frozenset({"pytorch"}),
     ),
     Entry("kernels", "device.kernels:KernelsAnalysis", needs=("kernels",), uses=STEP_TABLES),
@@ -130,7 +130,7 @@ ENTRIES: tuple[Entry, ...] = (
         "device_programs",
         "device.programs:DeviceProgramsAnalysis",
         needs=("device_ops",),
-        uses=("kernels", "memcpy", "memset", "steps"),
+        uses=(*DEVICE_WORK, "steps"),
         frameworks=frozenset({"jax", "tensorflow"}),
     ),
     Entry("idle_gaps", "device.idle_gaps:IdleGapsAnalysis", needs=("kernels",), uses=(*CLASS_TABLES, "overhead")),
@@ -163,7 +163,12 @@ ENTRIES: tuple[Entry, ...] = (
         uses=(*STEP_TABLES, "collectives"),
     ),
     Entry("ranks", "ranks.ranks:RanksAnalysis", uses=(*CLASS_TABLES, "collectives", "settings"), expected=False),
-    Entry("ranges", "program.ranges:RangesAnalysis", needs=("nvtx",), uses=("cuda_api", "kernels", "memcpy", "memset")),
+    Entry(
+        "ranges",
+        "program.ranges:RangesAnalysis",
+        needs=("nvtx",),
+        uses=("cuda_api", *DEVICE_WORK, "graph_nodes"),
+    ),
     Entry("os_calls", "host.os_calls:OsCallsAnalysis", needs=("os_calls",)),
 )
 """All analyses, in the order of the report."""

@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import polars as pl
-
 from traceviz.analyses.capture.capture import Capture
 from traceviz.analyses.capture.run import RunAnalysis
 from traceviz.analyses.derived.host_classes import sees_input
+from traceviz.analyses.derived.launches import LAUNCH_KEY, graph_launches, without_graphs
 from traceviz.analyses.derived.losses import DAMAGED, DIAGNOSTIC, is_damaged, losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.words import SOURCE_WORDS
@@ -53,7 +52,7 @@ class Subject:
 SUBJECTS = (
     Subject(
         "device work",
-        {"kernels": "kernel", "memcpy": "transfer", "memset": "memory fill"},
+        {"kernels": "kernel", "memcpy": "transfer", "memset": "memory fill", "graphs": "whole graph"},
         "kernels, copies, idle gaps",
         "Record on a machine with a GPU: traceviz collect --with nsys, or a framework's profiler.",
     ),
@@ -137,17 +136,16 @@ def _input(trace: TraceView) -> Check:
 
 def _graphs(trace: TraceView) -> Iterator[Check]:
     """Whether the kernels of CUDA graphs were recorded one by one; nothing where no graph was launched."""
-    launches = [
-        name
-        for name in trace.frame("cuda_api", pl.col("name").cast(pl.String))["name"].unique().to_list()
-        if "GraphLaunch" in name
-    ]
-    nodes = trace.frame("kernels", "graph_node_id")["graph_node_id"].count()
-    if nodes:
-        yield Check(RECORDED, "CUDA graphs", "ok", f"Node by node: {nodes:,} kernels came from graphs.")
-    elif launches:
+    whole = trace.tables.rows("graphs")
+    kernels = trace.frame("kernels", "graph_node_id", *LAUNCH_KEY)
+    nodes = kernels.height - without_graphs(trace, kernels).height
+    if whole or (graph_launches(trace) and not nodes):
         detail = "Graphs were launched, and none of their kernels is recorded by itself."
+        if whole:
+            detail = f"{whole:,} executions of graphs are recorded as a whole: which kernels ran in them is not known."
         yield Check(RECORDED, "CUDA graphs", "limited", detail, "nsys profile --cuda-graph-trace=node")
+    elif nodes:
+        yield Check(RECORDED, "CUDA graphs", "ok", f"Node by node: {nodes:,} kernels came from graphs.")
 
 
 def _whole(tables: TraceTables) -> Check:

@@ -6,6 +6,7 @@ from contextlib import closing
 import pytest
 
 from tests.parsers.nsys.database import (
+    COLUMNS,
     ERAS,
     MIDDLE,
     NEW,
@@ -18,6 +19,8 @@ from tests.parsers.nsys.database import (
     thread,
     to_parquet,
 )
+from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.view import TraceView
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
@@ -355,6 +358,55 @@ def test_graphs_recorded_as_a_whole_are_said_to_hide_kernels(tmp_path):
     assert notes(read(build(tmp_path / "b.sqlite", recorded, NEW, names))) == {"graph-kernels-hidden": 1}
 
 
+def test_a_graph_recorded_as_a_whole_is_device_work_and_no_kernel(tmp_path):
+    graphs = [
+        kernel(200, 700, correlationId=5, graphId=4, graphExecId=9),
+        kernel(800, 1_200, correlationId=6, graphId=4, graphExecId=9, streamId=8, deviceId=1),
+        kernel(0, 0, correlationId=7, graphId=4),  # CUPTI could not take the times
+    ]
+    launches = [call(100, 110, correlationId=5), call(120, 130, correlationId=6), call(140, 150, correlationId=7)]
+    tables = {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE": graphs, KERNELS: [kernel(1_300, 1_310)], RUNTIME: launches}
+    trace = read(build(tmp_path / "x.sqlite", tables, NEW, ["cudaGraphLaunch_v10000"]))
+    rows = trace.arrow("graphs").select(["start_ns", "dur_ns", "device_id", "stream", "correlation_id", "graph_id"])
+    assert [tuple(row.values()) for row in rows.to_pylist()] == [(100, 500, 0, 7, 5, 4), (700, 400, 1, 8, 6, 4)]
+    assert trace.rows("kernels") == 1
+    assert trace.run_facts()["span_ns"] == 1_210
+    assert notes(trace) == {"graph-kernels-hidden": 2, "not-timed": 1}
+    view = TraceView(trace)
+    assert {device: busy.total for device, busy in view.device_busy.items()} == {0: 510, 1: 400}
+    assert host_classes(view)[0].sets["device_compute"].total == 910
+
+
+def test_without_such_graphs_there_is_no_table_of_them(tmp_path):
+    tables = {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE": [], "CUDA_GRAPH_NODE_EVENTS": [], KERNELS: [kernel(5, 6)]}
+    trace = read(build(tmp_path / "x.sqlite", tables, NEW, ["k"]))
+    assert {"graphs", "graph_nodes"} & set(trace) == set()
+    assert notes(trace) == {}
+
+
+@pytest.mark.parametrize("table", ["CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS"])
+def test_nodes_of_graphs_say_where_they_were_made_and_what_they_are_copies_of(tmp_path, table, monkeypatch):
+    monkeypatch.setitem(COLUMNS, "CUDA_GRAPH_EVENTS", COLUMNS["CUDA_GRAPH_NODE_EVENTS"])  # as in schema 2.9.1
+    of_thread = {"globalTid": thread(100, 100)}
+    nodes = [
+        {"start": 105, "end": 105, "graphNodeId": 3, **of_thread},
+        {"start": 150, "end": 151, "graphNodeId": 1 << 33, "originalGraphNodeId": 3, **of_thread},
+    ]
+    tables = {table: nodes, RUNTIME: [call(100, 110)], KERNELS: [kernel(300, 310, 2, graphNodeId=1 << 33)]}
+    trace = read(build(tmp_path / "x.sqlite", tables, NEW, ["cudaLaunchKernel_v7000", "k"]))
+    rows = trace.arrow("graph_nodes").select(["start_ns", "thread_id", "graph_node_id", "original_node_id"])
+    assert [tuple(row.values()) for row in rows.to_pylist()] == [(5, 0, 3, None), (50, 0, 1 << 33, 3)]
+    assert notes(trace) == {}
+
+
+def test_events_of_graphs_that_are_no_nodes_are_said_not_to_be_read(tmp_path):
+    made = [{"start": 105, "end": 105, "graphId": 4, "globalTid": thread(100, 100)}]
+    tables = {"CUDA_GRAPH_EVENTS": made, KERNELS: [kernel(300, 310)]}
+    trace = read(build(tmp_path / "x.sqlite", tables, NEW, ["k"]))
+    assert "graph_nodes" not in trace
+    assert notes(trace) == {"unread-tables": None}
+
+
 def test_diagnostics_are_counted_scrubbed_and_only_told_when_serious(tmp_path):
     diagnostics = [
         (1, "fine"),
@@ -502,7 +554,7 @@ def test_mapping_names_only_columns_of_the_contract():
         for source in sources:
             assert {column.name for column in source.columns if isinstance(column, Whole | Word)} <= declared
             assert isinstance(source.name, Name) == ("name" in declared)
-    assert len(EVENT_TABLES) == 9
+    assert len(EVENT_TABLES) == 11
 
 
 def test_readers_of_exports_say_their_names():

@@ -122,7 +122,7 @@ def test_copies_have_their_direction_memory_and_size(tmp_path, name, details, ex
     assert rows(tables, "memcpy", "kind", "src_memory", "dst_memory", "bytes") == [expected]
 
 
-def test_fills_and_driver_allocations_are_no_kernels(tmp_path):
+def test_fills_graphs_and_driver_allocations_are_no_kernels(tmp_path):
     stream = line(
         3,
         event("Memset", 0, US, {"Memset_details": "kind:device num_bytes:64 async:1"}),
@@ -133,7 +133,8 @@ def test_fills_and_driver_allocations_are_no_kernels(tmp_path):
     tables = tables_of(tmp_path, space(gpu(stream)))
     assert rows(tables, "memset", "dur_ns", "memory", "bytes") == [(1_000, "device", 64)]
     assert rows(tables, "memory_events", "kind", "memory", "bytes", "address") == [("alloc", "device", 32, 16)]
-    assert rows(tables, "kernels", "name") == [("CudaGraphExec:5",)]
+    assert tables.rows("kernels") == 0
+    assert rows(tables, "graphs", "start_ns", "dur_ns", "stream", "graph_id") == [(3_000, 1_000, 3, 5)]
     assert notes(tables)["graph-kernels-hidden"][:2] == ("warning", 1)
 
 

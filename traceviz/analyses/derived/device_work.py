@@ -16,9 +16,17 @@ def communication_names(trace: TraceView) -> list[str]:
     return [name for name, kernel in trace.kernel_classes.items() if kernel.family == COMMUNICATION]
 
 
+def computing(trace: TraceView, *columns: str) -> pl.DataFrame:
+    """Kernels, and graphs that were recorded as a whole, as far as both have ``columns``; in no particular order.
+
+    What ran in such a graph is not known: it counts as kernels from its begin to its end.
+    """
+    return pl.concat([trace.frame(name, *columns) for name in ("kernels", "graphs")])
+
+
 def kernel_busy(trace: TraceView) -> dict[int, IntervalSet]:
-    """Time in which kernels run, by ``device_id``: the union over streams, copies and fills not counted."""
-    return unions_by(trace.frame("kernels", "start_ns", "dur_ns", "device_id"), "device_id")
+    """Time in which kernels or graphs run, by ``device_id``: the union over streams, copies and fills not counted."""
+    return unions_by(computing(trace, "start_ns", "dur_ns", "device_id"), "device_id")
 
 
 def exposed(work: pl.DataFrame, cover: dict[int, IntervalSet]) -> dict[int, IntervalSet]:

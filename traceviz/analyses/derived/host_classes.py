@@ -83,21 +83,25 @@ class HostClasses:
 
     @cached_property
     def _kernels(self) -> pl.DataFrame:
-        """Kernels with their roles: ``start_ns, dur_ns, role`` (:data:`traceviz.analyses.derived.xla_ops.XlaRole`)."""
+        """Kernels with their roles: ``start_ns, dur_ns, role`` (:data:`traceviz.analyses.derived.xla_ops.XlaRole`).
+
+        A graph that was recorded as a whole computes: what else it does is not known.
+        """
         if self._trace.has_tpu:
             own = self._trace.xla_kernels.filter(pl.col("process_id") == self.process_id)
             return own.select("start_ns", "dur_ns", "role")
         frame = self._own("kernels", "start_ns", "dur_ns", "name")
         communicates = pl.col("name").is_in(communication_names(self._trace))
         role = pl.when(communicates).then(pl.lit("communication")).otherwise(pl.lit("compute"))
-        return frame.select("start_ns", "dur_ns", role.alias("role"))
+        graphs = self._own("graphs", "start_ns", "dur_ns").with_columns(pl.lit("compute").alias("role"))
+        return pl.concat([frame.select("start_ns", "dur_ns", role.alias("role")), graphs])
 
     def _role(self, role: XlaRole) -> IntervalSet:
         return intervals(self._kernels.filter(pl.col("role") == role))
 
     @property
     def device_compute(self) -> IntervalSet:
-        """Kernels that compute."""
+        """Kernels that compute, and graphs that were recorded as a whole."""
         return self._role("compute")
 
     @property

@@ -1,7 +1,8 @@
 """One trace as analyses see it: its tables, and the intervals that many of them need, computed once.
 
 Everything here is derived and pure. Properties are computed on first use and kept; so are results of functions that
-:func:`once_per_trace` marks. Device work is the union of kernels, copies and fills; a *rank* is a process that owns
+:func:`once_per_trace` marks. Device work is the union of kernels, copies, fills and
+graphs that were recorded as a whole; a *rank* is a process that owns
 device work.
 """
 
@@ -127,7 +128,7 @@ class TraceView:
         kernels = self.frame("kernels", *columns)
         if self.has_tpu:
             kernels = self.xla_kernels.filter(pl.col("role") != "infeed").select(columns)
-        work = pl.concat([kernels, *(self.frame(name, *columns) for name in ("memcpy", "memset"))])
+        work = pl.concat([kernels, *(self.frame(name, *columns) for name in _OTHER_WORK)])
         return work.select("start_ns", end_ns(), "device_id", "process_id")
 
     @cached_property
@@ -252,6 +253,7 @@ def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[Trace
     return kept
 
 
+_OTHER_WORK = tuple(name for name in schema.DEVICE_WORK if name != "kernels")
 _CALL_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "correlation_id", "name")
 _CALL_VIEW = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", pl.col("name").cast(pl.String))
 _OP_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category", "group_id")

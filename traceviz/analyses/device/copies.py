@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
-from traceviz.analyses.derived.device_work import exposed, judged_device_ns, kernel_busy
+from traceviz.analyses.derived.device_work import computing, exposed, judged_device_ns, kernel_busy
 from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
@@ -205,13 +205,13 @@ def _blocking_calls(trace: TraceView) -> Waiting:
     Fills are left out: ``cudaMemset`` returns before the device has filled.
     """
     calls = trace.api_calls("blocking_copy").filter(pl.col("name").str.contains("Memcpy"))
-    kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id")
+    kernels = computing(trace, "start_ns", "dur_ns", "process_id")
     count = exposed_ns = 0
     for process, window in steady_time(trace).items():
         own = calls.filter(pl.col("process_id") == process)
         count += int(window.contains(own["start_ns"].to_numpy()).sum())
-        computing = intervals(kernels.filter(pl.col("process_id") == process))
-        exposed_ns += intervals(own).intersect(window).subtract(computing).total
+        running = intervals(kernels.filter(pl.col("process_id") == process))
+        exposed_ns += intervals(own).intersect(window).subtract(running).total
     return Waiting(count, 0, exposed_ns)
 
 

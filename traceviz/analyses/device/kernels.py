@@ -12,6 +12,7 @@ from traceviz.analyses.derived.device_work import judged_device_ns, owners
 from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.launches import LAUNCH_KEY, without_graphs
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
@@ -116,10 +117,8 @@ class KernelsAnalysis(Analysis[KernelTimes]):
 
     def _launch_bound(self, trace: TraceView) -> LaunchBound:
         calls = kernel_ns = starved = idle = 0
-        kernels = trace.frame(
-            "kernels", "start_ns", "dur_ns", "process_id", "device_id", "graph_node_id", "op", "module"
-        )
-        launched = kernels.filter(pl.col("graph_node_id").is_null())  # graphs launch many kernels at once
+        columns = ("start_ns", "dur_ns", "device_id", "graph_node_id", "op", "module", *LAUNCH_KEY)
+        launched = without_graphs(trace, trace.frame("kernels", *columns))  # graphs launch many kernels at once
         parts = launched.partition_by("process_id", "device_id", as_dict=True)
         for process, device in owners(trace):
             if (process, device) not in parts:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.device_work import computing
 from traceviz.analyses.derived.frames import parts_by
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.launches import LAUNCH_KEY
@@ -59,7 +60,7 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
         if not calls.height:
             return self.skipped("the capture has no kernel launch calls")
         kernels = trace.frame("kernels", "start_ns", "dur_ns", *LAUNCH_KEY)
-        launches = _launches(calls, kernels)
+        launches = _launches(calls, computing(trace, "start_ns", *LAUNCH_KEY))
         overall = _aggregate(launches.with_columns(pl.lit("all").alias("name")), kernels)
         without_call = kernels.height - int(overall["kernels"].sum())
         return LaunchTimes(
@@ -107,9 +108,9 @@ _COLUMNS = (
 )
 
 
-def _launches(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
+def _launches(calls: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """One row per launch call: ``name, process_id, correlation_id, api_ns, queue_ns``."""
-    begun = kernels.drop_nulls("correlation_id").group_by(LAUNCH_KEY).agg(pl.col("start_ns").min().alias("begin_ns"))
+    begun = work.drop_nulls("correlation_id").group_by(LAUNCH_KEY).agg(pl.col("start_ns").min().alias("begin_ns"))
     queue = pl.col("begin_ns") - pl.col("end_ns")
     return calls.join(begun, on=LAUNCH_KEY, how="left").select(
         "name",

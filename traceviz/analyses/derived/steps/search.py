@@ -11,6 +11,7 @@ from dataclasses import replace
 import polars as pl
 
 from traceviz.analyses.derived.frames import end_ns, outermost, unions_by
+from traceviz.analyses.derived.graphs import graph_name
 from traceviz.analyses.derived.host_calls import annotated_calls
 from traceviz.analyses.derived.losses import is_damaged, losses
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK, cut_beside_whole
@@ -184,9 +185,13 @@ def _host_cycle(trace: TraceView) -> Steps:
 
 
 def _kernel_cycle(trace: TraceView) -> Steps:
-    if not trace.tables.rows("kernels"):
-        return NO_STEPS
     kernels = trace.frame("kernels", "process_id", "start_ns", "dur_ns", "name")
+    if trace.tables.rows("graphs"):
+        graphs = trace.frame("graphs", "process_id", "start_ns", "dur_ns", graph_name())
+        kernels = kernels.with_columns(pl.col("name").cast(pl.String))
+        kernels = pl.concat([kernels, graphs]).sort("start_ns", maintain_order=True)
+    if not kernels.height:
+        return NO_STEPS
     return kernel_cycle_steps(kernels.select("process_id", "start_ns", end_ns(), "name"))
 
 

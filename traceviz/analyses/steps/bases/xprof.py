@@ -212,7 +212,7 @@ def _device_events(trace: TraceView) -> pl.DataFrame:
     kind = pl.when(pl.col("name").is_in(nccl)).then(COLLECTIVES).otherwise(DEVICE_COMPUTE)
     kernels = kernels.with_columns(kind.cast(pl.Int8).alias("kind")).drop("name")
     compute = pl.lit(DEVICE_COMPUTE, pl.Int8).alias("kind")
-    copies = [trace.frame(name, *columns).with_columns(compute) for name in ("memcpy", "memset")]
+    copies = [trace.frame(name, *columns).with_columns(compute) for name in ("memcpy", "memset", "graphs")]
     work = pl.concat([kernels, *copies]).filter(pl.col("group_id").is_not_null())
     return work.select(
         *_EVENT[:3], end_ns(), "device_id", "kind", pl.col("correlation_id").is_not_null().alias("linked")

@@ -1,0 +1,84 @@
+"""CUDA graphs: which work they launched, and where the nodes of that work were made.
+
+A graph is captured (or built) once and launched many times. One call launches all of it, so that by its call the work
+belongs to whoever launched the graph. What a node is for shows where it was made, if that was recorded::
+
+    capture   |--aten::mm--|   |--aten::add--|          node 1      node 2
+                 make 1            make 2                  |           |
+    step                                          |launch graph|       |
+    device                                             |-- 1 --|    |-- 2 --|     of aten::mm, of aten::add
+
+Instantiating a graph copies its nodes: a copy refers to the node that it was made from. PyTorch can write into its
+trace what the program calls the parts of a graph (``torch.cuda.graph_annotations``).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+
+_NODE = ("process_id", "graph_node_id")
+_MOST_COPIES = 16
+"""Copies of copies that are followed: more are a circle in a broken trace."""
+
+BACKWARD = "backward"
+"""Value of ``graph_nodes.phase``."""
+
+
+def graph_name() -> pl.Expr:
+    """What a row of table ``graphs`` is called, as text in column ``name``."""
+    number = pl.col("graph_id").cast(pl.String)
+    return pl.when(number.is_null()).then(pl.lit("CUDA graph")).otherwise("CUDA graph " + number).alias("name")
+
+
+@once_per_trace
+def node_origins(trace: TraceView) -> pl.DataFrame:
+    """What is known of the nodes of graphs, one row per node that anything is known of.
+
+    Returns:
+        ``process_id, graph_node_id``; ``made_ns`` and ``made_thread_id``, when and on which thread the node was made
+        that it is a copy of, or it itself; ``part``, what the program calls its part of the graph, ``part_module``, the
+        path of its module, and ``is_backward``. Null where not known.
+    """
+    nodes = trace.frame("graph_nodes", *_NODE, "start_ns", "thread_id", "original_node_id", "part", "module", "phase")
+    nodes = nodes.drop_nulls("graph_node_id").sort("start_ns", maintain_order=True)
+    made = nodes.drop_nulls("thread_id").unique(_NODE, keep="first", maintain_order=True)
+    made = made.select(*_NODE, pl.col("start_ns").alias("made_ns"), pl.col("thread_id").alias("made_thread_id"))
+    named = nodes.group_by(_NODE, maintain_order=True).agg(
+        pl.col("part", "module", "phase").cast(pl.String).drop_nulls().first()
+    )
+    known = named.join(_originals(nodes), on=_NODE, how="left", maintain_order="left")
+    source = [pl.col("process_id"), pl.coalesce("original_node_id", "graph_node_id").alias("source")]
+    placed = known.with_columns(source).join(
+        made, left_on=["process_id", "source"], right_on=_NODE, how="left", maintain_order="left"
+    )
+    return placed.select(
+        *_NODE,
+        "made_ns",
+        "made_thread_id",
+        "part",
+        pl.col("module").alias("part_module"),
+        (pl.col("phase") == BACKWARD).alias("is_backward"),
+    )
+
+
+def _originals(nodes: pl.DataFrame) -> pl.DataFrame:
+    """The first node that each copy goes back to, through copies of copies: ``process_id, graph_node_id, original``."""
+    is_copy = pl.col("original_node_id") != pl.col("graph_node_id")
+    copies = nodes.filter(is_copy).unique(_NODE, keep="first", maintain_order=True).select(*_NODE, "original_node_id")
+    step = copies.rename({"graph_node_id": "original_node_id", "original_node_id": "next"})
+    for _ in range(_MOST_COPIES):
+        further = copies.join(step, on=["process_id", "original_node_id"], how="left", maintain_order="left")
+        if further["next"].null_count() == further.height:
+            break
+        copies = further.select(*_NODE, pl.coalesce("next", "original_node_id").alias("original_node_id"))
+    return copies
+
+
+def with_origins(trace: TraceView, work: pl.DataFrame) -> pl.DataFrame:
+    """``work``, which has ``process_id`` and ``graph_node_id``, with the columns of :func:`node_origins`, in its order.
+
+    Of work that no graph launched they are null.
+    """
+    return work.join(node_origins(trace), on=_NODE, how="left", maintain_order="left")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.host_calls import annotated_calls
+from traceviz.analyses.derived.steps.kinds import TwoKinds, two_kinds
 from traceviz.analyses.derived.steps.search import (
     count_cut_steps,
     count_lost_steps,
@@ -18,20 +20,22 @@ from traceviz.analyses.derived.steps.steps import INFERRED, MIN_STEPS, Steps
 from traceviz.analyses.derived.steps.words import HOW_TO_MARK, SOURCE_WORDS, few_steps, how_to_mark, why_no_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import EVERY_STEP, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
-from traceviz.units import counted
+from traceviz.units import counted, format_ns
 
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
     """Steps, and the distribution of the steady ones' durations in nanoseconds; ``mark`` says how to mark steps.
 
-    ``lost`` steps are left out, since the profiler lost what the devices did in them; ``unseen`` ones, since most of
-    that lies outside of what it recorded.
+    ``kinds`` tells of steps that come in two kinds. ``lost`` steps are left out, since the profiler lost what the
+    devices did in them; ``unseen`` ones, since most of that lies outside of what it recorded.
     """
 
     steps: Steps
     median_ns: float
+    mean_ns: float
     p95_ns: float
+    kinds: TwoKinds | None = None
     mark: str = HOW_TO_MARK
     lost: int = 0
     unseen: int = 0
@@ -55,9 +59,17 @@ class StepAnalysis(Analysis[StepTimes]):
         durations = steps.steady["end_ns"] - steps.steady["start_ns"]
         if not durations.len():
             return self.skipped(_why_none(trace))
-        median, p95 = durations.median(), durations.quantile(0.95, "nearest")
-        lost, unseen = count_lost_steps(trace), count_unseen_steps(trace)
-        return StepTimes(steps, float(median or 0), float(p95 or 0), how_to_mark(trace), lost, unseen)  # type: ignore[arg-type]
+        times = durations.to_numpy()
+        return StepTimes(
+            steps,
+            median_ns=float(np.median(times)),
+            mean_ns=float(times.mean()),
+            p95_ns=float(durations.quantile(0.95, "nearest") or 0),
+            kinds=two_kinds(times),
+            mark=how_to_mark(trace),
+            lost=count_lost_steps(trace),
+            unseen=count_unseen_steps(trace),
+        )
 
     def describe(self, result: StepTimes) -> Section:
         """Facts, a caution where steps are inferred, and every step."""
@@ -72,6 +84,7 @@ class StepAnalysis(Analysis[StepTimes]):
             ),
             Fact("warmup", "of which warm-up", result.warmup, "count"),
             Fact("median_ns", "median step", round(result.median_ns), "ns"),
+            Fact("mean_ns", "mean step", round(result.mean_ns), "ns"),
             Fact("p95_ns", "95th percentile", round(result.p95_ns), "ns"),
             Fact("source", "source", SOURCE_WORDS[steps.source]),
             Fact("marker", "marker", steps.marker),
@@ -94,10 +107,20 @@ class StepAnalysis(Analysis[StepTimes]):
                     "recorded (see Capture)."
                 )
             )
+        if kinds := result.kinds:
+            blocks.append(Prose(_in_words(kinds, result)))
         if few := few_steps(steps):
             blocks.append(Prose(f"{few} Capture ten or more for figures that hold."))
         blocks.append(_grid(steps.frame))
         return Section(self.slug, self.title, tuple(blocks))
+
+
+def _in_words(kinds: TwoKinds, result: StepTimes) -> str:
+    return (
+        f"Steps come in two kinds: {kinds.quick:,} of about {format_ns(kinds.quick_ns)} and {kinds.slow:,} of about "
+        f"{format_ns(kinds.slow_ns)}. How fast the program is, their mean tells ({format_ns(result.mean_ns)}), and "
+        f"not the median ({format_ns(result.median_ns)})."
+    )
 
 
 def _why_none(trace: TraceView) -> str:

@@ -43,7 +43,7 @@ _PATTERNS: tuple[tuple[ApiKind, str], ...] = (
         r"(cu|hip)Module(Load|Unload|GetFunction|GetGlobal)|(cuda|cu|hip)Library(Load|Unload)|(cu|hip)Link",
     ),
     ("compilation", r"cuKernel(GetFunction|SetAttribute)|nvrtc|hiprtc|__(cuda|hip)Register"),
-    ("compilation", _API + r"Graph(Instantiate|ExecUpdate)"),
+    ("compilation", _API + r"(Graph(Instantiate|ExecUpdate)|Stream(Begin|End)(Capture|Recapture))"),
 )
 
 

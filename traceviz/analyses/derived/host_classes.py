@@ -40,7 +40,7 @@ CLASSES: tuple[StepClass, ...] = (
     StepClass("synchronisation", "synchronisation", "device idle, a synchronisation or blocking copy call runs"),
     StepClass("allocation", "allocation", "device idle, memory or a stream is allocated or freed"),
     StepClass("kernel_launch", "kernel launch", "device idle, a launch call runs or launched work has not begun"),
-    StepClass("compilation", "compilation", "device idle, code is compiled or loaded"),
+    StepClass("compilation", "compilation", "device idle, code is compiled or loaded, or a graph captured"),
     StepClass("host_blocked", "host blocked", "device idle, training thread waits in an operating-system call"),
     StepClass("host_compute", "host compute", "device idle, none of the above: Python and the framework"),
 )
@@ -162,9 +162,10 @@ class HostClasses:
 
     @property
     def compilation(self) -> IntervalSet:
-        """Tracing and compiling by the framework, loading and compiling of device code."""
+        """Tracing and compiling by the framework, loading and compiling of device code, capture of graphs."""
         own = self._trace.host_ops("compile").filter(pl.col("process_id") == self.process_id)
-        return intervals(self._calls("compilation")).union(intervals(own))
+        captures = self._trace.graph_captures.filter(pl.col("process_id") == self.process_id)
+        return intervals(self._calls("compilation")).union(intervals(own), intervals(captures))
 
     @cached_property
     def blocking_calls(self) -> pl.DataFrame:

@@ -18,6 +18,7 @@ from traceviz import schema
 from traceviz.analyses.derived.device_window import DeviceWindow, Join, device_windows
 from traceviz.analyses.derived.frames import end_ns, unions_by
 from traceviz.analyses.derived.frameworks import frameworks_in
+from traceviz.analyses.derived.graph_capture import BEGIN, END, graph_captures, in_captures
 from traceviz.analyses.derived.xla_ops import xla_roles
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.cuda_names import ApiKind, api_kind
@@ -203,12 +204,44 @@ class TraceView:
         return groups
 
     def api_calls(self, *kinds: ApiKind) -> pl.DataFrame:
-        """Calls of these kinds: ``start_ns, end_ns, process_id, thread_id, correlation_id, name``."""
+        """Calls of these kinds: ``start_ns, end_ns, process_id, thread_id, correlation_id, name``.
+
+        Launches, asynchronous copies and allocations from pools that a graph captured did none of this, and are left
+        out: :meth:`captured_calls`.
+        """
+        if self.graph_captures.height and not _CAPTURED.isdisjoint(kinds):
+            calls = self._calls_of(*(kind for kind in kinds if kind in _CAPTURED))
+            done = calls.filter(~in_captures(calls, self.graph_captures, self._work_keys()))
+            others = self._calls_of(*(kind for kind in kinds if kind not in _CAPTURED))
+            return pl.concat([done, others]).sort("start_ns", maintain_order=True)
+        return self._calls_of(*kinds)
+
+    def captured_calls(self, *kinds: ApiKind) -> pl.DataFrame:
+        """Calls of these kinds that became nodes of a graph, and did nothing: rows as of :meth:`api_calls`."""
+        calls = self._calls_of(*(kind for kind in kinds if kind in _CAPTURED))
+        if not self.graph_captures.height:
+            return calls.head(0)
+        return calls.filter(in_captures(calls, self.graph_captures, self._work_keys()))
+
+    @cached_property
+    def graph_captures(self) -> pl.DataFrame:
+        """Captures of graphs on a thread: ``start_ns, end_ns, process_id, thread_id``, by start."""
+        bounds = self._calls_of("compilation")
+        bounds = bounds.filter(pl.col("name").str.contains(f"{BEGIN}|{END}"))
+        return graph_captures(bounds.sort("start_ns", maintain_order=True), self.span_ns)
+
+    def _calls_of(self, *kinds: ApiKind) -> pl.DataFrame:
         names = [name for kind in kinds for name in self.api_names.get(kind, [])]
         if "cuda_api" not in self.tables or not names:
             return self.frame("cuda_api", *_CALL_COLUMNS).head(0).select(_CALL_VIEW)
         scan = self.tables.scan("cuda_api").select(_CALL_COLUMNS)
         return scan.filter(pl.col("name").is_in(names)).select(_CALL_VIEW).collect()
+
+    def _work_keys(self) -> pl.LazyFrame:
+        """``process_id, correlation_id`` of all device work."""
+        keys = ("process_id", "correlation_id")
+        known = [self.tables.scan(name).select(keys) for name in schema.DEVICE_WORK if name in self.tables]
+        return pl.concat(known) if known else self.frame("kernels", *keys).lazy()
 
     def host_ops(self, *categories: str) -> pl.DataFrame:
         """Host operations of these categories, names as they are stored; sorted by start.
@@ -256,5 +289,7 @@ def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[Trace
 _OTHER_WORK = tuple(name for name in schema.DEVICE_WORK if name != "kernels")
 _CALL_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "correlation_id", "name")
 _CALL_VIEW = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", pl.col("name").cast(pl.String))
+_CAPTURED: frozenset[ApiKind] = frozenset({"launch", "async_copy", "pool_allocation"})
+"""Kinds of calls that become nodes of a graph while it is captured."""
 _OP_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category", "group_id")
 HOST_OPS_VIEW = ("start_ns", end_ns(), "process_id", "thread_id", "op_id", "name", "category", "group_id")

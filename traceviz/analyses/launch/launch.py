@@ -26,6 +26,7 @@ from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Prose, Section, Skipped
+from traceviz.units import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class LaunchTimes:
         kernels: Kernels in the capture.
         without_call: Kernels whose launch call is not in the capture.
         per_step: Launch calls per steady step; ``None`` where no steps were found.
+        captured: Calls that a graph captured, which launched nothing.
     """
 
     overall: pl.DataFrame
@@ -45,6 +47,7 @@ class LaunchTimes:
     kernels: int
     without_call: int
     per_step: float | None
+    captured: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,9 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
 
     def run(self, trace: TraceView) -> LaunchTimes | Skipped:
         """Join launch calls with the kernels that they caused."""
-        calls = trace.api_calls("launch")
+        calls, captured = trace.api_calls("launch"), trace.captured_calls("launch").height
+        if not calls.height and captured:
+            return self.skipped(f"all {captured:,} launch calls were captured in graphs, and launched nothing")
         if not calls.height:
             return self.skipped("the capture has no kernel launch calls")
         kernels = trace.frame("kernels", "start_ns", "dur_ns", *LAUNCH_KEY)
@@ -64,7 +69,12 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
         overall = _aggregate(launches.with_columns(pl.lit("all").alias("name")), kernels)
         without_call = kernels.height - int(overall["kernels"].sum())
         return LaunchTimes(
-            overall, _aggregate(launches, kernels), kernels.height, without_call, _calls_per_step(trace, calls)
+            overall,
+            _aggregate(launches, kernels),
+            kernels.height,
+            without_call,
+            _calls_per_step(trace, calls),
+            captured,
         )
 
     def describe(self, result: LaunchTimes) -> Section:
@@ -82,7 +92,16 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
             Fact("launches_per_step", "launches per step", result.per_step, "number"),
             Fact("kernels_without_launch", "kernels without call", result.without_call, "count"),
         )
-        blocks: list[Block] = [Facts(facts), frame_grid(_COLUMNS, result.by_name)]
+        blocks: list[Block] = [Facts(facts)]
+        if result.captured:
+            blocks[0] = Facts((*facts, Fact("launches_captured", "captured in graphs", result.captured, "count")))
+            blocks.append(
+                Prose(
+                    f"Captured in a graph: {counted(result.captured, 'launch call')}, which launched nothing and are "
+                    "not counted here."
+                )
+            )
+        blocks.append(frame_grid(_COLUMNS, result.by_name))
         if result.without_call:
             blocks.append(
                 Prose(

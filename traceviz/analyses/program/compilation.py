@@ -1,4 +1,4 @@
-"""Compilation: tracing functions, compiling programs and loading device code, in the first steps and later ones.
+"""Compilation: tracing functions, compiling programs, loading code and capturing graphs, in the first steps and later.
 
 ::
 
@@ -16,6 +16,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.graph_capture import NAME
 from traceviz.analyses.derived.host_calls import argument
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio
@@ -146,15 +147,18 @@ _EVENT = ("start_ns", "dur_ns", "process_id", "thread_id", "name")
 
 
 def _compile_events(trace: TraceView) -> pl.DataFrame:
-    """Host operations that compile, function calls that trace first, and API calls that load device code."""
+    """Host operations that compile, function calls that trace first, API calls that load code, captures of graphs."""
     states = argument(trace, "tf_function_call", "text")
     traced = states.filter(pl.col("text").cast(pl.String).str.starts_with(_TRACED))["op_id"]
     ops = trace.tables.scan("host_ops")
     is_compile = (pl.col("category") == "compile") | pl.col("op_id").is_in(traced.implode())
     compiles = ops.filter(is_compile).select(_EVENT).collect()
     loads = trace.api_calls("compilation").with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns"))
+    length = (pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns")
+    captures = trace.graph_captures.with_columns(length, pl.lit(NAME).alias("name"))
     text = pl.col("name").cast(pl.String)
-    return pl.concat([part.with_columns(text).select(_EVENT) for part in (compiles, loads)]).sort("start_ns")
+    events = [part.with_columns(text).select(_EVENT) for part in (compiles, loads, captures)]
+    return pl.concat(events).sort("start_ns")
 
 
 def _by_name(events: pl.DataFrame) -> pl.DataFrame:

@@ -54,9 +54,10 @@ def training_steps(trace: TraceView) -> Steps:
     frame = steps.frame.filter(whole).with_columns(cut_beside_whole())
     if not frame.height:
         return NO_STEPS
-    compiling = unions_by(trace.host_ops("compile"), "process_id")
+    times = ("start_ns", "end_ns", "process_id")
+    compiling = pl.concat([trace.host_ops("compile").select(times), trace.graph_captures.select(times)])
     threads = {process: thread for process, thread in steps.thread_id.items() if process in trace.ranks}
-    return replace(steps, frame=without_compilation(frame, compiling), thread_id=threads)
+    return replace(steps, frame=without_compilation(frame, unions_by(compiling, "process_id")), thread_id=threads)
 
 
 def count_cut_steps(trace: TraceView) -> int:

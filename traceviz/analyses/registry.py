@@ -87,7 +87,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("run", "capture.run:RunAnalysis", needs=("settings",), expected=False),
     Entry("capture", "capture.capture:Capture", uses=(*CLASS_TABLES, "overhead", "settings")),
     Entry("breakdown", "steps.breakdown:BreakdownAnalysis", uses=CLASS_TABLES),
-    Entry("serving", "serving.serving:ServingAnalysis", uses=STEP_TABLES, expected=False),
+    Entry("serving", "serving.serving:ServingAnalysis", uses=(*STEP_TABLES, "op_args"), expected=False),
     Entry("input_pipeline", "input.input_pipeline:InputPipelineAnalysis", uses=(*CLASS_TABLES, "op_args")),
     Entry("steps", "steps.steps:StepAnalysis", uses=STEP_TABLES),
     Entry("totals", "capture.totals:TotalsAnalysis", needs=("totals",), expected=False),

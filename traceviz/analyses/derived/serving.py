@@ -22,6 +22,7 @@ from typing import Literal
 import polars as pl
 
 from traceviz.analyses.derived.frames import outermost_by, parts_by
+from traceviz.analyses.derived.generate import generate_calls
 from traceviz.analyses.derived.host_calls import annotated_calls
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
@@ -142,15 +143,28 @@ ENGINE_CALLS = {
 def engine_calls(trace: TraceView) -> pl.DataFrame:
     """The outermost annotations of an engine's steps, of the thread of each process that spends most time in them.
 
+    Where there are none, the steps of ``generate`` of transformers (:mod:`traceviz.analyses.derived.generate`).
+
     Returns:
         The columns of :data:`ENGINE_CALLS`, sorted by process and start; the engine is that of the innermost
         annotation. Without rows where the trace has none, or where the program trains.
     """
+    if trace.host_names["name"].str.contains(TRAINING_NAME).any():
+        return pl.DataFrame(schema=ENGINE_CALLS)
+    calls = _annotated(trace)
+    if not calls.height and (generated := generate_calls(trace)) is not None:
+        unknown = [pl.lit(None).alias(name) for name in ENGINE_CALLS if name not in generated.columns]
+        calls = generated.with_columns(*unknown).select(pl.col(name).cast(kind) for name, kind in ENGINE_CALLS.items())
+    return pl.concat([calls.head(0), *(_of_one_thread(part) for part in parts_by(calls, "process_id").values())])
+
+
+def _annotated(trace: TraceView) -> pl.DataFrame:
+    """The outermost annotations of engines on all threads."""
     nothing = pl.DataFrame(schema=ENGINE_CALLS)
     where = ("process_id", "thread_id", "start_ns", "end_ns", "name")
     ranges = trace.ranges.filter(pl.col("name").str.contains(SERVING_NAME)).select(where)
     calls = pl.concat([annotated_calls(trace, SERVING_NAME).select(where), ranges])
-    if not calls.height or trace.host_names["name"].str.contains(TRAINING_NAME).any():
+    if not calls.height:
         return nothing
     read = {name: engine_step(name) for name in calls["name"].unique()}
     fields = [(name, *astuple(step)) for name, step in read.items() if step is not None]
@@ -160,8 +174,7 @@ def engine_calls(trace: TraceView) -> pl.DataFrame:
         return nothing
     known = known.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True])
     outer = outermost_by(known, "thread_id")
-    known = known.with_columns(pl.col("engine").last().over(outer.cum_sum())).filter(outer)
-    return pl.concat([_of_one_thread(part) for part in parts_by(known, "process_id").values()])
+    return known.with_columns(pl.col("engine").last().over(outer.cum_sum())).filter(outer)
 
 
 def _of_one_thread(calls: pl.DataFrame) -> pl.DataFrame:

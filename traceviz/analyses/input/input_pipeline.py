@@ -254,7 +254,7 @@ def _without_verdict(verdict: InputVerdict, reason: str, remedy: str = "") -> In
 
 
 _SERVES = (
-    "the program serves a language model and trains on nothing; it waits for requests, and no input keeps it waiting"
+    "the program runs a language model for requests and trains on nothing, so there is no input of training to wait for"
 )
 _NEITHER = "neither data-loading ranges nor device work were recorded"
 

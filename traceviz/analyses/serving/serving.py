@@ -18,16 +18,18 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, known
 from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.generate import ENGINE as GENERATE
+from traceviz.analyses.derived.generate import with_batches
 from traceviz.analyses.derived.serving import PHASES
 from traceviz.analyses.derived.statistics import frame_grid
 from traceviz.analyses.derived.steps.engine import engine_steps
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
-from traceviz.report import Block, Column, Fact, Facts, Prose, Section, Skipped
+from traceviz.report import Block, Column, Fact, Facts, Prose, Section, Skipped, hide_columns
 from traceviz.units import counted, format_ns, format_number, format_ratio
 
-NO_ENGINE = "the trace has no annotations of a serving engine (vLLM, SGLang, TensorRT-LLM)"
+NO_ENGINE = "the trace has no steps of a serving engine (vLLM, SGLang, TensorRT-LLM, transformers)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +176,12 @@ class ServingAnalysis(Analysis[ServingResult]):
                 "launched before the capture began."
             )
         if result.phases["tokens"].null_count():
-            remarks.append("Tokens are those that the names of the steps state.")
+            remarks.append(
+                "Requests and tokens are those that the names of the steps, or the shapes of their inputs, state."
+            )
         blocks: list[Block] = [
             Facts(known(facts)),
-            frame_grid(_PHASES, result.phases),
+            frame_grid(hide_columns(_PHASES, _unknown(result.phases)), result.phases),
             *(Prose(remark) for remark in remarks),
             frame_grid(_STEPS, result.steps, "Every engine step", audience="machine"),
         ]
@@ -220,6 +224,8 @@ def _timed(trace: TraceView, frame: pl.DataFrame) -> pl.DataFrame:
     judged = training_steps(trace)
     if judged.source == "serving":
         frame = frame.join(judged.frame, on=("process_id", "step"), how="semi")
+    if (frame["engine"] == GENERATE).any():
+        frame = with_batches(trace, frame).sort("process_id", "start_ns")
     parts = []
     for process, part in parts_by(frame, "process_id").items():
         busy = trace.rank_busy.get(process)
@@ -257,6 +263,11 @@ def _by_phase(steps: pl.DataFrame) -> pl.DataFrame:
         (pl.col("busy_ns") / total).alias("busy_share"),
         (total - pl.col("busy_ns")).alias("idle_ns"),
     )
+
+
+def _unknown(phases: pl.DataFrame) -> set[str]:
+    """Columns without a value."""
+    return {name for name in phases.columns if phases[name].null_count() == phases.height}
 
 
 def _words(phase: dict[str, object]) -> str:

@@ -36,7 +36,7 @@ class EngineSteps:
     """The steps of an engine.
 
     Args:
-        engine: ``vLLM``, ``SGLang`` or ``TensorRT-LLM``.
+        engine: ``vLLM``, ``SGLang``, ``TensorRT-LLM`` or ``transformers``.
         frame: One row per step, sorted by process and start: the columns of
             :data:`traceviz.analyses.derived.serving.ENGINE_CALLS`, of which ``start_ns`` and ``end_ns`` are those of
             the step; ``step`` (its number), ``call_ns`` and ``call_end_ns`` of the annotation, ``work_ns`` (begin of

@@ -11,7 +11,7 @@ from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.steps.words import SOURCE_WORDS, few_steps
 from traceviz.analyses.device.use import DeviceUse
 from traceviz.analyses.input.dataloader import DATALOADER
-from traceviz.analyses.input.input_pipeline import InputPipelineResult
+from traceviz.analyses.input.input_pipeline import NO_INPUT, InputPipelineResult
 from traceviz.analyses.serving.serving import ServingResult
 from traceviz.analyses.steps.breakdown import Breakdown
 from traceviz.analyses.steps.steps import StepTimes
@@ -37,7 +37,8 @@ def verdict(results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
         return Verdict("serving", " ".join(filter(None, (_serving_sentence(results, pipeline), _largest(findings)))))
     code = pipeline.verdict.replace(" ", "-")
     seen = capture.unseen.sentence if isinstance(capture, CaptureFacts) and capture.unseen is not None else ""
-    sentences = (_input_sentence(pipeline), _device_sentence(results, pipeline, findings), _caution(results), seen)
+    about_input = (pipeline.kind.opening, _input_sentence(pipeline))
+    sentences = (*about_input, _device_sentence(results, pipeline, findings), _caution(results), seen)
     return Verdict(code, " ".join(filter(None, sentences)))
 
 
@@ -61,6 +62,8 @@ def _serving_sentence(results: dict[str, Any], pipeline: InputPipelineResult) ->
 
 def _input_sentence(pipeline: InputPipelineResult) -> str:
     if pipeline.verdict == "cannot judge":
+        if pipeline.reason.startswith(NO_INPUT):
+            return "It has no input to judge."
         return f"Cannot judge the input pipeline: {pipeline.reason}.{f' {pipeline.remedy}' if pipeline.remedy else ''}"
     share = format_ratio(pipeline.at_stake_ns / pipeline.step_ns)
     if pipeline.verdict == "not input-bound":
@@ -99,7 +102,7 @@ def _device_sentence(results: dict[str, Any], pipeline: InputPipelineResult, fin
         cause, time = max(use.idle_causes.items(), key=lambda item: item[1])
         names_rest = share < MOSTLY_IDLE and time and use.host_seen
         busy += f"; the rest is mostly {LABELS[cause]}." if names_rest else "."
-    return " ".join(filter(None, (busy, _largest(findings))))
+    return " ".join(filter(None, (busy, pipeline.spent, _largest(findings))))
 
 
 def _caution(results: dict[str, Any]) -> str:

@@ -172,8 +172,8 @@ def test_what_a_framework_trace_could_see_is_said():
 def test_the_verdict_names_the_stage_of_tf_data():
     sentence = analyze(trace(**training(5, sequential)).tables).verdict.sentence
     assert sentence == (
-        "Highly input-bound: 70.0 % of steady step time waits for input, mostly for Map (tf.data); at best 3.3× as "
-        "fast without the wait."
+        "No device work was captured: nothing of a device was recorded. Highly input-bound: 70.0 % of steady step time "
+        "waits for input, mostly for Map (tf.data); at best 3.3× as fast without the wait."
     )
 
 

@@ -61,7 +61,7 @@ def test_a_capture_without_the_host_blames_nothing_on_it():
 
 
 def test_a_host_that_computes_meanwhile_is_told_to_give_more_work_at_once():
-    view = trace(kernels=[(i * 100, 20, "k") for i in range(10)], cuda_api=[], run={"framework": "PyTorch"})
+    view = trace(kernels=[(i * 100, 20, "ab"[i % 2]) for i in range(10)], cuda_api=[], run={"framework": "PyTorch"})
     (idle,) = [finding for finding in analyze(view.tables).findings if finding.code == "TV201"]
     assert "torch.compile(model)" in idle.advice[0]
     assert "jax.jit" not in idle.advice[0]

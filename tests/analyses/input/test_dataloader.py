@@ -230,7 +230,7 @@ def test_only_operations_that_launch_on_their_own_thread_prepare_device_work():
 
 
 def test_a_pytorch_trace_without_steps_is_told_how_to_mark_them():
-    view = tables(kernels=[(0, 10, "k")], host_ops=[(0, 5, "aten::mm", "op")], run=TORCH)
+    view = tables(kernels=[(0, 10, "k"), (20, 5, "m")], host_ops=[(0, 5, "aten::mm", "op")], run=TORCH)
     report = analyze(view)
     assert report.verdict.code == "cannot-judge"
     assert "prof.step()" in report.verdict.sentence

@@ -93,7 +93,7 @@ def test_without_ranges_a_waiting_host_is_only_a_suspicion():
 def test_one_or_two_steps_are_not_enough_for_a_suspicion(steps, verdict):
     view = trace(
         steps=[(i * 1000, 1000, i) for i in range(steps)],
-        kernels=[(i * 1000 + 700, 300, "k") for i in range(steps)],
+        kernels=[(i * 1000 + at, 150, name) for i in range(steps) for at, name in ((700, "k"), (850, "m"))],
         os_calls=[(i * 1000, 600, "poll") for i in range(steps)],
     )
     result = ANALYSIS.run(view)

@@ -26,6 +26,8 @@ LITERALS = (
         ),
         {
             "facts": {
+                "kind": "not known",  # steps of kernels that may be anything
+                "kind_evidence": "steps repeat (step #)",
                 "span_ns": 1_000,
                 "devices": 2,
                 "processes": 2,
@@ -60,6 +62,8 @@ LITERALS = (
         ),
         {
             "facts": {
+                "kind": "not known",  # where kernels are missing, one name is no benchmark of one kernel
+                "kind_evidence": "nothing in it tells",
                 "span_ns": 1_000,
                 "devices": 1,
                 "processes": 1,

@@ -54,9 +54,13 @@ def test_of_6_steps_those_whose_device_work_was_lost_are_left_out(message, stead
     assert any("3 later steps left out of all figures" in text for text in prose) == (lost == 3)
 
 
+TWO = [(0, 5, "k"), (9, 5, "m")]
+"""More than a benchmark of one kernel."""
+
+
 @pytest.mark.parametrize("framework", ["PyTorch", "TensorFlow", None])
 def test_profilers_that_see_only_nvtx_ask_for_nvtx_whatever_the_framework_is(framework):
     """torch.profiler's and TensorFlow's own annotations would not be in such a trace."""
-    skipped = StepAnalysis().run(trace(kernels=[(0, 5, "k")], run={"format": "nvprof", "framework": framework}))
+    skipped = StepAnalysis().run(trace(kernels=TWO, run={"format": "nvprof", "framework": framework}))
     assert "nvtx.annotate('step')" in skipped.reason
     assert "prof.step()" not in skipped.reason

@@ -8,6 +8,7 @@ import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.capture_kind import EVENTS, UNKNOWN, CaptureKind, capture_kind
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.losses import losses
@@ -20,10 +21,6 @@ from traceviz.intervals import IntervalSet
 from traceviz.report import Fact, Facts, Finding, Prose, Section, Severity
 from traceviz.units import format_ratio
 
-EVENTS = (*schema.DEVICE_WORK, "cuda_api", "nvtx", "host_ops", "device_ops", "os_calls")
-"""Tables whose rows are events. Steps, arguments, settings and samples describe them; allocations and
-synchronisations are among them already."""
-
 
 @dataclass(frozen=True, slots=True)
 class CaptureFacts:
@@ -32,7 +29,7 @@ class CaptureFacts:
     ``unseen`` is what was not recorded of the devices, ``None`` where all was. ``judged_overhead_ns`` is the profiler's
     part of ``judged_ns``, both summed over ranks. ``overhead_ns`` is ``None`` where the profiler does not record its
     own overhead. ``ranks`` are the captured ranks, ``world_sizes`` the sizes of the job that the traces state; both are
-    empty where the trace knows of no ranks.
+    empty where the trace knows of no ranks. ``kind`` is what the capture is of.
     """
 
     span_ns: int
@@ -49,6 +46,7 @@ class CaptureFacts:
     ranks: tuple[int, ...] = ()
     world_sizes: tuple[int, ...] = ()
     unseen: Unseen | None = None
+    kind: CaptureKind = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +88,7 @@ class Capture(Analysis[CaptureFacts]):
             ranks=stated_ranks(trace),
             world_sizes=world_sizes(trace),
             unseen=unseen(trace.recorded_window, trace.device_windows, self.unseen_share),
+            kind=capture_kind(trace),
         )
 
     def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
@@ -109,6 +108,7 @@ class Capture(Analysis[CaptureFacts]):
     def describe(self, result: CaptureFacts) -> Section:
         """Facts only."""
         facts = (
+            Fact("kind", "kind of capture", result.kind.words),
             Fact("span_ns", "captured time", result.span_ns or None, "ns"),
             Fact("devices", "devices used", result.devices, "count"),
             Fact("processes", "processes", result.processes, "count"),
@@ -119,15 +119,16 @@ class Capture(Analysis[CaptureFacts]):
         )
         if result.overhead_ns is not None:
             facts += (Fact("overhead_ns", "profiler overhead while recording", result.overhead_ns, "ns"),)
+        evidence = Facts((Fact("kind_evidence", "shown by", result.kind.evidence),), audience="machine")
         if result.unseen is None:
-            return Section(self.slug, self.title, (Facts(facts),))
+            return Section(self.slug, self.title, (Facts(facts), evidence))
         facts += (
             Fact("judged_from_ns", "devices judged from", result.unseen.begin_ns, "ns"),
             Fact("judged_until_ns", "devices judged until", result.unseen.end_ns, "ns"),
             Fact("launched_before", "device work launched before the capture", result.unseen.launched_before, "count"),
             Fact("launches_without_work", "launches without device work", result.unseen.without_work, "count"),
         )
-        return Section(self.slug, self.title, (Facts(facts), Prose(" ".join(result.unseen.reasons))))
+        return Section(self.slug, self.title, (Facts(facts), evidence, Prose(" ".join(result.unseen.reasons))))
 
 
 def _overhead_of(overhead: pl.DataFrame, process_id: int) -> IntervalSet:

@@ -88,7 +88,7 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
             return self.skipped("a TPU's operations have no launch shapes")
         kernels = shaped_kernels(trace)
         if not kernels.height:
-            return self.skipped("no kernel ran in this capture")
+            return self.skipped("no kernel was captured")
         if not kernels["load"].count() and not kernels["achieved"].count():
             return self.skipped("the trace has no launch shapes, or does not say how many multiprocessors the GPU has")
         names = device_names(trace)

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from traceviz.analyses.base import Analysis, finding, known
+from traceviz.analyses.derived.capture_kind import TRAINS_NOTHING, UNKNOWN, CaptureKind, capture_kind
 from traceviz.analyses.derived.dispatch import dispatching
 from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.host_classes import class_times, host_classes, sees_input
@@ -16,6 +17,7 @@ from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.serving import engine_calls
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.words import FEW_STEPS, why_no_steps
+from traceviz.analyses.derived.time_spent import time_spent
 from traceviz.analyses.derived.training import IF_IT_TRAINS, NOTHING_TRAINS, trains
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input import dataloader
@@ -68,6 +70,8 @@ class InputPipelineResult:
         settings: How the pipeline is set up, where the trace says so.
         loaders: How batches are taken from PyTorch's DataLoader.
         remedy: What to record, so that it can be judged.
+        kind: What the capture is of.
+        spent: Where the time of the capture went, in a sentence, where nothing can be judged.
     """
 
     verdict: InputVerdict
@@ -84,6 +88,8 @@ class InputPipelineResult:
     settings: PipelineSettings = field(default_factory=PipelineSettings)
     loaders: tuple[LoaderUse, ...] = ()
     remedy: str = ""
+    kind: CaptureKind = UNKNOWN
+    spent: str = ""
 
     @property
     def input_share(self) -> float | None:
@@ -133,15 +139,8 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
 
     def run(self, trace: TraceView) -> InputPipelineResult:
         """Judge the steady steps."""
-        if engine_calls(trace).height:
-            return _without_verdict("not judged", _SERVES)
-        if not steady_time(trace):
-            why, remedy = why_no_steps(trace)
-            return _without_verdict(
-                "cannot judge", f"{why}, so there is no step time to compare the input with", remedy
-            )
-        if not trains(trace):
-            return replace(_without_verdict("cannot judge", NOTHING_TRAINS), unranged=IF_IT_TRAINS)
+        if (unjudged := _unjudged(trace)) is not None:
+            return unjudged
         times = class_times(trace, steady_time(trace))
         step_ns = sum(times.values())
         has_input = sees_input(trace)
@@ -150,9 +149,9 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, has_input=has_input)
         guess = verdict == "possibly input-bound"
         if guess and not trace.rank_busy:
-            return _without_verdict("cannot judge", _NEITHER, _how_to_annotate(trace))
+            return _without_verdict(trace, "cannot judge", _NEITHER, _how_to_annotate(trace))
         if guess and training_steps(trace).steady.height < FEW_STEPS:
-            return _without_verdict("cannot judge", _TOO_FEW, _how_to_annotate(trace))
+            return _without_verdict(trace, "cannot judge", _TOO_FEW, _how_to_annotate(trace))
         stages = (
             *range_stages(trace),
             *pipeline_stages(trace),
@@ -173,6 +172,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             best_case_step_ns=None if guess else _best_case_step(trace),
             settings=pipeline_settings(trace),
             loaders=loader_uses(trace),
+            kind=capture_kind(trace),
         )
 
     def _verdict(self, input_share: float, host_share: float, *, has_input: bool) -> InputVerdict:
@@ -249,9 +249,30 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         return Section(self.slug, self.title, tuple(blocks))
 
 
-def _without_verdict(verdict: InputVerdict, reason: str, remedy: str = "") -> InputPipelineResult:
-    return InputPipelineResult(verdict, 0, 0, 0, (), reason, remedy=remedy)
+def _without_verdict(trace: TraceView, verdict: InputVerdict, reason: str, remedy: str = "") -> InputPipelineResult:
+    kind, spent = capture_kind(trace), time_spent(trace) if verdict == "cannot judge" else ""
+    return InputPipelineResult(verdict, 0, 0, 0, (), reason, remedy=remedy, kind=kind, spent=spent)
 
+
+def _unjudged(trace: TraceView) -> InputPipelineResult | None:
+    """Why there is no step time that could be compared with waiting for input, if so."""
+    if engine_calls(trace).height:
+        return _without_verdict(trace, "not judged", _SERVES)
+    kind = capture_kind(trace)
+    asked = trace.options.step_marker or trace.options.input_range
+    if kind.key in TRAINS_NOTHING and not asked:
+        return _without_verdict(trace, "cannot judge", f"{NO_INPUT} ({kind.words})")
+    if not steady_time(trace):
+        why, remedy = why_no_steps(trace)
+        why = f"{why}, so there is no step time to compare the input with"
+        return _without_verdict(trace, "cannot judge", why, remedy)
+    if not trains(trace):
+        return replace(_without_verdict(trace, "cannot judge", NOTHING_TRAINS), unranged=IF_IT_TRAINS)
+    return None
+
+
+NO_INPUT = "nothing is trained"
+"""With this begins why nothing is judged of a capture that has no input."""
 
 _SERVES = (
     "the program runs a language model for requests and trains on nothing, so there is no input of training to wait for"

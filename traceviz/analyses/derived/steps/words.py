@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from traceviz.analyses.derived.capture_kind import BENCHMARK, NOT_RECORDED, STOPPED, Kind, capture_kind
 from traceviz.analyses.derived.steps.search import count_cut_steps, count_lost_steps, count_unseen_steps
 from traceviz.analyses.derived.steps.steps import Steps
 from traceviz.analyses.derived.view import TraceView
@@ -51,6 +52,9 @@ HOW_TO_MARK_IN = {
 }
 """Advice by framework."""
 
+MAY_HAVE_STEPS: frozenset[Kind] = frozenset({"cpu-only", "training", "inference", "unknown"})
+"""Kinds of captures whose steps are worth marking."""
+
 FEW_STEPS = 3
 """Fewer steps are judged, with a caution."""
 
@@ -88,16 +92,20 @@ def why_no_steps(trace: TraceView) -> tuple[str, str]:
         )
     if "totals" in trace.tables and not trace.span_ns:
         return "the file is a summary without events", ""
-    return _why_not_recorded(trace) or ("no steps were found", how_to_mark(trace))
+    remedy = how_to_mark(trace) if _may_have_steps(trace) else capture_kind(trace).remedy
+    return _why_not_recorded(trace) or ("no steps were found", remedy)
 
 
-_NOT_RECORDED = (
-    *("disk-full", "not-started", "killed-while-recording"),
-    *("capture-too-large", "profiler-taken", "not-injected"),
-)
-"""Codes of the notes in which a run and its collectors say why steps were not recorded, the plainest first."""
-_STOPPED = ("run-failed", "run-killed", "run-interrupted")
-"""Codes of the notes on a run that did not end well."""
+def _may_have_steps(trace: TraceView) -> bool:
+    """Whether the program may run steps that can be marked: a benchmark of one kernel, for one, does not."""
+    kind = capture_kind(trace)
+    if kind.key != "no-device-work":
+        return kind.key in MAY_HAVE_STEPS
+    if trace.tables.run_facts().get("format") == "run":
+        return True
+    is_benchmark = trace.host_names["name"].str.contains(BENCHMARK).any()
+    own = trace.ranges["name"].str.starts_with("MPI_").not_().any() or trace.host_names.height
+    return bool(own and not is_benchmark)
 
 
 def _why_not_recorded(trace: TraceView) -> tuple[str, str] | None:
@@ -105,10 +113,10 @@ def _why_not_recorded(trace: TraceView) -> tuple[str, str] | None:
     if trace.tables.run_facts().get("format") != "run":
         return None
     messages = {note["code"]: note["message"] for note in reversed(trace.tables.arrow("notes").to_pylist())}
-    reason = next((messages[code] for code in _NOT_RECORDED if code in messages), None)
+    reason = next((messages[code] for code in NOT_RECORDED if code in messages), None)
     if reason is not None:
         return "no steps were recorded", reason.partition(": ")[2] if reason.startswith("Collector") else reason
-    ended = next((messages[code] for code in _STOPPED if code in messages), None)
+    ended = next((messages[code] for code in STOPPED if code in messages), None)
     if ended is not None:
         how = ended.partition(";")[0]
         return f"no steps were found, and {how[:1].lower()}{how[1:]}", ""

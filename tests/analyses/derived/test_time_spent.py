@@ -1,0 +1,56 @@
+"""Where the time of a capture went that cannot be judged: the innermost name that has nearly all of it."""
+
+from tests.analyses.builders import trace
+from traceviz.analyses.derived.time_spent import time_spent
+
+FRAMES = [
+    (0, 990, "run.py(3): main", "python"),
+    (5, 595, "video.py(9): preprocess", "python"),
+    (10, 350, "image.py(7): resize", "python"),
+    (600, 380, "model.py(1): forward", "python"),
+]
+
+
+def test_before_the_first_work_the_innermost_frame_with_nearly_all_of_it_is_named():
+    view = trace(host_ops=FRAMES, kernels=[(600, 370, "k")], span_ns=1_000)
+    assert time_spent(view) == (
+        "Before the first device work, 600 ns of the 1.00 µs captured pass, 595 ns of them in preprocess (video.py)."
+    )
+
+
+def test_between_work_the_range_in_which_the_device_was_idle_is_named():
+    # idle 100 to 500 and 600 to 900 of 1000 ns, 650 of them in "log"
+    view = trace(
+        nvtx=[(100, 400, "log"), (650, 250, "log"), (0, 100, "a")],
+        kernels=[(0, 100, "k"), (500, 100, "k"), (900, 100, "k")],
+    )
+    assert time_spent(view) == "While it was idle, the host was mostly in log (65.0 % of the captured time)."
+
+
+def test_half_of_the_time_is_enough_where_no_name_has_more():
+    view = trace(nvtx=[(0, 300, "a"), (300, 600, "b"), (900, 100, "c")])
+    assert time_spent(view) == "Of the 1.00 µs captured, 60.0 % were spent in b."
+
+
+def test_where_no_thread_leads_the_call_with_most_time_is_named():
+    calls = [(0, 300, "poll"), (0, 200, "sem_wait", {"thread_id": 1}), (500, 200, "sem_wait", {"thread_id": 1})]
+    assert time_spent(trace(os_calls=calls, span_ns=1_000)) == (
+        "Most of the recorded time of its threads is in sem_wait (400 ns)."
+    )
+
+
+def test_a_busy_device_is_told_by_its_kernel_with_most_time():
+    view = trace(kernels=[(0, 600, "void gemm<8>(int)"), (600, 300, "relu")], span_ns=1_000)
+    assert time_spent(view) == "The kernel with most of its time is gemm (66.7 %)."
+
+
+def test_nothing_is_said_where_nothing_tells():
+    assert time_spent(trace()) == ""
+    assert time_spent(trace(kernels=[(0, 1, "k"), (999, 1, "k")])) == ""
+    lost = [("profiler-diagnostic", "warning", "2 records were lost")]
+    assert (
+        time_spent(
+            trace(kernels=[], memcpy=[(900, 100, "h2d", "pinned", "device", 8)], nvtx=[(0, 900, "a")], notes=lost)
+        )
+        == ""
+    )

@@ -1,0 +1,113 @@
+"""Where the time of a capture went that cannot be judged: one sentence, from what was recorded.
+
+::
+
+    host     |------------preprocess------------|--model--|
+    device                                         |work|work|
+             |--------before the first work-------|
+
+Named is the innermost event of the thread that leads in which nearly all of the time was spent, else half of it; what
+encloses the whole capture says nothing.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.capture_kind import capture_kind, function_of, shortened
+from traceviz.analyses.derived.frames import bounds
+from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
+from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import IntervalSet
+from traceviz.units import format_ns, format_ratio
+
+IDLE_SHARE = 0.2
+"""Below this share of idle time, the device is what takes the time."""
+MOSTLY = (0.9, 0.5)
+"""Part of the time that a name must have; the second where none has the first."""
+ENCLOSES = 0.95
+"""An event of at least this share of the capture encloses it."""
+
+_SAYS_NOTHING = r"^ProfilerStep#|^\$profiler\.py"
+"""Steps of a profiler, and what it does itself."""
+_HOST = ("host_ops", "nvtx", "cuda_api", "os_calls")
+
+
+def time_spent(trace: TraceView) -> str:
+    """Where most of the captured time went, in a sentence; empty where nothing tells."""
+    if not trace.span_ns or not trace.ranks or capture_kind(trace).key == "no-kernels":
+        return ""
+    rank = max(trace.ranks, key=lambda process: trace.idle_of(process).total)
+    idle = trace.idle_of(rank)
+    if idle.total < IDLE_SHARE * trace.span_ns:
+        return "" if capture_kind(trace).key == "one-kernel" else _of_device(trace)
+    return _beside_device(trace, rank, idle) if trace.rank_busy else _of_host(trace, rank, idle)
+
+
+def _beside_device(trace: TraceView, rank: int, idle: IntervalSet) -> str:
+    begin, first = trace.window_of(rank)[0], int(trace.rank_busy[rank].starts[0])
+    if 2 * (first - begin) < idle.total:
+        name, inside = _innermost(trace, rank, idle)
+        share = format_ratio(inside / trace.span_ns)
+        return f"While it was idle, the host was mostly in {name} ({share} of the captured time)." if name else ""
+    name, inside = _innermost(trace, rank, IntervalSet.span(begin, first))
+    if capture_kind(trace).key == "start-up":  # which says how much it is
+        return f"Most of it is in {name}." if name else ""
+    where = f", {format_ns(inside)} of them in {name}" if name else ""
+    before, whole = format_ns(first - begin), format_ns(trace.span_ns)
+    return f"Before the first device work, {before} of the {whole} captured pass{where}."
+
+
+def _of_host(trace: TraceView, rank: int, time: IntervalSet) -> str:
+    name, inside = _innermost(trace, rank, time)
+    if name:
+        return (
+            f"Of the {format_ns(trace.span_ns)} captured, {format_ratio(inside / trace.span_ns)} were spent in {name}."
+        )
+    calls = pl.concat([_events(trace, table, None) for table in _HOST])
+    totals = calls.group_by("name").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("total"))
+    if not totals.height:
+        return ""
+    name, total = totals.sort("total", "name", descending=True).row(0)
+    return f"Most of the recorded time of its threads is in {shortened(name)} ({format_ns(total)})."
+
+
+def _of_device(trace: TraceView) -> str:
+    kernels = trace.frame("kernels", "name", "dur_ns").group_by("name").agg(pl.col("dur_ns").sum().alias("time"))
+    if not kernels.height or not kernels["time"].sum():
+        return ""
+    name, time = kernels.with_columns(pl.col("name").cast(pl.String)).sort("time", "name", descending=True).row(0)
+    share = format_ratio(time / kernels["time"].sum())
+    return f"The kernel with most of its time is {shortened(function_of(name))} ({share})."
+
+
+def _innermost(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
+    """The name with the shortest events among those in which most of ``time`` was spent, and how much; may be empty."""
+    thread = training_thread(trace, rank)
+    if thread == NO_THREAD or not time.total:
+        return "", 0
+    events = pl.concat([_events(trace, table, thread) for table in _HOST])
+    events = events.filter(~pl.col("name").str.contains(_SAYS_NOTHING))
+    starts, ends = bounds(events)
+    inside = events.with_columns(pl.Series("inside", time.overlap(starts, ends)))
+    names = inside.group_by("name").agg(
+        pl.col("inside").sum().clip(0, time.total), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("total")
+    )
+    names = names.filter(pl.col("total") < ENCLOSES * trace.span_ns).sort("total", "name")
+    for share in MOSTLY:
+        most = names.filter(pl.col("inside") >= share * time.total)
+        if most.height:
+            return shortened(str(most["name"][0])), int(most["inside"][0])
+    return "", 0
+
+
+def _events(trace: TraceView, table: str, thread: int | None) -> pl.DataFrame:
+    """``name, start_ns, end_ns`` of what a thread did, or all of them."""
+    columns = ("name", "start_ns", "dur_ns", "thread_id")
+    if table in trace.tables:
+        is_own = pl.lit(value=True) if thread is None else pl.col("thread_id") == thread
+        rows = trace.tables.scan(table).select(columns).filter(is_own).collect()
+    else:
+        rows = trace.frame(table, *columns)
+    end = (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("end_ns")
+    return rows.select(pl.col("name").cast(pl.String), "start_ns", end)

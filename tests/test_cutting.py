@@ -128,3 +128,30 @@ def test_a_rank_keeps_the_settings_of_the_capture():
         ("world_size", "2"),
         ("rank", "1"),
     ]
+
+
+def test_ranks_that_there_are_are_named_in_order_and_no_process_without_one():
+    processes = [(number, "python", {"rank": rank}) for number, rank in enumerate((0, 2, 10, None))]
+    whole = tables(processes=processes, kernels=[(0, 1, "a", {"process_id": process}) for process in range(3)])
+    with pytest.raises(UsageError) as refused:
+        select(whole, Selection(rank=3))
+    assert (refused.value.what, refused.value.fix) == ("There is no rank '3'.", "Known: 0, 2, 10.")
+
+
+def test_where_no_process_states_its_rank_those_with_device_work_go_by_their_numbers():
+    whole = tables(
+        processes=[(number, "python") for number in range(3)],
+        threads=[(number, number, "main") for number in range(3)],
+        memcpy=[(0, 1, "h2d", "pinned", "device", 4, {"process_id": 1})],
+        kernels=[(0, 1, "a", {"process_id": 2})],
+    )
+    with pytest.raises(UsageError, match=r"Known: 1, 2\."):
+        select(whole, Selection(rank=3))
+    assert select(whole, Selection(rank=1)).rows("memcpy") == 1
+    assert select(whole, Selection(rank=1)).rows("kernels") == 0
+
+
+def test_an_unknown_device_names_each_number_once():
+    devices = [(0, "A", {"ordinal": 0}), (1, "A", {"ordinal": 0}), (2, "B", {"ordinal": None})]
+    with pytest.raises(UsageError, match=r"Known: 0\."):
+        select(tables(devices=devices, kernels=[(0, 1, "a")]), Selection(device=7))

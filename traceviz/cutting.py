@@ -59,17 +59,36 @@ def _device_ids(tables: TraceTables, ordinal: int) -> list[int]:
     devices = tables.arrow("devices").to_pylist()
     ids = [d["device_id"] for d in devices if d["ordinal"] == ordinal]
     if not ids:
-        raise UsageError.unknown("device", str(ordinal), (str(d["ordinal"]) for d in devices))
+        known = (str(d["ordinal"]) for d in devices if d["ordinal"] is not None)
+        raise UsageError.unknown("device", str(ordinal), known)
     return ids
 
 
 def _process_ids(tables: TraceTables, rank: int) -> list[int]:
-    processes = tables.arrow("processes").to_pylist()
-    key = "rank" if any(p["rank"] is not None for p in processes) else "process_id"
-    ids = [p["process_id"] for p in processes if p[key] == rank]
+    """Processes that state a rank; where none does, the process of that number."""
+    rows = tables.scan("processes").select("process_id", "rank").collect()
+    stated = rows.drop_nulls()
+    of_rank = stated.filter(pl.col("rank") == rank) if stated.height else rows.filter(pl.col("process_id") == rank)
+    ids = of_rank["process_id"].to_list()
     if not ids:
-        raise UsageError.unknown("rank", str(rank), (str(p[key]) for p in processes))
+        known = stated["rank"].to_list() or _working(tables)
+        raise UsageError.unknown("rank", str(rank), map(str, known))
     return ids
+
+
+def _working(tables: TraceTables) -> list[int]:
+    """Processes with device work; where there is none, those with threads, else all."""
+    work = [tables.scan(name).select("process_id") for name in schema.DEVICE_WORK if name in tables]
+    sources = (
+        *([pl.concat(work)] if work else []),
+        tables.scan("threads"),
+        tables.scan("processes"),
+    )
+    return next((ids for ids in map(_owners, sources) if ids), [])
+
+
+def _owners(rows: pl.LazyFrame) -> list[int]:
+    return rows.select(pl.col("process_id").unique().sort()).collect()["process_id"].to_list()
 
 
 def _devices_left(tables: TraceTables, devices: list[int] | None, processes: list[int] | None) -> pa.Table:

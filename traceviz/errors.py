@@ -44,7 +44,7 @@ class UsageError(TracevizError):
     @classmethod
     def unknown(cls, kind: str, name: str, known: Iterable[str]) -> UsageError:
         """There is no ``kind`` of this ``name``; the error lists those that exist and suggests the nearest."""
-        names = sorted(known)
+        names = sorted(set(known), key=lambda known_name: (len(known_name) * known_name.isdecimal(), known_name))
         near = get_close_matches(name, names, 1)
         suggestion = f"Did you mean {near[0]!r}?" if near else ""
         separator = "; " if any("," in known_name for known_name in names) else ", "

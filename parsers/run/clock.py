@@ -3,9 +3,11 @@
 ::
 
     program     |-------------------------------------------------|
-    samples     |. . . . . . . . . . . . . . . . . . . . . . . . .|     may lie before 0 and after the end
+    samples   . |. . . . . . . . . . . . . . . . . . . . . . . . .| .   may lie before 0 and after the end
     nsys            |=====================================|             0 is the first event of the sources that trace
     torch                     |========|                                and the span ends with their last event
+
+Where no source traces, the clock is that of the program: the sampler watches nsys start before it and save after it.
 """
 
 from __future__ import annotations
@@ -13,8 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from traceviz.parsers.ranks.identity import run_row
-from traceviz.parsers.run.sources import Source, is_tracing
+from traceviz.parsers.run.sources import Source, is_tracing, tracing_tables
+from traceviz.parsers.shared.arrow import pc
 from traceviz.parsers.shared.notes import Notes
 
 SLACK_NS = 60 * 10**9
@@ -30,9 +35,13 @@ class Extent:
 
     @classmethod
     def of(cls, source: Source) -> Extent:
-        """What the run row of ``source`` says."""
+        """What the run row of ``source`` says, without what its profiler did after the last event of the program."""
         row = run_row(source.tables)
-        return cls(row.get("t0_unix_ns"), int(row.get("span_ns") or 0))
+        span = int(row.get("span_ns") or 0)
+        ends = (
+            [_last_end(source.tables[name]) for name in tracing_tables(source)] if "overhead" in source.tables else []
+        )
+        return cls(row.get("t0_unix_ns"), min(span, max(ends, default=span)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,7 @@ class RunClock:
     Args:
         starts: Where on it each of the sources begins, by position; those that are not here cannot be put on it.
         t0_unix_ns: Wall-clock time of its zero, where it is known.
-        span_ns: Last event of the sources that trace.
+        span_ns: Last event of the sources that trace; where none does, the end of the program.
     """
 
     starts: dict[int, int]
@@ -68,13 +77,31 @@ def common_clock(sources: Sequence[Source], ran: tuple[int | None, int | None], 
         alone = tracing[0]
         _note_left_out(sources, set(range(len(sources))) - {alone}, misplaced - {alone}, notes)
         return RunClock({alone: 0}, extents[alone].t0_unix_ns, extents[alone].span_ns)
-    leading = leading or sorted(usable)
-    if not leading:
+    sources_left = leading or sorted(usable)
+    if not sources_left:
         return RunClock(dict.fromkeys(range(len(sources)), 0), None, max((e.span_ns for e in extents), default=0))
-    zero = min(_begin(extents[place]) for place in leading)
-    starts = {place: _begin(extents[place]) - zero for place in sorted(usable)}
+    begins = min(_begin(extents[place]) for place in sources_left)
+    ends = max(_begin(extents[place]) + extents[place].span_ns for place in sources_left)
+    if not leading:
+        begins, ends = _within(begins, ends, ran)
+    starts = {place: _begin(extents[place]) - begins for place in sorted(usable)}
     _note_left_out(sources, set(range(len(sources))) - usable, misplaced, notes)
-    return RunClock(starts, zero, max(starts[place] + extents[place].span_ns for place in leading))
+    return RunClock(starts, begins, ends - begins)
+
+
+def _within(begins: int, ends: int, ran: tuple[int | None, int | None]) -> tuple[int, int]:
+    """The part of the time from ``begins`` to ``ends`` in which the program ran, as far as that is known."""
+    first, last = ran
+    start = begins if first is None else max(begins, first)
+    stop = ends if last is None else min(ends, last)
+    return (start, stop) if start < stop else (begins, ends)
+
+
+def _last_end(events: pa.Table) -> int:
+    ends = events["start_ns"]
+    if "dur_ns" in events.column_names:
+        ends = pc.add(ends, pc.fill_null(events["dur_ns"], 0))
+    return int(pc.max(ends).as_py())
 
 
 def _begin(extent: Extent) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +16,9 @@ from traceviz.parsers.run.layout import RAW, TABLES
 from traceviz.parsers.run.manifest import Recorder, RunManifest, read_manifest
 from traceviz.parsers.run.merge import merge_sources
 from traceviz.parsers.run.owners import DEVICE_TABLES
-from traceviz.parsers.run.sources import Readers, Source, read_source, recordings_in
+from traceviz.parsers.run.sources import Readers, Source, ranks_of_processes, read_source, recordings_in
 from traceviz.parsers.run.steps import complete_steps, name_unfinished
+from traceviz.parsers.shared.columns import with_column
 from traceviz.parsers.shared.notes import Notes
 
 
@@ -76,12 +77,22 @@ def _sources(folder: Path, manifest: RunManifest, readers: Readers, options: Rea
     errors = [outcome for outcome in outcomes if isinstance(outcome, TracevizError)]
     if not sources:
         raise errors[0] if errors else _nothing(folder, manifest)
+    ranks = ranks_of_processes(folder)
+    for source in sources:
+        source.tables["processes"] = _with_ranks(source.tables["processes"], ranks)
     complete = complete_steps(folder)
     for tables in (source.tables for source in sources if "nvtx" in source.tables):
         tables["nvtx"], count = name_unfinished(tables["nvtx"], tables["processes"], complete)
         message = "Steps that had begun when an epoch or the program ended are none: they are named 'unfinished step'."
         notes.add("unfinished-steps", "info", message, count)
     return sources
+
+
+def _with_ranks(processes: pa.Table, ranks: Mapping[int, int]) -> pa.Table:
+    """Table ``processes`` with ``ranks``, by pid, where it states none: nsys knows nothing of ranks."""
+    rows = processes.to_pylist()
+    known = [ranks.get(row["pid"]) if row["rank"] is None else row["rank"] for row in rows]
+    return with_column(processes, "rank", pa.chunked_array([pa.array(known, pa.int32())]))
 
 
 def _nothing(folder: Path, manifest: RunManifest) -> UnknownFormatError:

@@ -151,6 +151,13 @@ def _stated_pid(place: Path, own: Path) -> int | None:
     return None
 
 
+def ranks_of_processes(folder: Path) -> dict[int, int]:
+    """Ranks that a launcher gave to processes of a run, by pid: the hooks in them name their folders after these."""
+    files = sorted((folder / RAW).glob("*/**/status.json"))[:MOST_FILES]
+    stated = ((as_number(stated_in(path).get("pid")), as_number(rank_in_name(path.parent.name))) for path in files)
+    return {pid: rank for pid, rank in stated if pid is not None and rank is not None}
+
+
 def stated_in(path: Path) -> dict[str, Any]:
     """What a ``status.json`` of a collector says; nothing where it cannot be read."""
     return read_object(path)
@@ -192,8 +199,14 @@ def count_rows(tables: Mapping[str, pa.Table], name: str) -> int:
 
 def is_tracing(source: Source) -> bool:
     """Whether a source recorded what happened, rather than samples and summaries only."""
-    events = (name for name in source.tables if name not in _NO_EVENTS and schema.table(name).is_events)
-    return any(source.tables[name].num_rows for name in events)
+    return bool(tracing_tables(source))
 
 
-_NO_EVENTS = ("samples", "windows")
+def tracing_tables(source: Source) -> list[str]:
+    """Tables of a source that hold what the program did."""
+    names = (name for name in source.tables if name not in _NO_EVENTS and schema.table(name).is_events)
+    return [name for name in names if source.tables[name].num_rows]
+
+
+_NO_EVENTS = ("samples", "windows", "overhead")
+"""Tables of events that are none of the program's."""

@@ -372,6 +372,10 @@ class TestBlame:
         assert result(view).own_ns == (200 * US, 140 * US, 105 * US)
         assert evidence(raised(view)["TV503"])["rank"] == 0
 
+    def test_who_takes_longer_in_most_steps_and_less_in_all_is_not_slow(self):
+        assert "TV502" not in raised(unequal([[100, 100, 100, 150], [106, 106, 106, 106]]))
+        assert evidence(raised(unequal([[100, 100, 100, 100], [112, 112, 112, 112]]))["TV502"])["rank"] == 1
+
     def test_ranks_that_are_late_in_turn_are_not_blamed(self):
         kernels, marks = [], []
         for rank in (0, 1):
@@ -509,3 +513,20 @@ def test_processes_without_devices_are_ranks_only_where_the_trace_says_so():
     assert isinstance(result(tables(host_ops=host)), Skipped)
     stated = result(tables(host_ops=host, processes=[(p, "python", {"rank": p + 4}) for p in range(2)]))
     assert [rank.rank for rank in stated.ranks] == [4, 5]
+
+
+def test_a_launcher_is_no_rank():
+    """torchrun with two ranks on the CPU, as nsys sees it: system calls of all three, steps of two."""
+    processes = [(0, "python", {"rank": 0}), (1, "python", {"rank": 1}), (2, "torchrun", {"rank": None})]
+    threads = [(number, number, "main") for number in range(3)]
+    calls = [(0, 900 * US, "poll", {"process_id": number, "thread_id": number}) for number in range(3)]
+    steps = [
+        (step * 100 * US, 100 * US, step, {"process_id": rank, "thread_id": rank})
+        for rank in (0, 1)
+        for step in range(9)
+    ]
+    parts = {"processes": processes, "threads": threads, "os_calls": calls, "steps": steps}
+    assert [rank.rank for rank in result(tables(**parts)).ranks] == [0, 1]
+    assert TraceView(tables(**parts)).traced == (0, 1, 2)
+    unnamed = [(number, name) for number, name, _ in processes]
+    assert TraceView(tables(**{**parts, "processes": unnamed})).ranks == (0, 1, 2)

@@ -102,6 +102,30 @@ class TestClock:
         trace = merged(sampler(7_000))
         assert (trace.run_facts()["t0_unix_ns"], trace.run_facts()["span_ns"]) == (7_000, 1_500)
 
+    @pytest.mark.parametrize(
+        ("started", "ended", "clock"),
+        [
+            (1_000, 5_620, (1_000, 4_620)),  # nsys starts before the program and saves after it: the sampler sees both
+            (None, 5_620, (0, 5_620)),
+            (1_000, None, (1_000, 5_480)),
+            (-500, 9_000, (0, 6_480)),
+            (6_900, 7_000, (0, 6_480)),  # the clocks differ: what was sampled says more than when the program ran
+        ],
+    )
+    def test_samples_alone_last_as_long_as_the_program_and_not_as_its_recorders(self, started, ended, clock):
+        ran = RunManifest(started_unix_ns=started, ended_unix_ns=ended)
+        samples = [(time, "cpu", 50.0, {"device_id": None}) for time in (0, 3_000, 6_480)]
+        empty = nsys(0, kernels=[], cuda_api=[], nvtx=[], os_calls=[], overhead=[(0, 6_400, "init")])
+        for sources in ([sampler(0, samples=samples)], [sampler(0, samples=samples), empty]):
+            trace = merged(*sources, manifest=ran)
+            assert (trace.run_facts()["t0_unix_ns"], trace.run_facts()["span_ns"]) == clock
+            assert column(trace, "samples", "start_ns") == [time - clock[0] for time in (0, 3_000, 6_480)]
+
+    def test_what_a_profiler_does_for_itself_after_the_program_is_not_captured_time(self):
+        trace = merged(nsys(1_000, overhead=[(0, 5, "init"), (60, 900, "save")]))
+        assert trace.run_facts()["span_ns"] == 50
+        assert trace.rows("overhead") == 2
+
     def test_windows_tell_when_each_table_was_recorded_and_by_whom(self):
         trace = merged(nsys(1_000), torch(1_100), sampler(0))
         rows = {row["recorded"]: (row["start_ns"], row["dur_ns"], row["source"]) for row in content(trace)["windows"]}

@@ -138,6 +138,16 @@ class TestReading:
         (folder / "raw" / "tensorflow" / "status.json").write_text('{"pid": 4711}')
         assert content(open_trace(folder))["processes"][0]["pid"] == 4711
 
+    def test_processes_have_the_ranks_that_a_launcher_gave_them_also_where_only_nsys_recorded(self, tmp_path, samples):
+        nsys = {"nsys": samples / "nsys" / "nvtx_loop.sqlite"}
+        (process,) = content(open_trace(run_folder(tmp_path / "alone", nsys)))["processes"]
+        assert process["rank"] is None
+        folder = run_folder(tmp_path / "run", nsys)
+        for name, pid in (("rank5", process["pid"]), ("rank6", 10**9), ("pid7", 7), ("rank8", None)):
+            (folder / "raw" / "nvtx" / name).mkdir(parents=True)
+            (folder / "raw" / "nvtx" / name / "status.json").write_text(json.dumps({"pid": pid}))
+        assert content(open_trace(folder))["processes"] == [{**process, "rank": 5}]
+
     def test_sources_that_the_manifest_names_are_the_ones_that_are_read(self, torch_run, samples):
         shutil.copy(samples / "kineto" / "repaired.pt.trace.json.gz", torch_run / "raw" / "torch")
         listed = [{"name": "torch", "sources": ["raw/torch/slow.pt.trace.json.gz"]}]

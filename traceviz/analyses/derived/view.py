@@ -179,8 +179,12 @@ class TraceView:
 
     @cached_property
     def ranks(self) -> tuple[int, ...]:
-        """Processes that own device work, by ``process_id``; where none does, all :attr:`traced` processes."""
-        return tuple(sorted(self.rank_busy)) or self.traced
+        """Processes that own device work, by ``process_id``; where none does, all :attr:`traced` processes.
+
+        Where some of these state a rank, the others are none: the launcher of a job (torchrun), workers of a loader.
+        """
+        stated = set(self.frame("processes", "process_id", "rank").drop_nulls()["process_id"])
+        return tuple(sorted(self.rank_busy)) or tuple(filter(stated.__contains__, self.traced)) or self.traced
 
     def idle_of(self, process_id: int) -> IntervalSet:
         """Time in which no device is seen to work for the process, which may own no device work."""

@@ -113,6 +113,8 @@ class RanksAnalysis(Analysis[RanksResult]):
             return ()
         timed = [rank for rank in result.ranks if rank.process_id in imbalance.medians]
         slowest = max(timed, key=lambda rank: imbalance.medians[rank.process_id])
+        if (slowest.own_ns or 0) < max(rank.own_ns or 0 for rank in timed):
+            return ()  # most of its steps take longer, and all of them together less: neither rank is slow
         key, excess = _excess(result, slowest)
         message = (
             f"Rank {slowest.rank} needs {format_ns(round(imbalance.medians[slowest.process_id]))} per step for its own "

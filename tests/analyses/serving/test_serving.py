@@ -8,7 +8,7 @@ from traceviz.analyses.run import analyze
 from traceviz.analyses.serving.serving import NO_ENGINE, ServingAnalysis
 from traceviz.gates.gates import Candidate
 from traceviz.gates.metrics import METRICS
-from traceviz.report import Skipped
+from traceviz.report import Prose, Skipped
 
 DECODE = "execute_context_0(0)_generation_4(4)"
 
@@ -101,3 +101,16 @@ def test_ranks_are_counted_in_the_sentence():
     own = {"process_id": 1, "thread_id": 1}
     view = tables(nvtx=[(0, 100, "step[DECODE bs=2]"), (0, 90, "step[DECODE bs=2]", own)])
     assert analyze(view).verdict.sentence == "Serving with SGLang on 2 ranks: 2 decode steps of 2 requests, 190 ns."
+
+
+@pytest.mark.parametrize(("begin", "said"), [(110, True), (101, False)])
+def test_what_the_device_did_before_the_first_step_is_unknown_where_the_host_runs_ahead(begin, said):
+    view = tables(
+        nvtx=[(100, 5, DECODE)],
+        cuda_api=[launch(100, 1)],
+        kernels=[(begin, 200 - begin, "gemm", {"correlation_id": 1})],
+        span_ns=1000,
+    )
+    prose = [block.text for block in analyze(view).section("serving").blocks if isinstance(block, Prose)]
+    assert prose[0].startswith("The host runs ahead of the device")
+    assert any("in the 10 ns before the first step is not known" in text for text in prose) == said

@@ -46,7 +46,8 @@ class ServingResult:
         captured_ns: Captured time, counted once for each of them.
         ahead: Whether the host runs ahead of the device, so that steps are device work.
         outside: The API function in which the engine's threads spend at least half of the time outside of steps,
-            and that time; ``None`` where there is no such one.
+            and that time; ``None`` where there is no such one, or where steps take most of the captured time.
+        before_ns: Where the host runs ahead, the longest time of a rank from its first annotation to its first step.
         mostly: From this share of the captured time in steps on, reports do not say where the rest went.
     """
 
@@ -57,6 +58,7 @@ class ServingResult:
     captured_ns: int
     ahead: bool
     outside: tuple[str, int] | None
+    before_ns: int
     mostly: float
 
     @property
@@ -112,12 +114,15 @@ class ServingAnalysis(Analysis[ServingResult]):
     Args:
         mostly: Below this share of the captured time in steps, the report says where the rest went; from this share
             of the rest on, it is mostly one function.
+        unknown: From this share of the captured time on, what the device did before its first recorded work is said to
+            be unknown, where the host runs ahead.
     """
 
     slug = "serving"
     title = "Serving"
 
     mostly: float = 0.5
+    unknown: float = 0.01
 
     def run(self, trace: TraceView) -> ServingResult | Skipped:
         """Sum the engine's steps by phase."""
@@ -135,12 +140,15 @@ class ServingAnalysis(Analysis[ServingResult]):
             ranks,
             ranks * trace.span_ns,
             bool(steps["ahead"].any()),
-            self._outside(trace, steps),
+            self._outside(trace, steps, ranks * trace.span_ns),
+            _before_ns(steps),
             self.mostly,
         )
 
-    def _outside(self, trace: TraceView, steps: pl.DataFrame) -> tuple[str, int] | None:
+    def _outside(self, trace: TraceView, steps: pl.DataFrame, captured_ns: int) -> tuple[str, int] | None:
         """The function in which the threads of the engine spend most time outside of steps."""
+        if int(steps["dur_ns"].sum()) >= self.mostly * captured_ns:
+            return None
         calls, spent, left = trace.api_calls(*trace.api_names), [], 0
         for process, part in parts_by(steps, "process_id").items():
             inside = IntervalSet.of(part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
@@ -172,8 +180,12 @@ class ServingAnalysis(Analysis[ServingResult]):
         if result.ahead:
             remarks.append(
                 "The host runs ahead of the device: a step is the device work that it launched, from the first to the "
-                "last. What the device did before the first is not known: it may still have worked on what was "
-                "launched before the capture began."
+                "last."
+            )
+        if result.before_ns >= self.unknown * result.captured_ns > 0:
+            remarks.append(
+                f"What the device did in the {format_ns(result.before_ns)} before the first step is not known: it may "
+                "still have worked on what was launched before the capture began."
             )
         if result.phases["tokens"].null_count():
             remarks.append(
@@ -268,6 +280,11 @@ def _by_phase(steps: pl.DataFrame) -> pl.DataFrame:
 def _unknown(phases: pl.DataFrame) -> set[str]:
     """Columns without a value."""
     return {name for name in phases.columns if phases[name].null_count() == phases.height}
+
+
+def _before_ns(steps: pl.DataFrame) -> int:
+    first = steps.filter("ahead").group_by("process_id").agg(pl.col("start_ns").min() - pl.col("call_ns").min())
+    return int(first["start_ns"].max() or 0)  # type: ignore[arg-type]
 
 
 def _words(phase: dict[str, object]) -> str:

@@ -443,3 +443,39 @@ def test_what_forbids_comes_first():
     new = side("new", run(5, tagged(batch="2"), about={"framework": "b", "devices": "b"}))
     codes_in_order = [remark.code for remark in remarks(base, new, PLAIN)]
     assert codes_in_order == ["batch", "few-steps", "few-steps", "devices", "framework"]
+
+
+# --------------------------------------------------------------------------------------------------- serving
+
+
+def serving(*phases):
+    return section("serving", table("", "phase steps tokens", *phases))
+
+
+@pytest.mark.parametrize(
+    ("phases", "said"),
+    [
+        ([("prefill", 10, 1000), ("decode", 90, 360)], ""),
+        ([("prefill", 15, 1000), ("decode", 85, 360)], ""),
+        ([("prefill", 16, 1000), ("decode", 84, 360)], "prompts in 16.0 % of steps and 13.6 tokens a step"),
+        ([("mixed", 10, 1000), ("decode", 90, 496)], ""),
+        ([("mixed", 10, 1000), ("decode", 90, 497)], "prompts in 10.0 % of steps and 15 tokens a step"),
+        ([("mixed", 10, None), ("decode", 90, 900)], ""),
+        ([("decode", 100, None)], "prompts in 0.0 % of steps)"),
+    ],
+)
+def test_engines_that_serve_other_requests_are_not_judged(phases, said):
+    base = side("base", run(12, serving(("prefill", 10, 1000), ("decode", 90, 360))))
+    known = remarks(base, side("new", run(12, serving(*phases))), PLAIN)
+    assert [(remark.code, remark.forbids) for remark in known] == ([("requests", "verdict")] if said else [])
+    assert all(f"(prompts in 10.0 % of steps and 13.6 tokens a step against {said}" in remark.text for remark in known)
+
+
+def test_requests_of_engines_are_taken_for_the_same_on_the_users_word():
+    sides = [side(name, run(12, serving(("decode", 10, tokens)))) for name, tokens in (("base", 10), ("new", 99))]
+    assert remarks(*sides, Said(same_work=True)) == ()
+
+
+def test_training_has_no_requests_to_differ_in():
+    training = side("new", run(12))
+    assert remarks(side("base", run(12, serving(("decode", 10, 10)))), training, PLAIN) == ()

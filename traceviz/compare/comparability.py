@@ -21,7 +21,7 @@ from traceviz.compare.changes.kernels import IN_COMMON, KernelChanges, compare_k
 from traceviz.compare.changes.recorded import why_not
 from traceviz.compare.effect import are_copies, recording
 from traceviz.compare.options import CompareOptions
-from traceviz.compare.same_work import MOST, batch, calls_per_step, other_sizes
+from traceviz.compare.same_work import MOST, batch, calls_per_step, other_sizes, served
 from traceviz.compare.sides.mixtures import mixtures
 from traceviz.compare.sides.sides import Side, fact
 from traceviz.report import IN_STEPS, Report, Severity
@@ -93,11 +93,20 @@ _VOUCH = "if the work of a step is the same, say so with --same-work"
 
 def _work(base: Side, new: Side) -> Iterator[Remark]:
     """The first remark on work that differs: those after it would follow from it."""
-    for check in (_batches, _sizes, _counts):
+    for check in (_requests, _batches, _sizes, _counts):
         remark = check(base, new)
         if remark is not None:
             yield remark
             return
+
+
+def _requests(base: Side, new: Side) -> Remark | None:
+    """Engines that served other requests."""
+    before, after = served(base), served(new)
+    if before is None or after is None or not before.differs(after):
+        return None
+    text = f"steps do different work ({before} against {after}): serve the same requests on both sides"
+    return Remark("requests", Severity.ERROR, text, "verdict")
 
 
 def _batches(base: Side, new: Side) -> Remark | None:

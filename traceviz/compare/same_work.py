@@ -12,6 +12,7 @@ from traceviz.compare.sides.by_tags import natural
 from traceviz.compare.sides.sides import Side, grid, rows, tags, whole
 from traceviz.compare.sides.units_of_work import is_batch
 from traceviz.report import BY_SHAPE
+from traceviz.units import format_number, format_ratio
 
 ENOUGH = 0.5
 """Kernels of both sides are evidence from this share of the base's kernel time on."""
@@ -19,6 +20,11 @@ MOST = 0.8
 """From this share of the time of kernels in common on, they are launched differently."""
 AS_OFTEN = Fraction(3, 2)
 """From this factor on, kernels are called more often per step."""
+
+PHASES_APART = 0.05
+"""From this difference on, engines of two sides read prompts in other shares of their steps."""
+TOKENS_APART = 1.1
+"""From this factor on, they read and generate other numbers of tokens in a step."""
 
 Shape = tuple[str, str]
 """Spelling and block of a kernel: a kernel with another block was tuned, and its grid is no evidence."""
@@ -40,6 +46,39 @@ def batch(side: Side) -> Batch | None:
         return None
     sizes = {value.strip() for _, value in known}
     return Batch(known[0][0], tuple(sorted(sizes, key=natural)))
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What serving engines did in the steps of a side: the share that read prompts, and tokens of the mean step."""
+
+    reading: float
+    tokens: float | None
+
+    def differs(self, other: Served) -> bool:
+        """Whether steps of ``other`` do other work."""
+        if abs(self.reading - other.reading) > PHASES_APART:
+            return True
+        if not self.tokens or not other.tokens:
+            return False
+        return not 1 / TOKENS_APART <= other.tokens / self.tokens <= TOKENS_APART
+
+    def __str__(self) -> str:
+        tokens = "" if self.tokens is None else f" and {format_number(self.tokens)} tokens a step"
+        return f"prompts in {format_ratio(self.reading)} of steps{tokens}"
+
+
+def served(side: Side) -> Served | None:
+    """What the serving engines of a side did; ``None`` where not all of its runs are of serving."""
+    phases = [rows(next(iter(report.grids("serving")), None)) for report in side.reports]
+    if not all(phases) or not phases:
+        return None
+    every = [row for of_run in phases for row in of_run]
+    steps = sum(whole(row["steps"]) for row in every)
+    reading = sum(whole(row["steps"]) for row in every if row["phase"] in {"prefill", "mixed"})
+    tokens = [row["tokens"] for row in every]
+    stated = None if None in tokens else sum(whole(number) for number in tokens) / steps
+    return Served(reading / steps, stated)
 
 
 def other_sizes(base: Side, new: Side) -> float | None:

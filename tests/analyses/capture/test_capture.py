@@ -19,7 +19,7 @@ from traceviz.analyses.run import analyze
             5,
             4,
         ),
-        ({"os_calls": [(0, 5, "poll")] * 3}, 3, 0),
+        ({"os_calls": [(0, 5, "poll")] * 3}, 3, None),
     ],
 )
 def test_events_are_counted_of_the_tables_that_there_are(parts, events, device_events):

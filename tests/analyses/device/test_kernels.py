@@ -51,7 +51,7 @@ def test_classified_and_tensor_core_shares_are_of_kernel_time():
 
 
 def test_without_kernels_shares_are_not_measured():
-    values = facts(trace(kernels=[]))
+    values = facts(trace(kernels=[], memset=[(0, 5, 8)]))
     assert (values["total_ns"], values["classified_share"], values["tensor_core_share"]) == (0, None, None)
 
 

@@ -101,7 +101,7 @@ def test_loading_of_device_code_counts():
 def test_a_capture_without_compilation_says_so():
     analysis = CompilationAnalysis()
     blocks = analysis.describe(analysis.run(trace(host_ops=[(0, 1, "a:Mul")]))).blocks
-    assert blocks[0] == Prose("Nothing was traced, compiled or loaded during the capture.")
+    assert blocks[0] == Prose("No tracing, compiling or loading of code was recorded.")
     assert [block.rows for block in blocks if isinstance(block, Grid)] == [()]
 
 

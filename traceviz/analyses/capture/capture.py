@@ -29,7 +29,8 @@ class CaptureFacts:
     ``unseen`` is what was not recorded of the devices, ``None`` where all was. ``judged_overhead_ns`` is the profiler's
     part of ``judged_ns``, both summed over ranks. ``overhead_ns`` is ``None`` where the profiler does not record its
     own overhead. ``ranks`` are the captured ranks, ``world_sizes`` the sizes of the job that the traces state; both are
-    empty where the trace knows of no ranks. ``kind`` is what the capture is of.
+    empty where the trace knows of no ranks. ``kind`` is what the capture is of,
+    ``sees_devices`` whether device work could be recorded.
     """
 
     span_ns: int
@@ -47,6 +48,7 @@ class CaptureFacts:
     world_sizes: tuple[int, ...] = ()
     unseen: Unseen | None = None
     kind: CaptureKind = UNKNOWN
+    sees_devices: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class Capture(Analysis[CaptureFacts]):
             world_sizes=world_sizes(trace),
             unseen=unseen(trace.recorded_window, trace.device_windows, self.unseen_share),
             kind=capture_kind(trace),
+            sees_devices=trace.has_device_tables,
         )
 
     def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
@@ -110,12 +113,12 @@ class Capture(Analysis[CaptureFacts]):
         facts = (
             Fact("kind", "kind of capture", result.kind.words),
             Fact("span_ns", "captured time", result.span_ns or None, "ns"),
-            Fact("devices", "devices used", result.devices, "count"),
+            Fact("devices", "devices used", result.devices if result.sees_devices else None, "count"),
             Fact("processes", "processes", result.processes, "count"),
             *_ranks(result),
             Fact("steps_source", "steps", SOURCE_WORDS[result.steps_source]),
             Fact("events", "events", result.events, "count"),
-            Fact("device_events", "device events", result.device_events, "count"),
+            Fact("device_events", "device events", result.device_events if result.sees_devices else None, "count"),
         )
         if result.overhead_ns is not None:
             facts += (Fact("overhead_ns", "profiler overhead while recording", result.overhead_ns, "ns"),)

@@ -130,13 +130,22 @@ _WERE = {"no-device-work": "was", "no-kernels": "were"}
 @once_per_trace
 def capture_kind(trace: TraceView) -> CaptureKind:
     """What the capture is of: the first kind that it shows."""
-    searches = (_summary, _serving, _without_device, _without_kernels, _benchmark, _graph_capture)
+    searches = (_summary, _serving, _graph_capture, _without_device, _without_kernels, _benchmark)
     # Of a part, or where events were lost, what is not there shows nothing.
     lacks_work = any(window.lacks_first or window.lacks_last for window in trace.device_windows.values())
     is_whole = not (trace.is_window or lacks_work or losses(trace.tables))
     parts = (_start_up, _training, _one_kernel, _forward) if is_whole else ()
     results = (search(trace) for search in (*searches, *parts, _training, _loop))
     return next((kind for kind in results if kind is not None), UNKNOWN)
+
+
+def lacks_device(trace: TraceView) -> str:
+    """Why nothing can be said of device work; empty where it was captured."""
+    if not trace.rank_busy:
+        return "no device work was captured"
+    if capture_kind(trace).key == "no-kernels":
+        return "no kernels were captured, and events were lost: nobody knows when devices worked"
+    return ""
 
 
 NOT_RECORDED = (
@@ -247,24 +256,19 @@ def _benchmark(trace: TraceView) -> CaptureKind | None:
 
 
 def _graph_capture(trace: TraceView) -> CaptureKind | None:
-    names = [name for kind in trace.api_names.values() for name in kind if "StreamBeginCapture" in name]
-    if not names:
+    inside = trace.captured_calls("launch").height
+    if not inside:
         return None
-    launches = trace.api_calls("launch").select("thread_id", "start_ns").sort("start_ns")
-    edges = trace.frame("cuda_api", "start_ns", "thread_id", "name").with_columns(pl.col("name").cast(pl.String))
-    edges = edges.filter(pl.col("name").str.contains("Stream(Begin|End)Capture")).sort("start_ns")
-    last = launches.join_asof(edges, on="start_ns", by="thread_id")
-    inside = last.filter(pl.col("name").str.contains("Begin")).height
-    if inside < CAPTURED_SHARE * launches.height or not launches.height:
+    launches = trace.api_calls("launch").height
+    kernels = trace.tables.rows("kernels") if "kernels" in trace.tables else 0
+    if inside < CAPTURED_SHARE * (inside + launches) or kernels > launches or _declared(trace):
         return None
-    if trace.tables.rows("kernels") > launches.height - inside or _declared(trace):
-        return None
-    share = format_ratio(inside / launches.height)
+    share = format_ratio(inside / (inside + launches))
     return CaptureKind("graph-capture", f"{share} of the launch calls are recorded into a graph, and run nothing")
 
 
 def _start_up(trace: TraceView) -> CaptureKind | None:
-    if training_steps(trace).frame.height or not trace.rank_busy or not trace.span_ns:
+    if training_steps(trace).frame.height or not trace.rank_busy or not trace.rank_extents:
         return None
     first = min(start for start, _ in trace.rank_extents.values()) - trace.device_window[0]
     busy = max(busy.total for busy in trace.rank_busy.values())

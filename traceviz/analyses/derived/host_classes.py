@@ -15,6 +15,7 @@ from traceviz import schema
 from traceviz.analyses.derived.device_work import communication_names
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.input_fetches import input_ops, input_ranges
+from traceviz.analyses.derived.losses import losses
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.derived.xla_ops import XlaRole
@@ -247,10 +248,11 @@ def measured(trace: TraceView) -> frozenset[str]:
     """Keys of the classes that this capture could see at all."""
     keys = {"host_compute"}
     categories = set(trace.host_names["category"].to_list())
-    if trace.has_device_tables:
-        keys |= {"device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"}
-    if "cuda_api" in trace.tables:
-        keys |= {"synchronisation", "allocation", "kernel_launch", "compilation"}
+    if trace.rank_busy:
+        keys |= {"copy_d2h", "copy_h2d", "other_device"}
+        lost = bool(losses(trace.tables)) and not trace.frame("kernels", "start_ns").height
+        keys |= set() if lost else {"device_compute", "communication"}
+    keys |= _measured_calls(trace)
     if "os_calls" in trace.tables:
         keys.add("host_blocked")
     if categories:
@@ -260,6 +262,21 @@ def measured(trace: TraceView) -> frozenset[str]:
     if sees_input(trace):
         keys.add("input_wait")
     return frozenset(keys)
+
+
+def _measured_calls(trace: TraceView) -> set[str]:
+    """Classes of calls of the device's API that this capture could see.
+
+    XLA's profiler passes on those calls of ROCm that launch and copy: of others, only those that are there were seen.
+    """
+    keys = {"synchronisation", "allocation", "kernel_launch", "compilation"}
+    if "cuda_api" not in trace.tables or not trace.tables.rows("cuda_api"):
+        return set()
+    names = [name for kind in trace.api_names.values() for name in kind]
+    if trace.tables.run_facts().get("format") != "xplane" or not any(name.startswith("hip") for name in names):
+        return keys
+    kinds = {"synchronisation": "synchronisation", "stream": "allocation", "allocation": "allocation"}
+    return {"kernel_launch"} | {kinds[kind] for kind in trace.api_names if kind in kinds}
 
 
 def sees_host(trace: TraceView) -> bool:

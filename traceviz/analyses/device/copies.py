@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_work import computing, exposed, judged_device_ns, kernel_busy
 from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
@@ -21,7 +22,7 @@ from traceviz.analyses.derived.statistics import (
 )
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
-from traceviz.report import Audience, Column, Fact, Facts, Finding, Prose, Section
+from traceviz.report import Audience, Column, Fact, Facts, Finding, Prose, Section, Skipped
 from traceviz.units import format_ns, format_ratio, format_value
 
 
@@ -78,8 +79,10 @@ class CopiesAnalysis(Analysis[CopyTimes]):
     small_bytes: int = 64 * 1024
     min_share: float = 0.01
 
-    def run(self, trace: TraceView) -> CopyTimes:
+    def run(self, trace: TraceView) -> CopyTimes | Skipped:
         """Aggregate copies and fills, and overlay them with kernels."""
+        if not trace.rank_busy:
+            return self.skipped(lacks_device(trace))
         work = _copies_and_fills(trace)
         kernels = kernel_busy(trace)
         by_kind = work.group_by("kind").agg(*duration_statistics(), *_sizes())
@@ -96,7 +99,8 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         )
 
     def _by_memory(self, work: pl.DataFrame, kernels: dict[int, IntervalSet]) -> pl.DataFrame:
-        small = (pl.col("bytes") < self.small_bytes).sum().cast(pl.Int64).alias("small_calls")
+        is_small = pl.col("bytes") < self.small_bytes
+        small = pl.when(is_small.count() > 0).then(is_small.sum().cast(pl.Int64)).alias("small_calls")
         grouped = totals_by(work, *_MEMORY, also=(*_sizes(), small))
         parts = {key: _total(exposed(part, kernels)) for key, part in work.partition_by(_MEMORY, as_dict=True).items()}
         per_second = pl.when(pl.col("total_ns") > 0).then(pl.col("bytes") * 1e9 / pl.col("total_ns"))
@@ -130,7 +134,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
     def describe(self, result: CopyTimes) -> Section:
         """Totals, and one row per kind and memory."""
         facts = (
-            Fact("bytes", "bytes", int(result.by_kind["bytes"].sum()), "bytes"),
+            Fact("bytes", "bytes", _size_of(result), "bytes"),
             Fact("total_ns", "time, summed", int(result.by_kind["total_ns"].sum()), "ns"),
             Fact("exposed_ns", "no kernel meanwhile", result.exposed_ns, "ns"),
             Fact("calls", "copies and fills", int(result.by_kind["calls"].sum()), "count"),
@@ -186,16 +190,23 @@ def _copies_and_fills(trace: TraceView) -> pl.DataFrame:
     return pl.concat([copies, fills])
 
 
+def _size_of(result: CopyTimes) -> int | None:
+    """Bytes of all copies and fills; ``None`` where the trace states none of them."""
+    sizes = result.by_kind["bytes"]
+    return int(sizes.sum()) if sizes.count() or not sizes.len() else None
+
+
 def _sizes() -> tuple[pl.Expr, ...]:
     """Statistics of the bytes of each group."""
     size = pl.col("bytes")
+    is_known = size.count() > 0
     return (
-        size.sum(),
+        pl.when(is_known).then(size.sum()).alias("bytes"),
         size.mean().alias("mean_bytes"),
         size.median().alias("median_bytes"),
         size.min().alias("min_bytes"),
         size.max().alias("max_bytes"),
-        size.std(ddof=1).fill_null(0.0).alias("stddev_bytes"),
+        pl.when(is_known).then(size.std(ddof=1).fill_null(0.0)).alias("stddev_bytes"),
     )
 
 

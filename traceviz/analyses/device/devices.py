@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, by_knowledge, finding
+from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
@@ -58,6 +59,7 @@ class Devices:
         judged_ns: Judged time, once for each device that computes.
         judged_words: What the judged time is, in words.
         used_share: Highest use of device memory as a share of its capacity, over the pools; ``None`` if not recorded.
+        seen: Whether their work was captured.
     """
 
     devices: tuple[Device, ...]
@@ -70,6 +72,7 @@ class Devices:
     judged_ns: int
     judged_words: str
     used_share: float | None
+    seen: bool = True
 
     @property
     def computing(self) -> int:
@@ -122,6 +125,7 @@ class DevicesAnalysis(Analysis[Devices]):
             judged_ns=sum(window.total for window in judged.values()),
             judged_words=judged_words(trace),
             used_share=highest_use(trace),
+            seen=not lacks_device(trace),
         )
 
     def judge(self, result: Devices) -> tuple[Finding, ...]:
@@ -172,15 +176,16 @@ class DevicesAnalysis(Analysis[Devices]):
         small = sum(device.small_ns for device in result.devices)
         counts = (
             Fact("visible", "devices named", len(result.devices), "count"),
-            Fact("computing", "devices that compute", result.computing, "count"),
+            Fact("computing", "devices that compute", result.computing if result.seen else None, "count"),
         )
         shares = (
             Fact("small_grid_share", "kernel time in grids smaller than the device", ratio(small, sized), "ratio"),
             Fact("memory_used_share", "highest use of device memory", result.used_share, "ratio"),
         )
         shown = _folded(result.devices)
-        complete = Grid(_COLUMNS, _rows(result.devices), audience="all" if shown is None else "machine")
-        shorter = () if shown is None else (Grid(_COLUMNS, _rows(shown)),)
+        rows = _rows(result.devices, seen=result.seen)
+        complete = Grid(_COLUMNS, rows, audience="all" if shown is None else "machine")
+        shorter = () if shown is None else (Grid(_COLUMNS, _rows(shown, seen=result.seen)),)
         return Section(self.slug, self.title, (*by_knowledge((*counts, *shares)), complete, *shorter))
 
 
@@ -194,11 +199,11 @@ _COLUMNS = (
 )
 
 
-def _rows(devices: tuple[Device, ...]) -> tuple[Row, ...]:
+def _rows(devices: tuple[Device, ...], *, seen: bool) -> tuple[Row, ...]:
     return tuple(
         (
-            *(device.name, device.kernels, device.kernel_ns, ratio(device.small_ns, device.sized_ns)),
-            *(device.sm_count, device.memory_bytes),
+            *(device.name, device.kernels if seen else None, device.kernel_ns if seen else None),
+            *(ratio(device.small_ns, device.sized_ns), device.sm_count, device.memory_bytes),
         )
         for device in devices
     )

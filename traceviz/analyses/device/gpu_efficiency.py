@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.device_work import communication_names
 from traceviz.analyses.derived.frames import intervals, parts_by
@@ -88,7 +89,7 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
             return self.skipped("a TPU's operations have no launch shapes")
         kernels = shaped_kernels(trace)
         if not kernels.height:
-            return self.skipped("no kernel was captured")
+            return self.skipped(lacks_device(trace) or "no kernel was captured")
         if not kernels["load"].count() and not kernels["achieved"].count():
             return self.skipped("the trace has no launch shapes, or does not say how many multiprocessors the GPU has")
         names = device_names(trace)

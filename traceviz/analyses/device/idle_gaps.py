@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.capture_kind import capture_kind
+from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.host_classes import HOST_CLASSES, LABELS, host_classes, sees_host
@@ -82,10 +82,8 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         """Find the gaps, and the host class that covers most of each."""
         # A time window may leave no more of a device's work than the instant at which it ended.
         devices = [device for device, busy in trace.device_busy.items() if busy.starts.size]
-        if not devices:
-            return self.skipped("no device work was captured")
-        if capture_kind(trace).key == "no-kernels":
-            return self.skipped("no kernels were captured, and events were lost: nobody knows when devices worked")
+        if why := lacks_device(trace) or ("" if devices else "no device work was captured"):
+            return self.skipped(why)
         gaps = pl.concat([self._gaps_of(trace, device) for device in devices])
         sums = gaps.group_by("cause").agg(pl.len(), pl.col("dur_ns").sum())
         ordered = sums.sort("dur_ns", "cause", descending=[True, False])

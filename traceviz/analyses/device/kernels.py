@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_work import judged_device_ns, owners
 from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
@@ -25,7 +26,7 @@ from traceviz.analyses.derived.statistics import (
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array, IntervalSet
 from traceviz.kernel_names import UNKNOWN, catalogue, family_label
-from traceviz.report import BY_SHAPE, Bar, Bars, Block, Column, Fact, Facts, Finding, Section, hide_columns
+from traceviz.report import BY_SHAPE, Bar, Bars, Block, Column, Fact, Facts, Finding, Section, Skipped, hide_columns
 from traceviz.rules import rule
 from traceviz.units import format_ns, format_ratio
 
@@ -98,8 +99,10 @@ class KernelsAnalysis(Analysis[KernelTimes]):
     min_share: float = WARNING_SHARE
     fold_below: float = 0.01
 
-    def run(self, trace: TraceView) -> KernelTimes:
+    def run(self, trace: TraceView) -> KernelTimes | Skipped:
         """Aggregate kernels, classify their names, and look at the gaps behind short ones."""
+        if why := lacks_device(trace):
+            return self.skipped(why)
         kernels = trace.frame("kernels", "name", "start_ns", "dur_ns", "process_id", *_DIMENSIONS)
         by_name = _with_classes(trace, kernels.group_by("name").agg(*duration_statistics()))
         total = int(by_name["total_ns"].sum())

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_work import judged_device_ns, owners
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
@@ -65,7 +66,9 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         """Find the kernels of matrix ops and read their precision from their names."""
         kinds = _matrix_kinds(trace)
         if not kinds.height:
-            return self.skipped("no kernel of the trace is known to belong to a matrix product or convolution")
+            return self.skipped(
+                lacks_device(trace) or "no kernel of the trace is known to belong to a matrix product or convolution"
+            )
         grouped = kinds.group_by("type", "precision").agg(pl.col("calls", "total_ns").sum())
         by_type = grouped.with_columns(share("total_ns", int(grouped["total_ns"].sum()), "share_of_matrix_time"))
         by_type = by_type.sort("total_ns", "type", "precision", descending=[True, False, False])

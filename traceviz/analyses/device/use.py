@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.capture_kind import capture_kind
+from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.derived.host_classes import HOST_CLASSES, LABELS, host_classes, sees_host
@@ -103,10 +103,8 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
 
     def run(self, trace: TraceView) -> DeviceUse | Skipped:
         """Measure busy time."""
-        if not trace.device_busy:
-            return self.skipped("no device work was captured")
-        if capture_kind(trace).key == "no-kernels":
-            return self.skipped("no kernels were captured, and events were lost: nobody knows when devices worked")
+        if why := lacks_device(trace):
+            return self.skipped(why)
         names = device_names(trace)
         devices = tuple(self._device(trace, device, names[device]) for device in trace.device_busy)
         causes = {c.key: 0 for c in HOST_CLASSES}

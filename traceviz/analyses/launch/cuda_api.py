@@ -22,7 +22,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet
-from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 from traceviz.rules import READ_RARELY, rule
 from traceviz.units import format_ns, format_ratio
 
@@ -76,8 +76,10 @@ class CudaApiAnalysis(Analysis[ApiShares]):
     min_share: float = 0.02
     fold_below: float = 0.01
 
-    def run(self, trace: TraceView) -> ApiShares:
+    def run(self, trace: TraceView) -> ApiShares | Skipped:
         """Aggregate the calls."""
+        if not trace.tables.rows("cuda_api"):
+            return self.skipped("no call of the device's API was captured")
         calls = trace.tables.scan("cuda_api").select(_COLUMNS).collect()
         timed = _with_parts(trace, calls)
         begin, end = trace.recorded_window  # devices and calls are recorded by one source, at the same time

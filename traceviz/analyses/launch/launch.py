@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_work import computing
 from traceviz.analyses.derived.frames import parts_by
 from traceviz.analyses.derived.judged_time import steady_time
@@ -64,6 +65,8 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
             return self.skipped(f"all {captured:,} launch calls were captured in graphs, and launched nothing")
         if not calls.height:
             return self.skipped("the capture has no kernel launch calls")
+        if why := lacks_device(trace):
+            return self.skipped(f"{why}: only the calls are known")
         kernels = trace.frame("kernels", "start_ns", "dur_ns", *LAUNCH_KEY)
         launches = _launches(calls, computing(trace, "start_ns", *LAUNCH_KEY))
         overall = _aggregate(launches.with_columns(pl.lit("all").alias("name")), kernels)

@@ -127,7 +127,7 @@ class CompilationAnalysis(Analysis[CompileTimes]):
         )
         is_empty = not result.by_name.height
         audience: Audience = "machine" if is_empty else "all"
-        nothing = (Prose("Nothing was traced, compiled or loaded during the capture."),) if is_empty else ()
+        nothing = (Prose("No tracing, compiling or loading of code was recorded."),) if is_empty else ()
         grid = frame_grid(_COLUMNS, result.by_name, audience=audience)
         return Section(self.slug, self.title, (*nothing, Facts(facts, audience), grid))
 

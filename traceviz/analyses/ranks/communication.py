@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding
+from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_work import communication_names, exposed, judged_device_ns
 from traceviz.analyses.derived.frames import parts_by, unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
@@ -16,7 +17,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.collectives import COLUMNS, collective_times
 from traceviz.intervals import IntervalSet
-from traceviz.report import Block, Column, Fact, Facts, Finding, Prose, Section
+from traceviz.report import Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
 from traceviz.units import format_ns, format_ratio
 
 
@@ -67,8 +68,11 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
     exposed_share: float = 0.10
     tolerance: float = 0.1
 
-    def run(self, trace: TraceView) -> CommunicationTimes:
+    def run(self, trace: TraceView) -> CommunicationTimes | Skipped:
         """Tell communication kernels from compute kernels and overlay them per device."""
+        described = "collectives" in trace.tables and trace.tables.rows("collectives")
+        if (why := lacks_device(trace)) and not described:
+            return self.skipped(why)
         kernels = trace.frame("kernels", "start_ns", "dur_ns", "device_id", "process_id", "name")
         is_communication = pl.col("name").cast(pl.String).is_in(communication_names(trace))
         communication = kernels.filter(is_communication)

@@ -168,7 +168,8 @@ def _annotated(trace: TraceView) -> pl.DataFrame:
         return nothing
     read = {name: engine_step(name) for name in calls["name"].unique()}
     fields = [(name, *astuple(step)) for name, step in read.items() if step is not None]
-    meanings = pl.DataFrame(fields, schema=["name", *list(ENGINE_CALLS)[5:]], orient="row")
+    columns = {name: kind for name, kind in ENGINE_CALLS.items() if name not in where[:4]}
+    meanings = pl.DataFrame(fields, schema=columns, orient="row")
     known = calls.join(meanings, on="name").select(pl.col(name).cast(kind) for name, kind in ENGINE_CALLS.items())
     if not known.height:
         return nothing

@@ -17,6 +17,7 @@ from traceviz.analyses.derived.losses import is_damaged, losses
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK, cut_beside_whole
 from traceviz.analyses.derived.steps.engine import serving_steps
 from traceviz.analyses.derived.steps.framework import host_cycle_steps, module_cycle_steps, without_compilation
+from traceviz.analyses.derived.steps.layers import are_layers
 from traceviz.analyses.derived.steps.steps import (
     NO_STEPS,
     Steps,
@@ -129,8 +130,14 @@ def _is_unseen(trace: TraceView) -> pl.Expr:
 def _all_steps(trace: TraceView) -> Steps:
     """Steps of all processes. Where the user names a marker, only ranges and annotations with that name are steps."""
     searches = _SEARCHES_BY_NAME if trace.options.step_marker else _SEARCHES
-    results = (search(trace) for search in searches)
+    results = (_unless_layers(trace, search(trace)) for search in searches)
     return next((steps for steps in results if steps.source != "none"), NO_STEPS)
+
+
+def _unless_layers(trace: TraceView, steps: Steps) -> Steps:
+    """Steps of a search; none where what repeats on the host, or what it launches, lies within one pass."""
+    cycles = {"nvtx_cycle", "host_cycle", "kernel_cycle"}
+    return NO_STEPS if steps.source in cycles and are_layers(trace, steps) else steps
 
 
 def _declared(trace: TraceView) -> Steps:

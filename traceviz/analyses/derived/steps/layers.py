@@ -1,0 +1,124 @@
+"""Repeats inside one pass over a model are its layers, and no steps.
+
+::
+
+    host     |-- nn.Module: Net_0 -------------------|        one pass, as Python frames, ranges and engines mark it
+             launch  launch  launch  launch  launch
+    device      |a b|  |a b|  |a b|  |a b|  |a b|             a cycle of kernels: five layers
+
+One pass is a call of the outermost module, a forward pass, a step of a serving engine, a marked step of which there are
+too few for a loop, a run of layers with rising numbers, or the launch of a CUDA graph.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.frames import end_ns, outermost_by, parts_by
+from traceviz.analyses.derived.host_calls import calls_named
+from traceviz.analyses.derived.launches import LAUNCH_KEY
+from traceviz.analyses.derived.serving import SERVING_NAME
+from traceviz.analyses.derived.steps.steps import Steps, fold_numbers
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.intervals import Array
+
+WHOLE_MODEL = (
+    r"^nn\.Module: |^(?:##\s*)?(?i:forward(?:[ _]pass)?)(?:\s*##)?$"
+    r"|^(?i:(?:train(?:ing)?[ _]?)?(?:step|iter(?:ation)?))[ _:#=-]*\d*$|^ProfilerStep"
+)
+"""Names of ranges, annotations and frames around one pass."""
+
+MOSTLY = 0.5
+"""Repeats are layers if more than this share of them lie in the same pass as the repeat before."""
+
+NUMBERED_LAYER = r"\b(?:blocks?|layers?|resblocks|encoder|decoder|stages?|h)\.(\d+)\b"
+"""A layer in a name: ``FSDP::pre_forward (blocks.7)``."""
+MIN_LAYERS = 3
+"""Fewer layers in a row are no pass over a model."""
+
+_PLACE = ("process_id", "thread_id", "start_ns", "end_ns")
+
+
+def are_layers(trace: TraceView, steps: Steps) -> bool:
+    """Whether inferred steps are layers of one or several passes."""
+    if steps.source == "kernel_cycle":
+        begun = _launches(trace, steps)
+        return _share_of_one_launch(begun) > MOSTLY or _share_of_one_pass(trace, begun) > MOSTLY
+    return _share_of_one_pass(trace, steps.frame.select("process_id", pl.col("start_ns").alias("at_ns"))) > MOSTLY
+
+
+def _launches(trace: TraceView, steps: Steps) -> pl.DataFrame:
+    """When the host launched the kernels that begin inferred steps: ``process_id, at_ns, correlation_id``, by step.
+
+    Without those whose call is unknown.
+    """
+    anchors = steps.frame.lazy().select("process_id", "start_ns")
+    kernels = trace.tables.scan("kernels").select(*LAUNCH_KEY, "start_ns")
+    first = kernels.join(anchors, on=["process_id", "start_ns"], how="semi").drop_nulls("correlation_id")
+    calls = trace.frame("cuda_api", *LAUNCH_KEY, pl.col("start_ns").alias("at_ns")).lazy()
+    begun = first.join(calls, on=LAUNCH_KEY).collect().unique(["process_id", "start_ns"], keep="first")
+    return begun.sort("process_id", "start_ns").select("process_id", "at_ns", "correlation_id")
+
+
+def _share_of_one_launch(begun: pl.DataFrame) -> float:
+    """Share of steps that the same call launched as the step before: nodes of a CUDA graph."""
+    same = pl.all_horizontal(pl.col(key) == pl.col(key).shift(1) for key in LAUNCH_KEY)
+    return float(begun.select(same.mean()).item() or 0.0) if begun.height else 0.0
+
+
+def _share_of_one_pass(trace: TraceView, begun: pl.DataFrame) -> float:
+    """Share of the host's moments ``begun`` (``process_id, at_ns``) that lie in the same pass as the one before."""
+    passes = _passes(trace)
+    shares = []
+    for process, part in parts_by(begun, "process_id").items():
+        moments = part["at_ns"].sort().to_numpy()
+        around = passes.filter(pl.col("process_id") == process).partition_by("thread_id", "kind")
+        shares += [_share_within(moments, each) for each in around]
+    return max(shares, default=0.0)
+
+
+@once_per_trace
+def _passes(trace: TraceView) -> pl.DataFrame:
+    """Outermost passes of each kind and thread: ``process_id, thread_id, start_ns, end_ns, kind``, by start."""
+    whole = pl.col("name").str.contains(WHOLE_MODEL) | pl.col("name").str.contains(SERVING_NAME)
+    kind = pl.col("name").str.extract(r"^(\W*[A-Za-z.]+)").alias("kind")
+    marked = _events(trace, whole).select(*_PLACE, kind)
+    numbered = _events(trace, pl.col("name").str.contains(NUMBERED_LAYER))
+    passes = pl.concat([marked, *(_runs(numbered, downwards=backward) for backward in (False, True))])
+    ordered = passes.sort("process_id", "thread_id", "kind", "start_ns", "end_ns", descending=[False] * 4 + [True])
+    return ordered.filter(outermost_by(ordered, "thread_id", "kind")).sort("start_ns")
+
+
+def _events(trace: TraceView, condition: pl.Expr) -> pl.DataFrame:
+    """Ranges, annotations and frames whose ``name`` fulfils ``condition``."""
+    calls = calls_named(trace, trace.host_names.filter(condition)).with_columns(end_ns())
+    return pl.concat([calls.select(*_PLACE, "name"), trace.ranges.filter(condition).select(*_PLACE, "name")])
+
+
+def _runs(numbered: pl.DataFrame, *, downwards: bool) -> pl.DataFrame:
+    """Passes over layers that are numbered: from the first to the last of a run of rising (or falling) numbers.
+
+    ::
+
+        blocks.17  blocks.18  blocks.19    blocks.0  blocks.1  blocks.2
+        |--------- one pass ----------|    |--------- the next -------|
+    """
+    index = pl.col("name").str.extract(NUMBERED_LAYER).cast(pl.Int64, strict=False).alias("index")
+    layers = numbered.with_columns(index, fold_numbers("name").alias("kind")).drop_nulls("index")
+    where = ("process_id", "thread_id", "kind")
+    step = pl.col("index").diff().over(where)
+    breaks = (step >= 0) if downwards else (step <= 0)
+    layers = layers.sort(*where, "start_ns").with_columns(breaks.fill_null(value=True).cum_sum().alias("run"))
+    runs = layers.group_by(*where, "run").agg(pl.col("start_ns").min(), pl.col("end_ns").max(), pl.len())
+    return runs.filter(pl.col("len") >= MIN_LAYERS).select(*_PLACE, "kind")
+
+
+def _share_within(moments: Array, passes: pl.DataFrame) -> float:
+    """Share of ``moments`` (sorted) that lie in the same pass as the one before."""
+    if moments.size < 2:
+        return 0.0
+    starts, ends = passes["start_ns"].to_numpy(), passes["end_ns"].to_numpy()
+    number = np.searchsorted(starts, moments, "right") - 1
+    inside = (number >= 0) & (moments < ends[number])
+    return float((inside[1:] & inside[:-1] & (number[1:] == number[:-1])).mean())

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.judged_time import host_time, steady_time
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import IN_STEPS, Column, Grid
 
 
-def sums_in_steps(trace: TraceView, events: pl.DataFrame, *keys: str, also: tuple[str, ...] = ()) -> pl.DataFrame:
+def sums_in_steps(
+    trace: TraceView, events: pl.DataFrame, *keys: str, also: tuple[str, ...] = (), of_host: bool = False
+) -> pl.DataFrame:
     """Those of ``events`` that begin in a steady step of their process, by ``keys``.
 
     Args:
@@ -18,6 +20,7 @@ def sums_in_steps(trace: TraceView, events: pl.DataFrame, *keys: str, also: tupl
         events: ``start_ns``, ``dur_ns``, ``process_id``, and the columns of ``keys`` and ``also``.
         keys: Columns to group by.
         also: Columns to add up besides.
+        of_host: Whether they are events of the host (:func:`traceviz.analyses.derived.judged_time.host_time`).
 
     Returns:
         The keys, ``calls``, ``total_ns`` (overlapping events counted each) and the sums of ``also``; the largest total
@@ -25,7 +28,7 @@ def sums_in_steps(trace: TraceView, events: pl.DataFrame, *keys: str, also: tupl
     """
     starts, processes = events["start_ns"].to_numpy(), events["process_id"]
     inside = pl.repeat(False, events.height, dtype=pl.Boolean, eager=True)
-    for process, window in steady_time(trace).items():
+    for process, window in (host_time(trace) if of_host else steady_time(trace)).items():
         inside |= (processes == process) & pl.Series(window.contains(starts), dtype=pl.Boolean)
     sums = (pl.len().cast(pl.Int64).alias("calls"), pl.col("dur_ns").sum().alias("total_ns"), pl.col(also).sum())
     grouped = events.filter(inside).group_by(keys).agg(*(sums if also else sums[:2]))

@@ -14,6 +14,21 @@ def steady_time(trace: TraceView) -> dict[int, IntervalSet]:
     return unions_by(training_steps(trace).steady, "process_id")
 
 
+@once_per_trace
+def host_time(trace: TraceView) -> dict[int, IntervalSet]:
+    """Time of the host in steady steps, by ``process_id``: :func:`steady_time`, unless steps are device work.
+
+    Where the host runs ahead, what it does while the device works on a step is of a later one::
+
+        host    |--0--|--1--|--2--|
+        device      |--- 0 ---|--- 1 ---|--- 2 ---|      steps
+    """
+    steps = training_steps(trace)
+    if steps.host is None:
+        return steady_time(trace)
+    return unions_by(steps.host.join(steps.steady, on=("process_id", "step"), how="semi"), "process_id")
+
+
 def judged_time(trace: TraceView, process_id: int) -> IntervalSet:
     """The time that findings are judged on: steady steps, else from the first to the last device work.
 

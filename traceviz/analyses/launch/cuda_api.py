@@ -15,7 +15,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import bounds, intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
-from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
+from traceviz.analyses.derived.judged_time import host_time, judged_time, judged_words, steady_time
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, rows_of, totals_by
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
@@ -86,7 +86,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         return ApiShares(
             by_name=_by_name(timed, end - begin),
             by_thread=_by_thread(timed, end - begin),
-            in_steps=sums_in_steps(trace, calls, "name", "domain"),
+            in_steps=sums_in_steps(trace, calls, "name", "domain", of_host=True),
             nested_ns=_nested(calls),
             steady_exposed=_steady_exposed(trace),
             judged_ns=sum(judged_time(trace, rank).total for rank in trace.ranks),
@@ -209,7 +209,7 @@ def _idle_of_user(trace: TraceView, process: int) -> IntervalSet:
 
 def _first_steady(trace: TraceView, process: int) -> int:
     """Begin of the first steady step of a process; where it has none, that of any process."""
-    firsts = {rank: int(window.starts[0]) for rank, window in steady_time(trace).items()}
+    firsts = {rank: int(window.starts[0]) for rank, window in host_time(trace).items()}
     return firsts.get(process, min(firsts.values()))
 
 

@@ -21,7 +21,7 @@ from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_work import computing
 from traceviz.analyses.derived.frames import parts_by
-from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.judged_time import host_time
 from traceviz.analyses.derived.launches import LAUNCH_KEY
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid
 from traceviz.analyses.derived.steps.search import training_steps
@@ -171,6 +171,6 @@ def _calls_per_step(trace: TraceView, calls: pl.DataFrame) -> float | None:
     if not steps:
         return None
     starts = {process: part["start_ns"].to_numpy() for process, part in parts_by(calls, "process_id").items()}
-    steady = steady_time(trace)
+    steady = host_time(trace)
     inside = sum(int(steady[rank].contains(own).sum()) for rank, own in starts.items() if rank in steady)
     return inside / steps

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.judged_time import host_time
 from traceviz.analyses.derived.op_names import torch_matrix_op
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.steps.search import training_steps
@@ -167,7 +167,7 @@ _PER_STEP = {
 def _in_steady_steps(trace: TraceView, calls: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     inside = np.zeros(calls.height, dtype=np.bool_)
     process, starts = calls["process_id"].to_numpy(), calls["start_ns"].to_numpy()
-    for rank, steps in steady_time(trace).items():
+    for rank, steps in host_time(trace).items():
         inside |= (process == rank) & steps.contains(starts)
     return inside
 

@@ -3,9 +3,12 @@
 import polars as pl
 
 from tests.analyses.builders import trace
+from traceviz.analyses.derived.judged_time import host_time
 from traceviz.analyses.derived.steps.engine import engine_steps
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.options import AnalysisOptions
+from traceviz.analyses.run import analyze
+from traceviz.report import IN_STEPS
 
 PREFILL, DECODE = "execute_context_1(100)_generation_0(0)", "execute_context_0(0)_generation_1(1)"
 
@@ -126,3 +129,19 @@ def test_steps_of_the_processes_of_one_engine_are_their_own():
     view = trace(nvtx=[(0, 100, DECODE), (5, 90, DECODE, own)])
     assert engine_steps(view).frame.select("process_id", "start_ns").rows() == [(0, 0), (1, 5)]
     assert isinstance(engine_steps(view).frame, pl.DataFrame)
+
+
+def test_calls_of_the_host_belong_to_the_step_that_they_launched():
+    view = trace(
+        nvtx=[(50, 20, DECODE), (80, 20, DECODE)],
+        cuda_api=[launch(1, 9), launch(51, 1), launch(55, 2), launch(81, 3), launch(150, 8)],
+        kernels=[work(130, 30, 1), work(170, 30, 2), work(210, 90, 3)],
+    )
+    assert bounds_of(view) == [(130, 200), (210, 300)]
+    assert list(zip(host_time(view)[0].starts, host_time(view)[0].ends, strict=True)) == [(50, 70), (80, 100)]
+    report = analyze(view.tables)
+    assert report.fact("launch", "launches_per_step") == 1.5
+    (row,) = report.rows("cuda_api")
+    assert (row["startup_ns"], row["steady_ns"]) == (5, 20)
+    in_steps = next(grid for grid in report.grids("cuda_api") if grid.title == IN_STEPS)
+    assert in_steps.rows == (("cudaLaunchKernel", "runtime", 3, 15),)

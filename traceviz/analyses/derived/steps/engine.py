@@ -71,7 +71,10 @@ def serving_steps(trace: TraceView) -> Steps:
     frame = found.frame.with_columns(pl.lit(value=False).alias(name) for name in ("warmup", "cut"))
     threads = dict(frame.select("process_id", "thread_id").unique().iter_rows())
     columns = (pl.col(name).cast(kind) for name, kind in STEP_SCHEMA.items())
-    return Steps("serving", found.engine, 1.0, frame.select(columns), threads)
+    host = frame.select(
+        "process_id", "step", pl.col("call_ns").alias("start_ns"), pl.col("call_end_ns").alias("end_ns")
+    )
+    return Steps("serving", found.engine, 1.0, frame.select(columns), threads, host if frame["ahead"].any() else None)
 
 
 def _launched(trace: TraceView) -> pl.DataFrame:

@@ -65,6 +65,8 @@ class Steps:
         confidence: 1 for declared steps, else the likeness of the inferred cycles (0 to 1).
         frame: One row per step and process, with the columns of :data:`STEP_SCHEMA`; sorted by process and start.
         thread_id: Thread that carries the markers, by process.
+        host: Where steps are device work that the host launched ahead, the time in which it did: ``process_id, step,
+            start_ns, end_ns``; else ``None``.
     """
 
     source: StepSource
@@ -72,6 +74,7 @@ class Steps:
     confidence: float
     frame: pl.DataFrame
     thread_id: dict[int, int]
+    host: pl.DataFrame | None = None
 
     @property
     def steady(self) -> pl.DataFrame:

@@ -33,10 +33,11 @@ def verdict(results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
     printed, capture = results.get("totals"), results.get("capture")
     if isinstance(printed, PrintedTotals) and isinstance(capture, CaptureFacts) and not capture.events:
         return Verdict("cannot-judge", _summary_sentence(printed))
-    if pipeline.verdict == "not judged":
-        return Verdict("serving", " ".join(filter(None, (_serving_sentence(results, pipeline), _largest(findings)))))
-    code = pipeline.verdict.replace(" ", "-")
     seen = capture.unseen.sentence if isinstance(capture, CaptureFacts) and capture.unseen is not None else ""
+    if pipeline.verdict == "not judged":
+        serving = (_serving_sentence(results, pipeline), _largest(findings), seen)
+        return Verdict("serving", " ".join(filter(None, serving)))
+    code = pipeline.verdict.replace(" ", "-")
     about_input = (pipeline.kind.opening, _input_sentence(pipeline))
     sentences = (*about_input, _device_sentence(results, pipeline, findings), _caution(results), seen)
     return Verdict(code, " ".join(filter(None, sentences)))

@@ -47,7 +47,6 @@ class ServingResult:
         ahead: Whether the host runs ahead of the device, so that steps are device work.
         outside: The API function in which the engine's threads spend at least half of the time outside of steps,
             and that time; ``None`` where there is no such one, or where steps take most of the captured time.
-        before_ns: Where the host runs ahead, the longest time of a rank from its first annotation to its first step.
         mostly: From this share of the captured time in steps on, reports do not say where the rest went.
     """
 
@@ -58,7 +57,6 @@ class ServingResult:
     captured_ns: int
     ahead: bool
     outside: tuple[str, int] | None
-    before_ns: int
     mostly: float
 
     @property
@@ -114,15 +112,12 @@ class ServingAnalysis(Analysis[ServingResult]):
     Args:
         mostly: Below this share of the captured time in steps, the report says where the rest went; from this share
             of the rest on, it is mostly one function.
-        unknown: From this share of the captured time on, what the device did before its first recorded work is said to
-            be unknown, where the host runs ahead.
     """
 
     slug = "serving"
     title = "Serving"
 
     mostly: float = 0.5
-    unknown: float = 0.01
 
     def run(self, trace: TraceView) -> ServingResult | Skipped:
         """Sum the engine's steps by phase."""
@@ -141,7 +136,6 @@ class ServingAnalysis(Analysis[ServingResult]):
             ranks * trace.span_ns,
             bool(steps["ahead"].any()),
             self._outside(trace, steps, ranks * trace.span_ns),
-            _before_ns(steps),
             self.mostly,
         )
 
@@ -181,11 +175,6 @@ class ServingAnalysis(Analysis[ServingResult]):
             remarks.append(
                 "The host runs ahead of the device: a step is the device work that it launched, from the first to the "
                 "last."
-            )
-        if result.before_ns >= self.unknown * result.captured_ns > 0:
-            remarks.append(
-                f"What the device did in the {format_ns(result.before_ns)} before the first step is not known: it may "
-                "still have worked on what was launched before the capture began."
             )
         if result.phases["tokens"].null_count():
             remarks.append(
@@ -280,11 +269,6 @@ def _by_phase(steps: pl.DataFrame) -> pl.DataFrame:
 def _unknown(phases: pl.DataFrame) -> set[str]:
     """Columns without a value."""
     return {name for name in phases.columns if phases[name].null_count() == phases.height}
-
-
-def _before_ns(steps: pl.DataFrame) -> int:
-    first = steps.filter("ahead").group_by("process_id").agg(pl.col("start_ns").min() - pl.col("call_ns").min())
-    return int(first["start_ns"].max() or 0)  # type: ignore[arg-type]
 
 
 def _words(phase: dict[str, object]) -> str:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.analyses.builders import tables
+from tests.analyses.builders import tables, trace
 from traceviz.analyses.advice import fit_advice, inapplicable
+from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.input.tfdata import take_advice
 from traceviz.analyses.run import analyze
 from traceviz.report import Finding, Severity
@@ -19,14 +20,53 @@ def advice(*steps, unwanted):
 @pytest.mark.parametrize(
     ("framework", "producer", "unwanted"),
     [
-        ("TensorFlow", "TensorFlow profiler", {"PyTorch", "JAX", "Nsight Systems"}),
-        ("JAX", "JAX profiler", {"PyTorch", "TensorFlow", "Nsight Systems"}),
-        (None, "NVIDIA Nsight Systems", set()),
-        (None, None, set()),
+        ("tensorflow", "TensorFlow profiler", {"PyTorch", "JAX", "Nsight Systems"}),
+        ("jax", "JAX profiler", {"PyTorch", "TensorFlow", "Nsight Systems"}),
+        ("pytorch tensorflow jax", "NVIDIA Nsight Systems", set()),
+        ("pytorch tensorflow jax", None, set()),
+        ("", None, {"PyTorch", "TensorFlow", "JAX"}),
     ],
 )
 def test_a_trace_leaves_out_up_to_3_names_it_has_nothing_to_do_with(framework, producer, unwanted):
-    assert inapplicable(framework, producer) == unwanted
+    assert inapplicable(framework.split(), producer) == unwanted
+
+
+@pytest.mark.parametrize(
+    ("kernel", "process", "likely"),
+    [
+        ("void at::native::vectorized<4>(int)", "a.out", {"pytorch"}),
+        ("void tensorflow::BiasNHWC(int)", None, {"tensorflow"}),
+        ("jacobi(float*)", "python3.8", {"pytorch", "tensorflow", "jax"}),
+        ("jacobi(float*)", None, {"pytorch", "tensorflow", "jax"}),
+        ("jacobi(float*)", "jacobi", set()),
+        ("my_at::native::f()", "jacobi", set()),
+    ],
+)
+def test_kernels_and_processes_tell_of_frameworks_where_the_trace_states_none(kernel, process, likely):
+    assert likely_frameworks(trace(kernels=[(0, 5, kernel)], processes=[(0, process)])) == likely
+
+
+def test_a_program_without_a_framework_gets_advice_for_none_and_marks_of_its_own_language():
+    view = trace(
+        kernels=[(i * 100, 20, "ab"[i % 2]) for i in range(10)],
+        os_calls=[(i * 100 + 20, 79, "poll") for i in range(10)],
+        processes=[(0, "solver")],
+        run={"format": "nsys", "producer": "NVIDIA Nsight Systems"},
+    )
+    report = analyze(view.tables)
+    assert [finding.code for finding in report.findings] == ["TV201"]
+    assert not any(name in str(report) for name in ("PyTorch:", "TensorFlow:", "JAX:", "torch.", "nvtx.annotate"))
+    assert "nvtxRangePush and nvtxRangePop" in report.verdict.sentence
+
+
+@pytest.mark.parametrize(("frames", "asks"), [([], True), ([(0, 1_000, "a.py(3): main", "python")], False)])
+def test_frames_of_python_that_were_recorded_are_not_asked_for(frames, asks):
+    kernels = [(i * 100, 20, "ab"[i % 2]) for i in range(10)]
+    run = {"framework": "PyTorch", "format": "kineto"}
+    report = analyze(tables(kernels=kernels, host_ops=[(0, 9, "aten::mm", "op"), *frames], cuda_api=[], run=run))
+    (idle,) = [finding for finding in report.findings if finding.code == "TV201"]
+    assert "the operators with the most host time say what is slow" in idle.advice[0]
+    assert ("with_stack=True" in str(report)) == asks
 
 
 @pytest.mark.parametrize(

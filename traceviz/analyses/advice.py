@@ -11,25 +11,29 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
-from traceviz.analyses.derived.frameworks import FRAMEWORKS, frameworks_in
+from traceviz.analyses.derived.frameworks import FRAMEWORKS
 from traceviz.report import Finding
 
 NSIGHT = "Nsight Systems"
+STACKS = "with_stack=True"
+"""Stands for advice to record frames of Python."""
+_RECORD_STACKS = re.compile(r" \(record with_stack=True[^)]*\)")
 _NAMES = "|".join((*FRAMEWORKS, NSIGHT))
 _BORDER = re.compile(rf"(?:; |(?<=\.) )(?=(?:{_NAMES}): )")
 _ADDRESSEE = re.compile(rf"^({_NAMES}): ")
 
 
-def inapplicable(framework: str | None, producer: str | None) -> frozenset[str]:
-    """Frameworks and profilers that advice may address, and that have no part in a trace.
+def inapplicable(frameworks: Collection[str], producer: str | None, *, has_frames: bool = False) -> frozenset[str]:
+    """Frameworks, profilers and things to record that advice may name, and that have no part in a trace.
 
     Args:
-        framework: The framework of the program; where it is unknown, advice for each of them is kept.
+        frameworks: Frameworks that the program may use, in lower case.
         producer: The program that recorded the trace; where it is unknown, advice for any profiler is kept.
+        has_frames: Whether frames of Python were recorded: nobody need be told to record them.
     """
-    known = frameworks_in(framework)
-    others = {name for name in FRAMEWORKS if known and name.lower() not in known}
-    return frozenset(others | ({NSIGHT} if producer and "nsight" not in producer.lower() else set()))
+    others = {name for name in FRAMEWORKS if name.lower() not in frameworks}
+    others |= {NSIGHT} if producer and "nsight" not in producer.lower() else set()
+    return frozenset(others | ({STACKS} if has_frames else set()))
 
 
 def fit_advice(finding: Finding, others: Collection[str]) -> Finding:
@@ -40,10 +44,11 @@ def fit_advice(finding: Finding, others: Collection[str]) -> Finding:
 
 def _without(step: str, others: Collection[str]) -> str:
     """``step`` without the parts that address ``others``; empty where it addresses nobody else."""
-    parts = _BORDER.split(step)
+    whole = _RECORD_STACKS.sub("", step) if STACKS in others else step
+    parts = _BORDER.split(whole)
     kept = [part for part in parts if (addressee := _ADDRESSEE.match(part)) is None or addressee[1] not in others]
     if len(kept) == len(parts):
-        return step
+        return whole
     first, *rest = kept or [""]
     text = f"{first} {'; '.join(rest)}" if rest and first.endswith(".") else "; ".join(kept)
     return f"{text}." if text and not text.endswith(".") else text

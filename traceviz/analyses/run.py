@@ -8,6 +8,7 @@ from typing import Any
 from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.derived.clocks import aligned
+from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import entries
@@ -76,7 +77,8 @@ def analyze(
         described.append(analysis.describe(outcome))
     raised = {finding.code for finding in findings}
     findings = [finding for finding in findings if raised.isdisjoint(rules.rule(finding.code).part_of)]
-    others = inapplicable(run.get("framework"), run.get("producer"))
+    has_frames = "python" in trace.host_names["category"]
+    others = inapplicable(likely_frameworks(trace), run.get("producer"), has_frames=has_frames)
     findings = [fit_advice(finding, others) for finding in findings]
     if not run.get("span_ns"):
         run = {**run, "span_ns": None}  # a summary without events lasted longer than nothing

@@ -142,11 +142,14 @@ def test_a_capture_of_the_host_only_orders_and_shows_parts_by_host_time():
     assert [row[0] for row in people.rows] == ["Net", "  Linear"]
 
 
-@pytest.mark.parametrize("ops", [[], [(0, 10, "aten::mm")], [(0, 10, "net.py(7): forward", "python")]])
-def test_a_trace_that_names_no_parts_says_what_to_record(ops):
+@pytest.mark.parametrize(
+    ("ops", "asks"),
+    [([], True), ([(0, 10, "aten::mm")], True), ([(0, 10, "net.py(7): forward", "python")], False)],
+)
+def test_a_trace_that_names_no_parts_says_what_to_record(ops, asks):
     outcome = ModulesAnalysis().run(trace(host_ops=ops, run=PYTORCH))
     assert isinstance(outcome, Skipped)
-    assert "with_stack=True" in outcome.reason
+    assert ("with_stack=True" in outcome.reason) == asks
     assert "record_function" in outcome.reason
 
 

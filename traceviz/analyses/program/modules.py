@@ -23,6 +23,10 @@ _WHAT_TO_RECORD = (
     "the trace names no parts of the program: record with torch.profiler.profile(with_stack=True), which names every "
     "nn.Module, or put torch.profiler.record_function('name') around parts"
 )
+_WHAT_TO_ANNOTATE = (
+    "the trace names no parts of the program, and its frames of Python hold no call of an nn.Module: put "
+    "torch.profiler.record_function('name') around parts"
+)
 _INSTANCE = r"^(.+)_\d+$|^\d+\((.+)\)$"
 """Modules of a class that differ only by a number: ``Linear_3``, and ``3(Linear)`` in a sequence."""
 _SEPARATOR = " / "
@@ -76,7 +80,8 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
             return self.skipped("the trace is not of PyTorch")
         named = named_parts(trace)
         if named is None:
-            return self.skipped(_WHAT_TO_RECORD)
+            has_frames = "python" in trace.host_names["category"]
+            return self.skipped(_WHAT_TO_ANNOTATE if has_frames else _WHAT_TO_RECORD)
         work = trace.device_work
         device_ns = int((work["end_ns"] - work["start_ns"]).sum())
         alike = _without_numbers(named.parts)

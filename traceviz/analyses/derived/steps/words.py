@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from traceviz.analyses.derived.capture_kind import BENCHMARK, NOT_RECORDED, STOPPED, Kind, capture_kind
+from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.steps.search import count_cut_steps, count_lost_steps, count_unseen_steps
 from traceviz.analyses.derived.steps.steps import Steps
 from traceviz.analyses.derived.view import TraceView
@@ -32,6 +33,10 @@ HOW_TO_MARK_IN_RUN = (
     "frameworks; of a program without steps, record a time (--delay, --duration)."
 )
 """Advice where ``traceviz collect`` recorded a program whose framework is unknown."""
+
+HOW_TO_MARK_WITHOUT_TORCH = HOW_TO_MARK.replace(" or torch.cuda.nvtx.range_push('step')", "")
+HOW_TO_MARK_NATIVE = HOW_TO_MARK_WITHOUT_TORCH.replace("nvtx.annotate('step')", "nvtxRangePush and nvtxRangePop")
+"""The same for programs that do not use PyTorch, and for those that do not run Python."""
 
 SEES_NVTX_ONLY = frozenset({"nsys", "nvprof"})
 """Formats whose profilers record NVTX and no annotations of a framework."""
@@ -63,7 +68,8 @@ def how_to_mark(trace: TraceView) -> str:
     """How the program of this trace can mark its steps."""
     facts = trace.tables.run_facts()
     if facts.get("format") in SEES_NVTX_ONLY:
-        return HOW_TO_MARK
+        likely = likely_frameworks(trace)
+        return HOW_TO_MARK if "pytorch" in likely else HOW_TO_MARK_WITHOUT_TORCH if likely else HOW_TO_MARK_NATIVE
     known = next((words for name, words in HOW_TO_MARK_IN.items() if name in trace.frameworks), None)
     if known or facts.get("format") == "run":
         return known or HOW_TO_MARK_IN_RUN

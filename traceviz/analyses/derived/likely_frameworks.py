@@ -1,0 +1,39 @@
+"""Which frameworks advice may address: those that the trace states or shows, all where any may be, none where none is.
+
+Profilers of CUDA state no framework; kernels that only one ships, and the names of processes, tell of it.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.frameworks import FRAMEWORKS
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+
+_KERNELS = {
+    "pytorch": r"(^|[^\w:])(at::native|c10|caffe2)::",
+    "tensorflow": r"(^|[^\w:])tensorflow::",
+}
+"""Namespaces of kernels that only one framework ships."""
+
+_PYTHON = r"(?i)python|jupyter|ipykernel|pytest|torchrun|accelerate|deepspeed|ray::"
+"""Names of processes that run Python, and may use a framework."""
+
+
+@once_per_trace
+def likely_frameworks(trace: TraceView) -> frozenset[str]:
+    """Frameworks that the program may use, in lower case: all of them where nothing tells.
+
+    None where device work or calls were recorded, of named processes, none of which runs Python.
+    """
+    if trace.frameworks:
+        return trace.frameworks
+    kernels = trace.frame("kernels", "name")["name"].unique().cast(pl.String)
+    shown = frozenset(name for name, pattern in _KERNELS.items() if kernels.str.contains(pattern).any())
+    if shown:
+        return shown
+    every = frozenset(name.lower() for name in FRAMEWORKS)
+    processes = trace.frame("processes", "name")["name"].cast(pl.String)
+    if "host_ops" in trace.tables or not processes.len() or processes.null_count():
+        return every
+    return every if processes.str.contains(_PYTHON).any() else frozenset()

@@ -76,3 +76,16 @@ def test_launches_per_step_count_those_of_steady_steps_only():
 def test_a_capture_without_launch_calls_is_skipped_with_the_reason():
     outcome = LaunchAnalysis().run(trace(cuda_api=[(0, 1, "cudaMalloc")], kernels=[]))
     assert outcome == Skipped("launch", "the capture has no kernel launch calls")
+
+
+def test_a_kernel_whose_call_was_recorded_under_another_name_has_a_call():
+    view = trace(
+        cuda_api=[call(0, 10, 1), call(20, 30, 2, "hipStreamWaitEvent"), call(70, 5, 3, "hipStreamWaitEvent")],
+        kernels=[kernel(15, 3, 1), kernel(60, 7, 2), kernel(80, 4, 2)],
+    )
+    result = LaunchAnalysis().run(view)
+    assert result.without_call == 0
+    assert result.by_name.select("name", "calls", "total_ns", "queue_median_ns", "kernels").rows() == [
+        ("hipStreamWaitEvent", 1, 30, 10.0, 2),  # the one that launched, of two
+        ("cudaLaunchKernel", 1, 10, 5.0, 1),
+    ]

@@ -14,6 +14,7 @@ kernels; its queue is that of the first.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import polars as pl
 
@@ -26,6 +27,7 @@ from traceviz.analyses.derived.launches import LAUNCH_KEY
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
+from traceviz.cuda_names import ApiKind
 from traceviz.report import Block, Column, Fact, Facts, Prose, Section, Skipped
 from traceviz.units import counted
 
@@ -61,13 +63,14 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
     def run(self, trace: TraceView) -> LaunchTimes | Skipped:
         """Join launch calls with the kernels that they caused."""
         calls, captured = trace.api_calls("launch"), trace.captured_calls("launch").height
+        kernels = trace.frame("kernels", "start_ns", "dur_ns", *LAUNCH_KEY)
+        calls = pl.concat([calls, _other_calls(trace, kernels.join(calls, on=LAUNCH_KEY, how="anti"))])
         if not calls.height and captured:
             return self.skipped(f"all {captured:,} launch calls were captured in graphs, and launched nothing")
         if not calls.height:
             return self.skipped("the capture has no kernel launch calls")
         if why := lacks_device(trace):
             return self.skipped(f"{why}: only the calls are known")
-        kernels = trace.frame("kernels", "start_ns", "dur_ns", *LAUNCH_KEY)
         launches = _launches(calls, computing(trace, "start_ns", *LAUNCH_KEY))
         overall = _aggregate(launches.with_columns(pl.lit("all").alias("name")), kernels)
         without_call = kernels.height - int(overall["kernels"].sum())
@@ -115,6 +118,8 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
         return Section(self.slug, self.title, tuple(blocks))
 
 
+_OTHERS = tuple(kind for kind in get_args(ApiKind) if kind != "launch")
+
 _COLUMNS = (
     Column("name", "Function", "text", 0),
     CALLS,
@@ -128,6 +133,13 @@ _COLUMNS = (
     Column("kernel_total_ns", "Kernel total", "ns", 3),
     Column("kernel_median_ns", "Kernel median", "ns", 1),
 )
+
+
+def _other_calls(trace: TraceView, kernels: pl.DataFrame) -> pl.DataFrame:
+    """Calls of ``kernels`` that have another name: XLA on ROCm records some launches under the call before them."""
+    wanted = kernels.select(LAUNCH_KEY).drop_nulls().unique()
+    others = trace.api_calls(*_OTHERS) if wanted.height else trace.api_calls()
+    return others.join(wanted, on=LAUNCH_KEY, how="semi").unique(LAUNCH_KEY, keep="first", maintain_order=True)
 
 
 def _launches(calls: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:

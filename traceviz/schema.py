@@ -299,7 +299,7 @@ _DECLARED = (
     ),
     Table(
         "overhead",
-        "a stretch of time that the profiler itself took",
+        "a stretch of time that the profiler itself took, as it states, or in a call that starts or stops it",
         (
             START,
             DURATION,

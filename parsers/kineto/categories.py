@@ -120,6 +120,14 @@ DEVICE_NAMES: tuple[tuple[Role, str, str], ...] = (
 """What kernels are that compute nothing: the role, the category (empty for any), and how the name begins."""
 
 
+OF_CUDA = frozenset(
+    {"driver compiler", "runtime triggered module loading", "lazy function loading", "command buffer full"}
+)
+"""Names of overhead, in lower case, that CUDA takes without a profiler too: not the profiler's."""
+
+_PROFILER = re.compile(
+    r"torch/profiler/profiler\.py\(\d+\): (?:start|stop|step|start_trace|stop_trace|prepare_trace|_transit_action)$"
+)
 _STEP = re.compile(r"ProfilerStep#(?P<number>\d{1,18})")
 _INPUT = re.compile(r"enumerate\(\w*DataLoader\w*\)#\w*\.__next__")
 _COMPILE = re.compile(r"\(dynamo_timed\)$|^(TorchDynamo|AOTAutograd|Inductor|Triton)\b.*\bcompil", re.IGNORECASE)
@@ -140,6 +148,11 @@ def host_category(name: str) -> str | None:
     if _INPUT.match(name):
         return "input"
     return "compile" if _COMPILE.search(name) else None
+
+
+def is_profiler(name: str) -> bool:
+    """Whether a Python frame is PyTorch's profiler at work: it starts, stops, or goes on to the next step."""
+    return _PROFILER.search(name) is not None
 
 
 def step_number(name: str) -> int:

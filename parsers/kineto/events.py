@@ -17,6 +17,7 @@ from traceviz.parsers.kineto.categories import (
     DEVICE_NAMES,
     DEVICE_ROLES,
     MEMORY_NAME,
+    OF_CUDA,
     OUT_OF_MEMORY_NAME,
     UNKNOWN,
     Role,
@@ -167,6 +168,7 @@ def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
     for meant, of, begin in DEVICE_NAMES:
         named = (role == Role.KERNEL) & name.each(partial(_begins, begin), False, np.bool_)
         role[named & label.each(partial(_is_of, of), False, np.bool_)] = meant
+    role[(role == Role.OVERHEAD) & name.each(lambda word: word.lower() in OF_CUDA, False, np.bool_)] = Role.IGNORED
     lasts = phase.each(lambda word: word in (_COMPLETE, _BEGIN), False, np.bool_)
     instant = phase.each(_INSTANTS.__contains__, False, np.bool_)
     memory = instant & name.each(MEMORY_NAME.__eq__, False, np.bool_)

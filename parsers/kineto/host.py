@@ -11,14 +11,14 @@ import polars as pl
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.parsers.kineto.categories import CATEGORIES, CODES, UNKNOWN, Role, step_number
+from traceviz.parsers.kineto.categories import CATEGORIES, CODES, UNKNOWN, Role, is_profiler, step_number
 from traceviz.parsers.kineto.columns import Columns, narrow, numbers
 from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.kineto.identity import Identity
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.nesting import Forest
 from traceviz.parsers.kineto.raw import ARGUMENTS, Kind
-from traceviz.parsers.shared.arrays import Array, at, looked_up, take
+from traceviz.parsers.shared.arrays import Array, at, looked_up, positions, take
 from traceviz.parsers.shared.columns import absent, constant, encoded, nullable, table
 from traceviz.parsers.shared.mapping import VERSION_SUFFIX
 from traceviz.parsers.shared.nesting import depths
@@ -143,8 +143,14 @@ def steps(events: Events, identity: Identity) -> pa.Table:
 
 
 def overhead(events: Events, identity: Identity) -> pa.Table:
-    """Table ``overhead``. The profiler gives no thread where all of them are held up."""
-    rows = events.rows(Role.OVERHEAD)
+    """Table ``overhead``: what the profiler states, and the program's calls of it.
+
+    The profiler gives no thread where all of them are held up.
+    """
+    called = (events.role == Role.HOST) & (events.category == CODES["python"])
+    if called.any():
+        called &= events.name.each(is_profiler, False, np.bool_)
+    rows = positions(called | (events.role == Role.OVERHEAD))
     thread = take(identity.thread_id, rows)
     columns = {
         **times(events, rows),

@@ -14,7 +14,7 @@ from traceviz.parsers.shared.arrays import NONE, inverted, take
 from traceviz.parsers.shared.columns import encoded
 from traceviz.parsers.shared.nesting import depths, enclosing, nearest
 from traceviz.parsers.xplane.device import Columns, concatenated, group_column, pairs_of
-from traceviz.parsers.xplane.host_names import CODES, MEMORY_NAMES, api_name, categories, nvtx_parts
+from traceviz.parsers.xplane.host_names import CODES, MEMORY_NAMES, api_name, categories, is_profiler, nvtx_parts
 from traceviz.parsers.xplane.hosts import Host, Role, Times
 from traceviz.parsers.xplane.identity import is_nvtx
 from traceviz.parsers.xplane.raw import Array, Plane
@@ -138,6 +138,14 @@ def memory_events(parts: Sequence[Threads], device_ids: Mapping[tuple[int, int],
         device_ids: Device id by process and number of the GPU.
     """
     return concatenated("memory_events", [_memory(part, device_ids) for part in parts if part.memory_rows.size])
+
+
+def overheads(part: Threads) -> Columns:
+    """Rows of table ``overhead``: the program's calls that start and stop the profiler."""
+    plane = part.plane
+    named = np.array([is_profiler(name) for name in plane.names], dtype=bool)
+    rows = np.flatnonzero(take(named, plane.events.name, False))
+    return {**part.placed(rows), "name": encoded(plane.events.name[rows], plane.names)}
 
 
 def driver_calls(part: Threads) -> Columns:

@@ -34,6 +34,12 @@ _CATEGORIES = (
 )
 _CATEGORY = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _CATEGORIES))
 
+_PROFILER = re.compile(
+    r"\$(?:profiler\.py:\d+ (?:start|stop)_trace"  # JAX
+    r"|profiler_v2\.py:\d+ (?:warmup|start|stop)"  # TensorFlow
+    r"|[\w.]+:\d+ _(?:start|stop)_profiler)$"  # Keras' callback, around TensorFlow's
+)
+
 _API = re.compile(r"(?:cu|cuda|hip)[A-Z]\w*")
 _VERSION = re.compile(r"_v\d+$")
 _OLD_COPY = re.compile(r"Memcpy(?P<source>[HDA])(?:2|to)(?P<target>[HDA])", re.IGNORECASE)
@@ -48,6 +54,11 @@ def category(name: str) -> str:
 def categories(names: Sequence[str]) -> Array:
     """Code of the category of each name (int8)."""
     return np.array([CODES[category(name)] for name in names] or [CODES["runtime"]], dtype=np.int8)
+
+
+def is_profiler(name: str) -> bool:
+    """Whether a Python frame starts or stops the profiler."""
+    return _PROFILER.match(name) is not None
 
 
 def api_name(name: str, *, blocking: bool, amd: bool = False) -> str:

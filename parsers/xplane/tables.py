@@ -16,6 +16,7 @@ from traceviz.parsers.xplane import device as device_tables
 from traceviz.parsers.xplane import host as host_tables
 from traceviz.parsers.xplane import operations
 from traceviz.parsers.xplane.device import Device, EventKind, concatenated, devices_of
+from traceviz.parsers.xplane.directions import directed
 from traceviz.parsers.xplane.groups.groups import group_with_annotations
 from traceviz.parsers.xplane.host import Threads, threads_of
 from traceviz.parsers.xplane.hosts import Clock, Host, common_clock, ordinal
@@ -113,11 +114,13 @@ def _small_tables(
     has_gpu = any(host.has_gpu for host in hosts)
     builders: dict[str, Builder] = {
         "kernels": lambda: concatenated("kernels", map(device_tables.kernels, devices)) if devices else None,
-        "memcpy": lambda: concatenated("memcpy", map(device_tables.copies, devices)) if has_gpu else None,
+        "memcpy": lambda: _copies(threads, devices) if has_gpu else None,
         "memset": lambda: concatenated("memset", map(device_tables.fills, devices)) if has_gpu else None,
         "graphs": lambda: unless_empty(concatenated("graphs", map(device_tables.graphs, devices))),
-        "cuda_api": lambda: concatenated("cuda_api", map(host_tables.driver_calls, threads)) if has_gpu else None,
-        "overhead": lambda: unless_empty(concatenated("overhead", map(device_tables.overheads, devices))),
+        "cuda_api": lambda: _calls(threads) if has_gpu else None,
+        "overhead": lambda: unless_empty(
+            concatenated("overhead", [*map(device_tables.overheads, devices), *map(host_tables.overheads, threads)])
+        ),
         "nvtx": lambda: unless_empty(host_tables.ranges(threads)),
         "device_ops": lambda: unless_empty(concatenated("device_ops", map(device_tables.stretches, devices))),
         "steps": lambda: steps(hosts, threads, devices, notes),
@@ -126,6 +129,14 @@ def _small_tables(
         "settings": lambda: facts.settings(hosts, notes, keep_private=options.keep_private),
     }
     return build_tables(builders, options, more=2)
+
+
+def _calls(threads: Sequence[Threads]) -> pa.Table:
+    return concatenated("cuda_api", map(host_tables.driver_calls, threads))
+
+
+def _copies(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table:
+    return directed(concatenated("memcpy", map(device_tables.copies, devices)), lambda: _calls(threads))
 
 
 def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table | None:

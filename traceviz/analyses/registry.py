@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DEVICE_WORK = ("kernels", "memcpy", "memset", "graphs")
 """As :data:`traceviz.schema.DEVICE_WORK`, without loading what the schema is made of."""
-STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", "cuda_api", *DEVICE_WORK, "windows")
+STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", "cuda_api", *DEVICE_WORK, "windows", "overhead")
 """Tables in which steps, ranks and the time that is judged are found: what every analysis of steps may read."""
 CLASS_TABLES = (*STEP_TABLES, "os_calls")
 """Tables from which the classes of a step are made."""
@@ -85,7 +85,7 @@ _CUDA_API_COLUMNS = {
 
 ENTRIES: tuple[Entry, ...] = (
     Entry("run", "capture.run:RunAnalysis", needs=("settings",), expected=False),
-    Entry("capture", "capture.capture:Capture", uses=(*CLASS_TABLES, "overhead", "settings")),
+    Entry("capture", "capture.capture:Capture", uses=(*CLASS_TABLES, "settings")),
     Entry("breakdown", "steps.breakdown:BreakdownAnalysis", uses=CLASS_TABLES),
     Entry("serving", "serving.serving:ServingAnalysis", uses=(*STEP_TABLES, "op_args"), expected=False),
     Entry("input_pipeline", "input.input_pipeline:InputPipelineAnalysis", uses=(*CLASS_TABLES, "op_args")),
@@ -133,7 +133,7 @@ ENTRIES: tuple[Entry, ...] = (
         uses=(*DEVICE_WORK, "steps"),
         frameworks=frozenset({"jax", "tensorflow"}),
     ),
-    Entry("idle_gaps", "device.idle_gaps:IdleGapsAnalysis", needs=("kernels",), uses=(*CLASS_TABLES, "overhead")),
+    Entry("idle_gaps", "device.idle_gaps:IdleGapsAnalysis", needs=("kernels",), uses=CLASS_TABLES),
     Entry("launch", "launch.launch:LaunchAnalysis", needs=("cuda_api", "kernels"), uses=STEP_TABLES),
     Entry(
         "launch_contention",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _HOST_KEYS = (
     *("input_wait", "synchronisation", "allocation", "kernel_launch", "compilation"),
-    *("host_blocked", "host_compute"),
+    *("host_blocked", "profiler", "host_compute"),
 )
 """Device idle: what the host did instead."""
 

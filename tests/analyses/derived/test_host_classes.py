@@ -210,3 +210,18 @@ def test_every_analysis_of_a_framework_trace_reads_only_the_tables_that_it_decla
     outcomes = [analysis.run(TraceView(part)) for part in (whole, reduced)]
     texts = [repr(o if isinstance(o, Skipped) else analysis.describe(o)) for o in outcomes]
     assert texts[0] == texts[1] or analysis.slug == "capture"
+
+
+@pytest.mark.parametrize("name", ["$api.py:3154 block_until_ready", "CommonPjRtBuffer::Await", "BlockHostUntilDone"])
+def test_a_wait_of_the_framework_is_synchronisation_but_for_what_is_launched_meanwhile(name):
+    waits = [(100, 400, name, "python", {"thread_id": 0})]
+    launches = [(150, 50, "hipModuleLaunchKernel", {"thread_id": 1})]  # a pool of threads launches while it waits
+    view = trace(host_ops=waits, kernels=[(300, 100, "k")], cuda_api=launches, span_ns=600)
+    sets = host_classes(view)[0].sets
+    assert (sets["synchronisation"].total, sets["kernel_launch"].total) == (400 - 100 - 50, 50)
+    assert sets["host_compute"].total == 600 - 400
+
+
+def test_where_the_host_is_the_device_a_wait_of_the_framework_is_its_work():
+    view = trace(host_ops=[(100, 400, "CommonPjRtBuffer::Await", "runtime")], span_ns=600)
+    assert host_classes(view)[0].sets["synchronisation"].total == 0

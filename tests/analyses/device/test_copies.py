@@ -143,3 +143,13 @@ def test_order_of_rows_and_origin_of_the_clock_change_nothing():
     first, second = run(memcpy=copies, kernels=kernels), run(memcpy=moved[0], kernels=moved[1])
     assert first.by_memory.equals(second.by_memory)
     assert first.exposed_ns == second.exposed_ns > 0
+
+
+def test_sizes_that_nobody_recorded_are_unknown_and_not_zero():
+    view = trace(memcpy=[(0, 10, "d2d", "device", "device", None), (20, 10, "h2d", "pinned", "device", 4_000)])
+    result = CopiesAnalysis().run(view)
+    sizes = result.by_memory.select("kind", "bytes", "bandwidth", "small_calls", "mean_bytes").sort("kind").rows()
+    assert sizes == [("d2d", None, None, None, None), ("h2d", 4_000, 4_000 / 10 * 1e9, 1, 4_000.0)]
+    alone = CopiesAnalysis().run(trace(memcpy=[(0, 10, "d2d", "device", "device", None)], memset=[(20, 5, None)]))
+    facts = {fact.key: fact.value for block in CopiesAnalysis().describe(alone).blocks[:1] for fact in block.facts}
+    assert (facts["bytes"], facts["calls"]) == (None, 2)

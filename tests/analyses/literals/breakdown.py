@@ -2,9 +2,9 @@
 
 ::
 
-    ns        0     300 350 370 400 430 440 480  500   700   800 840 900 910 960   1000
-    step 0    [input][h2d][set]  [malloc]  [launch]   [sgemm][nccl][d2h][sync][load][poll]
-    class     input   h2d other host alloc host launch host compute comm. d2h  sync comp. blocked host
+    ns        0     300 350 370 400 430 440 480  500   700   800 840 900 910 960      985 1000
+    step 0    [input][h2d][set]  [malloc]  [launch]   [sgemm][nccl][d2h][sync][load][poll][flush]
+    class     input   h2d other host alloc host launch host compute comm. d2h  sync comp. blocked prof. host
 """
 
 from tests.analyses.builders import tables
@@ -22,7 +22,8 @@ CLASSES = {  # ns in step 0, 1, 2
     "kernel_launch": (40, 10 + 20, 10),  # the kernel starts 20 after its launch call returns
     "compilation": (10, 15, 5),
     "host_blocked": (50, 50, 25),  # of 60: the module load has 5 of them, cudaGetDevice 5
-    "host_compute": (30 + 10 + 20 + 40, 10 + 5 + 30, 10 + 10 + 70),
+    "profiler": (25, 15, 30),  # what it takes of the load in step 0 is compilation
+    "host_compute": (30 + 10 + 20 + 15, 10 + 5 + 15, 10 + 10 + 40),
 }
 TOTALS = [sum(of_steps) for of_steps in CLASSES.values()]
 
@@ -54,6 +55,7 @@ LITERALS = (
                 *((2_810, 90, "cudaStreamSynchronize"), (2_900, 5, "cuModuleLoadData")),
             ],
             os_calls=[(910, 50, "poll"), (2_010, 60, "poll"), (2_905, 25, "poll")],
+            overhead=[(905, 5, "flush"), (960, 25, "flush"), (2_080, 15, "flush"), (2_950, 30, "flush")],
         ),
         {
             "facts": {"basis": "traceviz", "step_ns": 1_000 + 1_100 + 900},
@@ -62,7 +64,7 @@ LITERALS = (
                 "class": list(CLASSES),
                 "total_ns": TOTALS,
                 "share_of_step": [total / 3_000 for total in TOTALS],
-                "per_step_ns": [330, 117, 37, 70, 20, 183, 67, 20, 27, 10, 42, 78],
+                "per_step_ns": [330, 117, 37, 70, 20, 183, 67, 20, 27, 10, 42, 23, 55],
             },
             "By step": {
                 "step": [0, 1, 2],

@@ -83,4 +83,35 @@ LITERALS = (
         },
         name="what was not recorded",
     ),
+    Literal(
+        "capture",
+        # ns         0    400        500                  860      900      1000
+        # profiler   [start|                    [flush]            |stop    ]
+        # program         |[step 0][step 1][step 2]... [kernel]    |
+        tables(
+            span_ns=1_000,
+            nvtx=[(500, 100, "step 0"), (600, 100, "step 1"), (700, 100, "step 2")],
+            kernels=[(510, 50, "k"), (620, 20, "k"), (840, 20, "k")],
+            overhead=[(0, 400, "start"), (650, 8, "flush"), (820, 4, "flush"), (900, 100, "stop")],
+        ),
+        {
+            "facts": {
+                "kind": "not known",  # steps of kernels that may be anything
+                "span_ns": 900 - 400,
+                "edges_ns": 400 + 100,
+                "devices": 1,
+                "processes": 1,
+                "steps_source": "NVTX ranges",
+                "events": 3 + 3,
+                "device_events": 3,
+                "overhead_ns": 8 + 4,
+                "kind_evidence": "steps repeat (step #)",
+            }
+        },
+        {
+            "facts/devices": "it goes with the last of its work",
+            "facts/processes": "and a process with the last of its events",
+        },
+        name="start and stop of the profiler",
+    ),
 )

@@ -201,6 +201,30 @@ def test_calls_lose_the_version_of_their_name_and_have_a_domain(tmp_path: Path) 
     ]
 
 
+def test_calls_of_the_profiler_are_its_overhead(tmp_path: Path) -> None:
+    profiler = "torch/profiler/profiler.py"
+    frames = [
+        k.frame("train.py(3): train", 0, 100),
+        k.frame(f"{profiler}(821): step", 10, 8),
+        k.frame(f"{profiler}(199): start_trace", 11, 5),
+        k.frame("my/profiler.py(1): start_trace", 30, 5),  # of the program
+        k.frame("torch/autograd/profiler.py(789): __exit__", 40, 5),  # of a record_function
+        k.frame(f"{profiler}(235): stop_trace", 90, 5),
+    ]
+    trace = read(tmp_path, frames)
+    assert rows(trace, "overhead", "start_ns", "dur_ns", "process_id", "thread_id") == [
+        (10_000, 8_000, 0, 0), (11_000, 5_000, 0, 0), (90_000, 5_000, 0, 0),
+    ]  # fmt: skip
+    assert trace.rows("host_ops") == 6
+
+
+def test_what_cuda_takes_without_a_profiler_too_is_no_overhead(tmp_path: Path) -> None:
+    names = ("Lazy Function Loading", "Runtime Triggered Module Loading", "Activity Buffer Request", "Resource")
+    events = [k.complete(name, 10 * i, 5, "overhead", pid=-1, tid=0) for i, name in enumerate(names)]
+    trace = read(tmp_path, [*events, k.op("aten::mm", 0, 50)])
+    assert rows(trace, "overhead", "name") == [("Activity Buffer Request",), ("Resource",)]
+
+
 def test_overhead_belongs_to_its_thread_where_the_file_knows_it(tmp_path: Path) -> None:
     events = [
         *TRAINING,

@@ -63,6 +63,21 @@ def test_an_own_gpu_keeps_the_calls_of_cuda(tmp_path):
     assert rows(tables_of(tmp_path, space(host(line(1, launch)), gpu())), "cuda_api", "name") == [("cuLaunchKernel",)]
 
 
+def test_a_copy_whose_name_says_no_direction_goes_the_way_of_its_call(tmp_path):
+    calls = ("hipMemcpyDtoDAsync", "hipMemcpyHtoDAsync", "hipStreamWaitEvent")
+    launches = [event(name, place * US, US, {"correlation_id": place + 1}) for place, name in enumerate(calls)]
+    work = [
+        event("__amd_rocclr_copyBuffer.kd", (place + 5) * US, US, {"correlation_id": place + 1}) for place in range(4)
+    ]
+    tables = tables_of(tmp_path, space(host(line(1, *launches)), gpu(line(1, *work))))
+    assert rows(tables, "memcpy", "kind", "src_memory", "dst_memory", "bytes") == [
+        ("d2d", "device", "device", None),
+        ("h2d", "unknown", "device", None),
+        ("unknown", "unknown", "unknown", None),  # its call is another
+        ("unknown", "unknown", "unknown", None),  # and this has none
+    ]
+
+
 def test_kernels_by_which_rocm_copies_and_fills_are_copies_and_fills(tmp_path):
     names = ("__amd_rocclr_copyBuffer.kd", "__amd_rocclr_fillBufferAligned.kd", "gemm_fusion_dot.kd")
     work = [event(name, place * US, US, {"correlation_id": place + 1}) for place, name in enumerate(names)]

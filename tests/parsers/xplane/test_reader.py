@@ -242,6 +242,29 @@ def test_operations_on_the_host_are_sorted_by_what_they_do(tmp_path, name, categ
     assert rows(tables, "host_ops", "name", "category") == [(name, category)]
 
 
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("$profiler.py:101 start_trace", 1),
+        ("$profiler.py:213 stop_trace", 1),
+        ("$profiler_v2.py:79 start", 1),
+        ("$profiler_v2.py:127 stop", 1),
+        ("$callbacks.py:2805 _stop_profiler", 1),
+        ("$profiler.py:356 wrapper", 0),  # around a function of the program
+        ("$trainer.py:12 start_trace", 0),
+        ("start_trace", 0),
+    ],
+)
+def test_starting_and_stopping_the_profiler_is_overhead(tmp_path, name, taken):
+    tables = tables_of(tmp_path, space(host(line(1, event(name, 0, US), event("step", 2 * US, US)))))
+    assert (tables.rows("overhead") if "overhead" in tables else 0) == taken
+    assert tables.rows("host_ops") == 2  # it stays a frame among the others
+    if taken:
+        assert rows(tables, "overhead", "start_ns", "dur_ns", "process_id", "thread_id", "name") == [
+            (0, 1_000, 0, 0, name)
+        ]
+
+
 def test_stats_tell_what_names_do_not(tmp_path):
     events = [
         event("train", 0, 50 * US, {"step_num": 4, "_r": 1}),

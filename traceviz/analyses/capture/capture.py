@@ -28,9 +28,10 @@ class CaptureFacts:
 
     ``unseen`` is what was not recorded of the devices, ``None`` where all was. ``judged_overhead_ns`` is the profiler's
     part of ``judged_ns``, both summed over ranks. ``overhead_ns`` is ``None`` where the profiler does not record its
-    own overhead. ``ranks`` are the captured ranks, ``world_sizes`` the sizes of the job that the traces state; both are
-    empty where the trace knows of no ranks. ``kind`` is what the capture is of,
-    ``sees_devices`` whether device work could be recorded.
+    own overhead. ``edges_ns`` is what it took to start and to stop, at the edges of the capture: no part of ``span_ns``
+    and of ``overhead_ns``. ``ranks`` are the captured ranks, ``world_sizes`` the sizes of the job that the traces
+    state; both are empty where the trace knows of no ranks. ``kind`` is what the capture is of, ``sees_devices``
+    whether device work could be recorded.
     """
 
     span_ns: int
@@ -49,6 +50,7 @@ class CaptureFacts:
     unseen: Unseen | None = None
     kind: CaptureKind = UNKNOWN
     sees_devices: bool = True
+    edges_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +77,15 @@ class Capture(Analysis[CaptureFacts]):
         # Otherwise there is only the start of a program that failed, and its overhead costs nobody anything.
         worked = bool(steady_time(trace) or trace.rank_busy or trace.host_names.height)
         judged = {rank: judged_time(trace, rank) for rank in trace.ranks if worked}
+        begin, end = trace.program_window
         return CaptureFacts(
-            span_ns=trace.span_ns,
+            span_ns=end - begin,
             devices=len(trace.device_busy),
             processes=len(trace.traced),
             steps_source=training_steps(trace).source,
             events=sum(rows.values()),
             device_events=sum(rows.get(name, 0) for name in schema.DEVICE_WORK),
-            overhead_ns=intervals(overhead).total if "overhead" in tables else None,
+            overhead_ns=_while_recording(trace, overhead),
             judged_overhead_ns=sum(_overhead_of(overhead, rank).intersect(own).total for rank, own in judged.items()),
             judged_ns=sum(own.total for own in judged.values()),
             judged_words=judged_words(trace),
@@ -92,6 +95,7 @@ class Capture(Analysis[CaptureFacts]):
             unseen=unseen(trace.recorded_window, trace.device_windows, self.unseen_share),
             kind=capture_kind(trace),
             sees_devices=trace.has_device_tables,
+            edges_ns=trace.span_ns - (end - begin),
         )
 
     def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
@@ -113,6 +117,7 @@ class Capture(Analysis[CaptureFacts]):
         facts = (
             Fact("kind", "kind of capture", result.kind.words),
             Fact("span_ns", "captured time", result.span_ns or None, "ns"),
+            *_edges(result),
             Fact("devices", "devices used", result.devices if result.sees_devices else None, "count"),
             Fact("processes", "processes", result.processes, "count"),
             *_ranks(result),
@@ -137,6 +142,21 @@ class Capture(Analysis[CaptureFacts]):
 def _overhead_of(overhead: pl.DataFrame, process_id: int) -> IntervalSet:
     """What the profiler took of a process; overhead without a process holds up all of them."""
     return intervals(overhead.filter(pl.col("process_id").eq_missing(process_id) | pl.col("process_id").is_null()))
+
+
+def _while_recording(trace: TraceView, overhead: pl.DataFrame) -> int | None:
+    """The profiler's overhead within the captured time; unknown where only its start and stop were recorded."""
+    if "overhead" not in trace.tables:
+        return None
+    taken = intervals(overhead).clip(*trace.program_window).total
+    return taken if taken or trace.program_window == (0, trace.span_ns) else None
+
+
+def _edges(result: CaptureFacts) -> tuple[Fact, ...]:
+    """The time that is not the program's, where there is any."""
+    if not result.edges_ns:
+        return ()
+    return (Fact("edges_ns", "profiler's start and stop, left out", result.edges_ns, "ns"),)
 
 
 def _ranks(result: CaptureFacts) -> tuple[Fact, ...]:

@@ -14,6 +14,7 @@ import polars as pl
 from traceviz import schema
 from traceviz.analyses.derived.device_work import communication_names
 from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.host_calls import calls_named
 from traceviz.analyses.derived.input_fetches import input_ops, input_ranges
 from traceviz.analyses.derived.losses import losses
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
@@ -43,6 +44,7 @@ CLASSES: tuple[StepClass, ...] = (
     StepClass("kernel_launch", "kernel launch", "device idle, a launch call runs or launched work has not begun"),
     StepClass("compilation", "compilation", "device idle, code is compiled or loaded, or a graph captured"),
     StepClass("host_blocked", "host blocked", "device idle, training thread waits in an operating-system call"),
+    StepClass("profiler", "profiler", "device idle, the profiler itself works: it starts, stops, empties its buffers"),
     StepClass("host_compute", "host compute", "device idle, none of the above: Python and the framework"),
 )
 """Classes by priority, highest first."""
@@ -55,6 +57,9 @@ LABELS = {c.key: c.label for c in CLASSES}
 TO_DEVICE = r"(?i)H2D|HToD|TransferTo|BufferFromHost|InfeedEnqueue|DevicePut"
 FROM_DEVICE = r"(?i)D2H|DToH|TransferFrom|ToLiteral|OutfeedDequeue|CopyToHost"
 """Names of host operations that move data to a device, and back."""
+
+FRAMEWORK_WAITS = r"^\$[\w.]+:\d+ (block_until_ready|try_to_block)$|Buffer::Await|BlockHostUntil(Ready|Done)"
+"""Host operations in which the program waits for its devices, where no call of the driver says so (JAX, TensorFlow)."""
 
 BLOCKING_OS_CALLS = (
     r"^(p?poll|p?select|epoll_p?wait|read|pread(64)?|readv|fread|fgets|recv(from|msg|mmsg)?|accept4?|futex|sem_(timed)?wait|sem_clockwait"
@@ -147,15 +152,26 @@ class HostClasses:
 
     @property
     def synchronisation(self) -> IntervalSet:
-        """Synchronisation and blocking copy calls on any thread."""
-        return intervals(self._calls("synchronisation", "blocking_copy"))
+        """Synchronisation and blocking copy calls on any thread; waits of the framework while nothing is launched."""
+        calls = intervals(self._calls("synchronisation", "blocking_copy"))
+        waits = self._framework_waits
+        return calls.union(waits.subtract(self.kernel_launch)) if len(waits) else calls
+
+    @cached_property
+    def _framework_waits(self) -> IntervalSet:
+        """Time in :data:`FRAMEWORK_WAITS`. Without device work the host is the device, and computes meanwhile."""
+        if self.process_id not in self._trace.rank_busy:
+            return IntervalSet.empty()
+        names = self._trace.host_names.filter(pl.col("name").str.contains(FRAMEWORK_WAITS))
+        own = pl.col("process_id") == self.process_id
+        return intervals(calls_named(self._trace, names).filter(own)) if names.height else IntervalSet.empty()
 
     @property
     def allocation(self) -> IntervalSet:
         """Allocation and release of memory and streams on any thread."""
         return intervals(self._calls("allocation", "pool_allocation", "stream"))
 
-    @property
+    @cached_property
     def kernel_launch(self) -> IntervalSet:
         """Launch and asynchronous copy calls, and the queue between a launch call and its work."""
         calls = self._calls("launch", "async_copy")
@@ -181,6 +197,15 @@ class HostClasses:
         thread = training_thread(self._trace, self.process_id)
         calls = self._own("cuda_api", "start_ns", "dur_ns", "thread_id").filter(pl.col("thread_id") == thread)
         return intervals(self.blocking_calls).subtract(intervals(calls))
+
+    @property
+    def profiler(self) -> IntervalSet:
+        """What the profiler takes of the training thread, or of all threads where it names none."""
+        thread = training_thread(self._trace, self.process_id)
+        frame = self._trace.frame("overhead", "start_ns", "dur_ns", "process_id", "thread_id")
+        of_process, of_thread = pl.col("process_id") == self.process_id, pl.col("thread_id") == thread
+        everyone = pl.col("process_id").is_null() | (of_process & pl.col("thread_id").is_null())
+        return intervals(frame.filter(everyone | (of_process & of_thread)))
 
     def _queued(self, calls: pl.DataFrame) -> IntervalSet:
         """From the end of a launch call to the start of its work."""

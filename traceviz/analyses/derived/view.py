@@ -16,6 +16,7 @@ import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.derived.device_window import DeviceWindow, Join, device_windows
+from traceviz.analyses.derived.edges import without_edges
 from traceviz.analyses.derived.frames import end_ns, unions_by
 from traceviz.analyses.derived.frameworks import frameworks_in
 from traceviz.analyses.derived.graph_capture import BEGIN, END, graph_captures, in_captures
@@ -52,8 +53,13 @@ class TraceView:
 
     @cached_property
     def span_ns(self) -> int:
-        """Length of the capture; the analysed window is ``[0, span_ns)``."""
+        """Length of the capture as it was recorded."""
         return int(self.tables.run_facts().get("span_ns") or 0)
+
+    @cached_property
+    def program_window(self) -> tuple[int, int]:
+        """Begin and end of the captured time: without the profiler's own start and stop at the edges."""
+        return without_edges(self.tables, 0, self.span_ns)
 
     @cached_property
     def frameworks(self) -> frozenset[str]:
@@ -69,14 +75,14 @@ class TraceView:
             nsys: ranges, system calls  |--------------------------------|   the capture
             torch: device work                   |======|                    the devices' window
 
-        All of the capture, unless the trace was merged from sources that recorded at different times.
+        All of :attr:`program_window`, unless the trace was merged from sources that recorded at different times.
         """
         windows = self.frame("windows", "start_ns", end_ns(), "recorded")
         windows = windows.filter(pl.col("recorded").cast(pl.String).is_in(schema.DEVICE_WORK))
         if not windows.height:
-            return 0, self.span_ns
+            return self.program_window
         bounds = windows.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0)
-        return max(0, int(bounds[0])), min(self.span_ns, int(bounds[1]))
+        return without_edges(self.tables, max(0, int(bounds[0])), min(self.span_ns, int(bounds[1])))
 
     @cached_property
     def device_windows(self) -> dict[int, DeviceWindow]:
@@ -272,12 +278,12 @@ class TraceView:
 
     @cached_property
     def rank_extents(self) -> dict[int, tuple[int, int]]:
-        """First and last moment of device work of each rank; without any device work, the whole capture."""
+        """First and last moment of device work of each rank; without any device work, the captured time."""
         if self.rank_busy:
             return {
                 rank: (int(busy.starts[0]), int(busy.ends[-1])) for rank, busy in self.rank_busy.items() if len(busy)
             }
-        return dict.fromkeys(self.ranks, (0, self.span_ns))
+        return dict.fromkeys(self.ranks, self.program_window)
 
 
 def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[TraceView, *Keys], T]:

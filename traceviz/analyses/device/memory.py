@@ -79,7 +79,7 @@ class MemoryUse:
     """Every pool, those of devices first and the largest peak first, and the captured time."""
 
     pools: tuple[PoolUse, ...]
-    span_ns: int
+    window: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class MemoryAnalysis(Analysis[MemoryUse]):
             return self.skipped("no memory was allocated or released during the capture")
         uses = [self._use(trace, pool, events) for pool, events in pools]
         ordered = sorted(uses, key=lambda use: (not use.pool.on_device, -use.peak_bytes, use.pool.label))
-        return MemoryUse(tuple(ordered), trace.span_ns)
+        return MemoryUse(tuple(ordered), trace.program_window)
 
     def _use(self, trace: TraceView, pool: Pool, events: pl.DataFrame) -> PoolUse:
         at = int(events["in_use_bytes"].to_numpy().argmax())
@@ -140,7 +140,7 @@ class MemoryAnalysis(Analysis[MemoryUse]):
             allocated_bytes=int(allocations["bytes"].sum()),
             growth_bytes=self._growth(events, steps),
             steps=steps.height if steps.height >= self.growth_steps else 0,
-            timeline=_timeline(events, trace.span_ns, capacity or int(peak["in_use_bytes"]), self.slices),
+            timeline=_timeline(events, trace.program_window, capacity or int(peak["in_use_bytes"]), self.slices),
             holders=_holders(events, at, plain=has_plain_names).head(self.holders),
         )
 
@@ -188,7 +188,7 @@ class MemoryAnalysis(Analysis[MemoryUse]):
         )
         held = (Grid(_HOLDER_COLUMNS, holders, "What held the memory at the peak"),) if holders else ()
         pools = Grid(_COLUMNS, tuple(_row(use) for use in result.pools))
-        timeline = Timeline("Use of capacity over the capture", 0, result.span_ns, lanes)
+        timeline = Timeline("Use of capacity over the capture", *result.window, lanes)
         return Section(self.slug, self.title, (*by_knowledge(facts), *_caveat(result.pools), pools, timeline, *held))
 
 
@@ -270,15 +270,16 @@ def _holders(events: pl.DataFrame, at: int, *, plain: bool) -> pl.DataFrame:
     return rows.sort("bytes", "op", descending=[True, False])
 
 
-def _timeline(events: pl.DataFrame, span_ns: int, whole: int, slices: int) -> tuple[float | None, ...]:
-    """Highest use in each slice as a share of ``whole``; a slice without events keeps the use before it.
+def _timeline(events: pl.DataFrame, window: tuple[int, int], whole: int, slices: int) -> tuple[float | None, ...]:
+    """Highest use in each slice of ``window`` as a share of ``whole``; one without events keeps the use before it.
 
     Before the first event the use is not known.
     """
-    if span_ns <= 0 or whole <= 0:
+    begin, end = window
+    if end <= begin or whole <= 0:
         return (None,) * slices
     times, use = events["start_ns"].to_numpy(), events["in_use_bytes"].to_numpy()
-    slot = np.minimum(times * slices // span_ns, slices - 1)
+    slot = np.clip((times - begin) * slices // (end - begin), 0, slices - 1)
     highest = np.full(slices, -1, dtype=np.int64)
     np.maximum.at(highest, slot, use)
     last = np.searchsorted(slot, np.arange(slices), side="left") - 1  # the last event before each slice

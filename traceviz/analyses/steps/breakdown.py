@@ -106,7 +106,8 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
             Grid(columns, rows, audience="machine"),
             _by_step(result.by_step, tuple(bar.key for bar in bars)),
         ]
-        unseen = [LABELS[c.key] for c in CLASSES if c.key not in result.measured and c.key != "input_wait"]
+        seen = {*result.measured, "input_wait", "profiler"}
+        unseen = [LABELS[c.key] for c in CLASSES if c.key not in seen]
         if result.host_only:
             blocks.append(Prose("No device was captured: host compute is the program's own work."))
         elif unseen:

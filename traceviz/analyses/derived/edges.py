@@ -1,0 +1,70 @@
+"""Where the program begins and ends within a capture: the profiler's own start and stop are none of its time.
+
+::
+
+    capture    |---------------------------------------------|
+    profiler   |===start_trace===|            |==stop_trace==|
+    program                      |------------|
+
+Only what lies at an edge of the capture is left out. Overhead in its middle interrupts the program.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from traceviz import schema
+from traceviz.analyses.derived.frames import bounds, end_ns, intervals, unions_by
+from traceviz.intervals import Array, IntervalSet
+from traceviz.tables import TraceTables
+
+_ON_THREADS = ("cuda_api", "nvtx", "host_ops", "steps")
+_EVENTS = (*schema.DEVICE_WORK, *_ON_THREADS)
+"""Tables whose rows show that the program runs. Calls of the operating system do not: idle threads wait in them."""
+_NO_WORK = ("python", "runtime")
+"""Host operations that show nothing of the kind: frames around the profiler's own call, idle pools of threads."""
+
+
+def without_edges(tables: TraceTables, begin: int, end: int) -> tuple[int, int]:
+    """``begin`` and ``end`` of a capture in ns, moved past what the profiler took at these edges.
+
+    Overhead is at an edge if the time between them is no longer than itself. It is left out up to the first event of
+    the program, and from its last one on. What lies within a call of the profiler, on its thread, is the profiler's.
+    """
+    if "overhead" not in tables:
+        return begin, end
+    overhead = tables.scan("overhead").select("start_ns", end_ns(), "thread_id").collect()
+    taken = intervals(overhead).clip(begin, end)
+    first, last = begin, end
+    if len(taken) and taken.starts[0] - begin <= taken.durations[0]:
+        first = int(taken.ends[0])
+    if len(taken) and end - taken.ends[-1] <= taken.durations[-1]:
+        last = int(taken.starts[-1])
+    if (first, last) == (begin, end):
+        return begin, end
+    calls = overhead.drop_nulls("thread_id")
+    profiler = unions_by(calls, "thread_id") if calls.height else {}
+    for name in (name for name in _EVENTS if name in tables):
+        starts, ends = _program(tables, name, profiler, first, last)
+        first = min([first, *np.maximum(starts[ends > begin], begin).tolist()])
+        last = max([last, *np.minimum(ends[starts < end], end).tolist()])
+    return (first, last) if first < last else (begin, end)
+
+
+def _program(
+    tables: TraceTables, name: str, profiler: dict[int, IntervalSet], first: int, last: int
+) -> tuple[Array, Array]:
+    """Starts and ends of the program's events that begin before ``first`` or end after ``last``."""
+    events = tables.scan(name)
+    if name == "host_ops":
+        events = events.filter(~pl.col("category").cast(pl.String).is_in(_NO_WORK))
+    thread = ("thread_id",) if name in _ON_THREADS else ()
+    outside = (pl.col("start_ns") < first) | (pl.col("end_ns") > last)
+    frame = events.select("start_ns", end_ns(), *thread).filter(outside).collect()
+    starts, ends = bounds(frame)
+    own = np.zeros(starts.size, dtype=bool)
+    for number, calls in profiler.items() if thread else ():
+        within = calls.contains(starts) & (calls.overlap(starts, ends) == ends - starts)
+        own |= within & (frame["thread_id"] == number).fill_null(value=False).to_numpy()
+    return starts[~own], ends[~own]

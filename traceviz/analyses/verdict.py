@@ -109,7 +109,7 @@ def _device_sentence(results: dict[str, Any], pipeline: InputPipelineResult, fin
 def _caution(results: dict[str, Any]) -> str:
     """A verdict on inferred steps is worth no more than the inference, one on few steps no more than those."""
     times = results.get("steps")
-    if not isinstance(times, StepTimes):
+    if not isinstance(times, StepTimes) or times.slight:
         return ""
     source = times.steps.source
     inferred = f"The steps were {SOURCE_WORDS[source]}." if source in INFERRED else ""

@@ -12,6 +12,9 @@ Five marks; most of the time from the third to the fourth is claimed by a checkp
     marks    [0-60] load [100-170] load [220-260] [save 280-400] [410-495] load [500-580]
     steps    |   7      |    8         |   9     |               |    10       |   11, cut
     last       100           120          60                          90           80
+
+Six repeats of the kernels a, b and c, 30 each, that begin at 0, 100, 220, 330, 420 and 530, and kernels that run once
+from 680 to 960 (or, where the repeats are too little to judge by, to 1260).
 """
 
 from tests.analyses.builders import tables
@@ -20,6 +23,10 @@ from tests.analyses.literals.literal import Literal
 DURATIONS = [500, *range(100, 200, 10)]
 STARTS = [sum(DURATIONS[:step]) for step in range(11)]
 MARKS = ((0, 60), (100, 70), (220, 40), (410, 85), (500, 80))
+BEGINS = (0, 100, 220, 330, 420, 530)
+REPEATS = [(at + 30 * place, 30, name) for at in BEGINS for place, name in enumerate("abc")]
+ELSEWHERE = "without a kernel, repeats begin at another"
+OTHERS = [(680, 200, "x"), (880, 80, "y")]
 
 
 def rank(process, late):
@@ -87,5 +94,62 @@ LITERALS = (
             "facts/warmup": "no step is slow",
         },
         name="with time between the marks",
+    ),
+    Literal(
+        "steps",
+        tables(kernels=[*REPEATS, *OTHERS], devices=[(0, "GPU 0"), (1, "GPU 1")]),
+        {
+            "facts": {
+                "count": 5,
+                "warmup": 0,
+                "median_ns": 110,  # of 100, 120, 110, 90, 110
+                "mean_ns": 106,
+                "p95_ns": 120,
+                "source": "inferred from repeating kernels",
+                "marker": "a",
+                "confidence": 1.0,
+                "work_share": 450 / 820,  # 5 · 90; the last repeat has another 90, the others 280
+                "time_share": 530 / 960,
+            },
+            "Every step": {
+                "step": [0, 1, 2, 3, 4],
+                "start_ns": [0, 100, 220, 330, 420],
+                "dur_ns": [100, 120, 110, 90, 110],
+                "warmup": [False] * 5,
+                "cut": [False] * 5,
+                "process": [0] * 5,
+            },
+        },
+        {
+            "Every step": "a kernel begins a repeat",
+            "facts/warmup": "no step is slow",
+            **dict.fromkeys(("facts/count", "facts/median_ns", "facts/mean_ns", "facts/p95_ns"), ELSEWHERE),
+        },
+        name="inferred",
+    ),
+    Literal(
+        "steps",
+        tables(kernels=[*REPEATS, *OTHERS, (960, 300, "z")]),
+        {
+            "facts": {
+                "repeats": 5,
+                "repeat_median_ns": 110,
+                "source": "inferred from repeating kernels",
+                "marker": "a",
+                "confidence": 1.0,
+                "work_share": 450 / 1120,
+                "time_share": 530 / 1260,
+            },
+            "Every repeat": {
+                "step": [0, 1, 2, 3, 4],
+                "start_ns": [0, 100, 220, 330, 420],
+                "dur_ns": [100, 120, 110, 90, 110],
+                "warmup": [False] * 5,
+                "cut": [False] * 5,
+                "process": [0] * 5,
+            },
+        },
+        {"Every repeat": "a kernel begins a repeat", "facts/repeat_median_ns": ELSEWHERE},
+        name="inferred and not judged",
     ),
 )

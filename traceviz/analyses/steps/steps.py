@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,17 +10,27 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.host_calls import annotated_calls
+from traceviz.analyses.derived.steps.coverage import Coverage
 from traceviz.analyses.derived.steps.kinds import TwoKinds, two_kinds
 from traceviz.analyses.derived.steps.search import (
     count_cut_steps,
     count_lost_steps,
     count_unseen_steps,
-    training_steps,
+    covered_by_steps,
+    found_steps,
+    slight_steps,
 )
 from traceviz.analyses.derived.steps.steps import INFERRED, MIN_STEPS, Steps
-from traceviz.analyses.derived.steps.words import HOW_TO_MARK, SOURCE_WORDS, few_steps, how_to_mark, why_no_steps
+from traceviz.analyses.derived.steps.words import (
+    HOW_TO_MARK,
+    SOURCE_WORDS,
+    covers_little,
+    few_steps,
+    how_to_mark,
+    why_no_steps,
+)
 from traceviz.analyses.derived.view import TraceView
-from traceviz.report import EVERY_STEP, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
+from traceviz.report import EVERY_STEP, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import counted, format_ns
 
 
@@ -27,6 +38,7 @@ from traceviz.units import counted, format_ns
 class StepTimes:
     """Steps, and the distribution of the steady ones' durations in nanoseconds; ``mark`` says how to mark steps.
 
+    ``covered`` tells what inferred steps cover; ``slight``, where that is too little to judge by them, how much it is.
     ``kinds`` tells of steps that come in two kinds. ``lost`` steps are left out, since the profiler lost what the
     devices did in them; ``unseen`` ones, since most of that lies outside of what it recorded.
     """
@@ -35,6 +47,8 @@ class StepTimes:
     median_ns: float
     mean_ns: float
     p95_ns: float
+    covered: Coverage | None = None
+    slight: str = ""
     kinds: TwoKinds | None = None
     mark: str = HOW_TO_MARK
     lost: int = 0
@@ -55,7 +69,7 @@ class StepAnalysis(Analysis[StepTimes]):
 
     def run(self, trace: TraceView) -> StepTimes | Skipped:
         """Find the steps."""
-        steps = training_steps(trace)
+        steps = found_steps(trace)
         durations = steps.steady["end_ns"] - steps.steady["start_ns"]
         if not durations.len():
             return self.skipped(_why_none(trace))
@@ -65,6 +79,8 @@ class StepAnalysis(Analysis[StepTimes]):
             median_ns=float(np.median(times)),
             mean_ns=float(times.mean()),
             p95_ns=float(durations.quantile(0.95, "nearest") or 0),
+            covered=covered_by_steps(trace),
+            slight=covers_little(trace) if slight_steps(trace) else "",
             kinds=two_kinds(times),
             mark=how_to_mark(trace),
             lost=count_lost_steps(trace),
@@ -73,46 +89,71 @@ class StepAnalysis(Analysis[StepTimes]):
 
     def describe(self, result: StepTimes) -> Section:
         """Facts, a caution where steps are inferred, and every step."""
-        steps = result.steps
-        ranks = steps.frame["process_id"].n_unique()
-        facts = (
-            Fact(
-                "count",
-                "steps, all ranks" if ranks > 1 else "steps",
-                steps.frame.height + result.lost + result.unseen,
-                "count",
-            ),
-            Fact("warmup", "of which warm-up", result.warmup, "count"),
-            Fact("median_ns", "median step", round(result.median_ns), "ns"),
-            Fact("mean_ns", "mean step", round(result.mean_ns), "ns"),
-            Fact("p95_ns", "95th percentile", round(result.p95_ns), "ns"),
-            Fact("source", "source", SOURCE_WORDS[steps.source]),
-            Fact("marker", "marker", steps.marker),
-            Fact("confidence", "confidence", steps.confidence, "ratio"),
+        facts = _facts_of_slight(result) if result.slight else _facts(result)
+        prose = (Prose(text) for text in _cautions(result))
+        return Section(self.slug, self.title, (Facts(facts), *prose, _grid(result)))
+
+
+def _facts(result: StepTimes) -> tuple[Fact, ...]:
+    steps = result.steps
+    ranks = steps.frame["process_id"].n_unique()
+    count = steps.frame.height + result.lost + result.unseen
+    return (
+        Fact("count", "steps, all ranks" if ranks > 1 else "steps", count, "count"),
+        Fact("warmup", "of which warm-up", result.warmup, "count"),
+        Fact("median_ns", "median step", round(result.median_ns), "ns"),
+        Fact("mean_ns", "mean step", round(result.mean_ns), "ns"),
+        Fact("p95_ns", "95th percentile", round(result.p95_ns), "ns"),
+        Fact("source", "source", SOURCE_WORDS[steps.source]),
+        Fact("marker", "marker", steps.marker),
+        Fact("confidence", "confidence", steps.confidence, "ratio"),
+        *_covered(result.covered),
+    )
+
+
+def _facts_of_slight(result: StepTimes) -> tuple[Fact, ...]:
+    """Names of their own: no budget, archive or comparison takes what is not judged for steps."""
+    steps = result.steps
+    return (
+        Fact("repeats", "repeats that are not judged", steps.frame.height, "count"),
+        Fact("repeat_median_ns", "median repeat", round(result.median_ns), "ns"),
+        Fact("source", "source", SOURCE_WORDS[steps.source]),
+        Fact("marker", "marker", steps.marker),
+        Fact("confidence", "confidence", steps.confidence, "ratio"),
+        *_covered(result.covered),
+    )
+
+
+def _covered(covered: Coverage | None) -> tuple[Fact, ...]:
+    if covered is None:
+        return ()
+    facts = (
+        Fact("work_share", "of the device work", covered.work, "ratio"),
+        Fact("time_share", "of the time from first to last device work", covered.time, "ratio"),
+    )
+    return facts if covered.work is not None else (Fact("time_share", "of the captured time", covered.time, "ratio"),)
+
+
+def _cautions(result: StepTimes) -> Iterator[str]:
+    steps = result.steps
+    if result.slight:
+        yield f"What repeats {result.slight}: nothing is judged by it. {result.mark}"
+    elif steps.source in INFERRED:
+        yield f"What repeats may be a layer rather than a training step. {result.mark}"
+    if result.lost:
+        yield (
+            f"{counted(result.lost, 'later step')} left out of all figures: events were lost, and after the "
+            "last recorded device work nobody knows what the devices did."
         )
-        blocks: list[Block] = [Facts(facts)]
-        if steps.source in INFERRED:
-            blocks.append(Prose(f"What repeats may be a layer rather than a training step. {result.mark}"))
-        if result.lost:
-            blocks.append(
-                Prose(
-                    f"{counted(result.lost, 'later step')} left out of all figures: events were lost, and after the "
-                    "last recorded device work nobody knows what the devices did."
-                )
-            )
-        if result.unseen:
-            blocks.append(
-                Prose(
-                    f"{counted(result.unseen, 'step')} left out of all figures: what the devices did in them was not "
-                    "recorded (see Capture)."
-                )
-            )
-        if kinds := result.kinds:
-            blocks.append(Prose(_in_words(kinds, result)))
-        if few := few_steps(steps):
-            blocks.append(Prose(f"{few} Capture ten or more for figures that hold."))
-        blocks.append(_grid(steps.frame))
-        return Section(self.slug, self.title, tuple(blocks))
+    if result.unseen:
+        yield (
+            f"{counted(result.unseen, 'step')} left out of all figures: what the devices did in them was not "
+            "recorded (see Capture)."
+        )
+    if result.kinds and not result.slight:
+        yield _in_words(result.kinds, result)
+    if few := few_steps(steps):
+        yield f"{few} Capture ten or more for figures that hold."
 
 
 def _in_words(kinds: TwoKinds, result: StepTimes) -> str:
@@ -133,7 +174,7 @@ def _why_none(trace: TraceView) -> str:
     return f"--step-marker {marker!r} matches {matching} ranges of the capture; {needed}"
 
 
-def _grid(frame: pl.DataFrame) -> Grid:
+def _grid(result: StepTimes) -> Grid:
     columns = (
         Column("step", "Step", "id", 0),
         Column("start_ns", "Start", "ns", 1),
@@ -142,5 +183,7 @@ def _grid(frame: pl.DataFrame) -> Grid:
         Column("cut", "Cut", "bool", 2),
         Column("process", "Process", "id", 2),
     )
+    frame = result.steps.frame
     rows = frame.select("step", "start_ns", pl.col("end_ns") - pl.col("start_ns"), "warmup", "cut", "process_id")
-    return Grid(columns, tuple(rows.iter_rows()), EVERY_STEP, audience="machine")
+    title = "Every repeat" if result.slight else EVERY_STEP
+    return Grid(columns, tuple(rows.iter_rows()), title, audience="machine")

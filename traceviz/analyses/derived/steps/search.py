@@ -15,10 +15,12 @@ from traceviz.analyses.derived.graphs import graph_name
 from traceviz.analyses.derived.host_calls import annotated_calls
 from traceviz.analyses.derived.losses import is_damaged, losses
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK, cut_beside_whole
+from traceviz.analyses.derived.steps.coverage import Coverage, coverage
 from traceviz.analyses.derived.steps.engine import serving_steps
 from traceviz.analyses.derived.steps.framework import host_cycle_steps, module_cycle_steps, without_compilation
 from traceviz.analyses.derived.steps.layers import are_layers
 from traceviz.analyses.derived.steps.steps import (
+    INFERRED,
     NO_STEPS,
     Steps,
     declared_steps,
@@ -38,6 +40,28 @@ NO_THREAD = -1
 
 @once_per_trace
 def training_steps(trace: TraceView) -> Steps:
+    """Training steps of the ranks by which the trace is judged.
+
+    Of those found, inferred ones that cover little are in the section on steps only (:func:`slight_steps`).
+    """
+    return NO_STEPS if slight_steps(trace) else found_steps(trace)
+
+
+def slight_steps(trace: TraceView) -> Steps | None:
+    """Inferred steps that cover too little to judge the trace by them; ``None`` where there are none."""
+    steps, covered = found_steps(trace), covered_by_steps(trace)
+    return steps if covered is not None and not covered.is_enough else None
+
+
+@once_per_trace
+def covered_by_steps(trace: TraceView) -> Coverage | None:
+    """What inferred steps cover; ``None`` where steps are marked, or none were found."""
+    steps = found_steps(trace)
+    return coverage(trace, steps.frame) if steps.source in INFERRED else None
+
+
+@once_per_trace
+def found_steps(trace: TraceView) -> Steps:
     """Training steps of the ranks: declared, else inferred, else none.
 
     Left out are steps of processes without device work (a loader, a launcher), whose time is not judged; steps at the
@@ -62,7 +86,7 @@ def training_steps(trace: TraceView) -> Steps:
 
 
 def count_cut_steps(trace: TraceView) -> int:
-    """Steps of the ranks at the edges of a time window, which :func:`training_steps` leaves out as fragments."""
+    """Steps of the ranks at the edges of a time window, which :func:`found_steps` leaves out as fragments."""
     if not trace.is_window:
         return 0
     return _all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_uncut(trace)).height

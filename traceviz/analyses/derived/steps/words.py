@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from traceviz.analyses.derived.capture_kind import BENCHMARK, NOT_RECORDED, STOPPED, Kind, capture_kind
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
-from traceviz.analyses.derived.steps.search import count_cut_steps, count_lost_steps, count_unseen_steps
+from traceviz.analyses.derived.steps.search import (
+    count_cut_steps,
+    count_lost_steps,
+    count_unseen_steps,
+    covered_by_steps,
+    slight_steps,
+)
 from traceviz.analyses.derived.steps.steps import Steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.units import counted
+from traceviz.units import counted, format_ratio
 
 SOURCE_WORDS = {
     "serving": "steps of a serving engine",
@@ -96,10 +102,24 @@ def why_no_steps(trace: TraceView) -> tuple[str, str]:
             f"what the devices did in its {steps} was not recorded",
             "Begin the capture with a wait for the devices, and end it with one.",
         )
+    if slight_steps(trace) is not None:
+        return f"what repeats {covers_little(trace)}", how_to_mark(trace)
     if "totals" in trace.tables and not trace.span_ns:
         return "the file is a summary without events", ""
     remedy = how_to_mark(trace) if _may_have_steps(trace) else capture_kind(trace).remedy
     return _why_not_recorded(trace) or ("no steps were found", remedy)
+
+
+def covers_little(trace: TraceView) -> str:
+    """What inferred steps cover, in words."""
+    covered = covered_by_steps(trace)
+    assert covered is not None
+    if covered.work is not None and covered.work < covered.time:
+        return f"covers {format_ratio(covered.work)} of the device work"
+    return f"covers {format_ratio(covered.time)} of the {_EXTENT if covered.work is not None else 'captured time'}"
+
+
+_EXTENT = "time from first to last device work"
 
 
 def _may_have_steps(trace: TraceView) -> bool:

@@ -61,6 +61,15 @@ def public_traces() -> Path:
 
 
 @pytest.fixture(scope="session")
+def public_cases() -> Path:
+    """Folder of real public traces on which reports were wrong once, from TRACEVIZ_CASES."""
+    folder = os.environ.get("TRACEVIZ_CASES")
+    if not folder:
+        pytest.skip("TRACEVIZ_CASES names no folder of public traces")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
 def samples() -> Path:
     """The shipped sample traces."""
     return REPOSITORY / "sample_traces"

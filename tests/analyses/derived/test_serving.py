@@ -28,7 +28,7 @@ NAMES = {
     "[Executor] _forward_step 7: 1 ctx reqs, 888 ctx tokens, 2 gen reqs": EngineStep(
         "TensorRT-LLM", "mixed", 1, 2, 888, 2
     ),
-    "[Executor] _forward_step 12: 0 ctx reqs, 64 gen reqs": EngineStep("TensorRT-LLM", "decode", 0, 64, None, 64),
+    "[Executor] _forward_step 12: 0 ctx reqs, 64 gen reqs": EngineStep("TensorRT-LLM", "decode", 0, 64, 0, 64),
     "[Executor] _forward_step: 2 ctx reqs, 5 gen reqs": EngineStep("TensorRT-LLM", "mixed", 2, 5, None, 5),
     "executeStep: 3 ctx reqs, 0 gen reqs": EngineStep("TensorRT-LLM", "prefill", 3, 0, None, 0),
 }

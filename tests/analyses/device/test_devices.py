@@ -37,6 +37,12 @@ def test_devices_count_as_unused_where_one_of_several_computes(kernels, count, e
     assert codes(DevicesAnalysis(), trace(kernels=kernels, devices=gpus(count), host_ops=[])) == expected
 
 
+def test_an_engine_serves_on_the_devices_that_it_is_given():
+    engine = [(0, 1000, "step[DECODE bs=32]", "annotation")]
+    assert codes(DevicesAnalysis(), trace(kernels=[work()], devices=gpus(8), host_ops=[])) == ["TV408"]
+    assert codes(DevicesAnalysis(), trace(kernels=[work()], devices=gpus(8), host_ops=engine)) == []
+
+
 @pytest.mark.parametrize(("busy", "expected"), [(751, ["TV408"]), (750, ["TV408"]), (749, [])])
 def test_more_devices_are_advised_where_the_one_in_use_computes_three_quarters_of_the_time(busy, expected):
     kernels = [(0, busy - 1, "k"), (999, 1, "k")]

@@ -95,8 +95,9 @@ def engine_step(name: str) -> EngineStep | None:
         return EngineStep("vLLM", _phase(new, cached), new, cached, None if new else 0, None if cached else 0)
     if match := _TENSORRT.match(text):
         prompts, running = int(match["prompts"]), int(match["running"])
-        stated = None if match["prompt_tokens"] is None else int(match["prompt_tokens"])
-        return EngineStep("TensorRT-LLM", _phase(prompts, running), prompts, running, stated, running)
+        stated = match["prompt_tokens"] if prompts else 0
+        read = None if stated is None else int(stated)
+        return EngineStep("TensorRT-LLM", _phase(prompts, running), prompts, running, read, running)
     if (match := _SGLANG.match(text)) and match["mode"] in _SGLANG_PHASES:
         return _of_sglang(match)
     return None

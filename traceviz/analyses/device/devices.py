@@ -11,6 +11,7 @@ from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.serving import engine_calls
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.pools import highest_use
@@ -51,7 +52,8 @@ class Devices:
         devices: In their order.
         framework: Whether a framework recorded them: then the program could use each of them, and the machine may
             have more.
-        one_of_many: Whether the program is one rank of several: then other ranks use the other devices.
+        one_of_many: Whether the program is one rank of several, or an engine that serves: then others use the other
+            devices.
         means_several: Whether the program does something that only makes sense on several devices.
         whole: Whether the trace is the whole capture; outside a time window, other devices may compute.
         busy_ns: Kernel time within the judged time, over the devices.
@@ -117,7 +119,7 @@ class DevicesAnalysis(Analysis[Devices]):
         return Devices(
             devices=_per_device(trace, table, kernels),
             framework="host_ops" in trace.tables,
-            one_of_many=_has_other_ranks(trace),
+            one_of_many=_has_other_ranks(trace) or bool(engine_calls(trace).height),
             means_several=bool(trace.host_names["name"].str.contains(FOR_SEVERAL).any()),
             whole=not trace.is_window,
             busy_ns=sum(own.total for own in inside.values()),

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import Role, host_category
 from traceviz.parsers.kineto.columns import Columns, either, narrow, numbers, texts, triples
+from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.kineto.host import times
 from traceviz.parsers.kineto.identity import ordinals, stream_numbers
 from traceviz.parsers.kineto.launches import Launches
@@ -18,6 +19,8 @@ from traceviz.parsers.shared.arrow import Array as Arrow
 from traceviz.parsers.shared.columns import Numbers, constant, encoded, masked, table
 
 _DIMENSIONS = ("x", "y", "z")
+_NODES, _GRAPHS = 1 << 32, 1 << 31
+"""Numbers of the nodes of a graph, and of graphs, are below these."""
 _LONGEST = 1_000
 """Characters of the name of a copy that are looked at: a bound on time."""
 _SIDES = re.compile(r"\((?P<source>[^()]+?) *-> *(?P<target>[^()]+?)\)")
@@ -45,9 +48,19 @@ def worked(launches: Launches, rows: Array, call: Array) -> Columns:
         "stream": narrow(stream_numbers(events, rows), pa.int64()),
         "context_id": narrow(numbers(events.frame, "context", rows), pa.int32()),
         "correlation_id": launches.correlation(rows, call),
-        "graph_node_id": narrow(positive(numbers(events.frame, "graph_node", rows)), pa.int64()),
+        "graph_node_id": narrow(node_numbers(events, rows), pa.int64()),
         "op": launches.op(rows, call),
     }
+
+
+def node_numbers(events: Events, rows: Array) -> Numbers:
+    """Numbers of the nodes of graphs, unique within a process.
+
+    CUDA numbers the nodes of each graph from 0 and puts the number of the graph before it, which some profilers do not.
+    """
+    node, graph = numbers(events.frame, "graph_node", rows), numbers(events.frame, "graph", rows)
+    alone = graph.known & (graph.value > 0) & (graph.value < _GRAPHS) & (node.value >= 0) & (node.value < _NODES)
+    return positive(Numbers(np.where(alone, graph.value * _NODES + node.value, node.value), node.known))
 
 
 def positive(stated: Numbers) -> Numbers:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import CODES, ON_DEVICES, ON_THREADS, Role
-from traceviz.parsers.kineto.columns import Words, numbers
+from traceviz.parsers.kineto.columns import Words, either, numbers
 from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.shared.arrays import NONE, Array, counted, looked_up, take, used
 from traceviz.parsers.shared.columns import Numbers
@@ -163,11 +163,16 @@ def _distinct(key: Array, size: int) -> tuple[Array, Array]:
     return np.flatnonzero(occurs), looked_up(np.cumsum(occurs, dtype=np.int32) - np.int32(1), key)
 
 
+_NAMING = frozenset({"process_name", "thread_name"})
+"""Events that only give names."""
+
+
 def _labels(events: Events) -> Labels:
     """Names from the events that only give names."""
     if "label" not in events.frame.columns:
         return Labels({}, {})
     rows = np.flatnonzero(events.frame["label"].is_not_null().to_numpy()).astype(np.int32)
+    rows = rows[events.name.at(rows).each(_NAMING.__contains__, False, np.bool_)]  # parts of graphs have names as well
     columns = (events.name.at(rows), events.pid.at(rows), events.tid.at(rows), Words.of(events.frame["label"][rows]))
     processes: dict[str, str] = {}
     threads: dict[tuple[str, str], str] = {}
@@ -265,8 +270,12 @@ def _natural(text: str) -> tuple[bool, int, str]:
 
 
 def stream_numbers(events: Events, rows: Array) -> Numbers:
-    """Streams of device events: the argument, else the number in the thread id, ``7`` or ``stream 7``."""
-    stated = numbers(events.frame, "stream", rows)
+    """Streams of device events: the argument, else the number in the thread id, ``7`` or ``stream 7``.
+
+    Work that is shown on another stream (``graph_lanes``) states its own as well.
+    """
+    shown_elsewhere = numbers(events.frame, "hardware_stream", rows)
+    stated = either(shown_elsewhere, numbers(events.frame, "stream", rows))
     shown = events.tid.at(rows).each(_stream_number, NONE, np.int64)
     known = stated.known | (shown >= 0)
     return Numbers(np.where(stated.known, stated.value, shown), known)

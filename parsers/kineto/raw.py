@@ -55,7 +55,12 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("shared_memory", Kind.INTEGER, ("shared memory",)),
     Argument("blocks_per_sm", Kind.REAL, ("blocks per SM",)),
     Argument("achieved_occupancy", Kind.REAL, ("est. achieved occupancy %", "est. achieved occupancy")),
+    Argument("graph", Kind.INTEGER, ("graph id",)),
     Argument("graph_node", Kind.INTEGER, ("graph node id",)),
+    # What the program says of a part of a graph; its name is ``name``, below
+    Argument("module_path", Kind.TEXT, ("module_fqn",)),
+    Argument("autograd_phase", Kind.TEXT, ("autograd_phase",)),
+    Argument("hardware_stream", Kind.INTEGER, ("original_stream",)),
     Argument("sync_kind", Kind.TEXT, ("cuda_sync_kind",)),
     Argument("copy_kind", Kind.TEXT, ("kind",)),
     Argument("status", Kind.INTEGER, ("result", "return value")),
@@ -82,7 +87,7 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("device_id", Kind.INTEGER, ("Device Id",)),
     Argument("in_use", Kind.INTEGER, ("Total Allocated",)),
     Argument("reserved", Kind.INTEGER, ("Total Reserved",)),
-    # Names of processes and threads
+    # Names of processes and threads, and of parts of graphs
     Argument("label", Kind.TEXT, ("name", "labels")),
 )
 """Every argument that is read; all others are passed over."""

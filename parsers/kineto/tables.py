@@ -18,6 +18,7 @@ from traceviz.parsers.kineto.collectives import collectives
 from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.events import Events, sort_out
 from traceviz.parsers.kineto.folder import choose
+from traceviz.parsers.kineto.graphs import graph_nodes
 from traceviz.parsers.kineto.identity import Identity, identify_all
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.memory import memory_events
@@ -121,6 +122,7 @@ def _builders(
         "kernels": lambda: device_tables.kernels(launches) if works else None,
         "memcpy": lambda: device_tables.copies(launches) if works else None,
         "memset": lambda: device_tables.fills(launches) if works else None,
+        "graph_nodes": lambda: unless_empty(graph_nodes(launches)),
         "cuda_api": lambda: host_tables.calls(launches) if device else None,
         "sync": lambda: unless_empty(device_tables.synchronisations(launches)),
         "overhead": lambda: unless_empty(host_tables.overhead(events, identity)),

@@ -38,6 +38,49 @@ def test_kernel_has_what_the_file_says_of_its_launch(tmp_path: Path) -> None:
     assert rows(trace, "devices", "device_id", "ordinal", "kind") == [(0, 1, "gpu")]
 
 
+def test_parts_of_graphs_are_named_as_pytorch_writes_them_into_their_work(tmp_path: Path) -> None:
+    first, second, third = (5 << 32 | number for number in range(3))
+    attention = {"name": "attention", "module_fqn": "layers.0.attention"}
+
+    def work(name: str, start: int, node: int, said: dict[str, str]) -> k.Event:
+        args = {"graph id": 5, "graph node id": node, **said}
+        return k.kernel(name, start, 5, correlation=1, stream=7, args=args)
+
+    events = [
+        k.runtime("cudaGraphLaunch", 10, 2, correlation=1),
+        work("scores", 20, first, attention),
+        work("gradient", 30, second, {**attention, "autograd_phase": "backward"}),
+        work("other", 40, third, {}),
+        k.fill(50, 5, correlation=1, args={"graph id": 5, "graph node id": third, "name": "zeros"}),
+        work("scores", 120, first, attention),
+        k.kernel("eager", 200, 5, args={"graph id": 0, "graph node id": 0, "name": "nothing"}),
+    ]
+    trace = read(tmp_path, events)
+    columns = ("start_ns", "process_id", "graph_node_id", "part", "module", "phase")
+    assert rows(trace, "graph_nodes", *columns) == [
+        (10_000, 0, first, "attention", "layers.0.attention", None),
+        (20_000, 0, second, "attention", "layers.0.attention", "backward"),
+        (40_000, 0, third, "zeros", None, None),
+    ]
+    assert rows(trace, "kernels", "graph_node_id") == [(first,), (second,), (third,), (first,), (None,)]
+    assert rows(trace, "threads", "name") == [(None,)]
+
+
+def test_nodes_that_are_numbered_for_each_graph_get_numbers_of_their_own(tmp_path: Path) -> None:
+    of_graphs = ((2, 0), (2, 1), (3, 1), (3, 3 << 32 | 2))
+    kernels = [
+        k.kernel("k", 10 * place, 5, args={"graph id": graph, "graph node id": node})
+        for place, (graph, node) in enumerate(of_graphs)
+    ]
+    numbers = [(2 << 32,), (2 << 32 | 1,), (3 << 32 | 1,), (3 << 32 | 2,)]
+    assert rows(read(tmp_path, kernels), "kernels", "graph_node_id") == numbers
+
+
+def test_work_that_is_shown_in_a_lane_ran_on_its_own_stream(tmp_path: Path) -> None:
+    kernel = k.kernel("k", 0, 5, stream=60, args={"graph id": 2, "graph node id": 2 << 32, "original_stream": 13})
+    assert rows(read(tmp_path, [kernel]), "kernels", "stream") == [(13,)]
+
+
 def test_op_of_device_work_is_the_innermost_around_its_call(tmp_path: Path) -> None:
     trace = read(tmp_path, TRAINING)
     assert rows(trace, "kernels", "op") == [("aten::addmm",)]

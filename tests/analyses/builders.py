@@ -31,6 +31,8 @@ POSITIONS = {
     "kernels": ("start_ns", "dur_ns", "name"),
     "memcpy": ("start_ns", "dur_ns", "kind", "src_memory", "dst_memory", "bytes"),
     "memset": ("start_ns", "dur_ns", "bytes"),
+    "graphs": ("start_ns", "dur_ns", "graph_id"),
+    "graph_nodes": ("start_ns", "graph_node_id", "original_node_id"),
     "cuda_api": ("start_ns", "dur_ns", "name"),
     "sync": ("start_ns", "dur_ns", "kind"),
     "overhead": ("start_ns", "dur_ns", "name"),

@@ -71,6 +71,12 @@ class CallTree:
             row[over] = self.parent[row[over]]
         return row
 
+    def around_known(self, work: pl.DataFrame, thread: str, moment: str) -> Array:
+        """As :meth:`around` for two columns of ``work``; -1 where its moment is not known."""
+        moments = work[moment]
+        around = self.around(work[thread].fill_null(-1).to_numpy(), moments.fill_null(0).to_numpy())
+        return np.where(moments.is_null().to_numpy(), -1, around)
+
     def sums(self, rows: Array, values: npt.ArrayLike) -> Array:
         """Sum of ``values`` by the call that ``rows`` assigns them to; -1 is left out."""
         total = np.zeros(self.calls.height, np.int64)
@@ -89,6 +95,15 @@ class CallTree:
             rows = np.flatnonzero(self.depth == level)
             np.add.at(total, self.parent[rows], total[rows])
         return total
+
+    def common(self, first: Array, second: Array) -> Array:
+        """Row of the innermost call that is, or is around, both of two calls (rows); -1 where there is none."""
+        one, other = first.copy(), second.copy()
+        while (apart := (one >= 0) & (other >= 0) & (one != other)).any():  # at most twice per depth
+            deeper = self.depth[one] >= self.depth[other]
+            one[apart & deeper] = self.parent[one[apart & deeper]]
+            other[apart & ~deeper] = self.parent[other[apart & ~deeper]]
+        return np.where(one == other, one, -1)
 
     def nearest(self, selected: npt.NDArray[np.bool_]) -> Array:
         """For each call, the row of the innermost ``selected`` call that is it or is around it; -1 for none."""

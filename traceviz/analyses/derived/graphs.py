@@ -14,11 +14,25 @@ trace what the program calls the parts of a graph (``torch.cuda.graph_annotation
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.report import Fact, Prose
+from traceviz.units import format_ratio
 
 _NODE = ("process_id", "graph_node_id")
+_ORIGIN = {
+    "made_ns": pl.Int64,
+    "made_thread_id": pl.Int32,
+    "part": pl.String,
+    "part_module": pl.String,
+    "is_backward": pl.Boolean,
+}
 _MOST_COPIES = 16
 """Copies of copies that are followed: more are a circle in a broken trace."""
 
@@ -81,4 +95,49 @@ def with_origins(trace: TraceView, work: pl.DataFrame) -> pl.DataFrame:
 
     Of work that no graph launched they are null.
     """
+    if not trace.tables.rows("graph_nodes"):
+        return work.with_columns(pl.lit(None, kind).alias(name) for name, kind in _ORIGIN.items())
     return work.join(node_origins(trace), on=_NODE, how="left", maintain_order="left")
+
+
+@dataclass(frozen=True, slots=True)
+class GraphTime:
+    """Device work that graphs launched, summed over streams, and what is known of it.
+
+    Args:
+        all_ns: All device work of the capture.
+        graph_ns: The work that graphs launched; 0 where none did.
+        unknown_ns: The part of it of which only the launch of the graph is known.
+    """
+
+    all_ns: int
+    graph_ns: int
+    unknown_ns: int
+
+    def facts(self, what: str) -> tuple[Fact, ...]:
+        """The facts of a section on ``what`` (operator, module); none where no graph was launched."""
+        if not self.graph_ns:
+            return ()
+        return (
+            Fact("graph_share", "launched by graphs, of all device work", ratio(self.graph_ns, self.all_ns), "ratio"),
+            Fact("graph_unknown_share", f"{what} of it not known", ratio(self.unknown_ns, self.graph_ns), "ratio"),
+        )
+
+    def words(self, what: str) -> tuple[Prose, ...]:
+        """What a section on ``what`` says of graphs in words; nothing where everything is known."""
+        if not self.unknown_ns:
+            return ()
+        launched = format_ratio(self.graph_ns / max(self.all_ns, 1))
+        unknown = "it" if self.unknown_ns == self.graph_ns else f"{format_ratio(self.unknown_ns / self.graph_ns)} of it"
+        text = (
+            f"Graphs launched {launched} of the device work; of {unknown} the trace knows who launched the graph, and "
+            f"not the {what} inside. To know it, record the capture of the graph as well, or name its parts "
+            "(torch.cuda.graph_annotations) and export with cuda_graph_annotations (PyTorch 2.15)."
+        )
+        return (Prose(text),)
+
+
+def graph_time(work: pl.DataFrame, known: npt.NDArray[np.bool_]) -> GraphTime:
+    """Of ``work`` (``dur_ns, by_graph``), what graphs launched, and what of that is not ``known``."""
+    durations, by_graph = work["dur_ns"].to_numpy(), work["by_graph"].to_numpy()
+    return GraphTime(int(durations.sum()), int(durations[by_graph].sum()), int(durations[by_graph & ~known].sum()))

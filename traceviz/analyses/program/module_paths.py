@@ -2,11 +2,14 @@
 
 In order of trust: calls of ``nn.Module`` (Python frames named ``nn.Module: Linear_0``), the module hierarchy that
 operators of TorchScript carry (``TOP(Net)::forward.layer1(Block)::forward.``), ranges of the program
-(``torch.profiler.record_function``)::
+(``torch.profiler.record_function``), parts of graphs::
 
     call     |--nn.Module: Net_0-----------------------------|      path  Net_0
                 |--nn.Module: Linear_0--|  |--nn.Module: ... |      path  Net_0, Linear_0
     op              |--aten::linear--|
+
+Work that a graph launched belongs to the part that was running where and when its node was made, if that was recorded;
+else, inside the part that launched the graph, to the module that the program names for this part of the graph.
 """
 
 from __future__ import annotations
@@ -18,14 +21,15 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.call_tree import CallTree
+from traceviz.analyses.derived.graphs import GraphTime, graph_time, with_origins
 from traceviz.analyses.derived.host_calls import argument, calls_named
-from traceviz.analyses.derived.launches import launched_work
+from traceviz.analyses.derived.launches import work_with_calls
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.operator_calls import OperatorCalls, operator_calls
 from traceviz.intervals import Array
 
-ModuleSource = Literal["nn.Module", "module hierarchy", "ranges"]
+ModuleSource = Literal["nn.Module", "module hierarchy", "ranges", "parts of graphs"]
 
 _FRAME = r"^nn\.Module: "
 _HIERARCHY_STEP = r"[^.()]+\([^()]*\)"
@@ -41,6 +45,8 @@ _PART_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 
 
+_MADE = ("made_thread_id", "made_ns")
+"""Where and when the node of work in a graph was made."""
 _PATHS: dict[str, pl.DataType | type[pl.DataType]] = {"number": pl.Int64, "path": pl.List(pl.String)}
 
 
@@ -53,27 +59,45 @@ class NamedParts:
         parts: One row per path: ``path, calls, start_ns, host_self_ns, device_self_ns, backward_self_ns``. ``path``
             holds the names from the outermost part inwards, ``start_ns`` is the first start, ``calls`` is null where
             calls are not recorded.
+        graphs: What is known of the work of graphs.
     """
 
     source: ModuleSource
     parts: pl.DataFrame
+    graphs: GraphTime
 
 
 def named_parts(trace: TraceView) -> NamedParts | None:
     """The parts that ``trace`` names, from the first source that it has; ``None`` where it has none."""
     python = (pl.col("category") == "python") & pl.col("name").str.contains(_FRAME)
     operators = operator_calls(trace)
+    work = _work(trace)
     frames = trace.host_names.filter(python)
     if frames.height:
         part = pl.col("name").str.replace(_FRAME, "").alias("part")
-        return NamedParts("nn.Module", _of_calls(trace, operators, frames.with_columns(part)))
+        return _of_calls(trace, operators, frames.with_columns(part), work, "nn.Module")
     hierarchy = _hierarchy(trace)
     if hierarchy.height:
-        return NamedParts("module hierarchy", _of_hierarchy(trace, operators, hierarchy))
+        return _of_hierarchy(trace, operators, hierarchy, work)
     ranges = trace.host_names.filter(pl.col("category") == "annotation")
     if ranges.height:
-        return NamedParts("ranges", _of_calls(trace, operators, ranges.with_columns(pl.col("name").alias("part"))))
+        return _of_calls(trace, operators, ranges.with_columns(pl.col("name").alias("part")), work, "ranges")
+    if work["named"].count():
+        return _of_calls(trace, operators, ranges.with_columns(pl.col("name").alias("part")), work, "parts of graphs")
     return None
+
+
+def _work(trace: TraceView) -> pl.DataFrame:
+    """Device work with its call and what is known of its node; ``named`` is the path of the part of a graph."""
+    duration = (pl.col("end_ns") - pl.col("begin_ns")).alias("dur_ns")
+    work = with_origins(trace, work_with_calls(trace)).with_columns(duration)
+    parts = work.select("part_module", "part").unique().filter(~pl.all_horizontal(pl.all().is_null()))
+    module = pl.col("part_module").str.split(".")
+    path = pl.when(pl.col("part_module").is_not_null()).then(module).otherwise(pl.concat_list("part")).alias("named")
+    if not parts.height:
+        return work.with_columns(pl.lit(None, pl.List(pl.String)).alias("named"))
+    named = parts.with_columns(path)
+    return work.join(named, on=["part_module", "part"], how="left", nulls_equal=True, maintain_order="left")
 
 
 def _hierarchy(trace: TraceView) -> pl.DataFrame:
@@ -84,16 +108,20 @@ def _hierarchy(trace: TraceView) -> pl.DataFrame:
     return stated.unique("op_id").join(distinct, on="text").select("op_id", "path")
 
 
-def _of_calls(trace: TraceView, operators: OperatorCalls, names: pl.DataFrame) -> pl.DataFrame:
+def _of_calls(
+    trace: TraceView, operators: OperatorCalls, names: pl.DataFrame, work: pl.DataFrame, source: ModuleSource
+) -> NamedParts:
     """Parts from calls that contain operators and launches in time, on their thread."""
     tree = CallTree.of(calls_named(trace, names))
-    work = launched_work(trace)
-    threads, calls = work["thread_id"].to_numpy(), work["call_ns"].to_numpy()
-    durations = (work["end_ns"] - work["begin_ns"]).to_numpy()
-    launched = tree.around(threads, calls)
+    durations = work["dur_ns"].to_numpy()
+    launched, made = tree.around_known(work, "thread_id", "call_ns"), tree.around_known(work, *_MADE)
+    of_part = (made < 0) & work["named"].is_not_null().to_numpy()
+    row = np.where(made >= 0, made, np.where(of_part, -1, launched))
     nested = operators.tree
     of_operator = tree.around(nested.calls["thread_id"].to_numpy(), nested.starts)
-    by_operator = np.where(launched < 0, nested.around(threads, calls), -1)  # work of a part counts there only
+    by_node = nested.around_known(work, *_MADE)
+    caller = np.where(by_node >= 0, by_node, nested.around_known(work, "thread_id", "call_ns"))
+    by_operator = np.where((row < 0) & ~of_part, caller, -1)  # work of a part counts there only
     backward = backward_work(trace, operators, nested.sums(by_operator, durations))
     path, paths = _paths(tree)
     own = pl.DataFrame(
@@ -101,12 +129,32 @@ def _of_calls(trace: TraceView, operators: OperatorCalls, names: pl.DataFrame) -
             "number": path,
             "start_ns": tree.starts,
             "host_self_ns": np.maximum(tree.durations - tree.children(tree.durations), 0),
-            "device_self_ns": tree.sums(launched, durations),
+            "device_self_ns": tree.sums(row, durations),
             "backward_self_ns": tree.sums(of_operator, backward),
         }
     )
     sums = own.group_by("number").agg(pl.len().alias("calls"), pl.col("start_ns").min(), _own_times().sum())
-    return _in_order(sums.join(paths, on="number"))
+    parts = sums.join(paths, on="number")
+    number = np.where(launched >= 0, path[launched], -1) if path.size else launched
+    inside = _parts_of_graphs(work.with_columns(number=pl.Series(number)).filter(pl.Series(of_part)), paths)
+    known = (made >= 0) | of_part | (by_operator >= 0) & (by_node >= 0)
+    return NamedParts(source, _in_order(pl.concat([_typed(parts), inside])), graph_time(work, known))
+
+
+def _parts_of_graphs(work: pl.DataFrame, paths: pl.DataFrame) -> pl.DataFrame:
+    """Parts that the program names in graphs, inside the path (``number``) that launched the graph.
+
+    ``work`` is theirs only. A part is named while the graph is captured: its calls are not known.
+    """
+    is_backward = pl.col("is_backward").fill_null(value=False)
+    sums = work.group_by("number", "named").agg(
+        pl.col("begin_ns").min().alias("start_ns"),
+        pl.col("dur_ns").filter(~is_backward).sum().alias("device_self_ns"),
+        pl.col("dur_ns").filter(is_backward).sum().alias("backward_self_ns"),
+    )
+    placed = sums.join(paths, on="number", how="left")
+    path = pl.when(pl.col("path").is_null()).then("named").otherwise(pl.concat_list("path", "named")).alias("path")
+    return _typed(placed.with_columns(path, pl.lit(None).alias("calls"), pl.lit(0).alias("host_self_ns")))
 
 
 def _paths(tree: CallTree) -> tuple[Array, pl.DataFrame]:
@@ -127,23 +175,42 @@ def _paths(tree: CallTree) -> tuple[Array, pl.DataFrame]:
     return number, pl.DataFrame({"number": range(len(paths)), "path": paths}, _PATHS)
 
 
-def _of_hierarchy(trace: TraceView, operators: OperatorCalls, hierarchy: pl.DataFrame) -> pl.DataFrame:
+def _of_hierarchy(
+    trace: TraceView, operators: OperatorCalls, hierarchy: pl.DataFrame, work: pl.DataFrame
+) -> NamedParts:
     """Parts from the hierarchies that operators state; operators without one count in the operator around them."""
     tree = operators.tree
-    unplaced = ~tree.calls["op_id"].is_in(hierarchy["op_id"].implode()).to_numpy()
-    backward = backward_work(trace, operators, np.where(unplaced, operators.device_self, 0))  # others count as forward
+    is_placed = tree.calls["op_id"].is_in(hierarchy["op_id"].implode()).to_numpy()
+    backward = backward_work(trace, operators, np.where(is_placed, 0, operators.device_self))  # others count as forward
     own = tree.calls.select("op_id", "start_ns").with_columns(
         pl.Series("host_self_ns", np.maximum(tree.durations - tree.children(tree.durations), 0)),
         pl.Series("device_self_ns", operators.device_self),
         pl.Series("backward_self_ns", backward),
     )
-    parts = own.join(hierarchy, on="op_id").group_by("path")
-    return _in_order(parts.agg(pl.lit(None, pl.Int64).alias("calls"), pl.col("start_ns").min(), _own_times().sum()))
+    sums = own.join(hierarchy, on="op_id").group_by("path")
+    parts = sums.agg(pl.lit(None, pl.Int64).alias("calls"), pl.col("start_ns").min(), _own_times().sum())
+    made = tree.around_known(work, *_MADE)
+    of_part = (made < 0) & work["named"].is_not_null().to_numpy()
+    alone = work.with_columns(number=pl.lit(-1, pl.Int64)).filter(pl.Series(of_part))
+    inside = _parts_of_graphs(alone, pl.DataFrame(schema=_PATHS))
+    known = of_part | (made >= 0) & np.append(is_placed, False)[made]
+    return NamedParts("module hierarchy", _in_order(pl.concat([_typed(parts), inside])), graph_time(work, known))
 
 
 def _own_times() -> pl.Expr:
     return pl.col("host_self_ns", "device_self_ns", "backward_self_ns")
 
 
+def _typed(parts: pl.DataFrame) -> pl.DataFrame:
+    return parts.select(pl.col(name).cast(kind) for name, kind in _PART_SCHEMA.items())
+
+
 def _in_order(parts: pl.DataFrame) -> pl.DataFrame:
-    return parts.select(pl.col(name).cast(kind) for name, kind in _PART_SCHEMA.items()).sort("start_ns", "path")
+    """Parts in order of time; what is named in a graph and called elsewhere is one part."""
+    once = parts if parts["path"].n_unique() == parts.height else _joined(parts)
+    return once.sort("start_ns", "path")
+
+
+def _joined(parts: pl.DataFrame) -> pl.DataFrame:
+    calls = pl.when(pl.col("calls").count() > 0).then(pl.col("calls").sum()).alias("calls")
+    return _typed(parts.group_by("path").agg(calls, pl.col("start_ns").min(), _own_times().sum()))

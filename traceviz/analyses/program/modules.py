@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.graphs import GraphTime
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.module_paths import ModuleSource, named_parts
@@ -34,6 +35,7 @@ _OF_SOURCE = {
     "nn.Module": "calls of nn.Module",
     "module hierarchy": "the module hierarchy of operators",
     "ranges": "ranges of the program",
+    "parts of graphs": "the program, for parts of graphs",
 }
 
 
@@ -47,12 +49,14 @@ class ModuleTimes:
             device_self_ns, backward_ns, share_of_device_time, share_of_host_time``.
         alike: The same with modules that differ only by their number taken together.
         device_ns: All device work of the capture, summed over streams.
+        graphs: What is known of the work of graphs.
     """
 
     source: ModuleSource
     exact: pl.DataFrame
     alike: pl.DataFrame
     device_ns: int
+    graphs: GraphTime
 
     def total(self, column: str) -> int:
         """Sum of ``column`` over the outermost parts, which hold all others."""
@@ -85,7 +89,8 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
         work = trace.device_work
         device_ns = int((work["end_ns"] - work["start_ns"]).sum())
         alike = _without_numbers(named.parts)
-        return ModuleTimes(named.source, _tree(named.parts, device_ns), _tree(alike, device_ns), device_ns)
+        exact = _tree(named.parts, device_ns)
+        return ModuleTimes(named.source, exact, _tree(alike, device_ns), device_ns, named.graphs)
 
     def describe(self, result: ModuleTimes) -> Section:
         """The tree: exact for programs, and shorter for people."""
@@ -99,11 +104,12 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
         forward = Fact("device_ns", "device time, forward", result.total("device_ns"), "ns")
         behind = Fact("backward_ns", "device time, backward", backward, "ns")
         of_all = Fact("inside_share", "together, of all device time", ratio(inside, result.device_ns), "ratio")
-        device = (forward, *((behind,) if backward else ()), of_all)
+        device = (forward, *((behind,) if backward else ()), of_all, *result.graphs.facts("module"))
         shown = (*facts, *(device if inside else ()))
         hidden = tuple(fact for fact in (forward, behind, of_all) if fact not in shown)
         exact = frame_grid(_EXACT, result.exact, "Exact", audience="machine")
         blocks = (Facts(shown), Facts(hidden, audience="machine"), exact, self._shorter(result, on_device=inside > 0))
+        blocks = (*blocks, *result.graphs.words("module"))
         return Section(self.slug, self.title, blocks)
 
     def _shorter(self, result: ModuleTimes, *, on_device: bool) -> Grid:
@@ -122,6 +128,7 @@ _HEADINGS: dict[ModuleSource, str] = {
     "nn.Module": "By class, those of one class and place together",
     "module hierarchy": "By module, numbered ones together",
     "ranges": "By range and what is around it",
+    "parts of graphs": "By part of graphs",
 }
 _ON_DEVICE = frozenset({"device_ns", "device_self_ns", "backward_ns", "share_of_device_time"})
 _TIMES = (

@@ -12,6 +12,10 @@
 An operator's own time on the host leaves out the operators inside it and the CUDA calls that it makes itself, as
 PyTorch's profiler and its TensorBoard plugin define it. Ranges and Python frames between two operators are ignored.
 Device work belongs to the innermost operator that is running where and when its launch call begins.
+
+Work that a graph launched belongs to the operator around the making of its node, where that was recorded, and else to
+the part of the graph that the program names; the operator that launched the graph has it in total, not by itself. Where
+neither is known it belongs to the operator that launched the graph (:mod:`traceviz.analyses.derived.graphs`).
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ import polars as pl
 
 from traceviz.analyses.derived.call_tree import CallTree
 from traceviz.analyses.derived.frames import end_ns, outermost, outermost_by
+from traceviz.analyses.derived.graphs import GraphTime, graph_time, with_origins
 from traceviz.analyses.derived.host_calls import argument, calls_named
 from traceviz.analyses.derived.launches import work_with_calls
 from traceviz.analyses.derived.op_names import torch_matrix_op
@@ -57,7 +62,13 @@ class OperatorCalls:
         again: Whether the call is the only one inside another of the same name: the same call, recorded twice.
         eligible: Whether it, or an operator inside it, is a matrix product or convolution.
         elsewhere: Device work without a known call: ``op`` (null where not known, or where a range of the program
-            launched the work), ``dur_ns``, and of that ``kernel_ns`` and ``tensor_core_ns``.
+            launched the work; of a graph the name of its part), ``dur_ns``, and of that ``kernel_ns`` and
+            ``tensor_core_ns``.
+        handed_on: Device work in graphs that each operator launched, and that belongs to another or to a part: what it
+            has in total besides, less where it has both.
+        replayed: Device work in graphs that belongs to an operator by its node: ``row`` of it in the tree,
+            ``process_id``, ``call_ns`` of the launch of the graph (null where not known), ``dur_ns``.
+        graphs: What is known of the work of graphs.
     """
 
     tree: CallTree
@@ -69,11 +80,14 @@ class OperatorCalls:
     again: npt.NDArray[np.bool_]
     eligible: npt.NDArray[np.bool_]
     elsewhere: pl.DataFrame
+    handed_on: Array
+    replayed: pl.DataFrame
+    graphs: GraphTime
 
     @property
     def device_total(self) -> Array:
         """Device work launched by each call and by all operators inside it."""
-        return self.tree.totals(self.device_self)
+        return self.tree.totals(self.device_self + self.handed_on)
 
 
 @once_per_trace
@@ -83,39 +97,53 @@ def operator_calls(trace: TraceView) -> OperatorCalls:
     known = names.with_row_index("code").with_columns(torch_matrix_op("name").alias("matrix"))
     tree = CallTree.of(calls_named(trace, known))
     work = _work(trace)
-    around = tree.around(work["thread_id"].fill_null(-1).to_numpy(), work["call_ns"].fill_null(0).to_numpy())
-    row = np.where(work["call_ns"].is_null().to_numpy(), -1, around)  # -1 where the call is not known
+    launched = tree.around_known(work, "thread_id", "call_ns")
+    made = tree.around_known(work, "made_thread_id", "made_ns")
+    of_part = (made < 0) & work["part"].is_not_null().to_numpy()
+    row = np.where(made >= 0, made, np.where(of_part, -1, launched))
     others = trace.host_names.join(names, on="name", how="anti")["name"].to_list()
     operator = pl.col("op").cast(pl.String)
+    named = pl.when(pl.Series(of_part)).then(pl.col("part")).when(~operator.is_in(others)).then(operator)
     codes = tree.calls.select("thread_id", "code").with_columns(pl.Series("end_ns", tree.ends))
+    durations = work["dur_ns"].to_numpy()
     return OperatorCalls(
         tree,
         np.maximum(tree.durations - tree.children(tree.durations) - _api_time(trace, tree), 0),
-        tree.sums(row, work["dur_ns"].to_numpy()),
+        tree.sums(row, durations),
         tree.sums(row, work["kernel_ns"].to_numpy()),
         tree.sums(row, work["tensor_core_ns"].to_numpy()),
         outermost_by(codes, "thread_id", "code").to_numpy(),
         _repeats(tree),
         tree.totals(tree.calls["matrix"].cast(pl.Int64).to_numpy()) > 0,
-        work.filter(pl.Series(row < 0)).select(
-            pl.when(~operator.is_in(others)).then(operator).alias("op"), "dur_ns", "kernel_ns", "tensor_core_ns"
-        ),
+        work.with_columns(named.alias("op"))
+        .filter(pl.Series(row < 0))
+        .select("op", "dur_ns", "kernel_ns", "tensor_core_ns"),
+        _handed_on(tree, np.where(row != launched, launched, -1), made, durations),
+        work.select(pl.Series("row", made), "process_id", "call_ns", "dur_ns").filter(pl.col("row") >= 0),
+        graph_time(work, (made >= 0) | of_part),
     )
 
 
+def _handed_on(tree: CallTree, launched: Array, made: Array, durations: Array) -> Array:
+    """Work that ``launched`` operators handed on to those that ``made`` its nodes, less what is in both in total.
+
+    A graph may be captured and launched inside one operator, which has the work in total already.
+    """
+    handed = tree.sums(launched, durations)
+    return handed - tree.sums(tree.common(launched, made), durations) if handed.any() else handed
+
+
 def _work(trace: TraceView) -> pl.DataFrame:
-    """Device work with its call: ``dur_ns, kernel_ns, tensor_core_ns, op, thread_id, call_ns``."""
+    """Device work with its call, and where its node was made: ``dur_ns, kernel_ns, tensor_core_ns`` and more."""
     on_tensor_cores = [name for name, kernel in trace.kernel_classes.items() if kernel.tensor_core]
     duration = pl.col("end_ns") - pl.col("begin_ns")
     kernel = pl.col("kernel").is_not_null()
     tensor_core = pl.col("kernel").is_in(on_tensor_cores).fill_null(value=False)
-    return work_with_calls(trace).select(
+    return with_origins(trace, work_with_calls(trace)).select(
         duration.alias("dur_ns"),
         pl.when(kernel).then(duration).otherwise(0).alias("kernel_ns"),
         pl.when(tensor_core).then(duration).otherwise(0).alias("tensor_core_ns"),
-        "op",
-        "thread_id",
-        "call_ns",
+        *("op", "process_id", "thread_id", "call_ns", "by_graph", "made_thread_id", "made_ns", "part"),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.graphs import GraphTime
 from traceviz.analyses.derived.judged_time import host_time
 from traceviz.analyses.derived.op_names import torch_matrix_op
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
@@ -19,7 +20,11 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.operator_calls import OperatorCalls, input_shapes, of_pytorch, operator_calls
+from traceviz.intervals import Array
 from traceviz.report import Column, Fact, Facts, Section, Skipped, hide_columns
+
+Steady = np.ndarray[tuple[int], np.dtype[np.bool_]]
+"""For each call, whether it begins in a steady step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ class OperatorTimes:
         eligible_ns: The part of ``kernel_ns`` launched by matrix products and convolutions.
         tensor_core_ns: The part of ``kernel_ns`` on tensor cores.
         steps: Steady steps; 0 where none were operators.
+        graphs: What is known of the work of graphs.
     """
 
     by_name: pl.DataFrame
@@ -45,6 +51,7 @@ class OperatorTimes:
     eligible_ns: int
     tensor_core_ns: int
     steps: int
+    graphs: GraphTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,7 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
             int(by_name["eligible_ns"].sum()),
             int(by_name["tensor_core_ns"].sum()),
             steps,
+            operators.graphs,
         )
 
     def describe(self, result: OperatorTimes) -> Section:
@@ -92,6 +100,7 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
             Fact("attributed_share", "of all device work", attributed, "ratio"),
             Fact("eligible_share", "matrix ops, of kernel time", eligible, "ratio"),
             Fact("tensor_core_share", "tensor cores, of kernel time", on_tensor_cores, "ratio"),
+            *result.graphs.facts("operator"),
         )
         shown = Facts((*facts, *device)) if result.device_ns else Facts(facts)
         rest = () if result.device_ns else (Facts(device, audience="machine"),)
@@ -103,7 +112,7 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
             *(() if result.steps else ("calls_per_step",)),
         }
         columns = hide_columns(_COLUMNS, hidden)
-        blocks = (shown, *rest, frame_grid(columns, by_name))
+        blocks = (shown, *rest, frame_grid(columns, by_name), *result.graphs.words("operator"))
         if result.by_shape is not None:
             shaped = (columns[0], _SHAPES, *columns[1:])
             blocks = (*blocks, frame_grid(shaped, result.by_shape, "By shapes", audience="machine"))
@@ -135,6 +144,9 @@ def _calls(trace: TraceView, operators: OperatorCalls) -> pl.DataFrame:
     once = np.where(operators.again, 0, 1)
     backward = tree.totals(backward_work(trace, operators, operators.device_self))
     steady = _in_steady_steps(trace, tree.calls)
+    steady_device = np.where(steady, operators.device_self, 0)
+    if operators.replayed.height:  # operators in graphs work when the graph is launched, not when they were captured
+        steady_device = steady_device + _replayed_in_steps(trace, operators, steady)
     return tree.calls.select("op_id", "name", tensor_core_eligible=pl.Series(operators.eligible)).with_columns(
         pl.Series("calls", once),
         pl.Series("host_ns", np.where(operators.outer, tree.durations, 0)),
@@ -147,7 +159,7 @@ def _calls(trace: TraceView, operators: OperatorCalls) -> pl.DataFrame:
         pl.Series("backward_ns", np.where(operators.outer, backward, 0)),
         pl.Series("steady_calls", np.where(steady, once, 0)),
         pl.Series("steady_host_ns", np.where(steady, operators.host_self, 0)),
-        pl.Series("steady_device_ns", np.where(steady, operators.device_self, 0)),
+        pl.Series("steady_device_ns", steady_device),
     )
 
 
@@ -164,7 +176,16 @@ _PER_STEP = {
 }
 
 
-def _in_steady_steps(trace: TraceView, calls: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _replayed_in_steps(trace: TraceView, operators: OperatorCalls, steady: Steady) -> Array:
+    """What the work of graphs adds to the device work of operators in steady steps: its own steps count."""
+    replayed = operators.replayed
+    row, durations = replayed["row"].to_numpy(), replayed["dur_ns"].to_numpy()
+    launches = replayed.select("process_id", pl.col("call_ns").alias("start_ns").fill_null(-1))
+    inside = operators.tree.sums(row, np.where(_in_steady_steps(trace, launches), durations, 0))
+    return inside - np.where(steady, operators.tree.sums(row, durations), 0)
+
+
+def _in_steady_steps(trace: TraceView, calls: pl.DataFrame) -> Steady:
     inside = np.zeros(calls.height, dtype=np.bool_)
     process, starts = calls["process_id"].to_numpy(), calls["start_ns"].to_numpy()
     for rank, steps in host_time(trace).items():

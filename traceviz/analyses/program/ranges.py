@@ -9,7 +9,8 @@
     busy                |-----|          |-----|
 
 A launch belongs to the push/pop ranges of its own thread that contain the whole call. Start/end ranges may cross
-threads, so nothing is projected for them.
+threads, so nothing is projected for them. What a graph runs was launched with the graph; ranges in which its nodes were
+made, such as those around layers, have its time in a column of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.frames import end_ns
-from traceviz.analyses.derived.launches import launched_work
+from traceviz.analyses.derived.graphs import with_origins
+from traceviz.analyses.derived.launches import launched_work, work_with_calls
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, totals_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Prose, Section
@@ -40,6 +42,7 @@ class RangeTimes:
         unfinished: Ranges that never ended; they are not counted.
         projected: Whether the capture has the tables needed to project ranges on the device.
         nested: Whether any range lies within another.
+        graphs: Whether it is known where nodes of graphs were made, so that ranges have ``graph_ns``.
     """
 
     by_name: pl.DataFrame
@@ -47,6 +50,7 @@ class RangeTimes:
     unfinished: int
     projected: bool
     nested: bool
+    graphs: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class RangesAnalysis(Analysis[RangeTimes]):
         if folded is not None and folded.height * self.fewer > by_name.height:
             folded = None
         nested = closed["parent_id"].count() > 0
-        return RangeTimes(by_name, folded, events.height - closed.height, projected, nested)
+        return RangeTimes(by_name, folded, events.height - closed.height, projected, nested, "graph_ns" in by_name)
 
     def describe(self, result: RangeTimes) -> Section:
         """Ranges by exact name, and for people by folded name where there are too many."""
@@ -88,10 +92,11 @@ class RangesAnalysis(Analysis[RangeTimes]):
         if not result.by_name.height and not result.unfinished:
             silent = (Facts(facts, audience="machine"), frame_grid(_COLUMNS, result.by_name, audience="machine"))
             return Section(self.slug, self.title, (Prose("No range was recorded."), *silent))
-        exact = frame_grid(_COLUMNS, result.by_name, audience="all" if result.folded is None else "machine")
+        columns = (*_COLUMNS, _IN_GRAPHS) if result.graphs else _COLUMNS
+        exact = frame_grid(columns, result.by_name, audience="all" if result.folded is None else "machine")
         blocks: list[Block] = [Facts(facts), exact]
         if result.folded is not None:
-            blocks.append(frame_grid(_COLUMNS, result.folded, "With running numbers as N"))
+            blocks.append(frame_grid(columns, result.folded, "With running numbers as N"))
         if result.nested:
             blocks.append(Prose("Ranges lie within others: all columns but Self count what is inside a range as well."))
         if not result.projected:
@@ -111,6 +116,7 @@ _COLUMNS = (
     Column("device_busy_ns", "Device busy", "ns", 1),
     *DURATION_COLUMNS,
 )
+_IN_GRAPHS = Column("graph_ns", "Device in graphs", "ns", 2)
 
 
 def _with_self_time(ranges: pl.DataFrame) -> pl.DataFrame:
@@ -132,7 +138,37 @@ def _with_projection(ranges: pl.DataFrame, trace: TraceView, *, projected: bool)
     known = pl.col("kind").cast(pl.String) == "push_pop"
     projections = pl.concat([_NOTHING, *levels])
     spans = pl.col("device_span_ns", "device_busy_ns").fill_null(0)
-    return ranges.join(projections, on="range_id", how="left").with_columns(pl.when(known).then(spans))
+    projected_ranges = ranges.join(projections, on="range_id", how="left").with_columns(pl.when(known).then(spans))
+    return _with_graphs(projected_ranges, trace, nesting)
+
+
+def _with_graphs(ranges: pl.DataFrame, trace: TraceView, nesting: pl.DataFrame) -> pl.DataFrame:
+    """``ranges`` with ``graph_ns``, device work by nodes that were made inside, where that is known of any node."""
+    if not trace.tables.rows("graph_nodes"):
+        return ranges
+    made = with_origins(trace, work_with_calls(trace)).drop_nulls("made_ns")
+    if not made.height:
+        return ranges
+    work = made.group_by("made_thread_id", "made_ns").agg((pl.col("end_ns") - pl.col("begin_ns")).sum().alias("dur_ns"))
+    levels = [_made_inside(level, work.sort("made_ns")) for level in nesting.partition_by("depth")]
+    sums = pl.concat([pl.DataFrame(schema={"range_id": pl.Int64, "graph_ns": pl.Int64}), *levels])
+    known = pl.when(pl.col("kind").cast(pl.String) == "push_pop").then(pl.col("graph_ns").fill_null(0))
+    return ranges.join(sums, on="range_id", how="left").with_columns(known)
+
+
+def _made_inside(ranges: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
+    """Work of the nodes that were made inside each of ``ranges``, which do not overlap on any thread."""
+    candidates = ranges.select("range_id", "thread_id", "range_end_ns", "start_ns").sort("start_ns")
+    inside = work.join_asof(
+        candidates,
+        left_on="made_ns",
+        right_on="start_ns",
+        by_left="made_thread_id",
+        by_right="thread_id",
+        strategy="backward",
+        check_sortedness=False,
+    ).filter(pl.col("made_ns") < pl.col("range_end_ns"))
+    return inside.group_by("range_id").agg(pl.col("dur_ns").sum().alias("graph_ns"))
 
 
 _NOTHING = pl.DataFrame(schema={"range_id": pl.Int64, "device_span_ns": pl.Int64, "device_busy_ns": pl.Int64})
@@ -160,5 +196,6 @@ def _aggregate(instances: pl.DataFrame) -> pl.DataFrame:
     def total(name: str) -> pl.Expr:
         return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name)
 
-    sums = (pl.col("self_ns").sum(), total("device_span_ns"), total("device_busy_ns"))
+    also = [name for name in ("device_span_ns", "device_busy_ns", "graph_ns") if name in instances]
+    sums = (pl.col("self_ns").sum(), *map(total, also))
     return totals_by(instances, "domain", "name", also=sums)

@@ -108,9 +108,9 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
         shown = (*facts, *(device if inside else ()))
         hidden = tuple(fact for fact in (forward, behind, of_all) if fact not in shown)
         exact = frame_grid(_EXACT, result.exact, "Exact", audience="machine")
-        blocks = (Facts(shown), Facts(hidden, audience="machine"), exact, self._shorter(result, on_device=inside > 0))
-        blocks = (*blocks, *result.graphs.words("module"))
-        return Section(self.slug, self.title, blocks)
+        grids = (exact, self._shorter(result, on_device=inside > 0))
+        facts_of_all = (Facts(shown), Facts(hidden, audience="machine"))
+        return Section(self.slug, self.title, (*facts_of_all, *grids, *result.graphs.words("module")))
 
     def _shorter(self, result: ModuleTimes, *, on_device: bool) -> Grid:
         weight = pl.max_horizontal("share_of_device_time", "share_of_host_time")

@@ -40,6 +40,13 @@ def stated(op, path):
     return (op, "Module Hierarchy", {"text": path})
 
 
+def node(start, dur, number, launch):
+    return (start, dur, "k", {"graph_node_id": number, "correlation_id": launch})
+
+
+OF_GRAPH = (40 + 10 + 6 + 7) + (30 + 20 + 5 + 8)
+OF_ALL = OF_GRAPH + 25 + 35 + 4 + 9
+ATTENTION = "layers / 0 / attention"
 FRAMES_DEVICE = (100 + 200 + 30 + 7) + (110 + 210 + 40 + 9) + (50 + 90 + 60 + 95) + 14
 TOP = "TOP(Net)::forward."
 FIRST, SECOND = (f"{TOP}layer1(Block)::forward.{number}(Linear)::forward." for number in (0, 1))
@@ -226,5 +233,73 @@ LITERALS = (
             "By range and what is around it/backward_ns": "no backward operator is recorded",
         },
         name="of ranges",
+    ),
+    Literal(  # a module launches a graph with named parts twice, and a kernel by itself each time
+        "modules",
+        tables(
+            run=PYTORCH,
+            host_ops=[frame(start, dur, "Net_0") for start, dur in ((200, 100), (400, 120), (600, 30), (700, 50))],
+            graph_nodes=[
+                (1_000, 11, None, {"thread_id": None, "part": "scores", "module": "layers.0.attention"}),
+                (1_001, 12, None, {"thread_id": None, "part": "merge", "module": "layers.0.attention"}),
+                (1_002, 14, None, {"thread_id": None, "part": "loss", "phase": "backward"}),
+            ],
+            cuda_api=[
+                (210, 20, "cudaGraphLaunch", {"correlation_id": 1}),
+                (250, 5, "cudaLaunchKernel", {"correlation_id": 3}),
+                (410, 30, "cudaGraphLaunch", {"correlation_id": 2}),
+                (450, 5, "cudaLaunchKernel", {"correlation_id": 4}),
+            ],
+            kernels=[
+                *(node(1_000, 40, 11, 1), node(1_050, 10, 12, 1), node(1_060, 6, 13, 1), node(1_070, 7, 14, 1)),
+                *(node(1_100, 30, 11, 2), node(1_150, 20, 12, 2), node(1_170, 5, 13, 2), node(1_180, 8, 14, 2)),
+                *((1_200, 25, "k", {"correlation_id": 3}), (1_300, 35, "k", {"correlation_id": 4})),
+                *((1_400, 4, "k"), (1_500, 9, "k")),
+            ],
+        ),
+        {
+            "facts": {
+                "modules": 5,
+                "source": "calls of nn.Module",
+                "host_ns": 220 + 80,
+                "device_ns": 100 + 11 + 60,
+                "backward_ns": 7 + 8,
+                "inside_share": (171 + 15) / OF_ALL,
+                "graph_share": OF_GRAPH / OF_ALL,
+                "graph_unknown_share": (6 + 5) / OF_GRAPH,
+            },
+            "Exact": {
+                "path": ["Net_0", *(f"Net_0 / {part}" for part in ("layers", "layers / 0", ATTENTION, "loss"))],
+                "name": ["Net_0", "layers", "0", "attention", "loss"],
+                "level": [0, 1, 2, 3, 1],
+                "calls": [4, None, None, None, None],
+                "device_ns": [171, 100, 100, 100, 0],
+                "device_self_ns": [11 + 60, 0, 0, 40 + 10 + 30 + 20, 0],
+                "backward_ns": [15, 0, 0, 0, 15],
+                "share_of_device_time": [186 / OF_ALL, *[100 / OF_ALL] * 3, 15 / OF_ALL],
+                "host_ns": [300, 0, 0, 0, 0],
+                "host_self_ns": [300, 0, 0, 0, 0],
+                "share_of_host_time": [1.0, 0.0, 0.0, 0.0, 0.0],
+            },
+            "By class, those of one class and place together": {
+                "name": ["Net", "  layers", "    0", "      attention", "  loss"],
+                "instances": [1, 0, 0, 1, 1],
+                "calls": [4, None, None, None, None],
+                "device_ns": [171, 100, 100, 100, 0],
+                "device_self_ns": [71, 0, 0, 100, 0],
+                "backward_ns": [15, 0, 0, 0, 15],
+                "share_of_device_time": [186 / OF_ALL, *[100 / OF_ALL] * 3, 15 / OF_ALL],
+                "host_ns": [300, 0, 0, 0, 0],
+                "host_self_ns": [300, 0, 0, 0, 0],
+                "share_of_host_time": [1.0, 0.0, 0.0, 0.0, 0.0],
+            },
+        },
+        {
+            **LEVEL,
+            "By class, those of one class and place together/instances": "a module is there until its last call is not",
+            "By class, those of one class and place together/share_of_host_time": "one module has calls",
+            "Exact/share_of_host_time": "one module has calls",
+        },
+        name="of graphs",
     ),
 )

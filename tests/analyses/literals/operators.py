@@ -33,6 +33,11 @@ def kernel(start, dur, name, number):
     return (start, dur, name, {"correlation_id": number})
 
 
+def node(start, dur, name, number, launch):
+    return (start, dur, name, {"graph_node_id": number, "correlation_id": launch})
+
+
+OF_GRAPH = (40 + 10 + 6 + 7) + (30 + 20 + 5 + 8)
 ADDMM_SELF, MM_SELF = 25 + 25, 50 + 25 + 26
 """Without the launches of 15, 25; 10, 5 and 4 ns."""
 DEVICE = 700 + 300 + 260 + 70 + 40
@@ -133,5 +138,73 @@ LITERALS = (
                 "host_self_per_step_ns": [25.0, 25.0, 25.0, 12.5, 17.5, 15.0, 65.0],
             },
         },
+    ),
+    Literal(  # mm and add are captured and launched twice by replay, as are a part with a name, and one without
+        "operators",
+        tables(
+            run={"framework": "PyTorch"},
+            host_ops=[
+                (0, 40, "aten::mm"),
+                (50, 30, "aten::add"),
+                (200, 100, "replay"),
+                (400, 100, "replay"),
+                (600, 20, "aten::mul"),
+                (700, 30, "aten::mul"),
+            ],
+            graph_nodes=[
+                *((10, 1, None), (60, 2, None), (100, 11, 1), (101, 12, 2)),
+                (300, 14, None, {"thread_id": None, "part": "merge"}),
+            ],
+            cuda_api=[
+                (210, 20, "cudaGraphLaunch", {"correlation_id": 1}),
+                (410, 30, "cudaGraphLaunch", {"correlation_id": 2}),
+                launch(605, 3, 3),
+                launch(705, 4, 4),
+            ],
+            kernels=[
+                node(300, 40, TENSOR, 11, 1),
+                node(350, 10, PLAIN, 12, 1),
+                node(360, 6, PLAIN, 13, 1),
+                node(370, 7, PLAIN, 14, 1),
+                node(500, 30, TENSOR, 11, 2),
+                node(540, 20, PLAIN, 12, 2),
+                node(560, 5, PLAIN, 13, 2),
+                node(570, 8, PLAIN, 14, 2),
+                kernel(640, 25, PLAIN, 3),
+                kernel(740, 35, PLAIN, 4),
+                (800, 4, PLAIN),
+                (810, 9, PLAIN),
+            ],
+        ),
+        {
+            "facts": {
+                "operators": 5,
+                "calls": 6,
+                "host_self_ns": 40 + 30 + 150 + 43,
+                "device_ns": OF_GRAPH + 60,
+                "attributed_share": (OF_GRAPH + 60) / (OF_GRAPH + 60 + 13),
+                "eligible_share": 70 / (OF_GRAPH + 60),
+                "tensor_core_share": 70 / (OF_GRAPH + 60),
+                "graph_share": OF_GRAPH / (OF_GRAPH + 60 + 13),
+                "graph_unknown_share": (6 + 5) / OF_GRAPH,
+            },
+            "": {
+                "name": ["aten::mm", "aten::mul", "aten::add", "merge", "replay"],
+                "calls": [1, 2, 1, 0, 2],
+                "calls_per_step": [None] * 5,
+                "device_self_ns": [40 + 30, 25 + 35, 10 + 20, 7 + 8, 6 + 5],
+                "share_of_device_op_time": [part / (OF_GRAPH + 60) for part in (70, 60, 30, 15, 11)],
+                "device_ns": [70, 60, 30, 15, OF_GRAPH],  # who launches a graph has all of it in total
+                "host_self_ns": [40, 17 + 26, 30, None, 80 + 70],
+                "host_ns": [40, 50, 30, None, 200],
+                "tensor_core_eligible": [True, False, False, False, False],
+                "tensor_core_share": [1.0, 0.0, 0.0, 0.0, 0.0],
+                "backward_ns": [0] * 5,
+                "device_self_per_step_ns": [None] * 5,
+                "host_self_per_step_ns": [None] * 5,
+            },
+        },
+        {"/backward_ns": "no backward operator is recorded"},
+        name="of graphs",
     ),
 )

@@ -119,4 +119,43 @@ LITERALS = (
         {"": "a range of each name: those of several calls are in the other literal", "facts/unfinished": "none"},
         "with running numbers",
     ),
+    Literal(  # two layers are captured, with a node between them, and launched as a graph in each of two steps
+        "ranges",
+        tables(
+            nvtx=[(0, 90, "capture"), (5, 35, "layer"), (50, 30, "layer"), (200, 100, "step"), (400, 120, "step")],
+            graph_nodes=[
+                *((10, 1, None), (60, 2, None), (85, 3, None)),
+                *((100, 11, 1), (101, 12, 2), (102, 13, 3)),
+            ],
+            cuda_api=[(210, 20, "cudaGraphLaunch", of(1)), (410, 20, "cudaGraphLaunch", of(2))],
+            kernels=[
+                (300, 40, "a", of(1, graph_node_id=11)),
+                (350, 10, "b", of(1, graph_node_id=12)),
+                (365, 6, "c", of(1, graph_node_id=13)),
+                (500, 30, "a", of(2, graph_node_id=11)),
+                (540, 20, "b", of(2, graph_node_id=12)),
+                (565, 5, "c", of(2, graph_node_id=13)),
+            ],
+        ),
+        {
+            "facts": {"calls": 5, "names": 3, "unfinished": 0},
+            "": {
+                "domain": ["", "", ""],
+                "name": ["step", "capture", "layer"],
+                "calls": [2, 1, 2],
+                "total_ns": [220, 90, 65],
+                "self_ns": [220, 90 - 65, 65],
+                "device_span_ns": [(371 - 300) + (570 - 500), 0, 0],
+                "device_busy_ns": [(40 + 10 + 6) + (30 + 20 + 5), 0, 0],
+                "mean_ns": [110.0, 90.0, 32.5],
+                "median_ns": [110.0, 90.0, 32.5],
+                "min_ns": [100, 90, 30],
+                "max_ns": [120, 90, 35],
+                "stddev_ns": [stdev((100, 120)), 0.0, stdev((30, 35))],
+                "graph_ns": [0, 56 + 55, (40 + 10) + (30 + 20)],
+            },
+        },
+        {"facts/names": "a name goes with the last of its ranges", "facts/unfinished": "all end"},
+        name="of graphs",
+    ),
 )

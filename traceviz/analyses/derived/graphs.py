@@ -20,10 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.report import Fact, Prose
-from traceviz.units import format_ratio
 
 _NODE = ("process_id", "graph_node_id")
 _ORIGIN = {
@@ -113,28 +110,6 @@ class GraphTime:
     all_ns: int
     graph_ns: int
     unknown_ns: int
-
-    def facts(self, what: str) -> tuple[Fact, ...]:
-        """The facts of a section on ``what`` (operator, module); none where no graph was launched."""
-        if not self.graph_ns:
-            return ()
-        return (
-            Fact("graph_share", "launched by graphs, of all device work", ratio(self.graph_ns, self.all_ns), "ratio"),
-            Fact("graph_unknown_share", f"{what} of it not known", ratio(self.unknown_ns, self.graph_ns), "ratio"),
-        )
-
-    def words(self, what: str) -> tuple[Prose, ...]:
-        """What a section on ``what`` says of graphs in words; nothing where everything is known."""
-        if not self.unknown_ns:
-            return ()
-        launched = format_ratio(self.graph_ns / max(self.all_ns, 1))
-        unknown = "it" if self.unknown_ns == self.graph_ns else f"{format_ratio(self.unknown_ns / self.graph_ns)} of it"
-        text = (
-            f"Graphs launched {launched} of the device work; of {unknown} the trace knows who launched the graph, and "
-            f"not the {what} inside. To know it, record the capture of the graph as well, or name its parts "
-            "(torch.cuda.graph_annotations) and export with cuda_graph_annotations (PyTorch 2.15)."
-        )
-        return (Prose(text),)
 
 
 def graph_time(work: pl.DataFrame, known: npt.NDArray[np.bool_]) -> GraphTime:

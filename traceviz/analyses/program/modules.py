@@ -16,6 +16,7 @@ from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.graphs import GraphTime
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.program.graph_words import graph_facts, graph_words
 from traceviz.analyses.program.module_paths import ModuleSource, named_parts
 from traceviz.analyses.program.operator_calls import of_pytorch
 from traceviz.report import Column, Fact, Facts, Grid, Section, Skipped, hide_columns
@@ -104,13 +105,13 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
         forward = Fact("device_ns", "device time, forward", result.total("device_ns"), "ns")
         behind = Fact("backward_ns", "device time, backward", backward, "ns")
         of_all = Fact("inside_share", "together, of all device time", ratio(inside, result.device_ns), "ratio")
-        device = (forward, *((behind,) if backward else ()), of_all, *result.graphs.facts("module"))
+        device = (forward, *((behind,) if backward else ()), of_all, *graph_facts(result.graphs, "module"))
         shown = (*facts, *(device if inside else ()))
         hidden = tuple(fact for fact in (forward, behind, of_all) if fact not in shown)
         exact = frame_grid(_EXACT, result.exact, "Exact", audience="machine")
         grids = (exact, self._shorter(result, on_device=inside > 0))
         facts_of_all = (Facts(shown), Facts(hidden, audience="machine"))
-        return Section(self.slug, self.title, (*facts_of_all, *grids, *result.graphs.words("module")))
+        return Section(self.slug, self.title, (*facts_of_all, *grids, *graph_words(result.graphs, "module")))
 
     def _shorter(self, result: ModuleTimes, *, on_device: bool) -> Grid:
         weight = pl.max_horizontal("share_of_device_time", "share_of_host_time")

@@ -19,6 +19,7 @@ from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.autograd import backward_work
+from traceviz.analyses.program.graph_words import graph_facts, graph_words
 from traceviz.analyses.program.operator_calls import OperatorCalls, input_shapes, of_pytorch, operator_calls
 from traceviz.intervals import Array
 from traceviz.report import Column, Fact, Facts, Section, Skipped, hide_columns
@@ -100,7 +101,7 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
             Fact("attributed_share", "of all device work", attributed, "ratio"),
             Fact("eligible_share", "matrix ops, of kernel time", eligible, "ratio"),
             Fact("tensor_core_share", "tensor cores, of kernel time", on_tensor_cores, "ratio"),
-            *result.graphs.facts("operator"),
+            *graph_facts(result.graphs, "operator"),
         )
         shown = Facts((*facts, *device)) if result.device_ns else Facts(facts)
         rest = () if result.device_ns else (Facts(device, audience="machine"),)
@@ -112,7 +113,7 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
             *(() if result.steps else ("calls_per_step",)),
         }
         columns = hide_columns(_COLUMNS, hidden)
-        blocks = (shown, *rest, frame_grid(columns, by_name), *result.graphs.words("operator"))
+        blocks = (shown, *rest, frame_grid(columns, by_name), *graph_words(result.graphs, "operator"))
         if result.by_shape is not None:
             shaped = (columns[0], _SHAPES, *columns[1:])
             blocks = (*blocks, frame_grid(shaped, result.by_shape, "By shapes", audience="machine"))

@@ -1,0 +1,34 @@
+"""What sections on the program say of the work that graphs launched, as facts and in words."""
+
+from __future__ import annotations
+
+from traceviz.analyses.derived.graphs import GraphTime
+from traceviz.analyses.derived.statistics import ratio
+from traceviz.report import Fact, Prose
+from traceviz.units import format_ratio
+
+
+def graph_facts(graphs: GraphTime, what: str) -> tuple[Fact, ...]:
+    """The facts of a section on ``what`` (operator, module); none where no graph was launched."""
+    if not graphs.graph_ns:
+        return ()
+    launched, unknown = ratio(graphs.graph_ns, graphs.all_ns), ratio(graphs.unknown_ns, graphs.graph_ns)
+    return (
+        Fact("graph_share", "launched by graphs, of all device work", launched, "ratio"),
+        Fact("graph_unknown_share", f"{what} of it not known", unknown, "ratio"),
+    )
+
+
+def graph_words(graphs: GraphTime, what: str) -> tuple[Prose, ...]:
+    """What a section on ``what`` says of graphs in words; nothing where everything is known."""
+    if not graphs.unknown_ns:
+        return ()
+    launched = format_ratio(graphs.graph_ns / max(graphs.all_ns, 1))
+    is_all = graphs.unknown_ns == graphs.graph_ns
+    of_it = "it" if is_all else f"{format_ratio(graphs.unknown_ns / graphs.graph_ns)} of it"
+    text = (
+        f"Graphs launched {launched} of the device work; of {of_it} the trace knows who launched the graph, and "
+        f"not the {what} inside. To know it, record the capture of the graph as well, or name its parts "
+        "(torch.cuda.graph_annotations) and export with cuda_graph_annotations (PyTorch 2.15)."
+    )
+    return (Prose(text),)

@@ -85,7 +85,7 @@ _CUDA_API_COLUMNS = {
 
 ENTRIES: tuple[Entry, ...] = (
     Entry("run", "capture.run:RunAnalysis", needs=("settings",), expected=False),
-    Entry("capture", "capture.capture:Capture", uses=(*CLASS_TABLES, "settings")),
+    Entry("capture", "capture.capture:Capture", uses=(*CLASS_TABLES, "settings", "samples")),
     Entry("breakdown", "steps.breakdown:BreakdownAnalysis", uses=CLASS_TABLES),
     Entry("serving", "serving.serving:ServingAnalysis", uses=(*STEP_TABLES, "op_args"), expected=False),
     Entry("input_pipeline", "input.input_pipeline:InputPipelineAnalysis", uses=(*CLASS_TABLES, "op_args")),

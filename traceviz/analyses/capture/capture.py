@@ -16,6 +16,7 @@ from traceviz.analyses.derived.rank_names import in_words, stated_ranks, world_s
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.words import SOURCE_WORDS
 from traceviz.analyses.derived.unseen import Unseen, unseen
+from traceviz.analyses.derived.unused_devices import UnusedDevices, unused_devices
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Fact, Facts, Finding, Prose, Section, Severity
@@ -31,7 +32,7 @@ class CaptureFacts:
     own overhead. ``edges_ns`` is what it took to start and to stop, at the edges of the capture: no part of ``span_ns``
     and of ``overhead_ns``. ``ranks`` are the captured ranks, ``world_sizes`` the sizes of the job that the traces
     state; both are empty where the trace knows of no ranks. ``kind`` is what the capture is of, ``sees_devices``
-    whether device work could be recorded.
+    whether device work could be recorded, ``unused`` are devices that nothing uses.
     """
 
     span_ns: int
@@ -51,6 +52,7 @@ class CaptureFacts:
     kind: CaptureKind = UNKNOWN
     sees_devices: bool = True
     edges_ns: int = 0
+    unused: UnusedDevices | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Capture(Analysis[CaptureFacts]):
 
     slug = "capture"
     title = "Capture"
-    rules = ("TV901", "TV902")
+    rules = ("TV411", "TV901", "TV902")
 
     overhead_share: float = 0.05
     unseen_share: float = 0.05
@@ -96,11 +98,12 @@ class Capture(Analysis[CaptureFacts]):
             kind=capture_kind(trace),
             sees_devices=trace.has_device_tables,
             edges_ns=trace.span_ns - (end - begin),
+            unused=unused_devices(trace),
         )
 
     def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
-        """What was lost, and the profiler's own overhead."""
-        findings = []
+        """Devices that nothing uses, what was lost, and the profiler's own overhead."""
+        findings = [_not_used(result.unused)] if result.unused else []
         if result.losses:
             evidence = tuple(Fact("message", "message", message) for message in result.losses[:3])
             lost = finding("TV901", "Events are missing from the capture; totals are lower bounds.", evidence, 0, 0, "")
@@ -137,6 +140,20 @@ class Capture(Analysis[CaptureFacts]):
             Fact("launches_without_work", "launches without device work", result.unseen.without_work, "count"),
         )
         return Section(self.slug, self.title, (Facts(facts), evidence, Prose(" ".join(result.unseen.reasons))))
+
+
+def _not_used(unused: UnusedDevices) -> Finding:
+    message = (
+        f"The program computes on the CPU, and {unused.words} {'is' if unused.count == 1 else 'are'} there and not "
+        f"used at all: {unused.shown_by}."
+    )
+    evidence = (
+        Fact("devices", "devices not used", unused.count, "count"),
+        Fact("host_ns", "computing on the CPU", unused.host_ns, "ns"),
+    )
+    # Who applies a model may well mean the CPU.
+    cost, is_hint = unused.host_ns, not unused.trains
+    return finding("TV411", message, evidence, cost, unused.judged_ns, unused.judged_words, is_hint=is_hint)
 
 
 def _overhead_of(overhead: pl.DataFrame, process_id: int) -> IntervalSet:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.unused_devices import UTILISATION
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import union_all
 
@@ -54,9 +55,9 @@ BUSIEST_THREAD = "program busiest thread"
 MACHINE_CPU = "machine CPU"
 MACHINE_RUNNABLE = "machine runnable threads"
 THROTTLED = "CPU limit throttles"
-GPU_UTILISATION = "GPU utilisation"
 PROCESS_CPU = "process CPU"
 PROCESS_MEMORY = "process memory"
+GPU_UTILISATION = UTILISATION
 CORE = r"^core (\d+)$"
 
 METRICS: tuple[Metric, ...] = (

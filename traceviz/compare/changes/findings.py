@@ -11,7 +11,7 @@ from traceviz.compare.sides.sides import Side
 from traceviz.report import NO_INPUT_VERDICT, Finding, Report, Severity
 
 FOUND_IN: Mapping[str, str] = {
-    **dict.fromkeys(("TV901", "TV902"), "capture"),
+    **dict.fromkeys(("TV411", "TV901", "TV902"), "capture"),
     **dict.fromkeys((f"TV10{number}" for number in range(1, 10)), "input_pipeline"),
     **dict.fromkeys(("TV203", "TV301", "TV304"), "cuda_api"),
     **dict.fromkeys(("TV302", "TV303"), "copies"),

@@ -23,6 +23,8 @@ class Rule:
         misleads: When the rule fires and should be ignored.
         references: Further reading.
         part_of: Codes of more precise rules about the same time: where one of them is raised, this one is not.
+        compares_clocks: Whether its time at stake is idle time of devices while the host does something: as uncertain
+            as the clock of the device.
     """
 
     code: str
@@ -33,6 +35,7 @@ class Rule:
     misleads: str
     references: tuple[str, ...] = ()
     part_of: tuple[str, ...] = ()
+    compares_clocks: bool = False
 
 
 READ_RARELY = "Read results (loss.item(), numpy(), print) every N steps, not in each."
@@ -65,6 +68,7 @@ RULES: tuple[Rule, ...] = (
             "https://www.tensorflow.org/guide/data_performance",
             "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
+        compares_clocks=True,
     ),
     Rule(
         "TV102",
@@ -84,6 +88,7 @@ RULES: tuple[Rule, ...] = (
         ),
         "Checkpointing, logging, evaluation or Python overhead between steps look the same without ranges.",
         ("https://docs.nvidia.com/nsight-systems/UserGuide/",),
+        compares_clocks=True,
     ),
     Rule(
         "TV103",
@@ -184,6 +189,7 @@ RULES: tuple[Rule, ...] = (
         ("Look at the causes of the idle gaps, largest first: each names what the host did meanwhile.",),
         "Captures that include start-up, evaluation on the host or deliberate pauses (serving without load).",
         part_of=("TV102",),
+        compares_clocks=True,
     ),
     Rule(
         "TV202",
@@ -216,6 +222,7 @@ RULES: tuple[Rule, ...] = (
         ),
         "Only the idle time is counted: a synchronisation that waits for a busy device costs nothing here.",
         ("https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html",),
+        compares_clocks=True,
     ),
     Rule(
         "TV204",
@@ -250,6 +257,7 @@ RULES: tuple[Rule, ...] = (
         ),
         "A framework's caching allocator grows in the first steps; those are counted as start-up.",
         ("https://docs.nvidia.com/cuda/cuda-c-programming-guide/#stream-ordered-memory-allocator",),
+        compares_clocks=True,
     ),
     Rule(
         "TV302",
@@ -280,6 +288,7 @@ RULES: tuple[Rule, ...] = (
         ),
         "Copies that end a program's phase must be waited for.",
         ("https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html",),
+        compares_clocks=True,
     ),
     Rule(
         "TV304",
@@ -288,6 +297,7 @@ RULES: tuple[Rule, ...] = (
         "cudaStreamCreateWithFlags takes tens of microseconds to milliseconds; streams are meant to be reused.",
         ("Create streams once, before the loop, and reuse them.",),
         "A library that grows its pool in the first steps; those are counted as start-up.",
+        compares_clocks=True,
     ),
     Rule(
         "TV401",
@@ -306,6 +316,7 @@ RULES: tuple[Rule, ...] = (
             "https://www.tensorflow.org/guide/function#controlling_retracing",
             "https://docs.jax.dev/en/latest/jit-compilation.html",
         ),
+        compares_clocks=True,
     ),
     Rule(
         "TV402",
@@ -386,6 +397,7 @@ RULES: tuple[Rule, ...] = (
         ),
         "Launching is slow for another reason (many small kernels) and the input merely runs beside it.",
         ("https://www.tensorflow.org/guide/gpu_performance_analysis",),
+        compares_clocks=True,
     ),
     Rule(
         "TV407",
@@ -401,6 +413,7 @@ RULES: tuple[Rule, ...] = (
         "Code that runs eagerly for debugging, or a capture that is mostly set-up. Ops that take milliseconds each "
         "lose little by being started one by one.",
         ("https://www.tensorflow.org/guide/function",),
+        compares_clocks=True,
     ),
     Rule(
         "TV408",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.capture.capture import CaptureFacts
-from traceviz.analyses.derived.clocks import aligned
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import AnalysisOptions
@@ -57,8 +57,8 @@ def analyze(
         DamagedTraceError: the trace holds values that cannot be computed with.
         OutOfMemoryError: it needs more memory than there is.
     """
-    tables = aligned(tables)
     trace = TraceView(tables, options)
+    tables = trace.tables
     results: dict[str, Any] = {}
     skipped: list[Skipped] = []
     described: list[Section] = []
@@ -80,7 +80,7 @@ def analyze(
     findings = [finding for finding in findings if raised.isdisjoint(rules.rule(finding.code).part_of)]
     has_frames = "python" in trace.host_names["category"]
     others = inapplicable(likely_frameworks(trace), run.get("producer"), has_frames=has_frames)
-    findings = [fit_advice(finding, others) for finding in findings]
+    findings = [_doubted(fit_advice(finding, others), trace.clock_doubt) for finding in findings]
     capture = results.get("capture")
     span = capture.span_ns if isinstance(capture, CaptureFacts) else trace.span_ns
     run = {**run, "span_ns": span or None}  # a summary without events lasted longer than nothing
@@ -97,6 +97,13 @@ def analyze(
             for row in tables.arrow("notes").to_pylist()
         ),
     )
+
+
+def _doubted(finding: Finding, doubt: str) -> Finding:
+    """``finding`` with the ``doubt`` about clocks of devices, where what it says rests on them."""
+    if not doubt or not rules.rule(finding.code).compares_clocks:
+        return finding
+    return replace(finding, message=f"{finding.message} {doubt}")
 
 
 _RUN_LABELS: dict[str, tuple[str, Unit]] = {

@@ -33,14 +33,14 @@ def verdict(results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
     printed, capture = results.get("totals"), results.get("capture")
     if isinstance(printed, PrintedTotals) and isinstance(capture, CaptureFacts) and not capture.events:
         return Verdict("cannot-judge", _summary_sentence(printed))
-    seen = capture.unseen.sentence if isinstance(capture, CaptureFacts) and capture.unseen is not None else ""
+    doubts = (_unseen(results), _clock_doubt(results))
     if pipeline.verdict == "not judged":
-        serving = (_serving_sentence(results, pipeline), _largest(findings), seen)
-        return Verdict("serving", " ".join(filter(None, serving)))
+        sentences = (_serving_sentence(results, pipeline), _largest(findings), *doubts)
+        return Verdict("serving", " ".join(filter(None, sentences)))
     code = pipeline.verdict.replace(" ", "-")
     about_input = (pipeline.kind.opening, _input_sentence(pipeline))
-    sentences = (*about_input, _device_sentence(results, pipeline, findings), _caution(results), seen)
-    return Verdict(code, " ".join(filter(None, sentences)))
+    judged = (*about_input, _device_sentence(results, pipeline, findings), _caution(results))
+    return Verdict(code, " ".join(filter(None, (*judged, *doubts))))
 
 
 def _summary_sentence(printed: PrintedTotals) -> str:
@@ -114,6 +114,18 @@ def _caution(results: dict[str, Any]) -> str:
     source = times.steps.source
     inferred = f"The steps were {SOURCE_WORDS[source]}." if source in INFERRED else ""
     return " ".join(filter(None, (few_steps(times.steps), inferred)))
+
+
+def _unseen(results: dict[str, Any]) -> str:
+    """What is not known of the devices, where that is much of the capture."""
+    capture = results.get("capture")
+    return capture.unseen.sentence if isinstance(capture, CaptureFacts) and capture.unseen is not None else ""
+
+
+def _clock_doubt(results: dict[str, Any]) -> str:
+    """How certain idle time is where clocks of devices were moved."""
+    use = results.get("device_use")
+    return use.doubt if isinstance(use, DeviceUse) else ""
 
 
 def _largest(findings: tuple[Finding, ...]) -> str:

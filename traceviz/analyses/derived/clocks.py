@@ -68,7 +68,7 @@ class ClockError:
 
 def clock_errors(tables: TraceTables) -> tuple[ClockError, ...]:
     """Devices whose clock is off, as far as the launches are there to show it."""
-    if "kernels" not in tables or "cuda_api" not in tables:
+    if tables.rows("kernels") < MIN_LAUNCHES or "cuda_api" not in tables:
         return ()
     work = tables.scan("kernels").select(*_KEY, "device_id", "start_ns").drop_nulls().collect()
     calls = tables.scan("cuda_api").select(*_KEY, pl.col("start_ns").alias("call_ns")).drop_nulls()
@@ -91,9 +91,8 @@ def _errors(work: pl.DataFrame, calls: pl.LazyFrame, at_least: int) -> tuple[Clo
     return tuple(ClockError(int(device), int(launches), int(delay)) for device, launches, delay in rows.iter_rows())
 
 
-def aligned(tables: TraceTables) -> TraceTables:
-    """``tables`` with the times of those devices moved whose clock is off, and a note on each."""
-    errors = clock_errors(tables)
+def aligned(tables: TraceTables, errors: tuple[ClockError, ...]) -> TraceTables:
+    """``tables`` with the times of the devices of ``errors`` moved, and a note on each."""
     if not errors:
         return tables
     shift = {error.device_id: error.shift_ns for error in errors}
@@ -123,6 +122,20 @@ def _names(tables: TraceTables, errors: tuple[ClockError, ...]) -> list[str]:
     known = {row["device_id"]: row for row in tables.arrow("devices").to_pylist()}
     rows = [known.get(error.device_id, {}) for error in errors]
     return [f"{str(row.get('kind') or 'device').upper()} {row.get('ordinal') or 0}" for row in rows]
+
+
+def doubt(tables: TraceTables, errors: tuple[ClockError, ...]) -> str:
+    """What moved clocks mean for idle time, in one sentence; empty where none was moved."""
+    if not errors:
+        return ""
+    largest = format_ns(max(abs(error.shift_ns) for error in errors))
+    names = " and ".join(_names(tables, errors)) if len(errors) <= _NAMED else f"{len(errors):,} devices"
+    by = f"clock of {names} was moved by" if len(errors) == 1 else f"clocks of {names} were moved by up to"
+    return f"The {by} {largest}: idle times are as uncertain."
+
+
+_NAMED = 2
+"""More devices than this are counted, and not named."""
 
 
 def _note(error: ClockError, name: str) -> dict[str, object]:

@@ -15,6 +15,7 @@ from typing import TypeVar, TypeVarTuple, cast
 import polars as pl
 
 from traceviz import schema
+from traceviz.analyses.derived.clocks import aligned, clock_errors, doubt
 from traceviz.analyses.derived.device_window import DeviceWindow, Join, device_windows
 from traceviz.analyses.derived.edges import without_edges
 from traceviz.analyses.derived.frames import end_ns, unions_by
@@ -40,7 +41,9 @@ class TraceView:
     """
 
     def __init__(self, tables: TraceTables, options: AnalysisOptions | None = None) -> None:
-        self.tables = tables
+        self.clock_errors = clock_errors(tables)
+        """Devices whose clock was off: in :attr:`tables` their times are moved."""
+        self.tables = aligned(tables, self.clock_errors)
         self.options = options or AnalysisOptions()
         self._results: dict[object, object] = {}
 
@@ -50,6 +53,11 @@ class TraceView:
         if call not in self._results:
             self._results[call] = function(self, *keys)
         return cast("T", self._results[call])
+
+    @cached_property
+    def clock_doubt(self) -> str:
+        """What moved clocks of devices mean for idle time, in one sentence; empty where none was moved."""
+        return doubt(self.tables, self.clock_errors)
 
     @cached_property
     def span_ns(self) -> int:

@@ -16,7 +16,7 @@ from traceviz.analyses.derived.host_classes import HOST_CLASSES, LABELS, host_cl
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, union_all
-from traceviz.report import Bar, Bars, Column, Fact, Facts, Grid, Section, Skipped
+from traceviz.report import Bar, Bars, Column, Fact, Facts, Grid, Prose, Section, Skipped
 
 BEFORE, AFTER, OVERHEAD = "before_first_work", "after_last_work", "profiler_overhead"
 ELSEWHERE, UNKNOWN = "other_device_busy", "host_not_recorded"
@@ -47,10 +47,11 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class IdleGaps:
-    """Number and time of the gaps by cause, and the largest gaps one by one."""
+    """Number and time of the gaps by cause, the largest gaps one by one, and what moved clocks mean for them."""
 
     by_cause: dict[str, tuple[int, int]]
     largest: tuple[Gap, ...]
+    doubt: str = ""
 
     @property
     def gaps(self) -> int:
@@ -89,7 +90,7 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         ordered = sums.sort("dur_ns", "cause", descending=[True, False])
         by_cause = {cause: (count, time) for cause, count, time in ordered.iter_rows()}
         largest = gaps.sort("dur_ns", "start_ns", descending=[True, False]).head(self.listed)
-        return IdleGaps(by_cause, tuple(_with_context(trace, largest)))
+        return IdleGaps(by_cause, tuple(_with_context(trace, largest)), trace.clock_doubt)
 
     def _gaps_of(self, trace: TraceView, device: int) -> pl.DataFrame:
         busy = trace.device_busy[device]
@@ -131,7 +132,8 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         rows = tuple((g.start_ns, g.dur_ns, g.device, CAUSE_LABELS[g.cause], g.range) for g in result.largest)
         grid = Grid(columns, rows, "Largest gaps")
         causes = Bars("Causes (number of gaps)", "time in gaps", "ns", bars)
-        return Section(self.slug, self.title, (Facts(facts), causes, grid))
+        doubt = (Prose(result.doubt),) if result.doubt else ()
+        return Section(self.slug, self.title, (Facts(facts), *doubt, causes, grid))
 
 
 def _cause_sets(trace: TraceView, processes: Iterable[int]) -> Iterable[tuple[str, IntervalSet]]:

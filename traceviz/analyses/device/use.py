@@ -16,7 +16,7 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, concurrency
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Section, Skipped, Timeline
+from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Prose, Section, Skipped, Timeline
 from traceviz.rules import rule
 from traceviz.units import format_ratio
 
@@ -72,7 +72,7 @@ class DeviceUse:
 
     ``idle_causes`` and ``judged_ns`` count a process once, however many devices it uses: while one of them works, the
     host keeps none waiting. ``window`` is the time in which devices can be seen to idle. ``host_seen`` is whether the
-    capture holds any events of the host.
+    capture holds any events of the host. ``doubt`` is what moved clocks of devices mean for idle time.
     """
 
     devices: tuple[DeviceTime, ...]
@@ -81,6 +81,7 @@ class DeviceUse:
     idle_causes: dict[str, int]
     judged_words: str
     host_seen: bool = True
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,8 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             for key in causes:
                 causes[key] += host_classes(trace)[rank].sets[key].intersect(judged).total
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
-        return DeviceUse(devices, trace.device_window, judged_ns, causes, judged_words(trace), sees_host(trace))
+        words, seen = judged_words(trace), sees_host(trace)
+        return DeviceUse(devices, trace.device_window, judged_ns, causes, words, seen, trace.clock_doubt)
 
     def _device(self, trace: TraceView, device: int, name: str) -> DeviceTime:
         busy = trace.device_busy[device]
@@ -192,4 +194,5 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         )
         lanes = tuple(Lane(d.device, d.timeline) for d in result.devices)
         timeline = Timeline("Utilisation over the capture", *result.window, lanes)
-        return Section(self.slug, self.title, (Facts(facts), Grid(columns, rows), timeline))
+        doubt = (Prose(result.doubt),) if result.doubt else ()
+        return Section(self.slug, self.title, (Facts(facts), *doubt, Grid(columns, rows), timeline))

@@ -23,12 +23,13 @@ from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_work import computing
 from traceviz.analyses.derived.frames import parts_by
 from traceviz.analyses.derived.judged_time import host_time
+from traceviz.analyses.derived.launch_delays import LaunchDelays, launch_delays
 from traceviz.analyses.derived.launches import LAUNCH_KEY
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.cuda_names import ApiKind
-from traceviz.report import Block, Column, Fact, Facts, Prose, Section, Skipped
+from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import counted
 
 
@@ -43,6 +44,7 @@ class LaunchTimes:
         without_call: Kernels whose launch call is not in the capture.
         per_step: Launch calls per steady step; ``None`` where no steps were found.
         captured: Calls that a graph captured, which launched nothing.
+        delays: From calls to the work that they launched, by device.
     """
 
     overall: pl.DataFrame
@@ -51,6 +53,7 @@ class LaunchTimes:
     without_call: int
     per_step: float | None
     captured: int = 0
+    delays: tuple[LaunchDelays, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
             without_call,
             _calls_per_step(trace, calls),
             captured,
+            launch_delays(trace),
         )
 
     def describe(self, result: LaunchTimes) -> Section:
@@ -107,7 +111,7 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
                     "not counted here."
                 )
             )
-        blocks.append(frame_grid(_COLUMNS, result.by_name))
+        blocks += [frame_grid(_COLUMNS, result.by_name), _delays(result.delays)]
         if result.without_call:
             blocks.append(
                 Prose(
@@ -140,6 +144,20 @@ def _other_calls(trace: TraceView, kernels: pl.DataFrame) -> pl.DataFrame:
     wanted = kernels.select(LAUNCH_KEY).drop_nulls().unique()
     others = trace.api_calls(*_OTHERS) if wanted.height else trace.api_calls()
     return others.join(wanted, on=LAUNCH_KEY, how="semi").unique(LAUNCH_KEY, keep="first", maintain_order=True)
+
+
+def _delays(delays: tuple[LaunchDelays, ...]) -> Grid:
+    columns = (
+        Column("device", "Device", "text", 0),
+        Column("launches", "Launches joined", "count", 1),
+        Column("joined_share", "Work joined", "ratio", 1),
+        Column("smallest_ns", "Smallest", "ns", 0),
+        Column("median_ns", "Median", "ns", 0),
+        Column("p95_ns", "p95", "ns", 2),
+        Column("moved_ns", "Clock moved by", "ns", 3),
+    )
+    rows = tuple(tuple(getattr(row, column.name) for column in columns) for row in delays)
+    return Grid(columns, rows, "Delay from launch to start")
 
 
 def _launches(calls: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from traceviz import schema
+from traceviz.errors import DamagedTraceError
 from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.calls import CALLS, once, with_ids
@@ -130,18 +131,24 @@ def _note_unread(raw: RawTables, notes: Notes) -> None:
     """Tables of events that nothing here reads."""
     read = {source.table for sources in EVENT_TABLES.values() for source in present(raw, sources)} | _READ_ELSEWHERE
     read |= {"GENERIC_EVENTS"} if has_samples(raw) else set()
-    unread = sorted(name for name in raw.names - read if _has_events(raw, name))
+    unread = sorted(name for name in raw.plain_names - read if _has_events(raw, name))
     if unread:
         shown = ", ".join(unread[:_MOST_NAMED]) + (", ..." if len(unread) > _MOST_NAMED else "")
         notes.add("unread-tables", "info", f"Tables of events that traceviz does not read: {shown}.")
 
 
 def _has_events(raw: RawTables, table: str) -> bool:
-    """Whether a table has rows, and a time for them; what describes a capture has none."""
+    """Whether a table has rows, and a time for them; what describes a capture has none.
+
+    What is damaged in a table that nobody reads does no harm.
+    """
     time = first(_TIMES, raw.columns(table))
     if time is None or raw.is_text(table, time):
         return False
-    return any(batch.num_rows for batch in raw.stream(table, [time]))
+    try:
+        return any(batch.num_rows for batch in raw.stream(table, [time]))
+    except DamagedTraceError:
+        return True
 
 
 def _note_diagnostics(raw: RawTables, notes: Notes) -> None:

@@ -63,6 +63,11 @@ class RawTables(ABC):
     def names(self) -> frozenset[str]:
         """Names of the tables present."""
 
+    @property
+    def plain_names(self) -> frozenset[str]:
+        """Those of them that hold rows of their own; views compute theirs."""
+        return self.names
+
     @abstractmethod
     def columns(self, table: str) -> frozenset[str]:
         """Columns of ``table``; none where it is not present."""

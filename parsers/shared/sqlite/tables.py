@@ -54,6 +54,11 @@ class SqliteTables(RawTables):
         """Names of the tables present, and of what stands in place of one."""
         return frozenset(self._catalogue) | frozenset(self._strange)
 
+    @property
+    def plain_names(self) -> frozenset[str]:
+        """Names of the tables that :meth:`columns` and :meth:`stream` read."""
+        return frozenset(self._catalogue) - frozenset(self._strange)
+
     def columns(self, table: str) -> frozenset[str]:
         """Columns of ``table``."""
         self._refuse_strange(table)

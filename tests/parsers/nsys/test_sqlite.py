@@ -598,3 +598,15 @@ def test_tables_of_events_that_are_not_read_are_noted_where_they_have_rows(tmp_p
     trace = read(build(tmp_path / "x.sqlite", tables, MIDDLE, ["k"]))
     (note,) = [row for row in trace.arrow("notes").to_pylist() if row["code"] == "unread-tables"]
     assert note["message"].endswith("does not read: GENERIC_EVENTS, SCHED_EVENTS.")
+
+
+def test_damage_in_a_table_that_nobody_reads_does_no_harm(tmp_path):
+    path = build(tmp_path / "x.sqlite", {KERNELS: [kernel(100, 200)], "SCHED_EVENTS": [{"start": 5}]}, MIDDLE, ["k"])
+    query = "SELECT rootpage, page_size FROM sqlite_master, pragma_page_size WHERE name = 'SCHED_EVENTS'"
+    with closing(sqlite3.connect(path)) as connection:
+        page, size = connection.execute(query).fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+    trace = read(path)
+    assert (trace.rows("kernels"), notes(trace)) == (1, {"unread-tables": None})

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.analyses.builders import tables, trace
+from traceviz.analyses.derived.training import trains
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze
 from traceviz.analyses.serving.serving import NO_ENGINE, ServingAnalysis
@@ -112,3 +113,19 @@ def test_a_step_of_device_work_is_said_to_be_that_and_what_was_before_it_is_not_
     assert [text.partition(":")[0] for text in prose] == ["The host runs ahead of the device"]
     assert report.fact("serving", "host_ns") == 5 * us
     assert "1 decode step of 4 requests, 500 µs on the device" in report.verdict.sentence
+
+
+@pytest.mark.parametrize(("span", "named"), [(160, None), (161, "cudaStreamSynchronize")])
+def test_what_is_outside_of_steps_is_named_where_it_is_most_of_the_capture(span, named):
+    view = annotated("step[DECODE bs=1]", span_ns=span, cuda_api=[(80, 80, "cudaStreamSynchronize")])
+    report = analyze(view)
+    facts = {fact.key: fact.value for fact in report.facts("serving")}
+    assert facts.get("outside") == named
+    assert facts["covered_share"] == pytest.approx(80 / span)
+
+
+def test_a_program_that_serves_does_not_train_whatever_it_loads():
+    loading = [(100 * i, 50, "data loading") for i in range(4)]
+    calls = [(100 * i + 60, 30, DECODE, "annotation") for i in range(4)]
+    assert trains(trace(nvtx=loading, host_ops=[]))
+    assert not trains(trace(nvtx=loading, host_ops=calls))

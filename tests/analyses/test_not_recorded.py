@@ -41,6 +41,8 @@ def test_lost_kernels_are_no_idle_device():
     assert {"device_use", "idle_gaps", "kernels"} <= skipped(report).keys()
     assert [finding.code for finding in report.findings] == ["TV901"]
     assert "busy" not in report.verdict.sentence
+    assert report.fact("copies", "exposed_ns") is None
+    assert [row["exposed_ns"] for row in report.rows("copies")] == [None, None]
     alone = analyze(tables(kernels=[], memcpy=copies))  # a program that only copies
     assert "TV201" in [finding.code for finding in alone.findings]
 
@@ -72,6 +74,12 @@ def test_calls_that_xlas_profiler_does_not_pass_on_for_rocm_are_not_seen(calls, 
     api = [(i * 10, 5, name) for i, name in enumerate(calls)]
     view = trace(cuda_api=api, kernels=[(0, 5, "k")], run={"format": "xplane"})
     assert measured(view) & {"kernel_launch", "synchronisation", "allocation", "compilation"} == seen
+
+
+def test_copies_of_unknown_kind_may_be_to_the_host_or_to_the_device():
+    copies = {kind: [(0, 5, kind, "unknown", "unknown", 8)] for kind in ("unknown", "d2d")}
+    seen = {kind: measured(trace(memcpy=rows)) & {"copy_d2h", "copy_h2d"} for kind, rows in copies.items()}
+    assert seen == {"unknown": set(), "d2d": {"copy_d2h", "copy_h2d"}}
 
 
 def test_copies_of_unknown_size_have_no_bandwidth():

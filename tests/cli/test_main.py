@@ -209,7 +209,7 @@ def test_convert_refuses_to_replace_what_is_not_its_own(trace, tmp_path):
 
 
 def test_no_steps_and_a_required_verdict_is_exit_4(tmp_path):
-    save(tables(kernels=[(0, 10, "k")]), tmp_path / "t")
+    save(tables(kernels=[(0, 10, "k"), (20, 10, "m")]), tmp_path / "t")
     assert run("report", tmp_path / "t").returncode == 0
     done = run("report", tmp_path / "t", "--require-verdict")
     assert done.returncode == 4

@@ -158,6 +158,14 @@ def test_who_names_the_steps_gets_an_answer_about_them():
     assert "It has no input to judge" in analyze(view.tables).verdict.sentence
 
 
+def test_what_repeats_in_a_benchmark_of_one_kernel_is_not_asked_to_be_marked():
+    ranges = [(i * 100 + at, 40, name) for i in range(5) for at, name in ((0, "send"), (50, "receive"))]
+    report = analyze(tables(kernels=[(i * 100 + 20, 60, "saxpy") for i in range(5)], nvtx=ranges))
+    assert report.fact("steps", "count") == 4
+    assert "What repeats may be a layer" in str(report)
+    assert "Mark the steps" not in str(report)
+
+
 def test_names_within_a_sentence_are_short():
     assert shortened("/a/lib/models/video.py(129): preprocess") == "preprocess (video.py)"
     assert shortened("$api.py:3165 try_to_block") == "try_to_block (api.py)"

@@ -215,7 +215,10 @@ def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:
         return "the capture holds no events at all", RECORD_EVENTS
     notes = trace.tables.arrow("notes").to_pylist()
     if any(note["code"] == COUNTERS for note in notes):
-        return "the kernels were measured with counters, which hold no times", "Record without counters for the times."
+        return (
+            "the kernels were measured with counters, which leaves them out",
+            "Record without profiler_metrics to see them.",
+        )
     if launches:
         calls = counted(launches, "launch call")
         return f"{calls} were recorded and nothing of what they launched, so device events were lost", ""

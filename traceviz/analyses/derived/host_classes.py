@@ -274,7 +274,8 @@ def measured(trace: TraceView) -> frozenset[str]:
     keys = {"host_compute"}
     categories = set(trace.host_names["category"].to_list())
     if trace.rank_busy:
-        keys |= {"copy_d2h", "copy_h2d", "other_device"}
+        kinds = trace.frame("memcpy", "kind")["kind"].unique().cast(pl.String).to_list()
+        keys |= {"other_device"} if kinds == ["unknown"] else {"copy_d2h", "copy_h2d", "other_device"}
         lost = bool(losses(trace.tables)) and not trace.frame("kernels", "start_ns").height
         keys |= set() if lost else {"device_compute", "communication"}
     keys |= _measured_calls(trace)

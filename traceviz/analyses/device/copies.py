@@ -43,7 +43,8 @@ class CopyTimes:
         by_memory: One row per (kind, source, destination), the largest total first.
         by_kind: One row per kind, with the distribution of times and sizes.
         in_steps: Those that begin in steady steps, by kind.
-        exposed_ns: Time in which a device copies or fills and runs no kernel, summed over devices.
+        exposed_ns: Time in which a device copies or fills and runs no kernel, summed over devices; ``None`` where the
+            kernels were lost.
         pageable: Copies between a device and pageable host memory.
         blocking: Calls that return only when their copy is done.
         judged_ns: Judged time of all devices.
@@ -54,7 +55,7 @@ class CopyTimes:
     by_memory: pl.DataFrame
     by_kind: pl.DataFrame
     in_steps: pl.DataFrame
-    exposed_ns: int
+    exposed_ns: int | None
     pageable: Waiting
     blocking: Waiting
     judged_ns: int
@@ -87,10 +88,10 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         kernels = kernel_busy(trace)
         by_kind = work.group_by("kind").agg(*duration_statistics(), *_sizes())
         return CopyTimes(
-            by_memory=self._by_memory(work, kernels),
+            by_memory=self._by_memory(work, None if lacks_device(trace) else kernels),
             by_kind=by_kind.sort("total_ns", "kind", descending=True),
             in_steps=sums_in_steps(trace, work, "kind", also=("bytes",)),
-            exposed_ns=_total(exposed(work, kernels)),
+            exposed_ns=None if lacks_device(trace) else _total(exposed(work, kernels)),
             pageable=self._pageable(trace, work, kernels),
             blocking=_blocking_calls(trace),
             judged_ns=judged_device_ns(trace),
@@ -98,11 +99,14 @@ class CopiesAnalysis(Analysis[CopyTimes]):
             has_steps=bool(steady_time(trace)),
         )
 
-    def _by_memory(self, work: pl.DataFrame, kernels: dict[int, IntervalSet]) -> pl.DataFrame:
+    def _by_memory(self, work: pl.DataFrame, kernels: dict[int, IntervalSet] | None) -> pl.DataFrame:
         is_small = pl.col("bytes") < self.small_bytes
         small = pl.when(is_small.count() > 0).then(is_small.sum().cast(pl.Int64)).alias("small_calls")
         grouped = totals_by(work, *_MEMORY, also=(*_sizes(), small))
-        parts = {key: _total(exposed(part, kernels)) for key, part in work.partition_by(_MEMORY, as_dict=True).items()}
+        parts = {
+            key: None if kernels is None else _total(exposed(part, kernels))
+            for key, part in work.partition_by(_MEMORY, as_dict=True).items()
+        }
         per_second = pl.when(pl.col("total_ns") > 0).then(pl.col("bytes") * 1e9 / pl.col("total_ns"))
         return grouped.with_columns(
             per_second.alias("bandwidth"),
@@ -123,6 +127,8 @@ class CopiesAnalysis(Analysis[CopyTimes]):
 
     def judge(self, result: CopyTimes) -> tuple[Finding, ...]:
         """Pageable copies, and blocking copy calls in steady steps, that keep the device from computing."""
+        if result.exposed_ns is None:
+            return ()
         least = self.min_share if result.has_steps else WARNING_SHARE
         findings = []
         if result.pageable.calls and result.pageable.exposed_ns >= least * result.judged_ns:

@@ -27,6 +27,7 @@ from traceviz.analyses.derived.steps.words import (
     covers_little,
     few_steps,
     how_to_mark,
+    may_have_steps,
     why_no_steps,
 )
 from traceviz.analyses.derived.view import TraceView
@@ -82,7 +83,7 @@ class StepAnalysis(Analysis[StepTimes]):
             covered=covered_by_steps(trace),
             slight=covers_little(trace) if slight_steps(trace) else "",
             kinds=two_kinds(times),
-            mark=how_to_mark(trace),
+            mark=how_to_mark(trace) if may_have_steps(trace) else "",
             lost=count_lost_steps(trace),
             unseen=count_unseen_steps(trace),
         )
@@ -139,7 +140,7 @@ def _cautions(result: StepTimes) -> Iterator[str]:
     if result.slight:
         yield f"What repeats {result.slight}: nothing is judged by it. {result.mark}"
     elif steps.source in INFERRED:
-        yield f"What repeats may be a layer rather than a training step. {result.mark}"
+        yield f"What repeats may be a layer rather than a training step. {result.mark}".rstrip()
     if result.lost:
         yield (
             f"{counted(result.lost, 'later step')} left out of all figures: events were lost, and after the "

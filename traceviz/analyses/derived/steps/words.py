@@ -106,7 +106,7 @@ def why_no_steps(trace: TraceView) -> tuple[str, str]:
         return f"what repeats {covers_little(trace)}", how_to_mark(trace)
     if "totals" in trace.tables and not trace.span_ns:
         return "the file is a summary without events", ""
-    remedy = how_to_mark(trace) if _may_have_steps(trace) else capture_kind(trace).remedy
+    remedy = how_to_mark(trace) if may_have_steps(trace) else capture_kind(trace).remedy
     return _why_not_recorded(trace) or ("no steps were found", remedy)
 
 
@@ -122,7 +122,7 @@ def covers_little(trace: TraceView) -> str:
 _EXTENT = "time from first to last device work"
 
 
-def _may_have_steps(trace: TraceView) -> bool:
+def may_have_steps(trace: TraceView) -> bool:
     """Whether the program may run steps that can be marked: a benchmark of one kernel, for one, does not."""
     kind = capture_kind(trace)
     if kind.key != "no-device-work":

@@ -152,7 +152,9 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
     ),
     (_is_rocprof_csv, ("It is a CSV file of rocprof.", _ROCM)),
     (
-        lambda head: b"== Device Timing " in head or b"== Host Timing " in head,
+        lambda head: any(
+            b"== " + part in head for part in (b"Device Timing ", b"Host Timing ", b"API Timing ", b"L0 Back")
+        ),
         (
             "It is what Intel's unitrace prints: totals, and no events.",
             "Record the events: unitrace --chrome-kernel-logging --chrome-call-logging, and name the JSON file.",

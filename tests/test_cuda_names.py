@@ -36,6 +36,7 @@ from traceviz.cuda_names import api_kind
         ("stream", "hipStreamCreateWithFlags hipExtStreamCreateWithCUMask hipStreamDestroy"),
         ("compilation", "hipModuleLoadData hiprtcCompileProgram hipGraphInstantiate hipLibraryLoadData"),
         ("launch", "cudaLaunch cudaLaunchKernel_ptsz cuLaunchGridAsync"),
+        ("synchronisation", "synchronize synchronizeStream"),  # Meta's MTIA
         ("other", "hipGetDevicePropertiesR0600 hipEventRecord hipStreamWaitEvent __hipPushCallConfiguration"),
         ("other", "cudaConfigureCall cudaSetupArgument hipLaunchHostFunc INVALID"),
         ("other", "cudaEventRecord cudaStreamWaitEvent cudaGetDevice cuKernelGetAttribute cudaStreamIsCapturing"),
@@ -44,6 +45,19 @@ from traceviz.cuda_names import api_kind
 )
 def test_runtime_and_driver_forms_are_told_apart_by_what_they_do(kind, names):
     assert {name: api_kind(name) for name in names.split()} == dict.fromkeys(names.split(), kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("launch", "runFunction - job_prep_and_submit_for_execution"),
+        ("async_copy", "enqueueCommand memcpyHtoDAsync"),
+        ("other", "enqueueCommand waitOnEvent"),
+        ("other", "predictor_executor::run gif_thread_id:1457"),
+    ],
+)
+def test_calls_of_mtia_have_names_of_several_words(kind, name):
+    assert api_kind(name) == kind
 
 
 def test_importing_the_analyses_compiles_no_patterns_of_names():

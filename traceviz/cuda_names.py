@@ -44,6 +44,10 @@ _PATTERNS: tuple[tuple[ApiKind, str], ...] = (
     ),
     ("compilation", r"cuKernel(GetFunction|SetAttribute)|nvrtc|hiprtc|__(cuda|hip)Register"),
     ("compilation", _API + r"(Graph(Instantiate|ExecUpdate)|Stream(Begin|End)(Capture|Recapture))"),
+    # Meta's MTIA
+    ("launch", r"runFunction\b"),
+    ("async_copy", r"enqueueCommand memcpy\w*Async$"),
+    ("synchronisation", r"synchronize(Stream|Device|Event)?$"),
 )
 
 

@@ -115,7 +115,7 @@ DEVICE_NAMES: tuple[tuple[Role, str, str], ...] = (
     (Role.COPY, "", ROCM_COPY),
     (Role.FILL, "", ROCM_FILL),
     (Role.COPY, "mtia_ccp_events", "dma_"),
-    (Role.SYNC, "mtia_ccp_events", "event_wait"),  # a unit of the device waits for another one
+    (Role.SYNC, "mtia_ccp_events", "event_"),  # a unit of the device waits for another one, or tells it to go on
 )
 """What kernels are that compute nothing: the role, the category (empty for any), and how the name begins."""
 

@@ -117,7 +117,7 @@ def copies(launches: Launches) -> pa.Table:
     call = launches.call(rows)
     name, stated = events.name.at(rows), texts(events.frame, "copy_kind", rows)
     kinds = [copy_kind(word) for word in name.words]
-    hints = [copy_kind(f"Memcpy {word}") for word in stated.words]
+    hints = [copy_kind(f"Memcpy {word.replace('_', '')}") for word in stated.words]  # HtoD, DEVICE_TO_HOST
     by_name = name.each(lambda word: copy_kind(word) != "unknown", False, np.bool_)
     place = np.where(by_name, name.codes, np.where(stated.codes >= 0, stated.codes + len(kinds), name.codes))
     words = [*kinds, *hints]

@@ -62,7 +62,7 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("autograd_phase", Kind.TEXT, ("autograd_phase",)),
     Argument("hardware_stream", Kind.INTEGER, ("original_stream",)),
     Argument("sync_kind", Kind.TEXT, ("cuda_sync_kind",)),
-    Argument("copy_kind", Kind.TEXT, ("kind",)),
+    Argument("copy_kind", Kind.TEXT, ("kind", "direction")),
     Argument("status", Kind.INTEGER, ("result", "return value")),
     Argument("sequence", Kind.INTEGER, ("Sequence number",)),
     Argument("forward_thread", Kind.INTEGER, ("Fwd thread id",)),

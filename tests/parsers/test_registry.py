@@ -74,6 +74,7 @@ def test_folders_are_told_apart(tmp_path):
         (b"\x80\x81abc\x00\xff", "no format"),
         (b"PERFILE2\x68\x00", "Linux perf"),
         (b"=== Device Timing Summary ===\n\n", "unitrace"),
+        (b"== L0 Backend ==\n\nTotal Execution Time (ns): 329489\n", "unitrace"),
         (b'{"schema": "1.1.0-chakra.0.0.4", "pid": 5, "nodes": []}', "execution trace of PyTorch"),
     ],
 )

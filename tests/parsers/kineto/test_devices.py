@@ -283,6 +283,16 @@ def test_device_that_did_nothing_leaves_empty_tables_and_a_warning(tmp_path: Pat
     assert "device-idle" in notes(trace)
 
 
+def test_a_copy_goes_the_way_that_its_argument_says(tmp_path: Path) -> None:
+    ways = ("DEVICE_TO_HOST", "HOST_TO_DEVICE", "DEVICE_TO_DEVICE", "SIDEWAYS")
+    events = [
+        k.complete("dma_request", 10 * i, 5, "mtia_ccp_events", pid=0, tid=7, args={"direction": way, "size": 100 + i})
+        for i, way in enumerate(ways)
+    ]
+    trace = read(tmp_path, [*events, k.op("aten::mm", 0, 50)], {"deviceProperties": [k.gpu(0)]})
+    assert rows(trace, "memcpy", "kind", "bytes") == [("d2h", 100), ("h2d", 101), ("d2d", 102), ("unknown", 103)]
+
+
 def test_ranges_of_counters_are_no_device_work_and_no_sign_of_an_idle_device(tmp_path: Path) -> None:
     ranges = [k.complete(name, start, 50, "cuda_profiler_range") for name, start in (("gemm", 0), ("relu", 50))]
     calls = [k.op("aten::mm", 1, 80), k.runtime("cudaLaunchKernel", 5, 40, correlation=1)]
@@ -340,6 +350,7 @@ def test_work_under_a_number_that_the_list_does_not_know_is_that_of_a_listed_dev
         ("__amd_rocclr_copyBuffer.kd", "kernel", "memcpy"),
         ("__amd_rocclr_fillBufferAligned.kd", "kernel", "memset"),
         ("event_wait", "mtia_ccp_events", "sync"),
+        ("event_record", "mtia_ccp_events", "sync"),
         ("dma_request", "mtia_ccp_events", "memcpy"),
         ("pe_exe", "mtia_ccp_events", "kernels"),
         ("event_wait", "kernel", "kernels"),

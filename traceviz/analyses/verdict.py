@@ -57,8 +57,16 @@ def _summary_sentence(printed: PrintedTotals) -> str:
 
 
 def _serving_sentence(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
-    serving = results.get("serving")
-    return serving.sentence() if isinstance(serving, ServingResult) else f"Not judged: {pipeline.reason}."
+    serving, use = results.get("serving"), results.get("device_use")
+    if not isinstance(serving, ServingResult):
+        return f"Not judged: {pipeline.reason}."
+    return serving.sentence(_idle_cause(use) if isinstance(use, DeviceUse) else "")
+
+
+def _idle_cause(use: DeviceUse) -> str:
+    """What the host mostly does while the devices idle; empty where nobody saw it."""
+    cause, time = max(use.idle_causes.items(), key=lambda item: item[1])
+    return LABELS[cause] if time and use.host_seen else ""
 
 
 def _input_sentence(pipeline: InputPipelineResult) -> str:
@@ -100,9 +108,8 @@ def _device_sentence(results: dict[str, Any], pipeline: InputPipelineResult, fin
         judged = sum(d.judged_ns for d in use.devices) or 1
         share = sum(d.judged_busy_ns for d in use.devices) / judged
         busy = f"The device is busy in {format_ratio(share)} of the {use.judged_words}"
-        cause, time = max(use.idle_causes.items(), key=lambda item: item[1])
-        names_rest = share < MOSTLY_IDLE and time and use.host_seen
-        busy += f"; the rest is mostly {LABELS[cause]}." if names_rest else "."
+        cause = _idle_cause(use) if share < MOSTLY_IDLE else ""
+        busy += f"; the rest is mostly {cause}." if cause else "."
     return " ".join(filter(None, (busy, pipeline.spent, _largest(findings))))
 
 

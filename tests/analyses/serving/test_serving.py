@@ -38,7 +38,7 @@ def test_the_first_sentence_says_engine_phases_tokens_and_how_busy_the_device_is
     assert verdict.code == "serving"
     assert verdict.sentence.startswith(
         "Serving with vLLM: 1 prefill step of 888 tokens (80 ns) and 3 decode steps of 4 requests (240 ns); "
-        "the device is busy in 25.0 % of that time."
+        "the device is busy in 25.0 % of that time, and the rest is mostly host compute."
     )
 
 
@@ -129,3 +129,10 @@ def test_a_program_that_serves_does_not_train_whatever_it_loads():
     calls = [(100 * i + 60, 30, DECODE, "annotation") for i in range(4)]
     assert trains(trace(nvtx=loading, host_ops=[]))
     assert not trains(trace(nvtx=loading, host_ops=calls))
+
+
+@pytest.mark.parametrize(("busy", "said"), [(39, True), (40, False)])
+def test_what_the_host_does_meanwhile_is_said_where_the_device_idles_for_more_than_half_of_the_steps(busy, said):
+    kernels = [(10, busy, "gemm", {"correlation_id": 1})]
+    view = annotated(DECODE, cuda_api=[launch(5, 1)], kernels=kernels)
+    assert (", and the rest is mostly " in analyze(view).verdict.sentence) == said

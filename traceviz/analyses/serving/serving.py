@@ -80,8 +80,12 @@ class ServingResult:
         """Median of the annotations."""
         return round(float(self.steps["host_ns"].median() or 0))  # type: ignore[arg-type]
 
-    def sentence(self) -> str:
-        """What was captured, and where the time went."""
+    def sentence(self, cause: str = "") -> str:
+        """What was captured, and where the time went.
+
+        Args:
+            cause: What the host mostly does in steps while the device is idle, said where that is most of them.
+        """
         phases = list(self.phases.iter_rows(named=True))
         alone = len(phases) == 1
         on = " on the device" if self.ahead else ""
@@ -93,6 +97,7 @@ class ServingResult:
         if self.busy_share is not None:
             whole = "it" if alone else "that time"
             said += f"; the device is busy in {format_ratio(self.busy_share)} of {whole}"
+            said += f", and the rest is mostly {cause}" if cause and self.busy_share < self.mostly else ""
         return " ".join(filter(None, (f"{said}.", self.rest())))
 
     def rest(self) -> str:

@@ -29,7 +29,8 @@ def launches(delay_ns, count=COUNT, device=0, first=0):
     [
         (5_000, COUNT, False),
         (-1_000, COUNT, False),  # within the precision of clocks
-        (-1_001, COUNT, True),
+        (-1_001, COUNT, False),  # of one launch only, the third: joined with the wrong call
+        (-2_001, COUNT, True),
         (99_999_999, COUNT, False),
         (100_000_000, COUNT, True),
         (100_000_000, COUNT - 1, False),  # a few may all wait behind one long kernel
@@ -105,6 +106,15 @@ def test_of_clocks_that_are_right_nothing_is_said():
     report = analyze(idle_device(6_000))
     assert "TV201" in {finding.code for finding in report.findings}
     assert "clock" not in f"{report.verdict.sentence} {[finding.message for finding in report.findings]}"
+
+
+def test_launches_that_wait_behind_one_another_say_nothing_of_a_clock():
+    calls = [(1_000 * n, 500, "hipLaunchKernel", {"correlation_id": n + 1}) for n in range(40)]
+    begin = 300_000_000  # held up by work from before the capture, and then one after the other
+    kernels = [(begin + 10_000 * n, 10_000, "k", {"correlation_id": n + 1}) for n in range(40)]
+    assert clock_errors(tables(cuda_api=calls, kernels=kernels)) == ()
+    idle = [(begin + 30_000 * n, 10_000, "k", {"correlation_id": n + 1}) for n in range(40)]
+    assert clock_errors(tables(cuda_api=calls, kernels=idle)) == (ClockError(0, 40, begin),)
 
 
 def test_many_clocks_are_counted():

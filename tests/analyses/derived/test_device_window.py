@@ -133,7 +133,9 @@ def test_work_without_calls_among_the_rest_of_its_stream_was_not_launched_before
     calls, kernels = joined(range(10, 30))
     strays = [(3 * MS, MS, "triton"), (50 * MS, MS, "triton")]  # calls of the driver that were not recorded
     assert window(calls, strays + kernels).begin_ns == 0
-    assert window(calls, [*strays[:1], (50 * MS, MS, "triton", {"stream": 8}), *kernels]).begin_ns == 3 * MS
+    other = {"stream": 8}  # a stream of which no call is known
+    assert window(calls, [*strays[:1], (50 * MS, MS, "nccl", other), *kernels]).begin_ns == 0
+    assert window(calls, [(2 * MS, MS, "nccl", other), *strays[:1], *kernels]).begin_ns == 2 * MS
 
 
 def test_work_of_which_no_call_was_recorded_bounds_nothing():

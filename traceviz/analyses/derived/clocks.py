@@ -15,12 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.foreign.rows import rows_to_table
 from traceviz.tables import TraceTables, conform
 from traceviz.units import format_ns
@@ -33,9 +34,13 @@ QUICK_NS = 5_000
 EARLIEST_NS = -1_000
 """Work may seem to begin so much before its call, by the precision of clocks."""
 LATEST_NS = 100_000_000
-"""From here on it is the clock: no device has so much work waiting at every single launch."""
+"""From here on it is the clock, where the device was idle: it has no work that keeps every single launch waiting."""
 MIN_LAUNCHES = 20
 """Fewer may all wait behind one long piece of work."""
+MIN_EARLY, MIN_SHARE = 5, 0.01
+"""Fewer launches that seem to be later than their work, or a smaller share, were joined with the wrong calls."""
+IDLE_NS = 10_000
+"""What waits for its launch for as long finds the device idle: no other work that was recorded held it up."""
 NOTE = "device-clock-moved"
 """Code of the note on a device whose times were moved."""
 
@@ -74,21 +79,43 @@ def clock_errors(tables: TraceTables) -> tuple[ClockError, ...]:
     calls = tables.scan("cuda_api").select(*_KEY, pl.col("start_ns").alias("call_ns")).drop_nulls()
     parts = parts_by(work, "device_id").values()
     sample = [part.gather_every(max(1, part.height // _SAMPLE)) for part in parts]
-    suspects = [error.device_id for error in _errors(pl.concat(sample), calls, at_least=1)] if sample else []
-    if not suspects:
-        return ()
-    return _errors(work.filter(pl.col("device_id").is_in(suspects)), calls, MIN_LAUNCHES)
+    suspects = [int(device) for device, *_ in _delays(pl.concat(sample), calls).iter_rows()] if sample else []
+    errors = []
+    for device in suspects:
+        own = work.filter(pl.col("device_id") == device)
+        for _, launches, early, smallest in _delays(own, calls).iter_rows():
+            is_early = early >= max(MIN_EARLY, MIN_SHARE * launches)
+            is_late = smallest >= LATEST_NS and _found_idle(tables, own, calls) >= MIN_LAUNCHES
+            if launches >= MIN_LAUNCHES and (is_early or is_late):
+                errors.append(ClockError(device, int(launches), int(smallest)))
+    return tuple(errors)
 
 
-def _errors(work: pl.DataFrame, calls: pl.LazyFrame, at_least: int) -> tuple[ClockError, ...]:
+def _delays(work: pl.DataFrame, calls: pl.LazyFrame) -> pl.DataFrame:
+    """Devices whose clock may be off: ``device_id, launches, early, smallest``."""
+    delay = pl.col("start_ns") - pl.col("call_ns")
+    early = (delay < EARLIEST_NS).sum()
+    found = _pairs(work, calls).group_by("device_id")
+    sums = found.agg(pl.len().alias("launches"), early.alias("early"), delay.min().alias("smallest")).sort("device_id")
+    return sums.filter((pl.col("early") > 0) | (pl.col("smallest") >= LATEST_NS)).collect()
+
+
+def _pairs(work: pl.DataFrame, calls: pl.LazyFrame) -> pl.LazyFrame:
+    """Calls and the begin of the first work of each on a device."""
     keys = work.lazy().select(_KEY).unique()
     known = calls.join(keys, on=_KEY, how="semi").group_by(_KEY).agg(pl.col("call_ns").min())
-    pairs = work.lazy().join(known, on=_KEY).group_by(*_KEY, "device_id").agg(pl.col("start_ns", "call_ns").min())
-    delays = pairs.select("device_id", (pl.col("start_ns") - pl.col("call_ns")).alias("delay"))
-    found = delays.group_by("device_id").agg(pl.len().alias("launches"), pl.col("delay").min()).sort("device_id")
-    is_off = (pl.col("delay") < EARLIEST_NS) | (pl.col("delay") >= LATEST_NS)
-    rows = found.filter(is_off & (pl.col("launches") >= at_least)).collect()
-    return tuple(ClockError(int(device), int(launches), int(delay)) for device, launches, delay in rows.iter_rows())
+    return work.lazy().join(known, on=_KEY).group_by(*_KEY, "device_id").agg(pl.col("start_ns", "call_ns").min())
+
+
+def _found_idle(tables: TraceTables, work: pl.DataFrame, calls: pl.LazyFrame) -> int:
+    """Launches of one device whose work began on it when it had done nothing for a while: no queue explains these."""
+    own = pl.col("device_id") == work["device_id"][0]
+    every = [
+        tables.scan(name).filter(own).select("start_ns", "dur_ns") for name in schema.DEVICE_WORK if name in tables
+    ]
+    busy = intervals(pl.concat(every).collect())
+    begins = busy.starts[np.append(True, busy.starts[1:] - busy.ends[:-1] >= IDLE_NS)]
+    return _pairs(work.filter(pl.col("start_ns").is_in(begins)), calls).collect().height
 
 
 def aligned(tables: TraceTables, errors: tuple[ClockError, ...]) -> TraceTables:

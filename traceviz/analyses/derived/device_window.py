@@ -137,7 +137,8 @@ _GAPS = 1_000
 def _launched_before(process: int, device: int, join: Join) -> int:
     """Pieces of work that were launched before the capture; 0 where calls are missing for other reasons.
 
-    Streams run in order: what was launched before comes before all that was launched in the capture.
+    Streams run in order: what was launched before comes before all that was launched in the capture. In a stream
+    without a single call, what was launched before is over when it is in other streams.
     """
     own = join.work.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
     known = join.calls.select(_KEY).unique().with_columns(pl.lit(value=True).alias("called"))
@@ -145,8 +146,11 @@ def _launched_before(process: int, device: int, join: Join) -> int:
     frame = rows.collect()
     first = frame.filter("called").group_by("stream").agg(pl.col("start_ns").min().alias("first_ns"))
     without = frame.filter(~pl.col("called")).join(first, on="stream", how="left", nulls_equal=True)
-    stray = without.filter(pl.col("start_ns") > pl.col("first_ns")).height
-    return without.height - stray if first.height and stray <= STRAY_SHARE * without.height else 0
+    if not first.height:
+        return 0
+    latest = without.filter(pl.col("start_ns") <= pl.col("first_ns"))["start_ns"].max() or first["first_ns"].min()
+    stray = without.filter(pl.col("start_ns") > pl.col("first_ns").fill_null(latest)).height
+    return without.height - stray if stray <= STRAY_SHARE * without.height else 0
 
 
 def _without_missing(

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from traceviz.analyses.run import analyze
 from traceviz.archive.catalogue.columns import CATALOGUE
+from traceviz.compare.sides.sides import steady_steps
 from traceviz.cutting import select
 from traceviz.errors import UsageError
 from traceviz.foreign.rows import rows_to_table, stated_integer
@@ -197,7 +198,7 @@ def _of_run(tables: TraceTables, report: Report) -> Row:
         "devices": _fact(report, "capture", "devices"),
         "recorded_ns": run.get("t0_unix_ns"),
         "span_ns": run.get("span_ns") or None,
-        "steps": _fact(report, "steps", "count"),
+        "steps": steady_steps(report).size or None,
         "verdict": report.verdict.code.replace("-", " ", 1),
         "sentence": report.verdict.sentence,
         **{name: _figure(metric, report) for name, metric in _METRICS.items()},

@@ -98,10 +98,18 @@ def test_steps_of_the_engine_stay_where_the_user_names_others():
     assert phases_of(report)["decode"]["steps"] == 4
 
 
-def test_ranks_are_counted_in_the_sentence():
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ("step[DECODE bs=2]", "on 2 ranks, each: 1 decode step of 2 requests, 95.0 ns."),
+        ("step[DECODE bs=4]", "on 2 ranks, in all: 2 decode steps of 3 requests, 190 ns."),
+    ],
+)
+def test_steps_of_ranks_that_do_the_same_are_counted_once_in_the_sentence(second, said):
     own = {"process_id": 1, "thread_id": 1}
-    view = tables(nvtx=[(0, 100, "step[DECODE bs=2]"), (0, 90, "step[DECODE bs=2]", own)])
-    assert analyze(view).verdict.sentence == "Serving with SGLang on 2 ranks: 2 decode steps of 2 requests, 190 ns."
+    report = analyze(tables(nvtx=[(0, 100, "step[DECODE bs=2]"), (0, 90, second, own)]))
+    assert report.verdict.sentence == f"Serving with SGLang {said}"
+    assert phases_of(report)["decode"]["total_ns"] == 190
 
 
 def test_a_step_of_device_work_is_said_to_be_that_and_what_was_before_it_is_not_known():

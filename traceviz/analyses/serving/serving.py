@@ -76,6 +76,13 @@ class ServingResult:
         return self.step_ns / self.captured_ns if self.captured_ns else None
 
     @property
+    def alike(self) -> bool:
+        """Whether all ranks did the same steps, as those of one model that is spread over them."""
+        what = ("phase", "prompts", "running", "prompt_tokens", "new_tokens")
+        parts = [part.sort("step").select(what) for part in parts_by(self.steps, "process_id").values()]
+        return all(part.equals(parts[0]) for part in parts)
+
+    @property
     def host_ns(self) -> int:
         """Median of the annotations."""
         return round(float(self.steps["host_ns"].median() or 0))  # type: ignore[arg-type]
@@ -86,14 +93,16 @@ class ServingResult:
         Args:
             cause: What the host mostly does in steps while the device is idle, said where that is most of them.
         """
-        phases = list(self.phases.iter_rows(named=True))
+        each = self.ranks > 1 and self.alike
+        phases = list((_of_one_rank(self.phases, self.ranks) if each else self.phases).iter_rows(named=True))
         alone = len(phases) == 1
         on = " on the device" if self.ahead else ""
         parts = [
             f"{_words(row)}{', ' if alone else ' ('}{format_ns(row['total_ns'])}{on}{'' if alone else ')'}"
             for row in phases
         ]
-        said = f"Serving with {self.engine}{f' on {self.ranks:,} ranks' if self.ranks > 1 else ''}: {_listed(parts)}"
+        ranks = f" on {self.ranks:,} ranks{', each' if each else ', in all'}" if self.ranks > 1 else ""
+        said = f"Serving with {self.engine}{ranks}: {_listed(parts)}"
         if self.busy_share is not None:
             whole = "it" if alone else "that time"
             said += f"; the device is busy in {format_ratio(self.busy_share)} of {whole}"
@@ -181,6 +190,11 @@ class ServingAnalysis(Analysis[ServingResult]):
                 "The host runs ahead of the device: a step is the device work that it launched, from the first to the "
                 "last."
             )
+        if result.ranks > 1:
+            same = (
+                "all of them did the same steps, as ranks of one model do" if result.alike else "each has its own steps"
+            )
+            remarks.append(f"Steps, tokens and times are sums over {result.ranks:,} ranks; {same}.")
         if result.phases["tokens"].null_count():
             remarks.append(
                 "Requests and tokens are those that the names of the steps, or the shapes of their inputs, state."
@@ -274,6 +288,11 @@ def _by_phase(steps: pl.DataFrame) -> pl.DataFrame:
 def _unknown(phases: pl.DataFrame) -> set[str]:
     """Columns without a value."""
     return {name for name in phases.columns if phases[name].null_count() == phases.height}
+
+
+def _of_one_rank(phases: pl.DataFrame, ranks: int) -> pl.DataFrame:
+    """``phases`` of ranks that did the same, as those of one of them."""
+    return phases.with_columns(pl.col("steps", "tokens") // ranks, pl.col("total_ns") / ranks)
 
 
 def _words(phase: dict[str, object]) -> str:

@@ -466,7 +466,7 @@ RULES: tuple[Rule, ...] = (
         "device-not-used",
         "A program of TensorFlow, PyTorch or JAX computes on the CPU, and no GPU that is there does any work for it: "
         "samples of their utilisation show none, the capture would have recorded work and holds no call that makes "
-        "any, or the framework is built for the CPU alone.",
+        "any, or the framework found none, or is built for the CPU alone.",
         "A GPU multiplies matrices ten to a hundred times as fast as a CPU. Frameworks fall back to the CPU where they "
         "find no GPU, with no more than a line in their log.",
         (

@@ -18,7 +18,10 @@ XPLANE = "*.xplane.pb"
 WAITING, RECORDING, NOT_STARTED = "waiting", "recording", "not-started"
 """States of a process that left no recording: killed before its window, killed in it, ended before it."""
 
-SHORTENED = ("steps_recorded", "first_step", "source", "version", "pid", "state", "start_cost_ns", "stop_cost_ns")
+SHORTENED = (
+    *("steps_recorded", "first_step", "source", "version", "pid", "state", "start_cost_ns", "stop_cost_ns"),
+    "accelerators",
+)
 """What the manifest says of each process."""
 
 

@@ -50,8 +50,11 @@ def _tensorflow_acts() -> bool:
     context = sys.modules.get("tensorflow.python.eager.context")
     if context is None:
         return False
-    builds_graphs = context.default_execution_mode != context.EAGER_MODE
-    return builds_graphs or bool(getattr(context.context_safe(), "_initialized", False))
+    return context.default_execution_mode != context.EAGER_MODE or _tensorflow_has_devices(context)
+
+
+def _tensorflow_has_devices(context: Any) -> bool:
+    return bool(getattr(context.context_safe(), "_initialized", False))
 
 
 def _jax_acts() -> bool:
@@ -109,3 +112,40 @@ def _threads_of_jax(jax: Any) -> dict[str, int]:  # noqa: ARG001 it is set from 
 
 
 _ASK = {JAX: _threads_of_jax, TENSORFLOW: _threads_of_tensorflow, TORCH: _threads_of_torch}
+
+
+def accelerators(framework: str) -> str | None:
+    """What a framework that is at work makes of GPUs and TPUs, as far as it has looked for them.
+
+    Returns:
+        ``used``; ``none-found``; ``not-used`` where it was never asked for any; ``cpu-build`` where it can use none;
+        ``None`` for a framework that is not there, or has not looked yet.
+    """
+    look = _LOOK.get(framework)
+    module = sys.modules.get(framework)
+    return look(module) if look is not None and module is not None else None
+
+
+def _accelerators_of_torch(torch: Any) -> str:
+    if torch.version.cuda is None and getattr(torch.version, "hip", None) is None:
+        return "cpu-build"
+    return "used" if torch.cuda.is_initialized() else "not-used"
+
+
+def _accelerators_of_tensorflow(tensorflow: Any) -> str | None:
+    """Operations go to the GPUs that it found when it chose its devices."""
+    context = sys.modules.get("tensorflow.python.eager.context")
+    if context is None or not _tensorflow_has_devices(context):
+        return None
+    found = [device for device in tensorflow.config.list_logical_devices() if device.device_type in {"GPU", "TPU"}]
+    return "used" if found else "none-found"
+
+
+def _accelerators_of_jax(jax: Any) -> str | None:
+    """Its default devices are the best that it found."""
+    if not _jax_acts():
+        return None
+    return "none-found" if jax.default_backend() == "cpu" else "used"
+
+
+_LOOK = {JAX: _accelerators_of_jax, TENSORFLOW: _accelerators_of_tensorflow, TORCH: _accelerators_of_torch}

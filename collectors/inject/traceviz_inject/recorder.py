@@ -222,6 +222,7 @@ class Recorder:
                 stop_cost_ns=time.monotonic_ns() - begun,
                 source=self._source or status["source"],
                 ended_by=reason or "window",
+                accelerators=guarded(frameworks.accelerators)(self._profiler.framework),
             )
             ending.disarm()
 

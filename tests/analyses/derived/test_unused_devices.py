@@ -100,10 +100,28 @@ def test_a_framework_that_is_built_for_the_cpu_uses_no_gpu_of_the_machine():
     settings = [(*row, {"process_id": None}) for row in settings]
     outcome = found(on_cpu(devices=[], samples=None, settings=settings))
     assert outcome.words == "2 GPUs (2 × H200)"
-    assert outcome.shown_by == "the framework is built for the CPU alone (torch 2.13.0+cpu)"
+    assert outcome.shown_by == "PyTorch 2.13.0+cpu is built for the CPU alone"
     also = [("version.jax", "0.6", {"process_id": None})]
     assert found(on_cpu(devices=[], samples=None, settings=settings + also)) is None
     assert found(on_cpu(devices=[], samples=None, settings=settings[2:])) is None
+
+
+@pytest.mark.parametrize(
+    ("states", "shown_by"),
+    [
+        (["none-found"], "TensorFlow 2.20.0 finds none, as its log says"),
+        (["none-found", "cpu-build"], "TensorFlow 2.20.0 is built for the CPU alone"),
+        (["not-used"], "TensorFlow 2.20.0 was never asked to use one"),
+        (["used"], None),
+        (["used", "none-found"], None),
+        ([], None),
+    ],
+)
+def test_what_the_framework_itself_makes_of_gpus_counts(states, shown_by):
+    settings = [("machine.gpus.0.name", "H200"), ("version.tensorflow", "2.20.0")]
+    settings += [(f"collector.tensorflow.processes.{at}.accelerators", state) for at, state in enumerate(states)]
+    outcome = found(on_cpu(devices=[], samples=None, settings=[(*row, {"process_id": None}) for row in settings]))
+    assert (outcome and outcome.shown_by) == shown_by
 
 
 @pytest.mark.parametrize(

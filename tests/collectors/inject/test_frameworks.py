@@ -303,3 +303,38 @@ def test_a_range_that_no_step_ends_is_no_recorded_step(inject, tmp_path: Path, m
     (status,) = [json.loads(path.read_text()) for path in tmp_path.glob("*/status.json")]
     assert pushed == ["step 0", "step 1", "step 2", "step 3"]
     assert (status["steps_recorded"], status["emitted"]) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "hip", "is_initialized", "seen"),
+    [
+        (None, None, False, "cpu-build"),
+        ("12.8", None, False, "not-used"),
+        ("12.8", None, True, "used"),
+        (None, "6.2", True, "used"),
+    ],
+)
+def test_torch_is_not_asked_to_look_for_gpus(inject, put, cuda, hip, is_initialized, seen) -> None:  # noqa: PLR0917
+    version = SimpleNamespace(cuda=cuda, hip=hip)
+    put("torch", version=version, cuda=SimpleNamespace(is_initialized=lambda: is_initialized))
+    assert inject.frameworks.accelerators("torch") == seen
+
+
+@pytest.mark.parametrize(("kinds", "seen"), [(["CPU"], "none-found"), (["CPU", "GPU"], "used")])
+def test_tensorflow_is_asked_for_its_devices_once_it_has_chosen_them(inject, put, kinds, seen) -> None:
+    state = SimpleNamespace(_initialized=False)
+    put("tensorflow.python.eager.context", EAGER_MODE=1, default_execution_mode=0, context_safe=lambda: state)
+    devices = [SimpleNamespace(device_type=kind) for kind in kinds]
+    put("tensorflow", config=SimpleNamespace(list_logical_devices=lambda: devices))
+    assert inject.frameworks.accelerators("tensorflow") is None
+    state._initialized = True
+    assert inject.frameworks.accelerators("tensorflow") == seen
+
+
+@pytest.mark.parametrize(("backend", "seen"), [("cpu", "none-found"), ("gpu", "used"), ("tpu", "used")])
+def test_jax_is_asked_for_its_devices_once_it_has_chosen_them(inject, put, backend, seen) -> None:
+    put("jax", default_backend=lambda: backend)
+    assert inject.frameworks.accelerators("jax") is None
+    put("jax._src.xla_bridge", backends_are_initialized=lambda: True)
+    assert inject.frameworks.accelerators("jax") == seen
+    assert inject.frameworks.accelerators("numpy") is None

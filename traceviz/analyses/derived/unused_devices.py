@@ -30,6 +30,14 @@ NO_CUDA = "No CUDA events collected"
 """What nsys says where it traced CUDA and the program made no use of it; it says then, too, that events may lack."""
 
 _FRAMEWORK_VERSION = r"^version\.(torch|tensorflow|jax)$"
+_ACCELERATORS = re.compile(r"^collector\.(?P<framework>torch|tensorflow|jax)\.processes\.\d+\.accelerators$")
+"""Setting in which the hooks of ``traceviz collect`` say what a framework makes of GPUs in its process."""
+_SEEN = {
+    "cpu-build": "{} is built for the CPU alone",
+    "none-found": "{} finds none, as its log says",
+    "not-used": "{} was never asked to use one",
+}
+_NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
 _GPU_OF_MACHINE = r"^machine\.gpus\.\d+\.name$"
 _CPU_BUILD = re.compile(r"\+cpu\b")
 """How versions of PyTorch say that they were built for the CPU alone."""
@@ -129,20 +137,44 @@ def _shown_by(trace: TraceView, settings: dict[str, str]) -> str:
     samples = trace.frame("samples", "start_ns", "device_id", "metric", "value")
     samples = samples.filter(pl.col("metric").cast(pl.String) == UTILISATION)
     highest = max(samples["value"].to_list(), default=0.0)
-    if highest > IDLE_PERCENT:
+    if highest > IDLE_PERCENT or "used" in _seen(settings).values():
         return ""
     if _covers(trace, samples):
         times = samples["start_ns"].n_unique()
         return f"{counted(times, 'sample')} of its utilisation show {highest:.0f} % at most"
-    versions = sorted((key, value) for key, value in settings.items() if re.search(_FRAMEWORK_VERSION, key))
-    built = [f"{key.partition('.')[2]} {value}" for key, value in versions if _CPU_BUILD.search(value)]
-    if built and len(built) == len(versions):
-        return f"the framework is built for the CPU alone ({', '.join(built)})"
+    if words := _said_by_frameworks(settings):
+        return words
     if trace.has_device_tables and not trace.api_calls("launch", "blocking_copy", "async_copy").height:
         said = any(NO_CUDA in note["message"] for note in trace.tables.arrow("notes").to_pylist())
         if said or not losses(trace.tables):
             return "device work was traced, and not one call of the program makes any"
     return ""
+
+
+def _seen(settings: dict[str, str]) -> dict[str, str]:
+    """What each framework makes of GPUs; of several processes one that uses some."""
+    seen: dict[str, str] = {}
+    for key, value in sorted(settings.items()):
+        match = _ACCELERATORS.search(key)
+        if match and seen.get(match["framework"]) != "used":
+            seen[match["framework"]] = value
+    return seen
+
+
+def _said_by_frameworks(settings: dict[str, str]) -> str:
+    """What all frameworks of the run say of GPUs; empty where one says nothing."""
+    seen = _seen(settings)
+    said = []
+    for key, value in sorted(settings.items()):
+        match = re.search(_FRAMEWORK_VERSION, key)
+        if match is None:
+            continue
+        framework = match[1]
+        state = seen.get(framework, "cpu-build" if _CPU_BUILD.search(value) else "")
+        if state not in _SEEN:
+            return ""
+        said.append(_SEEN[state].format(f"{_NAMES[framework]} {value}"))
+    return ", and ".join(said)
 
 
 def _covers(trace: TraceView, samples: pl.DataFrame) -> bool:

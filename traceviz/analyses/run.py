@@ -8,7 +8,6 @@ from typing import Any
 
 from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
-from traceviz.analyses.capture.capture import CaptureFacts
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import AnalysisOptions
@@ -81,9 +80,7 @@ def analyze(
     has_frames = "python" in trace.host_names["category"]
     others = inapplicable(likely_frameworks(trace), run.get("producer"), has_frames=has_frames)
     findings = [_doubted(fit_advice(finding, others), trace.clock_doubt) for finding in findings]
-    capture = results.get("capture")
-    span = capture.span_ns if isinstance(capture, CaptureFacts) else trace.span_ns
-    run = {**run, "span_ns": span or None}  # a summary without events lasted longer than nothing
+    run = {**run, "span_ns": trace.captured_ns or None}  # a summary without events lasted longer than nothing
     facts = [Fact(key, label, run.get(key), unit) for key, (label, unit) in _RUN_LABELS.items()]
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
     return Report(

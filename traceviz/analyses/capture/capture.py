@@ -79,9 +79,8 @@ class Capture(Analysis[CaptureFacts]):
         # Otherwise there is only the start of a program that failed, and its overhead costs nobody anything.
         worked = bool(steady_time(trace) or trace.rank_busy or trace.host_names.height)
         judged = {rank: judged_time(trace, rank) for rank in trace.ranks if worked}
-        begin, end = trace.program_window
         return CaptureFacts(
-            span_ns=end - begin,
+            span_ns=trace.captured_ns,
             devices=len(trace.device_busy),
             processes=len(trace.traced),
             steps_source=training_steps(trace).source,
@@ -97,7 +96,7 @@ class Capture(Analysis[CaptureFacts]):
             unseen=unseen(trace.recorded_window, trace.device_windows, self.unseen_share),
             kind=capture_kind(trace),
             sees_devices=trace.has_device_tables,
-            edges_ns=trace.span_ns - (end - begin),
+            edges_ns=trace.span_ns - trace.captured_ns,
             unused=unused_devices(trace),
         )
 

@@ -275,10 +275,10 @@ def _start_up(trace: TraceView) -> CaptureKind | None:
         return None
     first = min(start for start, _ in trace.rank_extents.values()) - trace.device_window[0]
     busy = max(busy.total for busy in trace.rank_busy.values())
-    if first < START_UP_SHARE * trace.span_ns or busy >= BUSY_SHARE * trace.span_ns:
+    if first < START_UP_SHARE * trace.captured_ns or busy >= BUSY_SHARE * trace.captured_ns:
         return None
-    before, whole = format_ns(first), format_ns(trace.span_ns)
-    working = format_ratio(busy / trace.span_ns)
+    before, whole = format_ns(first), format_ns(trace.captured_ns)
+    working = format_ratio(busy / trace.captured_ns)
     evidence = f"{before} of the {whole} captured pass before the first device work, and devices work in {working}"
     return CaptureKind("start-up", evidence, RECORD_LATER)
 

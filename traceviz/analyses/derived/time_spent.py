@@ -35,11 +35,11 @@ _HOST = ("host_ops", "nvtx", "cuda_api", "os_calls")
 
 def time_spent(trace: TraceView) -> str:
     """Where most of the captured time went, in a sentence; empty where nothing tells."""
-    if not trace.span_ns or not trace.ranks or capture_kind(trace).key == "no-kernels":
+    if not trace.captured_ns or not trace.ranks or capture_kind(trace).key == "no-kernels":
         return ""
     rank = max(trace.ranks, key=lambda process: trace.idle_of(process).total)
     idle = trace.idle_of(rank)
-    if idle.total < IDLE_SHARE * trace.span_ns:
+    if idle.total < IDLE_SHARE * trace.captured_ns:
         return "" if capture_kind(trace).key == "one-kernel" else _of_device(trace)
     return _beside_device(trace, rank, idle) if trace.rank_busy else _of_host(trace, rank, idle)
 
@@ -48,22 +48,21 @@ def _beside_device(trace: TraceView, rank: int, idle: IntervalSet) -> str:
     begin, first = trace.window_of(rank)[0], int(trace.rank_busy[rank].starts[0])
     if 2 * (first - begin) < idle.total:
         name, inside = _innermost(trace, rank, idle)
-        share = format_ratio(inside / trace.span_ns)
+        share = format_ratio(inside / trace.captured_ns)
         return f"While it was idle, the host was mostly in {name} ({share} of the captured time)." if name else ""
     name, inside = _innermost(trace, rank, IntervalSet.span(begin, first))
     if capture_kind(trace).key == "start-up":  # which says how much it is
         return f"Most of it is in {name}." if name else ""
     where = f", {format_ns(inside)} of them in {name}" if name else ""
-    before, whole = format_ns(first - begin), format_ns(trace.span_ns)
+    before, whole = format_ns(first - begin), format_ns(trace.captured_ns)
     return f"Before the first device work, {before} of the {whole} captured pass{where}."
 
 
 def _of_host(trace: TraceView, rank: int, time: IntervalSet) -> str:
     name, inside = _innermost(trace, rank, time)
     if name:
-        return (
-            f"Of the {format_ns(trace.span_ns)} captured, {format_ratio(inside / trace.span_ns)} were spent in {name}."
-        )
+        share = format_ratio(inside / trace.captured_ns)
+        return f"Of the {format_ns(trace.captured_ns)} captured, {share} were spent in {name}."
     calls = pl.concat([_events(trace, table, None) for table in _HOST])
     totals = calls.group_by("name").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("total"))
     if not totals.height:
@@ -93,7 +92,7 @@ def _innermost(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int
     names = inside.group_by("name").agg(
         pl.col("inside").sum().clip(0, time.total), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("total")
     )
-    names = names.filter(pl.col("total") < ENCLOSES * trace.span_ns).sort("total", "name")
+    names = names.filter(pl.col("total") < ENCLOSES * trace.captured_ns).sort("total", "name")
     for share in MOSTLY:
         most = names.filter(pl.col("inside") >= share * time.total)
         if most.height:

@@ -69,6 +69,12 @@ class TraceView:
         """Begin and end of the captured time: without the profiler's own start and stop at the edges."""
         return without_edges(self.tables, 0, self.span_ns)
 
+    @property
+    def captured_ns(self) -> int:
+        """Captured time: the length of :attr:`program_window`."""
+        begin, end = self.program_window
+        return end - begin
+
     @cached_property
     def frameworks(self) -> frozenset[str]:
         """Frameworks of the program, in lower case; empty where the trace names none."""

@@ -147,9 +147,9 @@ class ServingAnalysis(Analysis[ServingResult]):
             _by_phase(steps),
             steps,
             ranks,
-            ranks * trace.span_ns,
+            ranks * trace.captured_ns,
             bool(steps["ahead"].any()),
-            self._outside(trace, steps, ranks * trace.span_ns),
+            self._outside(trace, steps, ranks * trace.captured_ns),
             self.mostly,
         )
 
@@ -160,7 +160,7 @@ class ServingAnalysis(Analysis[ServingResult]):
         calls, spent, left = trace.api_calls(*trace.api_names), [], 0
         for process, part in parts_by(steps, "process_id").items():
             inside = IntervalSet.of(part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
-            left += trace.span_ns - inside.total
+            left += trace.captured_ns - inside.total
             own = calls.filter((pl.col("process_id") == process) & (pl.col("thread_id") == part["thread_id"][0]))
             within = pl.Series("inside", inside.overlap(own["start_ns"].to_numpy(), own["end_ns"].to_numpy()), pl.Int64)
             spent.append(own.select("name", (pl.col("end_ns") - pl.col("start_ns") - within).alias("ns")))

@@ -164,9 +164,9 @@ def test_operators_with_a_module_hierarchy_take_the_work_of_their_nodes_there():
 def test_what_is_not_known_of_graphs_is_said_in_words():
     lost = of_graph(graph_nodes=[])
     (text,) = words(OperatorsAnalysis(), trace(**lost))
-    assert text.startswith("Graphs launched 100.0 % of the device work; of it the trace knows who launched the graph")
+    assert text.startswith("Graphs launched 100.0 % of the device work. Of it only the launch of the graph is known")
     (text,) = words(ModulesAnalysis(), trace(**named()))
-    assert "of 4.8 % of it the trace knows who launched the graph, and not the module inside" in text
+    assert "Of 4.8 % of it only the launch of the graph is known, and not the module inside" in text
     assert words(OperatorsAnalysis(), trace(**of_graph(kernels=KERNELS[:4]))) == []
 
 

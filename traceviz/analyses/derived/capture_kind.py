@@ -243,7 +243,8 @@ COUNTERS = "kernels-measured-with-counters"
 
 def _without_kernels(trace: TraceView) -> CaptureKind | None:
     """Copies only, of a capture that lost events: the kernels may be what was lost."""
-    if trace.tables.rows("kernels") or not (lost := losses(trace.tables)):
+    ran = trace.tables.rows("kernels") or trace.tables.rows("graphs")
+    if ran or not (lost := losses(trace.tables)):
         return None
     copies = sum(trace.tables.rows(name) for name in ("memcpy", "memset") if name in trace.tables)
     first = lost[0].partition(". ")[0].rstrip(".")
@@ -299,6 +300,8 @@ def _training(trace: TraceView) -> CaptureKind | None:
 
 def _one_kernel(trace: TraceView) -> CaptureKind | None:
     if _declared(trace) or not trace.tables.rows("kernels") or sees_input(trace):
+        return None
+    if trace.tables.rows("graphs"):  # recorded as a whole: other kernels ran as well
         return None
     kernels = trace.frame("kernels", "name", "dur_ns", "graph_node_id")
     by_name = kernels.group_by("name").agg(pl.len().alias("runs"), pl.col("dur_ns").sum().alias("time"))

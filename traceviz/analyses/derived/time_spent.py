@@ -76,6 +76,9 @@ def _of_device(trace: TraceView) -> str:
     if not kernels.height or not kernels["time"].sum():
         return ""
     name, time = kernels.with_columns(pl.col("name").cast(pl.String)).sort("time", "name", descending=True).row(0)
+    in_graphs = trace.frame("graphs", "dur_ns")["dur_ns"].sum() or 0
+    if in_graphs > kernels["time"].sum():
+        return "Most of what it computes ran in CUDA graphs that were recorded as a whole."
     share = format_ratio(time / kernels["time"].sum())
     return f"The kernel with most of its time is {shortened(function_of(name))} ({share})."
 

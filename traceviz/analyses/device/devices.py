@@ -28,7 +28,7 @@ class Device:
     Args:
         name: Its name for people.
         kernels: Kernels that ran on it.
-        kernel_ns: Time in which kernels run: the union over its streams.
+        kernel_ns: Time in which kernels (or graphs recorded as a whole) run: the union over its streams.
         small_ns: Sum of the durations of kernels with fewer blocks than the device has multiprocessors.
         sized_ns: Sum of the durations of kernels whose grid is known, on a device whose multiprocessors are.
         sm_count: Streaming multiprocessors.
@@ -42,6 +42,11 @@ class Device:
     sized_ns: int
     sm_count: int | None
     memory_bytes: int | None
+
+    @property
+    def computes(self) -> bool:
+        """Whether anything but copies and fills ran on it."""
+        return self.kernels > 0 or self.kernel_ns > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +83,8 @@ class Devices:
 
     @property
     def computing(self) -> int:
-        """Devices on which kernels ran."""
-        return sum(device.kernels > 0 for device in self.devices)
+        """Devices on which kernels or graphs ran."""
+        return sum(device.computes for device in self.devices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +218,8 @@ def _rows(devices: tuple[Device, ...], *, seen: bool) -> tuple[Row, ...]:
 
 def _folded(devices: tuple[Device, ...]) -> tuple[Device, ...] | None:
     """The devices with all unused ones folded into one row; ``None`` unless there are several, all of one make."""
-    used = [device for device in devices if device.kernels]
-    unused = [device for device in devices if not device.kernels]
+    used = [device for device in devices if device.computes]
+    unused = [device for device in devices if not device.computes]
     makes = {(device.sm_count, device.memory_bytes) for device in unused}
     if not used or len(unused) < 2 or len(makes) > 1:
         return None
@@ -239,19 +244,30 @@ def _has_other_ranks(trace: TraceView) -> bool:
 
 
 def _with_grid_sizes(trace: TraceView, devices: pl.DataFrame) -> pl.DataFrame:
-    """Kernels with ``known_small`` (the grid is smaller than the device) and ``small``, which is false if unknown."""
+    """Kernels with ``known_small`` (the grid is smaller than the device) and ``small``, which is false if unknown.
+
+    And graphs recorded as a whole: how small their kernels are is not known, and they are no kernels (``is_kernel``).
+    """
     kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id", "grid_x", "grid_y", "grid_z")
     joined = kernels.join(devices.select("device_id", "sm_count"), on="device_id", how="left")
     blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
     known = (blocks < pl.col("sm_count")).alias("known_small")
-    return joined.with_columns(known).with_columns(pl.col("known_small").fill_null(False).alias("small"))
+    graphs = trace.frame("graphs", "start_ns", "dur_ns", "process_id", "device_id")
+    both = pl.concat(
+        [
+            joined.with_columns(known, pl.lit(value=True).alias("is_kernel")),
+            graphs.with_columns(pl.lit(value=False).alias("is_kernel")),
+        ],
+        how="diagonal",
+    )
+    return both.with_columns(pl.col("known_small").fill_null(False).alias("small"))
 
 
 def _per_device(trace: TraceView, table: pl.DataFrame, kernels: pl.DataFrame) -> tuple[Device, ...]:
     names = device_names(trace)
     busy = unions_by(kernels, "device_id")
     sums = kernels.group_by("device_id").agg(
-        pl.len().cast(pl.Int64).alias("kernels"),
+        pl.col("is_kernel").sum().cast(pl.Int64).alias("kernels"),
         pl.col("dur_ns").filter(pl.col("small")).sum().alias("small_ns"),
         pl.col("dur_ns").filter(pl.col("known_small").is_not_null()).sum().alias("sized_ns"),
     )

@@ -92,6 +92,10 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
             return self.skipped(lacks_device(trace) or "no kernel was captured")
         if not kernels["load"].count() and not kernels["achieved"].count():
             return self.skipped("the trace has no launch shapes, or does not say how many multiprocessors the GPU has")
+        if (trace.frame("graphs", "dur_ns")["dur_ns"].sum() or 0) > (kernels["dur_ns"].sum() or 0):
+            return self.skipped(
+                "most kernels ran in CUDA graphs that were recorded as a whole: their shape is not known"
+            )
         names = device_names(trace)
         gpus = tuple(_gpu(trace, names[device], part) for device, part in parts_by(kernels, "device_id").items())
         stated = pl.col("achieved_occupancy").fill_null(0) > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -11,6 +11,7 @@ from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_work import judged_device_ns, owners
 from traceviz.analyses.derived.frames import bounds
+from traceviz.analyses.derived.graphs import graph_name
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.launches import LAUNCH_KEY, without_graphs
@@ -26,7 +27,20 @@ from traceviz.analyses.derived.statistics import (
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array, IntervalSet
 from traceviz.kernel_names import UNKNOWN, catalogue, family_label
-from traceviz.report import BY_SHAPE, Bar, Bars, Block, Column, Fact, Facts, Finding, Section, Skipped, hide_columns
+from traceviz.report import (
+    BY_SHAPE,
+    Bar,
+    Bars,
+    Block,
+    Column,
+    Fact,
+    Facts,
+    Finding,
+    Prose,
+    Section,
+    Skipped,
+    hide_columns,
+)
 from traceviz.rules import rule
 from traceviz.units import format_ns, format_ratio
 
@@ -56,7 +70,10 @@ class LaunchBound:
 
 @dataclass(frozen=True, slots=True)
 class KernelTimes:
-    """Kernels by name, by launch shape and by family, and those of steady steps, each with the largest total first."""
+    """Kernels by name, by launch shape and by family, and those of steady steps, each with the largest total first.
+
+    ``whole_graphs`` are graphs whose kernels were not recorded one by one: ``name, calls, total_ns``.
+    """
 
     by_name: pl.DataFrame
     by_shape: pl.DataFrame
@@ -64,6 +81,7 @@ class KernelTimes:
     in_steps: pl.DataFrame
     launch_bound: LaunchBound
     tpu: bool = False
+    whole_graphs: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
     def total_ns(self) -> int:
@@ -116,6 +134,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             ),
             launch_bound=self._launch_bound(trace),
             tpu=trace.has_tpu,
+            whole_graphs=_whole_graphs(trace),
         )
 
     def _launch_bound(self, trace: TraceView) -> LaunchBound:
@@ -199,8 +218,29 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             frame_grid(columns, result.by_name, fold_below=self.fold_below),
             frame_grid(_SHAPE_COLUMNS, result.by_shape, BY_SHAPE, audience="machine"),
             steady_grid(result.in_steps, *of_steps),
+            *_in_words(result.whole_graphs),
         )
         return Section(self.slug, self.title, blocks)
+
+
+def _whole_graphs(trace: TraceView) -> pl.DataFrame:
+    graphs = trace.frame("graphs", graph_name(), "dur_ns")
+    by_name = graphs.group_by("name").agg(pl.len().alias("calls"), pl.col("dur_ns").sum().alias("total_ns"))
+    return by_name.sort("total_ns", "name", descending=[True, False])
+
+
+def _in_words(graphs: pl.DataFrame) -> tuple[Prose, ...]:
+    """That kernels are missing, and which graphs they ran in; nothing where none was recorded as a whole."""
+    if not graphs.height:
+        return ()
+    name, calls, total_ns = graphs.row(0)
+    most = f", most of it in {name} ({calls:,} × in {format_ns(total_ns)})" if graphs.height > 1 else f", all of {name}"
+    times, time = int(graphs["calls"].sum()), format_ns(int(graphs["total_ns"].sum()))
+    text = (
+        f"CUDA graphs were recorded as a whole {times:,} × ({time}{most}): the kernels that ran in them are not in "
+        "this section."
+    )
+    return (Prose(text),)
 
 
 COMPILE = (

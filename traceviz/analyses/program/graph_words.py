@@ -27,8 +27,9 @@ def graph_words(graphs: GraphTime, what: str) -> tuple[Prose, ...]:
     is_all = graphs.unknown_ns == graphs.graph_ns
     of_it = "it" if is_all else f"{format_ratio(graphs.unknown_ns / graphs.graph_ns)} of it"
     text = (
-        f"Graphs launched {launched} of the device work; of {of_it} the trace knows who launched the graph, and "
-        f"not the {what} inside. To know it, record the capture of the graph as well, or name its parts "
-        "(torch.cuda.graph_annotations) and export with cuda_graph_annotations (PyTorch 2.15)."
+        f"Graphs launched {launched} of the device work. Of {of_it} only the launch of the graph is known, and not the "
+        f"{what} inside: name the parts of the graph (torch.cuda.graph_annotations) and export with "
+        "cuda_graph_annotations (PyTorch 2.15, CUDA 13.1), or let nsys record its capture as well "
+        "(--cuda-graph-trace=node)."
     )
     return (Prose(text),)

@@ -231,3 +231,13 @@ def test_the_host_that_was_ahead_at_the_end_of_the_capture_leaves_nothing_unknow
     found = Capture().run(trace(cuda_api=calls, kernels=kernels)).unseen
     assert (found.without_work, found.sentence) == (30, "")
     assert found.reasons[0] == "The last 30 launches have no device work: it ran after the capture."
+
+
+def test_shares_are_of_the_time_in_which_devices_were_seen():
+    calls = [(1_000, 1_000, "hipLaunchKernel", {"correlation_id": 1})]
+    view = trace(cuda_api=calls, kernels=[(463 * MS, 10 * MS, "gemm", {"correlation_id": 1})], span_ns=483 * MS)
+    labels = {
+        fact.label: fact.value for fact in DeviceUseAnalysis().describe(DeviceUseAnalysis().run(view)).blocks[0].facts
+    }
+    assert (labels["time seen"], labels["utilisation"]) == (20 * MS, 0.5)
+    assert "captured time" not in labels

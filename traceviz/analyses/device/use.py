@@ -72,7 +72,8 @@ class DeviceUse:
 
     ``idle_causes`` and ``judged_ns`` count a process once, however many devices it uses: while one of them works, the
     host keeps none waiting. ``window`` is the time in which devices can be seen to idle. ``host_seen`` is whether the
-    capture holds any events of the host. ``doubt`` is what moved clocks of devices mean for idle time.
+    capture holds any events of the host, ``doubt`` what moved clocks of devices mean for idle time, ``is_cut`` whether
+    what devices did is not known in a part of the capture.
     """
 
     devices: tuple[DeviceTime, ...]
@@ -82,6 +83,7 @@ class DeviceUse:
     judged_words: str
     host_seen: bool = True
     doubt: str = ""
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,8 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
                 causes[key] += host_classes(trace)[rank].sets[key].intersect(judged).total
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         words, seen = judged_words(trace), sees_host(trace)
-        return DeviceUse(devices, trace.device_window, judged_ns, causes, words, seen, trace.clock_doubt)
+        is_cut = trace.device_window != trace.recorded_window
+        return DeviceUse(devices, trace.device_window, judged_ns, causes, words, seen, trace.clock_doubt, is_cut)
 
     def _device(self, trace: TraceView, device: int, name: str) -> DeviceTime:
         busy = trace.device_busy[device]
@@ -168,10 +171,11 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
     def describe(self, result: DeviceUse) -> Section:
         """Totals, one row per device, and utilisation over time."""
         busy, idle = sum(d.busy_ns for d in result.devices), sum(d.idle_ns for d in result.devices)
+        whole = "time seen" if result.is_cut else "captured time"
         facts = (
             Fact("busy_ns", "busy, all devices", busy, "ns"),
             Fact("idle_ns", "idle, all devices", idle, "ns"),
-            Fact("span_ns", "captured time", result.window[1] - result.window[0], "ns"),
+            Fact("span_ns", whole, result.window[1] - result.window[0], "ns"),
             Fact("utilisation", "utilisation", ratio(busy, busy + idle), "ratio"),
         )
         judged = "steady steps" if result.judged_words.startswith("steady") else "active time"
@@ -179,7 +183,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             Column("device", "Device", "text", 0),
             Column("busy_ns", "Busy", "ns", 0),
             Column("idle_ns", "Idle", "ns", 2),
-            Column("utilisation", "Of captured time", "ratio", 1, bar=True),
+            Column("utilisation", f"Of {whole}", "ratio", 1, bar=True),
             Column("judged_utilisation", f"Of {judged}", "ratio", 0, bar=True),
             Column("concurrent_ns", "≥ 2 kernels", "ns", 3),
             Column("extent_ns", "Extent", "ns", 4),

@@ -44,6 +44,25 @@ def test_a_busy_device_is_told_by_its_kernel_with_most_time():
     assert time_spent(view) == "The kernel with most of its time is gemm (66.7 %)."
 
 
+def test_where_no_name_has_half_of_the_idle_time_its_largest_class_is_said():
+    # idle 900 of 1000 ns: 200 in synchronisation, 180 in other ranges, the rest in nothing that was recorded
+    steps = [(i * 250, 250, i) for i in range(4)]
+    view = trace(
+        steps=steps,
+        kernels=[(i * 250, 25, "k") for i in range(4)],
+        cuda_api=[(i * 250 + 30, 50, "cudaStreamSynchronize") for i in range(4)],
+        nvtx=[(i * 250 + 100, 45, "abcd"[i]) for i in range(4)],
+        span_ns=1_000,
+    )
+    assert time_spent(view) == ("It was idle in 90.0 % of the captured time, mostly during: host compute (77.8 %).")
+
+
+def test_work_without_a_length_begins_nothing():
+    assert time_spent(trace(kernels=[(10, 0, "a")], nvtx=[(0, 90, "x")], span_ns=100)) == (
+        "While it was idle, the host was mostly in x (90.0 % of the captured time)."
+    )
+
+
 def test_nothing_is_said_where_nothing_tells():
     assert time_spent(trace()) == ""
     assert time_spent(trace(kernels=[(0, 1, "k"), (999, 1, "k")])) == ""

@@ -16,6 +16,8 @@ import polars as pl
 
 from traceviz.analyses.derived.capture_kind import capture_kind, function_of, shortened
 from traceviz.analyses.derived.frames import bounds
+from traceviz.analyses.derived.host_classes import HOST_CLASSES, host_classes, sees_host
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
@@ -45,17 +47,31 @@ def time_spent(trace: TraceView) -> str:
 
 
 def _beside_device(trace: TraceView, rank: int, idle: IntervalSet) -> str:
-    begin, first = trace.window_of(rank)[0], int(trace.rank_busy[rank].starts[0])
+    begin = trace.window_of(rank)[0]
+    first = trace.rank_extents.get(rank, (begin, begin))[0]
     if 2 * (first - begin) < idle.total:
         name, inside = _innermost(trace, rank, idle)
         share = format_ratio(inside / trace.captured_ns)
-        return f"While it was idle, the host was mostly in {name} ({share} of the captured time)." if name else ""
+        of_captured = f"({share} of the captured time)"
+        return f"While it was idle, the host was mostly in {name} {of_captured}." if name else _by_class(trace, rank)
     name, inside = _innermost(trace, rank, IntervalSet.span(begin, first))
     if capture_kind(trace).key == "start-up":  # which says how much it is
         return f"Most of it is in {name}." if name else ""
     where = f", {format_ns(inside)} of them in {name}" if name else ""
     before, whole = format_ns(first - begin), format_ns(trace.captured_ns)
     return f"Before the first device work, {before} of the {whole} captured pass{where}."
+
+
+def _by_class(trace: TraceView, rank: int) -> str:
+    """What the host did while the device was idle, where steps hide how idle it was in all."""
+    if not steady_time(trace) or not sees_host(trace):
+        return ""
+    idle = trace.idle_of(rank)
+    sets = host_classes(trace)[rank].sets
+    times = {cause.label: sets[cause.key].intersect(idle).total for cause in HOST_CLASSES}
+    label, most = max(times.items(), key=lambda item: item[1])
+    shares = format_ratio(idle.total / trace.captured_ns), format_ratio(most / idle.total)
+    return f"It was idle in {shares[0]} of the captured time, mostly during: {label} ({shares[1]})."
 
 
 def _of_host(trace: TraceView, rank: int, time: IntervalSet) -> str:

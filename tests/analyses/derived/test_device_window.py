@@ -241,3 +241,12 @@ def test_shares_are_of_the_time_in_which_devices_were_seen():
     }
     assert (labels["time seen"], labels["utilisation"]) == (20 * MS, 0.5)
     assert "captured time" not in labels
+
+
+def test_the_edges_of_a_window_that_the_user_chose_are_no_news():
+    calls = [(n * 10_000, 5_000, "cudaLaunchKernel", {"correlation_id": n + 1}) for n in range(60)]
+    kernels = [(10_000 + n * 10_000_000, 10_000_000, "k", {"correlation_id": n + 1}) for n in range(60)]
+    part = select(tables(cuda_api=calls, kernels=kernels), Selection(start_ns=0, end_ns=300 * MS))
+    view = TraceView(part)
+    assert view.device_windows[0].lacks_last == 30
+    assert Capture().run(view).unseen is None

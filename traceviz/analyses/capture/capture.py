@@ -93,7 +93,7 @@ class Capture(Analysis[CaptureFacts]):
             losses=losses(tables),
             ranks=stated_ranks(trace),
             world_sizes=world_sizes(trace),
-            unseen=unseen(trace.recorded_window, trace.device_windows, self.unseen_share),
+            unseen=unseen(trace.recorded_window, trace.device_windows, self.unseen_share, is_cut=trace.is_window),
             kind=capture_kind(trace),
             sees_devices=trace.has_device_tables,
             edges_ns=trace.span_ns - trace.captured_ns,

@@ -33,22 +33,26 @@ class Unseen:
     sentence: str
 
 
-def unseen(recorded: tuple[int, int], windows: dict[int, DeviceWindow], least_share: float) -> Unseen | None:
+def unseen(
+    recorded: tuple[int, int], windows: dict[int, DeviceWindow], least_share: float, *, is_cut: bool = False
+) -> Unseen | None:
     """What was not recorded of the devices; None where all was.
 
     Args:
         recorded: Begin and end of the time in which device work was recorded.
         windows: The window of each process.
+        is_cut: Whether the user cut a part out of the capture: work under way at its edges is no surprise.
         least_share: The sentence is about unknown times of at least this share of the recorded time.
     """
     every = list(windows.values())
     begin = max((window.begin_ns for window in every), default=recorded[0])
     end = min((window.end_ns for window in every), default=recorded[1])
     launches = sum(window.lacks_first + window.lacks_last for window in every)
-    if (begin, end) == recorded and not launches:
+    whole = recorded[1] - recorded[0]
+    at_edges = max(begin - recorded[0], recorded[1] - end) < AT_THE_END * whole
+    if ((begin, end) == recorded and not launches) or (is_cut and at_edges):
         return None
     before = sum(window.launched_before for window in every)
-    whole = recorded[1] - recorded[0]
     parts = []
     if begin - recorded[0] >= least_share * whole:
         parts.append(f"in the first {format_ns(begin - recorded[0])}")

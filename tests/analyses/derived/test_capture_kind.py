@@ -166,6 +166,23 @@ def test_what_repeats_in_a_benchmark_of_one_kernel_is_not_asked_to_be_marked():
     assert "Mark the steps" not in str(report)
 
 
+@pytest.mark.parametrize(
+    ("tables_of_host", "asks"),
+    [
+        ({"nvtx": [(0, 10, "MPI_Send"), (20, 10, "MPI_Recv")]}, False),
+        ({"nvtx": [(0, 10, "MPI_Send"), (20, 10, "solve")]}, True),
+        ({"os_calls": [(0, 10, "poll")]}, False),
+        ({"host_ops": [(0, 10, "[param|torch.add|0|0|0]", "annotation")], "kernels": []}, False),
+        ({"host_ops": [(0, 10, "aten::add", "op")], "kernels": []}, True),
+    ],
+    ids=["MPI", "own range", "calls", "benchmark", "framework"],
+)
+def test_without_a_device_only_programs_with_a_loop_of_their_own_are_asked_to_mark_it(tables_of_host, asks):
+    report = analyze(tables(**tables_of_host, run=NSYS))
+    assert report.fact("capture", "kind") == KIND_WORDS["no-device-work"]
+    assert ("Mark the steps" in report.verdict.sentence) == asks
+
+
 def test_names_within_a_sentence_are_short():
     assert shortened("/a/lib/models/video.py(129): preprocess") == "preprocess (video.py)"
     assert shortened("$api.py:3165 try_to_block") == "try_to_block (api.py)"

@@ -63,6 +63,12 @@ def test_work_without_a_length_begins_nothing():
     )
 
 
+def test_what_encloses_all_of_the_capture_says_nothing():
+    work = [(0, 1, "k"), (999, 1, "k")]
+    said = {length: time_spent(trace(kernels=work, nvtx=[(5, length, "main")])) for length in (949, 960)}
+    assert said == {949: "While it was idle, the host was mostly in main (94.9 % of the captured time).", 960: ""}
+
+
 def test_nothing_is_said_where_nothing_tells():
     assert time_spent(trace()) == ""
     assert time_spent(trace(kernels=[(0, 1, "k"), (999, 1, "k")])) == ""

@@ -139,6 +139,12 @@ def test_modules_are_named_by_parts_of_graphs_where_nothing_else_names_them():
     assert modules.facts(view)["source"] == "the program, for parts of graphs"
 
 
+@pytest.mark.parametrize(("dots", "levels"), [(63, 64), (64, 1)])
+def test_a_name_with_too_many_dots_is_no_path(dots, levels):
+    nodes = [(300, 11, {"thread_id": None, "module": ".".join("m" * (dots + 1))})]
+    assert len(modules.grids(trace(**named() | {"graph_nodes": nodes}))[0]) == levels
+
+
 def test_work_of_the_backward_pass_in_a_graph_counts_as_such():
     view = trace(**named() | {"graph_nodes": [(300, 11, {"part": "loss", "phase": "backward", "thread_id": None})]})
     (row,) = modules.grids(view)[0]

@@ -28,8 +28,8 @@ def graph_words(graphs: GraphTime, what: str) -> tuple[Prose, ...]:
     of_it = "it" if is_all else f"{format_ratio(graphs.unknown_ns / graphs.graph_ns)} of it"
     text = (
         f"Graphs launched {launched} of the device work. Of {of_it} only the launch of the graph is known, and not the "
-        f"{what} inside: name the parts of the graph (torch.cuda.graph_annotations) and export with "
-        "cuda_graph_annotations (PyTorch 2.15, CUDA 13.1), or let nsys record its capture as well "
-        "(--cuda-graph-trace=node)."
+        f"{what} inside. To know it, name the parts of the graph (torch.cuda.graph_annotations, CUDA 13.1) and export "
+        "with cuda_graph_annotations (PyTorch 2.15), let nsys record its capture as well (--cuda-graph-trace=node), or "
+        "profile the program once without graphs."
     )
     return (Prose(text),)

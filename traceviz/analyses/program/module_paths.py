@@ -47,6 +47,8 @@ _PART_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 
 _MADE = ("made_thread_id", "made_ns")
 """Where and when the node of work in a graph was made."""
+_MOST_LEVELS = 64
+"""Names of parts of graphs with more dots are no paths of modules."""
 _PATHS: dict[str, pl.DataType | type[pl.DataType]] = {"number": pl.Int64, "path": pl.List(pl.String)}
 
 
@@ -92,8 +94,10 @@ def _work(trace: TraceView) -> pl.DataFrame:
     duration = (pl.col("end_ns") - pl.col("begin_ns")).alias("dur_ns")
     work = with_origins(trace, work_with_calls(trace)).with_columns(duration)
     parts = work.select("part_module", "part").unique().filter(~pl.all_horizontal(pl.all().is_null()))
-    module = pl.col("part_module").str.split(".")
-    path = pl.when(pl.col("part_module").is_not_null()).then(module).otherwise(pl.concat_list("part")).alias("named")
+    module = pl.col("part_module")
+    is_path = module.str.count_matches(".", literal=True) < _MOST_LEVELS
+    name = pl.concat_list(pl.coalesce("part_module", "part"))
+    path = pl.when(is_path.fill_null(value=False)).then(module.str.split(".")).otherwise(name).alias("named")
     if not parts.height:
         return work.with_columns(pl.lit(None, pl.List(pl.String)).alias("named"))
     named = parts.with_columns(path)

@@ -7,8 +7,8 @@ from typing import Any
 from traceviz.analyses.capture.capture import CaptureFacts
 from traceviz.analyses.capture.totals import PrintedTotals
 from traceviz.analyses.derived.host_classes import LABELS
+from traceviz.analyses.derived.step_words import SOURCE_WORDS, few_steps
 from traceviz.analyses.derived.steps.steps import INFERRED
-from traceviz.analyses.derived.steps.words import SOURCE_WORDS, few_steps
 from traceviz.analyses.device.use import DeviceUse
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import NO_INPUT, InputPipelineResult

@@ -15,8 +15,8 @@ from traceviz.analyses.derived.host_classes import class_times, host_classes, se
 from traceviz.analyses.derived.input_fetches import is_input
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.serving import engine_calls
+from traceviz.analyses.derived.step_words import FEW_STEPS, why_no_steps
 from traceviz.analyses.derived.steps.search import training_steps
-from traceviz.analyses.derived.steps.words import FEW_STEPS, why_no_steps
 from traceviz.analyses.derived.time_spent import time_spent
 from traceviz.analyses.derived.training import IF_IT_TRAINS, NOTHING_TRAINS, trains
 from traceviz.analyses.derived.view import TraceView

@@ -11,7 +11,7 @@ from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.host_classes import CLASSES, LABELS, measured, step_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import frame_grid
-from traceviz.analyses.derived.steps.words import why_no_steps
+from traceviz.analyses.derived.step_words import why_no_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import OURS, check_basis
 from traceviz.analyses.steps.bases.section import BasisSteps

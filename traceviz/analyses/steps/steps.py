@@ -10,6 +10,15 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.host_calls import annotated_calls
+from traceviz.analyses.derived.step_words import (
+    HOW_TO_MARK,
+    SOURCE_WORDS,
+    covers_little,
+    few_steps,
+    how_to_mark,
+    may_have_steps,
+    why_no_steps,
+)
 from traceviz.analyses.derived.steps.coverage import Coverage
 from traceviz.analyses.derived.steps.kinds import TwoKinds, two_kinds
 from traceviz.analyses.derived.steps.search import (
@@ -21,15 +30,6 @@ from traceviz.analyses.derived.steps.search import (
     slight_steps,
 )
 from traceviz.analyses.derived.steps.steps import INFERRED, MIN_STEPS, Steps
-from traceviz.analyses.derived.steps.words import (
-    HOW_TO_MARK,
-    SOURCE_WORDS,
-    covers_little,
-    few_steps,
-    how_to_mark,
-    may_have_steps,
-    why_no_steps,
-)
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import EVERY_STEP, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import counted, format_ns

@@ -143,3 +143,8 @@ def test_delays_of_each_device_stand_beside_what_its_clock_was_moved_by():
 def test_a_device_none_of_whose_calls_is_known_has_no_delays():
     assert launch_delays(TraceView(tables(cuda_api=[(0, 1, "cudaFree")], kernels=[(0, 1, "k")]))) == ()
     assert launch_delays(TraceView(tables(kernels=[(0, 1, "k")]))) == ()
+
+
+def test_work_is_not_joined_with_calls_that_carry_no_number():
+    view = TraceView(tables(cuda_api=[(0, 1, "cudaFree")], kernels=[(5, 1, "k", {"correlation_id": 0})]))
+    assert launch_delays(view) == ()

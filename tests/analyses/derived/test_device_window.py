@@ -250,3 +250,14 @@ def test_the_edges_of_a_window_that_the_user_chose_are_no_news():
     view = TraceView(part)
     assert view.device_windows[0].lacks_last == 30
     assert Capture().run(view).unseen is None
+
+
+@pytest.mark.parametrize(("first_ns", "judged"), [(50, [0, 1, 2]), (52, [1, 2])])
+def test_a_step_more_than_half_of_which_is_not_known_is_not_judged(first_ns, judged):
+    calls, kernels = joined(range(100, 290))
+    before = [(first_ns * MS, MS, "k"), (70 * MS, MS, "k")]  # launched before the capture
+    steps = [(100 * MS * n, 100 * MS, n) for n in range(3)]
+    view = trace(cuda_api=calls, kernels=before + kernels, steps=steps, span_ns=300 * MS)
+    assert view.device_windows[0].launched_before == 2
+    assert training_steps(view).frame["step"].to_list() == judged
+    assert count_unseen_steps(view) == 3 - len(judged)

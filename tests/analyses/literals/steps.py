@@ -15,7 +15,14 @@ Five marks; most of the time from the third to the fourth is claimed by a checkp
 
 Six repeats of the kernels a, b and c, 30 each, that begin at 0, 100, 220, 330, 420 and 530, and kernels that run once
 from 680 to 960 (or, where the repeats are too little to judge by, to 1260).
+
+Six marks from 0 to 330, of which the first three only launch; the work of each ends 2 before that of the next begins::
+
+    host     |3|4|5|   6   |   7   |   8   |
+    device     |   3   |   4   |  5  |   6   |  7  |  8  |
 """
+
+from itertools import pairwise
 
 from tests.analyses.builders import tables
 from tests.analyses.literals.literal import Literal
@@ -27,6 +34,8 @@ BEGINS = (0, 100, 220, 330, 420, 530)
 REPEATS = [(at + 30 * place, 30, name) for at in BEGINS for place, name in enumerate("abc")]
 ELSEWHERE = "without a kernel, repeats begin at another"
 OTHERS = [(680, 200, "x"), (880, 80, "y")]
+HOST = (0, 10, 22, 34, 130, 230, 330)
+DEVICE = (5, 103, 213, 303, 413, 501, 586)
 
 
 def rank(process, late):
@@ -151,5 +160,49 @@ LITERALS = (
         },
         {"Every repeat": "a kernel begins a repeat", "facts/repeat_median_ns": ELSEWHERE},
         name="inferred and not judged",
+    ),
+    Literal(
+        "steps",
+        tables(
+            steps=[(start, end - start, 3 + step) for step, (start, end) in enumerate(pairwise(HOST))],
+            cuda_api=[(start + 1, 2, "cudaLaunchKernel", {"correlation_id": start}) for start in HOST[:-1]],
+            kernels=[
+                (start, end - start - 2, "k", {"correlation_id": launched})
+                for (start, end), launched in zip(pairwise(DEVICE), HOST, strict=False)
+            ],
+        ),
+        {
+            "facts": {
+                "count": 6,
+                "warmup": 0,
+                "median_ns": 94,  # of 83, 88, 90, 98, 110, 110: (90 + 98) / 2
+                "mean_ns": 96,  # 579 / 6 = 96.5, to even
+                "p95_ns": 110,
+                "device_median_ns": 94,
+                "host_median_ns": 54,  # of 10, 12, 12, 96, 100, 100
+                "source": "declared by the trace",
+                "marker": "ProfilerStep",
+                "confidence": 1.0,
+            },
+            "Every step": {
+                "step": [3, 4, 5, 6, 7, 8],
+                "start_ns": [5, 103, 213, 303, 413, 501],
+                "dur_ns": [98, 110, 90, 110, 88, 83],  # the last until its work ends, at 584
+                "warmup": [False] * 6,
+                "cut": [False] * 6,
+                "process": [0] * 6,
+                "host_start_ns": [0, 10, 22, 34, 130, 230],
+                "host_dur_ns": [10, 12, 12, 96, 100, 100],
+            },
+        },
+        {
+            "Every step": "a step of the trace is a row",
+            "facts/confidence": "steps are declared",
+            "facts/warmup": "no step is slow",
+            **dict.fromkeys(
+                ("facts/device_median_ns", "facts/host_median_ns"), "without its work no step is the device's"
+            ),
+        },
+        name="of a host that runs ahead",
     ),
 )

@@ -105,10 +105,27 @@ def _facts(result: StepTimes) -> tuple[Fact, ...]:
         Fact("median_ns", "median step", round(result.median_ns), "ns"),
         Fact("mean_ns", "mean step", round(result.mean_ns), "ns"),
         Fact("p95_ns", "95th percentile", round(result.p95_ns), "ns"),
+        *_of_both(result),
         Fact("source", "source", SOURCE_WORDS[steps.source]),
         Fact("marker", "marker", steps.marker),
         Fact("confidence", "confidence", steps.confidence, "ratio"),
         *_covered(result.covered),
+    )
+
+
+_STEP = ("process_id", "step")
+
+
+def _of_both(result: StepTimes) -> tuple[Fact, ...]:
+    """The steps of devices and of the host, where the host runs ahead."""
+    steps = result.steps
+    if steps.host is None:
+        return ()
+    steady = steps.host.join(steps.steady, on=_STEP, how="semi")
+    on_host = float(np.median((steady["end_ns"] - steady["start_ns"]).to_numpy()))
+    return (
+        Fact("device_median_ns", "on the devices", round(result.median_ns), "ns"),
+        Fact("host_median_ns", "on the host", round(on_host), "ns"),
     )
 
 
@@ -141,6 +158,11 @@ def _cautions(result: StepTimes) -> Iterator[str]:
         yield f"What repeats {result.slight}: nothing is judged by it. {result.mark}"
     elif steps.source in INFERRED:
         yield f"What repeats may be a layer rather than a training step. {result.mark}".rstrip()
+    if steps.host is not None:
+        yield (
+            "The host runs ahead of the devices: a step is the device work that it launched, from its first work to "
+            "the first of the next step."
+        )
     if result.lost:
         yield (
             f"{counted(result.lost, 'later step')} left out of all figures: events were lost, and after the "
@@ -185,6 +207,16 @@ def _grid(result: StepTimes) -> Grid:
         Column("process", "Process", "id", 2),
     )
     frame = result.steps.frame
-    rows = frame.select("step", "start_ns", pl.col("end_ns") - pl.col("start_ns"), "warmup", "cut", "process_id")
+    lasted = pl.col("end_ns") - pl.col("start_ns")
+    rows = frame.select("step", "start_ns", lasted.alias("dur_ns"), "warmup", "cut", "process_id")
+    if result.steps.host is not None:
+        columns = (
+            *columns,
+            Column("host_start_ns", "On the host", "ns", 2),
+            Column("host_dur_ns", "Took there", "ns", 2),
+        )
+        times = pl.col("start_ns").alias("host_start_ns"), lasted.alias("host_dur_ns")
+        on_host = result.steps.host.select(*_STEP, *times)
+        rows = rows.join(on_host, on=_STEP, how="left", maintain_order="left")
     title = "Every repeat" if result.slight else EVERY_STEP
     return Grid(columns, tuple(rows.iter_rows()), title, audience="machine")

@@ -54,7 +54,7 @@ def engine_steps(trace: TraceView) -> EngineSteps | None:
     calls = engine_calls(trace)
     if not calls.height:
         return None
-    work = _launched(trace)
+    work = launched_on_streams(trace)
     parts = [
         _steps_of(part, work.filter(pl.col("process_id") == process))
         for process, part in parts_by(calls, "process_id").items()
@@ -77,7 +77,7 @@ def serving_steps(trace: TraceView) -> Steps:
     return Steps("serving", found.engine, 1.0, frame.select(columns), threads, host if frame["ahead"].any() else None)
 
 
-def _launched(trace: TraceView) -> pl.DataFrame:
+def launched_on_streams(trace: TraceView) -> pl.DataFrame:
     """Device work with a known call: ``process_id, call_ns, begin_ns, end_ns, device_id, stream``, by call."""
     calls = trace.frame("cuda_api", *LAUNCH_KEY, "start_ns").drop_nulls("correlation_id")
     once = calls.sort("start_ns").unique(LAUNCH_KEY, keep="first", maintain_order=True)
@@ -92,7 +92,7 @@ def _steps_of(calls: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """The steps of one process, whose annotations follow one another."""
     calls = calls.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("step"))
     calls = calls.rename({"start_ns": "call_ns", "end_ns": "call_end_ns"})
-    extents = _extents(calls["call_ns"].to_numpy(), calls["call_end_ns"].to_numpy(), work)
+    extents = work_of_steps(calls["call_ns"].to_numpy(), calls["call_end_ns"].to_numpy(), work)
     both = calls.join(extents, on="step", how="left", maintain_order="left")
     late = (extents["late_ns"] / extents["busy_ns"]).median()
     ahead = isinstance(late, float) and late >= AHEAD_SHARE
@@ -109,7 +109,7 @@ def _steps_of(calls: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     return apart.filter(pl.col("end_ns") > pl.col("start_ns")).drop("late_ns", "busy_ns", "finish_ns")
 
 
-def _extents(starts: Array, ends: Array, work: pl.DataFrame) -> pl.DataFrame:
+def work_of_steps(starts: Array, ends: Array, work: pl.DataFrame) -> pl.DataFrame:
     """What each annotation launched.
 
     Returns:

@@ -14,6 +14,7 @@ from traceviz.analyses.derived.frames import end_ns, outermost, unions_by
 from traceviz.analyses.derived.graphs import graph_name
 from traceviz.analyses.derived.host_calls import annotated_calls
 from traceviz.analyses.derived.losses import is_damaged, losses
+from traceviz.analyses.derived.steps.ahead import as_devices_run
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK, cut_beside_whole
 from traceviz.analyses.derived.steps.coverage import Coverage, coverage
 from traceviz.analyses.derived.steps.engine import serving_steps
@@ -67,7 +68,8 @@ def found_steps(trace: TraceView) -> Steps:
     Left out are steps of processes without device work (a loader, a launcher), whose time is not judged; steps at the
     edges of a time window, which may be fragments; steps whose device work is missing (:func:`count_lost_steps`) or
     for the most part unknown (:func:`count_unseen_steps`); and steps that reach out of
-    :attr:`TraceView.recorded_window`. First steps that compile are warm-up.
+    :attr:`TraceView.recorded_window`. First steps that compile are warm-up. Where the host runs ahead, steps are those
+    of its devices.
     """
     steps = _all_steps(trace)
     whole = _is_of_rank(trace) & ~_is_lost(trace) & ~_is_unseen(trace)
@@ -82,7 +84,8 @@ def found_steps(trace: TraceView) -> Steps:
     times = ("start_ns", "end_ns", "process_id")
     compiling = pl.concat([trace.host_ops("compile").select(times), trace.graph_captures.select(times)])
     threads = {process: thread for process, thread in steps.thread_id.items() if process in trace.ranks}
-    return replace(steps, frame=without_compilation(frame, unions_by(compiling, "process_id")), thread_id=threads)
+    timed = as_devices_run(trace, replace(steps, frame=frame, thread_id=threads))
+    return replace(timed, frame=without_compilation(timed.frame, unions_by(compiling, "process_id")))
 
 
 def count_cut_steps(trace: TraceView) -> int:

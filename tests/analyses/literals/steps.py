@@ -199,9 +199,6 @@ LITERALS = (
             "Every step": "a step of the trace is a row",
             "facts/confidence": "steps are declared",
             "facts/warmup": "no step is slow",
-            **dict.fromkeys(
-                ("facts/device_median_ns", "facts/host_median_ns"), "without its work no step is the device's"
-            ),
         },
         name="of a host that runs ahead",
     ),

@@ -198,7 +198,7 @@ def _why_none(trace: TraceView) -> str:
 
 
 def _grid(result: StepTimes) -> Grid:
-    columns = (
+    columns: tuple[Column, ...] = (
         Column("step", "Step", "id", 0),
         Column("start_ns", "Start", "ns", 1),
         Column("dur_ns", "Duration", "ns", 0),

@@ -91,12 +91,18 @@ def broken_report(report: Report) -> Iterator[str]:
     yield from _broken_use(report)
 
 
+_DELAYS = "Delay from launch to start"
+"""Title of the grid whose times may lie before zero: damaged clocks let work begin before its launch."""
+
+
 def _broken_block(block: object) -> Iterator[str]:
     match block:
         case Facts(facts=facts):
             yield from chain.from_iterable(_broken_value(fact, fact.value) for fact in facts)
-        case Grid(columns=columns, rows=rows):
+        case Grid(columns=columns, rows=rows, title=title):
             for place, column in enumerate(columns):
+                if title == _DELAYS and column.unit == "ns":
+                    continue
                 yield from chain.from_iterable(_broken_value(column, row[place]) for row in rows)
         case Bars(title=title, bars=bars):
             shares = [bar.share for bar in bars]

@@ -42,9 +42,9 @@ _GPU_OF_MACHINE = r"^machine\.gpus\.\d+\.name$"
 _CPU_BUILD = re.compile(r"\+cpu\b")
 """How versions of PyTorch say that they were built for the CPU alone."""
 _HIDDEN = {
-    "env.CUDA_VISIBLE_DEVICES": r"^\s*(-1.*|none|NoDevFiles)?\s*$",
-    "env.JAX_PLATFORMS": r"^\s*cpu",
-    "env.JAX_PLATFORM_NAME": r"^\s*cpu",
+    "env.CUDA_VISIBLE_DEVICES": re.compile(r"(-1.*|none|NoDevFiles)?"),
+    "env.JAX_PLATFORMS": re.compile(r"cpu.*"),
+    "env.JAX_PLATFORM_NAME": re.compile(r"cpu.*"),
 }
 """Variables, and values of them that hide all devices from a program."""
 
@@ -90,7 +90,7 @@ def unused_devices(trace: TraceView) -> UnusedDevices | None:
     if trace.rank_busy or trace.is_window or engine_calls(trace).height or not _computes(trace):
         return None
     settings = dict(trace.frame("settings", "key", "value").drop_nulls().cast(pl.String).iter_rows())
-    if any(re.search(pattern, settings[key]) for key, pattern in _HIDDEN.items() if key in settings):
+    if any(pattern.fullmatch(settings[key].strip()) for key, pattern in _HIDDEN.items() if key in settings):
         return None
     names, count = _devices(trace, settings)
     shown_by = _shown_by(trace, settings) if count else ""

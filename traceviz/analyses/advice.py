@@ -17,7 +17,7 @@ from traceviz.report import Finding
 NSIGHT = "Nsight Systems"
 STACKS = "with_stack=True"
 """Stands for advice to record frames of Python."""
-_RECORD_STACKS = re.compile(r" \(record with_stack=True[^)]*\)")
+_RECORD_STACKS = re.compile(r" \(record with_stack=True[^()]*\)")
 _NAMES = "|".join((*FRAMEWORKS, NSIGHT))
 _BORDER = re.compile(rf"(?:; |(?<=\.) )(?=(?:{_NAMES}): )")
 _ADDRESSEE = re.compile(rf"^({_NAMES}): ")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.capture_kind import EVENTS, UNKNOWN, CaptureKind, capture_kind
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
@@ -132,13 +132,19 @@ class Capture(Analysis[CaptureFacts]):
         evidence = Facts((Fact("kind_evidence", "shown by", result.kind.evidence),), audience="machine")
         if result.unseen is None:
             return Section(self.slug, self.title, (Facts(facts), evidence))
-        facts += (
-            Fact("judged_from_ns", "devices judged from", result.unseen.begin_ns, "ns"),
-            Fact("judged_until_ns", "devices judged until", result.unseen.end_ns, "ns"),
-            Fact("launched_before", "device work launched before the capture", result.unseen.launched_before, "count"),
-            Fact("launches_without_work", "launches without device work", result.unseen.without_work, "count"),
-        )
-        return Section(self.slug, self.title, (Facts(facts), evidence, Prose(" ".join(result.unseen.reasons))))
+        seen = (*facts, *known(_seen(result.unseen)))
+        return Section(self.slug, self.title, (Facts(seen), evidence, Prose(" ".join(result.unseen.reasons))))
+
+
+def _seen(unseen: Unseen) -> tuple[Fact, ...]:
+    """The time in which devices are judged, and why it is not all of the capture."""
+    before, without = unseen.launched_before or None, unseen.without_work or None
+    return (
+        Fact("judged_from_ns", "devices judged from", unseen.begin_ns, "ns"),
+        Fact("judged_until_ns", "devices judged until", unseen.end_ns, "ns"),
+        Fact("launched_before", "device work launched before the capture", before, "count"),
+        Fact("launches_without_work", "launches without device work", without, "count"),
+    )
 
 
 def _not_used(unused: UnusedDevices) -> Finding:

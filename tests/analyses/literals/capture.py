@@ -51,7 +51,7 @@ LITERALS = (
             cuda_api=[
                 (100, 5, "cudaLaunchKernel", {"correlation_id": 1}),
                 (200, 5, "cudaLaunchKernel", {"correlation_id": 2}),
-                *((300 + 10 * n, 5, "cudaLaunchKernel", {"correlation_id": 100 + n}) for n in range(20)),
+                *((300 + 10 * n, 5, "cudaLaunchKernel", {"correlation_id": 100 + n}) for n in range(21)),
             ],
             kernels=[
                 (40, 10, "k"),
@@ -68,12 +68,12 @@ LITERALS = (
                 "devices": 1,
                 "processes": 1,
                 "steps_source": "none found",
-                "events": 22 + 4,
+                "events": 23 + 4,
                 "device_events": 4,
                 "judged_from_ns": 40,  # the first kernel has no call
-                "judged_until_ns": 210 + 50,  # 20 launches later have no kernel
+                "judged_until_ns": 210 + 50,  # 21 launches later have no kernel
                 "launched_before": 2,
-                "launches_without_work": 20,
+                "launches_without_work": 21,
             }
         },
         {

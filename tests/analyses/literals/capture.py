@@ -79,6 +79,7 @@ LITERALS = (
         {
             "facts/span_ns": "what the capture says of itself",
             "facts/devices": "a device goes with the last of its work",
+            "facts/judged_until_ns": "the end of the last device work",
             "facts/processes": "a process goes with the last of its events",
         },
         name="what was not recorded",

@@ -9,7 +9,7 @@ from traceviz.analyses.derived.host_classes import CLASSES, host_classes
 from traceviz.analyses.derived.input_fetches import INPUT_NAME, NOT_INPUT_NAME
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.steps.breakdown import BreakdownAnalysis
-from traceviz.report import Skipped
+from traceviz.report import Bars, Prose, Skipped
 
 LOADING = "data loading"
 
@@ -189,3 +189,19 @@ def test_other_names_are_not_input(name):
     import polars as pl
 
     assert not pl.select(pl.lit(name).str.contains(INPUT_NAME) & ~pl.lit(name).str.contains(NOT_INPUT_NAME)).item()
+
+
+def test_a_class_that_has_time_is_not_called_unrecorded():
+    view = trace(
+        run={"format": "xplane"},
+        steps=[(0, 1_000, 0), (1_000, 1_000, 1)],
+        kernels=[(500, 100, "k"), (1_500, 100, "k")],
+        cuda_api=[(10, 20, "hipModuleLaunchKernel")],  # XLA passes on no waits of ROCm
+        host_ops=[(200, 250, "$api.py:1 block_until_ready", "python")],
+    )
+    section = BreakdownAnalysis().describe(BreakdownAnalysis().run(view))
+    (bars,) = (block for block in section.blocks if isinstance(block, Bars))
+    assert {bar.key: bar.value for bar in bars.bars}["synchronisation"] == 250
+    (unseen,) = (block.text for block in section.blocks if isinstance(block, Prose))
+    assert "synchronisation" not in unseen
+    assert "allocation" in unseen

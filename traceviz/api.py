@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from traceviz.analyses.options import AnalysisOptions
+from traceviz.analyses.options import AnalysisOptions, StepTime
 from traceviz.compare.options import CompareOptions
 from traceviz.errors import UsageError
 from traceviz.files import check_folder_free, check_not_source, new_folder
@@ -212,16 +212,17 @@ def compare(
         TracevizError: a side cannot be read; the message names it.
     """
     from traceviz.compare.compare import compare as compare_sides
-    from traceviz.compare.sides.from_files import named_sides, tagged_sides
+    from traceviz.compare.sides.alike import timed_alike
+    from traceviz.compare.sides.from_files import Read, Sides, named_sides, tagged_sides
 
     is_partial = selection is not None and selection != Selection()
     is_special = analysis is not None and analysis != AnalysisOptions()
 
-    def read(path: Path) -> Report:
+    def read(path: Path, step_time: StepTime) -> Report:
         gc.collect()  # tables of the previous side hang in cycles, and would stay in memory beside those of this one
         return report_on(
             path,
-            options=analysis,
+            options=replace(analysis or AnalysisOptions(), step_time=step_time),
             selection=selection,
             reader=reader,
             run=run,
@@ -238,7 +239,11 @@ def compare(
         raise UsageError(f"by={by!r} should be a list of tags.", fix=f"Write by=[{by!r}].")
     if by and members:
         raise UsageError("Sides are either groups or values of tags.", fix="Leave out the groups, or the tags.")
-    sides, left_out = tagged_sides(sources, by, base, read) if by else named_sides(sources, members, base, read)
+
+    def sided(analyse: Read) -> Sides:
+        return tagged_sides(sources, by, base, analyse) if by else named_sides(sources, members, base, analyse)
+
+    sides, left_out = timed_alike(sided, read)
     with foreign_errors_in_words("The sides cannot be compared."):
         return compare_sides(sides, options, by=by, left_out=left_out)
 

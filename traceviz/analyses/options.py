@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from traceviz.errors import UsageError
 
@@ -12,6 +13,10 @@ OURS = "traceviz"
 
 BASES: tuple[str, ...] = (OURS, "tensorboard", "xprof", "kineto")
 """Values of the option ``--basis``: whose classes break the steps down."""
+
+
+StepTime = Literal["auto", "host", "device"]
+"""Whose time a step is where both are known: as the host marked it, or the device work that it launched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +28,14 @@ class AnalysisOptions:
         input_range: Regular expression of the NVTX ranges or framework annotations in which input is loaded.
         basis: Whose classes break the steps down, one of :data:`BASES`: ours, or those of another tool that users
             compare with.
+        step_time: Whose time a step is. By itself, that of devices where the host runs ahead of them; sides of a
+            comparison have the same.
     """
 
     step_marker: str | None = None
     input_range: str | None = None
     basis: str = OURS
+    step_time: StepTime = "auto"
 
 
 def check_basis(name: str) -> None:

@@ -22,6 +22,7 @@ from traceviz.compare.changes.recorded import why_not
 from traceviz.compare.effect import are_copies, recording
 from traceviz.compare.options import CompareOptions
 from traceviz.compare.same_work import MOST, batch, calls_per_step, other_sizes, served
+from traceviz.compare.sides.alike import are_mixed
 from traceviz.compare.sides.mixtures import mixtures
 from traceviz.compare.sides.sides import Side, fact
 from traceviz.report import IN_STEPS, Report, Severity
@@ -194,6 +195,15 @@ def _step_sources(base: Side, new: Side) -> Iterator[Remark]:
         how = f"steps are marked by {_and(markers[0])} in {base.label}, by {_and(markers[1])} in {new.label}"
         declared_elsewhere = not any(inferred) and any(_differ(base, new, key) for key in ("format", "framework"))
         yield _info("step-marker", how) if declared_elsewhere else _warning("step-marker", how)
+
+
+def _step_time(base: Side, new: Side) -> Iterator[Remark]:
+    """Whose time the steps are: saved reports cannot be timed anew."""
+    if are_mixed((*base.reports, *new.reports)):
+        why = "some steps are as the host marked them, others as devices ran what it had launched ahead"
+        yield _warning(
+            "step-time", f"{why}: compare the traces rather than saved reports", "steps are timed in two ways"
+        )
 
 
 def _inferred(base: Side, new: Side) -> Iterator[Remark]:
@@ -459,6 +469,7 @@ _CHECKS: tuple[Callable[[Side, Side], Iterator[Remark]], ...] = (
     _copies,
     _stopped,
     _step_sources,
+    _step_time,
     _inferred,
     _ranks,
     _machines,

@@ -24,6 +24,8 @@ BASE_LABELS = ("base", "baseline")
 
 Read = Callable[[Path], Report]
 """Analyses a trace."""
+Sides = tuple[list[Side], list[str]]
+"""The sides, and what was left out."""
 
 
 def is_saved_report(path: Path) -> bool:
@@ -48,9 +50,7 @@ def load_report(path: Path) -> Report:
         raise DamagedTraceError(f"{path} is not a JSON report.", f"It is not UTF-8: {error.reason}.") from None
 
 
-def named_sides(
-    paths: Sequence[Path], groups: Mapping[str, Sequence[Path]], base: str, read: Read
-) -> tuple[list[Side], list[str]]:
+def named_sides(paths: Sequence[Path], groups: Mapping[str, Sequence[Path]], base: str, read: Read) -> Sides:
     """A side of each path, then one of each group; the base first, and nothing left out.
 
     Args:
@@ -79,7 +79,7 @@ def named_sides(
     return with_base(labelled, base or implied), []
 
 
-def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read) -> tuple[list[Side], list[str]]:
+def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read) -> Sides:
     """A side of every combination of tags, and the runs that lack one of them.
 
     Args:

@@ -44,9 +44,10 @@ def as_devices_run(trace: TraceView, steps: Steps) -> Steps:
     """The steps as devices run them, with those of the host; as they are where the host does not run ahead.
 
     They stay those of the host, too, where steps of both last equally long on average, where device work does not
-    follow the steps one by one, and where numbers do not tell steps apart.
+    follow the steps one by one, and where numbers do not tell steps apart. The option ``step_time`` may ask for either.
     """
-    if steps.source not in _ON_HOST or set(steps.frame["process_id"]) - set(steps.thread_id):
+    wanted = trace.options.step_time
+    if wanted == "host" or steps.source not in _ON_HOST or set(steps.frame["process_id"]) - set(steps.thread_id):
         return steps
     if steps.frame.select("process_id", "step").is_duplicated().any():
         return steps
@@ -56,12 +57,14 @@ def as_devices_run(trace: TraceView, steps: Steps) -> Steps:
         for process, part in parts_by(steps.frame, "process_id").items()
     ]
     known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or np.median(np.concatenate([part.late for part in known])) < AHEAD:
+    if len(known) < len(parts):
+        return steps
+    if wanted == "auto" and np.median(np.concatenate([part.late for part in known])) < AHEAD:
         return steps
     frame = pl.concat([part.frame for part in known]).with_columns(cut_beside_whole())
     timed = replace(steps, frame=frame, host=steps.frame.select("process_id", "step", "start_ns", "end_ns"))
     on_host, on_device = (_mean_ns(each.steady) for each in (steps, timed))
-    return timed if abs(on_device - on_host) >= DIFFERENT * max(on_device, on_host) else steps
+    return timed if wanted == "device" or abs(on_device - on_host) >= DIFFERENT * max(on_device, on_host) else steps
 
 
 def _mean_ns(steps: pl.DataFrame) -> float:

@@ -242,6 +242,8 @@ def _work(connection: Connection, threads: int) -> None:
     except Stopped as stopped:
         interrupts.ignore()
         sys.exit(stopped.exit_code)
+    except MemoryError:  # not even for the result: as one that was killed for its memory
+        sys.exit(1)
 
 
 def _leave_with_parent() -> None:

@@ -15,6 +15,7 @@ that was killed; the next process removes what nobody holds.
 from __future__ import annotations
 
 import atexit
+import errno
 import fcntl
 import hashlib
 import os
@@ -239,10 +240,12 @@ def _folder() -> Path:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """What the folder holds; nothing where another process has just left it."""
+    """What the folder holds; nothing where another process has just left it, or no memory is left to look."""
     try:
         return list(folder.iterdir())
-    except FileNotFoundError:
+    except OSError as error:
+        if error.errno not in {errno.ENOENT, errno.ENOMEM}:
+            raise
         return []
 
 

@@ -17,13 +17,11 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.steps.bounds import GAPS_MATTER, cut_beside_whole
-from traceviz.analyses.derived.steps.engine import launched_on_streams, work_of_steps
+from traceviz.analyses.derived.steps.engine import AHEAD_SHARE, launched_on_streams, work_of_steps
 from traceviz.analyses.derived.steps.steps import Steps, StepSource, warmup_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array
 
-AHEAD = 0.5
-"""From this share of the median step's device work on that runs after the host's step, the host runs ahead."""
 DIFFERENT = 0.05
 """Where the mean steps of host and devices differ by less, the marks say how long a step takes."""
 
@@ -59,7 +57,7 @@ def as_devices_run(trace: TraceView, steps: Steps) -> Steps:
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return steps
-    if wanted == "auto" and np.median(np.concatenate([part.late for part in known])) < AHEAD:
+    if wanted == "auto" and np.median(np.concatenate([part.late for part in known])) < AHEAD_SHARE:
         return steps
     frame = pl.concat([part.frame for part in known]).with_columns(cut_beside_whole())
     timed = replace(steps, frame=frame, host=steps.frame.select("process_id", "step", "start_ns", "end_ns"))

@@ -1,0 +1,241 @@
+"""The cause of every nanosecond in which no device works: the innermost recorded event that explains it.
+
+::
+
+    main thread     |--range-----------------------------------------|
+                       |--Python: load--|   |--call that waits--|
+    other thread                                                    |--operator--|
+    device      ####                                         #######              #####
+    cause           |r-|-Python---------|-r-|-call----------|       |-operator---|
+
+Each class of step time (:mod:`traceviz.analyses.derived.host_classes`) is shared out among causes, which add up to it
+exactly. Calls of the device's API explain their own classes, whichever thread makes them. Else the event of the thread
+that leads does. Where that thread runs Python, a range or the runtime, another thread may do the work that it waits for
+(PyTorch's backward pass, TensorFlow's executor): then an operator that runs there explains the time. What no event
+covers is unexplained, and a mark of a step explains nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from traceviz.analyses.derived.call_tree import CallTree
+from traceviz.analyses.derived.causes.kinds import KindKey, with_kinds
+from traceviz.analyses.derived.causes.places import PLACES, outermost, places
+from traceviz.analyses.derived.causes.segments import Segments, innermost
+from traceviz.analyses.derived.frames import bounds, end_ns
+from traceviz.analyses.derived.host_classes import CLASSES, host_classes
+from traceviz.analyses.derived.judged_time import judged_time
+from traceviz.analyses.derived.steps.search import training_steps, training_thread
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.intervals import IntervalSet
+
+_SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
+"""Tables of events that explain time; of events with the same bounds, those of the first are around the others."""
+_CATEGORY_ORDER = ("step", "annotation", "python")
+"""Of host operations with the same bounds, these are around the others."""
+
+_KINDS_OF_CLASS: dict[str, frozenset[KindKey]] = {
+    "input_wait": frozenset({"input"}),
+    "synchronisation": frozenset({"synchronisation", "blocking_copy", "device_wait", "launch"}),
+    "allocation": frozenset({"allocation", "stream"}),
+    "kernel_launch": frozenset({"launch", "first_launch"}),
+    "compilation": frozenset({"compilation"}),
+    "communication": frozenset({"host_collective"}),
+}
+"""Kinds of events that make a class, on any thread."""
+_WEAK: frozenset[KindKey] = frozenset({"python", "range", "runtime", "input"})
+"""Kinds that may only wait for what another thread does."""
+_DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
+"""What explains time of a class that no event covers."""
+
+CAUSE_COLUMNS = ("process_id", "class", "kind", "cause", *PLACES)
+"""What tells causes apart."""
+_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "process_id": pl.Int64,
+    **dict.fromkeys(("class", "kind", "cause", *PLACES), pl.String),
+    "time_ns": pl.Int64,
+    "calls": pl.Int64,
+}
+
+
+@once_per_trace
+def host_causes(trace: TraceView) -> pl.DataFrame:
+    """Causes of the judged time in which no device works, the largest first.
+
+    Returns:
+        ``process_id, class, kind, cause, operator, module, range, location, time_ns, calls``. ``kind`` is a key of
+        :data:`~traceviz.analyses.derived.causes.kinds.KINDS`, ``cause`` the name of the event, null where nothing was
+        recorded. For each process and class, ``time_ns`` adds up to the class's part of
+        :func:`~traceviz.analyses.derived.judged_time.judged_time` without device work. ``calls`` counts the events.
+    """
+    parts = [part for rank in trace.ranks for part in _of_rank(trace, rank)]
+    known = [part.select(list(_SCHEMA)) for part in parts if part.height]
+    frame = pl.concat(known) if known else pl.DataFrame(schema=_SCHEMA)
+    return frame.sort("time_ns", *CAUSE_COLUMNS, descending=[True, *[False] * len(CAUSE_COLUMNS)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Events:
+    """Events of a process that run while no device works, as a tree, and the stretches in which each is innermost.
+
+    ``leader`` is the thread that leads; ``kinds`` and ``leads`` are by row of the tree.
+    """
+
+    tree: CallTree
+    segments: Segments
+    kinds: npt.NDArray[np.object_]
+    leader: int
+
+    def time(self, segments: Segments, free: IntervalSet) -> pl.DataFrame:
+        """``owner, time_ns`` of these segments within ``free``."""
+        time = free.overlap(segments.starts, segments.ends)
+        return pl.DataFrame({"owner": segments.owner[time > 0], "time_ns": time[time > 0]})
+
+
+def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
+    """Rows of :func:`host_causes` for every class of a rank."""
+    busy = trace.rank_busy.get(rank, IntervalSet.empty())
+    judged = judged_time(trace, rank).subtract(busy)
+    if not judged.total:
+        return
+    sets = {key: owned.intersect(judged) for key, owned in host_classes(trace)[rank].sets.items()}
+    events = _events(trace, rank, judged)
+    around = places(events.tree)
+    for c in CLASSES:
+        if sets[c.key].total:
+            own = _of_class(events, c.key, sets[c.key])
+            yield _named(events, around, own).with_columns(
+                pl.lit(rank, pl.Int64).alias("process_id"), pl.lit(c.key).alias("class")
+            )
+
+
+def _of_class(events: _Events, key: str, free: IntervalSet) -> pl.DataFrame:
+    """``owner, kind, time_ns`` of one class: its time shared out among events; owner -1 is what is left."""
+    parts = []
+    for segments in _by_precedence(events, key):
+        parts.append(events.time(segments, free))
+        free = free.subtract(IntervalSet.of(segments.starts, segments.ends))
+        if not free.total:
+            break
+    left = pl.DataFrame({"owner": [-1], "time_ns": [free.total]}, schema={"owner": pl.Int64, "time_ns": pl.Int64})
+    owned = pl.concat([*parts, left]).group_by("owner").agg(pl.col("time_ns").sum()).filter(pl.col("time_ns") > 0)
+    kinds = events.kinds[owned["owner"].to_numpy()] if events.kinds.size else np.full(owned.height, None, object)
+    kind = pl.Series(
+        "kind", np.where(owned["owner"].to_numpy() < 0, _DEFAULT.get(key, "unexplained"), kinds), pl.String
+    )
+    return owned.with_columns(kind)
+
+
+def _by_precedence(events: _Events, key: str) -> Iterator[Segments]:
+    """Stretches that may explain time of a class: those that come first take what they cover."""
+    segments, kinds = events.segments, events.kinds[events.segments.owner] if events.kinds.size else np.array([])
+    threads = events.tree.calls["thread_id"].to_numpy()[segments.owner]
+    of_class = np.isin(kinds, list(_KINDS_OF_CLASS.get(key, ())))
+    yield from _each_thread(segments.of(of_class), threads[of_class], events.leader)
+    if key in _DEFAULT:
+        return
+    leads = threads == events.leader
+    weak = np.isin(kinds, list(_WEAK))
+    yield segments.of(leads & ~weak)
+    works = ~leads & np.isin(kinds, ["operator", "optimizer", "host_collective"])
+    yield from _each_thread(segments.of(works), threads[works], events.leader)
+    yield segments.of(leads & weak)
+
+
+def _each_thread(segments: Segments, threads: npt.NDArray[np.int64], leader: int) -> Iterator[Segments]:
+    """Stretches thread by thread, the leader's first, then those with most time: of several at once, one counts."""
+    if not threads.size:
+        return
+    numbers, rows = np.unique(threads, return_inverse=True)
+    totals = np.bincount(rows, weights=segments.ends - segments.starts)
+    for number in sorted(range(numbers.size), key=lambda n: (numbers[n] != leader, -totals[n])):
+        yield segments.of(rows == number)
+
+
+def _named(events: _Events, around: pl.DataFrame, owned: pl.DataFrame) -> pl.DataFrame:
+    """Names and places of what took the time: rows of :func:`host_causes` without process and class."""
+    rows = owned["owner"].to_numpy()
+    known = rows >= 0
+    calls = pl.concat([events.tree.calls.select(pl.col("name").alias("cause")), around], how="horizontal")
+    named = calls[np.maximum(rows, 0)] if calls.height else calls.clear(n=owned.height)
+    named = named.with_columns(
+        pl.when(pl.Series(known, dtype=pl.Boolean)).then(pl.col(column)).alias(column) for column in named.columns
+    )
+    frame = pl.concat([owned, named], how="horizontal")
+    repeats = pl.when(pl.col("owner") >= 0).then(1).otherwise(0)
+    keys = ("kind", "cause", *PLACES)
+    return frame.group_by(keys).agg(pl.col("time_ns").sum(), repeats.sum().cast(pl.Int64).alias("calls"))
+
+
+def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
+    leader = training_thread(trace, rank)
+    frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
+    calls = pl.concat(frames).with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("op_id"))
+    names = calls.select("source", "category", "name").unique()
+    calls = calls.join(
+        with_kinds(names), on=["source", "category", "name"], nulls_equal=True, how="left", maintain_order="left"
+    )
+    calls = calls.with_columns(_unless_step(trace, rank))
+    tree = CallTree.of(calls)
+    owner = _explaining(tree)
+    segments = innermost(tree)
+    segments = Segments(segments.starts, segments.ends, owner[segments.owner])
+    kinds = tree.calls["kind"].to_numpy().astype(object)
+    told = segments.of(np.array([kind is not None for kind in kinds], bool)[segments.owner]) if kinds.size else segments
+    return _Events(tree, told, kinds, leader)
+
+
+def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
+    """``start_ns, end_ns, thread_id, source, category, name`` of the events of a table that run in ``judged`` time."""
+    texts = ("name", "category") if source == "host_ops" else ("name",)
+    columns = ("start_ns", "dur_ns", "thread_id", *texts)
+    if source in trace.tables:
+        scan = trace.tables.scan(source).filter(pl.col("process_id") == rank)
+        scan = scan.filter(pl.col("thread_id") == leader) if source == "os_calls" else scan
+        # What ends elsewhere, and what is no range of time, nests nowhere
+        scan = scan.filter(pl.col("kind") == "push_pop") if source == "nvtx" else scan
+        rows = scan.select(*columns).collect()
+    else:
+        rows = trace.frame(source, *columns)
+    rows = rows.filter(pl.Series(judged.overlap(*bounds(rows)) > 0, dtype=pl.Boolean))
+    category = pl.col("category").cast(pl.String) if source == "host_ops" else pl.lit(None, pl.String).alias("category")
+    name = pl.col("name").cast(pl.String)
+    rows = rows.select("start_ns", end_ns(), "thread_id", pl.lit(source).alias("source"), category, name)
+    if source == "os_calls":
+        return rows
+    order = pl.col("category").replace_strict(
+        {c: n for n, c in enumerate(_CATEGORY_ORDER)}, default=len(_CATEGORY_ORDER)
+    )
+    return rows.sort(order, maintain_order=True) if source == "host_ops" else rows
+
+
+def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
+    """The kind of an event, null where it is the mark of a step: it covers everything and explains nothing."""
+    steps = training_steps(trace)
+    marks = steps.frame.filter(pl.col("process_id") == rank)
+    thread = steps.thread_id.get(rank)
+    if thread is None or not marks.height:
+        return pl.col("kind")
+    is_mark = (pl.col("thread_id") == thread) & pl.col("start_ns").is_in(marks["start_ns"].implode())
+    is_mark &= pl.col("source") == "nvtx"
+    return pl.when(is_mark & (pl.col("end_ns") - pl.col("start_ns") > 0)).then(None).otherwise("kind").alias("kind")
+
+
+def _explaining(tree: CallTree) -> npt.NDArray[np.int64]:
+    """For each call, the call that explains its time: the outermost call of the device's API around it, else itself.
+
+    The driver's call within the runtime's, and the system's within both, are how the outer one works. Within the step
+    of an optimizer and within a collective on the host, these explain the time of their operators.
+    """
+    kinds = tree.calls["kind"]
+    rows = np.arange(tree.calls.height, dtype=np.int64)
+    explains = (tree.calls["source"] == "cuda_api") | kinds.is_in(["host_collective", "device_wait"])
+    outer = outermost(tree, explains.fill_null(value=False).to_numpy().astype(bool))
+    nearest = tree.nearest(outer)
+    return np.where(nearest >= 0, nearest, rows)

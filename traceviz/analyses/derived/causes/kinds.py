@@ -1,0 +1,135 @@
+"""What explains time in which no device works: kinds of recorded events, by where they are recorded and their names.
+
+A kind says what is to be done about the time; the name of the event and its place say where.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from traceviz.analyses.derived.host_classes import FRAMEWORK_WAITS
+from traceviz.analyses.derived.input_fetches import INPUT_NAME, NOT_INPUT_NAME
+from traceviz.cuda_names import ApiKind, api_kind
+
+KindKey = Literal[
+    "input",
+    "parameter_transfer",
+    "host_collective",
+    "synchronisation",
+    "blocking_copy",
+    "allocation",
+    "stream",
+    "first_launch",
+    "launch",
+    "launch_queue",
+    "compilation",
+    "device_wait",
+    "optimizer",
+    "operator",
+    "runtime",
+    "python",
+    "range",
+    "os_call",
+    "driver",
+    "profiler",
+    "unexplained",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CauseKind:
+    """One kind of cause: stable key, label for people, and what such an event is."""
+
+    key: KindKey
+    label: str
+    meaning: str
+
+
+KINDS: tuple[CauseKind, ...] = (
+    CauseKind("input", "input", "the program takes its next batch"),
+    CauseKind("parameter_transfer", "parameter transfer", "parameters are brought to the device"),
+    CauseKind("host_collective", "collective on the host", "ranks exchange data through the host (gloo, MPI)"),
+    CauseKind("synchronisation", "synchronisation", "a call waits until the device is done"),
+    CauseKind("blocking_copy", "blocking copy", "a copy call returns only when its copy is done"),
+    CauseKind("allocation", "allocation", "memory is allocated or freed"),
+    CauseKind("stream", "streams", "a stream is created or destroyed"),
+    CauseKind("first_launch", "first launch", "a call that creates the context or loads device code"),
+    CauseKind("launch", "launch call", "a call that launches work or an asynchronous copy"),
+    CauseKind("launch_queue", "launched, not begun", "work was launched and has not begun"),
+    CauseKind("compilation", "compilation", "code is compiled or loaded, or a graph is captured"),
+    CauseKind("device_wait", "wait for the device", "the framework waits for a result of the device"),
+    CauseKind("optimizer", "optimizer", "the optimizer's step on the host"),
+    CauseKind("operator", "operators", "an operator of the framework runs on the host"),
+    CauseKind("runtime", "framework runtime", "the runtime of the framework prepares or runs a program"),
+    CauseKind("python", "Python", "a Python function"),
+    CauseKind("range", "ranges", "a range that the program or a library marked, and nothing more precise"),
+    CauseKind("os_call", "operating system", "a call of the operating system in which the thread waits"),
+    CauseKind("driver", "driver", "another call of the device's API"),
+    CauseKind("profiler", "profiler", "the profiler itself works"),
+    CauseKind("unexplained", "unexplained", "nothing was recorded that covers the time"),
+)
+"""All kinds of causes."""
+KIND_LABELS = {kind.key: kind.label for kind in KINDS}
+
+HOST_WORK: frozenset[KindKey] = frozenset({"operator", "optimizer", "runtime", "python", "range", "driver", "launch"})
+"""Kinds in which the host itself works, and the device waits for what it prepares."""
+
+OPTIMIZER = r"(?i)^(optimizer[.]step|## optimizer ##|optimizer([ _]step)?$)"
+"""Names of the optimizer's step."""
+COLLECTIVE = r"^gloo:|^c10d::|^mpi:|^P?MPI_[A-Z]"
+"""Names of operations and ranges in which a rank exchanges data through the host, or waits for others to."""
+
+_OF_API: dict[ApiKind, KindKey] = {
+    "launch": "launch",
+    "async_copy": "launch",
+    "blocking_copy": "blocking_copy",
+    "synchronisation": "synchronisation",
+    "allocation": "allocation",
+    "pool_allocation": "allocation",
+    "stream": "stream",
+    "compilation": "compilation",
+    "other": "driver",
+}
+_OF_CATEGORY: dict[str, KindKey] = {
+    "input": "input",
+    "pipeline": "input",
+    "op": "operator",
+    "transfer": "runtime",
+    "compile": "compilation",
+    "python": "python",
+    "annotation": "range",
+    "runtime": "runtime",
+}
+_BY_NAME: tuple[tuple[KindKey, str], ...] = (
+    ("host_collective", COLLECTIVE),
+    ("device_wait", FRAMEWORK_WAITS),
+    ("optimizer", OPTIMIZER),
+)
+"""What names say of operations and ranges, whatever their category."""
+
+
+def with_kinds(names: pl.DataFrame) -> pl.DataFrame:
+    """Add the column ``kind``, text, to distinct names.
+
+    Args:
+        names: ``source`` (the table: ``cuda_api``, ``host_ops``, ``nvtx``, ``os_calls``), ``category`` (of
+            ``host_ops``, else null) and ``name``, all text. Marks of steps get no kind: they explain nothing.
+    """
+    api = names.filter(pl.col("source") == "cuda_api")["name"].to_list()
+    of_api = pl.col("name").replace_strict({name: _OF_API[api_kind(name)] for name in api}, default=None)
+    of_category = pl.col("category").replace_strict(_OF_CATEGORY, default=None, return_dtype=pl.String)
+    is_named = pl.col("source").is_in(["host_ops", "nvtx"]) & (pl.col("category").fill_null("") != "step")
+    loads = pl.col("name").str.contains(INPUT_NAME) & ~pl.col("name").str.contains(NOT_INPUT_NAME)
+    rules = (
+        (pl.col("source") == "cuda_api", of_api),
+        (pl.col("source") == "os_calls", pl.lit("os_call")),
+        *((is_named & pl.col("name").str.contains(pattern), pl.lit(key)) for key, pattern in _BY_NAME),
+        ((pl.col("source") == "nvtx") & loads, pl.lit("input")),
+        (pl.col("source") == "nvtx", pl.lit("range")),
+        (pl.col("source") == "host_ops", of_category),
+    )
+    kind = pl.coalesce([pl.when(holds).then(key) for holds, key in rules])
+    return names.with_columns(kind.cast(pl.String).alias("kind"))

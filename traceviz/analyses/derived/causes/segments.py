@@ -1,0 +1,55 @@
+"""The innermost event of a thread at every moment: a sweep over the begins and ends of events that nest.
+
+::
+
+    range    |----------------------------|
+    op           |-----------|
+    call            |---|
+    owner    |-r-|o-|-c-|-o--|-----r------|
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from traceviz.analyses.derived.call_tree import CallTree
+from traceviz.intervals import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segments:
+    """Stretches of time of threads, disjoint on each thread, and the row of the call that is innermost there."""
+
+    starts: Array
+    ends: Array
+    owner: Array
+
+    def of(self, keep: npt.NDArray[np.bool_]) -> Segments:
+        """Those that ``keep`` marks."""
+        return Segments(self.starts[keep], self.ends[keep], self.owner[keep])
+
+
+def innermost(tree: CallTree) -> Segments:
+    """The innermost call of each thread at every moment at which one is running; calls that last no time own none.
+
+    Where calls of a thread cross instead of nesting, a moment belongs to the last call that began and is running then.
+    """
+    lasting = np.flatnonzero(tree.ends > tree.starts)
+    threads = tree.calls["thread_id"].to_numpy()[lasting]
+    times = np.concatenate([tree.starts[lasting], tree.ends[lasting]])
+    owner = np.concatenate([lasting, tree.parent[lasting]])
+    begins = np.repeat([1, 0], lasting.size)
+    depth = tree.depth[lasting]
+    inner_last = np.concatenate([depth, -depth])  # of begins the inner one comes last, of ends the outer one
+    order = np.lexsort((inner_last, begins, times, np.tile(threads, 2)))
+    times, owner, threads = times[order], owner[order], np.tile(threads, 2)[order]
+    lasts = (times[1:] > times[:-1]) & (threads[1:] == threads[:-1])
+    starts, ends, owner, threads = times[:-1], times[1:], owner[:-1], threads[:-1]
+    starts, ends, owner, threads = starts[lasts], ends[lasts], owner[lasts], threads[lasts]
+    row = np.maximum(owner, 0)
+    is_running = (owner >= 0) & (tree.starts[row] <= starts) & (tree.ends[row] >= ends)
+    owner[~is_running] = tree.around(threads[~is_running], starts[~is_running])
+    return Segments(starts, ends, owner).of(owner >= 0)

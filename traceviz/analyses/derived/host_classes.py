@@ -15,6 +15,7 @@ from traceviz import schema
 from traceviz.analyses.derived.device_work import communication_names
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_calls import calls_named
+from traceviz.analyses.derived.host_collectives import host_communication
 from traceviz.analyses.derived.input_fetches import input_ops, input_ranges
 from traceviz.analyses.derived.losses import losses
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
@@ -34,7 +35,7 @@ class StepClass:
 
 CLASSES: tuple[StepClass, ...] = (
     StepClass("device_compute", "device compute", "a kernel that is not communication runs on any stream"),
-    StepClass("communication", "communication", "a collective runs and no other kernel does"),
+    StepClass("communication", "communication", "a collective runs and no other kernel does, or the host waits in one"),
     StepClass("copy_d2h", "copy device to host", "a copy to the host runs and no kernel does"),
     StepClass("copy_h2d", "copy host to device", "a copy to the device runs and no kernel does"),
     StepClass("other_device", "other device work", "a fill or a copy within or between devices runs alone"),
@@ -52,7 +53,12 @@ CLASSES: tuple[StepClass, ...] = (
 HOST_CLASSES = tuple(
     c for c in CLASSES if c.key not in {"device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"}
 )
+IDLE_CLASSES = tuple(c for c in CLASSES if c in HOST_CLASSES or c.key == "communication")
+"""Classes of the time in which no device works: :attr:`HostClasses.idle`."""
 LABELS = {c.key: c.label for c in CLASSES}
+
+_ON_HOST = ("host_communication", "host_communication_beside")
+"""Layers of collectives on the host: they count as ``communication``."""
 
 TO_DEVICE = r"(?i)H2D|HToD|TransferTo|BufferFromHost|InfeedEnqueue|DevicePut"
 FROM_DEVICE = r"(?i)D2H|DToH|TransferFrom|ToLiteral|OutfeedDequeue|CopyToHost"
@@ -84,7 +90,31 @@ class HostClasses:
     @cached_property
     def sets(self) -> dict[str, IntervalSet]:
         """Every class of :data:`CLASSES`, by key: disjoint, together the whole capture."""
+        layers = self._layers
+        joined = {"communication": layers["communication"].union(self.host_communication)}
+        return {key: joined.get(key, owned) for key, owned in layers.items() if key not in _ON_HOST}
+
+    @cached_property
+    def idle(self) -> dict[str, IntervalSet]:
+        """Every class of :data:`IDLE_CLASSES`, by key: what the host does while no device works for the process."""
+        return {c.key: self.host_communication if c.key == "communication" else self.sets[c.key] for c in IDLE_CLASSES}
+
+    @property
+    def host_communication(self) -> IntervalSet:
+        """The part of the class ``communication`` in which the host waits, and no device works."""
+        return IntervalSet.empty().union(*(self._layers[key] for key in _ON_HOST))
+
+    @cached_property
+    def _layers(self) -> dict[str, IntervalSet]:
+        """:attr:`sets`, with the two kinds of collectives on the host apart.
+
+        In a call of MPI the leading thread can do nothing else: whatever runs in it is part of the transfer. While a
+        thread beside it communicates, what it does itself comes first.
+        """
+        leading, beside = host_communication(self._trace, self.process_id)
         layers = [(c.key, getattr(self, c.key)) for c in CLASSES[:-1]]
+        for key, time, before in zip(_ON_HOST, (leading, beside), ("synchronisation", "host_blocked"), strict=True):
+            layers.insert([name for name, _ in layers].index(before), (key, time))
         return exclusive(layers, 0, self._trace.span_ns, CLASSES[-1].key)
 
     @cached_property

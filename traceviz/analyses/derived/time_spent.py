@@ -16,7 +16,7 @@ import polars as pl
 
 from traceviz.analyses.derived.capture_kind import capture_kind, function_of, shortened
 from traceviz.analyses.derived.frames import bounds
-from traceviz.analyses.derived.host_classes import HOST_CLASSES, host_classes, sees_host
+from traceviz.analyses.derived.host_classes import IDLE_CLASSES, host_classes, sees_host
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
 from traceviz.analyses.derived.view import TraceView
@@ -67,8 +67,8 @@ def _by_class(trace: TraceView, rank: int) -> str:
     if not steady_time(trace) or not sees_host(trace):
         return ""
     idle = trace.idle_of(rank)
-    sets = host_classes(trace)[rank].sets
-    times = {cause.label: sets[cause.key].intersect(idle).total for cause in HOST_CLASSES}
+    sets = host_classes(trace)[rank].idle
+    times = {cause.label: sets[cause.key].intersect(idle).total for cause in IDLE_CLASSES}
     label, most = max(times.items(), key=lambda item: item[1])
     shares = format_ratio(idle.total / trace.captured_ns), format_ratio(most / idle.total)
     return f"It was idle in {shares[0]} of the captured time, mostly during: {label} ({shares[1]})."

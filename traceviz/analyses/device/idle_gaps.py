@@ -12,7 +12,7 @@ from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import intervals
-from traceviz.analyses.derived.host_classes import HOST_CLASSES, LABELS, host_classes, sees_host
+from traceviz.analyses.derived.host_classes import IDLE_CLASSES, LABELS, host_classes, sees_host
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, union_all
@@ -21,7 +21,7 @@ from traceviz.report import Bar, Bars, Column, Fact, Facts, Grid, Prose, Section
 BEFORE, AFTER, OVERHEAD = "before_first_work", "after_last_work", "profiler_overhead"
 ELSEWHERE, UNKNOWN = "other_device_busy", "host_not_recorded"
 CAUSE_LABELS = {
-    **{c.key: LABELS[c.key] for c in HOST_CLASSES},
+    **{c.key: LABELS[c.key] for c in IDLE_CLASSES},
     BEFORE: "before the first device work",
     AFTER: "after the last device work",
     OVERHEAD: "profiler overhead",
@@ -144,8 +144,8 @@ def _cause_sets(trace: TraceView, processes: Iterable[int]) -> Iterable[tuple[st
     if not sees_host(trace):
         yield UNKNOWN, union_all(trace.idle_of(process) for process in processes).subtract(overhead)
         return
-    for c in HOST_CLASSES:
-        sets = [host_classes(trace)[process].sets[c.key] for process in processes]
+    for c in IDLE_CLASSES:
+        sets = [host_classes(trace)[process].idle[c.key] for process in processes]
         yield c.key, IntervalSet.empty().union(*sets).subtract(overhead)
 
 

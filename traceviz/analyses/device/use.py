@@ -11,7 +11,7 @@ from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import bounds
-from traceviz.analyses.derived.host_classes import HOST_CLASSES, LABELS, host_classes, sees_host
+from traceviz.analyses.derived.host_classes import IDLE_CLASSES, LABELS, host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
@@ -110,11 +110,11 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             return self.skipped(why)
         names = device_names(trace)
         devices = tuple(self._device(trace, device, names[device]) for device in trace.device_busy)
-        causes = {c.key: 0 for c in HOST_CLASSES}
+        causes = {c.key: 0 for c in IDLE_CLASSES}
         for rank in trace.ranks:
             judged = judged_time(trace, rank)
             for key in causes:
-                causes[key] += host_classes(trace)[rank].sets[key].intersect(judged).total
+                causes[key] += host_classes(trace)[rank].idle[key].intersect(judged).total
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         words, seen = judged_words(trace), sees_host(trace)
         is_cut = trace.device_window != trace.recorded_window

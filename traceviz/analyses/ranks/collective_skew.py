@@ -18,26 +18,15 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.derived.device_work import communication_names
-from traceviz.analyses.derived.frames import intervals
-from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import IntervalSet
+from traceviz.analyses.derived.host_collectives import joint_collectives
+from traceviz.analyses.derived.view import TraceView
 
 POINT_TO_POINT = r"(?i)(^|:)i?(send|recv)(any_?source)?$|send_?recv"
 """Transfers between two ranks: each has a partner of its own, so that the n-th of two ranks are not the same."""
 
-ON_HOST = r"^(gloo|mpi|ucc):"
-"""Annotations in which PyTorch carries out a collective on the host; those of NCCL only launch it."""
-
-BY_MPI = (
-    r"^P?MPI_(Barrier|Bcast|All(gather|reduce|toall)|Reduce|Gather|Scatter|Scan|Exscan|Wait|Recv|Sendrecv"
-    r"|[BRS]?[Ss]end|M?[Pp]robe)"
-)
-"""Ranges of calls in which MPI waits for other ranks or exchanges data with them."""
-
 LEAST_TOLERANCE_NS = 100_000
 """Ends that differ by less line up, however often collectives follow each other."""
 
-_STARTS_COLLECTIVE = "c10d::"
 _KEY = ("group", "name")
 _ROWS = {
     "process_id": pl.Int32,
@@ -121,38 +110,11 @@ def collective_calls(trace: TraceView) -> pl.DataFrame:
     if set(kernels["process_id"]) - set(calls["process_id"]):  # a rank without descriptions: all ranks as kernels
         calls = kernels.with_columns(*unknown)
     if not calls.height:
-        calls = host_collectives(trace).with_columns(*unknown)
+        calls = joint_collectives(trace).with_columns(*unknown)
     if "end_ns" not in calls.columns:
         calls = calls.drop_nulls("dur_ns").with_columns((pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns"))
     rows = calls.with_columns(pl.col("group").cast(pl.String).fill_null(""), pl.col("name").cast(pl.String))
     return rows.select(pl.col(name).cast(kind) for name, kind in _ROWS.items()).sort("start_ns", "end_ns")
-
-
-def host_collectives(trace: TraceView) -> pl.DataFrame:
-    """Collectives that the host carries out: rows of :meth:`TraceView.host_ops`, none where there are devices."""
-    calls = _on_host(trace)
-    return calls.clear() if trace.rank_busy else calls
-
-
-@once_per_trace
-def _on_host(trace: TraceView) -> pl.DataFrame:
-    known = trace.host_names.filter((pl.col("category") == "annotation") & pl.col("name").str.contains(ON_HOST))
-    calls = trace.host_ops(*(("annotation",) if known.height else ()))
-    return calls.filter(pl.col("name").cast(pl.String).is_in(known["name"].to_list()))
-
-
-def host_communication(trace: TraceView, process_id: int) -> IntervalSet:
-    """Time in which the host of a rank exchanges data with other ranks, or waits for them.
-
-    In a collective that PyTorch carries out on the host while no operation of the framework runs, or in a call of MPI.
-    """
-    own = pl.col("process_id") == process_id
-    calls = _on_host(trace).filter(own)
-    by_mpi = intervals(trace.ranges.filter(own & pl.col("name").str.contains(BY_MPI)))
-    if not calls.height:
-        return by_mpi
-    computing = trace.host_ops("op").filter(own & ~pl.col("name").cast(pl.String).str.starts_with(_STARTS_COLLECTIVE))
-    return intervals(calls).subtract(intervals(computing)).union(by_mpi)
 
 
 def _matched(calls: pl.DataFrame, tolerance: float) -> tuple[pl.DataFrame, dict[int, int], tuple[int, ...]]:

@@ -13,7 +13,7 @@ from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.ranks.collective_skew import Skew, host_communication
+from traceviz.analyses.ranks.collective_skew import Skew
 from traceviz.analyses.ranks.stragglers import StepImbalance
 from traceviz.intervals import IntervalSet
 
@@ -138,7 +138,7 @@ class Waiting:
 
 def waiting(trace: TraceView, process: int, skew: Skew, *, compared: bool) -> Waiting:
     """When the rank of ``process`` waits; ``compared``: whether the collectives of all ranks could be compared."""
-    classes = _classes(trace, process)
+    classes = host_classes(trace)[process].sets
     communication = classes["communication"]
     arrivals = skew.arrivals.filter(pl.col("process_id") == process)
     starts = arrivals["start_ns"].to_numpy()
@@ -174,20 +174,6 @@ def rank_times(trace: TraceView, process: int, number: int, skew: Skew, waits: W
         kernels=int((kernels["process_id"] == process).sum()) if "kernels" in trace.tables else None,
         api_ns=intervals(calls).intersect(judged).total if "cuda_api" in trace.tables else None,
     )
-
-
-def _classes(trace: TraceView, process: int) -> dict[str, IntervalSet]:
-    """Classes of step time; collectives of the host, while no device works for the rank, count as communication."""
-    sets = host_classes(trace)[process].sets
-    alone = host_communication(trace, process).intersect(sets["host_compute"].union(sets["host_blocked"]))
-    if not len(alone):
-        return sets
-    return {
-        **sets,
-        "communication": sets["communication"].union(alone),
-        "host_compute": sets["host_compute"].subtract(alone),
-        "host_blocked": sets["host_blocked"].subtract(alone),
-    }
 
 
 def mean(values: Sequence[int]) -> int:

@@ -11,11 +11,12 @@ from statistics import median
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, by_knowledge, finding
 from traceviz.analyses.derived.host_classes import LABELS
+from traceviz.analyses.derived.host_collectives import joint_collectives
 from traceviz.analyses.derived.judged_time import judged_words
 from traceviz.analyses.derived.rank_names import rank_numbers, stated_ranks, world_sizes
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.ranks.collective_skew import collective_skew, host_collectives
+from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid
 from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waiting
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
@@ -54,7 +55,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         numbers = rank_numbers(trace)
         if len(numbers) < 2:
             return self.skipped("the capture is of a single rank")
-        if not (trace.rank_busy or stated_ranks(trace) or host_collectives(trace).height):
+        if not (trace.rank_busy or stated_ranks(trace) or joint_collectives(trace).height):
             return self.skipped("the processes use no devices, and nothing says that they are ranks of one job")
         skew = collective_skew(trace, self.tolerance)
         ordered = sorted(numbers.items(), key=lambda item: (item[1], item[0]))

@@ -566,6 +566,37 @@ RULES: tuple[Rule, ...] = (
         ("https://pytorch.org/docs/stable/notes/ddp.html",),
     ),
     Rule(
+        "TV506",
+        "host-collectives",
+        "In at least 10 % of the judged time the program waits in collectives that run on the host (PyTorch's gloo, "
+        "MPI or UCC, calls of MPI), and computes nothing meanwhile, neither on a device nor on the host.",
+        "The host sends the data through its own memory and network, and the program stands still until the last rank "
+        "has sent its part: the time is added to every step.",
+        (
+            "Record all ranks and give them to one report: it says which of them is late.",
+            (
+                "PyTorch: on GPUs init_process_group(backend='nccl') instead of gloo; on CPUs give gloo the fast "
+                "network (GLOO_SOCKET_IFNAME), or use MPI."
+            ),
+            (
+                "PyTorch: communicate less often: larger batches per rank, or accumulate gradients (model.no_sync() in "
+                "all but the last pass)."
+            ),
+            (
+                "PyTorch: send fewer bytes, and earlier: 16-bit gradients (the bf16_compress_hook of "
+                "DistributedDataParallel), static_graph=True, a smaller bucket_cap_mb."
+            ),
+            (
+                "MPI: compute while it communicates: MPI_Isend, MPI_Irecv and MPI_Iallreduce before the work, MPI_Wait "
+                "after it."
+            ),
+            "MPI: with data on devices, a library that takes pointers to their memory (CUDA-aware MPI) saves copies.",
+        ),
+        "A rank that arrives early waits for the others. Where several ranks were captured, that wait is left out; in "
+        "the capture of one rank it is part of this, and no faster network removes it.",
+        ("https://pytorch.org/docs/stable/distributed.html",),
+    ),
+    Rule(
         "TV601",
         "one-busy-core",
         "The program keeps 0.8 to 1.3 cores busy, more than a quarter of its cores are idle, and its steps wait for "

@@ -76,6 +76,7 @@ STABLE = {
     "os_calls": (set(), {"name", "calls", "total_ns", "median_ns", "max_ns"}),
     "launch": ({"launches", "api_ns", "queue_median_ns"}, set()),
     "communication": ({"total_ns", "exposed_ns", "overlap_share"}, {"name", "calls", "total_ns"}),
+    "host_collectives": ({"total_ns", "exposed_ns", "calls"}, {"name", "calls", "total_ns", "exposed_ns"}),
     "ranks": (
         {"count", "world_size", "slowest_factor", "lost_ns", "collectives", "wait_ns"},
         {
@@ -212,6 +213,12 @@ def served():
     return busy_trace().replace({"nvtx": ranges.arrow("nvtx")})
 
 
+def of_mpi():
+    """The busy trace of a program that reduces with MPI while its device idles."""
+    ranges = tables(nvtx=[(100_000 * i + 92_000, 6_000, "MPI_Allreduce") for i in range(6)])
+    return busy_trace().replace({"nvtx": ranges.arrow("nvtx")})
+
+
 def trace_for(analysis):
     """A trace of which the analysis has something to say."""
     if analysis.slug == "run":
@@ -220,12 +227,14 @@ def trace_for(analysis):
         return sampled()
     if analysis.slug == "serving":
         return served()
+    if analysis.slug == "host_collectives":
+        return of_mpi()
     return two_ranks() if analysis.slug == "ranks" else busy_trace()
 
 
 def test_the_registry_knows_each_analysis_by_its_own_slug():
     assert tuple(analysis.slug for analysis in analyses()) == SLUGS
-    assert len(SLUGS) == 28
+    assert len(SLUGS) == 29
     assert [entry.slug for entry in entries(["kernels", "run"])] == ["run", "kernels"]
     with pytest.raises(UsageError, match="kernel"):
         entries(["kernel"])

@@ -162,6 +162,12 @@ ENTRIES: tuple[Entry, ...] = (
         needs=("kernels",),
         uses=(*STEP_TABLES, "collectives"),
     ),
+    Entry(
+        "host_collectives",
+        "ranks.host_collectives:HostCollectivesAnalysis",
+        uses=(*CLASS_TABLES, "collectives", "settings"),
+        expected=False,
+    ),
     Entry("ranks", "ranks.ranks:RanksAnalysis", uses=(*CLASS_TABLES, "collectives", "settings"), expected=False),
     Entry(
         "ranges",

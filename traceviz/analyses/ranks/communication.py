@@ -11,10 +11,9 @@ from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.device_work import communication_names, exposed, judged_device_ns
 from traceviz.analyses.derived.frames import parts_by, unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.rank_names import rank_numbers
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, ratio, totals_by
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.ranks.collective_skew import collective_skew
+from traceviz.analyses.ranks.collective_skew import waiting_in_collectives
 from traceviz.analyses.ranks.collectives import COLUMNS, collective_times
 from traceviz.intervals import IntervalSet
 from traceviz.report import Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
@@ -77,7 +76,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
         is_communication = pl.col("name").cast(pl.String).is_in(communication_names(trace))
         communication = kernels.filter(is_communication)
         compute = unions_by(kernels.filter(~is_communication), "device_id")
-        waiting = self._waiting(trace)
+        waiting = waiting_in_collectives(trace, self.tolerance)
         alone = [
             (part.intersect(judged_time(trace, process)), waiting.get(process, IntervalSet.empty()))
             for process, own in parts_by(communication, "process_id").items()
@@ -93,14 +92,6 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             judged_ns=judged_device_ns(trace),
             judged_words=judged_words(trace),
         )
-
-    def _waiting(self, trace: TraceView) -> dict[int, IntervalSet]:
-        """Time that each rank spends in collectives before the last rank arrives, by ``process_id``."""
-        if len(rank_numbers(trace)) < 2:
-            return {}
-        arrivals = collective_skew(trace, self.tolerance).arrivals
-        until = arrivals.select("process_id", "start_ns", (pl.col("start_ns") + pl.col("wait_ns")).alias("end_ns"))
-        return unions_by(until, "process_id") if until.height else {}
 
     def judge(self, result: CommunicationTimes) -> tuple[Finding, ...]:
         """TV504 where devices do nothing but communicate for long."""

@@ -28,6 +28,7 @@ FOUND_IN: Mapping[str, str] = {
     "TV406": "launch_contention",
     "TV407": "framework_ops",
     "TV504": "communication",
+    "TV506": "host_collectives",
 }
 """Section that raises a finding: a report without it was not searched for it. A test holds this to the analyses."""
 

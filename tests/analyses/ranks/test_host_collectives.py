@@ -1,0 +1,78 @@
+"""Findings on collectives of the host: from which share of the steps on, and what they say."""
+
+import pytest
+
+from tests.analyses.builders import trace
+from traceviz.analyses.ranks.host_collectives import HostCollectivesAnalysis
+from traceviz.report import Severity, Skipped
+
+ANALYSIS = HostCollectivesAnalysis()
+US = 1_000
+
+
+def raised(view):
+    return ANALYSIS.judge(ANALYSIS.run(view))
+
+
+def waits(share, name="gloo:all_reduce"):
+    """Five steps of which a collective beside the main thread takes a share (of 1000), with nothing else to do."""
+    steps = [(i * US, US, i) for i in range(5)]
+    reduces = [(i * US, share, name, "annotation", {"thread_id": 1}) for i in range(5)]
+    return trace(steps=steps, host_ops=[(i * US + 999, 1, "aten::mm", "op") for i in range(5)] + reduces)
+
+
+@pytest.mark.parametrize(
+    ("share", "severity"), [(99, None), (100, Severity.WARNING), (199, Severity.WARNING), (200, Severity.ERROR)]
+)
+def test_a_tenth_of_the_steps_is_a_finding_and_a_fifth_an_error(share, severity):
+    findings = raised(waits(share))
+    assert [(f.severity, f.cost_ns, f.share) for f in findings] == (
+        [(severity, 5 * share, share / 1_000)] * bool(severity)
+    )
+
+
+def test_of_one_rank_it_is_said_that_the_wait_for_late_ranks_is_not_known():
+    (finding,) = raised(waits(400))
+    assert "For 40.0 % of the steady step time, the program waits in collectives on the host" in finding.message
+    assert finding.message.endswith("only a capture of several ranks tells it apart.")
+    assert not any(text.startswith("MPI:") for text in finding.advice)
+
+
+def test_advice_about_mpi_is_given_where_mpi_was_recorded():
+    steps = [(i * US, US, i) for i in range(3)]
+    (finding,) = raised(trace(steps=steps, nvtx=[(i * US, 500, "MPI_Allreduce") for i in range(3)]))
+    assert finding.cost_ns == 1_500
+    assert {text.partition(":")[0] for text in finding.advice[1:]} == {"MPI"}
+
+
+def test_a_wait_for_a_late_rank_belongs_to_the_finding_about_late_ranks():
+    # rank 0 waits from 100 to 900 for rank 1, which computes; both then transfer until 950
+    marks = [(i * US, US, i, {"process_id": rank, "thread_id": rank}) for rank in (0, 1) for i in range(4)]
+    computes = [
+        (i * US, (100, 900)[rank], "aten::mm", "op", {"process_id": rank, "thread_id": rank})
+        for rank in (0, 1)
+        for i in range(4)
+    ]
+    reduces = [
+        (
+            *(i * US + (100, 900)[rank], (850, 50)[rank], "gloo:all_reduce", "annotation"),
+            {"process_id": rank, "thread_id": 2 + rank},
+        )
+        for rank in (0, 1)
+        for i in range(4)
+    ]
+    result = ANALYSIS.run(trace(steps=marks, host_ops=computes + reduces))
+    assert (result.waiting_ns, result.judged_exposed_ns) == (4 * 800, 2 * 4 * 50)
+    assert ANALYSIS.judge(result) == ()
+
+
+def test_what_compute_hides_is_silent():
+    steps = [(i * US, US, i) for i in range(3)]
+    computes = [(i * US, 950, "aten::mm", "op") for i in range(3)]
+    reduces = [(i * US + 100, 800, "gloo:all_reduce", "annotation", {"thread_id": 1}) for i in range(3)]
+    result = ANALYSIS.run(trace(steps=steps, host_ops=computes + reduces))
+    assert (result.exposed_ns, ANALYSIS.judge(result)) == (0, ())
+
+
+def test_without_collectives_there_is_no_section():
+    assert isinstance(ANALYSIS.run(trace(host_ops=[(0, 10, "aten::mm", "op")])), Skipped)

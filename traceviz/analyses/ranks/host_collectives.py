@@ -1,0 +1,140 @@
+"""Collectives that run on the host: how long the program waits in them and does nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceviz.analyses.base import Analysis, by_knowledge, finding
+from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.host_collectives import BY_MPI, host_collectives
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, totals_by
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.ranks.collective_skew import waiting_in_collectives
+from traceviz.intervals import IntervalSet
+from traceviz.report import Column, Fact, Finding, Prose, Section, Skipped
+from traceviz.rules import rule
+from traceviz.units import format_ns, format_ratio
+
+ONE_RANK = "The wait for ranks that arrive later is part of it: only a capture of several ranks tells it apart."
+"""What the time in collectives of a single rank is not known to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostCollectives:
+    """Collectives on the host by name, and the time in which the program waits in any of them, summed over ranks.
+
+    Args:
+        by_name: One row per name, the largest exposed time first; ``exposed_ns`` is the time in which the program
+            waits, and collectives of several threads at once each have it.
+        exposed_ns: Time in which the program waits in at least one of them, in the whole capture.
+        judged_exposed_ns: The part of it within judged time, without waiting for late ranks.
+        waiting_ns: The part within judged time that waits for ranks that arrive later; ``None`` where no ranks can be
+            compared.
+        judged_ns: Judged time of all ranks.
+        judged_words: What the judged time is, in words.
+    """
+
+    by_name: pl.DataFrame
+    exposed_ns: int
+    judged_exposed_ns: int
+    waiting_ns: int | None
+    judged_ns: int
+    judged_words: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostCollectivesAnalysis(Analysis[HostCollectives]):
+    """Collectives of PyTorch's gloo, MPI and UCC, and calls of MPI.
+
+    Args:
+        exposed_share: Waiting in them from this share of the judged time on is a finding.
+        tolerance: Ends of a collective on two ranks that differ by this share of the time between collectives, or
+            more, do not line up: nothing is then known of waiting for late ranks.
+    """
+
+    slug = "host_collectives"
+    title = "Collectives on the host"
+    rules = ("TV506",)
+
+    exposed_share: float = 0.10
+    tolerance: float = 0.1
+
+    def run(self, trace: TraceView) -> HostCollectives | Skipped:
+        """Measure the time in which the program waits in collectives on the host."""
+        calls = host_collectives(trace)
+        calls = calls.filter(pl.col("process_id").is_in(trace.ranks))
+        if not calls.height:
+            return self.skipped("no collective on the host was recorded")
+        exposed = {rank: host_classes(trace)[rank].host_communication for rank in trace.ranks}
+        judged = {rank: judged_time(trace, rank) for rank in trace.ranks}
+        compared = waiting_in_collectives(trace, self.tolerance)
+        waits = {rank: compared.get(rank, IntervalSet.empty()) for rank in trace.ranks}
+        inside = {rank: exposed[rank].intersect(judged[rank]) for rank in trace.ranks}
+        return HostCollectives(
+            by_name=_by_name(calls, exposed),
+            exposed_ns=sum(time.total for time in exposed.values()),
+            judged_exposed_ns=sum(inside[rank].subtract(waits[rank]).total for rank in trace.ranks),
+            waiting_ns=sum(inside[rank].intersect(waits[rank]).total for rank in trace.ranks) if compared else None,
+            judged_ns=sum(time.total for time in judged.values()),
+            judged_words=judged_words(trace),
+        )
+
+    def judge(self, result: HostCollectives) -> tuple[Finding, ...]:
+        """TV506 where the program waits long in collectives on the host."""
+        cost = result.judged_exposed_ns
+        if not cost or cost < self.exposed_share * result.judged_ns:
+            return ()
+        largest = str(result.by_name["name"][0])
+        alone = f" {ONE_RANK}" if result.waiting_ns is None else ""
+        message = (
+            f"For {format_ratio(cost / result.judged_ns)} of the {result.judged_words}, the program waits in "
+            f"collectives on the host and does nothing else ({format_ns(cost)}, mostly {largest}).{alone}"
+        )
+        evidence = (
+            Fact("exposed_ns", "waiting in collectives", cost, "ns"),
+            *(Fact("waiting_ns", "besides, waiting for late ranks", w, "ns") for w in (result.waiting_ns,) if w),
+            Fact("calls", "calls", int(result.by_name["calls"].sum()), "count"),
+            Fact("largest", "largest", largest),
+        )
+        by_mpi = result.by_name["name"].str.contains(BY_MPI)
+        others = ("PyTorch:",) if by_mpi.all() else () if by_mpi.any() else ("MPI:",)
+        advice = tuple(text for text in rule("TV506").advice if not text.startswith(others))
+        return (finding("TV506", message, evidence, cost, result.judged_ns, result.judged_words, advice=advice),)
+
+    def describe(self, result: HostCollectives) -> Section:
+        """How long the program waits in them, and the collectives by name."""
+        facts = (
+            Fact("total_ns", "time, summed over threads", int(result.by_name["total_ns"].sum()), "ns"),
+            Fact("exposed_ns", "nothing else is done", result.exposed_ns, "ns"),
+            Fact("waiting_ns", "of it waiting for other ranks", result.waiting_ns, "ns"),
+            Fact("calls", "calls", int(result.by_name["calls"].sum()), "count"),
+        )
+        columns = (
+            Column("name", "Collective", "text", 0),
+            CALLS,
+            TOTAL,
+            Column("exposed_ns", "Exposed", "ns", 1),
+            *DURATION_COLUMNS,
+        )
+        remarks = (Prose(ONE_RANK),) if result.waiting_ns is None and result.exposed_ns else ()
+        return Section(self.slug, self.title, (*by_knowledge(facts), frame_grid(columns, result.by_name), *remarks))
+
+
+def _by_name(calls: pl.DataFrame, exposed: dict[int, IntervalSet]) -> pl.DataFrame:
+    """One row per name: its statistics, and ``exposed_ns``."""
+    duration = (pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns")
+    times = pl.DataFrame(
+        [
+            (name, exposed[rank].intersect(intervals(part)).total)
+            for (rank, name), part in calls.partition_by("process_id", "name", as_dict=True).items()
+        ],
+        schema={"name": pl.String, "exposed_ns": pl.Int64},
+        orient="row",
+    )
+    sums = times.group_by("name").agg(pl.col("exposed_ns").sum())
+    rows = totals_by(calls.with_columns(duration), "name").join(sums, on="name")
+    return rows.sort("exposed_ns", "total_ns", "name", descending=[True, True, False])

@@ -12,6 +12,7 @@ from functools import cached_property
 import polars as pl
 
 from traceviz import schema
+from traceviz.analyses.derived.copy_calls import copy_calls, waiting_copies
 from traceviz.analyses.derived.device_work import communication_names
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_calls import calls_named
@@ -40,7 +41,7 @@ CLASSES: tuple[StepClass, ...] = (
     StepClass("copy_h2d", "copy host to device", "a copy to the device runs and no kernel does"),
     StepClass("other_device", "other device work", "a fill or a copy within or between devices runs alone"),
     StepClass("input_wait", "input wait", "device idle, the program waits for its next batch"),
-    StepClass("synchronisation", "synchronisation", "device idle, a synchronisation or blocking copy call runs"),
+    StepClass("synchronisation", "synchronisation", "device idle, a synchronising call runs or a copy call waits"),
     StepClass("allocation", "allocation", "device idle, memory or a stream is allocated or freed"),
     StepClass("kernel_launch", "kernel launch", "device idle, a launch call runs or launched work has not begun"),
     StepClass("compilation", "compilation", "device idle, code is compiled or loaded, or a graph captured"),
@@ -182,8 +183,10 @@ class HostClasses:
 
     @property
     def synchronisation(self) -> IntervalSet:
-        """Synchronisation and blocking copy calls on any thread; waits of the framework while nothing is launched."""
-        calls = intervals(self._calls("synchronisation", "blocking_copy"))
+        """Synchronising calls and copies that wait, on any thread; waits of the framework while nothing is launched."""
+        copies = waiting_copies(self._trace).filter(pl.col("process_id") == self.process_id)
+        waiting = intervals(copies.select(pl.col("wait_ns").alias("start_ns"), "end_ns"))
+        calls = intervals(self._calls("synchronisation")).union(waiting)
         waits = self._framework_waits
         return calls.union(waits.subtract(self.kernel_launch)) if len(waits) else calls
 
@@ -203,8 +206,13 @@ class HostClasses:
 
     @cached_property
     def kernel_launch(self) -> IntervalSet:
-        """Launch and asynchronous copy calls, and the queue between a launch call and its work."""
-        calls = self._calls("launch", "async_copy")
+        """Calls that launch or copy without waiting for it, and the queue between a launch call and its work."""
+        is_own = pl.col("process_id") == self.process_id
+        copies = copy_calls(self._trace).filter(
+            is_own & (pl.col("wait_ns").is_null() | (pl.col("wait_ns") > pl.col("start_ns")))
+        )
+        launches = self._calls("launch")
+        calls = pl.concat([launches, copies.select(launches.columns)])
         return intervals(calls).union(self._queued(calls))
 
     @property

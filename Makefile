@@ -24,7 +24,7 @@ export TRACEVIZ_ORACLE ?= $(if $(wildcard $(ORACLE)/installed),$(abspath $(ORACL
 export TRACEVIZ_TORCH ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
 export TRACEVIZ_HTA ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
 
-.PHONY: demo quick test test-all test-long lint types bench docs samples oracle wheel nsys mutants fuzz fuzz-asan extremes clean
+.PHONY: demo quick test test-all test-long lint types bench docs causes samples oracle wheel nsys mutants fuzz fuzz-asan extremes clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -86,6 +86,11 @@ bench: $(VENV)/dev
 
 docs: $(VENV)/dev
 	$(BIN)/python scripts/generate_docs.py
+
+# How many first sentences name the true cause, sample by sample, and public trace by public trace where
+# TRACEVIZ_TRACES and TRACEVIZ_CASES name their folders. The table goes to docs/causes.md.
+causes: $(VENV)/installed
+	$(BIN)/python scripts/causes.py $(CAUSES_OPTIONS)
 
 samples: $(VENV)/dev
 	$(BIN)/python sample_traces/make_synthetic.py

@@ -8,10 +8,21 @@ from typing import Any
 
 import pytest
 
+from scripts.causes import GOOD, Truth, judge, said_in, truths
 from tests.conftest import REPOSITORY
 
 SAMPLES = REPOSITORY / "sample_traces"
 ENTRIES: list[dict[str, Any]] = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]
+TRUTHS: dict[str, Truth] = {truth.name: truth for truth in truths() if truth.collection == "samples"}
+NOT_YET = {
+    "xplane/repaired.xplane.pb",
+    "xplane/keras_tensorboard",
+    "xplane/jax_annotated.xplane.pb.gz",
+    "kineto/repaired.pt.trace.json.gz",
+    "kineto/stacks_memory.pt.trace.json.gz",
+    "synthetic/input_bound_unannotated.sqlite",
+}
+"""Samples whose first sentence does not name what takes the time."""
 Reports = Callable[..., dict[str, Any]]
 
 
@@ -25,7 +36,7 @@ def facts_of(report: dict[str, Any]) -> dict[tuple[str, str], Any]:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["file"])
-def test_the_report_says_what_the_manifest_promises(
+def test_the_report_says_what_the_manifest_promises_and_names_the_true_cause(
     entry: dict[str, Any], report_of: Reports, request: pytest.FixtureRequest
 ) -> None:
     if entry["file"].endswith(".nsys-rep"):
@@ -35,6 +46,9 @@ def test_the_report_says_what_the_manifest_promises(
     assert facts.get(("steps", "count"), 0) == entry["steps"]
     assert report["verdict"]["code"] == entry["verdict"]
     assert sorted({finding["code"] for finding in report["findings"]}) == sorted(entry["findings"])
+    name = entry.get("folder", entry["file"])
+    scored = judge(TRUTHS[name], said_in(report))
+    assert scored.judgement in GOOD or name in NOT_YET, scored.reason
 
 
 def test_the_best_case_of_the_slow_map_is_what_the_repaired_pipeline_takes(report_of: Reports) -> None:

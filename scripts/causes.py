@@ -1,0 +1,241 @@
+"""Score the first sentence of reports by what is known to be true of their traces, and write it into docs/causes.md.
+
+The truths stand in ``scripts/causes.toml``, found without traceviz. Samples are always scored; public traces where
+TRACEVIZ_TRACES and TRACEVIZ_CASES name their folders. Rows of traces that are not at hand stay as they are.
+
+::
+
+    python scripts/causes.py                      # score, and write the table
+    python scripts/causes.py --only kineto        # score traces whose path holds this, and write nothing
+    python scripts/causes.py --at-least 0.85      # exit 1 where fewer are right or honest, or one blames falsely
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import traceviz
+from traceviz.errors import TracevizError
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+TRUTHS = REPOSITORY / "scripts" / "causes.toml"
+PAGE = REPOSITORY / "docs" / "causes.md"
+BEGIN = "<!-- begin: written by make causes from scripts/causes.toml -->"
+END = "<!-- end: written by make causes -->"
+COLLECTIONS = {"samples": "Samples", "traces": "Public traces", "cases": "Public traces on which reports were wrong"}
+"""Folders of :attr:`Truth.file`, and the titles of their tables."""
+
+_PERCENT = re.compile(r"(?<![\d.])([\d,]+(?:\.\d+)?) %")
+
+
+class Judgement(StrEnum):
+    """What a first sentence is worth."""
+
+    RIGHT = "right"
+    HONEST = "honest"
+    WRONG = "wrong"
+    FALSE = "false blame"
+
+
+GOOD = frozenset({Judgement.RIGHT, Judgement.HONEST})
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is true of a trace, and what may be said of it; see the head of ``scripts/causes.toml``."""
+
+    file: str
+    truth: str
+    known: str
+    right: tuple[str, ...] = ()
+    share: tuple[float, float] | None = None
+    honest: tuple[str, ...] = ()
+    false: tuple[str, ...] = ()
+
+    @property
+    def collection(self) -> str:
+        """The first part of the path: one of :data:`COLLECTIONS`."""
+        return self.file.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The path inside of the collection."""
+        return self.file.partition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a report says: its first sentence, and the messages of its findings."""
+
+    sentence: str
+    messages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A truth, what was said, and what that is worth, with the reason where it is not right."""
+
+    truth: Truth
+    said: Said
+    judgement: Judgement
+    reason: str = ""
+
+
+def truths(path: Path = TRUTHS) -> tuple[Truth, ...]:
+    """All truths, in the order of the file."""
+    return tuple(
+        Truth(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
+        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["trace"]
+    )
+
+
+def judge(truth: Truth, said: Said) -> Scored:
+    """False blame weighs more than the right name beside it; an honest sentence is as good as a right one."""
+    blamed = _first_match(truth.false, (said.sentence, *said.messages))
+    if blamed:
+        return Scored(truth, said, Judgement.FALSE, f'says "{blamed}"')
+    lacks = [pattern for pattern in truth.right if not _holds(pattern, said.sentence)]
+    right = bool(truth.right) and not lacks
+    if right and _states_share(truth, said.sentence):
+        return Scored(truth, said, Judgement.RIGHT)
+    if truth.honest and all(_holds(pattern, said.sentence) for pattern in truth.honest):
+        return Scored(truth, said, Judgement.HONEST)
+    if right:
+        return Scored(truth, said, Judgement.WRONG, f"no share of {truth.share} %")
+    lacks = lacks or [pattern for pattern in truth.honest if not _holds(pattern, said.sentence)]
+    return Scored(truth, said, Judgement.WRONG, f"does not say {' and '.join(lacks)}")
+
+
+def _holds(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE) is not None
+
+
+def _first_match(patterns: Iterable[str], texts: Sequence[str]) -> str:
+    for pattern in patterns:
+        for text in texts:
+            found = re.search(pattern, text, re.IGNORECASE)
+            if found:
+                return found.group()
+    return ""
+
+
+def _states_share(truth: Truth, sentence: str) -> bool:
+    if truth.share is None:
+        return True
+    least, greatest = truth.share
+    return any(least <= float(number.replace(",", "")) <= greatest for number in _PERCENT.findall(sentence))
+
+
+def folders(environment: Mapping[str, str] = os.environ) -> dict[str, Path]:
+    """Where the collections are that are at hand."""
+    named = {"traces": environment.get("TRACEVIZ_TRACES"), "cases": environment.get("TRACEVIZ_CASES")}
+    return {"samples": REPOSITORY / "sample_traces"} | {key: Path(value) for key, value in named.items() if value}
+
+
+def at_hand(truth: Truth, places: Mapping[str, Path]) -> Path | None:
+    """The trace, where it is here and can be read: a report of nsys needs nsys, or the same as SQLite beside it."""
+    if truth.collection not in places:
+        return None
+    path = places[truth.collection] / truth.name
+    needs_nsys = path.suffix in {".nsys-rep", ".qdrep"} and not path.with_suffix(".sqlite").exists()
+    return path if path.exists() and not (needs_nsys and shutil.which("nsys") is None) else None
+
+
+def say(path: Path) -> Said:
+    """What the report of a trace says, or the error where there is none."""
+    try:
+        report = traceviz.report_on(path)
+    except TracevizError as error:
+        return Said(str(error))
+    return Said(report.verdict.sentence, tuple(finding.message for finding in report.findings))
+
+
+def said_in(document: Mapping[str, Any]) -> Said:
+    """What a report in JSON says."""
+    return Said(document["verdict"]["sentence"], tuple(finding["message"] for finding in document["findings"]))
+
+
+def score(wanted: Iterable[Truth], places: Mapping[str, Path]) -> Iterator[Scored]:
+    """Those of the traces that are at hand, one after the other."""
+    for truth in wanted:
+        path = at_hand(truth, places)
+        if path is not None:
+            yield judge(truth, say(path))
+
+
+def summary(scored: Sequence[Scored]) -> str:
+    """The score in a line."""
+    counts = Counter(one.judgement for one in scored)
+    good = sum(counts[judgement] for judgement in GOOD)
+    parts = ", ".join(f"{counts[judgement]} {judgement}" for judgement in Judgement)
+    return f"{good} of {len(scored)} right or honest ({good / max(1, len(scored)):.1%}): {parts}"
+
+
+def page(text: str, scored: Iterable[Scored], all_truths: Sequence[Truth]) -> str:
+    """The page with the tables between its markers; a trace that was not scored keeps its row.
+
+    Raises:
+        ValueError: The page lacks a marker.
+    """
+    before, begin, rest = text.partition(BEGIN)
+    old, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError("the page has no place for the tables: the markers are missing")
+    rows = {row.split("`")[1]: row for row in old.splitlines() if row.startswith("| `")}
+    rows |= {one.truth.file: _row(one) for one in scored}
+    tables = [_table(collection, all_truths, rows) for collection in COLLECTIONS]
+    marks = Counter(row.removesuffix(" |").rpartition(" | ")[2] for row in rows.values())
+    good = sum(marks[judgement] for judgement in GOOD)
+    head = f"{good} of {len(rows)} are right or honest; {marks[Judgement.FALSE]} blame falsely."
+    return "\n\n".join([before + BEGIN, head, *tables, END]) + after
+
+
+def _table(collection: str, all_truths: Sequence[Truth], rows: Mapping[str, str]) -> str:
+    own = [rows[truth.file] for truth in all_truths if truth.collection == collection and truth.file in rows]
+    head = "| trace | true cause | how it is known | first sentence of the report | judged |\n|---|---|---|---|---|"
+    return "\n".join([f"### {COLLECTIONS[collection]}", "", head, *own])
+
+
+def _row(one: Scored) -> str:
+    cells = (one.truth.truth, one.truth.known, one.said.sentence, one.judgement)
+    return f"| `{one.truth.file}` | {' | '.join(map(_cell, cells))} |"
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"[\\|<>*_\[\]]", r"\\\g<0>", " ".join(text.split()))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code is 1 where the score is below what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", default="", help="score only traces whose path holds this; write nothing")
+    parser.add_argument("--at-least", type=float, default=0.0, help="share that has to be right or honest")
+    options = parser.parse_args(arguments)
+    every = truths()
+    scored = []
+    for one in score([truth for truth in every if options.only in truth.file], folders()):
+        scored.append(one)
+        if one.judgement not in GOOD:
+            print(f"{one.judgement}: {one.truth.file}: {one.reason}")
+            print(f"    says: {one.said.sentence}\n    true: {one.truth.truth}")
+    print(summary(scored))
+    if not options.only:
+        PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), scored, every), encoding="utf-8")
+    good = sum(one.judgement in GOOD for one in scored)
+    false = sum(one.judgement is Judgement.FALSE for one in scored)
+    return int(options.at_least > 0 and (false > 0 or good < options.at_least * len(scored)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""The score of first sentences: what counts as right, honest, wrong and false blame, and that it does not fall."""
+
+import re
+
+import pytest
+
+from scripts import causes
+from scripts.causes import Judgement, Said, Truth, judge
+from tests.conftest import REPOSITORY
+
+TRUTHS = causes.truths()
+COPIES = Truth(
+    "samples/a",
+    "copies that block, 43 %",
+    "made so",
+    right=("cudaMemcpyAsync", "blocking"),
+    share=(41, 45),
+    honest=("unexplained",),
+    false=("kernel launch",),
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "judgement"),
+    [
+        ("Blocking copies: 43.0 % of the steps wait in cudaMemcpyAsync.", Judgement.RIGHT),
+        ("Blocking copies: 1,043.0 % of the steps wait in cudaMemcpyAsync.", Judgement.WRONG),
+        ("Blocking copies: 46.0 % of the steps wait in cudaMemcpyAsync.", Judgement.WRONG),
+        ("Copies take 43.0 %.", Judgement.WRONG),
+        ("43.0 % of the steps are unexplained.", Judgement.HONEST),
+        ("Blocking copies: 43.0 % wait in cudaMemcpyAsync; kernel launch 3 %.", Judgement.FALSE),
+    ],
+)
+def test_a_sentence_is_right_where_it_names_the_cause_and_its_share_and_blames_nothing_else(sentence, judgement):
+    assert judge(COPIES, Said(sentence)).judgement is judgement
+
+
+def test_a_finding_that_blames_falsely_makes_a_right_sentence_false():
+    said = Said("Blocking copies: 43.0 % wait in cudaMemcpyAsync.", ("Idle for 64 %, mostly during: kernel launch.",))
+    assert judge(COPIES, said).judgement is Judgement.FALSE
+    assert judge(COPIES, said).reason == 'says "kernel launch"'
+
+
+def test_a_page_keeps_rows_of_traces_that_were_not_scored():
+    other = Truth("cases/b", "an | other", "seen", honest=("lost",))
+    text = f"before\n{causes.BEGIN}\n{causes.END}\nafter\n"
+    both = [judge(COPIES, Said("No [idea] 5 %")), judge(other, Said("Events were lost."))]
+    first = causes.page(text, both, [COPIES, other])
+    assert "1 of 2 are right or honest; 0 blame falsely." in first
+    assert r"| `cases/b` | an \| other | seen | Events were lost. | honest |" in first
+    again = causes.page(first, [judge(COPIES, Said("Blocking copies: 43.0 % in cudaMemcpyAsync."))], [COPIES, other])
+    assert "2 of 2 are right or honest; 0 blame falsely." in again
+    assert again.count("| `cases/b` |") == 1
+    assert again.startswith("before\n")
+    assert again.endswith("\nafter\n")
+
+
+def test_a_page_without_markers_is_refused():
+    with pytest.raises(ValueError, match="markers are missing"):
+        causes.page("no markers", [], [])
+
+
+def test_every_sample_has_a_truth_and_every_truth_can_be_scored():
+    shipped = {
+        f"samples/{path.parent.name}/{path.name}"
+        for path in (REPOSITORY / "sample_traces").glob("*/*")
+        if path.parent.name != "__pycache__"
+    }
+    assert {truth.file for truth in TRUTHS if truth.collection == "samples"} == shipped
+    assert len({truth.file for truth in TRUTHS}) == len(TRUTHS) >= 98
+    assert [truth.file for truth in TRUTHS if not (truth.right or truth.honest)] == []
+    assert {truth.collection for truth in TRUTHS} == set(causes.COLLECTIONS)
+    patterns = [pattern for truth in TRUTHS for pattern in (*truth.right, *truth.honest, *truth.false)]
+    assert all(re.compile(pattern) for pattern in patterns)
+
+
+def test_the_page_has_a_row_for_every_truth():
+    rows = re.findall(r"^\| `([^`]+)` \|", causes.PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert rows == [truth.file for truth in TRUTHS]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("collection", "least"), [("traces", 0.5), ("cases", 0.5)])
+def test_the_score_of_public_traces_does_not_fall(collection, least):
+    places = causes.folders()
+    if collection not in places:
+        pytest.skip(f"TRACEVIZ_{collection.upper()} names no folder of public traces")
+    scored = list(causes.score([truth for truth in TRUTHS if truth.collection == collection], places))
+    bad = {one.truth.file: one.reason for one in scored if one.judgement not in causes.GOOD}
+    assert len(scored) >= 17
+    assert len(bad) <= (1 - least) * len(scored), bad

@@ -168,3 +168,25 @@ def test_causes_add_up_to_their_class_exactly(seed: int) -> None:
     found = dict(host_causes(view).group_by("class").agg(pl.col("time_ns").sum()).iter_rows())
     expected = {key: owned.intersect(idle).total for key, owned in host_classes(view)[0].sets.items()}
     assert found == {key: time for key, time in expected.items() if time}
+
+
+def test_copies_that_wait_and_first_calls_are_told_by_what_they_did() -> None:
+    """
+    device   ##          ##            ##
+    calls      |--copy->||launch, code|    the copy to pageable memory takes 20 µs to launch, and then waits
+    """
+    us = 1_000
+    view = trace(
+        kernels=[(0, us, "add"), (9_000 * us, us, "gemm", {"correlation_id": 2})],
+        memcpy=[(900 * us, us, "d2h", "device", "pageable", 4, {"correlation_id": 1})],
+        cuda_api=[
+            (us, 900 * us, "cudaMemcpyAsync", {"correlation_id": 1}),
+            (901 * us, 8_099 * us, "cudaLaunchKernel", {"correlation_id": 2}),
+        ],
+    )
+    assert causes(view) == {
+        ("blocking_copy", "cudaMemcpyAsync"): 899 * us,
+        ("first_launch", "cudaLaunchKernel"): 8_099 * us,
+    }
+    of_class = host_causes(view).group_by("class").agg(pl.col("time_ns").sum()).sort("class")
+    assert of_class.rows() == [("kernel_launch", 20 * us + 8_099 * us), ("synchronisation", 879 * us)]

@@ -28,6 +28,8 @@ from traceviz.analyses.derived.call_tree import CallTree
 from traceviz.analyses.derived.causes.kinds import KindKey, with_kinds
 from traceviz.analyses.derived.causes.places import PLACES, outermost, places
 from traceviz.analyses.derived.causes.segments import Segments, innermost
+from traceviz.analyses.derived.copy_calls import copy_calls
+from traceviz.analyses.derived.first_launch import first_calls
 from traceviz.analyses.derived.frames import bounds, end_ns
 from traceviz.analyses.derived.host_classes import CLASSES, host_classes
 from traceviz.analyses.derived.judged_time import judged_time
@@ -42,9 +44,9 @@ _CATEGORY_ORDER = ("step", "annotation", "python")
 
 _KINDS_OF_CLASS: dict[str, frozenset[KindKey]] = {
     "input_wait": frozenset({"input"}),
-    "synchronisation": frozenset({"synchronisation", "blocking_copy", "device_wait", "launch"}),
-    "allocation": frozenset({"allocation", "stream"}),
-    "kernel_launch": frozenset({"launch", "first_launch"}),
+    "synchronisation": frozenset({"synchronisation", "blocking_copy", "device_wait"}),
+    "allocation": frozenset({"allocation", "stream", "first_launch"}),
+    "kernel_launch": frozenset({"launch", "first_launch", "blocking_copy"}),
     "compilation": frozenset({"compilation"}),
     "communication": frozenset({"host_collective"}),
 }
@@ -181,7 +183,7 @@ def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     calls = calls.join(
         with_kinds(names), on=["source", "category", "name"], nulls_equal=True, how="left", maintain_order="left"
     )
-    calls = calls.with_columns(_unless_step(trace, rank))
+    calls = _by_what_they_did(trace, rank, calls).with_columns(_unless_step(trace, rank))
     tree = CallTree.of(calls)
     owner = _explaining(tree)
     segments = innermost(tree)
@@ -189,6 +191,21 @@ def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     kinds = tree.calls["kind"].to_numpy().astype(object)
     told = segments.of(np.array([kind is not None for kind in kinds], bool)[segments.owner]) if kinds.size else segments
     return _Events(tree, told, kinds, leader)
+
+
+def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.DataFrame:
+    """``calls`` with the kinds that no name tells: copies that wait or do not, and calls that are first ones."""
+    key = ("source", "thread_id", "start_ns", "name")
+    waits, first = pl.col("wait_ns").is_not_null(), pl.lit("first_launch")
+    copies = copy_calls(trace).with_columns(
+        pl.when(waits).then(pl.lit("blocking_copy")).otherwise(pl.lit("launch")).alias("did")
+    )
+    seen = [first_calls(trace).with_columns(first.alias("did")), copies]
+    columns = (*key[1:3], pl.col("name").cast(pl.String), pl.lit("cuda_api").alias("source"), "did")
+    own = pl.concat([frame.filter(pl.col("process_id") == rank).select(columns) for frame in seen])
+    own = own.unique(key, keep="first", maintain_order=True)
+    joined = calls.join(own, on=key, how="left", maintain_order="left")
+    return joined.with_columns(pl.coalesce("did", "kind").alias("kind")).drop("did")
 
 
 def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.call_tree import CallTree
-from traceviz.analyses.derived.causes.kinds import KindKey, with_kinds
+from traceviz.analyses.derived.causes.kinds import KindKey, cause_name, with_kinds
 from traceviz.analyses.derived.causes.places import PLACES, outermost, places
 from traceviz.analyses.derived.causes.segments import Segments, innermost
 from traceviz.analyses.derived.copy_calls import copy_calls
@@ -112,6 +112,7 @@ def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
     for c in CLASSES:
         if sets[c.key].total:
             own = _of_class(events, c.key, sets[c.key])
+            own = _as_input(events, own) if c.key == "input_wait" else own
             yield _named(events, around, own).with_columns(
                 pl.lit(rank, pl.Int64).alias("process_id"), pl.lit(c.key).alias("class")
             )
@@ -132,6 +133,16 @@ def _of_class(events: _Events, key: str, free: IntervalSet) -> pl.DataFrame:
         "kind", np.where(owned["owner"].to_numpy() < 0, _DEFAULT.get(key, "unexplained"), kinds), pl.String
     )
     return owned.with_columns(kind)
+
+
+def _as_input(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
+    """Time of the class input: whatever happens inside the wait, its cause is the operation or range that waits."""
+    is_input = np.array([kind == "input" for kind in events.kinds], dtype=bool)
+    rows = owned["owner"].to_numpy()
+    waits = events.tree.nearest(outermost(events.tree, is_input))[np.maximum(rows, 0)] if events.kinds.size else rows
+    owner = np.where((rows >= 0) & (waits >= 0), waits, rows)
+    merged = owned.with_columns(pl.Series("owner", owner), pl.lit("input").alias("kind"))
+    return merged.group_by("owner", "kind").agg(pl.col("time_ns").sum())
 
 
 def _by_precedence(events: _Events, key: str) -> Iterator[Segments]:
@@ -164,12 +175,12 @@ def _named(events: _Events, around: pl.DataFrame, owned: pl.DataFrame) -> pl.Dat
     """Names and places of what took the time: rows of :func:`host_causes` without process and class."""
     rows = owned["owner"].to_numpy()
     known = rows >= 0
-    calls = pl.concat([events.tree.calls.select(pl.col("name").alias("cause")), around], how="horizontal")
+    calls = pl.concat([events.tree.calls.select(cause_name(pl.col("name")).alias("cause")), around], how="horizontal")
     named = calls[np.maximum(rows, 0)] if calls.height else calls.clear(n=owned.height)
     named = named.with_columns(
         pl.when(pl.Series(known, dtype=pl.Boolean)).then(pl.col(column)).alias(column) for column in named.columns
     )
-    frame = pl.concat([owned, named], how="horizontal")
+    frame = pl.concat([owned.select("owner", "kind", "time_ns"), named], how="horizontal")
     repeats = pl.when(pl.col("owner") >= 0).then(1).otherwise(0)
     keys = ("kind", "cause", *PLACES)
     return frame.group_by(keys).agg(pl.col("time_ns").sum(), repeats.sum().cast(pl.Int64).alias("calls"))
@@ -215,8 +226,7 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     if source in trace.tables:
         scan = trace.tables.scan(source).filter(pl.col("process_id") == rank)
         scan = scan.filter(pl.col("thread_id") == leader) if source == "os_calls" else scan
-        # What ends elsewhere, and what is no range of time, nests nowhere
-        scan = scan.filter(pl.col("kind") == "push_pop") if source == "nvtx" else scan
+        scan = scan.filter(pl.col("kind") != "mark") if source == "nvtx" else scan
         rows = scan.select(*columns).collect()
     else:
         rows = trace.frame(source, *columns)

@@ -82,6 +82,11 @@ OPTIMIZER = r"(?i)^(optimizer[.]step|## optimizer ##|optimizer([ _]step)?$)"
 COLLECTIVE = r"^gloo:|^c10d::|^mpi:|^P?MPI_[A-Z]"
 """Names of operations and ranges in which a rank exchanges data through the host, or waits for others to."""
 
+COMPILES = r"(?i)compil(e|er|ing|ation)([^a-z]|program|fusion|$)|nvrtc|^ptxas"
+"""Names of ranges and operations in which code is compiled; what was compiled before (``CompiledFxGraph``) runs."""
+RECORDED_OPERATOR = r"^(aten|torch|prim)::|, seq = \d+|^\{'mod': '"
+"""Names that PyTorch gives to operators that it writes as ranges: ``emit_nvtx``, PyProf."""
+
 _OF_API: dict[ApiKind, KindKey] = {
     "launch": "launch",
     "async_copy": "launch",
@@ -108,6 +113,8 @@ _BY_NAME: tuple[tuple[KindKey, str], ...] = (
     ("device_wait", FRAMEWORK_WAITS),
     ("optimizer", OPTIMIZER),
 )
+_BY_NAME_OF_RANGE: tuple[tuple[KindKey, str], ...] = (("operator", RECORDED_OPERATOR), ("compilation", COMPILES))
+"""What names say of ranges, annotations and events of a runtime."""
 """What names say of operations and ranges, whatever their category."""
 
 
@@ -122,14 +129,24 @@ def with_kinds(names: pl.DataFrame) -> pl.DataFrame:
     of_api = pl.col("name").replace_strict({name: _OF_API[api_kind(name)] for name in api}, default=None)
     of_category = pl.col("category").replace_strict(_OF_CATEGORY, default=None, return_dtype=pl.String)
     is_named = pl.col("source").is_in(["host_ops", "nvtx"]) & (pl.col("category").fill_null("") != "step")
+    is_range = (pl.col("source") == "nvtx") | pl.col("category").is_in(["annotation", "runtime"]).fill_null(value=False)
     loads = pl.col("name").str.contains(INPUT_NAME) & ~pl.col("name").str.contains(NOT_INPUT_NAME)
     rules = (
         (pl.col("source") == "cuda_api", of_api),
         (pl.col("source") == "os_calls", pl.lit("os_call")),
         *((is_named & pl.col("name").str.contains(pattern), pl.lit(key)) for key, pattern in _BY_NAME),
+        *((is_range & pl.col("name").str.contains(pattern), pl.lit(key)) for key, pattern in _BY_NAME_OF_RANGE),
         ((pl.col("source") == "nvtx") & loads, pl.lit("input")),
         (pl.col("source") == "nvtx", pl.lit("range")),
         (pl.col("source") == "host_ops", of_category),
     )
     kind = pl.coalesce([pl.when(holds).then(key) for holds, key in rules])
     return names.with_columns(kind.cast(pl.String).alias("kind"))
+
+
+def cause_name(name: pl.Expr) -> pl.Expr:
+    """Names of events without what tells one call from another: ``aten::add, seq = 7`` is one cause with its like."""
+    plain = name.str.replace(r", (op_id|seq) = .*$", "")
+    return plain.str.replace(r"([ _#:])\d+$", "${1}N").str.replace(
+        r"^(ProfilerStep#|step |iteration |batch )N.*$", "${1}N"
+    )

@@ -1,0 +1,231 @@
+"""What the host did while no device worked: kinds and causes of the time, with the place of each in the program."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
+from traceviz.analyses.derived.capture_kind import shortened
+from traceviz.analyses.derived.causes.attribution import host_causes
+from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS, KindKey
+from traceviz.analyses.derived.causes.places import PLACES
+from traceviz.analyses.derived.host_classes import sees_host
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
+from traceviz.analyses.derived.view import TraceView
+from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
+from traceviz.rules import rule
+from traceviz.units import format_ratio
+
+RECORD: dict[str, str] = {
+    "nsys": "nsys profile --trace=cuda,nvtx,osrt --python-backtrace=cuda, and NVTX ranges around the parts of a step",
+    "nvprof": "nvprof --print-gpu-trace --print-api-trace, or nsys profile --trace=cuda,nvtx,osrt",
+    "kineto": "torch.profiler.profile(with_stack=True), and record_function around the parts of a step",
+    "xplane": "the host at level 3 with Python frames (python_tracer_level=1), and annotations around the parts of a step",
+}
+"""What to record next, by format, so that less remains unexplained."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A finding of this analysis: kinds of causes with the same remedy."""
+
+    code: str
+    kinds: frozenset[KindKey]
+    words: str
+
+
+_RULES: tuple[_Rule, ...] = (
+    _Rule("TV205", HOST_WORK, "no device works while the host prepares work"),
+    _Rule("TV207", frozenset({"synchronisation", "device_wait"}), "no device works while the host waits"),
+    _Rule("TV208", frozenset({"first_launch"}), "no device works while the first launches load device code"),
+    _Rule("TV209", frozenset({"os_call"}), "no device works while the host waits in the operating system"),
+    _Rule("TV210", frozenset({"allocation", "stream"}), "no device works while memory and streams are made or freed"),
+    _Rule("TV211", frozenset({"compilation"}), "no device works while code is compiled or loaded"),
+)
+
+
+@dataclass(frozen=True)
+class HostCauses:
+    """What explains the judged time without device work, over all ranks.
+
+    Args:
+        causes: Rows of :func:`~traceviz.analyses.derived.causes.attribution.host_causes`.
+        totals: Time in judged time of all calls with a name, beside a busy device or not, by ``cause``.
+        judged_ns: Judged time, summed over ranks.
+        judged_words: What that is.
+        host_only: Whether there is no device, so that the host's work is the program's own.
+        sees_host: Whether anything of the host was recorded.
+        record: What to record so that less remains unexplained.
+    """
+
+    causes: pl.DataFrame
+    totals: pl.DataFrame
+    judged_ns: int
+    judged_words: str
+    host_only: bool
+    sees_host: bool
+    record: str
+
+    @cached_property
+    def kinds(self) -> dict[str, int]:
+        """Time by kind, the largest first; what is unexplained is last."""
+        sums = self.causes.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
+        times = dict(sums.iter_rows())
+        unexplained = times.pop("unexplained", 0)
+        return {**times, "unexplained": unexplained} if unexplained else times
+
+    @property
+    def idle_ns(self) -> int:
+        """Judged time without device work."""
+        return sum(self.kinds.values())
+
+    def time_of(self, kinds: Collection[str]) -> int:
+        """Time of these kinds."""
+        return sum(time for kind, time in self.kinds.items() if kind in kinds)
+
+    def largest(self, kinds: Collection[str]) -> dict[str, object] | None:
+        """The cause of these kinds with most time, over all its places, with the place of its largest part."""
+        rows = by_cause(self.causes.filter(pl.col("kind").is_in(list(kinds)))).head(1).to_dicts()
+        return rows[0] if rows else None
+
+
+@dataclass(frozen=True, slots=True)
+class HostWaitsAnalysis(Analysis[HostCauses]):
+    """The innermost recorded event that explains each nanosecond in which no device works.
+
+    Args:
+        cause_share: From this share of the judged time on, causes with one remedy are a finding.
+        fold_below: Rows below this share fold into "other" in pictures, never in data.
+        least_share: Causes with less of the judged time than this are not listed; kinds contain them.
+    """
+
+    slug = "host_waits"
+    title = "What the host did while the device idled"
+    rules = tuple(entry.code for entry in _RULES)
+
+    cause_share: float = ERROR_SHARE
+    fold_below: float = 0.01
+    least_share: float = 0.001
+
+    def run(self, trace: TraceView) -> HostCauses | Skipped:
+        """Attribute the judged time without device work."""
+        judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
+        if not judged_ns:
+            return self.skipped("no time is judged: there are neither steps nor device work")
+        causes = host_causes(trace)
+        if not causes.height:
+            return self.skipped("devices worked all the time")
+        return HostCauses(
+            causes,
+            _totals(trace, by_cause(causes)["cause"].drop_nulls().head(_MOST_TOTALS)),
+            judged_ns,
+            judged_words(trace),
+            host_only=not trace.rank_busy,
+            sees_host=sees_host(trace),
+            record=RECORD.get(str(trace.tables.run_facts().get("format")), ""),
+        )
+
+    def judge(self, result: HostCauses) -> tuple[Finding, ...]:
+        """TV205 and TV207 to TV211 where causes with one remedy take much of the judged time."""
+        if result.host_only:
+            return ()
+        found = []
+        for entry in _RULES:
+            time_ns = result.time_of(entry.kinds)
+            if time_ns >= self.cause_share * result.judged_ns:
+                found.append(_finding(result, entry, time_ns))
+        return tuple(found)
+
+    def describe(self, result: HostCauses) -> Section:
+        """Kinds as one stacked bar, then the causes."""
+        title = "What the steps did" if result.host_only else self.title
+        unexplained = result.time_of(["unexplained"])
+        facts = (
+            Fact("idle_ns", "without device work", None if result.host_only else result.idle_ns, "ns"),
+            Fact("idle_share", f"of {result.judged_words}", ratio(result.idle_ns, result.judged_ns), "ratio"),
+            Fact("unexplained_share", "unexplained", ratio(unexplained, result.judged_ns), "ratio"),
+        )
+        shown = tuple(fact for fact in facts if fact.value is not None)
+        bars = tuple(
+            Bar(kind, KIND_LABELS[kind], time, time / result.idle_ns)  # type: ignore[index]
+            for kind, time in result.kinds.items()
+        )
+        whole = "time of the steps" if result.host_only else "time without device work"
+        blocks: list[Block] = [Facts(shown), Bars("Kinds", whole, "ns", bars)]
+        if unexplained >= self.fold_below * result.judged_ns and result.record:
+            blocks.append(Prose(_UNEXPLAINED.format(format_ratio(unexplained / result.judged_ns), result.record)))
+        blocks.append(self._grid(result))
+        return Section(self.slug, title, tuple(blocks))
+
+    def _grid(self, result: HostCauses) -> Block:
+        rows = by_cause(result.causes).filter(pl.col("time_ns") >= self.least_share * result.judged_ns)
+        rows = rows.join(result.totals, on="cause", how="left", maintain_order="left", nulls_equal=True).with_columns(
+            pl.col("cause").fill_null(pl.col("kind").replace_strict(KIND_LABELS, default=None)),
+            pl.col("kind").replace_strict(KIND_LABELS, default=None).alias("label"),
+            share("time_ns", result.judged_ns, "share_of_judged"),
+            _where().alias("where"),
+        )
+        columns = (
+            Column("cause", "Cause", "text", 0),
+            Column("label", "Kind", "text", 1),
+            Column("where", "Most of it in", "text", 2),
+            Column("time_ns", "Time" if result.host_only else "Exposed", "ns", 0),
+            Column("share_of_judged", f"Of {'steps' if result.judged_words.startswith('steady') else 'time'}", "ratio", 0, bar=True),
+            Column("calls", CALLS.label, "count", 2),
+            Column("total_ns", "In all calls", "ns", 3),
+            Column("kind", "Key", "text", 9),
+            *(Column(place, place.capitalize(), "text", 9) for place in PLACES),
+        )
+        return frame_grid(columns, rows, "Causes", fold_below=self.fold_below)
+
+
+_UNEXPLAINED = "{} is unexplained: no recorded event covers it. To see more, record {}."
+_MOST_TOTALS = 200
+"""Causes whose total time is looked up: that of further ones is not stated."""
+
+
+def by_cause(causes: pl.DataFrame) -> pl.DataFrame:
+    """``kind, cause, time_ns, calls`` and the place of the largest part, one row per cause, the largest first."""
+    parts = causes.sort("time_ns", *PLACES, descending=[True, *[False] * len(PLACES)])
+    sums = parts.group_by("kind", "cause", maintain_order=True).agg(
+        pl.col("time_ns").sum(), pl.col("calls").sum(), *(pl.col(place).first() for place in PLACES)
+    )
+    return sums.sort("time_ns", "kind", "cause", descending=[True, False, False])
+
+
+def _totals(trace: TraceView, causes: pl.Series) -> pl.DataFrame:
+    """``cause, total_ns``: time in judged time of all calls with these names."""
+    return pl.DataFrame({"cause": causes}).with_columns(pl.lit(None, pl.Int64).alias("total_ns"))
+
+
+def _where() -> pl.Expr:
+    """Range, module, operator and line of a row, as far as they are known and say more than the cause itself."""
+    parts = [
+        pl.when(pl.col(place) != pl.col("cause")).then(pl.col(place)) for place in ("range", "module", "operator")
+    ]
+    return pl.concat_str([*parts, pl.col("location")], separator=" > ", ignore_nulls=True).replace("", None)
+
+
+def _finding(result: HostCauses, entry: _Rule, time_ns: int) -> Finding:
+    largest = result.largest(entry.kinds)
+    assert largest is not None
+    name = shortened(str(largest["cause"]))
+    place = next((str(largest[p]) for p in ("location", "operator", "module", "range") if largest[p] not in {None, largest["cause"]}), "")
+    shares = [f"{KIND_LABELS[kind]} {format_ratio(time / result.judged_ns)}" for kind, time in result.kinds.items() if kind in entry.kinds and time >= 0.05 * result.judged_ns]  # type: ignore[index]
+    of_kinds = f" ({', '.join(shares)})" if len(shares) > 1 else ""
+    where = f", in {shortened(place)}" if place else ""
+    message = (
+        f"In {format_ratio(time_ns / result.judged_ns)} of the {result.judged_words} {entry.words}{of_kinds}; most of all in "
+        f"{name} ({format_ratio(int(str(largest['time_ns'])) / result.judged_ns)}{where})."
+    )
+    evidence = (
+        *(Fact(f"{kind}_ns", KIND_LABELS[kind], time, "ns") for kind, time in result.kinds.items() if kind in entry.kinds),  # type: ignore[index]
+        Fact("cause", "largest cause", name),
+        Fact("calls", "its calls", largest["calls"], "count"),  # type: ignore[arg-type]
+    )
+    return finding(entry.code, message, evidence, time_ns, result.judged_ns, result.judged_words, advice=rule(entry.code).advice)

@@ -188,7 +188,7 @@ RULES: tuple[Rule, ...] = (
         "An idle accelerator is paid for and does nothing; the causes of its gaps say what to change.",
         ("Look at the causes of the idle gaps, largest first: each names what the host did meanwhile.",),
         "Captures that include start-up, evaluation on the host or deliberate pauses (serving without load).",
-        part_of=("TV102",),
+        part_of=("TV102", "TV205", "TV207", "TV208", "TV209", "TV210", "TV211"),
         compares_clocks=True,
     ),
     Rule(
@@ -243,6 +243,95 @@ RULES: tuple[Rule, ...] = (
         "use all there is. Blocks that wait for memory gain less from company than the bound says.",
         ("https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/#occupancy",),
         part_of=("TV409",),
+    ),
+    Rule(
+        "TV205",
+        "host-bound",
+        "In at least 20 % of the judged time no device works, and the innermost recorded event of the host is its own "
+        "work: an operator, a Python function, the optimizer, the framework's runtime, a launch call, or a range.",
+        "The device can work no faster than the host tells it to. The events say what the host was busy with instead.",
+        (
+            (
+                "Compile the step: the host launches once instead of many times. TensorFlow: "
+                "tf.function(jit_compile=True); PyTorch: torch.compile(model), or CUDA graphs with "
+                "mode='reduce-overhead'; JAX: one jax.jit for the step."
+            ),
+            "Use a larger batch: the host prepares the same operators, and the device has more to do.",
+            "Where Python functions take the time: move their work out of the step, or to the device.",
+        ),
+        "A profiler that records stacks or shapes slows the host more than the device. Another program on the same "
+        "cores does so, too.",
+        ("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
+        compares_clocks=True,
+    ),
+    Rule(
+        "TV207",
+        "exposed-wait",
+        "In at least 20 % of the judged time the host waits for a device (a synchronising call, block_until_ready) and "
+        "no device works.",
+        "What the host waits for was not on the device yet, or had ended: the wait keeps the host from preparing more.",
+        (
+            "Wait for results later: prepare and launch the next step first.",
+            "JAX: call block_until_ready once, after the loop. PyTorch: read losses every N steps.",
+            "If other threads work meanwhile (the runtime's dispatch, communication), look at what they do.",
+        ),
+        "Waits at the end of a measurement are meant. Devices of other processes are not seen.",
+        part_of=("TV203", "TV206"),
+        compares_clocks=True,
+    ),
+    Rule(
+        "TV208",
+        "first-launch",
+        "In at least 20 % of the judged time no device works because the first launches create the device's context or "
+        "load its code.",
+        "This happens once for each kernel of a program. Later steps do not pay for it.",
+        (
+            "Judge later steps: record after a warm-up.",
+            "Load early or lazily as it suits: CUDA_MODULE_LOADING=LAZY or EAGER.",
+        ),
+        "Programs that run only once pay for it in every run.",
+        compares_clocks=True,
+    ),
+    Rule(
+        "TV209",
+        "os-wait",
+        "In at least 20 % of the judged time no device works while the leading thread waits in the operating system, "
+        "outside of any input range.",
+        "A read, a lock or a sleep keeps the host from preparing work. The range or function around it says why.",
+        (
+            "Files (read, write, fsync, open): do it on another thread, or less often.",
+            "Locks and conditions (futex, sem_wait, pthread_cond_wait): another thread has what this one waits for.",
+            "Sockets and pipes (poll, recv, epoll_wait): another process has it, a loader's worker, say.",
+        ),
+        "Where the loader is not marked, this may be the wait for input: wrap what takes the next batch in a range.",
+        part_of=("TV102",),
+        compares_clocks=True,
+    ),
+    Rule(
+        "TV210",
+        "exposed-allocation",
+        "In at least 20 % of the judged time no device works while memory is allocated or freed, or streams are made.",
+        "These calls take the driver's lock, and cudaFree waits for the device.",
+        (
+            "Allocate and create once, and reuse. PyTorch and TensorFlow do so after the first steps.",
+            "If this is start-up, judge later steps: record after a warm-up.",
+        ),
+        "The first call of a program creates the device's context, and its time counts for the call.",
+        part_of=("TV301", "TV304", "TV208"),
+        compares_clocks=True,
+    ),
+    Rule(
+        "TV211",
+        "exposed-compilation",
+        "In at least 20 % of the judged time no device works while code is compiled or loaded.",
+        "Compiling is done once for each program and shape; while it lasts, nothing can run.",
+        (
+            "Judge later steps: record after a warm-up.",
+            "Keep shapes constant, and keep what was compiled: a persistent cache of JAX, torch.compile or XLA.",
+        ),
+        "Programs that run only once pay for it in every run.",
+        part_of=("TV401",),
+        compares_clocks=True,
     ),
     Rule(
         "TV301",

@@ -56,6 +56,10 @@ STABLE = {
         },
     ),
     "idle_gaps": ({"gaps", "idle_ns"}, {"start_ns", "dur_ns", "device", "cause", "range"}),
+    "host_waits": (
+        {"idle_share", "unexplained_share"},
+        {"cause", "where", "label", "time_ns", "share_of_judged", "calls", "total_ns", "kind", "location"},
+    ),
     "steps": (
         {"count", "warmup", "median_ns", "p95_ns", "source", "confidence"},
         {"step", "start_ns", "dur_ns", "warmup"},

@@ -134,6 +134,7 @@ ENTRIES: tuple[Entry, ...] = (
         frameworks=frozenset({"jax", "tensorflow"}),
     ),
     Entry("idle_gaps", "device.idle_gaps:IdleGapsAnalysis", needs=("kernels",), uses=CLASS_TABLES),
+    Entry("host_waits", "host.host_waits:HostWaitsAnalysis", uses=CLASS_TABLES),
     Entry("launch", "launch.launch:LaunchAnalysis", needs=("cuda_api", "kernels"), uses=STEP_TABLES),
     Entry(
         "launch_contention",

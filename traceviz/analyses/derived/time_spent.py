@@ -50,11 +50,11 @@ def _beside_device(trace: TraceView, rank: int, idle: IntervalSet) -> str:
     begin = trace.window_of(rank)[0]
     first = trace.rank_extents.get(rank, (begin, begin))[0]
     if 2 * (first - begin) < idle.total:
-        name, inside = _innermost(trace, rank, idle)
+        name, inside = spent_in(trace, rank, idle)
         share = format_ratio(inside / trace.captured_ns)
         of_captured = f"({share} of the captured time)"
         return f"While it was idle, the host was mostly in {name} {of_captured}." if name else _by_class(trace, rank)
-    name, inside = _innermost(trace, rank, IntervalSet.span(begin, first))
+    name, inside = spent_in(trace, rank, IntervalSet.span(begin, first))
     if capture_kind(trace).key == "start-up":  # which says how much it is
         return f"Most of it is in {name}." if name else ""
     where = f", {format_ns(inside)} of them in {name}" if name else ""
@@ -75,7 +75,7 @@ def _by_class(trace: TraceView, rank: int) -> str:
 
 
 def _of_host(trace: TraceView, rank: int, time: IntervalSet) -> str:
-    name, inside = _innermost(trace, rank, time)
+    name, inside = spent_in(trace, rank, time)
     if name:
         share = format_ratio(inside / trace.captured_ns)
         return f"Of the {format_ns(trace.captured_ns)} captured, {share} were spent in {name}."
@@ -99,7 +99,7 @@ def _of_device(trace: TraceView) -> str:
     return f"The kernel with most of its time is {shortened(function_of(name))} ({share})."
 
 
-def _innermost(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
+def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
     """The name with the shortest events among those in which most of ``time`` was spent, and how much; may be empty."""
     thread = training_thread(trace, rank)
     if thread == NO_THREAD or not time.total:

@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import polars as pl
 
 from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
 from traceviz.analyses.derived.capture_kind import shortened
-from traceviz.analyses.derived.causes.attribution import host_causes
+from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS, KindKey
 from traceviz.analyses.derived.causes.places import PLACES
-from traceviz.analyses.derived.host_classes import sees_host
+from traceviz.analyses.derived.host_classes import host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
+from traceviz.analyses.derived.statistics import frame_grid, ratio, share
+from traceviz.analyses.derived.time_spent import spent_in
 from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import IntervalSet
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
-from traceviz.rules import rule
 from traceviz.units import format_ratio
 
 RECORD: dict[str, str] = {
     "nsys": "nsys profile --trace=cuda,nvtx,osrt --python-backtrace=cuda, and NVTX ranges around the parts of a step",
     "nvprof": "nvprof --print-gpu-trace --print-api-trace, or nsys profile --trace=cuda,nvtx,osrt",
     "kineto": "torch.profiler.profile(with_stack=True), and record_function around the parts of a step",
-    "xplane": "the host at level 3 with Python frames (python_tracer_level=1), and annotations around the parts of a step",
+    "xplane": "the host with Python frames (python_tracer_level=1), and annotations around the parts of a step",
 }
 """What to record next, by format, so that less remains unexplained."""
 
@@ -61,6 +63,7 @@ class HostCauses:
         host_only: Whether there is no device, so that the host's work is the program's own.
         sees_host: Whether anything of the host was recorded.
         record: What to record so that less remains unexplained.
+        within: The innermost event of the leading thread in which most of the host's own work was done; may be empty.
     """
 
     causes: pl.DataFrame
@@ -70,11 +73,14 @@ class HostCauses:
     host_only: bool
     sees_host: bool
     record: str
+    within: str = ""
 
     @cached_property
     def kinds(self) -> dict[str, int]:
         """Time by kind, the largest first; what is unexplained is last."""
-        sums = self.causes.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
+        sums = (
+            self.causes.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
+        )
         times = dict(sums.iter_rows())
         unexplained = times.pop("unexplained", 0)
         return {**times, "unexplained": unexplained} if unexplained else times
@@ -88,10 +94,13 @@ class HostCauses:
         """Time of these kinds."""
         return sum(time for kind, time in self.kinds.items() if kind in kinds)
 
-    def largest(self, kinds: Collection[str]) -> dict[str, object] | None:
-        """The cause of these kinds with most time, over all its places, with the place of its largest part."""
-        rows = by_cause(self.causes.filter(pl.col("kind").is_in(list(kinds)))).head(1).to_dicts()
-        return rows[0] if rows else None
+    def largest(self, kinds: Collection[str]) -> dict[str, Any]:
+        """The cause of these kinds with most time: a row of :func:`by_cause`."""
+        return by_cause(self.causes.filter(pl.col("kind").is_in(list(kinds)))).row(0, named=True)
+
+    def share(self, time_ns: int) -> str:
+        """A part of the judged time, for people."""
+        return format_ratio(time_ns / self.judged_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +131,13 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             return self.skipped("devices worked all the time")
         return HostCauses(
             causes,
-            _totals(trace, by_cause(causes)["cause"].drop_nulls().head(_MOST_TOTALS)),
+            time_in_calls(trace, by_cause(causes)["cause"].drop_nulls().unique(maintain_order=True).head(_MOST_TOTALS)),
             judged_ns,
             judged_words(trace),
             host_only=not trace.rank_busy,
             sees_host=sees_host(trace),
             record=RECORD.get(str(trace.tables.run_facts().get("format")), ""),
+            within=_within(trace, causes),
         )
 
     def judge(self, result: HostCauses) -> tuple[Finding, ...]:
@@ -151,14 +161,11 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             Fact("unexplained_share", "unexplained", ratio(unexplained, result.judged_ns), "ratio"),
         )
         shown = tuple(fact for fact in facts if fact.value is not None)
-        bars = tuple(
-            Bar(kind, KIND_LABELS[kind], time, time / result.idle_ns)  # type: ignore[index]
-            for kind, time in result.kinds.items()
-        )
+        bars = tuple(Bar(kind, KIND_LABELS[kind], time, time / result.idle_ns) for kind, time in result.kinds.items())
         whole = "time of the steps" if result.host_only else "time without device work"
         blocks: list[Block] = [Facts(shown), Bars("Kinds", whole, "ns", bars)]
         if unexplained >= self.fold_below * result.judged_ns and result.record:
-            blocks.append(Prose(_UNEXPLAINED.format(format_ratio(unexplained / result.judged_ns), result.record)))
+            blocks.append(Prose(_UNEXPLAINED.format(result.share(unexplained), result.record)))
         blocks.append(self._grid(result))
         return Section(self.slug, title, tuple(blocks))
 
@@ -170,21 +177,39 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             share("time_ns", result.judged_ns, "share_of_judged"),
             _where().alias("where"),
         )
+        of = "Of steps" if result.judged_words.startswith("steady") else "Of time"
         columns = (
             Column("cause", "Cause", "text", 0),
-            Column("label", "Kind", "text", 1),
-            Column("where", "Most of it in", "text", 2),
+            Column("where", "Most of it in", "text", 1),
+            Column("label", "Kind", "text", 3),
             Column("time_ns", "Time" if result.host_only else "Exposed", "ns", 0),
-            Column("share_of_judged", f"Of {'steps' if result.judged_words.startswith('steady') else 'time'}", "ratio", 0, bar=True),
-            Column("calls", CALLS.label, "count", 2),
+            Column("share_of_judged", of, "ratio", 0, bar=True),
+            Column("calls", "Calls", "count", 2),
             Column("total_ns", "In all calls", "ns", 3),
             Column("kind", "Key", "text", 9),
-            *(Column(place, place.capitalize(), "text", 9) for place in PLACES),
+            Column("operator", "Operator", "text", 9),
+            Column("module", "Module", "text", 9),
+            Column("range", "Range", "text", 9),
+            Column("location", "Line", "text", 9),
         )
         return frame_grid(columns, rows, "Causes", fold_below=self.fold_below)
 
 
+def _within(trace: TraceView, causes: pl.DataFrame) -> str:
+    """What the rank whose host works longest does most of it in."""
+    if not trace.rank_busy:
+        return ""
+    work = causes.filter(pl.col("kind").is_in(list(HOST_WORK))).group_by("process_id").agg(pl.col("time_ns").sum())
+    if not work.height:
+        return ""
+    rank = work.sort("time_ns", "process_id", descending=[True, False])["process_id"][0]
+    idle = judged_time(trace, rank).subtract(trace.rank_busy.get(rank, IntervalSet.empty()))
+    return spent_in(trace, rank, host_classes(trace)[rank].sets["host_compute"].intersect(idle))[0]
+
+
 _UNEXPLAINED = "{} is unexplained: no recorded event covers it. To see more, record {}."
+_WORTH_SAYING = 0.1
+"""Kinds with less of a finding's time than this share are not named in its sentence."""
 _MOST_TOTALS = 200
 """Causes whose total time is looked up: that of further ones is not stated."""
 
@@ -198,34 +223,31 @@ def by_cause(causes: pl.DataFrame) -> pl.DataFrame:
     return sums.sort("time_ns", "kind", "cause", descending=[True, False, False])
 
 
-def _totals(trace: TraceView, causes: pl.Series) -> pl.DataFrame:
-    """``cause, total_ns``: time in judged time of all calls with these names."""
-    return pl.DataFrame({"cause": causes}).with_columns(pl.lit(None, pl.Int64).alias("total_ns"))
-
-
 def _where() -> pl.Expr:
-    """Range, module, operator and line of a row, as far as they are known and say more than the cause itself."""
-    parts = [
-        pl.when(pl.col(place) != pl.col("cause")).then(pl.col(place)) for place in ("range", "module", "operator")
-    ]
-    return pl.concat_str([*parts, pl.col("location")], separator=" > ", ignore_nulls=True).replace("", None)
+    """The line of the program, else the range and the operator around a row, if they say more than the cause itself."""
+    around = [pl.when(pl.col(place) != pl.col("cause")).then(pl.col(place)) for place in ("range", "operator")]
+    chain = pl.concat_str(around, separator=" > ", ignore_nulls=True).replace("", None)
+    line = pl.when(pl.col("location") != pl.col("cause")).then(pl.col("location").str.extract(r"([^/]*)$", 1))
+    return pl.coalesce(line, chain)
 
 
 def _finding(result: HostCauses, entry: _Rule, time_ns: int) -> Finding:
     largest = result.largest(entry.kinds)
-    assert largest is not None
-    name = shortened(str(largest["cause"]))
-    place = next((str(largest[p]) for p in ("location", "operator", "module", "range") if largest[p] not in {None, largest["cause"]}), "")
-    shares = [f"{KIND_LABELS[kind]} {format_ratio(time / result.judged_ns)}" for kind, time in result.kinds.items() if kind in entry.kinds and time >= 0.05 * result.judged_ns]  # type: ignore[index]
-    of_kinds = f" ({', '.join(shares)})" if len(shares) > 1 else ""
-    where = f", in {shortened(place)}" if place else ""
+    times = [(kind, time) for kind, time in result.kinds.items() if kind in entry.kinds]
+    parts = [f"{KIND_LABELS[kind]} {result.share(time)}" for kind, time in times if time >= _WORTH_SAYING * time_ns]
+    of_kinds = f" ({', '.join(parts)})" if len(parts) > 1 else ""
+    name = shortened(largest["cause"]) if largest["cause"] else KIND_LABELS[largest["kind"]]
+    places = (largest[place] for place in ("location", "operator", "module", "range"))
+    place = next((shortened(text) for text in places if text not in {None, largest["cause"]}), "")
+    within = result.within if entry.kinds == HOST_WORK and result.within not in {name, place} else ""
     message = (
-        f"In {format_ratio(time_ns / result.judged_ns)} of the {result.judged_words} {entry.words}{of_kinds}; most of all in "
-        f"{name} ({format_ratio(int(str(largest['time_ns'])) / result.judged_ns)}{where})."
+        f"In {result.share(time_ns)} of the {result.judged_words} {entry.words}{of_kinds}"
+        f"{f', mostly within {within}' if within else ''}; most of all in {name} "
+        f"({result.share(largest['time_ns'])}{f', in {place}' if place else ''})."
     )
     evidence = (
-        *(Fact(f"{kind}_ns", KIND_LABELS[kind], time, "ns") for kind, time in result.kinds.items() if kind in entry.kinds),  # type: ignore[index]
+        *(Fact(f"{kind}_ns", KIND_LABELS[kind], time, "ns") for kind, time in times),
         Fact("cause", "largest cause", name),
-        Fact("calls", "its calls", largest["calls"], "count"),  # type: ignore[arg-type]
+        Fact("calls", "its calls", largest["calls"], "count"),
     )
-    return finding(entry.code, message, evidence, time_ns, result.judged_ns, result.judged_words, advice=rule(entry.code).advice)
+    return finding(entry.code, message, evidence, time_ns, result.judged_ns, result.judged_words)

@@ -35,7 +35,7 @@ from traceviz.analyses.derived.host_classes import CLASSES, host_classes
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import IntervalSet
+from traceviz.intervals import IntervalSet, union_all
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
 """Tables of events that explain time; of events with the same bounds, those of the first are around the others."""
@@ -266,3 +266,31 @@ def _explaining(tree: CallTree) -> npt.NDArray[np.int64]:
     outer = outermost(tree, explains.fill_null(value=False).to_numpy().astype(bool))
     nearest = tree.nearest(outer)
     return np.where(nearest >= 0, nearest, rows)
+
+
+def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:
+    """``cause, total_ns``: judged time in all calls of each cause, whether a device works beside them or not.
+
+    Args:
+        trace: The trace.
+        causes: Distinct names of causes.
+
+    Returns:
+        One row for each of ``causes``; times of calls that nest, or run on several threads, add up.
+    """
+    judged = union_all(judged_time(trace, rank) for rank in trace.ranks)
+    parts = [_times_of(trace, source, causes, judged) for source in _SOURCES if source in trace.tables]
+    empty = pl.DataFrame(schema={"cause": pl.String, "total_ns": pl.Int64})
+    sums = pl.concat([empty, *parts]).group_by("cause").agg(pl.col("total_ns").sum())
+    return pl.DataFrame({"cause": causes}).join(sums, on="cause", how="left", maintain_order="left")
+
+
+def _times_of(trace: TraceView, source: str, causes: pl.Series, judged: IntervalSet) -> pl.DataFrame:
+    """Rows of :func:`time_in_calls` of one table."""
+    names = trace.tables.scan(source).select("name").unique().collect().with_columns(pl.col("name").cast(pl.String))
+    names = names.with_columns(cause_name(pl.col("name")).alias("cause"))
+    names = names.filter(pl.col("cause").is_in(causes.implode()))
+    called = pl.col("name").is_in(names["name"].to_list())
+    rows = trace.tables.scan(source).filter(called).select("start_ns", "dur_ns", "name").collect()
+    rows = rows.with_columns(pl.col("name").cast(pl.String), pl.Series("total_ns", judged.overlap(*bounds(rows))))
+    return rows.group_by("name").agg(pl.col("total_ns").sum()).join(names, on="name").select("cause", "total_ns")

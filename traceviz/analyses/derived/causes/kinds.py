@@ -10,6 +10,7 @@ from typing import Literal
 
 import polars as pl
 
+from traceviz.analyses.derived.causes.places import located
 from traceviz.analyses.derived.host_classes import FRAMEWORK_WAITS
 from traceviz.analyses.derived.input_fetches import INPUT_NAME, NOT_INPUT_NAME
 from traceviz.cuda_names import ApiKind, api_kind
@@ -72,7 +73,7 @@ KINDS: tuple[CauseKind, ...] = (
     CauseKind("unexplained", "unexplained", "nothing was recorded that covers the time"),
 )
 """All kinds of causes."""
-KIND_LABELS = {kind.key: kind.label for kind in KINDS}
+KIND_LABELS: dict[str, str] = {kind.key: kind.label for kind in KINDS}
 
 HOST_WORK: frozenset[KindKey] = frozenset({"operator", "optimizer", "runtime", "python", "range", "driver", "launch"})
 """Kinds in which the host itself works, and the device waits for what it prepares."""
@@ -146,7 +147,5 @@ def with_kinds(names: pl.DataFrame) -> pl.DataFrame:
 
 def cause_name(name: pl.Expr) -> pl.Expr:
     """Names of events without what tells one call from another: ``aten::add, seq = 7`` is one cause with its like."""
-    plain = name.str.replace(r", (op_id|seq) = .*$", "")
-    return plain.str.replace(r"([ _#:])\d+$", "${1}N").str.replace(
-        r"^(ProfilerStep#|step |iteration |batch )N.*$", "${1}N"
-    )
+    plain = name.str.replace(r", (op_id|seq) = .*$", "").str.replace(r"([ _#:])\d+$", "${1}N")
+    return located(plain)

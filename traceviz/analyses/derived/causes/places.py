@@ -46,15 +46,15 @@ def places(tree: CallTree) -> pl.DataFrame:
     range_ = _mask((source == "nvtx") | (category == "annotation").fill_null(value=False))
     operator = _mask((category == "op").fill_null(value=False))
     near_own, near_any = tree.nearest(own), tree.nearest(frame)
-    located = np.where(near_own >= 0, near_own, near_any)
+    line = np.where(near_own >= 0, near_own, near_any)
     return pl.DataFrame(
         {
             "operator": _names(name, tree.nearest(outermost(tree, operator))),
             "module": _names(name, tree.nearest(module)).str.replace(MODULE, ""),
             "range": _names(name, tree.nearest(range_)),
-            "location": location(_names(name, located)),
+            "location": _names(name, line),
         }
-    )
+    ).with_columns(located(pl.col("location")))
 
 
 def outermost(tree: CallTree, selected: Mask) -> Mask:
@@ -64,10 +64,9 @@ def outermost(tree: CallTree, selected: Mask) -> Mask:
     return np.asarray(selected & (around < 0))
 
 
-def location(frames: pl.Series) -> pl.Series:
+def located(frame: pl.Expr) -> pl.Expr:
     """``train.py:41 load`` of the names that profilers give it: ``train.py(41): load``, ``$train.py:41 load``."""
-    torch = frames.str.replace(_TORCH_FRAME, "${1}:${2} ${3}")
-    return torch.str.replace(_JAX_FRAME, "${1} ${2}")
+    return frame.str.replace(_TORCH_FRAME, "${1}:${2} ${3}").str.replace(_JAX_FRAME, "${1} ${2}")
 
 
 def _mask(values: pl.Series) -> Mask:

@@ -1,0 +1,99 @@
+"""What the host did while no device worked: which causes are a finding, and which are not."""
+
+from typing import Any
+
+import pytest
+
+from tests.analyses.builders import trace
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.host.host_waits import HostCauses, HostWaitsAnalysis
+from traceviz.report import Bars, Finding, Grid, Prose, Severity, Skipped
+
+ANALYSIS = HostWaitsAnalysis()
+GPU = [(0, 100, "gemm"), (900, 100, "gemm")]
+"""Device work at both ends of 1,000 ns: 800 ns between, 8 of 10 parts."""
+
+
+def result(view: TraceView) -> HostCauses:
+    found = ANALYSIS.run(view)
+    assert isinstance(found, HostCauses)
+    return found
+
+
+def findings(**tables: Any) -> dict[str, Finding]:
+    return {finding.code: finding for finding in ANALYSIS.judge(result(trace(kernels=GPU, **tables)))}
+
+
+def test_operators_and_python_are_one_cause_with_one_remedy() -> None:
+    found = findings(
+        host_ops=[(100, 500, "train.py(7): augment", "python"), (600, 300, "aten::linear", "op")],
+    )
+    assert list(found) == ["TV205"]
+    assert found["TV205"].message == (
+        "In 80.0 % of the time from first to last device work no device works while the host prepares work (Python "
+        "50.0 %, operators 30.0 %), mostly within augment (train.py); most of all in train.py:7 augment (50.0 %)."
+    )
+    assert found["TV205"].cost_ns == 800
+    assert {fact.key: fact.value for fact in found["TV205"].evidence} == {
+        "python_ns": 500,
+        "operator_ns": 300,
+        "cause": "train.py:7 augment",
+        "calls": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "tables"),
+    [
+        ("TV207", {"cuda_api": [(100, 200, "cudaDeviceSynchronize")]}),
+        ("TV207", {"host_ops": [(100, 200, "$api.py:3154 block_until_ready", "python")]}),
+        ("TV209", {"os_calls": [(100, 200, "fsync")]}),
+        ("TV210", {"cuda_api": [(100, 200, "cudaStreamCreateWithFlags")]}),
+        ("TV210", {"cuda_api": [(100, 120, "cudaMalloc"), (300, 80, "cudaFree")]}),
+        ("TV211", {"cuda_api": [(100, 200, "cuModuleLoadDataEx")]}),
+        ("TV211", {"nvtx": [(100, 200, "executor_utils::Nvrtc::CompileProgram")]}),
+    ],
+)
+def test_a_cause_is_a_finding_from_a_fifth_of_the_judged_time_on(code: str, tables: dict[str, Any]) -> None:
+    found = findings(**tables)
+    assert list(found) == [code]
+    assert (found[code].cost_ns, found[code].share, found[code].severity) == (200, 0.2, Severity.ERROR)
+    shorter = {name: [(row[0], row[1] - 1, *row[2:]) for row in rows] for name, rows in tables.items()}
+    assert findings(**shorter) == {}
+
+
+def test_what_nothing_explains_is_no_finding_and_is_said_with_what_to_record() -> None:
+    view = trace(run={"format": "kineto"}, kernels=GPU, host_ops=[(100, 80, "aten::mm", "op")])
+    assert ANALYSIS.judge(result(view)) == ()
+    said = [block.text for block in ANALYSIS.describe(result(view)).blocks if isinstance(block, Prose)]
+    assert len(said) == 1
+    assert said[0].startswith("72.0 % is unexplained: no recorded event covers it. To see more, record torch.profiler")
+
+
+def test_a_program_without_a_device_is_described_and_not_blamed() -> None:
+    steps = [(n * 100, 100, n) for n in range(6)]
+    view = trace(steps=steps, host_ops=[(n * 100, 90, "aten::mm", "op") for n in range(6)])
+    found = result(view)
+    assert ANALYSIS.judge(found) == ()
+    section = ANALYSIS.describe(found)
+    assert section.title == "What the steps did"
+    (bars,) = (block for block in section.blocks if isinstance(block, Bars))
+    assert [(bar.key, bar.share) for bar in bars.bars] == [("operator", 0.9), ("unexplained", 0.1)]
+
+
+def test_the_place_of_a_cause_is_that_of_its_largest_part() -> None:
+    view = trace(
+        kernels=GPU,
+        nvtx=[(90, 310, "forward"), (400, 510, "sparse_data_dist")],
+        cuda_api=[(100, 200, "cudaStreamSynchronize"), (500, 300, "cudaStreamSynchronize")],
+    )
+    (grid,) = (block for block in ANALYSIS.describe(result(view)).blocks if isinstance(block, Grid))
+    names = [column.name for column in grid.columns]
+    first = dict(zip(names, grid.rows[0], strict=True))
+    assert (first["cause"], first["where"], first["time_ns"]) == ("cudaStreamSynchronize", "sparse_data_dist", 500)
+
+
+def test_devices_that_always_work_leave_nothing_to_explain() -> None:
+    skipped = ANALYSIS.run(trace(kernels=[(0, 1_000, "gemm")], host_ops=[(0, 1_000, "aten::mm", "op")]))
+    assert isinstance(skipped, Skipped)
+    assert skipped.reason == "devices worked all the time"

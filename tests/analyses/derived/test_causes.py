@@ -33,8 +33,8 @@ def test_the_innermost_event_of_the_leading_thread_explains_the_time() -> None:
     )
     assert causes(view) == {
         ("range", "epoch"): 20 + 30 + 20,
-        ("python", "train.py(41): load"): 40,
-        ("python", "train.py(88): save"): 10 + 20,
+        ("python", "train.py:41 load"): 40,
+        ("python", "train.py:88 save"): 10 + 20,
         ("os_call", "fsync"): 50,
     }
     places = {row["cause"]: (row["range"], row["location"]) for row in host_causes(view).to_dicts()}
@@ -64,7 +64,7 @@ def test_a_call_of_another_thread_explains_its_own_class_only() -> None:
         host_ops=[(10, 90, "train.py(7): step", "python")],
         threads=[(0, 0, "python"), (1, 0, "worker")],
     )
-    assert causes(view) == {("python", "train.py(7): step"): 50, ("allocation", "cudaMalloc"): 40}
+    assert causes(view) == {("python", "train.py:7 step"): 50, ("allocation", "cudaMalloc"): 40}
 
 
 def test_an_operator_of_another_thread_explains_the_wait_of_python_for_it() -> None:
@@ -79,7 +79,7 @@ def test_an_operator_of_another_thread_explains_the_wait_of_python_for_it() -> N
         threads=[(0, 0, "python"), (1, 0, "autograd")],
     )
     assert causes(view) == {
-        ("python", "train.py(9): backward"): 10 + 50,
+        ("python", "train.py:9 backward"): 10 + 50,
         ("operator", "MmBackward0"): 20,
         ("operator", "aten::mm"): 10,
     }

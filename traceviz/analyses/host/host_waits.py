@@ -23,13 +23,22 @@ from traceviz.intervals import IntervalSet
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
 from traceviz.units import format_ratio
 
-RECORD: dict[str, str] = {
-    "nsys": "nsys profile --trace=cuda,nvtx,osrt --python-backtrace=cuda, and NVTX ranges around the parts of a step",
-    "nvprof": "nvprof --print-gpu-trace --print-api-trace, or nsys profile --trace=cuda,nvtx,osrt",
-    "kineto": "torch.profiler.profile(with_stack=True), and record_function around the parts of a step",
-    "xplane": "the host with Python frames (python_tracer_level=1), and annotations around the parts of a step",
+_MARK = {
+    "kineto": "torch.profiler.record_function around the parts of a step",
+    "xplane": "annotations (tf.profiler.experimental.Trace, jax.profiler.TraceAnnotation) around the parts of a step",
 }
-"""What to record next, by format, so that less remains unexplained."""
+_FRAMES = {"kineto": "torch.profiler.profile(with_stack=True)", "xplane": "Python frames (python_tracer_level=1)"}
+_NSYS = "nsys profile --trace=cuda,nvtx,osrt"
+
+
+def _record(trace: TraceView) -> str:
+    """What to record, besides what was, so that less remains unexplained."""
+    form = str(trace.tables.run_facts().get("format"))
+    if form in _MARK:
+        has_frames = "python" in trace.host_names["category"]
+        return _MARK[form] if has_frames else f"{_FRAMES[form]}, and {_MARK[form]}"
+    tracing = () if {"cuda_api", "os_calls"} <= set(trace.tables) else (_NSYS,)
+    return ", and ".join((*tracing, "NVTX ranges around the parts of a step"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +145,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             judged_words(trace),
             host_only=not trace.rank_busy,
             sees_host=sees_host(trace),
-            record=RECORD.get(str(trace.tables.run_facts().get("format")), ""),
+            record=_record(trace),
             within=_within(trace, causes),
         )
 
@@ -164,7 +173,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
         bars = tuple(Bar(kind, KIND_LABELS[kind], time, time / result.idle_ns) for kind, time in result.kinds.items())
         whole = "time of the steps" if result.host_only else "time without device work"
         blocks: list[Block] = [Facts(shown), Bars("Kinds", whole, "ns", bars)]
-        if unexplained >= self.fold_below * result.judged_ns and result.record:
+        if unexplained >= self.fold_below * result.judged_ns:
             blocks.append(Prose(_UNEXPLAINED.format(result.share(unexplained), result.record)))
         blocks.append(self._grid(result))
         return Section(self.slug, title, tuple(blocks))

@@ -265,6 +265,34 @@ RULES: tuple[Rule, ...] = (
         compares_clocks=True,
     ),
     Rule(
+        "TV206",
+        "blocking-copies",
+        "In at least 5 % of the judged time no device works while the host waits in a copy that need not hold it up: "
+        "an asynchronous copy from or to pageable memory, or one that is seen to return only when it is done "
+        "(hipMemcpyWithStream, in which PyTorch on ROCm reads results).",
+        "The driver moves pageable memory through memory of its own, so the call returns only when all work before it "
+        "on its stream is done. Until then the host launches nothing, and the device runs out of work.",
+        (
+            READ_RARELY,
+            (
+                "Copy to the host with non_blocking=True into pinned memory, record an event behind the copy, and read "
+                "the result once that has passed, a step later."
+            ),
+            (
+                "Copy to the device from pinned memory: DataLoader(pin_memory=True), tensor.pin_memory(), and "
+                ".to(device, non_blocking=True)."
+            ),
+            "Where the host only needs sizes: compute them on the host, from data that is there already.",
+        ),
+        "Where work that was launched earlier has not begun either, the device waits for something else, such as "
+        "another rank or events that were not recorded, and the copy waits with it.",
+        (
+            "https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html",
+            "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+        ),
+        compares_clocks=True,
+    ),
+    Rule(
         "TV207",
         "exposed-wait",
         "In at least 20 % of the judged time the host waits for a device (a synchronising call, block_until_ready) and "
@@ -276,7 +304,7 @@ RULES: tuple[Rule, ...] = (
             "If other threads work meanwhile (the runtime's dispatch, communication), look at what they do.",
         ),
         "Waits at the end of a measurement are meant. Devices of other processes are not seen.",
-        part_of=("TV203", "TV206"),
+        part_of=("TV203",),
         compares_clocks=True,
     ),
     Rule(

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.copy_calls import copy_calls, stream_copy_waits, waiting_copies
+from traceviz.analyses.derived.copy_calls import asked_waits, copy_calls, unasked_waits, waiting_copies
 from traceviz.analyses.derived.host_classes import host_classes
 
 US = 1_000
@@ -92,10 +92,13 @@ def test_a_copy_in_pieces_is_done_with_its_last_piece():
     assert waiting_copies(pieces).select("bytes", "copy_end_ns", "wait_ns").rows() == [(100, 890 * US, 205 * US)]
 
 
-def test_calls_that_need_not_wait_and_do_are_those_ordered_on_a_stream():
+def test_a_program_waits_unasked_in_asynchronous_calls_and_where_it_reads_on_a_stream():
     names = ("cudaMemcpyAsync", "hipMemcpyWithStream", "cudaMemcpy", "cuMemcpyDtoHAsync_v2")
     views = [copied(name, (200, 900), (890, 892), "d2h", TO_PAGEABLE) for name in names]
-    assert [stream_copy_waits(view).height for view in views] == [1, 1, 0, 1]
+    assert [unasked_waits(view).height for view in views] == [1, 1, 0, 1]
+    assert [asked_waits(view).height for view in views] == [0, 0, 1, 0]
+    to_device = copied("hipMemcpyWithStream", (200, 900), (890, 892), "h2d", FROM_PAGEABLE)
+    assert (unasked_waits(to_device).height, asked_waits(to_device).height) == (0, 1)
 
 
 def test_a_copy_that_blocks_is_synchronisation_after_its_launch():

@@ -192,12 +192,95 @@ def test_a_wait_names_the_outermost_operation_that_waited_and_what_to_do_about_i
     assert finding.cost_ns == 4 * 420 + 420  # each gap of 520 is won up to the wait of 420
 
 
-def test_an_asynchronous_copy_to_pageable_memory_is_a_wait_and_one_to_pinned_memory_is_none():
-    to_pageable = waiting("cudaMemcpyAsync", op="aten::item", memcpy=("d2h", "device", "pageable", 4))
+@pytest.mark.parametrize(
+    ("name", "memory"),
+    [("cudaMemcpyAsync", "pageable"), ("hipMemcpyAsync", "unknown"), ("hipMemcpyWithStream", "unknown")],
+)
+def test_a_copy_from_a_device_that_returns_when_its_data_has_arrived_is_a_wait(name, memory):
+    (finding,) = sync_findings(**waiting(name, op="aten::item", memcpy=("d2h", "device", memory, 4)))
+    assert f"1.0 times per steady step (mostly {name}, in aten::item)" in finding.message
+
+
+def test_a_copy_to_pinned_memory_that_returns_at_once_is_no_wait():
     to_pinned = waiting("cudaMemcpyAsync", op="aten::item", memcpy=("d2h", "device", "pinned", 4))
-    (finding,) = sync_findings(**to_pageable)
-    assert "1.0 times per steady step (mostly cudaMemcpyAsync, in aten::item)" in finding.message
-    assert sync_findings(**to_pinned) == []
+    calls = [(start, 30 if "Memcpy" in name else dur, name, *key) for start, dur, name, *key in to_pinned["cuda_api"]]
+    assert sync_findings(**to_pinned | {"cuda_api": calls}) == []
+
+
+US = 1_000
+
+
+def reading(idle_us, name="cudaMemcpyAsync", memory="pageable", kind="d2h", steps=5, **others):
+    """Steps of 1 ms, of which a copy waits 320 µs; the device computes meanwhile, but for ``idle_us``."""
+    begins = [step * 1_000 * US for step in range(steps)]
+    ends = (kind, "device", memory) if kind == "d2h" else (kind, memory, "device")
+    launches = [(begin + n * US, US, "cudaLaunchKernel") for begin in begins for n in range(3)]
+    keys = [{"correlation_id": 10 + step} for step in range(steps)]
+    copies = list(zip(begins, keys, strict=True))
+    return trace(
+        steps=[(begin, 1_000 * US, step) for step, begin in enumerate(begins)],
+        kernels=[
+            row for b in begins for row in ((b, 400 * US, "k"), (b + (400 + idle_us) * US, (590 - idle_us) * US, "k"))
+        ],
+        cuda_api=[*launches, *((begin + 390 * US, 321 * US, name, key) for begin, key in copies)],
+        memcpy=[(begin + 700 * US, US, *ends, 4, key) for begin, key in copies],
+        **others,
+    )
+
+
+def blocking(view):
+    return [finding for finding in ANALYSIS.judge(ANALYSIS.run(view)) if finding.code == "TV206"]
+
+
+def test_a_copy_that_holds_up_the_host_while_the_device_idles_is_a_finding_that_says_where_it_is():
+    begins = [step * 1_000 * US for step in range(5)]
+    ops = [(begin + 350 * US, 400 * US, "## metrics ##", "annotation") for begin in begins]
+    ops += [(begin + 360 * US, 380 * US, "/home/me/train.py(41): log_loss", "python") for begin in begins]
+    ops += [(begin + 380 * US, 350 * US, "aten::item", "op") for begin in begins]
+    (finding,) = blocking(reading(200, host_ops=ops))
+    assert (finding.cost_ns, finding.share) == (5 * 200 * US, 0.2)
+    assert finding.message == (
+        "In 20.0 % of the steady step time (1.00 ms) no device works while the host waits in copies to pageable host "
+        "memory (5 calls, cudaMemcpyAsync, mostly in metrics > aten::item, train.py:41 log_loss)."
+    )
+    assert finding.advice[0].startswith("PyTorch: loss.item()")
+    assert ("place", "metrics > aten::item, train.py:41 log_loss") in {(f.key, f.value) for f in finding.evidence}
+
+
+@pytest.mark.parametrize(("idle_us", "found"), [(0, 0), (49, 0), (50, 1)])
+def test_a_copy_that_waits_for_a_busy_device_is_no_finding(idle_us, found):
+    assert len(blocking(reading(idle_us))) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "memory", "kind", "words", "advice"),
+    [
+        ("hipMemcpyWithStream", "unknown", "d2h", "copies to host memory", "Read results"),
+        ("cudaMemcpyAsync", "pageable", "h2d", "copies from pageable host memory", "Copy to the device from pinned"),
+    ],
+)
+def test_advice_goes_by_the_direction_of_the_copies(name, memory, kind, words, advice):
+    (finding,) = blocking(reading(100, name, memory, kind))
+    assert f"waits in {words} (5 calls, {name})" in finding.message
+    assert finding.advice[0].startswith(advice)
+
+
+def test_a_call_that_says_that_it_blocks_has_a_rule_of_its_own():
+    assert blocking(reading(100, "cudaMemcpy")) == []
+
+
+def test_without_steps_copies_that_hold_up_the_host_are_judged_as_well():
+    begins = [step * 1_000 * US for step in range(2)]
+    keys = [{"correlation_id": 1}, {"correlation_id": 2}]
+    view = trace(
+        kernels=[(begin, 400 * US, f"k{begin}") for begin in begins],
+        cuda_api=[
+            (begin + 390 * US, 321 * US, "cudaMemcpyAsync", key) for begin, key in zip(begins, keys, strict=True)
+        ],
+        memcpy=[(b + 700 * US, US, "d2h", "device", "pageable", 4, key) for b, key in zip(begins, keys, strict=True)],
+    )
+    (finding,) = blocking(view)
+    assert finding.cost_ns == 300 * US + 290 * US  # the last work of the device is the copy
 
 
 def test_a_wait_outside_of_any_operation_has_no_cause():

@@ -24,8 +24,7 @@ OUTLASTS = 4
 """A call that takes as long as this many launches outlasts its own."""
 MOSTLY = 0.5
 """Part of the calls of one kind that must return after their copy: a single one may have been held up by chance."""
-ON_STREAM = r"Async|WithStream"
-"""Names of calls that are ordered on a stream. All others block, and say so."""
+_CALL = ("process_id", "thread_id", "start_ns", "end_ns", "name")
 
 _ALIKE = ("name", "kind", "host_memory")
 _MEDIAN_LAUNCH = (pl.col("end_ns") - pl.col("start_ns")).median().alias("launch_ns")
@@ -55,10 +54,19 @@ def waiting_copies(trace: TraceView) -> pl.DataFrame:
 
 
 @once_per_trace
-def stream_copy_waits(trace: TraceView) -> pl.DataFrame:
-    """Those of :func:`waiting_copies` whose name says that they need not wait: they are ordered on a stream."""
-    waits = waiting_copies(trace)
-    return waits.filter(pl.col("name").cast(pl.String).str.contains(ON_STREAM))
+def unasked_waits(trace: TraceView) -> pl.DataFrame:
+    """Those of :func:`waiting_copies` in which a program waits without having asked for it.
+
+    Asynchronous copies by their name, and ``...WithStream`` from a device, in which PyTorch on ROCm reads results.
+    """
+    name = pl.col("name").cast(pl.String)
+    reads = name.str.contains("WithStream") & (pl.col("kind") == "d2h").fill_null(value=False)
+    return waiting_copies(trace).filter(name.str.contains("Async") | reads)
+
+
+def asked_waits(trace: TraceView) -> pl.DataFrame:
+    """Those of :func:`waiting_copies` in calls that say that they block (``cudaMemcpy``): the others."""
+    return waiting_copies(trace).join(unasked_waits(trace), on=_CALL, how="anti", nulls_equal=True)
 
 
 def _wait() -> pl.Expr:

@@ -8,6 +8,7 @@ import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.capture_kind import lacks_device
+from traceviz.analyses.derived.copy_calls import asked_waits
 from traceviz.analyses.derived.device_work import computing, exposed, judged_device_ns, kernel_busy
 from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
@@ -221,7 +222,7 @@ def _blocking_calls(trace: TraceView) -> Waiting:
 
     Fills are left out: ``cudaMemset`` returns before the device has filled.
     """
-    calls = trace.api_calls("blocking_copy").filter(pl.col("name").str.contains("Memcpy"))
+    calls = asked_waits(trace).filter(pl.col("name").cast(pl.String).str.contains("Memcpy"))
     kernels = computing(trace, "start_ns", "dur_ns", "process_id")
     count = exposed_ns = 0
     for process, window in steady_time(trace).items():

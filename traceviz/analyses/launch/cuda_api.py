@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.frames import bounds, intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import host_time, judged_time, judged_words, steady_time
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, rows_of, totals_by
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.launch.blocking_copies import BlockingCopies, blocking_copies, blocking_finding
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet
@@ -41,6 +42,7 @@ class ApiShares:
         judged_words: That time in words.
         steps: Number of steady steps; 0 where none were found.
         waits: Calls in which the host waits for a device, and what they cost.
+        copies: Copies in which the host waits unasked while no device works.
     """
 
     by_name: pl.DataFrame
@@ -52,6 +54,7 @@ class ApiShares:
     judged_words: str
     steps: int
     waits: HostWaits
+    copies: BlockingCopies
 
     @property
     def exposed_ns(self) -> int | None:
@@ -66,14 +69,16 @@ class CudaApiAnalysis(Analysis[ApiShares]):
 
     Args:
         min_share: Exposed steady time is a finding from this share of the judged time on.
+        copy_share: Copies in which the host waits are a finding from this share of the judged time on.
         fold_below: Rows below this share of API time fold into "other" in pictures, never in data.
     """
 
     slug = "cuda_api"
     title = "CUDA API time share"
-    rules = ("TV203", "TV301", "TV304")
+    rules = ("TV203", "TV206", "TV301", "TV304")
 
     min_share: float = 0.02
+    copy_share: float = WARNING_SHARE
     fold_below: float = 0.01
 
     def run(self, trace: TraceView) -> ApiShares | Skipped:
@@ -93,13 +98,16 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             judged_words=judged_words(trace),
             steps=training_steps(trace).steady.height,
             waits=host_waits(trace),
+            copies=blocking_copies(trace),
         )
 
     def judge(self, result: ApiShares) -> tuple[Finding, ...]:
-        """Allocation, stream creation and synchronisation in steady steps that leave the device idle."""
+        """Copies that wait, and allocation, streams and synchronisation in steady steps, that leave the device idle."""
+        blocking = self._blocking(result)
         if not result.steps:
-            return ()
+            return blocking
         findings = (
+            *blocking,
             self._of_kind(result, "TV301", "allocation", "Memory is allocated or freed"),
             self._of_kind(result, "TV304", "stream", "Streams are created or destroyed"),
             self._waits(result),
@@ -123,6 +131,11 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             Fact("worst", "largest", worst),
         )
         return finding(code, message, evidence, cost, result.judged_ns, result.judged_words)
+
+    def _blocking(self, result: ApiShares) -> tuple[Finding, ...]:
+        if not result.copies.calls or result.copies.exposed_ns < self.copy_share * result.judged_ns:
+            return ()
+        return (blocking_finding(result.copies, result.judged_ns, result.judged_words, result.steps),)
 
     def _waits(self, result: ApiShares) -> Finding | None:
         waits, cost = result.waits, result.waits.exposed_ns

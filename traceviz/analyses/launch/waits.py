@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from traceviz.analyses.derived.copy_calls import asked_waits, unasked_waits
 from traceviz.analyses.derived.frames import bounds, intervals, outermost, parts_by
 from traceviz.analyses.derived.host_classes import host_classes
 from traceviz.analyses.derived.judged_time import judged_time, steady_time
-from traceviz.analyses.derived.launches import LAUNCH_KEY
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array, IntervalSet
 
@@ -46,18 +46,17 @@ class HostWaits:
 def waiting_calls(trace: TraceView) -> pl.DataFrame:
     """Calls that return only when a device has done its work: rows of :meth:`TraceView.api_calls`.
 
-    Besides those that synchronise, these are asynchronous copies to pageable host memory: the driver copies through
-    memory of its own and returns when the data has arrived. ``tensor.item()`` often waits for such a copy.
+    Besides those that synchronise, these are copies from a device in which the program waits unasked: the driver copies
+    through memory of its own and returns when the data has arrived. ``tensor.item()`` often waits for such a copy.
     """
-    copies = trace.frame("memcpy", *LAUNCH_KEY, "kind", "dst_memory").drop_nulls("correlation_id")
-    to_pageable = copies.filter((pl.col("kind") == "d2h") & (pl.col("dst_memory") == "pageable"))
-    waiting_copies = trace.api_calls("async_copy").join(to_pageable, on=LAUNCH_KEY, how="semi")
-    return pl.concat([trace.api_calls("synchronisation"), waiting_copies])
+    calls = trace.api_calls("synchronisation")
+    reads = unasked_waits(trace).filter(pl.col("kind") == "d2h")
+    return pl.concat([calls, reads.select(calls.columns)])
 
 
 def host_waits(trace: TraceView) -> HostWaits:
     """Measure the waits of every process that uses a device."""
-    calls, blocking = waiting_calls(trace), trace.api_calls("blocking_copy")
+    calls, blocking = waiting_calls(trace), asked_waits(trace)
     count = 0
     parts = []
     for rank in trace.rank_busy:

@@ -15,7 +15,7 @@ _OTHER_BASES_KEYS = (
 """Classes by the rules of XProf and Kineto."""
 
 CLASS_KEYS = (
-    *("device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"),
+    *("device_compute", "communication", "parameter_transfer", "copy_d2h", "copy_h2d", "other_device"),
     *_HOST_KEYS,
     *_OTHER_BASES_KEYS,
 )

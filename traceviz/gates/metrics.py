@@ -180,9 +180,11 @@ def _class(keys: Sequence[str], report: Report) -> Reading:
     rows = _table(report, "breakdown", "class", "share_of_step")
     shares = {str(key): _number(share) for key, share in rows or ()}
     known = [share for key in keys if (share := shares.get(key)) is not None]
-    if len(known) == len(keys):
+    of_copies = "copy_h2d" in shares
+    needed = [key for key in keys if key in shares or not (key == _RARE and of_copies)]
+    if len(known) == len(needed):
         return Reading(fsum(known), "ratio")
-    missing = ", ".join(key for key in keys if shares.get(key) is None)
+    missing = ", ".join(key for key in needed if shares.get(key) is None)
     basis = _facts_of(report, "breakdown").get("basis")
     by = f" by the rules of {basis.value}" if basis is not None and basis.value != "traceviz" else ""
     return _absent(report, "breakdown", "ratio", f"this capture does not show the class {missing}{by}")
@@ -263,6 +265,9 @@ def _from(name: str, unit: Unit, meaning: str, slug: str, key: str) -> Metric:
     return Metric(name, unit, meaning, (slug,), _known_fact(slug, key, unit))
 
 
+_RARE = "parameter_transfer"
+"""A class that a report shows where there is any: it is zero where copies were recorded and none of these."""
+_COPIES = (_RARE, "copy_d2h", "copy_h2d")
 _STEPS = ("breakdown", "steps")
 _USE = ("device_use",)
 
@@ -278,7 +283,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("device_busy", "ratio", "busy share of the steady steps, the mean over devices", _USE, _mean(_device_busy)),
     Metric("device_idle", "ratio", "what is left of them", _USE, _mean(_device_idle)),
     _share("communication", "steady step time in collectives that no other kernel hides", "communication"),
-    _share("exposed_copies", "steady step time in copies that no kernel hides", "copy_d2h", "copy_h2d"),
+    _share("exposed_copies", "steady step time in copies that no kernel hides", *_COPIES),
     _share("launch", "steady step time in which the device idles until launched work begins", "kernel_launch"),
     _from("compilation", "ratio", "steady step time in which code is compiled", "compilation", "steady_share"),
     _from("peak_memory", "bytes", "most memory in use, of the device where it has a pool", "memory", "peak_bytes"),

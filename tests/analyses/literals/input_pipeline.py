@@ -388,15 +388,18 @@ LITERALS = (
     # ns       2000 2300 2310 2320 2340 2350 2390 2950 3000 3040 3100
     # step 1   [read][linear        ]   [h2d ][gemm      ]                    read 300, poll 40, computes 10 + 60
     #                     [launch]                [poll      ]
-    # ns       3100 3150 3170 3950 3960 4000
-    # step 2   [read]    [gemm ]   [poll till 4010                            read 50, poll 40, computes 20 + 10
+    # ns       3100 3150 3160  3170 3950 3960 4000
+    # step 2   [read]    [h2d ][gemm ]   [poll till 4010                      read 50, poll 40, computes 10 + 10
     Literal(
         "input_pipeline",
         tables(
             steps=[(1_000, 1_000, 0), (2_000, 1_100, 1), (3_100, 900, 2)],
             kernels=[(at, end - at, "gemm") for at, end in ((0, 1_050), (1_400, 1_900), (2_390, 3_000))]
             + [(at, end - at, "gemm") for at, end in ((3_170, 3_950), (4_050, 4_100))],
-            memcpy=[(1_380, 20, "h2d", "pinned", "device", 10), (2_350, 40, "h2d", "pinned", "device", 10)],
+            memcpy=[
+                (at, end - at, "h2d", "pinned", "device", 10)
+                for at, end in ((1_380, 1_400), (2_350, 2_390), (3_160, 3_170))
+            ],
             cuda_api=[(1_250, 10, "cudaGetDevice"), (2_310, 10, "cudaLaunchKernel")],
             host_ops=[(2_300, 40, "aten::linear")],
             os_calls=[
@@ -408,10 +411,10 @@ LITERALS = (
         {
             "facts": {
                 "verdict": "possibly input-bound",
-                "input_share": 60 / 3_000,
+                "input_share": 70 / 3_000,
                 "waiting_share": 0.0,
-                "copy_share": 60 / 3_000,
-                "best_case_speedup": 3_000 / (3_000 - 500 - 170 - 290),
+                "copy_share": 70 / 3_000,
+                "best_case_speedup": 3_000 / (3_000 - 500 - 170 - 280),
                 "best_case_step_ns": None,
                 "stage": "host blocked in read",
                 **LIMITS,
@@ -420,14 +423,14 @@ LITERALS = (
                 "stage": ["host blocked in read", "host compute", "host blocked in poll"],
                 "kind": ["OS call", "no call recorded", "OS call"],
                 "calls": [3, None, 3],
-                "total_ns": [200 + 300 + 50, 190 + 70 + 30, 100 + 90 + 40],
-                "self_ns": [150 + 300 + 50, 290, 90 + 40 + 40],
-                "share_of_input": [500 / 960, 290 / 960, 170 / 960],
+                "total_ns": [200 + 300 + 50, 190 + 70 + 20, 100 + 90 + 40],
+                "self_ns": [150 + 300 + 50, 280, 90 + 40 + 40],
+                "share_of_input": [500 / 950, 280 / 950, 170 / 950],
                 "inside": [None, None, None],
                 "path": [None, None, None],
                 "advice": [RANGES, RANGES, RANGES],
                 "capture_calls": [4, None, 4],
-                "capture_ns": [550 + 100, 290 + 10, 230 + 10 + 30],
+                "capture_ns": [550 + 100, 280 + 10, 230 + 10 + 30],
             },
         },
         {**OF_NOBODY, "facts/waiting_share": "nothing waits for an input that was not recorded"},

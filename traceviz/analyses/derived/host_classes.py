@@ -13,6 +13,7 @@ import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.derived.copy_calls import copy_calls, waiting_copies
+from traceviz.analyses.derived.copy_purposes import Purpose, copy_purposes
 from traceviz.analyses.derived.device_work import communication_names
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_calls import calls_named
@@ -37,6 +38,7 @@ class StepClass:
 CLASSES: tuple[StepClass, ...] = (
     StepClass("device_compute", "device compute", "a kernel that is not communication runs on any stream"),
     StepClass("communication", "communication", "a collective runs and no other kernel does, or the host waits in one"),
+    StepClass("parameter_transfer", "parameter transfer", "parameters are copied to or from the host, no kernel runs"),
     StepClass("copy_d2h", "copy device to host", "a copy to the host runs and no kernel does"),
     StepClass("copy_h2d", "copy host to device", "a copy to the device runs and no kernel does"),
     StepClass("other_device", "other device work", "a fill or a copy within or between devices runs alone"),
@@ -51,9 +53,8 @@ CLASSES: tuple[StepClass, ...] = (
 )
 """Classes by priority, highest first."""
 
-HOST_CLASSES = tuple(
-    c for c in CLASSES if c.key not in {"device_compute", "communication", "copy_d2h", "copy_h2d", "other_device"}
-)
+_DEVICE_CLASSES = {"device_compute", "communication", "parameter_transfer", "copy_d2h", "copy_h2d", "other_device"}
+HOST_CLASSES = tuple(c for c in CLASSES if c.key not in _DEVICE_CLASSES)
 IDLE_CLASSES = tuple(c for c in CLASSES if c in HOST_CLASSES or c.key == "communication")
 """Classes of the time in which no device works: :attr:`HostClasses.idle`."""
 LABELS = {c.key: c.label for c in CLASSES}
@@ -147,6 +148,11 @@ class HostClasses:
         return self._role("communication")
 
     @property
+    def parameter_transfer(self) -> IntervalSet:
+        """Copies of parameters, and of what else a program puts away on the host."""
+        return self._copies_of("parameters")
+
+    @property
     def copy_d2h(self) -> IntervalSet:
         """Copies to the host."""
         return self._copies("d2h").union(self._role("outfeed"), self._transfers(FROM_DEVICE))
@@ -160,6 +166,11 @@ class HostClasses:
     def other_device(self) -> IntervalSet:
         """All other device work."""
         return self._trace.rank_busy.get(self.process_id, IntervalSet.empty())
+
+    @cached_property
+    def input_copies(self) -> IntervalSet:
+        """Copies of batches to a device, as far as something shows that they are; also while kernels run."""
+        return self._copies_of("input").union(self._transfers(TO_DEVICE))
 
     @cached_property
     def input_ranges(self) -> pl.DataFrame:
@@ -264,6 +275,10 @@ class HostClasses:
     def _copies(self, kind: str) -> IntervalSet:
         frame = self._own("memcpy", "start_ns", "dur_ns", "kind")
         return intervals(frame.filter(pl.col("kind") == kind))
+
+    def _copies_of(self, purpose: Purpose) -> IntervalSet:
+        copies = copy_purposes(self._trace)
+        return intervals(copies.filter((pl.col("process_id") == self.process_id) & (pl.col("purpose") == purpose)))
 
     def _transfers(self, pattern: str) -> IntervalSet:
         """Transfers that only the host recorded, because no device of the process was."""

@@ -27,6 +27,7 @@ from traceviz.analyses.input.stages import (
     INFEED,
     Stage,
     copy_stage,
+    exposed_input,
     infeed_stage,
     largest_first,
     range_stages,
@@ -66,6 +67,7 @@ class InputPipelineResult:
         caveat: Why the wait is an upper bound, if it is; no speed-up is stated then.
         host_only: Whether the program computes on the host, without any device.
         copy_ns: The exposed copies of input among ``wait_ns``.
+        other_copies_ns: Exposed copies to the device of which nothing shows what they are for: no part of ``wait_ns``.
         best_case_step_ns: Median duration of the steady steps without the wait.
         settings: How the pipeline is set up, where the trace says so.
         loaders: How batches are taken from PyTorch's DataLoader.
@@ -84,6 +86,7 @@ class InputPipelineResult:
     caveat: str = ""
     host_only: bool = False
     copy_ns: int = 0
+    other_copies_ns: int = 0
     best_case_step_ns: int | None = None
     settings: PipelineSettings = field(default_factory=PipelineSettings)
     loaders: tuple[LoaderUse, ...] = ()
@@ -114,7 +117,7 @@ class InputPipelineResult:
 class InputPipelineAnalysis(Analysis[InputPipelineResult]):
     """Input-bound verdict over steady steps.
 
-    ``input share = (input wait + exposed host-to-device copy) / step time``. Where no data-loading range was
+    ``input share = (input wait + exposed copies of input to the device) / step time``. Where no data-loading range was
     recorded, host time with an idle device can only make it *possibly* input-bound.
 
     Args:
@@ -144,7 +147,8 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         times = class_times(trace, steady_time(trace))
         step_ns = sum(times.values())
         has_input = sees_input(trace)
-        wait_ns = times["input_wait"] + times["copy_h2d"]
+        copy_ns = sum(exposed_input(trace, rank).intersect(steady).total for rank, steady in steady_time(trace).items())
+        wait_ns = times["input_wait"] + copy_ns
         host_ns = times["host_blocked"] + times["host_compute"] - (0 if has_input else _dispatch_ns(trace))
         verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, has_input=has_input)
         guess = verdict == "possibly input-bound"
@@ -156,7 +160,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             *range_stages(trace),
             *pipeline_stages(trace),
             *infeed_stage(trace),
-            *copy_stage(trace, times["copy_h2d"]),
+            *copy_stage(trace, copy_ns),
         )
         unclear = verdict != "not input-bound" or trace.options.input_range is not None
         return InputPipelineResult(
@@ -168,7 +172,8 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             unranged=_why_no_ranges(trace) if unclear and not has_input else "",
             caveat=_caveat(trace),
             host_only=_host_only(trace),
-            copy_ns=times["copy_h2d"],
+            copy_ns=copy_ns,
+            other_copies_ns=times["copy_h2d"] - copy_ns,
             best_case_step_ns=None if guess else _best_case_step(trace),
             settings=pipeline_settings(trace),
             loaders=loader_uses(trace),
@@ -239,7 +244,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         blocks: list[Block] = [Facts(shown), *((Facts(rest, audience="machine"),) if rest else ())]
         if result.reason:
             blocks.append(Prose(f"{result.verdict.capitalize()}: {result.reason.rstrip('.')}."))
-        remarks = [remark for remark in (result.caveat, result.unranged) if remark]
+        remarks = [remark for remark in (result.caveat, result.unranged, self._other_copies(result)) if remark]
         blocks.extend(Prose(f"{remark[0].upper()}{remark[1:].rstrip('.')}.") for remark in remarks)
         if result.stages:
             blocks.append(_grid(result))
@@ -247,6 +252,16 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             blocks.extend(inside_grid(use) for use in result.loaders if use.inside.height > 1)
         blocks.extend(describe_settings(result.settings))
         return Section(self.slug, self.title, tuple(blocks))
+
+    def _other_copies(self, result: InputPipelineResult) -> str:
+        """What is not counted, where that would change the verdict."""
+        if not result.step_ns or result.other_copies_ns < self.moderate * result.step_ns:
+            return ""
+        share = format_ratio(result.other_copies_ns / result.step_ns)
+        return (
+            f"copies to the device take {share} more of steady step time; nothing shows that they are input, so they "
+            "do not count (name the range around them with --input-range REGEX if they are)"
+        )
 
 
 def _without_verdict(trace: TraceView, verdict: InputVerdict, reason: str, remedy: str = "") -> InputPipelineResult:
@@ -301,7 +316,7 @@ def _best_case_step(trace: TraceView) -> int | None:
     for rank, part in parts_by(training_steps(trace).steady, "process_id").items():
         sets = host_classes(trace)[rank].sets
         starts, ends = bounds(part)
-        remaining.append(ends - starts - sets["input_wait"].union(sets["copy_h2d"]).overlap(starts, ends))
+        remaining.append(ends - starts - sets["input_wait"].union(exposed_input(trace, rank)).overlap(starts, ends))
     return round(float(np.median(np.concatenate(remaining)))) if remaining else None
 
 

@@ -134,24 +134,30 @@ _PAGEABLE = (
 )
 
 
+def exposed_input(trace: TraceView, rank: int) -> IntervalSet:
+    """Copies of input to the devices of a process that nothing hides: the part of ``copy_h2d`` that is of input."""
+    classes = host_classes(trace)[rank]
+    return classes.sets["copy_h2d"].intersect(classes.input_copies)
+
+
 def copy_stage(trace: TraceView, copy_ns: int) -> list[Stage]:
-    """The copies to the device that it waited for, as a stage; none where there are none."""
+    """The copies of input to the device that it waited for, as a stage; none where there are none."""
     if not copy_ns:
         return []
     pageable = 2 * _pageable_ns(trace) >= copy_ns
     name = "copy to device from pageable memory" if pageable else "copy to device"
     advice = _PAGEABLE if pageable else _PINNED
-    capture_ns = sum(host_classes(trace)[rank].sets["copy_h2d"].total for rank in steady_time(trace))
+    capture_ns = sum(exposed_input(trace, rank).total for rank in steady_time(trace))
     return [Stage(name, "exposed copy", None, copy_ns, None, capture_ns, copy_ns, "", advice)]
 
 
 def _pageable_ns(trace: TraceView) -> int:
-    """The part of the exposed copies to the device in steady steps that comes from pageable memory."""
+    """The part of the exposed copies of input in steady steps that comes from pageable memory."""
     copies = trace.frame("memcpy", "start_ns", "dur_ns", "process_id", "kind", "src_memory")
     pageable = copies.filter((pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable"))
     return sum(
         intervals(pageable.filter(pl.col("process_id") == rank))
-        .intersect(host_classes(trace)[rank].sets["copy_h2d"])
+        .intersect(exposed_input(trace, rank))
         .intersect(steady)
         .total
         for rank, steady in steady_time(trace).items()

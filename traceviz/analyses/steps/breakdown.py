@@ -106,7 +106,13 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
             Grid(columns, rows, audience="machine"),
             _by_step(result.by_step, tuple(bar.key for bar in bars)),
         ]
-        seen = {*result.measured, "input_wait", "profiler", *(bar.key for bar in bars if bar.value)}
+        seen = {
+            *result.measured,
+            "input_wait",
+            "profiler",
+            "parameter_transfer",
+            *(bar.key for bar in bars if bar.value),
+        }
         unseen = [LABELS[c.key] for c in CLASSES if c.key not in seen]
         if result.host_only:
             blocks.append(Prose("No device was captured: host compute is the program's own work."))

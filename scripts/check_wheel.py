@@ -18,6 +18,7 @@ NEEDED = (
     "traceviz/parsers/__init__.py",
     "traceviz/collectors/__init__.py",
     "traceviz/data/kernel_families.toml",
+    "traceviz/data/op_families.toml",
     "traceviz/parsers/data/cupti_cbids.csv",
 )
 

@@ -33,6 +33,7 @@ KNOWN_WHEN_THEY_RUN = {
     "traceviz.cuda_names:_patterns",  # its table is among the patterns
     "traceviz.doctor.machine:_number",  # what programs of the machine print
     "traceviz.kernel_names:_Pattern.of",  # the catalogue is among the patterns
+    "traceviz.op_families:_compiled",  # the catalogue is among the patterns
     "traceviz.parsers.xplane.capture:_without_hosts",  # names as they are, without repeats
     "traceviz.scrub.secrets.search:position_of_secret",  # a name as it is
     "traceviz.scrub.secrets.secrets:Redactor._paths",  # one of some redactor is among the patterns

@@ -805,6 +805,46 @@ RULES: tuple[Rule, ...] = (
         ("https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory",),
     ),
     Rule(
+        "TV606",
+        "operators-of-cpu-steps",
+        "No device work was captured, and one family of operators (convolution, matrix products, embeddings, ...) has "
+        "at least 20 % of the judged time.",
+        "It is what the time goes into: where to look first for less of it.",
+        (
+            (
+                "Threads: as many as physical cores. PyTorch: torch.set_num_threads, OMP_NUM_THREADS, OMP_PROC_BIND; "
+                "TensorFlow: intra_op_parallelism_threads."
+            ),
+            "Compile the step. PyTorch: torch.compile; TensorFlow: tf.function; JAX: jax.jit.",
+            "Where the machine has a device, see that the program uses it, and record it as well.",
+        ),
+        "It is a hint and no fault: something has to take most of the time. Times are those of the thread that leads, "
+        "or of one that works for it; threads that compute the same operator beside it take none of their own.",
+        ("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
+    ),
+    Rule(
+        "TV607",
+        "other-work-of-cpu-steps",
+        "No device work was captured, and at least 20 % of the judged time is spent beside operators: in Python, in "
+        "ranges with nothing more precise in them, in the runtime of the framework, or in calls of the operating "
+        "system.",
+        "It is time in which no operator computes.",
+        (
+            "Look at the function or range that is named: what it does in each step, and whether it has to.",
+            (
+                "Python: operations on whole arrays in place of loops; what is the same in each step, once before the "
+                "loop."
+            ),
+            (
+                "Record more of it. PyTorch: torch.profiler.profile(with_stack=True); JAX: python_tracer_level=1; "
+                "Nsight Systems: NVTX ranges around its parts."
+            ),
+        ),
+        "It is a hint: programs that are written in Python, or that record nothing but their ranges, spend their time "
+        "there by design.",
+        ("https://pytorch.org/docs/stable/profiler.html",),
+    ),
+    Rule(
         "TV901",
         "capture-incomplete",
         "The profiler reports errors or dropped events, or the file is cut off.",

@@ -99,6 +99,10 @@ STABLE = {
             *("host_self_ns", "host_ns", "tensor_core_eligible", "tensor_core_share", "backward_ns"),
         },
     ),
+    "cpu_steps": (
+        {"judged_ns", "operator_share"},
+        {"label", "time_ns", "share_of_judged", "calls", "largest", "largest_ns", "where", "group", "kind"},
+    ),
     "modules": (
         {"modules", "source", "host_ns", "device_ns", "backward_ns", "inside_share"},
         {
@@ -223,6 +227,12 @@ def of_mpi():
     return busy_trace().replace({"nvtx": ranges.arrow("nvtx")})
 
 
+def without_device():
+    """The busy trace of a program that runs on the CPU."""
+    busy = busy_trace()
+    return TraceTables({name: busy.arrow(name) for name in busy if name not in {*DEVICE_WORK, "cuda_api"}})
+
+
 def trace_for(analysis):
     """A trace of which the analysis has something to say."""
     if analysis.slug == "run":
@@ -233,12 +243,14 @@ def trace_for(analysis):
         return served()
     if analysis.slug == "host_collectives":
         return of_mpi()
+    if analysis.slug == "cpu_steps":
+        return without_device()
     return two_ranks() if analysis.slug == "ranks" else busy_trace()
 
 
 def test_the_registry_knows_each_analysis_by_its_own_slug():
     assert tuple(analysis.slug for analysis in analyses()) == SLUGS
-    assert len(SLUGS) == 29
+    assert len(SLUGS) == 31
     assert [entry.slug for entry in entries(["kernels", "run"])] == ["run", "kernels"]
     with pytest.raises(UsageError, match="kernel"):
         entries(["kernel"])

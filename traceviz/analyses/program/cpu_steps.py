@@ -1,0 +1,287 @@
+"""What programs without a device compute: the time of their steps by family of operators, and by kind of other work.
+
+Without a device, the host computes, and its work is no wait. Each nanosecond of the judged time belongs to the
+innermost event that explains it (:mod:`traceviz.analyses.derived.causes`); operators are then put together by what they
+compute, so that the rows add up to the judged time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
+from traceviz.analyses.derived.capture_kind import shortened
+from traceviz.analyses.derived.causes.attribution import host_causes
+from traceviz.analyses.derived.causes.kinds import KIND_LABELS, OPTIMIZER, KindKey
+from traceviz.analyses.derived.causes.places import PLACES, located
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.op_groups import op_groups
+from traceviz.analyses.derived.statistics import CALLS, frame_grid, share
+from traceviz.analyses.derived.view import TraceView
+from traceviz.op_families import UNKNOWN, op_family_label
+from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Section, Skipped
+from traceviz.rules import rule
+from traceviz.units import format_ratio
+
+OF_OPERATORS: frozenset[KindKey] = frozenset({"operator", "optimizer"})
+"""Kinds of causes that are operators of the framework."""
+OF_THE_PROGRAM: frozenset[KindKey] = frozenset({"python", "range", "runtime", "os_call"})
+"""Kinds in which the program does something else than to compute with operators."""
+_NAMED = 3
+"""Operators of a family that a sentence names,"""
+_WORTH_NAMING = 0.1
+"""if they have at least this share of its time."""
+_WHOLE = ("attention", "recurrent")
+"""Families whose operators call those of other families to do their work."""
+_BY_CLASS: dict[str, KindKey] = {
+    "input_wait": "input",
+    "communication": "host_collective",
+    "compilation": "compilation",
+    "profiler": "profiler",
+}
+"""Classes of step time that say more of it than the innermost event: what it is, not who does it."""
+
+_WORDS: dict[str, str] = {
+    "python": "Python functions",
+    "range": "ranges with nothing more precise in them",
+    "runtime": "the runtime",
+    "os_call": "calls of the operating system",
+}
+_FUSE = "Fuse it with what is around. PyTorch: torch.compile; TensorFlow: tf.function(jit_compile=True)."
+_ADVICE: dict[str, str] = {
+    "convolution": (
+        "Use the CPU's wide units. PyTorch: model and inputs in memory_format=torch.channels_last, and bfloat16 "
+        "(torch.autocast('cpu')) where the CPU has AMX or AVX-512 BF16; TensorFlow: TF_ENABLE_ONEDNN_OPTS=1 and "
+        "mixed_bfloat16."
+    ),
+    "matmul": (
+        "Larger products use more cores: larger batches, several products in one. PyTorch: bfloat16 "
+        "(torch.autocast('cpu')) where the CPU has AMX or AVX-512 BF16; TensorFlow: mixed_bfloat16; JAX: bfloat16 "
+        "parameters."
+    ),
+    "attention": "PyTorch: scaled_dot_product_attention in bfloat16, which fuses what attention computes.",
+    "recurrent": "Recurrent layers compute step by step: larger batches, and sequences of like length together.",
+    "optimizer": "PyTorch: fused=True (or foreach=True) of the optimizer.",
+    "embedding": "PyTorch: sparse=True of nn.Embedding, and EmbeddingBag in place of Embedding and a sum.",
+    "movement": "Copy less: one type and one layout of memory through the step; write into tensors that exist.",
+    "elementwise": _FUSE,
+    "normalisation": _FUSE,
+    "activation": _FUSE,
+    "random": "Draw less: random numbers for the input in the loader's workers, one mask for several layers.",
+    "python": (
+        "TensorFlow: operators of TensorFlow in place of tf.py_function and tf.numpy_function, which run one by one."
+    ),
+}
+"""Advice about families of operators, before that of the rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSteps:
+    """What takes the judged time of a program without devices, over all processes.
+
+    Args:
+        groups: ``group`` (a family, or a kind of cause), ``kind`` (``operator`` for families), ``label``, ``time_ns``,
+            ``calls``, ``largest`` (the operator or event with most of it), ``largest_ns``, and the place of that; the
+            largest first. Times add up to ``judged_ns``.
+        operators: ``group, label, type, time_ns, calls`` of operators, the largest first.
+        judged_ns: Judged time, summed over processes.
+        judged_words: What that is.
+    """
+
+    groups: pl.DataFrame
+    operators: pl.DataFrame
+    judged_ns: int
+    judged_words: str
+
+    def largest(self, kinds: frozenset[KindKey]) -> dict[str, Any] | None:
+        """The group of these kinds with most time: a row of ``groups``; ``None`` where there is none."""
+        of_kinds = self.groups.filter(pl.col("kind").is_in(list(kinds)))
+        return of_kinds.row(0, named=True) if of_kinds.height else None
+
+
+@dataclass(frozen=True, slots=True)
+class CpuStepsAnalysis(Analysis[CpuSteps]):
+    """The time of a program on the host by what it computes.
+
+    Args:
+        group_share: A family of operators, or a kind of other work, is named from this share of the judged time on.
+        fold_below: Rows below this share fold into "other" in pictures, never in data.
+    """
+
+    slug = "cpu_steps"
+    title = "What the CPU computes"
+    rules = ("TV606", "TV607")
+
+    group_share: float = ERROR_SHARE
+    fold_below: float = 0.01
+
+    def run(self, trace: TraceView) -> CpuSteps | Skipped:
+        """Share the judged time out among families of operators and kinds of other work."""
+        if trace.rank_busy or trace.api_calls("launch").height:
+            return self.skipped("the program uses a device")
+        judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
+        causes = host_causes(trace)
+        if not judged_ns or not causes.filter(pl.col("kind") != "unexplained").height:
+            return self.skipped("nothing of the host was recorded")
+        grouped = _with_groups(causes)
+        return CpuSteps(_groups(grouped), _operators(grouped), judged_ns, judged_words(trace))
+
+    def judge(self, result: CpuSteps) -> tuple[Finding, ...]:
+        """TV606 names the operators that take the time, TV607 other work of the program."""
+        found = []
+        for code, kinds in (("TV606", OF_OPERATORS), ("TV607", OF_THE_PROGRAM)):
+            largest = result.largest(kinds)
+            if largest is not None and largest["time_ns"] >= self.group_share * result.judged_ns:
+                found.append(_finding(result, code, largest))
+        return tuple(found)
+
+    def describe(self, result: CpuSteps) -> Section:
+        """Groups as one stacked bar and as a table, then the operators."""
+        whole = result.judged_ns
+        bars = tuple(
+            Bar(group, label, time, time / whole)
+            for group, label, time in result.groups.select("group", "label", "time_ns").iter_rows()
+        )
+        covered = result.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS)))["time_ns"].sum()
+        facts = (
+            Fact("judged_ns", result.judged_words, whole, "ns"),
+            Fact("operator_share", "in operators", covered / whole, "ratio"),
+        )
+        of = "steps" if result.judged_words.startswith("steady") else "time"
+        of_judged = Column("share_of_judged", f"Of {of}", "ratio", 0, bar=True)
+        groups = (
+            Column("label", "What", "text", 0),
+            Column("time_ns", "Time", "ns", 0),
+            of_judged,
+            CALLS,
+            Column("largest", "Most of it", "text", 1),
+            Column("largest_ns", "Of it", "ns", 2),
+            Column("where", "In", "text", 3),
+            Column("group", "Key", "text", 9),
+            Column("kind", "Kind", "text", 9),
+        )
+        operators = (
+            Column("type", "Operator", "text", 0),
+            Column("label", "Family", "text", 2),
+            CALLS,
+            Column("time_ns", "Time", "ns", 0),
+            of_judged,
+        )
+        part = share("time_ns", whole, "share_of_judged")
+        blocks: tuple[Block, ...] = (
+            Facts(facts),
+            Bars("By what is computed", result.judged_words, "ns", bars),
+            frame_grid(groups, result.groups.with_columns(part), fold_below=self.fold_below),
+        )
+        if result.operators.height:
+            rows = result.operators.with_columns(part)
+            blocks = (*blocks, frame_grid(operators, rows, "Operators", fold_below=self.fold_below))
+        return Section(self.slug, self.title, blocks)
+
+
+def _with_groups(causes: pl.DataFrame) -> pl.DataFrame:
+    """Causes with their ``group`` (family of operators, else the kind), its ``label``, and the ``type`` of operators.
+
+    What an optimizer calls is the optimizer's, and products of matrices within attention and recurrent layers are
+    theirs; ``kind`` of all of them is ``operator``.
+    """
+    is_operator = pl.col("kind") == "operator"
+    known = op_groups(pl.concat([causes["cause"], causes["operator"]]).drop_nulls())
+    outer = known.select(pl.col("text").alias("operator"), pl.col("family").alias("outer"))
+    joined = causes.join(known, left_on="cause", right_on="text", how="left", maintain_order="left")
+    joined = joined.join(outer, on="operator", how="left", maintain_order="left")
+    of_class = pl.col("class").replace_strict(_BY_CLASS, default=None, return_dtype=pl.String)
+    frame = pl.when(pl.col("kind") == "python").then(located(pl.col("cause")))  # as places are written
+    joined = joined.with_columns(
+        pl.coalesce(of_class, "kind").alias("kind"), pl.coalesce(frame, "cause").alias("cause")
+    )
+    of_optimizer = (pl.col("kind") == "optimizer") | (is_operator & pl.col("range").str.contains(OPTIMIZER))
+    family = (
+        pl.when(of_optimizer)
+        .then(pl.lit("optimizer"))
+        .when(is_operator & pl.col("outer").is_in(_WHOLE))
+        .then("outer")
+        .when(is_operator)
+        .then(pl.col("family").fill_null(UNKNOWN))
+    )
+    grouped = joined.with_columns(
+        pl.coalesce(family, "kind").alias("group"),
+        pl.when(is_operator).then(pl.coalesce(_named_by_number(), "type", "cause")).otherwise("cause").alias("type"),
+        pl.when(family.is_not_null()).then(pl.lit("operator")).otherwise("kind").alias("kind"),
+    )
+    families = grouped.filter(pl.col("kind") == "operator")["group"].unique().to_list()
+    kinds = {kind: f"{label[0].upper()}{label[1:]}" for kind, label in KIND_LABELS.items()}
+    labels = {**kinds, **{family: op_family_label(family) for family in families}}
+    label = pl.col("group").replace_strict(labels, default=None, return_dtype=pl.String)
+    return grouped.with_columns(label.alias("label"))
+
+
+def _named_by_number() -> pl.Expr:
+    """The name of a fused operation without its number: its type says only that it is one."""
+    return pl.when(pl.col("family") == "fusion").then(pl.col("cause").str.replace(r"(\.\d+)+$", ""))
+
+
+def _groups(causes: pl.DataFrame) -> pl.DataFrame:
+    """One row per group, the largest first, with the type of operator (or the event) that has most of it."""
+    keys = ("kind", "group", "label")
+    line = _else("location").str.extract(r"([^/]*)$", 1)
+    places = pl.coalesce(line, "module", _else("range"), _else("operator"))
+    placed = causes.with_columns(places.alias("where")).sort(
+        "time_ns", *PLACES, descending=[True, *[False] * len(PLACES)]
+    )
+    types = placed.group_by(*keys, "type").agg(
+        pl.col("time_ns", "calls").sum(), pl.col("where").first(), pl.col("time_ns").max().alias("most_ns")
+    )
+    types = types.sort("time_ns", "type", descending=[True, False])
+    groups = types.group_by(keys, maintain_order=True).agg(
+        pl.col("type").first().alias("largest"),
+        pl.col("time_ns").first().alias("largest_ns"),
+        pl.col("where").first(),
+        pl.col("time_ns", "calls").sum(),
+    )
+    return groups.sort("time_ns", "group", descending=[True, False])
+
+
+def _else(place: str) -> pl.Expr:
+    """The place, unless it is the event itself."""
+    return pl.when(pl.col(place) != pl.col("cause")).then(pl.col(place))
+
+
+def _operators(causes: pl.DataFrame) -> pl.DataFrame:
+    """Operators by family and type, the largest first."""
+    of_operators = causes.filter(pl.col("kind") == "operator").group_by("group", "label", "type")
+    rows = of_operators.agg(pl.col("time_ns", "calls").sum())
+    return rows.sort("time_ns", "type", "group", descending=[True, False, False])
+
+
+def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
+    time_ns, label = largest["time_ns"], str(largest["label"])
+    of_judged = format_ratio(time_ns / result.judged_ns)
+    if code == "TV606":
+        named = result.operators.filter(pl.col("group") == largest["group"]).head(_NAMED)
+        parts = [
+            f"{shortened(kind)} {format_ratio(time / result.judged_ns)}"
+            for kind, time in named.select("type", "time_ns").iter_rows()
+            if kind is not None and time >= _WORTH_NAMING * time_ns
+        ]
+        takes = "take" if label.endswith("s") or " and " in label else "takes"
+        message = f"{label} {takes} {of_judged} of the {result.judged_words}: {', '.join(parts)}."
+        lines = tuple(filter(None, [_ADVICE.get(str(largest["group"]))]))
+    else:
+        where = f", in {shortened(largest['where'])}" if largest["where"] else ""
+        most = f"{shortened(largest['largest'])} ({format_ratio(largest['largest_ns'] / result.judged_ns)}{where})"
+        message = (
+            f"{of_judged} of the {result.judged_words} is spent in {_WORDS[largest['kind']]}, most of all in {most}."
+        )
+        lines = ()
+    evidence = (
+        Fact("group", "what", label),
+        Fact("time_ns", "its time", time_ns, "ns"),
+        Fact("largest", "most of it", largest["largest"]),
+        Fact("calls", "calls", largest["calls"], "count"),
+    )
+    advice = (*lines, *rule(code).advice)
+    return finding(code, message, evidence, time_ns, result.judged_ns, result.judged_words, advice=advice, is_hint=True)

@@ -1,0 +1,79 @@
+"""What the name of an operator says about what it computes: its family.
+
+The knowledge is data, ``data/op_families.toml``: ordered patterns with a version. What none matches is ``unknown``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Any
+
+UNKNOWN = "unknown"
+"""Family of an operator whose name says nothing about it."""
+
+_LONGEST = 500
+"""Characters of a name that are looked at, so that time stays bounded."""
+
+_NAMESPACE = re.compile(r"^(?:[\w<>$ ().-]*(?:::|: |\$))+")
+_REVERSE = re.compile(r"(?:(?:Double)?Backward\d*|Grad(?:V\d)?)$")
+_MEASURED = re.compile(r"_(?:kernel_time|fence_before|fence_after)$")
+"""Ends of the names in ONNX Runtime's profiles."""
+_NUMBER = re.compile(r"(?:[._]\d{1,9}){1,4}$")
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class OpCatalogue:
+    """The patterns of one version of the data file, compiled."""
+
+    version: int
+    labels: dict[str, str]
+    families: tuple[tuple[str, re.Pattern[str]], ...]
+
+    def family(self, name: str) -> str:
+        """The family of the operator called ``name``; :data:`UNKNOWN` where its name says nothing."""
+        plain = plain_name(name)
+        return next((family for family, pattern in self.families if pattern.search(plain)), UNKNOWN)
+
+
+@cache
+def catalogue() -> OpCatalogue:
+    """The catalogue that comes with this version of traceviz; read once."""
+    path = resources.files("traceviz").joinpath("data", "op_families.toml")
+    return _compiled(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def _compiled(data: dict[str, Any]) -> OpCatalogue:
+    return OpCatalogue(
+        version=data["version"],
+        labels={entry["name"]: entry["label"] for entry in data["family"]} | {UNKNOWN: "Other operators"},
+        families=tuple(
+            (entry["name"], re.compile("|".join(f"(?:{pattern})" for pattern in entry["patterns"])))
+            for entry in data["family"]
+        ),
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def op_family(name: str) -> str:
+    """The family of the operator of that type, for example ``convolution`` of ``aten::mkldnn_convolution``."""
+    return catalogue().family(name)
+
+
+def op_family_label(family: str) -> str:
+    """The name of ``family`` for people.
+
+    Raises:
+        KeyError: no such family.
+    """
+    return catalogue().labels[family]
+
+
+def plain_name(name: str) -> str:
+    """The name of an operator as the patterns see it: ``max_pool`` of ``MaxPoolGrad``."""
+    bare = _NUMBER.sub("", _MEASURED.sub("", _NAMESPACE.sub("", name[:_LONGEST])))
+    return _WORDS.sub("_", _REVERSE.sub("", bare)).lower().strip("_ ")

@@ -11,7 +11,7 @@ from tests.compare.sections_of import STEADY, facts, finding, kernels, run, sect
 from tests.compare.sides_of import report
 from traceviz.compare.comparability import remarks
 from traceviz.compare.compare import compare
-from traceviz.compare.same_work import batch, calls_per_step, other_sizes
+from traceviz.compare.work.amounts import batch, calls_per_step, other_sizes
 from traceviz.report import Note, Severity, Skipped
 
 

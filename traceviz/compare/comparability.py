@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
@@ -21,10 +21,12 @@ from traceviz.compare.changes.kernels import IN_COMMON, KernelChanges, compare_k
 from traceviz.compare.changes.recorded import why_not
 from traceviz.compare.effect import are_copies, recording
 from traceviz.compare.options import CompareOptions
-from traceviz.compare.same_work import MOST, batch, calls_per_step, other_sizes, served
+from traceviz.compare.remark import Remark, has_no_device, in_words, info, is_inferred, warning
 from traceviz.compare.sides.alike import are_mixed
 from traceviz.compare.sides.mixtures import mixtures
 from traceviz.compare.sides.sides import Side, fact
+from traceviz.compare.work.programs import Programs, programs
+from traceviz.compare.work.remarks import VOUCH, in_capital, work_remarks
 from traceviz.report import IN_STEPS, Report, Severity
 from traceviz.units import counted, format_ratio, format_value
 
@@ -41,118 +43,23 @@ MORE_BYTES = 0.05
 """Copies to the device are remarked on where they differ by more than this share of the larger,"""
 FEW_BYTES = 64 * 1024
 """and where there are more bytes than this."""
-DEVICE = "device_compute"
-"""Class of step time that every capture of a device measures, and no capture without a device."""
-INFERRED = "inferred"
-"""First word of the sources of steps that the program does not declare."""
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """Something about the sides that bears on their comparison.
-
-    Args:
-        code: Stable name of the remark.
-        severity: ``error`` where it forbids something, ``warning`` where it may explain a difference.
-        text: For people, without a full stop.
-        forbids: The conclusion that it rules out; empty where it only has to be borne in mind.
-        brief: A few words for beside the verdict, where it may well explain a difference; else empty.
-    """
-
-    code: str
-    severity: Severity
-    text: str
-    forbids: Forbids = ""
-    brief: str = ""
 
 
 def remarks(base: Side, new: Side, options: CompareOptions) -> tuple[Remark, ...]:
-    """All remarks on a pair of sides: those that forbid something first, then the more serious."""
-    known = [remark for check in _CHECKS for remark in check(base, new)]
-    if not options.per and not options.same_work:
-        known.extend(_work(base, new))
-    if options.same_work:
-        doubts = {remark for remark in known if remark.code in _VOUCHED_FOR and remark.forbids}
-        known = [replace(r, severity=Severity.WARNING, forbids="") if r in doubts else r for r in known]
+    """All remarks on a pair of sides: those that forbid something first, of these other work, then the more serious."""
+    of_programs = Programs() if options.same_work else programs(base, new)
+    known = [] if options.same_work else list(work_remarks(base, new, of_programs, per_unit=bool(options.per)))
+    known.extend(remark for check in _CHECKS for remark in check(base, new))
+    vouched = _VOUCHED_FOR if options.same_work else _SHOWN if of_programs.is_same else frozenset()
+    doubts = {remark for remark in known if remark.code in vouched and remark.forbids}
+    known = [replace(r, severity=Severity.WARNING, forbids="") if r in doubts else r for r in known]
     return tuple(sorted(known, key=lambda remark: (not remark.forbids, -remark.severity.rank)))
-
-
-def _info(code: str, text: str) -> Remark:
-    return Remark(code, Severity.INFO, text)
-
-
-def _warning(code: str, text: str, brief: str = "") -> Remark:
-    return Remark(code, Severity.WARNING, text, brief=brief)
 
 
 _VOUCHED_FOR = frozenset({"step-source", "kernel-set"})
 """Remarks that doubt whether steps do the same work, which the user can set aside."""
-
-
-_VOUCH = "if the work of a step is the same, say so with --same-work"
-
-
-def _work(base: Side, new: Side) -> Iterator[Remark]:
-    """The first remark on work that differs: those after it would follow from it."""
-    for check in (_requests, _batches, _sizes, _counts):
-        remark = check(base, new)
-        if remark is not None:
-            yield remark
-            return
-
-
-def _requests(base: Side, new: Side) -> Remark | None:
-    """Engines that served other requests."""
-    before, after = served(base), served(new)
-    if before is None or after is None or not before.differs(after):
-        return None
-    text = f"steps do different work ({before} against {after}): serve the same requests on both sides"
-    return Remark("requests", Severity.ERROR, text, "verdict")
-
-
-def _batches(base: Side, new: Side) -> Remark | None:
-    """Batch sizes, where the tags of all runs give them."""
-    before, after = batch(base), batch(new)
-    if before is None or after is None or (len(before.values) == 1 and before.values == after.values):
-        return None
-    if before.values == after.values:
-        text = f"runs of a side differ in {before.tag} ({_and(before.values)}): make a side of each, as with --by"
-        return Remark("batch", Severity.ERROR, text, "verdict")
-    sizes = f"batch {_and(before.values)} against {_and(after.values)}"
-    return Remark(
-        "batch",
-        Severity.ERROR,
-        f"steps do different work ({sizes}): compare the time per sample with --per {before.tag}",
-        "verdict",
-    )
-
-
-def _sizes(base: Side, new: Side) -> Remark | None:
-    """The same kernels over other amounts of data."""
-    share = other_sizes(base, new)
-    if share is None or share <= MOST:
-        return None
-    return Remark(
-        "launch-sizes",
-        Severity.ERROR,
-        f"steps seem to do different work: {format_ratio(share)} of the time of the kernels in common is in launches "
-        "of other sizes, as with another batch or image size. If the work is the same, say so with --same-work; else "
-        "tag the runs with how much they do, and compare with --per TAG",
-        "verdict",
-    )
-
-
-def _counts(base: Side, new: Side) -> Remark | None:
-    """The same kernels, and many times as many of them in a step."""
-    factor = calls_per_step(base, new)
-    if factor is None:
-        return None
-    often = f"a step of {new.label} runs the kernels in common {format_value(factor, 'factor')} as often as one of "
-    often += base.label
-    if not any(_is_inferred(side) for side in (base, new)):
-        return _warning("kernel-calls", f"{often}: less work is done, or more, as with accumulated gradients")
-    why = "steps were inferred and may not be the same thing on both sides: name them with --step-marker"
-    return Remark("kernel-calls", Severity.ERROR, f"{often}, and {why}", "verdict")
+_SHOWN = frozenset({"kernel-set"})
+"""Those that parameters, modules or operators set aside: other kernels then do the same work."""
 
 
 # Steps
@@ -168,40 +75,40 @@ def _step_numbers(base: Side, new: Side) -> Iterator[Remark]:
             yield Remark("no-steps", Severity.ERROR, f"{side.label} has no steady steps{because}", "verdict")
         elif side.steps < FEW_STEPS:
             few = f"{side.label} has {counted(side.steps, 'steady step')}"
-            yield _warning("few-steps", f"{few}: capture {FEW_STEPS} or more for figures that hold")
+            yield warning("few-steps", f"{few}: capture {FEW_STEPS} or more for figures that hold")
         if side.steps and side.stepless:
             left_out = f"{counted(side.stepless, 'run')} of {side.label} left out of all that is per step"
-            yield _warning("runs-without-steps", f"{left_out}: of {len(side.reports)}, no more have steady steps")
+            yield warning("runs-without-steps", f"{left_out}: of {len(side.reports)}, no more have steady steps")
     counts = sorted((base.steps, new.steps))
     if counts[0] and counts[1] >= MANY_MORE * counts[0]:
-        yield _info("step-count", f"{counted(base.steps, 'steady step')} against {new.steps:,}")
+        yield info("step-count", f"{counted(base.steps, 'steady step')} against {new.steps:,}")
 
 
 def _step_sources(base: Side, new: Side) -> Iterator[Remark]:
     """Where steps come from, and what marks them."""
     sources = [_values(side, "steps", "source") for side in (base, new)]
-    inferred = [_is_inferred(side) for side in (base, new)]
+    inferred = [is_inferred(side) for side in (base, new)]
     markers = [_values(side, "steps", "marker") for side in (base, new)]
     if not all(sources):
         return
     if set(sources[0]) != set(sources[1]):
-        how = f"steps are {_and(sources[0])} in {base.label}, {_and(sources[1])} in {new.label}"
+        how = f"steps are {in_words(sources[0])} in {base.label}, {in_words(sources[1])} in {new.label}"
         if any(inferred):
-            doubt = f"{how}: what repeats may be a layer and no step. Name steps with --step-marker, or {_VOUCH}"
+            doubt = f"{how}: what repeats may be a layer and no step. Name steps with --step-marker, or {VOUCH}"
             yield Remark("step-source", Severity.ERROR, doubt, "verdict", "steps found in other ways")
         else:
-            yield _info("step-source", how)
+            yield info("step-source", how)
     elif all(markers) and set(markers[0]) != set(markers[1]):
-        how = f"steps are marked by {_and(markers[0])} in {base.label}, by {_and(markers[1])} in {new.label}"
+        how = f"steps are marked by {in_words(markers[0])} in {base.label}, by {in_words(markers[1])} in {new.label}"
         declared_elsewhere = not any(inferred) and any(_differ(base, new, key) for key in ("format", "framework"))
-        yield _info("step-marker", how) if declared_elsewhere else _warning("step-marker", how)
+        yield info("step-marker", how) if declared_elsewhere else warning("step-marker", how)
 
 
 def _step_time(base: Side, new: Side) -> Iterator[Remark]:
     """Whose time the steps are: saved reports cannot be timed anew."""
     if are_mixed((*base.reports, *new.reports)):
         why = "some steps are as the host marked them, others as devices ran what it had launched ahead"
-        yield _warning(
+        yield warning(
             "step-time", f"{why}: compare the traces rather than saved reports", "steps are timed in two ways"
         )
 
@@ -209,20 +116,16 @@ def _step_time(base: Side, new: Side) -> Iterator[Remark]:
 def _inferred(base: Side, new: Side) -> Iterator[Remark]:
     """Steps that nobody declared, on both sides in the same way."""
     sources = [_values(side, "steps", "source") for side in (base, new)]
-    if all(_is_inferred(side) for side in (base, new)) and set(sources[0]) == set(sources[1]):
+    if all(is_inferred(side) for side in (base, new)) and set(sources[0]) == set(sources[1]):
         doubt = "what repeats may be a layer and no step. Shares and speed-up are of what repeats"
-        yield _warning("inferred-steps", f"steps are {_and(sources[0])}: {doubt}", "steps are inferred")
-
-
-def _is_inferred(side: Side) -> bool:
-    return any(source.startswith(INFERRED) for source in _values(side, "steps", "source"))
+        yield warning("inferred-steps", f"steps are {in_words(sources[0])}: {doubt}", "steps are inferred")
 
 
 def _ranks(base: Side, new: Side) -> Iterator[Remark]:
     """Processes that have steps."""
     if base.ranks and new.ranks and base.ranks != new.ranks:
         ranks = f"{counted(base.ranks, 'rank')} against {new.ranks:,}"
-        yield _warning("ranks", f"{ranks}: steps may share their work among them")
+        yield warning("ranks", f"{ranks}: steps may share their work among them")
 
 
 def _copies(base: Side, new: Side) -> Iterator[Remark]:
@@ -235,7 +138,7 @@ def _copies(base: Side, new: Side) -> Iterator[Remark]:
     if not set(recordings[0]) & set(recordings[1]):
         return
     if are_copies(base.runs, new.runs):
-        yield _info("copies", "both sides have the same steps to the nanosecond: one recording, or copies of it")
+        yield info("copies", "both sides have the same steps to the nanosecond: one recording, or copies of it")
     else:
         text = f"a run of {base.label} and one of {new.label} have the same steps to the nanosecond"
         yield Remark("shared-runs", Severity.ERROR, f"{text}: one recording, given to both sides", "verdict")
@@ -253,7 +156,7 @@ def _stopped(base: Side, new: Side) -> Iterator[Remark]:
         )
         for message in messages:
             text = f"a run of {side.label} did not end by itself: {message.rstrip('.')}"
-            yield _warning("stopped", text, f"{side.label} did not end by itself")
+            yield warning("stopped", text, f"{side.label} did not end by itself")
 
 
 # Where and how they were recorded
@@ -268,16 +171,16 @@ def _machines(base: Side, new: Side) -> Iterator[Remark]:
     if _differ(base, new, "devices"):
         which = _against(base.run_fact("devices"), new.run_fact("devices"))
         models = [{_HOW_MANY.sub("", device) for device in side.run_fact("devices")} for side in (base, new)]
-        yield _warning("devices", f"devices differ: {which}", "other devices" if models[0] != models[1] else "")
+        yield warning("devices", f"devices differ: {which}", "other devices" if models[0] != models[1] else "")
     for on, off in ((base, new), (new, base)):
-        if DEVICE in on.measured and off.measured and DEVICE not in off.measured:
-            shown = f"{on.label} ran on {_and(on.run_fact('devices') or ('a device',))}, {off.label} shows none"
-            yield _warning("no-device", shown, f"no device in {off.label}")
+        if has_no_device(off, on):
+            shown = f"{on.label} ran on {in_words(on.run_fact('devices') or ('a device',))}, {off.label} shows none"
+            yield warning("no-device", shown, f"no device in {off.label}")
     machines = [_values(side, "run", "machine") for side in (base, new)]
     if all(machines) and set(machines[0]) != set(machines[1]):
-        yield _warning("machine", f"machines differ: {_against(*machines)}", "another machine")
+        yield warning("machine", f"machines differ: {_against(*machines)}", "another machine")
     elif _differ(base, new, "host"):
-        yield _info("host", f"hosts differ: {_against(base.run_fact('host'), new.run_fact('host'))}")
+        yield info("host", f"hosts differ: {_against(base.run_fact('host'), new.run_fact('host'))}")
 
 
 _SOFTWARE = (("driver_version", "driver"), ("cuda_version", "CUDA"))
@@ -286,16 +189,14 @@ _SOFTWARE = (("driver_version", "driver"), ("cuda_version", "CUDA"))
 def _software(base: Side, new: Side) -> Iterator[Remark]:
     """Frameworks, and what lies below them."""
     if _differ(base, new, "framework"):
-        yield _info(
-            "framework", f"frameworks differ: {_against(base.run_fact('framework'), new.run_fact('framework'))}"
-        )
+        yield info("framework", f"frameworks differ: {_against(base.run_fact('framework'), new.run_fact('framework'))}")
     versions = [
         f"{label} {_against(base.run_fact(key), new.run_fact(key))}"
         for key, label in _SOFTWARE
         if _differ(base, new, key)
     ]
     if versions:
-        yield _info("software", f"versions differ: {', '.join(versions)}")
+        yield info("software", f"versions differ: {', '.join(versions)}")
 
 
 def _recorders(base: Side, new: Side) -> Iterator[Remark]:
@@ -303,11 +204,11 @@ def _recorders(base: Side, new: Side) -> Iterator[Remark]:
     cost = "what recording costs the program, and what it sees, differs"
     if _differ(base, new, "format"):
         formats = _against(base.run_fact("format"), new.run_fact("format"))
-        yield _warning("format", f"formats differ, {formats}: {cost}", "another profiler")
+        yield warning("format", f"formats differ, {formats}: {cost}", "another profiler")
     elif base.recorders and new.recorders and base.recorders != new.recorders:
-        yield _warning("recorders", f"recorded by {_against(sorted(base.recorders), sorted(new.recorders))}: {cost}")
+        yield warning("recorders", f"recorded by {_against(sorted(base.recorders), sorted(new.recorders))}: {cost}")
     elif _differ(base, new, "producer"):
-        yield _info("producer", f"recorded by {_against(base.run_fact('producer'), new.run_fact('producer'))}: {cost}")
+        yield info("producer", f"recorded by {_against(base.run_fact('producer'), new.run_fact('producer'))}: {cost}")
 
 
 def _overhead(base: Side, new: Side) -> Iterator[Remark]:
@@ -320,7 +221,7 @@ def _overhead(base: Side, new: Side) -> Iterator[Remark]:
         f"an unknown share of {side.label}" if share is None else f"{format_ratio(share)} of {side.label}"
         for side, share in zip((base, new), shares, strict=True)
     ]
-    yield _warning("overhead", f"the profiler took {words[0]} and {words[1]}: part of the difference may be its own")
+    yield warning("overhead", f"the profiler took {words[0]} and {words[1]}: part of the difference may be its own")
 
 
 def _overhead_of(side: Side) -> float | None:
@@ -347,7 +248,7 @@ def _losses(base: Side, new: Side) -> Iterator[Remark]:
         messages = dict.fromkeys(message for report in side.reports for message in _lost(report))
         if messages:
             first = next(iter(messages)).rstrip(".")
-            yield _warning("lost", f"events are missing from {side.label}, and its totals are lower bounds: {first}")
+            yield warning("lost", f"events are missing from {side.label}, and its totals are lower bounds: {first}")
 
 
 def _lost(report: Report) -> Iterator[str]:
@@ -365,14 +266,14 @@ def _basis(base: Side, new: Side) -> Iterator[Remark]:
     """Rules by which steps were divided into classes."""
     bases = [_values(side, "breakdown", "basis") for side in (base, new)]
     if all(bases) and set(bases[0]) != set(bases[1]):
-        text = f"classes of step time follow the rules of {_and(bases[0])} in {base.label}, of {_and(bases[1])} in "
-        advice = "make both reports with the same --basis"
-        yield Remark("basis", Severity.ERROR, f"{text}{new.label}: {advice}", "attribution")
+        rules = [f"of {in_words(of_side)} in {side.label}" for of_side, side in zip(bases, (base, new), strict=True)]
+        text = f"classes of step time follow the rules {', '.join(rules)}: make both reports with the same --basis"
+        yield Remark("basis", Severity.ERROR, text, "attribution")
         return
     without = [side.label for side in (base, new) if side.steps and not side.classes]
     if without:
         how = "make it again from the trace, without another --basis"
-        text = f"what each step consists of is not in the report of {_and(without)}: {how}"
+        text = f"what each step consists of is not in the report of {in_words(without)}: {how}"
         yield Remark("no-classes", Severity.WARNING, text, "attribution")
 
 
@@ -386,8 +287,8 @@ def _classes(base: Side, new: Side) -> Iterator[Remark]:
         for matters in (True, False):
             names = [labels.get(key, key) for key, share in only.items() if (share >= MATTERS) is matters]
             if names:
-                text = f"{other.label} does not measure {_and(names)}: such time counts there as another class"
-                yield _warning("classes", text) if matters else _info("classes", text)
+                text = f"{other.label} does not measure {in_words(names)}: such time counts there as another class"
+                yield warning("classes", text) if matters else info("classes", text)
 
 
 def _kernels(base: Side, new: Side) -> Iterator[Remark]:
@@ -410,8 +311,8 @@ def _other_kernels(base: Side, new: Side, changes: KernelChanges) -> Remark:
     renamed = sum(change.base_ns + change.new_ns for change in changes.of(Status.RENAMED))
     total = (changes.base_ns or 0) + (changes.new_ns or 0)
     if _differ(base, new, "framework") or renamed >= IN_COMMON * total:
-        return _warning("kernel-set", text, brief)
-    return Remark("kernel-set", Severity.ERROR, f"{text}. {_VOUCH[:1].upper()}{_VOUCH[1:]}", "verdict", brief)
+        return warning("kernel-set", text, brief)
+    return Remark("kernel-set", Severity.ERROR, f"{text}. {in_capital(VOUCH)}", "verdict", brief)
 
 
 def _bytes(base: Side, new: Side) -> Iterator[Remark]:
@@ -426,7 +327,7 @@ def _bytes(base: Side, new: Side) -> Iterator[Remark]:
             if before and after
             else "the data of one side is there already, or comes another way"
         )
-        yield _warning("bytes-to-device", f"{sizes} are copied to the device per step: {why}")
+        yield warning("bytes-to-device", f"{sizes} are copied to the device per step: {why}")
 
 
 # Words
@@ -444,20 +345,14 @@ def _differ(base: Side, new: Side, key: str) -> bool:
 
 
 def _against(base: Iterable[str], new: Iterable[str]) -> str:
-    return f"{_and(base)} against {_and(new)}"
-
-
-def _and(parts: Iterable[str]) -> str:
-    """``a, b and c``."""
-    *first, last = parts
-    return f"{', '.join(first)} and {last}" if first else last
+    return f"{in_words(base)} against {in_words(new)}"
 
 
 def _mixtures(base: Side, new: Side) -> Iterator[Remark]:
     """Runs of a side that are no repeats: a mean over several programs, not comparable where each side mixes others."""
     for mix, alike in mixtures(base, new):
         if alike:
-            yield _warning("mixture", f"{mix}: a side is a mixture of them, and what they differ in counts as chance")
+            yield warning("mixture", f"{mix}: a side is a mixture of them, and what they differ in counts as chance")
         else:
             text = f"{mix}, and the sides do not mix the same: compare like with like, with these tags in --by too"
             yield Remark("mixture", Severity.ERROR, text, "verdict")

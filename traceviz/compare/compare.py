@@ -13,9 +13,10 @@ from traceviz.compare.changes.findings import FindingChanges, compare_findings
 from traceviz.compare.changes.host import HostChanges, compare_host
 from traceviz.compare.changes.input_stages import StageChanges, compare_stages
 from traceviz.compare.changes.kernels import KernelChanges, compare_kernels
-from traceviz.compare.comparability import Forbids, Remark, remarks
+from traceviz.compare.comparability import remarks
 from traceviz.compare.judge import Judgement, Outcome, judge
 from traceviz.compare.options import CompareOptions, Limits
+from traceviz.compare.remark import Forbids, Remark
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import per_unit
 from traceviz.errors import UsageError

@@ -11,6 +11,7 @@ from traceviz.compare.kernel_pairs import Events, How, spelling
 from traceviz.compare.sides.by_tags import natural
 from traceviz.compare.sides.sides import Side, grid, rows, tags, whole
 from traceviz.compare.sides.units_of_work import is_batch
+from traceviz.compare.work.ingredients import as_often, ingredients
 from traceviz.report import BY_SHAPE
 from traceviz.units import format_number, format_ratio
 
@@ -141,6 +142,12 @@ def calls_per_step(base: Side, new: Side) -> float | None:
         return None
     others = sum((before[name].ns for factor, name in factors if not 1 / AS_OFTEN < factor < AS_OFTEN), Fraction(0))
     return _middle(factors, before) if others > MOST * shared else None
+
+
+def operators_per_step(base: Side, new: Side) -> float | None:
+    """How many times as often a step of the new side calls every operator; ``None`` where it calls them as often."""
+    before, after = (ingredients(side).get("operators") for side in (base, new))
+    return as_often(before, after) if before and after else None
 
 
 def _middle(factors: list[tuple[Fraction, str]], events: Events) -> float:

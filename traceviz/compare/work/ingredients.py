@@ -1,0 +1,224 @@
+"""What the steps of a side compute, from the operators, ops or kernels of its reports: how much, and how often.
+
+Operators tell most. Kernels stand for them where none were recorded, or where graphs launch what operators did once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from traceviz.compare.sides.sides import Side, fact, grid, rows
+from traceviz.compare.work.kinds import Kind, bare_name, counts_once, is_around, is_gradient, kind_of
+from traceviz.report import EVERY_STEP, Report
+from traceviz.units import Value
+
+Source = Literal["operators", "ops", "kernels"]
+"""PyTorch's operators, ops of TensorFlow and JAX, kernels of a device."""
+
+ATTRIBUTED = 0.5
+"""With less than this share of the device's work in them, operators do not tell what a step computes."""
+_FAMILIES = {
+    "convolution": Kind.CONVOLUTION,
+    "gemm": Kind.PRODUCT,
+    "attention": Kind.ATTENTION,
+    "recurrent": Kind.RECURRENT,
+    "rnn": Kind.RECURRENT,
+}
+"""Kinds of the families of kernels."""
+_ANYTHING: Mapping[Source, re.Pattern[str]] = {
+    "operators": re.compile(r"^(?!aten::|autograd::|Optimizer\.|torch::autograd)"),
+    "ops": re.compile(r"(?i)^(?:PjitFunction|_?Xla\w*|.*fusion|custom-call|\w*PartitionedCall|while|call|body)$"),
+    "kernels": re.compile(r"^(?:unknown|fusion)$"),
+}
+"""Operators, types of ops and families of kernels that may do anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredients:
+    """What a step of a side is made of.
+
+    Args:
+        source: What tells.
+        calls: Forward calls per step by kind; ``None`` of a kind that is not counted.
+        shares: Share of the time of operators or kernels by kind, gradients included.
+        gradients: Share of that time in operators that compute gradients.
+        unknown: Share of it in what may be of any kind.
+        names: Share of it by name without its library, and calls per step.
+    """
+
+    source: Source
+    calls: Mapping[Kind, float]
+    shares: Mapping[Kind, float]
+    gradients: float
+    unknown: float
+    names: Mapping[str, tuple[float, float]] = field(repr=False)
+
+    def share(self, kind: Kind) -> float:
+        """Share of the time of operators or kernels in a kind."""
+        return self.shares.get(kind, 0.0)
+
+    @property
+    def matrix(self) -> float:
+        """Share of the time in kinds of any sort."""
+        return sum(self.shares.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Work of one name in a step: calls, and time in any unit."""
+
+    name: str
+    calls: float
+    time: float
+    kind: Kind | None
+
+
+def ingredients(side: Side) -> Mapping[Source, Ingredients]:
+    """What is known of the steps of a side, by what tells; empty where nothing does."""
+    known: dict[Source, Ingredients] = {}
+    readers: tuple[tuple[Source, Callable[[Side], list[_Work]]], ...] = (
+        ("operators", _operators),
+        ("ops", _ops),
+        ("kernels", _kernels),
+    )
+    for source, read in readers:
+        work = read(side)
+        total = sum(one.time for one in work)
+        if total > 0:
+            known[source] = _made_of(source, work, total)
+    return known
+
+
+def _made_of(source: Source, work: list[_Work], total: float) -> Ingredients:
+    shares: dict[Kind, float] = {}
+    names: dict[str, tuple[float, float]] = {}
+    for one in work:
+        if one.kind is not None:
+            shares[one.kind] = shares.get(one.kind, 0.0) + one.time / total
+        name = one.name if source == "kernels" else bare_name(one.name)
+        share, calls = names.get(name, (0.0, 0.0))
+        names[name] = share + one.time / total, calls + one.calls
+    gradients = sum(one.time for one in work if is_gradient(one.name)) / total
+    anything = _ANYTHING[source]
+    unknown = sum(one.time for one in work if one.kind is None and anything.search(one.name)) / total
+    return Ingredients(source, _calls(work, source), shares, gradients, unknown, names)
+
+
+def _calls(work: Iterable[_Work], source: Source) -> dict[Kind, float]:
+    """Forward calls per step by kind: nested operators count once, and so do those around others."""
+    counted: dict[Kind, float] = {}
+    for one in work:
+        if one.kind is None or (source != "kernels" and (is_gradient(one.name) or is_around(one.name))):
+            continue
+        before = counted.get(one.kind, 0.0)
+        nested = source == "operators" and not counts_once(one.name)
+        counted[one.kind] = max(before, one.calls) if nested else before + one.calls
+    return counted
+
+
+def _operators(side: Side) -> list[_Work]:
+    """PyTorch's operators in steady steps; none where most of the device's work is not known to be theirs."""
+    if any(_number(fact(report, "operators", "graph_unknown_share")) > 0 for report in side.reports):
+        return []
+    attributed = side.facts("operators", "attributed_share")
+    if any(_number(share) < ATTRIBUTED for share in attributed):
+        return []
+    on_device = _any_value(side, "operators", "device_self_per_step_ns")
+    time = "device_self_per_step_ns" if on_device else "host_self_per_step_ns"
+    work = []
+    for report, weight in _weighted(side):
+        for row in rows(next(report.grids("operators"), None)):
+            if row.get("calls_per_step") is not None:
+                name = str(row["name"])
+                amounts = _number(row["calls_per_step"]) * weight, _number(row.get(time)) * weight
+                work.append(_Work(name, *amounts, kind_of(name)))
+    return _summed(work)
+
+
+def _ops(side: Side) -> list[_Work]:
+    """Ops of TensorFlow and JAX by type, over the whole captures: calls are those of a mean step, about."""
+    on_device = _any_value(side, "framework_ops", "device_ns")
+    time = "device_ns" if on_device else "host_self_ns"
+    work = []
+    for report, weight in _weighted(side):
+        steps = max(len(rows(grid(report, "steps", EVERY_STEP))), 1)
+        for row in rows(grid(report, "framework_ops", "By type")):
+            name = str(row["type"])
+            amounts = _number(row["calls"]) * weight / steps, _number(row.get(time)) * weight / steps
+            work.append(_Work(name, *amounts, kind_of(name)))
+    return _summed(work)
+
+
+def _kernels(side: Side) -> list[_Work]:
+    """Families of kernels in steady steps; those that move data between devices are left out."""
+    per = side.per
+    return [
+        _Work(event.group, float(event.calls * per), float(event.ns * per), _FAMILIES.get(event.group))
+        for event in side.kernels.values()
+        if event.group != "communication"
+    ]
+
+
+def _weighted(side: Side) -> Iterator[tuple[Report, float]]:
+    """Reports with steady steps, and their share of the steps of all."""
+    total = side.rank_steps
+    for report, steps in zip(side.reports, side.rank_steps_by_run, strict=True):
+        if steps:
+            yield report, steps / total
+
+
+def _summed(work: Iterable[_Work]) -> list[_Work]:
+    """Work of the same name in several runs as one."""
+    by_name: dict[str, _Work] = {}
+    for one in work:
+        before = by_name.get(one.name)
+        known = (before.calls, before.time) if before else (0.0, 0.0)
+        by_name[one.name] = _Work(one.name, known[0] + one.calls, known[1] + one.time, one.kind)
+    return list(by_name.values())
+
+
+def _any_value(side: Side, slug: str, column: str) -> bool:
+    """Whether any row of the first grid of a section has a number above zero in a column."""
+    tables = (next(report.grids(slug), None) for report in side.reports)
+    return any(_number(row.get(column)) > 0 for table in tables for row in rows(table))
+
+
+def _number(value: Value) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+_WHOLE = 0.03
+"""How far a factor may be from a whole number, as a share of it."""
+_MOST = 0.8
+"""Share of the time that is called as many times as often, from which all of it is."""
+
+
+def as_often(one: Ingredients, other: Ingredients) -> float | None:
+    """How many times as often everything is called on the other side, where that is a whole number of two or more.
+
+    So it is where gradients are accumulated over several batches in a step. Below one, one side is called less often.
+    """
+    common = one.names.keys() & other.names.keys()
+    factors = sorted((other.names[name][1] / one.names[name][1], name) for name in common if one.names[name][1])
+    times = {name: one.names[name][0] for _, name in factors}
+    middle = _middle(factors, times)
+    if not middle:
+        return None
+    whole = round(max(middle, 1 / middle))
+    if whole < 2 or abs(max(middle, 1 / middle) / whole - 1) > _WHOLE:
+        return None
+    agree = sum(times[name] for factor, name in factors if abs(factor / middle - 1) <= _WHOLE)
+    return middle if agree >= _MOST else None
+
+
+def _middle(factors: Iterable[tuple[float, str]], times: dict[str, float]) -> float:
+    """The factor up to which half of the time lies; zero where there is none."""
+    left = sum(times.values()) / 2
+    for factor, name in factors:
+        left -= times[name]
+        if left <= 0:
+            return factor
+    return 0.0

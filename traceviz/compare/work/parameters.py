@@ -1,0 +1,148 @@
+"""Parameters of a PyTorch model, and the sizes of what it is given, by the shapes of its operators' inputs.
+
+``record_shapes=True`` records them::
+
+    aten::conv2d   [[32,3,224,224],[64,3,7,7],[64],...]     a batch of 32 images, and a weight of 64 filters
+    aten::linear   [[32,512],[10,512],[10]]                 a batch of 32 rows, and a weight from 512 to 10
+
+The weights are those of the model, whatever library computes with them and however large a batch is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from traceviz.compare.sides.sides import Side, grid, rows
+from traceviz.compare.work.kinds import bare_name
+from traceviz.units import Value
+
+Shape = tuple[int, ...]
+Layer = tuple[str, Shape]
+"""What a layer is called, and the shape of its weight."""
+
+BY_SHAPES = "By shapes"
+"""Title of the grid of operators by the shapes of their inputs."""
+
+ALIKE = 0.8
+"""From this share of parameters in common on, it is the same model."""
+OTHER = 0.5
+"""Below this share, it is another."""
+OTHER_SIZE = 1.1
+"""From this factor on, inputs are of another size."""
+
+_CONVOLUTIONS = ("conv1d", "conv2d", "conv3d")
+_INPUT_AND_WEIGHT = {**dict.fromkeys((*_CONVOLUTIONS, "linear"), (0, 1)), "embedding": (1, 0)}
+"""Places of the input and of the weight among the inputs of operators that layers call."""
+_BELOW = {"convolution": (0, 1), "addmm": (1, 2)}
+"""The same of the operators below them, which tell where those above are not recorded. ``addmm`` transposes weights."""
+_ABOVE = {"convolution": {*_CONVOLUTIONS}, "addmm": {"linear"}}
+_LAYERS = {**dict.fromkeys(_CONVOLUTIONS, "convolution"), "addmm": "linear"}
+"""What the layer of an operator is called, where it is not called so itself."""
+
+_LONGEST = 2_000
+"""Characters of a list of shapes that are looked at; inputs and weights stand at its begin."""
+_SHAPE = re.compile(r"\[([\d, ]*)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Weights of the layers of a model: how often a step uses each, and the mean size of its inputs.
+
+    Args:
+        uses: Calls per step by layer (operator and shape of the weight).
+        inputs: Elements of the mean input by layer.
+        batches: The first dimension of the inputs by layer; of mixed ones the mean.
+    """
+
+    uses: Mapping[Layer, float]
+    inputs: Mapping[Layer, float] = field(repr=False)
+    batches: Mapping[Layer, float] = field(repr=False)
+
+    def given(self, layer: Layer) -> float:
+        """Elements that a step gives to a layer."""
+        return self.uses[layer] * self.inputs[layer]
+
+    @property
+    def total(self) -> float:
+        """Uses of all parameters in a step."""
+        return sum(self.uses.values())
+
+
+def parameters(side: Side) -> Parameters | None:
+    """The parameters that the steps of a side use; ``None`` where no shapes tell."""
+    uses: dict[Layer, float] = {}
+    elements: dict[Layer, float] = {}
+    first: dict[Layer, float] = {}
+    for layer, size, calls in _layers(side):
+        uses[layer] = uses.get(layer, 0.0) + calls
+        elements[layer] = elements.get(layer, 0.0) + calls * prod(size)
+        first[layer] = first.get(layer, 0.0) + calls * size[0]
+    if not uses:
+        return None
+    return Parameters(
+        uses,
+        {layer: total / uses[layer] for layer, total in elements.items()},
+        {layer: total / uses[layer] for layer, total in first.items()},
+    )
+
+
+def _layers(side: Side) -> Iterator[tuple[Layer, Shape, float]]:
+    """Layer, shape of its input and calls per step, of every operator with a weight."""
+    for report, steps in zip(side.reports, side.rank_steps_by_run, strict=True):
+        shaped = [row for row in rows(grid(report, "operators", BY_SHAPES)) if row.get("calls_per_step")]
+        names = [bare_name(str(row["name"])) for row in shaped]
+        places = {**_INPUT_AND_WEIGHT, **{name: _BELOW[name] for name in _BELOW if not _ABOVE[name] & {*names}}}
+        for name, row in zip(names, shaped, strict=True):
+            found = _input_and_weight(str(row["shapes"]), *places[name]) if name in places else None
+            if found:
+                size, weight = found
+                layer = _LAYERS.get(name, name), weight[::-1] if name == "addmm" else weight
+                yield layer, size, _number(row["calls_per_step"]) * steps / side.rank_steps
+
+
+def _input_and_weight(text: str, place: int, weight: int) -> tuple[Shape, Shape] | None:
+    """Shapes at two places of a list of shapes; ``None`` where one is not there, or is of no tensor."""
+    found = _SHAPE.findall(text[:_LONGEST])
+    if len(found) <= max(place, weight):
+        return None
+    shapes = [tuple(int(size) for size in found[index].split(",") if size.strip()) for index in (place, weight)]
+    return (shapes[0], shapes[1]) if shapes[0] and len(shapes[1]) > 1 else None
+
+
+def _number(value: Value) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def in_common(base: Parameters, new: Parameters) -> float:
+    """Share of the uses of parameters that both sides have, each side's uses adding up to one."""
+    return sum(
+        min(base.uses[layer] / base.total, new.uses[layer] / new.total) for layer in base.uses.keys() & new.uses.keys()
+    )
+
+
+def only_in(base: Parameters, new: Parameters) -> list[str]:
+    """Layers that only the first side has, those used most first: ``convolution [64, 3, 7, 7]``."""
+    layers = sorted(base.uses.keys() - new.uses.keys(), key=lambda layer: (-base.uses[layer], layer))
+    return [f"{kind} {list(weight)}" for kind, weight in layers]
+
+
+def sizes_of_inputs(base: Parameters, new: Parameters) -> tuple[float, tuple[float, float] | None] | None:
+    """How many times as much a step of the new side is given, where most layers in common agree that it differs.
+
+    Four batches of 8 are as much as one of 32.
+
+    Returns:
+        The factor of the layer in the middle, and the batches of both sides where they explain it; ``None`` where
+        steps are given as much on both sides.
+    """
+    common = [layer for layer in sorted(base.uses.keys() & new.uses.keys()) if base.inputs[layer] and new.inputs[layer]]
+    factors = sorted((new.given(layer) / base.given(layer), layer) for layer in common)
+    others = [factor for factor, _ in factors if not 1 / OTHER_SIZE < factor < OTHER_SIZE]
+    if not factors or len(others) <= len(factors) / 2:
+        return None
+    factor, layer = factors[len(factors) // 2]
+    batches = base.batches[layer], new.batches[layer]
+    return factor, batches if abs(batches[1] / batches[0] / factor - 1) < OTHER_SIZE - 1 else None

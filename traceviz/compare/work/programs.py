@@ -1,0 +1,214 @@
+"""What differs between the programs of two sides: their parameters, modules, operators or kernels.
+
+The surest evidence decides. Parameters of the same shapes are the same model, whatever operators compute with it; then
+modules of the same classes; then as many convolutions and matrix products in a step. Libraries, precisions and fused
+kernels change none of these. Where evidence of one sort says that it is the same program, the less sure is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from traceviz.compare.changes.kernels import compare_kernels
+from traceviz.compare.sides.sides import Side
+from traceviz.compare.work import modules as of_modules
+from traceviz.compare.work import parameters as of_parameters
+from traceviz.compare.work.amounts import calls_per_step
+from traceviz.compare.work.ingredients import Ingredients, Source, as_often, ingredients
+from traceviz.compare.work.kinds import Kind
+from traceviz.units import format_number, format_ratio
+
+MATTERS = 0.2
+"""Kinds of work with a smaller share of the time on both sides decide nothing."""
+NONE = 0.01
+"""A kind with a smaller share is not there."""
+OPAQUE = 0.3
+"""With more than this share of its time in what may be of any kind, a side does not tell what it computes."""
+AS_OFTEN = {Kind.CONVOLUTION: 1.25, Kind.PRODUCT: 2.0}
+"""From these factors on, a kind is called more often per step. Products are fused: query, key and value in one."""
+KERNELS_AS_OFTEN = 2.0
+"""The same of kernels, of which libraries take one or several."""
+OTHER_KERNELS_AS_OFTEN = 1.25
+"""The same where less than :data:`OTHER` of the time is in kernels of both sides."""
+OTHER = 0.5
+SAME = 1.1
+"""Up to this factor, a kind is called as often per step."""
+GRADIENTS = 0.1
+"""From this share of the time of operators in gradients on, a side trains."""
+IN_COMMON = 0.1
+"""With less than this share of the time in operators of both sides, they are others."""
+_NAMED = 3
+"""Parameters and modules of each side that are named."""
+
+_SOURCES: tuple[Source, ...] = ("operators", "ops", "kernels")
+_OF_TIME: dict[Source, str] = {"operators": "operator time", "ops": "the time of ops", "kernels": "kernel time"}
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What is known of the programs of two sides.
+
+    Args:
+        differences: What differs, in words; empty where nothing is known to.
+        is_same: Whether something shows that they are the same.
+    """
+
+    differences: tuple[str, ...] = ()
+    is_same: bool = False
+
+
+def programs(base: Side, new: Side) -> Programs:
+    """Compare the programs of two sides."""
+    gradients = tuple(_of_gradients(base, new))
+    weights = _of_parameters(base, new)
+    parts = Programs() if weights.is_same else _of_modules(base, new)
+    if weights.is_same or (parts.is_same and not weights.differences):
+        return Programs(gradients, is_same=not gradients)
+    work = _of_work(base, new)
+    if work.is_same and not weights.differences:
+        return Programs(gradients, is_same=not gradients)
+    return Programs((*weights.differences, *parts.differences, *work.differences, *gradients))
+
+
+def _of_parameters(base: Side, new: Side) -> Programs:
+    before, after = of_parameters.parameters(base), of_parameters.parameters(new)
+    if before is None or after is None:
+        return Programs()
+    share = of_parameters.in_common(before, after)
+    if share >= of_parameters.OTHER:
+        return Programs(is_same=share >= of_parameters.ALIKE)
+    only = of_parameters.only_in(before, after), of_parameters.only_in(after, before)
+    return Programs((f"parameters: {_only_in(base, new, *only)}",))
+
+
+def _of_modules(base: Side, new: Side) -> Programs:
+    before, after = of_modules.modules(base), of_modules.modules(new)
+    if not before or not after:
+        return Programs()
+    share = of_modules.in_common(before, after)
+    if share >= of_parameters.OTHER:
+        return Programs(is_same=share >= of_parameters.ALIKE)
+    only = list(of_modules.only_in(before, after)), list(of_modules.only_in(after, before))
+    return Programs((f"modules: {_only_in(base, new, *only)}",))
+
+
+def _only_in(base: Side, new: Side, before: list[str], after: list[str]) -> str:
+    """``20 Conv2d and 1 more only in cnn, 2 LSTM only in rnn``."""
+    return ", ".join(f"{_some(names)} only in {side.label}" for side, names in ((base, before), (new, after)) if names)
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return f"{', '.join(names[:_NAMED])}{f' and {more} more' if more > 0 else ''}"
+
+
+def _of_gradients(base: Side, new: Side) -> Iterator[str]:
+    """Whether one side trains, and the other only infers."""
+    one, other = (ingredients(side).get("operators") for side in (base, new))
+    if one is None or other is None:
+        return
+    for this, that, side, against in ((one, other, base, new), (other, one, new, base)):
+        if this.gradients >= GRADIENTS and not that.gradients and that.unknown <= OPAQUE:
+            yield f"{side.label} computes gradients, and {against.label} none"
+
+
+def _of_work(base: Side, new: Side) -> Programs:
+    """Compare what steps compute, by operators where both sides have them, else by ops, kernels, or one by another."""
+    before, after = ingredients(base), ingredients(new)
+    if not before or not after:
+        return Programs()
+    source = next((source for source in _SOURCES if source in before and source in after), None)
+    if source is None:
+        one, other = (next(known[source] for source in _SOURCES if source in known) for known in (before, after))
+        return Programs(tuple(_missing(base, new, one, other)))
+    one, other = before[source], after[source]
+    missing = tuple(_missing(base, new, one, other))
+    if missing or max(one.unknown, other.unknown) > OPAQUE:
+        return Programs(missing)
+    more = tuple(_more_often(base, new, one, other))
+    if more:
+        return Programs(more)
+    if max(one.matrix, other.matrix) >= MATTERS:
+        return Programs(is_same=source != "kernels" and _called_alike(one, other))
+    return _by_name(base, new, one, other)
+
+
+def _called_alike(one: Ingredients, other: Ingredients) -> bool:
+    """Whether a step calls every kind that matters as often on both sides."""
+    kinds = [kind for kind in Kind if max(one.share(kind), other.share(kind)) >= MATTERS]
+    calls = [(one.calls.get(kind, 0.0), other.calls.get(kind, 0.0)) for kind in kinds]
+    return bool(calls) and all(max(pair) <= SAME * min(pair) for pair in calls)
+
+
+def _missing(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Iterator[str]:
+    """Kinds that matter on one side, and are not there on the other, where that tells what it computes."""
+    for this, that, side, against in ((one, other, base, new), (other, one, new, base)):
+        if that.unknown > OPAQUE:
+            continue
+        for kind in (Kind.CONVOLUTION, Kind.RECURRENT):
+            is_seen = kind is Kind.CONVOLUTION or this.source == that.source != "kernels"
+            if is_seen and this.share(kind) >= MATTERS and that.share(kind) < NONE:
+                yield f"{kind} take {_share(this, kind)} in {side.label}, and there are none in {against.label}"
+        if this.share(Kind.ATTENTION) >= MATTERS and not _attends(that) and this.source == that.source:
+            share = _share(this, Kind.ATTENTION)
+            yield f"attention takes {share} in {side.label}, and {against.label} has none, and no softmax"
+        if this.matrix >= MATTERS and that.matrix < NONE:
+            largest = max(this.shares, key=this.share)
+            if largest is not Kind.CONVOLUTION:
+                yield f"{largest} take {_share(this, largest)} in {side.label}, and there are none in {against.label}"
+
+
+def _attends(made_of: Ingredients) -> bool:
+    """Whether there is attention, or a softmax between matrix products, which is attention in parts."""
+    parts = (name for name in made_of.names if "softmax" in name.lower() and "log" not in name.lower())
+    return made_of.share(Kind.ATTENTION) >= NONE or any(parts)
+
+
+def _share(made_of: Ingredients, kind: Kind) -> str:
+    return f"{format_ratio(made_of.share(kind))} of {_OF_TIME[made_of.source]}"
+
+
+def _more_often(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Iterator[str]:
+    """Kinds that a step of one side calls more often, unless all of it is called as many times as often."""
+    if as_often(one, other) is not None:
+        return
+    if one.source == "kernels":
+        if min(one.matrix, other.matrix) >= MATTERS and calls_per_step(base, new) is None:
+            calls = sum(one.calls.values()), sum(other.calls.values())
+            factor = OTHER_KERNELS_AS_OFTEN if _are_others(base, new) else KERNELS_AS_OFTEN
+            yield from _times(base, new, "kernels of matrix products and convolutions", calls, factor)
+        return
+    for kind, factor in AS_OFTEN.items():
+        if max(one.share(kind), other.share(kind)) >= MATTERS:
+            yield from _times(base, new, kind, (one.calls.get(kind, 0.0), other.calls.get(kind, 0.0)), factor)
+
+
+def _are_others(base: Side, new: Side) -> bool:
+    """Whether most kernels of one framework are others."""
+    frameworks = {*base.run_fact("framework")}, {*new.run_fact("framework")}
+    if all(frameworks) and frameworks[0] != frameworks[1]:
+        return False
+    common = compare_kernels(base, new).common
+    return common is not None and common < OTHER
+
+
+def _times(base: Side, new: Side, what: str, calls: tuple[float, float], factor: float) -> Iterator[str]:
+    if min(calls) * factor <= max(calls) and min(calls) > 0:
+        counts = (
+            f"{format_number(round(count, 1))} in {side.label}" for side, count in zip((base, new), calls, strict=True)
+        )
+        yield f"{what} per step: {' and '.join(counts)}"
+
+
+def _by_name(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Programs:
+    """Operators by name, where neither side computes matrices: kernels have a rule of their own."""
+    if one.source == "kernels":
+        return Programs()
+    common = one.names.keys() & other.names.keys()
+    share = sum(made_of.names[name][0] for made_of in (one, other) for name in common) / 2
+    if share >= IN_COMMON:
+        return Programs(is_same=share >= of_parameters.ALIKE)
+    largest = [max(made_of.names, key=lambda name: made_of.names[name][0]) for made_of in (one, other)]
+    named = " and ".join(f"{name} takes most of {side.label}" for name, side in zip(largest, (base, new), strict=True))
+    return Programs((f"hardly an operator is in both: {format_ratio(share)} of {_OF_TIME[one.source]}; {named}",))

@@ -1,0 +1,146 @@
+"""What is remarked where steps of two sides do other work, or nothing shows that they do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from traceviz.compare.changes.kernels import IN_COMMON, compare_kernels
+from traceviz.compare.effect import are_copies
+from traceviz.compare.remark import Remark, has_no_device, in_words, is_inferred, warning
+from traceviz.compare.sides.sides import Side
+from traceviz.compare.work.amounts import MOST, batch, calls_per_step, operators_per_step, other_sizes, served
+from traceviz.compare.work.parameters import parameters, sizes_of_inputs
+from traceviz.compare.work.programs import Programs
+from traceviz.report import Severity
+from traceviz.units import format_number, format_ratio, format_value
+
+VOUCH = "if the work of a step is the same, say so with --same-work"
+
+
+def work_remarks(base: Side, new: Side, known: Programs, *, per_unit: bool) -> Iterator[Remark]:
+    """Remarks on other work: those on other programs, and the first on other amounts, as others would follow from it.
+
+    Args:
+        base: One side.
+        new: The other.
+        known: What is known of their programs.
+        per_unit: Whether one unit of work is compared with one, so that a step may do more of them.
+    """
+    if known.differences:
+        text = f"the sides do different work. {in_capital('; '.join(known.differences))}. {in_capital(VOUCH)}"
+        yield Remark("program", Severity.ERROR, text, "verdict")
+        return
+    if per_unit:
+        return
+    for check in (_requests, _batches, _inputs, _sizes, _counts):
+        remark = check(base, new)
+        if remark is not None:
+            yield remark
+            return
+    if not known.is_same:
+        yield from _unknown(base, new)
+
+
+def in_capital(text: str) -> str:
+    """The text with its first letter in upper case."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _requests(base: Side, new: Side) -> Remark | None:
+    """Engines that served other requests."""
+    before, after = served(base), served(new)
+    if before is None or after is None or not before.differs(after):
+        return None
+    text = f"steps do different work ({before} against {after}): serve the same requests on both sides"
+    return Remark("requests", Severity.ERROR, text, "verdict")
+
+
+def _batches(base: Side, new: Side) -> Remark | None:
+    """Batch sizes, where the tags of all runs give them."""
+    before, after = batch(base), batch(new)
+    if before is None or after is None or (len(before.values) == 1 and before.values == after.values):
+        return None
+    if before.values == after.values:
+        text = f"runs of a side differ in {before.tag} ({in_words(before.values)}): make a side of each, as with --by"
+        return Remark("batch", Severity.ERROR, text, "verdict")
+    sizes = f"batch {in_words(before.values)} against {in_words(after.values)}"
+    return Remark(
+        "batch",
+        Severity.ERROR,
+        f"steps do different work ({sizes}): compare the time per sample with --per {before.tag}",
+        "verdict",
+    )
+
+
+def _inputs(base: Side, new: Side) -> Remark | None:
+    """The same layers, given inputs of other shapes."""
+    before, after = parameters(base), parameters(new)
+    if before is None or after is None or batch(base) is not None:
+        return None
+    other = sizes_of_inputs(before, after)
+    if other is None:
+        return None
+    factor, batches = other
+    if batches is None:
+        sizes = f"layers are given {format_value(factor, 'factor')} as much in a step of {new.label} as in one of "
+        sizes += base.label
+    else:
+        sizes = f"batch {' against '.join(format_number(round(size, 1)) for size in batches)}, by the shapes of inputs"
+    how = "record both with the same batch, or tag the runs (--tag batch=64) and compare with --per batch"
+    text = f"steps do different work ({sizes}): {how}. {in_capital(VOUCH)}"
+    return Remark("input-sizes", Severity.ERROR, text, "verdict")
+
+
+def _sizes(base: Side, new: Side) -> Remark | None:
+    """The same kernels over other amounts of data."""
+    share = other_sizes(base, new)
+    if share is None or share <= MOST:
+        return None
+    return Remark(
+        "launch-sizes",
+        Severity.ERROR,
+        f"steps seem to do different work: {format_ratio(share)} of the time of the kernels in common is in launches "
+        "of other sizes, as with another batch or image size. If the work is the same, say so with --same-work; else "
+        "tag the runs with how much they do, and compare with --per TAG",
+        "verdict",
+    )
+
+
+def _counts(base: Side, new: Side) -> Remark | None:
+    """The same kernels or operators, and many times as many of them in a step."""
+    kernels = calls_per_step(base, new)
+    is_weighed = parameters(base) is not None and parameters(new) is not None  # by the sizes of inputs
+    factor = kernels if kernels is not None or is_weighed else operators_per_step(base, new)
+    if factor is None:
+        return None
+    what, code = ("operators", "operator-calls") if kernels is None else ("kernels", "kernel-calls")
+    times = format_value(factor, "factor")
+    often = f"a step of {new.label} runs the {what} in common {times} as often as one of {base.label}"
+    if not any(is_inferred(side) for side in (base, new)):
+        text = f"{often}: less work is done, or more, as with accumulated gradients"
+        return warning(code, text, f"a step runs the {what} {times} as often")
+    why = "steps were inferred and may not be the same thing on both sides: name them with --step-marker"
+    return Remark(code, Severity.ERROR, f"{often}, and {why}", "verdict")
+
+
+def _unknown(base: Side, new: Side) -> Iterator[Remark]:
+    """Sides of which nothing shows that their steps do the same work."""
+    common = compare_kernels(base, new).common
+    is_one_study = bool(base.tags.keys() & new.tags.keys())
+    if (common is not None and common >= IN_COMMON) or is_one_study or are_copies(base.runs, new.runs):
+        return
+    if not (base.steps and new.steps and base.run_fact("format") and new.run_fact("format")):
+        return
+    text = "nothing that both sides recorded shows that their steps do the same work"
+    if _is_elsewhere(base, new):
+        yield Remark("unknown-work", Severity.ERROR, f"{text}. {in_capital(VOUCH)}", "verdict")
+    else:
+        yield warning("unknown-work", text, "nothing shows that steps do the same work")
+
+
+def _is_elsewhere(base: Side, new: Side) -> bool:
+    """Whether the sides are of different frameworks or formats, or one of them ran on no device."""
+    if has_no_device(base, new) or has_no_device(new, base):
+        return True
+    pairs = ((set(base.run_fact(key)), set(new.run_fact(key))) for key in ("format", "framework"))
+    return any(before and after and before != after for before, after in pairs)

@@ -252,9 +252,13 @@ RULES: tuple[Rule, ...] = (
         "The device can work no faster than the host tells it to. The events say what the host was busy with instead.",
         (
             (
-                "Compile the step: the host launches once instead of many times. TensorFlow: "
+                "Compile the step, and launch once instead of many times. TensorFlow: "
                 "tf.function(jit_compile=True); PyTorch: torch.compile(model), or CUDA graphs with "
                 "mode='reduce-overhead'; JAX: one jax.jit for the step."
+            ),
+            (
+                "PyTorch: the operators with the most host time say what is slow (record with_stack=True to see the "
+                "Python between them)."
             ),
             "Use a larger batch: the host prepares the same operators, and the device has more to do.",
             "Where Python functions take the time: move their work out of the step, or to the device.",

@@ -45,7 +45,7 @@ def test_a_busy_device_is_told_by_its_kernel_with_most_time():
 
 
 def test_where_no_name_has_half_of_the_idle_time_its_largest_class_is_said():
-    # idle 900 of 1000 ns: 200 in synchronisation, 180 in other ranges, the rest in nothing that was recorded
+    # idle 900 of 1000 ns, 675 of them in the 750 ns of three steady steps: 150 in synchronisation, 135 in ranges
     steps = [(i * 250, 250, i) for i in range(4)]
     view = trace(
         steps=steps,
@@ -54,7 +54,7 @@ def test_where_no_name_has_half_of_the_idle_time_its_largest_class_is_said():
         nvtx=[(i * 250 + 100, 45, "abcd"[i]) for i in range(4)],
         span_ns=1_000,
     )
-    assert time_spent(view) == ("It was idle in 90.0 % of the captured time, mostly during: host compute (77.8 %).")
+    assert time_spent(view) == "It was idle in 90.0 % of the captured time, mostly unexplained (57.8 %)."
 
 
 def test_work_without_a_length_begins_nothing():

@@ -60,13 +60,20 @@ def test_a_capture_without_the_host_blames_nothing_on_it():
     assert GAPS.run(view).by_cause == {"host_not_recorded": (2, 160_000)}
 
 
-def test_a_host_that_computes_meanwhile_is_told_to_give_more_work_at_once():
+def test_idle_time_that_no_event_covers_is_called_unexplained():
     view = trace(kernels=[(i * 100, 20, "ab"[i % 2]) for i in range(10)], cuda_api=[], run={"framework": "PyTorch"})
     (idle,) = [finding for finding in analyze(view.tables).findings if finding.code == "TV201"]
-    assert "torch.compile(model)" in idle.advice[0]
-    assert "jax.jit" not in idle.advice[0]
-    assert analyze(view.tables).verdict.sentence.startswith("Cannot judge")
-    assert "; the rest is mostly host compute." in analyze(view.tables).verdict.sentence
+    assert idle.message.endswith("most of it unexplained: no event of the host covers it (100.0 % of the idle time).")
+    assert "host compute" not in str(analyze(view.tables))
+
+
+def test_operators_that_keep_a_device_waiting_are_told_to_give_more_work_at_once():
+    kernels = [(i * 100, 20, "ab"[i % 2]) for i in range(10)]
+    view = trace(kernels=kernels, host_ops=[(0, 1_000, "aten::mm", "op")], run={"framework": "PyTorch"})
+    (bound,) = [finding for finding in analyze(view.tables).findings if finding.code in {"TV201", "TV205"}]
+    assert bound.code == "TV205"
+    assert "torch.compile(model)" in bound.advice[0]
+    assert "jax.jit" not in bound.advice[0]
 
 
 def test_a_busy_device_raises_nothing():

@@ -38,7 +38,7 @@ LITERALS = (
                 "dur_ns": [65_000, 50_000, 40_000, 40_000, 20_000, 20_000],
                 "device": ["GPU 0"] * 6,
                 "cause": [
-                    *("synchronisation", "host compute", "input wait", "synchronisation"),
+                    *("synchronisation", "other host time", "input wait", "synchronisation"),
                     *("before the first device work", "after the last device work"),
                 ],
                 "range": ["train", None, "input", "train", "train", None],

@@ -38,7 +38,7 @@ def test_the_first_sentence_says_engine_phases_tokens_and_how_busy_the_device_is
     assert verdict.code == "serving"
     assert verdict.sentence.startswith(
         "Serving with vLLM: 1 prefill step of 888 tokens (80 ns) and 3 decode steps of 4 requests (240 ns); "
-        "the device is busy in 25.0 % of that time, and the rest is mostly host compute."
+        "the device is busy in 25.0 % of that time, and the rest is mostly other host time."
     )
 
 

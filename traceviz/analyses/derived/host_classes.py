@@ -49,7 +49,7 @@ CLASSES: tuple[StepClass, ...] = (
     StepClass("compilation", "compilation", "device idle, code is compiled or loaded, or a graph captured"),
     StepClass("host_blocked", "host blocked", "device idle, training thread waits in an operating-system call"),
     StepClass("profiler", "profiler", "device idle, the profiler itself works: it starts, stops, empties its buffers"),
-    StepClass("host_compute", "host compute", "device idle, none of the above: Python and the framework"),
+    StepClass("host_compute", "other host time", "device idle, none of the above; section host_waits says what ran"),
 )
 """Classes by priority, highest first."""
 

@@ -15,8 +15,10 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.capture_kind import capture_kind, function_of, shortened
+from traceviz.analyses.derived.causes.attribution import host_causes
+from traceviz.analyses.derived.causes.kinds import KIND_LABELS
 from traceviz.analyses.derived.frames import bounds
-from traceviz.analyses.derived.host_classes import IDLE_CLASSES, host_classes, sees_host
+from traceviz.analyses.derived.host_classes import sees_host
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
 from traceviz.analyses.derived.view import TraceView
@@ -53,7 +55,7 @@ def _beside_device(trace: TraceView, rank: int, idle: IntervalSet) -> str:
         name, inside = spent_in(trace, rank, idle)
         share = format_ratio(inside / trace.captured_ns)
         of_captured = f"({share} of the captured time)"
-        return f"While it was idle, the host was mostly in {name} {of_captured}." if name else _by_class(trace, rank)
+        return f"While it was idle, the host was mostly in {name} {of_captured}." if name else _by_kind(trace, rank)
     name, inside = spent_in(trace, rank, IntervalSet.span(begin, first))
     if capture_kind(trace).key == "start-up":  # which says how much it is
         return f"Most of it is in {name}." if name else ""
@@ -62,16 +64,19 @@ def _beside_device(trace: TraceView, rank: int, idle: IntervalSet) -> str:
     return f"Before the first device work, {before} of the {whole} captured pass{where}."
 
 
-def _by_class(trace: TraceView, rank: int) -> str:
-    """What the host did while the device was idle, where steps hide how idle it was in all."""
+def _by_kind(trace: TraceView, rank: int) -> str:
+    """What the host did in steps while the device was idle, where steps hide how idle it was in all."""
     if not steady_time(trace) or not sees_host(trace):
         return ""
-    idle = trace.idle_of(rank)
-    sets = host_classes(trace)[rank].idle
-    times = {cause.label: sets[cause.key].intersect(idle).total for cause in IDLE_CLASSES}
-    label, most = max(times.items(), key=lambda item: item[1])
-    shares = format_ratio(idle.total / trace.captured_ns), format_ratio(most / idle.total)
-    return f"It was idle in {shares[0]} of the captured time, mostly during: {label} ({shares[1]})."
+    causes = host_causes(trace).filter(pl.col("process_id") == rank)
+    if not causes.height:
+        return ""
+    times = causes.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
+    kind, most = times.row(0)
+    idle, part = trace.idle_of(rank).total / trace.captured_ns, most / times["time_ns"].sum()
+    return (
+        f"It was idle in {format_ratio(idle)} of the captured time, mostly {KIND_LABELS[kind]} ({format_ratio(part)})."
+    )
 
 
 def _of_host(trace: TraceView, rank: int, time: IntervalSet) -> str:

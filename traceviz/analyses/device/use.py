@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.capture_kind import lacks_device
+from traceviz.analyses.derived.causes.attribution import host_causes
+from traceviz.analyses.derived.causes.kinds import KIND_LABELS
 from traceviz.analyses.derived.device_names import device_names
 from traceviz.analyses.derived.frames import bounds
-from traceviz.analyses.derived.host_classes import IDLE_CLASSES, LABELS, host_classes, sees_host
+from traceviz.analyses.derived.host_classes import IDLE_CLASSES, host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, concurrency
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Prose, Section, Skipped, Timeline
-from traceviz.rules import rule
 from traceviz.units import format_ratio
-
-HOST_ADVICE = (
-    "Give the device more work at once than the host needs time to prepare: a larger batch, and a compiled step. "
-    "TensorFlow: tf.function(jit_compile=True); PyTorch: torch.compile(model), and the operators with the most host "
-    "time say what is slow (record with_stack=True to see the Python between them); JAX: one jax.jit for the step."
-)
-"""What to do where the host computes most of the time in which the device is idle."""
 
 RECORD_HOST = (
     "Record the host as well, which says what the device waits for: nvprof --print-gpu-trace --print-api-trace, or "
     "nsys profile --trace=cuda,nvtx,osrt."
 )
 """What to do where the capture holds device work only."""
+
+_DURING = {"unexplained": "unexplained: no event of the host covers it"}
 
 _LAST_NS = np.nextafter(2.0**63, 0.0)
 """The last time of 64 bits that a float can hold: the next one is 2**63 already."""
@@ -70,10 +66,10 @@ class DeviceTime:
 class DeviceUse:
     """All devices that did work, and what the host did while they were idle in the judged time.
 
-    ``idle_causes`` and ``judged_ns`` count a process once, however many devices it uses: while one of them works, the
-    host keeps none waiting. ``window`` is the time in which devices can be seen to idle. ``host_seen`` is whether the
-    capture holds any events of the host, ``doubt`` what moved clocks of devices mean for idle time, ``is_cut`` whether
-    what devices did is not known in a part of the capture.
+    ``idle_causes`` is by class, ``kinds`` by kind of cause. These and ``judged_ns`` count a process once, however many
+    devices it uses: while one of them works, the host keeps none waiting. ``window`` is the time in which devices can
+    be seen to idle. ``host_seen`` is whether the capture holds any events of the host, ``doubt`` what moved clocks of
+    devices mean for idle time, ``is_cut`` whether what devices did is not known in a part of the capture.
     """
 
     devices: tuple[DeviceTime, ...]
@@ -81,9 +77,16 @@ class DeviceUse:
     judged_ns: int
     idle_causes: dict[str, int]
     judged_words: str
+    kinds: dict[str, int] = field(default_factory=dict)
     host_seen: bool = True
     doubt: str = ""
     is_cut: bool = False
+
+    @property
+    def cause(self) -> tuple[str, float]:
+        """The kind of cause that explains most of the idle time, and its share of it."""
+        kind, time = max(self.kinds.items(), key=lambda item: item[1], default=("unexplained", 0))
+        return kind, time / (sum(self.kinds.values()) or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,10 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         words, seen = judged_words(trace), sees_host(trace)
         is_cut = trace.device_window != trace.recorded_window
-        return DeviceUse(devices, trace.device_window, judged_ns, causes, words, seen, trace.clock_doubt, is_cut)
+        by_kind = host_causes(trace).group_by("kind").agg(pl.col("time_ns").sum()).sort("kind") if seen else None
+        kinds = dict(by_kind.iter_rows()) if by_kind is not None else {}
+        window = trace.device_window
+        return DeviceUse(devices, window, judged_ns, causes, words, kinds, seen, trace.clock_doubt, is_cut)
 
     def _device(self, trace: TraceView, device: int, name: str) -> DeviceTime:
         busy = trace.device_busy[device]
@@ -149,9 +155,10 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         whole_ns = result.judged_ns
         if not judged or idle < self.idle_share * judged or unexplained < self.unexplained_share * whole_ns:
             return ()
-        cause, cause_ns = max(result.idle_causes.items(), key=lambda item: item[1])
-        whole = sum(result.idle_causes.values()) or 1
-        during = f"most of it during: {LABELS[cause]} ({format_ratio(cause_ns / whole)} of the idle time)"
+        kind, share = result.cause
+        during = (
+            f"most of it {_DURING.get(kind, f'during: {KIND_LABELS[kind]}')} ({format_ratio(share)} of the idle time)"
+        )
         count = len(result.devices)
         devices = "The device is" if count == 1 else f"The {count} devices are, on average,"
         message = (
@@ -164,8 +171,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             Fact("unexplained_ns", "idle without a more specific cause", unexplained, "ns"),
         )
         # Idle time with a specific cause is at stake in that cause's own rule; this rule has the rest.
-        advice = (HOST_ADVICE, *rule("TV201").advice) if cause == "host_compute" else None
-        advice = advice if result.host_seen else (RECORD_HOST,)
+        advice = None if result.host_seen else (RECORD_HOST,)
         return (finding("TV201", message, evidence, unexplained, whole_ns, result.judged_words, advice=advice),)
 
     def describe(self, result: DeviceUse) -> Section:

@@ -11,6 +11,7 @@ from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.capture_kind import TRAINS_NOTHING, UNKNOWN, CaptureKind, capture_kind
 from traceviz.analyses.derived.dispatch import dispatching
 from traceviz.analyses.derived.frames import bounds, parts_by
+from traceviz.analyses.derived.host_classes import LABELS as CLASS_LABELS
 from traceviz.analyses.derived.host_classes import class_times, host_classes, sees_input
 from traceviz.analyses.derived.input_fetches import is_input
 from traceviz.analyses.derived.judged_time import steady_time
@@ -210,7 +211,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         if result.verdict == "possibly input-bound":
             message = (
                 f"Steps may wait for input: in {format_ratio(share)} of steady step time the device is idle and "
-                f"the host launches nothing (mostly {stage.name if stage else 'host compute'})."
+                f"the host launches nothing (mostly {stage.name if stage else CLASS_LABELS['host_compute']})."
             )
             return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, "steady step time"),)
         bound = f" ({result.caveat})" if result.caveat else ""

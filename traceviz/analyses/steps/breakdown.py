@@ -88,7 +88,8 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
             return Section(self.slug, self.title, blocks_of(result))
         total = result.step_ns
         times = result.times
-        shown = [(c.key, c.label, times[c.key]) for c in CLASSES if c.key in result.measured or times[c.key]]
+        labels = {**LABELS, "host_compute": ON_HOST} if result.host_only else LABELS
+        shown = [(c.key, labels[c.key], times[c.key]) for c in CLASSES if c.key in result.measured or times[c.key]]
         bars = tuple(Bar(key, label, time, time / total if total else 0.0) for key, label, time in shown)
         columns = (
             Column("class", "Class", "text", 0),
@@ -104,7 +105,7 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
             Facts(facts, audience="machine"),
             Bars("Step time", whole, "ns", bars),
             Grid(columns, rows, audience="machine"),
-            _by_step(result.by_step, tuple(bar.key for bar in bars)),
+            _by_step(result.by_step, {bar.key: bar.label for bar in bars}),
         ]
         seen = {
             *result.measured,
@@ -115,18 +116,22 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
         }
         unseen = [LABELS[c.key] for c in CLASSES if c.key not in seen]
         if result.host_only:
-            blocks.append(Prose("No device was captured: host compute is the program's own work."))
+            blocks.append(Prose(f"No device was captured: {ON_HOST} is the program's own work."))
         elif unseen:
             blocks.append(Prose(f"Not recorded by this capture: {', '.join(unseen)}."))
         return Section(self.slug, self.title, tuple(blocks))
 
 
-def _by_step(frame: pl.DataFrame, keys: tuple[str, ...]) -> Grid:
+ON_HOST = "host compute"
+"""What the rest of the classes is where a framework ran on the host alone."""
+
+
+def _by_step(frame: pl.DataFrame, labels: dict[str, str]) -> Grid:
     """Classes of every step: what comparisons resample."""
     own = (
         Column("step", "Step", "id", 0),
         Column("process", "Process", "id", 2),
         Column("dur_ns", "Duration", "ns", 0),
     )
-    columns = (*own, *(Column(key, LABELS[key], "ns", 1) for key in keys))
+    columns = (*own, *(Column(key, label, "ns", 1) for key, label in labels.items()))
     return frame_grid(columns, frame, BY_STEP, audience="machine")

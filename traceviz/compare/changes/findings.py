@@ -21,6 +21,7 @@ FOUND_IN: Mapping[str, str] = {
     **dict.fromkeys(("TV501", "TV502", "TV503"), "ranks"),
     **dict.fromkeys((f"TV60{number}" for number in range(1, 6)), "host"),
     "TV201": "device_use",
+    **dict.fromkeys(("TV205", "TV207", "TV208", "TV209", "TV210", "TV211"), "host_waits"),
     "TV202": "kernels",
     "TV204": "gpu_efficiency",
     "TV401": "compilation",

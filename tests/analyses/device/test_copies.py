@@ -153,3 +153,38 @@ def test_sizes_that_nobody_recorded_are_unknown_and_not_zero():
     alone = CopiesAnalysis().run(trace(memcpy=[(0, 10, "d2d", "device", "device", None)], memset=[(20, 5, None)]))
     facts = {fact.key: fact.value for block in CopiesAnalysis().describe(alone).blocks[:1] for fact in block.facts}
     assert (facts["bytes"], facts["calls"]) == (None, 2)
+
+
+def offloading(dur, memory="pinned"):
+    """Steps of 1 ms, in each a copy of 2 MB that FSDP calls before a layer, and later a kernel."""
+    tables = steps_with_copy(dur, memory, size=2 * MB)
+    names = [(start, 10_000, f"FSDP::pre_forward (blocks.{n})", "annotation") for n, (start, _, _) in enumerate(STEPS)]
+    return {**tables, "host_ops": names}
+
+
+@pytest.mark.parametrize(
+    ("dur", "severity"), [(99_000, None), (101_000, "warning"), (199_000, "warning"), (201_000, "error")]
+)
+def test_copies_of_parameters_are_a_finding_from_10_percent_of_step_time_on(dur, severity):
+    finding = findings(**offloading(dur)).get("TV505")
+    assert (finding and finding.severity.name.lower()) == severity
+
+
+def test_copies_of_parameters_are_named_with_their_place_and_are_no_pageable_copies_besides():
+    found = findings(**offloading(300_000, "pageable"))
+    assert set(found) == {"TV505"}
+    facts = {fact.key: fact.value for fact in found["TV505"].evidence}
+    assert facts == {
+        "parameter_calls": 20,
+        "parameter_bytes": 40 * MB,
+        "parameter_exposed_ns": 6 * MB,
+        "parameter_place": "FSDP::pre_forward",
+    }
+    assert any("pinned" in line for line in found["TV505"].advice)
+    assert not any("in pinned" in line for line in findings(**offloading(300_000))["TV505"].advice)
+
+
+def test_copies_of_parameters_that_kernels_hide_cost_nothing():
+    tables = offloading(300_000)
+    tables["kernels"] = [(start, 900_000, "k") for start, _, _ in STEPS]
+    assert not findings(**tables)

@@ -24,6 +24,7 @@ from traceviz.analyses.derived.call_tree import CallTree
 from traceviz.analyses.derived.device_work import computing
 from traceviz.analyses.derived.frames import bounds, end_ns, parts_by
 from traceviz.analyses.derived.input_fetches import ANNOTATION, is_input
+from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -264,7 +265,7 @@ def _round_trips(trace: TraceView, copies: pl.DataFrame) -> pl.Expr:
     """Of parameters where a framework moves many tensors of the same sizes to the host and back in most steps."""
     nothing = pl.lit(None, pl.String)
     inside = copies.drop_nulls("step")
-    if not trace.frameworks or not inside.height:
+    if len(likely_frameworks(trace)) != 1 or not inside.height:
         return nothing
     tensors = inside.filter((pl.col("bytes") >= TENSOR_BYTES) & pl.col("purpose").is_null())
     both = tensors.group_by("step", "bytes").agg(

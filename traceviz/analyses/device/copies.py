@@ -9,6 +9,7 @@ import polars as pl
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.capture_kind import lacks_device
 from traceviz.analyses.derived.copy_calls import asked_waits
+from traceviz.analyses.derived.copy_purposes import copy_purposes
 from traceviz.analyses.derived.device_work import computing, exposed, judged_device_ns, kernel_busy
 from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
@@ -22,6 +23,7 @@ from traceviz.analyses.derived.statistics import (
     totals_by,
 )
 from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.device.parameter_transfers import ParameterTransfers, parameter_transfers
 from traceviz.intervals import IntervalSet
 from traceviz.report import Audience, Column, Fact, Facts, Finding, Prose, Section, Skipped
 from traceviz.units import format_ns, format_ratio, format_value
@@ -51,6 +53,7 @@ class CopyTimes:
         judged_ns: Judged time of all devices.
         judged_words: What the judged time is, in words.
         has_steps: Whether judged time is that of steady steps.
+        parameters: Copies of parameters; their time is none of ``pageable``.
     """
 
     by_memory: pl.DataFrame
@@ -62,6 +65,7 @@ class CopyTimes:
     judged_ns: int
     judged_words: str
     has_steps: bool
+    parameters: ParameterTransfers
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +76,16 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         small_bytes: Copies up to this size are small: they are staged at once, and pinning gains nothing.
         min_share: Exposed time from this share of the judged time on is a finding, where steps are known. Where they
             are not, loading the program's data at the start cannot be told apart, and only a warning is raised.
+        min_parameters: From this share of the judged time on, copies of parameters are a finding.
     """
 
     slug = "copies"
     title = "Copies"
-    rules = ("TV302", "TV303")
+    rules = ("TV302", "TV303", "TV505")
 
     small_bytes: int = 64 * 1024
     min_share: float = 0.01
+    min_parameters: float = 0.1
 
     def run(self, trace: TraceView) -> CopyTimes | Skipped:
         """Aggregate copies and fills, and overlay them with kernels."""
@@ -98,6 +104,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
             judged_ns=judged_device_ns(trace),
             judged_words=judged_words(trace),
             has_steps=bool(steady_time(trace)),
+            parameters=parameter_transfers(trace),
         )
 
     def _by_memory(self, work: pl.DataFrame, kernels: dict[int, IntervalSet] | None) -> pl.DataFrame:
@@ -118,6 +125,8 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         from_pageable = (pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable")
         to_pageable = (pl.col("kind") == "d2h") & (pl.col("dst_memory") == "pageable")
         large = work.filter((from_pageable | to_pageable) & (pl.col("bytes") > self.small_bytes))
+        parameters = copy_purposes(trace).filter(pl.col("purpose") == "parameters")
+        large = large.join(parameters, on=("process_id", "start_ns", "kind", "bytes"), how="anti")
         calls = size = exposed_ns = 0
         for process, part in parts_by(large, "process_id").items():
             window = judged_time(trace, process)
@@ -127,7 +136,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         return Waiting(calls, size, exposed_ns)
 
     def judge(self, result: CopyTimes) -> tuple[Finding, ...]:
-        """Pageable copies, and blocking copy calls in steady steps, that keep the device from computing."""
+        """Pageable copies, blocking copy calls in steady steps, and copies of parameters that no kernel hides."""
         if result.exposed_ns is None:
             return ()
         least = self.min_share if result.has_steps else WARNING_SHARE
@@ -136,7 +145,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
             findings.append(_finding("TV302", "copies from or to pageable host memory", result.pageable, result))
         if result.has_steps and result.blocking.calls and result.blocking.exposed_ns >= least * result.judged_ns:
             findings.append(_finding("TV303", "copy calls that block the host", result.blocking, result))
-        return tuple(findings)
+        return (*findings, *result.parameters.judge(self.min_parameters))
 
     def describe(self, result: CopyTimes) -> Section:
         """Totals, and one row per kind and memory."""
@@ -145,6 +154,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
             Fact("total_ns", "time, summed", int(result.by_kind["total_ns"].sum()), "ns"),
             Fact("exposed_ns", "no kernel meanwhile", result.exposed_ns, "ns"),
             Fact("calls", "copies and fills", int(result.by_kind["calls"].sum()), "count"),
+            *result.parameters.facts,
         )
         audience: Audience = "all" if result.by_memory.height else "machine"
         by_memory = frame_grid(_COLUMNS, result.by_memory, audience=audience)

@@ -14,7 +14,7 @@ FOUND_IN: Mapping[str, str] = {
     **dict.fromkeys(("TV411", "TV901", "TV902"), "capture"),
     **dict.fromkeys((f"TV10{number}" for number in range(1, 10)), "input_pipeline"),
     **dict.fromkeys(("TV203", "TV301", "TV304"), "cuda_api"),
-    **dict.fromkeys(("TV302", "TV303"), "copies"),
+    **dict.fromkeys(("TV302", "TV303", "TV505"), "copies"),
     **dict.fromkeys(("TV402", "TV403"), "memory"),
     **dict.fromkeys(("TV404", "TV410"), "device_programs"),
     **dict.fromkeys(("TV408", "TV409"), "devices"),

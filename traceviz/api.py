@@ -189,8 +189,8 @@ def compare(
     """Compare traces, run folders and saved JSON reports of any formats: each goes through :func:`report_on` in turn.
 
     >>> comparison = compare("slow.pt.trace.json.gz", "repaired.pt.trace.json.gz")
-    >>> comparison.shown.judgement.effect.speedup
-    2.985...
+    >>> comparison.shown.judgement.speedup
+    2.787...
     >>> print(to_text(comparison))
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from traceviz.compare.effect import Times
+from traceviz.compare.blocks import Times
 from traceviz.compare.sides.sides import Side
 from traceviz.report import Column, Grid, Report, Section, Verdict
 
@@ -28,6 +28,13 @@ def report(durations: Sequence[int], **classes: Sequence[int]) -> Report:
 def side(label: str, *runs: Sequence[int]) -> Side:
     """A side of runs with these steps."""
     return Side(label, tuple(report([int(value) for value in run]) for run in runs))
+
+
+def turns(generator: np.random.Generator, count: int, medians: Sequence[float], spread: float) -> Times:
+    """Log-normal steps that take turns: their medians return, from any of them on."""
+    first = int(generator.integers(len(medians)))
+    median = np.resize(np.roll(np.array(medians), first), count)
+    return np.rint(median * np.exp(spread * generator.standard_normal(count))).astype(np.int64)
 
 
 def steps(generator: np.random.Generator, count: int, median_ns: float, spread: float, alike: float = 0.0) -> Times:

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from tests.compare.sides_of import steps
-from traceviz.compare import effect as effect_module
-from traceviz.compare.effect import block_length, effect, mean_differences, resampled
+from tests.compare.sides_of import steps, turns
+from traceviz.compare import blocks
+from traceviz.compare.effect import effect, mean_differences
 
 pytestmark = pytest.mark.process
 
@@ -26,8 +26,8 @@ def of(*values):
     return np.array(values, np.int64)
 
 
-def test_the_effect_is_the_difference_of_the_medians():
-    measured = effect([of(10, 30, 20)], [of(50, 10, 20, 30)])
+def test_the_effect_is_the_difference_of_the_means_with_the_medians_beside_it():
+    measured = effect([of(10, 30, 20)], [of(10, 62, 20, 8)])
     assert (measured.base_ns, measured.new_ns, measured.difference_ns, measured.ratio, measured.speedup) == (
         20,
         25,
@@ -35,7 +35,18 @@ def test_the_effect_is_the_difference_of_the_medians():
         0.25,
         0.8,
     )
+    assert (measured.base_median_ns, measured.new_median_ns, measured.median_ratio) == (20, 15, -0.25)
     assert not measured.runs
+
+
+def test_steps_that_take_turns_are_as_fast_as_their_mean_whatever_the_median_is():
+    """Loaders that hand out two batches at once: as recorded, every other step waited for 232 ms."""
+    steady, alternating = of(*[153, 155] * 29), of(*[8, 232] * 28, 9, 8)
+    measured = effect([steady], [alternating])
+    assert (measured.base_ns, measured.new_ns) == (154, pytest.approx((28 * 240 + 17) / 58))
+    assert (measured.base_median_ns, measured.new_median_ns) == (154, 8.5)
+    assert measured.interval == pytest.approx((measured.ratio, measured.ratio), abs=0.06)
+    assert measured.high_ns < 0
 
 
 def test_steps_without_spread_have_an_interval_without_width():
@@ -54,7 +65,7 @@ def test_the_same_seed_gives_the_same_interval_and_another_one_hardly_moves_it()
 
 
 def test_runs_give_welchs_interval_of_the_ratio_by_hand():
-    # medians 100, 104 and 50, 52: both sides scatter alike, so 2 degrees of freedom, t(2) = 4.3027; the variance of
+    # means 100, 104 and 50, 52: both sides scatter alike, so 2 degrees of freedom, t(2) = 4.3027; the variance of
     # the logarithms is ln(1.04)² / 2 on each side, and that of both means ln(1.04)² / 2
     measured = effect([of(100, 100, 100), of(104)], [of(50), of(52, 52)])
     factor = math.exp(4.3027 * math.log(1.04) / math.sqrt(2))
@@ -116,7 +127,7 @@ def test_runs_that_a_busy_machine_makes_slower_by_the_same_share_are_told_apart_
 
 
 def test_one_run_of_ten_on_a_busy_machine_does_not_make_the_others_faster():
-    """The mean of the medians of the base is 109, and the interval of its logarithm would be all below zero."""
+    """The arithmetic mean of the base is 109, and the interval of its logarithm would be all below zero."""
     base, new = [of(10)] * 9 + [of(1000)], [of(time) for time in (16, 17) * 5]
     measured = effect(base, new)
     assert measured.base_ns == pytest.approx(10 * 100**0.1)  # 15.8
@@ -166,41 +177,14 @@ def test_runs_of_other_lengths_raise_no_more_alarms_than_equal_ones():
 
 
 def test_of_very_many_steps_some_are_drawn_and_their_scatter_is_scaled_to_all(monkeypatch):
-    monkeypatch.setattr(effect_module, "ENOUGH", 1_000)
+    monkeypatch.setattr(blocks, "ENOUGH", 1_000)
     generator = np.random.default_rng(12)
     base, new = (np.rint(generator.normal(1e9, 1e7, 4_000)).astype(np.int64) for _ in range(2))
-    assert next(resampled(base, generator)).shape[1] == 1_000
+    assert blocks.resample(base.reshape(-1, 1), generator).freedom == 999
     measured = effect([base], [new])
-    # the median of normal times scatters by the root of π/2 times as much as their mean
-    expected = 1.96 * math.sqrt(math.pi / 2) * 1e7 * math.sqrt(2 / 4_000)
-    assert (measured.high_ns - measured.low_ns) / 2 == pytest.approx(expected, rel=0.1)
+    assert (measured.high_ns - measured.low_ns) / 2 == pytest.approx(1.96 * 1e7 * math.sqrt(2 / 4_000), rel=0.1)
     means = mean_differences([base.reshape(-1, 1)], [new.reshape(-1, 1)])
     assert (means[1, 0] - means[0, 0]) / 2 == pytest.approx(1.96 * 1e7 * math.sqrt(2 / 4_000), rel=0.1)
-
-
-@pytest.mark.parametrize(("alike", "least", "most"), [(0.0, 1, 1), (0.5, 6, 14), (0.9, 25, 75)])
-def test_blocks_are_as_long_as_neighbours_are_alike(alike, least, most):
-    times = steps(np.random.default_rng(3), 300, 1e7, 0.05, alike)
-    assert least <= block_length(times) <= most
-
-
-def test_equal_steps_have_no_blocks():
-    assert block_length(of(*[5] * 50)) == 1
-
-
-def test_resampling_draws_runs_of_neighbours_as_many_as_there_are_steps():
-    times = steps(np.random.default_rng(3), 300, 1e7, 0.05, 0.5)
-    length, drawn = block_length(times), np.concatenate(list(resampled(times, np.random.default_rng(0))))
-    assert drawn.shape == (2000, 300)
-    inside = np.arange(299) % length != length - 1  # not where the next block begins
-    assert (np.diff(drawn, axis=1)[:, inside] % 300 == 1).all()
-    assert np.bincount(drawn.ravel(), minlength=300).min() > 1500  # every step as often as any other: 2000
-
-
-def test_a_wide_matrix_is_resampled_in_parts():
-    times = steps(np.random.default_rng(3), 5_000, 1e7, 0.05)
-    parts = [part.shape for part in resampled(times, np.random.default_rng(0), width=12)]
-    assert (len(parts) > 1, sum(rows for rows, _ in parts), parts[0][1]) == (True, 2000, 5_000)
 
 
 @pytest.mark.parametrize(
@@ -221,6 +205,29 @@ def test_pairs_without_a_difference_are_told_apart_in_one_of_twenty(count, alike
         measured = effect([base], [new])
         alarms += not measured.low_ns <= 0 <= measured.high_ns
     assert alarms <= alarm_limit(pairs)
+
+
+@pytest.mark.parametrize(
+    ("medians", "count", "pairs"),
+    [
+        ((8e6, 2.32e8), 58, PAIRS // 4),
+        pytest.param((8e6, 2.32e8), 12, PAIRS, marks=SLOW),
+        pytest.param((8e6, 2.32e8), 58, 2 * PAIRS, marks=SLOW),
+        pytest.param((1e7, 1e7, 1e7, 3e7), 59, PAIRS, marks=SLOW),
+        pytest.param((*[1e7] * 9, 3e7), 100, PAIRS, marks=SLOW),
+    ],
+)
+def test_steps_that_take_turns_are_told_apart_in_one_of_twenty_and_8_percent_of_them_are_found(medians, count, pairs):
+    """Drawn one by one, they would have an interval of 30 % to either side, and nothing would be found."""
+    generator = np.random.default_rng(count)
+    alarms = hits = 0
+    for _ in range(pairs):
+        base, new = (turns(generator, count, medians, 0.05) for _ in range(2))
+        equal, slower = effect([base], [new]), effect([base], [np.rint(new * 1.08)])
+        alarms += not equal.low_ns <= 0 <= equal.high_ns
+        hits += slower.low_ns > 0
+    assert alarms <= alarm_limit(pairs)
+    assert hits >= (0.75 if count > 20 else 0.5) * pairs
 
 
 @pytest.mark.parametrize("pairs", [PAIRS // 2, pytest.param(2 * PAIRS, marks=SLOW)])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.compare.sides_of import report, side, steps
 from traceviz.compare.attribution import attribute
-from traceviz.compare.judge import Outcome, judge
+from traceviz.compare.judge import Judgement, Outcome, judge
 from traceviz.compare.options import Limits
 from traceviz.compare.report.sentences import main_cause
 from traceviz.compare.sides.sides import Side, apportioned
@@ -85,10 +85,17 @@ def test_steps_that_cannot_be_judged_are_said(runs, why):
     assert (judgement.outcome, judgement.effect, judgement.why) == (Outcome.UNKNOWN, None, why)
 
 
-def test_what_forbids_a_verdict_leaves_the_figures():
+def test_steps_that_do_not_compare_have_no_effect_of_any_size():
     judgement = judge(noisy("base", 1e7), noisy("new", 2e7), Limits(), "the batches differ")
-    assert (judgement.outcome, judgement.why) == (Outcome.UNKNOWN, "the batches differ")
-    assert judgement.effect.ratio == pytest.approx(1.0, abs=0.05)
+    assert judgement == Judgement(Outcome.UNKNOWN, None, "the batches differ")
+    assert judgement.speedup is None
+
+
+def test_a_difference_that_may_be_chance_has_an_interval_and_no_speed_up():
+    judgement = judge(noisy("base", 1e7, 0.8, 12), noisy("new", 1e7, 0.8, 12, seed=1), Limits())
+    assert (judgement.outcome, judgement.speedup) == (Outcome.UNKNOWN, None)
+    assert judgement.effect.interval[0] < -0.1 < 0.1 < judgement.effect.interval[1]
+    assert judge(noisy("base", 1e7), noisy("new", 2e7), Limits()).speedup == pytest.approx(0.5, rel=0.02)
 
 
 def test_classes_add_up_to_the_step_and_differences_to_its_difference():

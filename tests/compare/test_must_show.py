@@ -55,7 +55,7 @@ BLOCKS = ("--step-marker", r"^FSDP::post_forward \(blocks")
 def assert_no_change(result, measured):
     """No change, in words, in the exit code and in every number of what both sides measured."""
     assert (result.code, result.outcome, result.stderr) == (0, "no-change", "")
-    assert result.sentence.startswith("No change: median step ")
+    assert result.sentence.startswith("No change: mean step ")
     assert result.not_as_before() == {}
     assert set(result.changes()) >= measured
     facts = result.facts("effect")

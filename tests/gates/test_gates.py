@@ -277,7 +277,7 @@ def regression(limit, judgement):
 
 
 def judged(outcome, new_ns, low=0.0, high=0.0):
-    return Judgement(outcome, Effect(100.0, new_ns, low, high, runs=False))
+    return Judgement(outcome, Effect(100.0, new_ns, low, high, 100.0, new_ns, runs=False))
 
 
 @pytest.mark.parametrize(
@@ -291,8 +291,8 @@ def judged(outcome, new_ns, low=0.0, high=0.0):
         (judged(Judged.NO_CHANGE, 107.0, low=1.0), "failed", "+7.0 %, slower"),
         (judged(Judged.FASTER, 50.0), "passed", "−50.0 %, faster"),
         (judged(Judged.UNKNOWN, 200.0), "unknown", "+100.0 %, cannot judge"),
-        (Judgement(Judged.UNKNOWN, None, "new has no steps"), "unknown", "not measured, cannot judge"),
-        (None, "unknown", "not measured, cannot judge"),
+        (Judgement(Judged.UNKNOWN, None, "new has no steps"), "unknown", "not compared, cannot judge"),
+        (None, "unknown", "not compared, cannot judge"),
     ],
 )
 def test_a_regression_fails_where_steps_are_judged_slower_by_the_limit(judgement, outcome, measured):

@@ -1,11 +1,12 @@
 """The difference between two sides in one figure per step, with an interval.
 
-Steps of one run are resampled in blocks, since neighbours are alike (a full shuffle buffer, a clock that sinks): the
-circular block bootstrap of Politis and Romano (1992), with blocks of the length that Carlstein (1986) gives for the
-correlation found. The interval is widened for few observations, here blocks, as Student's is against the normal one
-(Hesterberg 2015, "What teachers should know about the bootstrap"). In pairs without a difference, 1 to 8 % of these
-intervals leave out zero; of neighbours that are much alike (a correlation of 0.8), 10 % of 20 to 30 steps, and 14 to
-24 % of 12 or fewer, as so few do not show it.
+The figure is the mean steady step: what a program does in an hour follows from it, and not from the median, which of
+steps that take turns (8 and 232 ms) is one kind of them, or what lies between. The medians stand beside it.
+
+Steps of one run are resampled in blocks that hold whole periods and what neighbours have in common
+(:mod:`traceviz.compare.blocks`). The interval is widened for few blocks, as Student's is against the normal one
+(Hesterberg 2015, "What teachers should know about the bootstrap").
+COVERAGE
 
 Where a side has several runs, runs differ by more than their steps tell (another node, another memory layout), and the
 run is the unit: Welch's interval for the difference of the means of the logarithms of the runs' figures. Were the
@@ -20,25 +21,13 @@ share. So no interval tells of a gain of more than all of a step, and with the s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Times = npt.NDArray[np.int64 | np.float64]
-"""Durations of steps in the order in which they ran, ns; of parts of a step no whole numbers."""
-Figures = npt.NDArray[np.float64]
-"""Figures of runs or of resamples: a number for each, or a row for each and a column for every figure of it."""
+from traceviz.compare.blocks import Figures, Resamples, Times, resample
 
-RESAMPLES = 2_000
-"""Enough that the ends of the interval move by less than a twentieth of its width from seed to seed."""
-_CELLS = 2_000_000
-"""Numbers held at once while resampling."""
-ENOUGH = 10_000
-"""Most steps drawn. Of more, this many are drawn, and their scatter is scaled to all by the root of their number."""
-_SHORTEST = 1e-3
-"""Shortest duration of a unit of work, ns."""
 _T_975 = (
     *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281),
     *(2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
@@ -50,13 +39,15 @@ _Z_975 = 1.95996
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How much the median step of the new side differs from that of the base.
+    """How much the mean step of the new side differs from that of the base.
 
     Args:
-        base_ns: Median step of the base; over several runs, what :func:`typical` says of their medians.
+        base_ns: Mean step of the base; over several runs, what :func:`typical` says of their means.
         new_ns: The same of the new side.
         low_ns: Lower end of the 95 % interval of ``new_ns - base_ns``: of their ratio, at ``base_ns``.
         high_ns: Its upper end.
+        base_median_ns: Median step of the base, for beside the mean; over several runs, as their means.
+        new_median_ns: The same of the new side.
         runs: Whether the interval covers the spread between runs, or only that between steps of one run a side.
     """
 
@@ -64,6 +55,8 @@ class Effect:
     new_ns: float
     low_ns: float
     high_ns: float
+    base_median_ns: float
+    new_median_ns: float
     runs: bool
 
     @property
@@ -75,6 +68,11 @@ class Effect:
     def ratio(self) -> float:
         """The difference as a share of the base."""
         return self.difference_ns / self.base_ns
+
+    @property
+    def median_ratio(self) -> float:
+        """The difference of the medians as a share of that of the base."""
+        return self.new_median_ns / self.base_median_ns - 1
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -94,36 +92,37 @@ class Effect:
 
 
 def effect(base: Sequence[Times], new: Sequence[Times], seed: int = 0) -> Effect:
-    """Difference of the median steps.
+    """Difference of the mean steps.
 
     Args:
-        base: Steps of every run of the base; none is empty, and no median is zero.
+        base: Steps of every run of the base; none is empty, and no mean is zero.
         new: The same of the new side.
         seed: Of the resampling; the same seed gives the same interval.
     """
-    medians = [np.array([[np.median(run)] for run in side]) for side in (base, new)]
-    base_ns, new_ns = (typical(side[:, 0]) for side in medians)
+    means = [np.array([[run.mean()] for run in side]) for side in (base, new)]
+    base_ns, new_ns = (typical(side[:, 0]) for side in means)
     ratio, has_runs = math.log(new_ns / base_ns), len(base) + len(new) > 2
     if are_copies(base, new):
         ends = [0.0, 0.0]
     elif has_runs:
-        half = float(half_widths(np.log(medians[0]), np.log(medians[1]))[0])
+        half = float(half_widths(np.log(means[0]), np.log(means[1]))[0])
         ends = [ratio - half, ratio + half]
     else:
-        drawn = [_medians(side[0], generator) for side, generator in zip((base, new), _generators(seed), strict=True)]
-        ends = _ends(drawn[1] - drawn[0], np.array(ratio), base[0], new[0]).tolist()
+        sides = _resampled(base[0].reshape(-1, 1), new[0].reshape(-1, 1), seed)
+        ends = (ratio + _ends(sides, [side.deviations_of_logarithms() for side in sides]))[:, 0].tolist()
     low, high = (base_ns * math.expm1(end) for end in ends)
-    return Effect(base_ns, new_ns, low, high, has_runs)
+    medians = (typical(np.array([np.median(run) for run in side])) for side in (base, new))
+    return Effect(base_ns, new_ns, low, high, *medians, has_runs)
 
 
-def typical(medians: Figures) -> float:
-    """Geometric mean of the medians of runs, ns: one run in ten on a busy machine does not double it.
+def typical(figures: Figures) -> float:
+    """Geometric mean of the figures of runs, ns: one run in ten on a busy machine does not double it.
 
     The interval is of this figure. Its ratios multiply along a path.
     """
-    if medians.size == 1 or medians.min() <= 0:
-        return float(medians.min())
-    return float(np.exp(np.log(medians).mean()))
+    if figures.size == 1 or figures.min() <= 0:
+        return float(figures.min())
+    return float(np.exp(np.log(figures).mean()))
 
 
 def are_copies(base: Sequence[Times], new: Sequence[Times]) -> bool:
@@ -178,33 +177,22 @@ def _student(freedom: float) -> float:
     return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
-def _ends(drawn: Figures, seen: Figures, *sides: Times) -> Figures:
-    """Ends of the interval of measured figures (``seen``), from those of resampled steps: two rows.
+def _resampled(base: Times, new: Times, seed: int) -> list[Resamples]:
+    """Means of both tables of steps, resampled by independent streams of chance."""
+    streams = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
+    return [resample(table, stream) for table, stream in zip((base, new), streams, strict=True)]
 
-    Quantiles of resampled figures assume endless blocks. For few blocks the interval is widened as Student's is.
+
+def _ends(sides: Sequence[Resamples], deviations: Sequence[Figures]) -> Figures:
+    """Ends of the interval of the difference of resampled figures, from what was measured: two rows.
+
+    Quantiles of resampled figures assume endless blocks. For few blocks the interval is widened as Student's is, by
+    those of the side that has fewer: how long blocks have to be is found in the same steps, and that is worth some.
     Quantiles further out would be as wide, but would depend on a handful of resamples.
     """
-    blocks = max(min(side.size // block_length(side) for side in sides), 2)
-    wider = _student(blocks - 1) / _Z_975 * math.sqrt(blocks / (blocks - 1))
-    ends: Figures = seen + (np.quantile(drawn, (0.025, 0.975), axis=0) - seen) * wider
+    wider = _student(min(side.freedom for side in sides)) / _Z_975
+    ends: Figures = np.quantile(deviations[1] - deviations[0], (0.025, 0.975), axis=0) * wider
     return ends
-
-
-def _generators(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
-    """Independent streams for base and new side."""
-    base, new = np.random.SeedSequence(seed).spawn(2)
-    return np.random.default_rng(base), np.random.default_rng(new)
-
-
-def _medians(times: Times, generator: np.random.Generator) -> Figures:
-    """Logarithms of the medians of resampled steps; no time at all counts as the shortest duration."""
-    drawn = np.concatenate([np.median(times[index], axis=1) for index in resampled(times, generator)])
-    return _of_all(np.log(np.maximum(drawn, _SHORTEST)), np.log(np.median(times)), times.size)
-
-
-def _of_all(drawn: Figures, seen: np.float64 | Figures, count: int) -> Figures:
-    """Figures of resampled steps, scaled to the scatter that drawing all steps would give."""
-    return drawn if count <= ENOUGH else seen + (drawn - seen) * math.sqrt(ENOUGH / count)
 
 
 def mean_differences(base: Sequence[Times], new: Sequence[Times], seed: int = 0) -> Figures:
@@ -221,48 +209,12 @@ def mean_differences(base: Sequence[Times], new: Sequence[Times], seed: int = 0)
     if are_copies(base, new):
         return np.zeros((2, base[0].shape[1]))
     if len(base) + len(new) == 2:
-        drawn = [_means(side[0], generator) for side, generator in zip((base, new), _generators(seed), strict=True)]
-        seen = new[0].mean(axis=0) - base[0].mean(axis=0)
-        return _ends(drawn[1] - drawn[0], seen, base[0][:, 0], new[0][:, 0])
+        sides = _resampled(base[0], new[0], seed)
+        seen = sides[1].seen - sides[0].seen
+        return seen + _ends(sides, [side.deviations() for side in sides])
     means = [np.stack([run.mean(axis=0) for run in side]) for side in (base, new)]
     steps = [np.array([len(run) for run in side]) for side in (base, new)]
     weights = [counts / counts.sum() for counts in steps]  # a mean over all steps, so each run weighs by its steps
     before, after = (shares @ side for shares, side in zip(weights, means, strict=True))
     half = half_widths(means[0], means[1], weights)
     return np.stack([after - before - half, after - before + half])
-
-
-def _means(table: Times, generator: np.random.Generator) -> Figures:
-    """Means of every column over resampled steps."""
-    parts = [table[index].mean(axis=1) for index in resampled(table[:, 0], generator, table.shape[1])]
-    return _of_all(np.concatenate(parts), table.mean(axis=0), len(table))
-
-
-def resampled(times: Times, generator: np.random.Generator, width: int = 1) -> Iterator[npt.NDArray[np.intp]]:
-    """Indices of steps, resampled :data:`RESAMPLES` times in blocks: a row each, some rows at a time."""
-    count, length = times.size, block_length(times)
-    most = min(count, ENOUGH)
-    blocks, within = -(-most // length), np.arange(length)
-    rows = max(_CELLS // (most * width), 1)
-    for begin in range(0, RESAMPLES, rows):
-        firsts = generator.integers(count, size=(min(rows, RESAMPLES - begin), blocks, 1))
-        yield ((firsts + within) % count).reshape(len(firsts), -1)[:, :most]
-
-
-def block_length(times: Times) -> int:
-    """Steps that are resampled together: 1 where neighbours are not alike, at most a quarter of all.
-
-    The correlation measured in n steps is too small by (1 + 4ρ) / n on average (Marriott and Pope 1954), which is
-    added. Without it, one in ten pairs of equals of a dozen steps with a correlation of 0.5 would be called different.
-    """
-    count = times.size
-    deviations = times - times.mean()
-    variance = float(deviations @ deviations)
-    if count < 8 or not variance:
-        return 1
-    seen = float(deviations[1:] @ deviations[:-1]) / variance
-    correlation = min(seen + (1 + 4 * seen) / count, 0.95)
-    if correlation <= 1.5 / math.sqrt(count):  # chance alone rarely exceeds this
-        return 1
-    ideal = math.pow(math.sqrt(6) * correlation / (1 - correlation**2), 2 / 3) * math.cbrt(count)
-    return min(math.ceil(ideal), count // 4)

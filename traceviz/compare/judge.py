@@ -27,11 +27,20 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The outcome, the effect behind it where there is one, and why where it is unknown."""
+    """The outcome, the effect behind it, and why where it is unknown.
+
+    Steps that do not compare have no effect: a difference of different work is none. Of one that may well be chance
+    there is an interval.
+    """
 
     outcome: Outcome
     effect: Effect | None = None
     why: str = ""
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times as fast the new side is; ``None`` where that cannot be judged."""
+        return None if self.effect is None or self.outcome is Outcome.UNKNOWN else self.effect.speedup
 
     def is_slower_by(self, limit: float) -> bool:
         """Whether steps are longer beyond chance, by ``limit`` of the base or more; ``min_effect`` does not matter."""
@@ -52,9 +61,9 @@ def judge(base: Side, new: Side, limits: Limits, forbidding: str = "") -> Judgem
     for side in (base, new):
         if why := _unusable(side, limits):
             return Judgement(Outcome.UNKNOWN, None, why)
-    measured = effect(base.runs, new.runs)
     if forbidding:
-        return Judgement(Outcome.UNKNOWN, measured, forbidding)
+        return Judgement(Outcome.UNKNOWN, None, forbidding)
+    measured = effect(base.runs, new.runs)
     low, high = measured.interval
     if low > 0 or high < 0:
         if abs(measured.ratio) < limits.min_effect:

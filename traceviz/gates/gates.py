@@ -42,7 +42,7 @@ class Gates:
     Args:
         budgets: Limits for figures.
         fail_on: Findings of this severity or worse fail.
-        regression: A median step that is longer by this share of the base's, beyond chance, fails.
+        regression: A mean step that is longer by this share of the base's, beyond chance, fails.
     """
 
     budgets: tuple[Budget, ...] = ()
@@ -186,7 +186,7 @@ def _regression(limit: float, judgement: Judgement | None) -> GateResult:
     outcome = Outcome.FAILED if judgement.is_slower_by(limit) else Outcome.PASSED
     if judgement.outcome is Judged.UNKNOWN:
         outcome = Outcome.UNKNOWN
-    measured = "not measured" if ratio is None else format_change(ratio, "ratio")
+    measured = "not compared" if ratio is None else format_change(ratio, "ratio")
     if ratio is not None and ratio > 0:
         measured = f"+{_distinguishable(ratio, limit, 'ratio')}"
     verdict = Judged.SLOWER if outcome is Outcome.FAILED else judgement.outcome  # also by less than is a difference

@@ -10,7 +10,7 @@ from functools import partial
 from math import fsum
 
 from traceviz.compare.classes import CLASS_KEYS
-from traceviz.compare.judge import Judgement, Outcome
+from traceviz.compare.judge import Judgement
 from traceviz.compare.sides.sides import steady_steps
 from traceviz.errors import UsageError
 from traceviz.report import NO_INPUT_VERDICT, Fact, Finding, Report, Severity
@@ -248,9 +248,9 @@ def findings(severity: Severity, candidate: Candidate) -> Reading:
 
 def _speedup(candidate: Candidate) -> Reading:
     judgement = candidate.judgement
-    if judgement is None or judgement.effect is None or judgement.outcome is Outcome.UNKNOWN:
+    if judgement is None or judgement.speedup is None:
         return Reading(None, "factor", judgement.why if judgement else "there is nothing to compare with")
-    return Reading(judgement.effect.speedup, "factor")
+    return Reading(judgement.speedup, "factor")
 
 
 def _share(name: str, meaning: str, *keys: str) -> Metric:
@@ -293,6 +293,6 @@ METRICS: tuple[Metric, ...] = (
     _count("findings", "findings of any severity", Severity.INFO),
     _count("findings_warning", "findings that are warnings or errors", Severity.WARNING),
     _count("findings_error", "findings that are errors", Severity.ERROR),
-    Metric("speedup", "factor", "median step of the base over that of the new side", (), _speedup, comparing=True),
+    Metric("speedup", "factor", "mean step of the base over that of the new side", (), _speedup, comparing=True),
 )
 """Every metric with a name of its own, in the order of the documentation."""

@@ -94,7 +94,7 @@ def trend(
 ) -> None:
     """Say where METRIC changed from run to run: by how much, how certainly, for better or worse.
 
-    METRIC is a figure of the catalogue, such as step_median, input_share or peak_memory, or a metric of budgets:
+    METRIC is a figure of the catalogue, such as step_mean, input_share or peak_memory, or a metric of budgets:
     api:cudaMalloc, class:input_wait, SECTION.FACT of the JSON report. SHARE is a share of the level before; for figures
     that are shares themselves, percentage points.
 

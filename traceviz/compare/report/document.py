@@ -9,7 +9,7 @@ from traceviz.compare.changes.by_side import api_by_side, host_by_side
 from traceviz.compare.compare import Comparison, Pair
 from traceviz.compare.report.change_sections import CHANGE_SECTIONS, BlocksOfPair
 from traceviz.compare.report.effect_section import effect_section
-from traceviz.compare.report.sentences import between, class_name, interval_ns, mean_of, on_average, verdict_sentence
+from traceviz.compare.report.sentences import between, class_name, interval_ns, measured, on_average, verdict_sentence
 from traceviz.compare.sides.sides import Side
 from traceviz.report import (
     COMPARISON,
@@ -146,7 +146,7 @@ def _classes(comparison: Comparison, pair: Pair) -> Iterator[Block]:
         for change in sorted(attribution.classes, key=lambda change: -abs(change.difference_ns))
         if change.base_ns or change.new_ns
     )
-    mean = mean_of(comparison)
+    mean = measured(comparison)
     yield Facts(
         (
             Fact("base_ns", f"{mean}, base", attribution.base_ns, "ns"),

@@ -10,7 +10,7 @@ from traceviz.compare.changes.input_stages import sees_input
 from traceviz.compare.compare import Comparison, Pair, PathChange
 from traceviz.compare.effect import Effect
 from traceviz.compare.judge import Judgement, Outcome
-from traceviz.compare.report.sentences import class_name_of, interval, main_cause, measured
+from traceviz.compare.report.sentences import class_name_of, from_to, interval, main_cause, measured
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import unit_of
 from traceviz.report import TAG, Audience, Block, Column, Fact, Facts, Grid, Prose, Row, Section
@@ -31,27 +31,35 @@ def effect_section(comparison: Comparison) -> Section:
 
 
 _FIGURES: tuple[tuple[str, str, Unit, Callable[[Effect], Value]], ...] = (
-    ("base_ns", "base", "ns", lambda effect: effect.base_ns),
-    ("new_ns", "new", "ns", lambda effect: effect.new_ns),
     ("difference_ns", "difference", "ns", lambda effect: effect.difference_ns),
     ("ratio", "difference of the base", "ratio", lambda effect: effect.ratio),
     ("low_ratio", "95 % interval from", "ratio", lambda effect: effect.interval[0]),
     ("high_ratio", "95 % interval to", "ratio", lambda effect: effect.interval[1]),
-    ("speedup", "speed-up", "factor", lambda effect: effect.speedup),
-    ("speedup_low", "speed-up, 95 % interval from", "factor", lambda effect: effect.speedup_interval[0]),
-    ("speedup_high", "speed-up, 95 % interval to", "factor", lambda effect: effect.speedup_interval[1]),
+    ("median_ratio", "difference of the medians", "ratio", lambda effect: effect.median_ratio),
     ("between_runs", "interval of runs", "bool", lambda effect: effect.runs),
 )
+_SPEEDUPS: tuple[tuple[str, str, Callable[[Effect], float]], ...] = (
+    ("speedup", "speed-up", lambda effect: effect.speedup),
+    ("speedup_low", "speed-up, 95 % interval from", lambda effect: effect.speedup_interval[0]),
+    ("speedup_high", "speed-up, 95 % interval to", lambda effect: effect.speedup_interval[1]),
+)
+"""Only of what can be judged."""
 
 
 def _facts(comparison: Comparison) -> Facts:
-    judgement = comparison.shown.judgement
-    effect = judgement.effect
+    shown = comparison.shown
+    judgement, effect = shown.judgement, shown.judgement.effect
+    judged = None if judgement.speedup is None else effect
     return Facts(
         (
             Fact("outcome", "outcome", judgement.outcome.code),
             Fact("why", "why", judgement.why or None),
+            Fact("base_ns", "base", shown.base.mean_ns, "ns"),
+            Fact("new_ns", "new", shown.new.mean_ns, "ns"),
+            Fact("base_median_ns", "median of the base", shown.base.median_ns, "ns"),
+            Fact("new_median_ns", "median of the new side", shown.new.median_ns, "ns"),
             *(Fact(key, label, None if effect is None else read(effect), unit) for key, label, unit, read in _FIGURES),
+            *(Fact(key, label, None if judged is None else read(judged), "factor") for key, label, read in _SPEEDUPS),
         ),
         audience="machine",
     )
@@ -59,14 +67,16 @@ def _facts(comparison: Comparison) -> Facts:
 
 def _columns(comparison: Comparison) -> tuple[Column, ...]:
     per = comparison.options.per
+    is_judged = any(pair.judgement.speedup is not None for pair in comparison.pairs)
     repeated = any(len(side.reports) > 1 for side in comparison.sides)
     return (
         Column("side", "Side", "text", 9 if comparison.by else 0),
         *(Column(f"{TAG}{tag}", tag, "text", 0) for tag in comparison.by),
         Column("runs", "Runs", "count", 2 if repeated else 5),
         Column("steps", "Steady steps, all runs" if repeated else "Steady steps", "count", 1),
-        Column("median_ns", f"Per {unit_of(per)}" if per else "Median step", "ns", 0),
-        Column("mean_ns", "Mean", "ns", 9),
+        Column("mean_ns", f"Per {unit_of(per)}" if per else "Mean step", "ns", 0),
+        Column("median_ns", "Median", "ns", 4),
+        Column("period", "Period", "count", 9),
         Column("per_second", f"{unit_of(per).capitalize()}s per s" if per else "Steps per s", "number", 6),
         Column("difference_ns", "Difference", "ns", 9, signed=True, better="lower"),
         Column("ratio", "Change", "ratio", 1, signed=True, better="lower"),
@@ -74,7 +84,7 @@ def _columns(comparison: Comparison) -> tuple[Column, ...]:
         Column("input_share", "Input share", "ratio", 3),
         Column("low_ratio", "95 % from", "ratio", 9, signed=True, better="lower"),
         Column("high_ratio", "95 % to", "ratio", 9, signed=True, better="lower"),
-        Column("speedup", "Speed-up", "factor", 0, bar=True),
+        Column("speedup", "Speed-up", "factor", 0 if is_judged else 9, bar=True),
         Column("verdict", "Verdict", "text", 0),
         Column("why", "Why", "text", 9),
     )
@@ -89,19 +99,21 @@ def _with_pairs(comparison: Comparison) -> Iterator[tuple[Side, Pair | None]]:
 def _row(comparison: Comparison, side: Side, pair: Pair | None) -> Row:
     judgement = pair.judgement if pair else Judgement(Outcome.NO_CHANGE)
     effect = judgement.effect
-    median = side.median_ns
+    mean = side.mean_ns
+    is_base_of_any = pair is None and any(other.judgement.speedup is not None for other in comparison.pairs)
     return (
         side.label,
         *(side.tags.get(tag) for tag in comparison.by),
         len(side.reports),
         side.steps,
-        median,
-        float(np.concatenate(side.runs).mean()) if side.runs else None,
-        1e9 / median if median else None,
+        mean,
+        side.median_ns,
+        side.period,
+        1e9 / mean if mean else None,
         *_differences(effect)[:3],
         side.mean("input_pipeline", "input_share") if sees_input(side) else None,
         *_differences(effect)[3:],
-        effect.speedup if effect else 1.0 if pair is None and median else None,
+        1.0 if is_base_of_any else judgement.speedup,
         judgement.outcome.value if pair else BASE,
         judgement.why or None,
     )
@@ -146,27 +158,28 @@ def _path(comparison: Comparison) -> Grid:
 
 
 def _step(change: PathChange) -> Row:
-    attribution = change.attribution
+    attribution = change.attribution if change.judgement.outcome is not Outcome.UNKNOWN else None
     cause = main_cause(attribution) if attribution else None
     return (
         change.before.label,
         change.after.label,
-        *_of_change(change.judgement.effect),
+        *_of_change(change.judgement),
         change.judgement.outcome.value,
         class_name_of((change.before, change.after), cause.key) if cause else None,
         cause.difference_ns / attribution.difference_ns if cause and attribution else None,
     )
 
 
-def _of_change(effect: Effect | None) -> tuple[Value, ...]:
+def _of_change(judgement: Judgement) -> tuple[Value, ...]:
+    effect = judgement.effect
     if effect is None:
         return (None,) * 6
-    return effect.base_ns, effect.new_ns, effect.difference_ns, effect.ratio, _ends(effect), effect.speedup
+    return effect.base_ns, effect.new_ns, effect.difference_ns, effect.ratio, _ends(effect), judgement.speedup
 
 
 def _why(comparison: Comparison, pair: Pair) -> str:
     """Why a side cannot be judged. Wide intervals get the same words on every side, as the table has their ends."""
-    if pair.judgement.effect is None or any(remark.forbids == "verdict" for remark in pair.remarks):
+    if pair.judgement.effect is None:
         return pair.judgement.why.removesuffix(".")
     widest = format_ratio(comparison.options.limits.widest)
     return f"intervals that hold zero and reach beyond {widest} of the base; more steps, or more runs, would tell"
@@ -184,9 +197,26 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         names = ", ".join(comparison.left_out)
         left = counted(len(comparison.left_out), "run")
         yield f"{left} without a tag of {', '.join(comparison.by)} left out: {names}."
+    yield from _turns(comparison)
     effects = [pair.judgement.effect for pair in comparison.pairs if pair.judgement.effect]
     if any(not effect.runs for effect in effects):
         yield (
             "Intervals are of the steps of one run of each side: how much a restart of the program alone changes "
             "is not in them. Several runs of a side (--group) tell."
         )
+
+
+def _turns(comparison: Comparison) -> Iterator[str]:
+    """Sides whose steps take turns, of which the median is one kind."""
+    sides = [f"{side.label} {_turn(side)}" for side in comparison.sides if (side.period or 1) > 1]
+    if sides:
+        yield (
+            f"Long and short steps take turns in {'; '.join(sides)}. The mean counts both, as throughput does, and "
+            "intervals hold whole turns; the median is one kind of step, or lies between them."
+        )
+
+
+def _turn(side: Side) -> str:
+    """``every 2 steps (8.00 to 242 ms)``: from the 5th to the 95th percentile."""
+    short, long = np.quantile(np.concatenate(side.runs), (0.05, 0.95))
+    return f"every {side.period} steps ({from_to(short, long).replace(' → ', ' to ')})"

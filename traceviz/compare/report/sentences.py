@@ -12,12 +12,14 @@ from traceviz.units import format_change, format_ns, format_value
 
 _FAR = 10.0
 """Changes by more times the base than this are shown as more than it."""
+_APART = 0.05
+"""Medians are told where they changed by so much more or less than means, as shares of the base."""
 _MOSTLY = 0.5
 """A class of a smaller share of the gain or loss is not named in the verdict."""
 
 
 def verdict_sentence(comparison: Comparison) -> str:
-    """``2.99× faster: median step 205 → 68.5 ms (−66.5 %, 95 % interval −71.8 to −50.3 %). 93 % of the gain ...``."""
+    """``2.99× faster: mean step 205 → 68.5 ms (−66.5 %, 95 % interval −71.8 to −50.3 %). 93 % of the gain ...``."""
     pair = comparison.shown
     many = len(comparison.sides) > 2
     head, effect = outcome_words(pair), pair.judgement.effect
@@ -25,11 +27,12 @@ def verdict_sentence(comparison: Comparison) -> str:
     head = f"{head[:1].lower()}{head[1:]}" if many else head
     against = f" than {pair.base.label}" if many and pair.judgement.outcome in _CHANGED else ""
     if pair.judgement.outcome is Outcome.UNKNOWN:
-        figures = f" {_capital(measured(comparison))} {effect_words(effect)}." if effect else ""
+        figures = f" {_capital(measured(comparison))} {from_to(effect.base_ns, effect.new_ns)}." if effect else ""
         return f"{who}{head}: {pair.judgement.why.removesuffix('.')}.{figures}"
     assert effect is not None
     caveats = f" But: {', '.join(pair.caveats)}." if pair.caveats else ""
-    return f"{who}{head}{against}: {measured(comparison)} {effect_words(effect)}.{_reason(pair)}{caveats}"
+    figures = f"{measured(comparison)} {effect_words(effect)}.{_medians(comparison, effect)}"
+    return f"{who}{head}{against}: {figures}{_reason(pair)}{caveats}"
 
 
 _CHANGED = frozenset({Outcome.FASTER, Outcome.SLOWER})
@@ -44,16 +47,10 @@ def outcome_words(pair: Pair) -> str:
     return f"{format_value(factor, 'factor')} {outcome.value}"
 
 
-def measured(comparison: Comparison) -> str:
-    """The figure that is compared: ``median step``, or ``median time per sample``."""
+def measured(comparison: Comparison, average: str = "mean") -> str:
+    """The figure that is compared, and that classes and events add up to: ``mean step``, ``mean time per sample``."""
     per = comparison.options.per
-    return f"median time per {unit_of(per)}" if per else "median step"
-
-
-def mean_of(comparison: Comparison) -> str:
-    """The figure that classes and events add up to: ``mean step``, or ``mean time per sample``."""
-    per = comparison.options.per
-    return f"mean time per {unit_of(per)}" if per else "mean step"
+    return f"{average} time per {unit_of(per)}" if per else f"{average} step"
 
 
 def on_average(comparison: Comparison) -> str:
@@ -70,6 +67,15 @@ def effect_words(effect: Effect) -> str:
     """``205 → 68.5 ms (−66.5 %, 95 % interval −71.8 to −50.3 %)``."""
     change = f"{format_change(effect.ratio, 'ratio')}, 95 % interval {interval(effect)}"
     return f"{from_to(effect.base_ns, effect.new_ns)} ({change})"
+
+
+def _medians(comparison: Comparison, effect: Effect) -> str:
+    """`` Median step 153 → 53.7 ms (−65.0 %).``, where it tells of another change than the mean; else nothing."""
+    change, (low, high) = effect.median_ratio, effect.interval
+    if low <= change <= high or abs(change - effect.ratio) < _APART:
+        return ""
+    medians = from_to(effect.base_median_ns, effect.new_median_ns)
+    return f" {_capital(measured(comparison, 'median'))} {medians} ({format_change(change, 'ratio')})."
 
 
 def from_to(base_ns: float, new_ns: float) -> str:

@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.compare.effect import Times, typical
+from traceviz.compare.blocks import Times, period
+from traceviz.compare.effect import typical
 from traceviz.compare.kernel_pairs import Events, PerStep
 from traceviz.compare.sides.job_steps import job_steps, of_the_job
 from traceviz.report import BY_STEP, EVERY_STEP, IN_STEPS, TAG, Grid, Report
@@ -50,8 +51,18 @@ class Side:
         return sum(times.size for times in self.runs)
 
     @cached_property
+    def mean_ns(self) -> float | None:
+        """Mean step, over several runs the geometric mean of theirs; ``None`` without steps."""
+        return typical(np.array([run.mean() for run in self.runs])) if self.runs else None
+
+    @cached_property
+    def period(self) -> int | None:
+        """After how many steps durations return, in the run where they take longest to; 1 where they do not."""
+        return max(map(period, self.runs), default=None)
+
+    @cached_property
     def median_ns(self) -> float | None:
-        """Median step, over several runs the geometric mean of theirs; ``None`` without steps."""
+        """Median step, over several runs as :attr:`mean_ns`."""
         return typical(np.array([np.median(run) for run in self.runs])) if self.runs else None
 
     @cached_property

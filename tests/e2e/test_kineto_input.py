@@ -127,9 +127,9 @@ def test_reserved_memory_is_held_against_what_the_device_has(public_traces):
 @pytest.mark.parametrize(
     ("sample", "verdict", "findings"),
     [
-        ("kineto/slow.pt.trace.json.gz", "highly-input-bound", ["TV101", "TV108"]),
-        ("kineto/workers.pt.trace.json.gz", "highly-input-bound", ["TV101", "TV109"]),
-        ("kineto/repaired.pt.trace.json.gz", "not-input-bound", []),
+        ("kineto/slow.pt.trace.json.gz", "highly-input-bound", ["TV101", "TV108", "TV606"]),
+        ("kineto/workers.pt.trace.json.gz", "highly-input-bound", ["TV101", "TV109", "TV606"]),
+        ("kineto/repaired.pt.trace.json.gz", "not-input-bound", ["TV606"]),
         ("synthetic/torch_healthy.pt.trace.json.gz", "not-input-bound", []),
         ("synthetic/torch_input_bound_single.pt.trace.json.gz", "highly-input-bound", ["TV101", "TV108"]),
         ("synthetic/torch_input_bound_workers.pt.trace.json.gz", "highly-input-bound", ["TV101", "TV109"]),

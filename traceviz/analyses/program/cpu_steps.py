@@ -148,7 +148,7 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
         covered = result.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS)))["time_ns"].sum()
         facts = (
             Fact("judged_ns", result.judged_words, whole, "ns"),
-            Fact("operator_share", "in operators", covered / whole, "ratio"),
+            Fact("operator_share", "in operators", int(covered) / whole, "ratio"),
         )
         of = "steps" if result.judged_words.startswith("steady") else "time"
         of_judged = Column("share_of_judged", f"Of {of}", "ratio", 0, bar=True)
@@ -280,8 +280,10 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
     evidence = (
         Fact("group", "what", label),
         Fact("time_ns", "its time", time_ns, "ns"),
+        Fact("share", f"of the {result.judged_words}", time_ns / result.judged_ns, "ratio"),
         Fact("largest", "most of it", largest["largest"]),
         Fact("calls", "calls", largest["calls"], "count"),
     )
+    # What could be gained is not known: something has to take the time.
     advice = (*lines, *rule(code).advice)
-    return finding(code, message, evidence, time_ns, result.judged_ns, result.judged_words, advice=advice, is_hint=True)
+    return finding(code, message, evidence, 0, result.judged_ns, result.judged_words, advice=advice, is_hint=True)

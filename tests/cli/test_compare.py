@@ -222,6 +222,15 @@ def test_a_folder_of_runs_by_batch_is_a_table_of_2_sides_per_sample(study):
     ]
 
 
+@pytest.mark.parametrize(
+    ("paths", "base"),
+    [(("run2.json", "run0.json"), "batch=128, the first given"), (("",), "batch=32, the smallest")],
+)
+def test_the_base_of_runs_that_are_named_is_the_first_of_them_and_of_a_folder_the_smallest(study, paths, base):
+    page = run(*(study / path for path in paths), "--by", "batch", "--per", "batch", "--width", 120)
+    assert f"All are compared with {base}: --base chooses another." in page.stdout
+
+
 def test_a_folder_is_taken_apart_where_it_holds_runs_or_reports(study, samples):
     assert [path.name for path in runs_in(study)] == ["other.json", *(f"run{index}.json" for index in range(4))]
     assert runs_in(samples / "kineto" / "two_ranks") == (samples / "kineto" / "two_ranks",)

@@ -5,10 +5,13 @@ from fractions import Fraction
 import pytest
 
 from tests.compare.sections_of import run, side, tagged
+from traceviz.compare.compare import compare
+from traceviz.compare.report.document import document
 from traceviz.compare.sides.by_tags import sides_by, with_base
 from traceviz.compare.sides.labels import labels
 from traceviz.compare.sides.units_of_work import per_unit, unit_of
 from traceviz.errors import UsageError
+from traceviz.report import Prose
 
 
 @pytest.mark.parametrize(
@@ -60,6 +63,37 @@ def test_the_base_of_2_tags_is_named_by_its_values_or_its_label():
             "jax, batch=16",
             "torch, batch=16",
         ]
+
+
+def of_one_tag(*values):
+    return [(value, run(5, tagged(variant=value))) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("values", "in_order", "base", "why"),
+    [
+        (("after", "before"), False, "before", "by its name"),
+        (("after", "Baseline", "best"), True, "Baseline", "by its name"),
+        (("32", "8", "16"), False, "variant=8", "the smallest"),
+        (("32", "8", "16"), True, "variant=32", "the first given"),
+        (("torch", "jax"), True, "torch", "the first given"),
+    ],
+)
+def test_the_base_is_called_so_or_given_first_and_it_is_said_which(values, in_order, base, why):
+    (first, *others), _ = sides_by(of_one_tag(*values), ("variant",), in_order=in_order)
+    assert (first.label, first.why_base, {side.why_base for side in others}) == (base, why, {""})
+    assert len(others) == len(values) - 1
+    page = document(compare([first, *others], by=("variant",)))
+    said = [block.text for block in page.section("effect").blocks if isinstance(block, Prose)]
+    assert f"All are compared with {base}, {why}: --base chooses another." in said
+
+
+def test_of_2_tags_the_side_with_most_names_of_a_base_is_the_base_and_a_named_one_needs_no_reason():
+    runs = [(f"{a}{b}", run(5, tagged(a=a, b=b))) for a in ("fast", "default") for b in ("x", "before")]
+    (first, *_), _ = sides_by(runs, ("a", "b"))
+    assert first.label == "default, before"
+    (first, *_), _ = sides_by(runs, ("a", "b"), "fast, x")
+    assert (first.label, first.why_base) == ("fast, x", "")
 
 
 def test_words_are_sides_by_themselves_and_numbers_and_switches_with_their_tag():

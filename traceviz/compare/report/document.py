@@ -37,7 +37,7 @@ def document(comparison: Comparison) -> Report:
         run=_about(comparison),
         verdict=Verdict(comparison.shown.judgement.outcome.code, verdict_sentence(comparison)),
         sections=(
-            effect_section(comparison),
+            _effect(comparison),
             _attribution(comparison),
             *(section for section in changes if isinstance(section, Section)),
             _comparability(comparison),
@@ -45,6 +45,15 @@ def document(comparison: Comparison) -> Report:
         skipped=tuple(section for section in changes if isinstance(section, Skipped)),
         schema=COMPARISON,
     )
+
+
+def _effect(comparison: Comparison) -> Section:
+    """The table of sides, and why they are compared with this base where nobody named one."""
+    section, base = effect_section(comparison), comparison.sides[0]
+    if not base.why_base:
+        return section
+    why = Prose(f"All are compared with {base.label}, {base.why_base}: --base chooses another.")
+    return replace(section, blocks=(*section.blocks, why))
 
 
 def _about(comparison: Comparison) -> tuple[Fact, ...]:

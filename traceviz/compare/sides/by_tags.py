@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from traceviz.compare.sides.sides import Side, tags
 from traceviz.errors import UsageError
 from traceviz.report import Report
 
 Key = tuple[str, ...]
+BASE_NAMES = ("base", "baseline", "before", "control", "default", "reference")
+"""Names of a group, and values of tags, that make a side the base."""
 _SWITCH = frozenset({"false", "no", "none", "off", "on", "true", "yes"})
 """Values that mean nothing without their tag."""
 
 
-def sides_by(reports: Iterable[tuple[str, Report]], by: Sequence[str], base: str = "") -> tuple[list[Side], list[str]]:
+def sides_by(
+    reports: Iterable[tuple[str, Report]], by: Sequence[str], base: str = "", *, in_order: bool = False
+) -> tuple[list[Side], list[str]]:
     """Group runs.
 
     Args:
         reports: Names and reports of the runs.
         by: Tags.
-        base: Values of the side that the others are compared with, separated by commas, or its name; the first where
-            empty.
+        base: Values of the side that the others are compared with, separated by commas, or its name. Where empty, the
+            side with a value of :data:`BASE_NAMES`, else the first.
+        in_order: Whether the user gave the runs in their order, so that the first side is that of the first run; else
+            it is that of the smallest values.
 
     Returns:
-        The sides, numbers in order of their size; and the names of runs that lack one of the tags.
+        The base, and the other sides, numbers in order of their size; and the names of runs that lack one of the tags.
 
     Raises:
         UsageError: no run has the tags, or there is no such base.
@@ -42,10 +49,27 @@ def sides_by(reports: Iterable[tuple[str, Report]], by: Sequence[str], base: str
     if not groups:
         fix = f"Known: {', '.join(sorted(known))}." if known else "Tag runs with `traceviz collect --tag KEY=VALUE`."
         raise UsageError(f"No run has the tag{'s' if len(by) > 1 else ''} {', '.join(by)}.", fix=fix)
-    in_order = sorted(groups, key=lambda key: tuple(map(natural, key)))
-    sides = {", ".join(key): Side(", ".join(map(_label, by, key)), tuple(groups[key])) for key in in_order}
+    first = next(iter(groups))
+    ordered = sorted(groups, key=lambda key: tuple(map(natural, key)))
+    sides = {", ".join(key): Side(", ".join(map(_label, by, key)), tuple(groups[key])) for key in ordered}
+    if not base:
+        key, why = _implied(ordered, first if in_order else ordered[0])
+        chosen = replace(sides[", ".join(key)], why_base=why or ("the first given" if in_order else "the smallest"))
+        return [chosen, *(side for values, side in sides.items() if values != ", ".join(key))], left_out
     values = ", ".join(_value(part.strip(), by) for part in base.split(","))
     return with_base(list(sides.values()), sides[values].label if values in sides else base), left_out
+
+
+def _implied(keys: Sequence[Key], first: Key) -> tuple[Key, str]:
+    """The base where the user names none, and why: the side with the most values that are names of a base.
+
+    Such a value is sought in every tag, and of sides with equally many the first comes first.
+    """
+    named = {key: sum(value.lower() in BASE_NAMES for value in key) for key in (first, *keys)}
+    most = max(named.values())
+    if not most:
+        return first, ""
+    return next(key for key, count in named.items() if count == most), "by its name"
 
 
 def _value(part: str, by: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from traceviz.compare.sides.by_tags import sides_by, with_base
+from traceviz.compare.sides.by_tags import BASE_NAMES, sides_by, with_base
 from traceviz.compare.sides.labels import labels, numbered
 from traceviz.compare.sides.sides import Side, fact
 from traceviz.errors import DamagedTraceError, TracevizError, UsageError
@@ -19,8 +19,6 @@ from traceviz.report import Report
 _HEAD = 1 << 20
 _SCHEMA = re.compile(rb'"schema"\s*:\s*"traceviz\.')
 """What JSON of traceviz has near its begin, even where another program has sorted its keys."""
-BASE_LABELS = ("base", "baseline")
-"""Names of a group that make it the base."""
 
 Read = Callable[[Path], Report]
 """Analyses a trace."""
@@ -56,7 +54,8 @@ def named_sides(paths: Sequence[Path], groups: Mapping[str, Sequence[Path]], bas
     Args:
         paths: Traces, run folders, saved reports.
         groups: The same by the name of the side whose runs they are.
-        base: Name of the side to compare with. Where empty, a group called ``base`` or ``baseline``, else the first.
+        base: Name of the side to compare with. Where empty, a group of
+            :data:`traceviz.compare.sides.by_tags.BASE_NAMES`, else the first.
         read: Analyses a trace.
 
     Raises:
@@ -75,7 +74,7 @@ def named_sides(paths: Sequence[Path], groups: Mapping[str, Sequence[Path]], bas
     ]
     final = numbered([side.label for side in sides])
     labelled = [Side(label, side.reports) for label, side in zip(final, sides, strict=True)]
-    implied = next((label for label in groups if label.lower() in BASE_LABELS), "")
+    implied = next((label for label in groups if label.lower() in BASE_NAMES), "")
     return with_base(labelled, base or implied), []
 
 
@@ -85,15 +84,18 @@ def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read
     Args:
         paths: Runs, saved reports of runs, and folders of such.
         by: Tags.
-        base: Values of the side to compare with, separated by commas; the smallest where empty.
+        base: Values of the side to compare with, separated by commas. Where empty, a value called ``baseline``,
+            ``before``, ..., else those of the first path, or of a folder the smallest.
         read: Analyses a trace.
 
     Raises:
         UsageError: no run has the tags, or the base.
         TracevizError: a run cannot be read; the message names it.
     """
-    runs = [run for path in paths for run in runs_in(path)]
-    return sides_by(((run.name, _read(run, read)) for run in runs), by, base)
+    given = [(path, runs_in(path)) for path in paths]
+    runs = [run for _, of_path in given for run in of_path]
+    in_order = len(given) > 1 and given[0][1] == (given[0][0],)
+    return sides_by(((run.name, _read(run, read)) for run in runs), by, base, in_order=in_order)
 
 
 def runs_in(path: Path) -> tuple[Path, ...]:

@@ -26,11 +26,13 @@ class Side:
         label: What people call it.
         reports: A report of each run.
         per: How many units of work (samples of a batch, ...) a step does; durations are of one of them.
+        why_base: Why others are compared with it, where nobody said so: ``the first given``; else empty.
     """
 
     label: str
     reports: tuple[Report, ...] = field(repr=False)
     per: Fraction = Fraction(1)
+    why_base: str = ""
 
     @cached_property
     def runs(self) -> tuple[Times, ...]:
